@@ -1,0 +1,100 @@
+//! Base64 in the standard alphabet: arguments, code, values and signed transactions.
+//!
+//! Writers always pad. Readers of answers forgive missing padding, as the node does; the reader of
+//! a submitted transaction does not.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use base64::Engine as _;
+use base64::alphabet::STANDARD;
+use base64::engine::general_purpose::GeneralPurpose;
+use base64::engine::{DecodePaddingMode, GeneralPurposeConfig};
+
+const STRICT: GeneralPurpose = GeneralPurpose::new(&STANDARD, GeneralPurposeConfig::new());
+const FORGIVING: GeneralPurpose = GeneralPurpose::new(
+    &STANDARD,
+    GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
+);
+
+/// Whether missing padding is forgiven
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "padding is there or it is not")]
+pub enum Padding {
+    /// `=` must be there: the rule for a submitted transaction
+    Required,
+    /// `=` may be missing: the rule for bytes inside results
+    Optional,
+}
+
+/// Why a base64 text was refused
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Base64Error {
+    /// A byte outside the alphabet, or a last symbol with stray bits
+    Byte {
+        /// The byte
+        byte: u8,
+        /// Where it stands in the text
+        offset: usize,
+    },
+    /// The number of symbols cannot be a base64 text
+    Length {
+        /// Characters of the text
+        characters: usize,
+    },
+    /// `=` is missing or misplaced
+    Padding,
+}
+
+impl fmt::Display for Base64Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Byte { byte, offset } if byte.is_ascii_graphic() => {
+                write!(formatter, "'{}' at offset {offset} is not base64", char::from(byte))
+            }
+            Self::Byte { byte, offset } => {
+                write!(formatter, "byte {byte} at offset {offset} is not base64")
+            }
+            Self::Length { characters } => {
+                write!(formatter, "{characters} characters are no length of base64")
+            }
+            Self::Padding => formatter.write_str("base64 padding is missing or misplaced"),
+        }
+    }
+}
+
+impl core::error::Error for Base64Error {}
+
+/// Appends the padded base64 text of `bytes`
+pub fn encode(bytes: &[u8], text: &mut String) {
+    STRICT.encode_string(bytes, text);
+}
+
+/// Decodes a base64 text; the result is at most three quarters of its length
+///
+/// # Errors
+///
+/// A byte outside the alphabet, an impossible length, or padding against the rule.
+///
+/// ```
+/// use milepost::codec::base64::{Base64Error, Padding, decode};
+///
+/// assert_eq!(decode("AA", Padding::Optional), Ok(vec![0]));
+/// assert_eq!(decode("AA", Padding::Required), Err(Base64Error::Padding));
+/// ```
+pub fn decode(text: &str, padding: Padding) -> Result<Vec<u8>, Base64Error> {
+    let engine = match padding {
+        Padding::Required => &STRICT,
+        Padding::Optional => &FORGIVING,
+    };
+    engine.decode(text).map_err(|error| match error {
+        base64::DecodeError::InvalidByte(offset, byte)
+        | base64::DecodeError::InvalidLastSymbol { offset, symbol: byte, .. } => {
+            Base64Error::Byte { byte, offset }
+        }
+        base64::DecodeError::InvalidLength(_) => Base64Error::Length { characters: text.len() },
+        _ => Base64Error::Padding,
+    })
+}

@@ -1,0 +1,141 @@
+//! The address of a row: a table and at most 32 bytes.
+//!
+//! A key is `Copy` and holds no pointer, so keys travel freely through callbacks and queues.
+//! Numbers are written big endian, so that a storage that keeps keys in order keeps them by height.
+
+use core::fmt;
+use core::hash::{Hash, Hasher};
+
+use crate::primitives::{BlockHeight, CryptoHash};
+
+/// The tables of a storage; the numbers are part of the format on disk and never reused
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[non_exhaustive]
+#[repr(u8)]
+pub enum Table {
+    /// Single rows about the whole store, by a small number
+    Chain = 0,
+    /// Blocks, by hash
+    Blocks = 1,
+    /// The hash of the canonical block, by height
+    Heights = 2,
+    /// The hash of the canonical block, by the order in which blocks came in
+    Ordinals = 3,
+    /// Transactions, by hash
+    Transactions = 4,
+    /// Execution outcomes of transactions and receipts, by id
+    Outcomes = 5,
+    /// Receipts, by id
+    Receipts = 6,
+    /// The facts of blocks that are not on the canonical chain, by block hash
+    Parked = 7,
+    /// Protocol configurations, by the first height at which they are in force
+    Configs = 8,
+}
+
+impl Table {
+    /// Every table, in the order of its number
+    pub const ALL: [Self; 9] = [
+        Self::Chain,
+        Self::Blocks,
+        Self::Heights,
+        Self::Ordinals,
+        Self::Transactions,
+        Self::Outcomes,
+        Self::Receipts,
+        Self::Parked,
+        Self::Configs,
+    ];
+
+    /// The table of a number
+    pub fn from_number(number: u8) -> Option<Self> {
+        Self::ALL.get(usize::from(number)).copied()
+    }
+
+    /// The number of the table
+    pub const fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// The table's name, in lower case
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Chain => "chain",
+            Self::Blocks => "blocks",
+            Self::Heights => "heights",
+            Self::Ordinals => "ordinals",
+            Self::Transactions => "transactions",
+            Self::Outcomes => "outcomes",
+            Self::Receipts => "receipts",
+            Self::Parked => "parked",
+            Self::Configs => "configs",
+        }
+    }
+}
+
+/// The address of a row: a table and 1 to 32 bytes
+///
+/// ```
+/// use milepost::facts::{Key, Table};
+///
+/// let key = Key::number(Table::Heights, 258);
+/// assert_eq!(key.table(), Table::Heights);
+/// assert_eq!(key.as_bytes(), [0, 0, 0, 0, 0, 0, 1, 2]);
+/// ```
+#[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
+pub struct Key {
+    table: Table,
+    length: u8,
+    bytes: [u8; 32],
+}
+
+impl Key {
+    /// The most bytes a key can have
+    pub const LONGEST: usize = 32;
+
+    /// The row of this hash
+    pub const fn hash(table: Table, hash: CryptoHash) -> Self {
+        Self { table, length: 32, bytes: *hash.as_bytes() }
+    }
+
+    /// The row of this number: eight bytes, big endian
+    pub fn number(table: Table, number: BlockHeight) -> Self {
+        let mut bytes = [0; 32];
+        bytes[..8].copy_from_slice(&number.to_be_bytes());
+        Self { table, length: 8, bytes }
+    }
+
+    /// The row of these bytes; `None` unless there are 1 to 32
+    pub fn from_bytes(table: Table, key: &[u8]) -> Option<Self> {
+        let mut bytes = [0; 32];
+        bytes.get_mut(..key.len())?.copy_from_slice(key);
+        (!key.is_empty()).then_some(Self { table, length: key.len() as u8, bytes })
+    }
+
+    /// The table
+    pub const fn table(&self) -> Table {
+        self.table
+    }
+
+    /// The bytes within the table
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..usize::from(self.length)]
+    }
+}
+
+impl Hash for Key {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        match self.as_bytes().first_chunk::<8>() {
+            Some(number) if self.length == 8 => state.write_u64(u64::from_be_bytes(*number)),
+            _ => state.write(self.as_bytes()),
+        }
+        state.write_u8(self.table.number());
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}/", self.table.name())?;
+        self.as_bytes().iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+    }
+}

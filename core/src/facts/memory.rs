@@ -1,0 +1,53 @@
+//! A storage in memory: the one for tests, demos and hosts that keep a window of the chain.
+
+use hashbrown::HashMap;
+
+use super::{Batch, Key, Row, Rows, Storage};
+use crate::Error;
+use crate::primitives::HashBuilder;
+
+/// A storage in a hash map, keyed by what are hashes already
+#[derive(Clone, Debug, Default)]
+pub struct MemoryStorage {
+    rows: HashMap<Key, Row, HashBuilder>,
+}
+
+impl MemoryStorage {
+    /// An empty storage
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Number of rows
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there is no row
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// Every row, in no order
+    pub fn iter(&self) -> impl Iterator<Item = (&Key, &Row)> {
+        self.rows.iter()
+    }
+}
+
+impl Rows for MemoryStorage {
+    fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
+        Ok(self.rows.get(key).cloned())
+    }
+}
+
+impl Storage for MemoryStorage {
+    fn commit(&mut self, batch: Batch) -> Result<(), Error> {
+        for (key, row) in batch {
+            match row {
+                Some(row) => self.rows.insert(key, row),
+                None => self.rows.remove(&key),
+            };
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,127 @@
+//! Account ids: who signs, who sends, who executes.
+
+use alloc::boxed::Box;
+use core::borrow::Borrow;
+use core::fmt;
+use core::ops::Deref;
+use core::str::FromStr;
+
+use super::ScalarError;
+use super::text::text_serde;
+
+/// A syntactically valid account id: 2 to 64 bytes of `a-z 0-9` with single separators `- _ .`
+/// between them
+///
+/// ```
+/// use milepost::primitives::AccountId;
+///
+/// let account: AccountId = "alice.near".parse().unwrap();
+/// assert!(!account.is_system());
+/// let error = "Alice.near".parse::<AccountId>().unwrap_err();
+/// assert_eq!(error.to_string(), "'A' at offset 0 cannot be in an account id");
+/// ```
+#[derive(Clone, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct AccountId(Box<str>);
+
+impl AccountId {
+    /// The shortest valid account id, in bytes
+    pub const SHORTEST: usize = 2;
+    /// The longest valid account id, in bytes
+    pub const LONGEST: usize = 64;
+
+    /// Checks the rules without building an account id
+    ///
+    /// # Errors
+    ///
+    /// The first rule that is broken, with the byte that breaks it.
+    pub fn check(text: &str) -> Result<(), ScalarError> {
+        if !(Self::SHORTEST..=Self::LONGEST).contains(&text.len()) {
+            return Err(ScalarError::AccountLength { found: text.len() });
+        }
+        // A separator may not come first, so the place before the text counts as one.
+        let mut after_separator = true;
+        for (offset, byte) in text.bytes().enumerate() {
+            let separator = match byte {
+                b'a'..=b'z' | b'0'..=b'9' => false,
+                b'-' | b'_' | b'.' => true,
+                _ => return Err(ScalarError::AccountByte { byte, offset }),
+            };
+            if separator && (after_separator || offset + 1 == text.len()) {
+                return Err(ScalarError::AccountSeparator { byte, offset });
+            }
+            after_separator = separator;
+        }
+        Ok(())
+    }
+
+    /// Whether this is the predecessor of refunds, which no one can sign for
+    pub fn is_system(&self) -> bool {
+        &*self.0 == "system"
+    }
+
+    /// The text of the account id
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for AccountId {
+    type Err = ScalarError;
+
+    fn from_str(text: &str) -> Result<Self, ScalarError> {
+        Self::check(text)?;
+        Ok(Self(text.into()))
+    }
+}
+
+impl Deref for AccountId {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Borrow<str> for AccountId {
+    fn borrow(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for AccountId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(&self.0)
+    }
+}
+
+impl fmt::Debug for AccountId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, formatter)
+    }
+}
+
+text_serde!(AccountId, "an account id");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_rules_of_account_ids() {
+        for good in ["ab", "a_b-c.d", "0u0123456789", "system", "a1.b2.c3"] {
+            assert_eq!(AccountId::check(good), Ok(()), "{good}");
+        }
+        assert_eq!(AccountId::check("a"), Err(ScalarError::AccountLength { found: 1 }));
+        assert_eq!(
+            AccountId::check(&"a".repeat(65)),
+            Err(ScalarError::AccountLength { found: 65 })
+        );
+        for (bad, offset) in [("a..b", 2), ("-ab", 0), ("ab.", 2), ("a.-b", 2)] {
+            assert!(
+                matches!(AccountId::check(bad), Err(ScalarError::AccountSeparator { offset: found, .. }) if found == offset),
+                "{bad}"
+            );
+        }
+        assert_eq!(AccountId::check("aé"), Err(ScalarError::AccountByte { byte: 0xc3, offset: 1 }));
+    }
+}
