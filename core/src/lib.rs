@@ -15,8 +15,10 @@ extern crate alloc;
 mod error;
 
 pub mod codec;
+pub mod config;
 pub mod engine;
 pub mod facts;
 pub mod primitives;
+pub mod status;
 
 pub use error::{Error, ErrorKind};
