@@ -5,3 +5,4 @@
 
 pub mod base58;
 pub mod base64;
+pub mod json;

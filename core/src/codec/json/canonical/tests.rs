@@ -1,0 +1,222 @@
+//! The canonical form against `serde_json`, on fixed and on generated texts.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+
+use serde_json::Value;
+
+use super::*;
+
+fn canonical_of(text: &str) -> Result<String, Error> {
+    let mut out = String::from("before");
+    let result = canonical(text, &mut out);
+    let rest = out.strip_prefix("before").expect("what was there stays").to_string();
+    match result {
+        Ok(()) => Ok(rest),
+        Err(error) => {
+            assert_eq!(rest, "", "an error leaves nothing behind");
+            Err(error)
+        }
+    }
+}
+
+/// A small generator, so that every run tries the same texts (xorshift64, Marsaglia 2003)
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0 % limit
+    }
+
+    fn blanks(&mut self, out: &mut String) {
+        while self.below(6) == 0 {
+            out.push([' ', '\n', '\r', '\t'][self.below(4) as usize]);
+        }
+    }
+
+    fn string(&mut self, out: &mut String) {
+        out.push('"');
+        for _ in 0..self.below(12) {
+            match self.below(14) {
+                0 => out.push_str("\\/"),
+                1 => out
+                    .push_str(["\\n", "\\t", "\\\"", "\\\\", "\\b", "\\f"][self.below(6) as usize]),
+                2 => out.push_str(&format!("\\u{:04x}", self.below(0x80))),
+                3 => out.push_str(&format!("\\u{:04X}", 0xe000 + self.below(0x1000))),
+                4 => out.push_str(&format!(
+                    "\\ud8{:02x}\\uDC{:02x}",
+                    self.below(256),
+                    self.below(256)
+                )),
+                5 => out.push_str(["é", "字", "🦀", "\u{7f}", "\u{2028}"][self.below(5) as usize]),
+                _ => out.push(char::from(b'a' + self.below(4) as u8)),
+            }
+        }
+        out.push('"');
+    }
+
+    fn value(&mut self, depth: u64, out: &mut String) {
+        self.blanks(out);
+        match self.below(if depth == 0 { 5 } else { 9 }) {
+            0 => out.push_str(["true", "false", "null"][self.below(3) as usize]),
+            1 => out.push_str(&(self.below(u64::MAX) as i64).to_string()),
+            2 => out.push_str(&self.below(u64::MAX).to_string()),
+            3 | 4 => self.string(out),
+            5 | 6 => {
+                out.push('[');
+                self.blanks(out);
+                for index in 0..self.below(5) {
+                    if index > 0 {
+                        out.push(',');
+                    }
+                    self.value(depth - 1, out);
+                }
+                out.push(']');
+            }
+            _ => {
+                out.push('{');
+                self.blanks(out);
+                for index in 0..self.below(7) {
+                    if index > 0 {
+                        out.push(',');
+                    }
+                    self.blanks(out);
+                    self.string(out);
+                    self.blanks(out);
+                    out.push(':');
+                    self.value(depth - 1, out);
+                }
+                out.push('}');
+            }
+        }
+        self.blanks(out);
+    }
+}
+
+#[test]
+fn generated_values_come_out_as_serde_json_writes_them() {
+    let mut random = Random(7);
+    let mut canonicalizer = Canonicalizer::new();
+    let (mut accepted, mut duplicates) = (0, 0);
+    for _ in 0..20_000 {
+        let mut text = String::new();
+        random.value(5, &mut text);
+        let value: Value = serde_json::from_str(&text).expect(&text);
+        let mut out = String::new();
+        match canonicalizer.append(&text, &mut out) {
+            Ok(()) => {
+                assert_eq!(out, value.to_string(), "{text}");
+                assert_eq!(canonical_of(&out).unwrap(), out, "a fixed point");
+                accepted += 1;
+            }
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::Shape, "{error}: {text}");
+                duplicates += 1;
+            }
+        }
+    }
+    assert!(accepted > 10_000 && duplicates > 100, "{accepted} {duplicates}");
+}
+
+#[test]
+fn damaged_texts_are_refused_exactly_when_serde_json_refuses_them() {
+    let mut random = Random(11);
+    let (mut refused, mut kept) = (0, 0);
+    for _ in 0..60_000 {
+        let mut text = String::new();
+        random.value(3, &mut text);
+        let at = text.floor_char_boundary(random.below(text.len() as u64 + 1) as usize);
+        match random.below(3) {
+            0 => text.truncate(at),
+            1 => text.insert_str(
+                at,
+                ["\"", "\\", ",", "{", "]", "0", "-", "\u{1}", "e1", "\\ud800"]
+                    [random.below(10) as usize],
+            ),
+            _ => drop(text.pop()),
+        }
+        let theirs = serde_json::from_str::<serde::de::IgnoredAny>(&text);
+        // Ignoring skips the check of surrogates; reading a value makes it, but limits numbers.
+        let theirs = theirs.and_then(|_| match serde_json::from_str::<Value>(&text) {
+            Err(error) if error.to_string().starts_with("number out of range") => Ok(Value::Null),
+            other => other,
+        });
+        match canonical_of(&text) {
+            Ok(_) => {
+                assert!(theirs.is_ok(), "{theirs:?}: {text}");
+                kept += 1;
+            }
+            // Refused before the damage was reached.
+            Err(error) if error.kind() == ErrorKind::Shape => {}
+            Err(error) => {
+                assert!(theirs.is_err(), "{error}: {text}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 10_000 && kept > 1_000, "{refused} {kept}");
+}
+
+#[test]
+fn numbers_keep_their_text() {
+    for number in ["-0", "0.0", "1E+5", "18446744073709551616", "1e999", "-0.10e-05"] {
+        assert_eq!(canonical_of(&format!("[ {number} ]")).unwrap(), format!("[{number}]"));
+    }
+    for number in ["01", "-", "1.", ".5", "1e", "1e+", "+1", "0x1", "--1", "1.e1", "NaN"] {
+        assert_eq!(canonical_of(number).unwrap_err().kind(), ErrorKind::Syntax, "{number}");
+    }
+}
+
+#[test]
+fn keys_sort_by_their_decoded_bytes() {
+    // '"' is 0x22, below '#', though its escape begins with 0x5c.
+    assert_eq!(
+        canonical_of(r##"{"#":1,"\"":2,"é":3,"\u0065":4,"":5,"\ud83e\udd80":6,"\uffff":7}"##)
+            .unwrap(),
+        "{\"\":5,\"\\\"\":2,\"#\":1,\"e\":4,\"é\":3,\"\u{ffff}\":7,\"🦀\":6}"
+    );
+}
+
+#[test]
+fn a_duplicate_member_is_refused_with_its_place() {
+    for (text, path, offset) in [
+        (r#"{"x":[{"b":1,"a":2,"b":3}]}"#, "x[0].b", 19),
+        (r#"{"x":[{"a":2,"b":1, "\u0062":3}]}"#, "x[0][\"\\u0062\"]", 20),
+        (r#"[{"a":1,"b":{},"b":2}]"#, "[0].b", 15),
+    ] {
+        let error = canonical_of(text).unwrap_err();
+        assert_eq!(
+            (error.kind(), error.path(), error.offset()),
+            (ErrorKind::Shape, path, Some(offset))
+        );
+        assert_eq!(error.detail(), "duplicate member \"b\"");
+    }
+}
+
+#[test]
+fn levels_are_limited_as_in_serde_json() {
+    let nested = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
+    assert!(canonical_of(&nested(MOST_LEVELS)).is_ok());
+    assert!(serde_json::from_str::<Value>(&nested(MOST_LEVELS)).is_ok());
+    assert!(serde_json::from_str::<Value>(&nested(MOST_LEVELS + 1)).is_err());
+    assert_eq!(canonical_of(&nested(MOST_LEVELS + 1)).unwrap_err().kind(), ErrorKind::Limit);
+    assert_eq!(canonical_of(&"[".repeat(1_000_000)).unwrap_err().kind(), ErrorKind::Limit);
+}
+
+#[test]
+fn a_run_stops_at_the_first_byte_that_matters() {
+    for length in 0..20_usize {
+        for stop in [0_u8, 0x1f, b'"', b'\\'] {
+            let mut bytes = alloc::vec![0x7f_u8; 24];
+            bytes[0] = 0xff;
+            bytes[length] = stop;
+            bytes[length + 1] = b'"';
+            assert_eq!(plain_run(&bytes), length, "{stop}");
+        }
+    }
+    assert_eq!(plain_run(&[0x20; 17]), 17);
+    assert_eq!(plain_run(&[0x80, 0xa0, 0x21, 0x23, 0x5b, 0x5d, 0xdc, 0xa2, 0x20]), 9);
+}

@@ -1,0 +1,14 @@
+//! JSON text: its canonical form, places in it, and typed reading and writing.
+//!
+//! Canonical means compact, object keys sorted by their bytes at every level, strings escaped as
+//! `serde_json` escapes them, numbers as they came. Two texts of one value have one canonical
+//! form, so fragments made from it can be compared and joined as bytes. Reading into types is
+//! `serde_json`'s work; what is added here is the place of a refusal.
+
+mod canonical;
+mod path;
+mod text;
+
+pub use canonical::{Canonicalizer, MOST_LEVELS, canonical};
+pub use path::path_at;
+pub use text::{read, read_slice, write};
