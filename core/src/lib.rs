@@ -18,6 +18,7 @@ pub mod codec;
 pub mod config;
 pub mod engine;
 pub mod facts;
+pub mod ingest;
 pub mod primitives;
 pub mod status;
 

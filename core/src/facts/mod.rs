@@ -12,6 +12,8 @@ mod batch;
 mod key;
 mod memory;
 mod question;
+pub mod record;
+pub(crate) mod replay;
 mod row;
 mod storage;
 

@@ -1,5 +1,12 @@
 //! The status of a transaction: the walk over its receipts, its final status, its milestone.
+//!
+//! Everything here follows from rows of one state of the storage; nothing waits and nothing is
+//! rendered that was not rendered when its block came in.
 
 mod milestone;
+mod question;
+mod standing;
 
 pub use milestone::Milestone;
+pub use question::StatusQuestion;
+pub use standing::{FinalStatus, Standing};

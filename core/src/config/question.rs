@@ -1,0 +1,168 @@
+//! Which configuration is in force at a block.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+
+use super::{BlockReference, Finality, SyncCheckpoint};
+use crate::Error;
+use crate::facts::record::{BlockRecord, ChainRecord, ConfigIndex, ConfigRecord};
+use crate::facts::replay::{Replay, Replayed, Stop, Supplied};
+use crate::facts::{Key, Question, Row, Step, Table};
+use crate::primitives::{BlockHeight, CryptoHash};
+
+/// What a question about the configuration ends in
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum ConfigAnswer {
+    /// The row of the configuration in force: see [`ConfigRecord`]
+    InForce(Row),
+    /// The block is not known
+    UnknownBlock {
+        /// Which block, in the words of the node
+        which: String,
+        /// Whether it is a height below the head: skipped by the chain, or not kept any more
+        skipped: bool,
+    },
+    /// The block is known, but no configuration is in force at its height
+    NoConfig {
+        /// The height
+        height: BlockHeight,
+        /// The first height at which one is in force, if there is any
+        first: Option<BlockHeight>,
+    },
+}
+
+/// Which configuration is in force at this block?
+///
+/// A height names a canonical block, a hash a block on whatever fork. `genesis` needs no block:
+/// the configurations themselves say where the chain begins.
+#[derive(Debug)]
+pub struct ConfigQuestion(Replayed<Resolve>);
+
+#[derive(Debug)]
+struct Resolve {
+    reference: BlockReference,
+}
+
+/// The height of a block, or which one is not known
+type Resolved = Result<BlockHeight, String>;
+
+impl ConfigQuestion {
+    /// A question about this block
+    pub fn new(reference: BlockReference) -> Self {
+        Self(Replayed::new(Resolve { reference }))
+    }
+}
+
+impl Resolve {
+    fn height(
+        &self,
+        chain: &ChainRecord,
+        index: &ConfigIndex,
+        rows: &mut Supplied,
+    ) -> Result<Resolved, Stop> {
+        match self.reference {
+            BlockReference::Height(height) => {
+                let row = rows.row(Key::number(Table::Heights, height))?;
+                Ok(row.map(|_| height).ok_or_else(|| format!("BLOCK HEIGHT: {height}")))
+            }
+            BlockReference::Hash(hash) => Ok(block(hash, rows)?
+                .map(|block| block.height)
+                .ok_or_else(|| format!("BLOCK HEADER: {hash}"))),
+            BlockReference::Finality(Finality::Optimistic) => {
+                Ok(chain.head.map(|head| head.height).ok_or_else(|| "HEAD".to_string()))
+            }
+            BlockReference::Finality(Finality::NearFinal) => near_final(chain, rows),
+            BlockReference::Finality(Finality::Final) => {
+                Ok(chain.last_final.map(|last| last.height).ok_or_else(|| "FINAL HEAD".to_string()))
+            }
+            BlockReference::SyncCheckpoint(SyncCheckpoint::Genesis) => {
+                Ok(if index.heights.is_empty() {
+                    Err("GENESIS".to_string())
+                } else {
+                    Ok(index.genesis_height)
+                })
+            }
+            BlockReference::SyncCheckpoint(SyncCheckpoint::EarliestAvailable) => {
+                earliest(chain, rows)
+            }
+        }
+    }
+}
+
+impl Replay for Resolve {
+    type Answer = ConfigAnswer;
+
+    fn replay(&self, rows: &mut Supplied) -> Result<ConfigAnswer, Stop> {
+        rows.all([ChainRecord::key(), ConfigIndex::key()])?;
+        let chain = ChainRecord::decode(rows.row(ChainRecord::key())?.map(|row| &**row))?;
+        let index = ConfigIndex::decode(rows.row(ConfigIndex::key())?.map(|row| &**row))?;
+        let height = match self.height(&chain, &index, rows)? {
+            Ok(height) => height,
+            Err(which) => {
+                let skipped = matches!(
+                    (self.reference, chain.head),
+                    (BlockReference::Height(height), Some(head)) if height < head.height
+                );
+                return Ok(ConfigAnswer::UnknownBlock { which, skipped });
+            }
+        };
+        let Some(first) = index.in_force(height) else {
+            return Ok(ConfigAnswer::NoConfig { height, first: index.heights.first().copied() });
+        };
+        match rows.row(ConfigRecord::key(first))? {
+            Some(row) => Ok(ConfigAnswer::InForce(row.clone())),
+            None => Err(Stop::Refused(Error::new(
+                crate::ErrorKind::Corrupt,
+                format_args!("configuration of height {first} is not in the storage"),
+            ))),
+        }
+    }
+}
+
+/// The block of a hash
+fn block(hash: CryptoHash, rows: &mut Supplied) -> Result<Option<BlockRecord>, Stop> {
+    let row = rows.row(Key::hash(Table::Blocks, hash))?;
+    Ok(row.map(|row| BlockRecord::decode(row)).transpose()?)
+}
+
+/// What the head's header names as almost final; a final block is almost final as well
+fn near_final(chain: &ChainRecord, rows: &mut Supplied) -> Result<Resolved, Stop> {
+    let head = match chain.head {
+        Some(head) => block(head.hash, rows)?,
+        None => None,
+    };
+    let named = match head {
+        Some(head) => block(head.last_near_final, rows)?.map(|block| block.height),
+        None => None,
+    };
+    let last_final = chain.last_final.map(|last| last.height);
+    Ok(named.max(last_final).ok_or_else(|| "NEAR-FINAL HEAD".to_string()))
+}
+
+/// The oldest canonical block that is kept
+fn earliest(chain: &ChainRecord, rows: &mut Supplied) -> Result<Resolved, Stop> {
+    let unknown = || "EarliestAvailable".to_string();
+    if chain.blocks() == 0 {
+        return Ok(Err(unknown()));
+    }
+    let row = rows.row(Key::number(Table::Ordinals, chain.first_ordinal))?;
+    let hash = row.and_then(|row| <[u8; 32]>::try_from(&row[..]).ok()).map(CryptoHash::new);
+    let block = match hash {
+        Some(hash) => block(hash, rows)?,
+        None => None,
+    };
+    Ok(block.map(|block| block.height).ok_or_else(unknown))
+}
+
+impl Question for ConfigQuestion {
+    type Answer = ConfigAnswer;
+
+    fn poll(&mut self) -> Result<Step<'_, ConfigAnswer>, Error> {
+        self.0.poll()
+    }
+
+    fn supply(&mut self, rows: &[Option<Row>]) -> Result<(), Error> {
+        self.0.supply(rows)
+    }
+}

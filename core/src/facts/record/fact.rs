@@ -1,0 +1,163 @@
+//! The three facts about a transaction: itself, outcomes, receipts.
+
+use alloc::vec::Vec;
+
+use super::cursor::{Builder, Cursor};
+use crate::Error;
+use crate::facts::Table;
+use crate::primitives::{BlockHeight, CryptoHash};
+
+/// A transaction that is in a block
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "the layout of a row is closed by its version")]
+pub struct TransactionRecord<'row> {
+    /// Height of the block that holds it
+    pub height: BlockHeight,
+    /// Whether it is sent to its own signer, so that its first receipt is local
+    pub to_itself: bool,
+    /// Its wire text
+    pub fragment: &'row [u8],
+}
+
+impl<'row> TransactionRecord<'row> {
+    /// The row of this record
+    pub fn encode(&self) -> Vec<u8> {
+        Builder::new(9 + self.fragment.len())
+            .u8(u8::from(self.to_itself))
+            .u64(self.height)
+            .raw(self.fragment)
+            .finish()
+    }
+
+    /// The record of a row
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) unless this engine wrote the row.
+    pub fn decode(row: &'row [u8]) -> Result<Self, Error> {
+        let mut cursor = Cursor::open(Table::Transactions, row)?;
+        Ok(Self { to_itself: cursor.u8()? != 0, height: cursor.u64()?, fragment: cursor.rest() })
+    }
+}
+
+/// The body of a receipt
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "the layout of a row is closed by its version")]
+pub struct ReceiptRecord<'row> {
+    /// Whether its predecessor is `system`, so that no milestone below `FINAL` waits for it
+    pub refund: bool,
+    /// Its wire text
+    pub fragment: &'row [u8],
+}
+
+impl<'row> ReceiptRecord<'row> {
+    /// The row of this record
+    pub fn encode(&self) -> Vec<u8> {
+        Builder::new(1 + self.fragment.len()).u8(u8::from(self.refund)).raw(self.fragment).finish()
+    }
+
+    /// The record of a row
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) unless this engine wrote the row.
+    pub fn decode(row: &'row [u8]) -> Result<Self, Error> {
+        let mut cursor = Cursor::open(Table::Receipts, row)?;
+        Ok(Self { refund: cursor.u8()? != 0, fragment: cursor.rest() })
+    }
+}
+
+/// What the status of an outcome says to the walk
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "the layout of a row is closed by its version")]
+pub enum OutcomeStatus {
+    /// `Unknown`, or a form that this engine does not know: not executed yet
+    Unknown,
+    /// `Failure`: an end of the chain of receipts
+    Failure,
+    /// `SuccessValue`: an end of the chain of receipts
+    SuccessValue,
+    /// `SuccessReceiptId`: the chain goes on with this receipt
+    SuccessReceiptId(CryptoHash),
+}
+
+/// The outcome of a transaction or a receipt
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "the layout of a row is closed by its version")]
+pub struct OutcomeRecord<'row> {
+    /// Height of the block in which it happened
+    pub height: BlockHeight,
+    /// What its status says
+    pub status: OutcomeStatus,
+    /// Where the text of its status stands in the fragment
+    pub status_text: (u32, u32),
+    /// The receipts it generated: 32 bytes each
+    pub receipt_ids: &'row [[u8; 32]],
+    /// Its wire text, id and proof included
+    pub fragment: &'row [u8],
+}
+
+impl<'row> OutcomeRecord<'row> {
+    /// The row of this record
+    pub fn encode(&self) -> Vec<u8> {
+        let (tag, next) = match self.status {
+            OutcomeStatus::Unknown => (0, CryptoHash::ZERO),
+            OutcomeStatus::Failure => (1, CryptoHash::ZERO),
+            OutcomeStatus::SuccessValue => (2, CryptoHash::ZERO),
+            OutcomeStatus::SuccessReceiptId(next) => (3, next),
+        };
+        let row = Builder::new(64 + self.receipt_ids.len() * 32 + self.fragment.len())
+            .u64(self.height)
+            .u8(tag);
+        let row = if tag == 3 { row.hash(&next) } else { row };
+        row.u32(self.status_text.0)
+            .u32(self.status_text.1)
+            .u32(self.receipt_ids.len() as u32)
+            .raw(self.receipt_ids.as_flattened())
+            .raw(self.fragment)
+            .finish()
+    }
+
+    /// The record of a row
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) unless this engine wrote the row.
+    pub fn decode(row: &'row [u8]) -> Result<Self, Error> {
+        let mut cursor = Cursor::open(Table::Outcomes, row)?;
+        let height = cursor.u64()?;
+        let status = match cursor.u8()? {
+            0 => OutcomeStatus::Unknown,
+            1 => OutcomeStatus::Failure,
+            2 => OutcomeStatus::SuccessValue,
+            3 => OutcomeStatus::SuccessReceiptId(cursor.hash()?),
+            _ => return cursor.refuse("unknown status of an outcome"),
+        };
+        let status_text = (cursor.u32()?, cursor.u32()?);
+        let count = cursor.count(32)?;
+        let (receipt_ids, _) = cursor.take(count * 32)?.as_chunks();
+        let fragment = cursor.rest();
+        let record = Self { height, status, status_text, receipt_ids, fragment };
+        match fragment.get(status_text.0 as usize..status_text.1 as usize) {
+            Some(_) => Ok(record),
+            None => Err(Error::new(
+                crate::ErrorKind::Corrupt,
+                "the status lies outside of the fragment",
+            )
+            .at(Table::Outcomes.name())),
+        }
+    }
+
+    /// The receipts it generated
+    pub fn receipts(&self) -> impl DoubleEndedIterator<Item = CryptoHash> + use<'row> {
+        self.receipt_ids.iter().map(|id| CryptoHash::new(*id))
+    }
+
+    /// The wire text of its status
+    pub fn status_fragment(&self) -> &'row [u8] {
+        // `decode` has checked the range; a record built by hand with another one shows nothing.
+        self.fragment
+            .get(self.status_text.0 as usize..self.status_text.1 as usize)
+            .unwrap_or_default()
+    }
+}

@@ -1,0 +1,112 @@
+//! Questions written as plain functions: run, stop at a row that is not there yet, run again.
+//!
+//! A function that needs few rows in an order that depends on their content is easiest to read
+//! from top to bottom. It asks a [`Supplied`] for rows; where one is missing it stops, the row is
+//! fetched, and it runs again from the start with what was fetched before. It must therefore be
+//! a function of the rows alone. Walks over large trees have a machine of their own instead.
+
+use alloc::vec::Vec;
+use core::mem;
+
+use hashbrown::HashMap;
+
+use super::{Key, Question, Row, Step};
+use crate::primitives::HashBuilder;
+use crate::{Error, ErrorKind};
+
+/// Why a function stopped before its end
+pub(crate) enum Stop {
+    /// It needs rows that were not supplied yet
+    Rows,
+    /// It cannot be answered
+    Refused(Error),
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::Refused(error)
+    }
+}
+
+/// The rows supplied so far, and those that were asked for in vain
+#[derive(Debug, Default)]
+pub(crate) struct Supplied {
+    rows: HashMap<Key, Option<Row>, HashBuilder>,
+    wanted: Vec<Key>,
+}
+
+impl Supplied {
+    /// The row of a key
+    pub(crate) fn row(&mut self, key: Key) -> Result<Option<&Row>, Stop> {
+        self.all([key])?;
+        Ok(self.rows.get(&key).and_then(Option::as_ref))
+    }
+
+    /// Makes sure that the rows of all these keys are supplied, in one round trip
+    pub(crate) fn all(&mut self, keys: impl IntoIterator<Item = Key>) -> Result<(), Stop> {
+        let rows = &self.rows;
+        self.wanted.extend(keys.into_iter().filter(|key| !rows.contains_key(key)));
+        if self.wanted.is_empty() { Ok(()) } else { Err(Stop::Rows) }
+    }
+}
+
+/// A function of rows that can be run again and again
+pub(crate) trait Replay {
+    /// What it ends in
+    type Answer;
+
+    /// Runs from the start with the rows supplied so far
+    fn replay(&self, rows: &mut Supplied) -> Result<Self::Answer, Stop>;
+}
+
+/// Makes a [`Question`] of a function that is replayed
+#[derive(Debug)]
+pub(crate) struct Replayed<R> {
+    function: R,
+    supplied: Supplied,
+    over: bool,
+}
+
+impl<R: Replay> Replayed<R> {
+    /// The question of this function
+    pub(crate) fn new(function: R) -> Self {
+        Self { function, supplied: Supplied::default(), over: false }
+    }
+}
+
+impl<R: Replay> Question for Replayed<R> {
+    type Answer = R::Answer;
+
+    fn poll(&mut self) -> Result<Step<'_, R::Answer>, Error> {
+        if self.over {
+            return Err(Error::new(ErrorKind::Usage, "the question is answered already"));
+        }
+        if self.supplied.wanted.is_empty() {
+            match self.function.replay(&mut self.supplied) {
+                Ok(answer) => {
+                    self.over = true;
+                    return Ok(Step::Done(answer));
+                }
+                Err(Stop::Rows) => {}
+                Err(Stop::Refused(error)) => {
+                    self.over = true;
+                    return Err(error);
+                }
+            }
+        }
+        Ok(Step::Need(&self.supplied.wanted))
+    }
+
+    fn supply(&mut self, rows: &[Option<Row>]) -> Result<(), Error> {
+        let expected = self.supplied.wanted.len();
+        if rows.len() != expected {
+            return Err(Error::new(
+                ErrorKind::Usage,
+                format_args!("{} rows supplied, {expected} asked for", rows.len()),
+            ));
+        }
+        let wanted = mem::take(&mut self.supplied.wanted);
+        self.supplied.rows.extend(wanted.into_iter().zip(rows.iter().cloned()));
+        Ok(())
+    }
+}

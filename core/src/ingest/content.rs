@@ -1,0 +1,228 @@
+//! What a block message brings: its place in the chain and its facts, checked and rendered.
+//!
+//! This is the one place where wire text is made: every transaction, outcome and receipt is read
+//! as a typed view (which refuses a wrong shape), brought into canonical form (compact, members
+//! sorted, nothing added and nothing lost) and put into the row that answers copy from. It is a
+//! function of the message alone.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use hashbrown::HashSet;
+use serde::de::DeserializeOwned;
+use serde_json::value::RawValue;
+
+use super::message::{
+    Chunk, Executed, Header, Included, Message, OutcomeParts, ReceiptParts, TransactionParts,
+};
+use crate::codec::json;
+use crate::facts::record::{
+    BlockPoint, FactKey, OutcomeRecord, OutcomeStatus, ReceiptRecord, TransactionRecord,
+};
+use crate::facts::{Row, Table};
+use crate::primitives::{CryptoHash, HashBuilder};
+type ExecutionOutcomeWithIdView = serde::de::IgnoredAny;
+type ReceiptView = serde::de::IgnoredAny;
+type SignedTransactionView = serde::de::IgnoredAny;
+use crate::{Error, ErrorKind};
+
+/// The predecessor of refunds
+const SYSTEM: &str = "system";
+
+/// A block message, checked and rendered
+pub(super) struct Content {
+    pub(super) point: BlockPoint,
+    pub(super) header: Header,
+    pub(super) facts: Vec<(FactKey, Row)>,
+    pub(super) transactions: usize,
+    pub(super) outcomes: usize,
+    pub(super) receipts: usize,
+}
+
+impl Content {
+    /// Reads a message
+    pub(super) fn read(message: &[u8]) -> Result<Self, Error> {
+        let message: Message<'_> = json::read_slice(message)?;
+        let header = message.block.header;
+        let point = BlockPoint { height: header.height, hash: header.hash };
+        let mut renderer = Renderer::new(point);
+        for (shard, number) in message.shards.iter().zip(0_usize..) {
+            let at = |error: Error| error.at(format_args!("shards[{number}]"));
+            if let Some(chunk) = &shard.chunk {
+                renderer.chunk(chunk).map_err(|error| at(error.at("chunk")))?;
+            }
+            for (executed, index) in shard.receipt_execution_outcomes.iter().zip(0_usize..) {
+                renderer.executed_receipt(executed).map_err(|error| {
+                    at(error.at(format_args!("receipt_execution_outcomes[{index}]")))
+                })?;
+            }
+        }
+        let count = |table| renderer.facts.iter().filter(|(fact, _)| fact.table == table).count();
+        Ok(Self {
+            point,
+            header,
+            transactions: count(Table::Transactions),
+            outcomes: count(Table::Outcomes),
+            receipts: count(Table::Receipts),
+            facts: renderer.facts,
+        })
+    }
+}
+
+/// Renders the facts of one block
+struct Renderer {
+    block: BlockPoint,
+    facts: Vec<(FactKey, Row)>,
+    seen: HashSet<(Table, CryptoHash), HashBuilder>,
+    canonicalizer: json::Canonicalizer,
+    text: String,
+}
+
+impl Renderer {
+    fn new(block: BlockPoint) -> Self {
+        Self {
+            block,
+            facts: Vec::new(),
+            seen: HashSet::default(),
+            canonicalizer: json::Canonicalizer::new(),
+            text: String::new(),
+        }
+    }
+
+    fn chunk(&mut self, chunk: &Chunk<'_>) -> Result<(), Error> {
+        for (included, index) in chunk.transactions.iter().zip(0_usize..) {
+            self.transaction(included)
+                .map_err(|error| error.at(format_args!("transactions[{index}]")))?;
+        }
+        let lists = [("receipts", &chunk.receipts), ("local_receipts", &chunk.local_receipts)];
+        for (name, receipts) in lists {
+            for (receipt, index) in receipts.iter().zip(0_usize..) {
+                self.receipt(receipt).map_err(|error| error.at(format_args!("{name}[{index}]")))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn transaction(&mut self, included: &Included<'_>) -> Result<(), Error> {
+        let at = |error: Error| error.at("transaction");
+        self.render::<SignedTransactionView>(included.transaction).map_err(at)?;
+        let parts: TransactionParts<'_> = json::read(&self.text).map_err(at)?;
+        let hash = parts.hash;
+        let row = TransactionRecord {
+            height: self.block.height,
+            to_itself: parts.signer_id == parts.receiver_id,
+            fragment: self.text.as_bytes(),
+        };
+        let row = row.encode();
+        self.add_once(Table::Transactions, hash, row).map_err(at)?;
+        match &included.outcome {
+            None => Ok(()),
+            Some(executed) => {
+                self.executed(executed, Some(("transaction", hash))).map_err(|e| e.at("outcome"))
+            }
+        }
+    }
+
+    /// A receipt's outcome; also the outcome of a transaction that was included earlier
+    fn executed_receipt(&mut self, executed: &Executed<'_>) -> Result<(), Error> {
+        self.executed(executed, None)
+    }
+
+    fn executed(
+        &mut self,
+        executed: &Executed<'_>,
+        transaction: Option<(&str, CryptoHash)>,
+    ) -> Result<(), Error> {
+        let receipt = match executed.receipt {
+            None => None,
+            Some(body) => Some(("receipt", self.receipt(body).map_err(|e| e.at("receipt"))?)),
+        };
+        self.outcome(executed.execution_outcome, transaction.or(receipt))
+            .map_err(|error| error.at("execution_outcome"))
+    }
+
+    fn outcome(&mut self, raw: &RawValue, owner: Option<(&str, CryptoHash)>) -> Result<(), Error> {
+        self.render::<ExecutionOutcomeWithIdView>(raw)?;
+        let parts: OutcomeParts<'_> = json::read(&self.text)?;
+        if let Some((what, id)) = owner.filter(|(_, id)| *id != parts.id) {
+            let detail = format_args!("{}, but its {what} is {id}", parts.id);
+            return Err(Error::new(ErrorKind::Chain, detail).at("id"));
+        }
+        if parts.block_hash != self.block.hash {
+            let detail = format_args!("{}, in block {}", parts.block_hash, self.block.hash);
+            return Err(Error::new(ErrorKind::Chain, detail).at("block_hash"));
+        }
+        let status = parts.outcome.status.get();
+        // A raw value borrows from the text it was read from, so the distance of their first
+        // bytes is its place.
+        let start = status.as_ptr() as usize - self.text.as_ptr() as usize;
+        let end = start + status.len();
+        let row = OutcomeRecord {
+            height: self.block.height,
+            status: outcome_status(status)?,
+            status_text: (place(start)?, place(end)?),
+            receipt_ids: &parts
+                .outcome
+                .receipt_ids
+                .iter()
+                .map(|id| *id.as_bytes())
+                .collect::<Vec<_>>(),
+            fragment: self.text.as_bytes(),
+        };
+        let (id, row) = (parts.id, row.encode());
+        self.add_once(Table::Outcomes, id, row)
+    }
+
+    /// The body of a receipt; the same one may stand in a chunk and beside its outcome
+    fn receipt(&mut self, raw: &RawValue) -> Result<CryptoHash, Error> {
+        self.render::<ReceiptView>(raw)?;
+        let parts: ReceiptParts<'_> = json::read(&self.text)?;
+        let id = parts.receipt_id;
+        let refund = parts.predecessor_id == SYSTEM;
+        if self.seen.insert((Table::Receipts, id)) {
+            let row = ReceiptRecord { refund, fragment: self.text.as_bytes() }.encode();
+            self.facts.push((FactKey { table: Table::Receipts, id }, row.into()));
+        }
+        Ok(id)
+    }
+
+    /// Brings a raw value into canonical form, in `self.text`, and checks it as a `View`
+    fn render<View: DeserializeOwned>(&mut self, raw: &RawValue) -> Result<(), Error> {
+        self.text.clear();
+        self.canonicalizer.append(raw.get(), &mut self.text)?;
+        json::read::<View>(&self.text).map(drop)
+    }
+
+    fn add_once(&mut self, table: Table, id: CryptoHash, row: Vec<u8>) -> Result<(), Error> {
+        if !self.seen.insert((table, id)) {
+            return Err(Error::new(
+                ErrorKind::Chain,
+                format_args!("{id} occurs twice in the block"),
+            ));
+        }
+        self.facts.push((FactKey { table, id }, row.into()));
+        Ok(())
+    }
+}
+
+fn place(offset: usize) -> Result<u32, Error> {
+    u32::try_from(offset)
+        .map_err(|_| Error::new(ErrorKind::Limit, "an outcome of more than 4 GiB of text"))
+}
+
+/// The kind of a status, by its canonical text: `"Unknown"` or an object with one member
+fn outcome_status(text: &str) -> Result<OutcomeStatus, Error> {
+    let Some(member) = text.strip_prefix("{\"") else { return Ok(OutcomeStatus::Unknown) };
+    Ok(if member.starts_with("SuccessValue\":") {
+        OutcomeStatus::SuccessValue
+    } else if member.starts_with("Failure\":") {
+        OutcomeStatus::Failure
+    } else if let Some(id) = member.strip_prefix("SuccessReceiptId\":\"") {
+        let id = id.strip_suffix("\"}").unwrap_or(id);
+        OutcomeStatus::SuccessReceiptId(id.parse().map_err(|error| {
+            Error::new(ErrorKind::Value, error).at("outcome.status.SuccessReceiptId")
+        })?)
+    } else {
+        OutcomeStatus::Unknown
+    })
+}

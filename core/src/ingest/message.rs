@@ -1,0 +1,109 @@
+//! The shape of a block message, as NEAR Lake and neardata write it.
+//!
+//! Only what decides about a block's place and facts is read here; transactions, receipts and
+//! outcomes stay raw text until they are checked and rendered one by one. Unknown members are
+//! passed over, because a block message has many that no answer shows.
+
+use alloc::vec::Vec;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::primitives::{BlockHeight, CryptoHash};
+
+/// A block message
+#[derive(Deserialize)]
+pub(super) struct Message<'text> {
+    pub(super) block: Block,
+    #[serde(borrow)]
+    pub(super) shards: Vec<Shard<'text>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Block {
+    pub(super) header: Header,
+}
+
+/// What the header says about the block's place
+#[derive(Deserialize)]
+pub(super) struct Header {
+    pub(super) height: BlockHeight,
+    pub(super) hash: CryptoHash,
+    pub(super) prev_hash: CryptoHash,
+    #[serde(default)]
+    pub(super) prev_height: Option<BlockHeight>,
+    pub(super) epoch_id: CryptoHash,
+    #[serde(default)]
+    pub(super) last_final_block: Option<CryptoHash>,
+    #[serde(default)]
+    pub(super) last_ds_final_block: Option<CryptoHash>,
+    #[serde(default)]
+    pub(super) latest_protocol_version: u32,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Shard<'text> {
+    #[serde(borrow, default)]
+    pub(super) chunk: Option<Chunk<'text>>,
+    #[serde(borrow, default)]
+    pub(super) receipt_execution_outcomes: Vec<Executed<'text>>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct Chunk<'text> {
+    #[serde(borrow)]
+    pub(super) transactions: Vec<Included<'text>>,
+    #[serde(borrow)]
+    pub(super) receipts: Vec<&'text RawValue>,
+    #[serde(borrow, default)]
+    pub(super) local_receipts: Vec<&'text RawValue>,
+}
+
+/// A transaction in a chunk, with its outcome unless that comes later
+#[derive(Deserialize)]
+pub(super) struct Included<'text> {
+    #[serde(borrow)]
+    pub(super) transaction: &'text RawValue,
+    #[serde(borrow, default)]
+    pub(super) outcome: Option<Executed<'text>>,
+}
+
+/// An outcome, with the receipt that was executed unless it was a transaction
+#[derive(Deserialize)]
+pub(super) struct Executed<'text> {
+    #[serde(borrow)]
+    pub(super) execution_outcome: &'text RawValue,
+    #[serde(borrow, default)]
+    pub(super) receipt: Option<&'text RawValue>,
+}
+
+/// What is read of a transaction
+#[derive(Deserialize)]
+pub(super) struct TransactionParts<'text> {
+    pub(super) hash: CryptoHash,
+    pub(super) signer_id: &'text str,
+    pub(super) receiver_id: &'text str,
+}
+
+/// What is read of a receipt
+#[derive(Deserialize)]
+pub(super) struct ReceiptParts<'text> {
+    pub(super) receipt_id: CryptoHash,
+    pub(super) predecessor_id: &'text str,
+}
+
+/// What is read of an outcome
+#[derive(Deserialize)]
+pub(super) struct OutcomeParts<'text> {
+    pub(super) block_hash: CryptoHash,
+    pub(super) id: CryptoHash,
+    #[serde(borrow)]
+    pub(super) outcome: OutcomeBody<'text>,
+}
+
+#[derive(Deserialize)]
+pub(super) struct OutcomeBody<'text> {
+    pub(super) receipt_ids: Vec<CryptoHash>,
+    #[serde(borrow)]
+    pub(super) status: &'text RawValue,
+}

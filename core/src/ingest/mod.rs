@@ -1,0 +1,143 @@
+//! A block message becomes one atomic change of the storage.
+//!
+//! A message is read, checked and rendered without looking at the storage ([`Content`]); then a
+//! plan is made from the rows that say where the block stands ([`Plan`]): it extends the head,
+//! wins over a fork, is parked aside, or was known. The plan ends in one [`Batch`]; a message that
+//! is malformed or contradicts the chain ends in an error and changes nothing.
+
+mod content;
+mod message;
+mod overlay;
+mod plan;
+
+use alloc::vec::Vec;
+
+use crate::Error;
+use crate::facts::record::BlockPoint;
+use crate::facts::replay::Replayed;
+use crate::facts::{Batch, Question, Row, Step};
+use content::Content;
+use plan::Plan;
+
+/// When a block counts as final
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Finality {
+    /// When the head's header names it, or a later block, in `last_final_block`
+    #[default]
+    Headers,
+    /// When it comes in: for feeds that carry final blocks only, where forks are refused
+    All,
+}
+
+/// How many canonical blocks are kept
+///
+/// At most 64 blocks are removed with each block that comes in, so a store that starts to forget
+/// does so step by step. What is removed is unknown from then on; keep more blocks than the
+/// deepest fork and the longest-lived transaction.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Retention {
+    /// All of them
+    #[default]
+    Everything,
+    /// So many of the newest blocks
+    Blocks(u64),
+    /// The blocks of so many of the newest epochs
+    Epochs(u64),
+}
+
+/// How blocks are taken in
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct IngestSettings {
+    /// When a block counts as final
+    pub finality: Finality,
+    /// How many blocks are kept
+    pub retention: Retention,
+}
+
+impl IngestSettings {
+    /// Settings with this rule of finality
+    #[must_use]
+    pub const fn with_finality(mut self, finality: Finality) -> Self {
+        self.finality = finality;
+        self
+    }
+
+    /// Settings with this retention
+    #[must_use]
+    pub const fn with_retention(mut self, retention: Retention) -> Self {
+        self.retention = retention;
+        self
+    }
+}
+
+/// Where a block stands after it came in
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Place {
+    /// It is the new head of the canonical chain
+    Head,
+    /// It was in before; nothing changed
+    Known,
+    /// It is on a fork that is not canonical; its facts are parked
+    Aside,
+}
+
+/// What became of a block message
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Ingested {
+    /// The block of the message
+    pub block: BlockPoint,
+    /// Where it stands now
+    pub place: Place,
+    /// Blocks that left the canonical chain because of it, newest first
+    pub undone: Vec<BlockPoint>,
+    /// Parked blocks that joined the canonical chain with it, oldest first
+    pub redone: Vec<BlockPoint>,
+    /// The newest final block, as of now
+    pub last_final: Option<BlockPoint>,
+    /// Transactions in the block
+    pub transactions: usize,
+    /// Execution outcomes in the block, those of transactions included
+    pub outcomes: usize,
+    /// Receipts whose bodies the block carries
+    pub receipts: usize,
+}
+
+/// What does this block message change?
+///
+/// The answer is a batch that is to be committed before the next message is asked about, and what
+/// it means.
+pub struct IngestQuestion(Replayed<Plan>);
+
+impl IngestQuestion {
+    /// Reads a block message
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the message, and where.
+    pub fn new(message: &[u8], settings: IngestSettings) -> Result<Self, Error> {
+        Ok(Self(Replayed::new(Plan::new(Content::read(message)?, settings))))
+    }
+}
+
+impl core::fmt::Debug for IngestQuestion {
+    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        formatter.debug_struct("IngestQuestion").finish_non_exhaustive()
+    }
+}
+
+impl Question for IngestQuestion {
+    type Answer = (Batch, Ingested);
+
+    fn poll(&mut self) -> Result<Step<'_, Self::Answer>, Error> {
+        self.0.poll()
+    }
+
+    fn supply(&mut self, rows: &[Option<Row>]) -> Result<(), Error> {
+        self.0.supply(rows)
+    }
+}

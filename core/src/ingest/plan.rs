@@ -1,0 +1,389 @@
+//! Where a block stands, and what that changes.
+//!
+//! The canonical chain is the branch that ends in the highest block. A block above the head wins:
+//! the canonical blocks that are not its ancestors are undone (their facts move to a parked row)
+//! and its parked ancestors are redone, all in one batch. A block that does not win is parked.
+//! Nothing final is ever undone. The state of the storage after a batch is therefore a function
+//! of the blocks that came in, and each fact in it belongs to a canonical block.
+
+use alloc::vec::Vec;
+
+use super::content::Content;
+use super::overlay::Overlay;
+use super::{Finality, IngestSettings, Ingested, Place, Retention};
+use crate::facts::record::{
+    BlockPoint, BlockRecord, ChainRecord, EpochStart, FactKey, ParkedRecord,
+};
+use crate::facts::replay::{Replay, Stop, Supplied};
+use crate::facts::{Batch, Key, Row, Table};
+use crate::primitives::CryptoHash;
+use crate::{Error, ErrorKind};
+
+/// The most blocks that one batch removes for retention
+const FORGET_AT_ONCE: u64 = 64;
+/// The most blocks that are parked; beyond it the lowest is forgotten
+const MOST_PARKED: usize = 1024;
+
+/// What a message brings and how it is to be taken in
+pub(super) struct Plan {
+    content: Content,
+    settings: IngestSettings,
+}
+
+/// A block that becomes canonical
+struct Joining {
+    hash: CryptoHash,
+    record: BlockRecord,
+    facts: Vec<(FactKey, Row)>,
+}
+
+fn block_key(hash: CryptoHash) -> Key {
+    Key::hash(Table::Blocks, hash)
+}
+
+fn refuse<T>(detail: impl core::fmt::Display) -> Result<T, Stop> {
+    Err(Stop::Refused(Error::new(ErrorKind::Chain, detail).at("block.header")))
+}
+
+fn missing(what: impl core::fmt::Display) -> Stop {
+    Stop::Refused(Error::new(ErrorKind::Corrupt, what))
+}
+
+impl Plan {
+    pub(super) const fn new(content: Content, settings: IngestSettings) -> Self {
+        Self { content, settings }
+    }
+
+    fn ingested(&self, place: Place, last_final: Option<BlockPoint>) -> Ingested {
+        Ingested {
+            block: self.content.point,
+            place,
+            undone: Vec::new(),
+            redone: Vec::new(),
+            last_final,
+            transactions: self.content.transactions,
+            outcomes: self.content.outcomes,
+            receipts: self.content.receipts,
+        }
+    }
+
+    fn record(&self) -> BlockRecord {
+        let header = &self.content.header;
+        BlockRecord {
+            height: header.height,
+            prev_hash: header.prev_hash,
+            epoch_id: header.epoch_id,
+            last_final: header.last_final_block.unwrap_or_default(),
+            last_near_final: header.last_ds_final_block.unwrap_or_default(),
+            protocol_version: header.latest_protocol_version,
+            ordinal: None,
+            facts: Vec::new(),
+        }
+    }
+
+    /// Checks the block against the parent it names
+    fn check_parent(&self, parent: Option<&BlockRecord>, head: BlockPoint) -> Result<(), Stop> {
+        let header = &self.content.header;
+        match parent {
+            Some(parent) if header.height <= parent.height => refuse(format_args!(
+                "height {} is not above the height {} of its parent {}",
+                header.height, parent.height, header.prev_hash
+            )),
+            Some(parent) if header.prev_height.is_some_and(|height| height != parent.height) => {
+                refuse(format_args!(
+                    "prev_height {}, but its parent {} has height {}",
+                    header.prev_height.unwrap_or_default(),
+                    header.prev_hash,
+                    parent.height
+                ))
+            }
+            None if header.height <= head.height => refuse(format_args!(
+                "height {} is not above the head at {}, and its parent {} is not known: blocks \
+                 come in by ascending height",
+                header.height, head.height, header.prev_hash
+            )),
+            // A gap between segments lies above the head; a parent at or below it would be known.
+            None if header.prev_height.is_some_and(|height| height <= head.height) => {
+                refuse(format_args!(
+                    "its parent {} at or below the head at {} is not known: it is on a fork that \
+                     is not kept",
+                    header.prev_hash, head.height
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn park(
+        &self,
+        parent: &BlockRecord,
+        mut chain: ChainRecord,
+        mut overlay: Overlay<'_>,
+    ) -> Result<(Batch, Ingested), Stop> {
+        if let Some(last) = chain.last_final {
+            // The fork leaves the chain at or below its parent; a sound fork leaves it at the
+            // last final block or above.
+            if parent.height < last.height && parent.ordinal.is_some() {
+                return refuse(format_args!(
+                    "its parent at {} is below the last final block at {}",
+                    parent.height, last.height
+                ));
+            }
+        }
+        let point = self.content.point;
+        overlay.put(block_key(point.hash), self.record().encode());
+        let parked = ParkedRecord { facts: self.content.facts.clone() };
+        overlay.put(Key::hash(Table::Parked, point.hash), parked.encode());
+        chain.parked.push(point);
+        forget_parked(&mut chain, &mut overlay);
+        let ingested = self.ingested(Place::Aside, chain.last_final);
+        chain.generation += 1;
+        overlay.put(ChainRecord::key(), chain.encode());
+        Ok((overlay.into_batch(), ingested))
+    }
+
+    /// The parked ancestors of the block, oldest first, and the ordinal of the canonical one
+    fn branch(
+        &self,
+        parent: BlockRecord,
+        overlay: &mut Overlay<'_>,
+    ) -> Result<(Vec<Joining>, u64), Stop> {
+        let mut branch = Vec::new();
+        let mut hash = self.content.header.prev_hash;
+        let mut record = parent;
+        loop {
+            if let Some(ordinal) = record.ordinal {
+                branch.reverse();
+                return Ok((branch, ordinal));
+            }
+            let parked = overlay.row(Key::hash(Table::Parked, hash))?;
+            let parked = parked.ok_or_else(|| missing(format_args!("parked block {hash}")))?;
+            let prev_hash = record.prev_hash;
+            let facts = ParkedRecord::decode(&parked)?.facts;
+            branch.push(Joining { hash, record, facts });
+            let Some(row) = overlay.row(block_key(prev_hash))? else {
+                return refuse(format_args!(
+                    "its branch reaches back to {prev_hash}, which is not kept"
+                ));
+            };
+            hash = prev_hash;
+            record = BlockRecord::decode(&row)?;
+        }
+    }
+
+    fn extend(
+        &self,
+        parent: Option<BlockRecord>,
+        mut chain: ChainRecord,
+        mut overlay: Overlay<'_>,
+    ) -> Result<(Batch, Ingested), Stop> {
+        let mut ingested = self.ingested(Place::Head, None);
+        let mut branch = Vec::new();
+        if let Some(parent) = parent {
+            let (joining, ordinal) = self.branch(parent, &mut overlay)?;
+            ingested.undone = undo_after(ordinal, &mut chain, &mut overlay)?;
+            ingested.redone = joining
+                .iter()
+                .map(|block| BlockPoint { height: block.record.height, hash: block.hash })
+                .collect();
+            branch = joining;
+        }
+        let point = self.content.point;
+        branch.push(Joining {
+            hash: point.hash,
+            record: self.record(),
+            facts: self.content.facts.clone(),
+        });
+        for block in branch {
+            apply(block, &mut chain, &mut overlay)?;
+        }
+        chain.head = Some(point);
+        self.finalize(&mut chain, &mut overlay)?;
+        self.forget(&mut chain, &mut overlay)?;
+        forget_parked(&mut chain, &mut overlay);
+        ingested.last_final = chain.last_final;
+        chain.generation += 1;
+        overlay.put(ChainRecord::key(), chain.encode());
+        Ok((overlay.into_batch(), ingested))
+    }
+
+    /// Moves the last final block forward, if the header proves it
+    fn finalize(&self, chain: &mut ChainRecord, overlay: &mut Overlay<'_>) -> Result<(), Stop> {
+        let point = match self.settings.finality {
+            Finality::All => self.content.point,
+            Finality::Headers => {
+                let hash = self.content.header.last_final_block.unwrap_or_default();
+                match overlay.row(block_key(hash))? {
+                    Some(row) => {
+                        let record = BlockRecord::decode(&row)?;
+                        if record.ordinal.is_none() {
+                            return refuse(format_args!(
+                                "last_final_block {hash} is not among its ancestors"
+                            ));
+                        }
+                        BlockPoint { height: record.height, hash }
+                    }
+                    None => return Ok(()),
+                }
+            }
+        };
+        if chain.last_final.is_none_or(|last| point.height > last.height) {
+            chain.last_final = Some(point);
+        }
+        Ok(())
+    }
+
+    /// Removes the oldest blocks that retention does not keep
+    fn forget(&self, chain: &mut ChainRecord, overlay: &mut Overlay<'_>) -> Result<(), Stop> {
+        let keep_from = match self.settings.retention {
+            Retention::Everything => return Ok(()),
+            // The head itself always stays.
+            Retention::Blocks(blocks) => chain.next_ordinal.saturating_sub(blocks.max(1)),
+            Retention::Epochs(epochs) => {
+                let kept = usize::try_from(epochs.max(1)).unwrap_or(usize::MAX);
+                let first = chain.epochs.len().saturating_sub(kept);
+                chain.epochs.get(first).map_or(0, |epoch| epoch.ordinal)
+            }
+        };
+        let end = keep_from.min(chain.first_ordinal.saturating_add(FORGET_AT_ONCE));
+        overlay.all((chain.first_ordinal..end).map(|o| Key::number(Table::Ordinals, o)))?;
+        while chain.first_ordinal < end {
+            let (hash, record) = canonical(chain.first_ordinal, overlay)?;
+            for fact in &record.facts {
+                overlay.remove(fact.key());
+            }
+            overlay.remove(block_key(hash));
+            overlay.remove(Key::number(Table::Heights, record.height));
+            overlay.remove(Key::number(Table::Ordinals, chain.first_ordinal));
+            chain.first_ordinal += 1;
+        }
+        let first = chain.first_ordinal;
+        let begun = chain.epochs.partition_point(|epoch| epoch.ordinal <= first);
+        chain.epochs.drain(..begun.saturating_sub(1));
+        Ok(())
+    }
+}
+
+impl Replay for Plan {
+    type Answer = (Batch, Ingested);
+
+    fn replay(&self, rows: &mut Supplied) -> Result<Self::Answer, Stop> {
+        let header = &self.content.header;
+        let mut overlay = Overlay::new(rows);
+        overlay.all(
+            [
+                ChainRecord::key(),
+                block_key(header.hash),
+                block_key(header.prev_hash),
+                block_key(header.last_final_block.unwrap_or_default()),
+            ]
+            .into_iter()
+            .chain(self.content.facts.iter().map(|(fact, _)| fact.key())),
+        )?;
+        let chain = ChainRecord::decode(overlay.row(ChainRecord::key())?.as_deref())?;
+        if overlay.row(block_key(header.hash))?.is_some() {
+            return Ok((Batch::new(), self.ingested(Place::Known, chain.last_final)));
+        }
+        let parent = overlay.row(block_key(header.prev_hash))?;
+        let parent = parent.as_deref().map(BlockRecord::decode).transpose()?;
+        let Some(head) = chain.head else { return self.extend(None, chain, overlay) };
+        self.check_parent(parent.as_ref(), head)?;
+        match parent {
+            Some(parent) if header.height <= head.height => self.park(&parent, chain, overlay),
+            parent => self.extend(parent, chain, overlay),
+        }
+    }
+}
+
+/// The canonical block of an ordinal
+fn canonical(ordinal: u64, overlay: &mut Overlay<'_>) -> Result<(CryptoHash, BlockRecord), Stop> {
+    let row = overlay.row(Key::number(Table::Ordinals, ordinal))?;
+    let hash = row.and_then(|row| <[u8; 32]>::try_from(&row[..]).ok()).map(CryptoHash::new);
+    let hash = hash.ok_or_else(|| missing(format_args!("canonical block number {ordinal}")))?;
+    let row = overlay.row(block_key(hash))?;
+    let row = row.ok_or_else(|| missing(format_args!("canonical block {hash}")))?;
+    Ok((hash, BlockRecord::decode(&row)?))
+}
+
+/// Undoes every canonical block after this ordinal, newest first; their facts are parked
+fn undo_after(
+    ordinal: u64,
+    chain: &mut ChainRecord,
+    overlay: &mut Overlay<'_>,
+) -> Result<Vec<BlockPoint>, Stop> {
+    let mut undone = Vec::new();
+    while chain.next_ordinal > ordinal + 1 {
+        let newest = chain.next_ordinal - 1;
+        let (hash, mut record) = canonical(newest, overlay)?;
+        let point = BlockPoint { height: record.height, hash };
+        if chain.is_final(record.height) {
+            return refuse(format_args!(
+                "its branch leaves out block {hash} at height {}, which is final",
+                record.height
+            ));
+        }
+        overlay.all(record.facts.iter().map(FactKey::key))?;
+        let mut parked = ParkedRecord::default();
+        for fact in record.facts.drain(..) {
+            if let Some(row) = overlay.row(fact.key())? {
+                parked.facts.push((fact, row));
+                overlay.remove(fact.key());
+            }
+        }
+        record.ordinal = None;
+        overlay.put(block_key(hash), record.encode());
+        overlay.put(Key::hash(Table::Parked, hash), parked.encode());
+        overlay.remove(Key::number(Table::Heights, record.height));
+        overlay.remove(Key::number(Table::Ordinals, newest));
+        chain.next_ordinal = newest;
+        chain.parked.push(point);
+        undone.push(point);
+    }
+    let next = chain.next_ordinal;
+    chain.epochs.retain(|epoch| epoch.ordinal < next);
+    Ok(undone)
+}
+
+/// Makes a block canonical; a fact that an ancestor brought stays the ancestor's
+fn apply(block: Joining, chain: &mut ChainRecord, overlay: &mut Overlay<'_>) -> Result<(), Stop> {
+    let Joining { hash, mut record, facts } = block;
+    overlay.all(facts.iter().map(|(fact, _)| fact.key()))?;
+    for (fact, row) in facts {
+        if overlay.row(fact.key())?.is_none() {
+            overlay.put(fact.key(), row);
+            record.facts.push(fact);
+        }
+    }
+    let ordinal = chain.next_ordinal;
+    record.ordinal = Some(ordinal);
+    overlay.put(Key::number(Table::Heights, record.height), &hash.as_bytes()[..]);
+    overlay.put(Key::number(Table::Ordinals, ordinal), &hash.as_bytes()[..]);
+    overlay.put(block_key(hash), record.encode());
+    overlay.remove(Key::hash(Table::Parked, hash));
+    chain.parked.retain(|parked| parked.hash != hash);
+    if chain.epochs.last().is_none_or(|epoch| epoch.epoch_id != record.epoch_id) {
+        chain.epochs.push(EpochStart { epoch_id: record.epoch_id, ordinal });
+    }
+    chain.next_ordinal = ordinal + 1;
+    Ok(())
+}
+
+/// Forgets parked blocks that can never win: those at or below the last final height, and the
+/// lowest ones beyond the limit
+fn forget_parked(chain: &mut ChainRecord, overlay: &mut Overlay<'_>) {
+    let last_final = chain.last_final;
+    let mut forget = |point: &BlockPoint| {
+        overlay.remove(block_key(point.hash));
+        overlay.remove(Key::hash(Table::Parked, point.hash));
+    };
+    chain.parked.retain(|point| {
+        let alive = last_final.is_none_or(|last| point.height > last.height);
+        if !alive {
+            forget(point);
+        }
+        alive
+    });
+    chain.parked.sort_by_key(|point| point.height);
+    let surplus = chain.parked.len().saturating_sub(MOST_PARKED);
+    chain.parked.drain(..surplus).for_each(|point| forget(&point));
+}
