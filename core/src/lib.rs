@@ -20,6 +20,7 @@ pub mod engine;
 pub mod facts;
 pub mod ingest;
 pub mod primitives;
+pub mod rpc;
 pub mod status;
 
 pub use error::{Error, ErrorKind};

@@ -9,6 +9,8 @@ use crate::Error;
 use crate::facts::{Rows, Storage};
 use crate::primitives::{BlockHeight, CryptoHash};
 
+pub use crate::rpc::AnswerClass;
+
 /// How the engine answers where the interface leaves a choice
 #[derive(Clone, Debug)]
 #[non_exhaustive]
@@ -117,24 +119,6 @@ pub enum Place {
     Known,
     /// It is on a fork that is not canonical
     Aside,
-}
-
-/// The class of an answer: what a host needs to choose an HTTP status without reading the body
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
-pub enum AnswerClass {
-    /// A result, or a batch of any answers
-    Result,
-    /// `REQUEST_VALIDATION_ERROR`
-    RequestValidation,
-    /// `HANDLER_ERROR` with `TIMEOUT_ERROR`
-    Timeout,
-    /// `HANDLER_ERROR` with `UNKNOWN_BLOCK` for a height below the head: skipped or removed
-    SkippedBlock,
-    /// Any other `HANDLER_ERROR`
-    Handler,
-    /// `INTERNAL_ERROR`
-    Internal,
 }
 
 /// A finished answer: the body of a JSON-RPC response

@@ -1,0 +1,413 @@
+//! Reading JSON without a tree: members and items of one level, each as a slice of the text.
+//!
+//! One pass over the text finds the wanted members and checks the syntax of all others, so a value
+//! that no one asks for costs no memory and no stack. Errors give the byte instead of line and
+//! column. What the values mean is not known here.
+
+use alloc::borrow::Cow;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+
+use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
+use serde_json::value::RawValue;
+
+use crate::{Error, ErrorKind};
+
+/// The most bytes of a foreign text that are shown in an error
+pub(super) const SHOWN: usize = 128;
+
+/// The text, or its beginning with an ellipsis if it has more than [`SHOWN`] bytes
+pub(super) fn shown(text: &str) -> Cow<'_, str> {
+    if text.len() <= SHOWN {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned([&text[..text.floor_char_boundary(SHOWN)], "…"].concat())
+}
+
+/// The type of a JSON value
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Kind {
+    Null,
+    Boolean,
+    Number,
+    String,
+    Array,
+    Object,
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Null => "null",
+            Self::Boolean => "a boolean",
+            Self::Number => "a number",
+            Self::String => "a string",
+            Self::Array => "an array",
+            Self::Object => "an object",
+        })
+    }
+}
+
+/// The type of a value, which its first byte tells
+pub(super) fn kind(value: &RawValue) -> Kind {
+    match value.get().as_bytes().first() {
+        Some(b'n') => Kind::Null,
+        Some(b't' | b'f') => Kind::Boolean,
+        Some(b'"') => Kind::String,
+        Some(b'[') => Kind::Array,
+        Some(b'{') => Kind::Object,
+        _ => Kind::Number,
+    }
+}
+
+/// The text behind the white space of JSON
+pub(super) fn skip_space(text: &str) -> &str {
+    text.trim_start_matches([' ', '\t', '\n', '\r'])
+}
+
+/// The error of the JSON reader as our own, with the byte of `text` at which it stopped
+fn syntax(text: &str, error: &serde_json::Error) -> Error {
+    unreadable(error).with_offset(offset(text, error))
+}
+
+/// The same without a byte: for a value inside the text, where the path says more
+fn unreadable(error: &serde_json::Error) -> Error {
+    let whole = error.to_string();
+    let place = alloc::format!(" at line {} column {}", error.line(), error.column());
+    Error::new(ErrorKind::Syntax, whole.strip_suffix(place.as_str()).unwrap_or(&whole))
+}
+
+fn offset(text: &str, error: &serde_json::Error) -> usize {
+    if error.is_eof() {
+        return text.len();
+    }
+    let line_start: usize =
+        text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
+    // Columns count the bytes up to and including the one at fault.
+    text.len().min(line_start + error.column().saturating_sub(1))
+}
+
+/// A text that must hold one value and nothing else
+pub(super) fn value(text: &str) -> Result<&RawValue, Error> {
+    serde_json::from_str(text).map_err(|error| syntax(text, &error))
+}
+
+/// The string in a value; borrowed unless it holds escapes
+///
+/// `expected` says what the caller wants the string to be.
+pub(super) fn string<'a>(
+    value: &'a RawValue,
+    expected: impl fmt::Display,
+) -> Result<Cow<'a, str>, Error> {
+    struct Text;
+
+    impl<'de> Visitor<'de> for Text {
+        type Value = Cow<'de, str>;
+
+        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+            formatter.write_str("a string")
+        }
+
+        fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
+            Ok(Cow::Borrowed(text))
+        }
+
+        fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
+            Ok(Cow::Owned(text.into()))
+        }
+    }
+
+    let kind = kind(value);
+    if kind != Kind::String {
+        return Err(Error::new(ErrorKind::Shape, format_args!("{kind}, expected {expected}")));
+    }
+    serde_json::Deserializer::from_str(value.get())
+        .deserialize_str(Text)
+        .map_err(|error| unreadable(&error))
+}
+
+/// The members of one object that have one of `N` names
+///
+/// After a failed [`read`](Self::read) the members before the failure are there.
+pub(super) struct Members<'a, const N: usize> {
+    names: [&'static str; N],
+    found: [Option<&'a RawValue>; N],
+    twice: [bool; N],
+    unknown: Option<String>,
+}
+
+impl<'a, const N: usize> Members<'a, N> {
+    /// No members yet, to be read by these names
+    pub(super) const fn new(names: [&'static str; N]) -> Self {
+        Self { names, found: [None; N], twice: [false; N], unknown: None }
+    }
+
+    /// Reads a text that must hold one object and nothing else
+    pub(super) fn read(&mut self, text: &'a str) -> Result<(), Error> {
+        self.visit(text).map_err(|error| syntax(text, &error))
+    }
+
+    /// Reads a value that is an object
+    pub(super) fn read_value(&mut self, value: &'a RawValue) -> Result<(), Error> {
+        self.visit(value.get()).map_err(|error| unreadable(&error))
+    }
+
+    fn visit(&mut self, text: &'a str) -> Result<(), serde_json::Error> {
+        let mut reader = serde_json::Deserializer::from_str(text);
+        reader.deserialize_map(&mut *self)?;
+        reader.end()
+    }
+
+    /// The first value of each member, in the order of the names
+    pub(super) const fn found(&self) -> [Option<&'a RawValue>; N] {
+        self.found
+    }
+
+    /// The first of the names that stands in the object more than once
+    pub(super) fn repeated(&self) -> Option<&'static str> {
+        self.names.into_iter().zip(self.twice).find_map(|(name, twice)| twice.then_some(name))
+    }
+
+    /// Another name that stands in the object, cut if it is long
+    pub(super) fn unknown(&self) -> Option<&str> {
+        self.unknown.as_deref()
+    }
+}
+
+impl<'de, const N: usize> Visitor<'de> for &mut Members<'de, N> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        while let Some(place) =
+            map.next_key_seed(Name { names: &self.names, unknown: &mut self.unknown })?
+        {
+            match place {
+                Some(place) if self.found[place].is_none() => {
+                    self.found[place] = Some(map.next_value()?);
+                }
+                _ => {
+                    if let Some(place) = place {
+                        self.twice[place] = true;
+                    }
+                    map.next_value::<IgnoredAny>()?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Finds the place of a member's name among `names`
+struct Name<'n> {
+    names: &'n [&'static str],
+    unknown: &'n mut Option<String>,
+}
+
+impl<'de> DeserializeSeed<'de> for Name<'_> {
+    type Value = Option<usize>;
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
+        deserializer.deserialize_str(self)
+    }
+}
+
+impl Visitor<'_> for Name<'_> {
+    type Value = Option<usize>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("a member name")
+    }
+
+    fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
+        let place = self.names.iter().position(|known| *known == name);
+        if place.is_none() && self.unknown.is_none() {
+            *self.unknown = Some(shown(name).into_owned());
+        }
+        Ok(place)
+    }
+}
+
+/// The first `limit` items of a text that must hold one array and nothing else, and the number of
+/// all its items
+pub(super) fn items(text: &str, limit: usize) -> Result<(Vec<&RawValue>, usize), Error> {
+    let mut reader = serde_json::Deserializer::from_str(text);
+    reader
+        .deserialize_seq(Items { limit })
+        .and_then(|found| reader.end().map(|()| found))
+        .map_err(|error| syntax(text, &error))
+}
+
+struct Items {
+    limit: usize,
+}
+
+impl<'de> Visitor<'de> for Items {
+    type Value = (Vec<&'de RawValue>, usize);
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an array")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Self::Value, A::Error> {
+        let mut values = Vec::new();
+        while values.len() < self.limit {
+            match sequence.next_element()? {
+                Some(value) => values.push(value),
+                None => {
+                    let count = values.len();
+                    return Ok((values, count));
+                }
+            }
+        }
+        let mut count = values.len();
+        while sequence.next_element::<IgnoredAny>()?.is_some() {
+            count += 1;
+        }
+        Ok((values, count))
+    }
+}
+
+/// Checks that every reader can read the value: no lone surrogates, no number out of range, no
+/// more than `depth` levels
+///
+/// Finding a value skips over it and leaves these unchecked.
+pub(super) fn check(value: &RawValue, depth: usize) -> Result<(), Error> {
+    let mut reader = serde_json::Deserializer::from_str(value.get());
+    Sound { depth, limit: depth }.deserialize(&mut reader).map_err(|error| unreadable(&error))
+}
+
+/// Visits all parts of a value; recurses at most `limit` times
+#[derive(Clone, Copy)]
+struct Sound {
+    depth: usize,
+    limit: usize,
+}
+
+impl Sound {
+    fn deeper<E: serde::de::Error>(self) -> Result<Self, E> {
+        let depth = self
+            .depth
+            .checked_sub(1)
+            .ok_or_else(|| E::custom(format_args!("nested deeper than {} levels", self.limit)))?;
+        Ok(Self { depth, ..self })
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Sound {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        deserializer.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Sound {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("any value")
+    }
+
+    fn visit_unit<E>(self) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<(), E> {
+        Ok(())
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<(), A::Error> {
+        let inner = self.deeper()?;
+        while sequence.next_element_seed(inner)?.is_some() {}
+        Ok(())
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let inner = self.deeper()?;
+        while map.next_key_seed(inner)?.is_some() {
+            map.next_value_seed(inner)?;
+        }
+        Ok(())
+    }
+}
+
+/// The number in a value, exact to 64 bits; `None` for a sign, a fraction or an exponent, which
+/// make other types of number in the node's readers as well
+pub(super) fn unsigned(value: &RawValue) -> Option<u64> {
+    value.get().parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cut_text_ends_between_characters() {
+        let long = "é".repeat(70);
+        let cut = shown(&long);
+        assert_eq!(cut.len(), SHOWN + '…'.len_utf8());
+        assert!(cut.ends_with("é…"));
+        assert_eq!(shown(&long[..SHOWN]), long[..SHOWN]);
+    }
+
+    #[test]
+    fn an_error_gives_the_byte_at_fault() {
+        for (text, message, place) in [
+            ("", "EOF while parsing a value", 0),
+            ("{\n \"a\": ?}", "expected value", 8),
+            ("{\"a\":1}\n x", "trailing characters", 9),
+            ("{\"a\":1", "EOF while parsing an object", 6),
+            ("{\"a\" 1}", "expected `:`", 5),
+            ("\u{feff}{}", "expected value", 0),
+        ] {
+            let error = value(text).unwrap_err();
+            assert_eq!((error.detail(), error.offset()), (message, Some(place)), "{text}");
+        }
+    }
+
+    #[test]
+    fn values_that_no_one_asks_for_may_be_deep() {
+        let text = ["{\"a\":", &"[".repeat(100_000), &"]".repeat(100_000), ",\"b\":1}"].concat();
+        let mut members = Members::new(["b"]);
+        members.read(&text).unwrap();
+        assert_eq!(members.found()[0].unwrap().get(), "1");
+        assert_eq!(members.unknown(), Some("a"));
+    }
+
+    #[test]
+    fn members_before_a_failure_are_kept() {
+        let mut members = Members::new(["a", "b"]);
+        assert!(members.read("{\"a\":1,\"b\":").is_err());
+        assert_eq!(members.found()[0].unwrap().get(), "1");
+        assert!(members.found()[1].is_none());
+    }
+
+    #[test]
+    fn items_beyond_the_limit_are_counted_only() {
+        let (values, count) = items("[1,2,[3],{\"4\":5}]", 2).unwrap();
+        assert_eq!((values.len(), count), (2, 4));
+        assert!(items("[1,2,3", 2).is_err());
+        assert!(items("[1] 2", 2).is_err());
+    }
+}

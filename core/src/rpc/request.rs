@@ -1,0 +1,114 @@
+//! The request object: four members, checked one after another.
+//!
+//! More is let in than a node lets in (an absent `id` or `jsonrpc` has a default), and what is
+//! refused is refused with its reason and with its id, where a node gives one text for everything.
+
+use alloc::string::{String, ToString};
+
+use serde_json::value::RawValue;
+
+use super::method::{method, method_names};
+use super::read::{self, Members, shown, string};
+use super::{Call, Failure, Refusal, RequestId};
+use crate::{Error, ErrorKind};
+
+/// The members of a request object, in the order in which [`Members::found`] gives them
+pub(super) const REQUEST_MEMBERS: [&str; 4] = ["id", "jsonrpc", "method", "params"];
+
+/// The refusal of a value where a request should be
+pub(super) fn not_an_object(value: &RawValue) -> Error {
+    let kind = read::kind(value);
+    Error::new(ErrorKind::Shape, format_args!("{kind}, expected a JSON-RPC request object"))
+}
+
+/// The id of a request that is refused for another reason; `null` if there are two, or one that
+/// cannot be sent back
+pub(super) fn readable_id(request: &Members<'_, 4>) -> RequestId {
+    let [id, ..] = request.found();
+    match id {
+        Some(id) if request.repeated() != Some("id") => {
+            RequestId::read(id).unwrap_or(RequestId::null())
+        }
+        _ => RequestId::null(),
+    }
+}
+
+/// Checks a request object
+///
+/// `path_method` is the method that the address names.
+pub(super) fn call(request: &Members<'_, 4>, path_method: Option<&str>) -> Result<Call, Refusal> {
+    let [id, jsonrpc, name, params] = request.found();
+    let refuse = |error: Error| Failure::parse_request(&error.at("request"));
+
+    if request.repeated() == Some("id") {
+        return Err(Refusal { id: RequestId::null(), failure: refuse(twice("id")) });
+    }
+    let id = match id.map(RequestId::read) {
+        None => RequestId::default(),
+        Some(Ok(id)) => id,
+        Some(Err(error)) => {
+            return Err(Refusal { id: RequestId::null(), failure: refuse(error.at("id")) });
+        }
+    };
+    let operation = || {
+        if let Some(name) = path_method
+            && method(name).is_none()
+        {
+            return Err(Failure::MethodNotFound { method: shown(name).into_owned() });
+        }
+        if let Some(name) = request.repeated() {
+            return Err(refuse(twice(name)));
+        }
+        if let Some(name) = request.unknown() {
+            let detail = "unknown member, expected jsonrpc, method, params or id";
+            return Err(refuse(Error::new(ErrorKind::Shape, detail).at(name)));
+        }
+        if let Some(version) = jsonrpc {
+            check_version(version).map_err(|error| refuse(error.at("jsonrpc")))?;
+        }
+        let name = match name {
+            Some(name) => string(name, "a string"),
+            None => {
+                Err(Error::new(ErrorKind::Shape, format_args!("missing, expected {}", names())))
+            }
+        }
+        .map_err(|error| refuse(error.at("method")))?;
+        if let Some(path_method) = path_method
+            && path_method != name
+        {
+            let detail = alloc::format!("{} contradicts the address {path_method}", shown(&name));
+            return Err(refuse(Error::new(ErrorKind::Value, detail).at("method")));
+        }
+        let Some(method) = method(&name) else {
+            return Err(Failure::MethodNotFound { method: shown(&name).into_owned() });
+        };
+        (method.read)(params).map_err(|error| Failure::parse_params(&error.at("params")))
+    };
+    match operation() {
+        Ok(operation) => Ok(Call { id, operation }),
+        Err(failure) => Err(Refusal { id, failure }),
+    }
+}
+
+fn twice(name: &str) -> Error {
+    Error::new(ErrorKind::Shape, "given more than once").at(name)
+}
+
+fn check_version(value: &RawValue) -> Result<(), Error> {
+    let expected = "\"2.0\"";
+    let version = string(value, expected)?;
+    if version == "2.0" {
+        return Ok(());
+    }
+    let detail = alloc::format!("\"{}\", expected {expected}", shown(&version));
+    Err(Error::new(ErrorKind::Value, detail))
+}
+
+fn names() -> String {
+    let mut text = "one of".to_string();
+    for (index, name) in method_names().enumerate() {
+        text.push_str(if index == 0 { " " } else { ", " });
+        text.push_str(name);
+    }
+    text
+}
