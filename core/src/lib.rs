@@ -22,5 +22,6 @@ pub mod ingest;
 pub mod primitives;
 pub mod rpc;
 pub mod status;
+pub mod views;
 
 pub use error::{Error, ErrorKind};

@@ -1,0 +1,454 @@
+//! `wire_struct!` and `wire_enum!`: types that read and write the JSON of the wire.
+//!
+//! What they generate keeps four promises: members are written sorted, and so declared (checked
+//! when compiling); members and variants that are not known survive; a second member of one name,
+//! or a second variant, is refused; nothing is buffered to try another reading of it.
+
+use serde::de::{Error as _, MapAccess};
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
+
+use super::extra::Name;
+
+/// Defines a structure with its reader and writer
+///
+/// Members are declared in the order of their names. Behind the type may stand what a missing
+/// member means:
+///
+/// - nothing: the member is required;
+/// - `= default`: the default of its type, which is written out;
+/// - `= null` (an `Option`): none, written as `null`;
+/// - `= omitted` (an `Option`): none, and nothing is written for none.
+///
+/// `null` is read as none for both kinds of `Option` and refused elsewhere. A member
+/// `extra: Extra` for what is not known is added at the end. Attributes and docs are passed on;
+/// `Clone`, `Debug` and `PartialEq` are derived.
+///
+/// ```ignore
+/// wire_struct! {
+///     /// What a gas profile says of one cost
+///     pub struct CostGasUsed {
+///         /// Name of the cost
+///         pub cost: String,
+///         /// Gas used by it
+///         pub gas_used: GasText,
+///         /// Who said so
+///         pub source: Option<String> = omitted,
+///     }
+/// }
+/// ```
+macro_rules! wire_struct {
+    (
+        $(#[$meta:meta])*
+        pub struct $type:ident {
+            $( $(#[$field_meta:meta])* pub $field:ident : $field_type:ty $(= $mode:ident)? , )*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq)]
+        pub struct $type {
+            $( $(#[$field_meta])* pub $field: $field_type, )*
+            /// Members that are not known
+            pub extra: $crate::views::Extra,
+        }
+
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                $crate::views::wire::read_members!(
+                    deserializer, $type, stringify!($type),
+                    { $( $field: $field_type $(= $mode)? , )* }
+                )
+            }
+        }
+
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                $crate::views::wire::write_members!(
+                    serializer, self, { $( $field $(= $mode)? , )* }
+                )
+            }
+        }
+    };
+}
+
+/// Defines an externally tagged enumeration with its reader and writer
+///
+/// Variants are bare words (`Name`), carry one value (`Name(Type)`) or members
+/// (`Name { member: Type }`, with the rules of [`wire_struct!`]). `Name as "wire"` is a variant
+/// whose name on the wire differs. A variant `Other` keeps what is not known. `{"Name": null}` is
+/// read as the bare word; a known name in the wrong form is refused. `Clone`, `Debug` and
+/// `PartialEq` are derived, and the enumeration is `non_exhaustive`.
+///
+/// ```ignore
+/// wire_enum! {
+///     /// How it went
+///     pub enum Verdict {
+///         /// Not known yet
+///         Unknown,
+///         /// Well
+///         Success as "success"(Bytes),
+///         /// Badly
+///         Failure {
+///             /// Why
+///             reason: String,
+///         },
+///     }
+/// }
+/// ```
+macro_rules! wire_enum {
+    (
+        $(#[$meta:meta])*
+        pub enum $type:ident {
+            $(
+                $(#[$variant_meta:meta])*
+                $variant:ident $(as $wire:literal)?
+                $( ( $value:ty ) )?
+                $( { $( $(#[$field_meta:meta])* $field:ident : $field_type:ty $(= $mode:ident)? , )* } )?
+                ,
+            )*
+        }
+    ) => {
+        $(#[$meta])*
+        #[derive(Clone, Debug, PartialEq)]
+        #[non_exhaustive]
+        pub enum $type {
+            $(
+                $(#[$variant_meta])*
+                $variant
+                $( ($value) )?
+                $( {
+                    $( $(#[$field_meta])* $field: $field_type, )*
+                    /// Members that are not known
+                    extra: $crate::views::Extra,
+                } )?
+                ,
+            )*
+            /// A variant that is not known
+            Other($crate::views::UnknownVariant),
+        }
+
+        impl $type {
+            /// The name of the variant on the wire
+            pub fn name(&self) -> &str {
+                match self {
+                    $( Self::$variant { .. } => $crate::views::wire::name!($variant $(as $wire)?), )*
+                    Self::Other(unknown) => &unknown.name,
+                }
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $type {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                struct Variants;
+
+                impl<'de> serde::de::Visitor<'de> for Variants {
+                    type Value = $type;
+
+                    fn expecting(
+                        &self,
+                        formatter: &mut core::fmt::Formatter<'_>,
+                    ) -> core::fmt::Result {
+                        formatter.write_str(concat!("a variant of ", stringify!($type)))
+                    }
+
+                    fn visit_str<E: serde::de::Error>(self, name: &str) -> Result<$type, E> {
+                        match name {
+                            $(
+                                $crate::views::wire::name!($variant $(as $wire)?) => {
+                                    $crate::views::wire::read_word!(
+                                        $type, $variant $( ($value) )? $( { $( $field )* } )?
+                                    )
+                                }
+                            )*
+                            _ => Ok($type::Other($crate::views::UnknownVariant {
+                                name: name.into(),
+                                value: None,
+                            })),
+                        }
+                    }
+
+                    fn visit_map<A: serde::de::MapAccess<'de>>(
+                        self,
+                        mut map: A,
+                    ) -> Result<$type, A::Error> {
+                        let Some($crate::views::extra::Name(name)) = map.next_key()? else {
+                            return Err(serde::de::Error::invalid_length(0, &"one variant"));
+                        };
+                        let value = match &*name {
+                            $(
+                                $crate::views::wire::name!($variant $(as $wire)?) => {
+                                    $crate::views::wire::read_variant!(
+                                        map, $type, $variant
+                                        $( ($value) )?
+                                        $( { $( $field: $field_type $(= $mode)? , )* } )?
+                                    )
+                                }
+                            )*
+                            _ => $type::Other($crate::views::UnknownVariant {
+                                name: (&*name).into(),
+                                value: Some(map.next_value()?),
+                            }),
+                        };
+                        $crate::views::wire::end_of_variant(&mut map)?;
+                        Ok(value)
+                    }
+                }
+
+                deserializer.deserialize_any(Variants)
+            }
+        }
+
+        impl serde::Serialize for $type {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                match self {
+                    $(
+                        Self::$variant
+                        $( ($crate::views::wire::bind!(value, $value)) )?
+                        $( { $( $field, )* extra } )?
+                        => $crate::views::wire::write_variant!(
+                            serializer,
+                            $crate::views::wire::name!($variant $(as $wire)?),
+                            $( value ($value) )?
+                            $( extra { $( $field: $field_type $(= $mode)? , )* } )?
+                        ),
+                    )*
+                    Self::Other(unknown) => unknown.serialize(serializer),
+                }
+            }
+        }
+    };
+}
+
+/// The name of a variant on the wire
+macro_rules! name {
+    ($variant:ident) => {
+        stringify!($variant)
+    };
+    ($variant:ident as $wire:literal) => {
+        $wire
+    };
+}
+
+/// A pattern that binds the value of a variant; the type is there to repeat with it
+macro_rules! bind {
+    ($name:ident, $value:ty) => {
+        $name
+    };
+}
+
+/// A bare word: the variant, or the refusal of a variant that wants a value
+macro_rules! read_word {
+    ($type:ident, $variant:ident) => {
+        Ok($type::$variant)
+    };
+    ($type:ident, $variant:ident $rest:tt) => {
+        Err(serde::de::Error::invalid_type(
+            serde::de::Unexpected::UnitVariant,
+            &concat!("a value for ", stringify!($variant)),
+        ))
+    };
+}
+
+/// The value under the name of a variant
+macro_rules! read_variant {
+    ($map:ident, $type:ident, $variant:ident) => {{
+        $map.next_value::<()>()?;
+        $type::$variant
+    }};
+    ($map:ident, $type:ident, $variant:ident ($value:ty)) => {
+        $type::$variant($map.next_value::<$value>()?)
+    };
+    (
+        $map:ident, $type:ident, $variant:ident
+        { $( $field:ident : $field_type:ty $(= $mode:ident)? , )* }
+    ) => {{
+        struct Body {
+            $( $field: $field_type, )*
+            extra: $crate::views::Extra,
+        }
+
+        impl<'de> serde::Deserialize<'de> for Body {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                $crate::views::wire::read_members!(
+                    deserializer, Body, stringify!($variant),
+                    { $( $field: $field_type $(= $mode)? , )* }
+                )
+            }
+        }
+
+        let Body { $( $field, )* extra } = $map.next_value()?;
+        $type::$variant { $( $field, )* extra }
+    }};
+}
+
+/// Writes a variant: its word, or an object with its name and value
+macro_rules! write_variant {
+    ($serializer:ident, $name:expr,) => {
+        $serializer.serialize_str($name)
+    };
+    ($serializer:ident, $name:expr, $bound:ident ($value:ty)) => {
+        $crate::views::wire::write_entry($serializer, $name, $bound)
+    };
+    (
+        $serializer:ident, $name:expr,
+        $extra:ident { $( $field:ident : $field_type:ty $(= $mode:ident)? , )* }
+    ) => {{
+        struct Body<'a> {
+            $( $field: &'a $field_type, )*
+            extra: &'a $crate::views::Extra,
+        }
+
+        impl serde::Serialize for Body<'_> {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                $crate::views::wire::write_members!(
+                    serializer, self, { $( $field $(= $mode)? , )* }
+                )
+            }
+        }
+
+        $crate::views::wire::write_entry($serializer, $name, &Body { $( $field, )* extra: $extra })
+    }};
+}
+
+/// Reads an object with these members into `$type`
+macro_rules! read_members {
+    (
+        $deserializer:ident, $type:ident, $name:expr,
+        { $( $field:ident : $field_type:ty $(= $mode:ident)? , )* }
+    ) => {{
+        const _: () = assert!(
+            $crate::views::wire::ascending(&[$( stringify!($field) ),*]),
+            "members must be declared in the order of their names"
+        );
+
+        struct Members;
+
+        impl<'de> serde::de::Visitor<'de> for Members {
+            type Value = $type;
+
+            fn expecting(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                formatter.write_str(concat!("an object for ", $name))
+            }
+
+            fn visit_map<A: serde::de::MapAccess<'de>>(
+                self,
+                mut map: A,
+            ) -> Result<$type, A::Error> {
+                $( let mut $field: Option<$field_type> = None; )*
+                let mut extra = $crate::views::Extra::new();
+                while let Some($crate::views::extra::Name(name)) = map.next_key()? {
+                    match &*name {
+                        $(
+                            stringify!($field) => {
+                                if $field.is_some() {
+                                    return Err($crate::views::extra::duplicate(&name));
+                                }
+                                $field = Some(map.next_value()?);
+                            }
+                        )*
+                        _ => extra.read(&name, &mut map)?,
+                    }
+                }
+                Ok($type {
+                    $( $field: $crate::views::wire::read_missing!($field $($mode)?), )*
+                    extra,
+                })
+            }
+        }
+
+        $deserializer.deserialize_map(Members)
+    }};
+}
+
+/// What a member is that may be missing
+macro_rules! read_missing {
+    ($field:ident) => {
+        $field.ok_or_else(|| serde::de::Error::missing_field(stringify!($field)))?
+    };
+    ($field:ident default) => {
+        $field.unwrap_or_default()
+    };
+    ($field:ident null) => {
+        $field.flatten()
+    };
+    ($field:ident omitted) => {
+        $field.flatten()
+    };
+}
+
+/// Writes an object of these members of `$body` and of `$body.extra`
+macro_rules! write_members {
+    ($serializer:ident, $body:ident, { $( $field:ident $(= $mode:ident)? , )* }) => {{
+        use serde::ser::SerializeMap as _;
+
+        let mut map = $serializer.serialize_map(None)?;
+        #[allow(unused_mut, reason = "there are objects without known members")]
+        let mut extra = $body.extra.merge();
+        $( $crate::views::wire::write_member!(map, extra, $body, $field $($mode)?); )*
+        extra.rest(&mut map)?;
+        map.end()
+    }};
+}
+
+/// Writes one member, and those of `extra` that come before it
+macro_rules! write_member {
+    ($map:ident, $extra:ident, $body:ident, $field:ident omitted) => {
+        if $body.$field.is_some() {
+            $crate::views::wire::write_member!($map, $extra, $body, $field);
+        }
+    };
+    ($map:ident, $extra:ident, $body:ident, $field:ident $($mode:ident)?) => {
+        $extra.before(stringify!($field), &mut $map)?;
+        $map.serialize_entry(stringify!($field), &$body.$field)?;
+    };
+}
+
+pub(crate) use {
+    bind, name, read_members, read_missing, read_variant, read_word, wire_enum, wire_struct,
+    write_member, write_members, write_variant,
+};
+
+/// Whether each name is behind the one before it
+pub(crate) const fn ascending(names: &[&str]) -> bool {
+    let mut index = 1;
+    while index < names.len() {
+        if !less(names[index - 1].as_bytes(), names[index].as_bytes()) {
+            return false;
+        }
+        index += 1;
+    }
+    true
+}
+
+/// Whether `left` is before `right`; comparing slices is not `const` yet
+const fn less(left: &[u8], right: &[u8]) -> bool {
+    let mut index = 0;
+    while index < left.len() && index < right.len() {
+        if left[index] != right[index] {
+            return left[index] < right[index];
+        }
+        index += 1;
+    }
+    left.len() < right.len()
+}
+
+/// Refuses a second variant in the object of an enumeration
+pub(crate) fn end_of_variant<'de, A: MapAccess<'de>>(map: &mut A) -> Result<(), A::Error> {
+    match map.next_key::<Name<'_>>()? {
+        None => Ok(()),
+        Some(Name(second)) => {
+            Err(A::Error::custom(format_args!("one variant expected, found {second:?} as well")))
+        }
+    }
+}
+
+/// Writes an object of one member
+pub(crate) fn write_entry<S: Serializer, T: Serialize + ?Sized>(
+    serializer: S,
+    name: &'static str,
+    value: &T,
+) -> Result<S::Ok, S::Error> {
+    let mut map = serializer.serialize_map(Some(1))?;
+    map.serialize_entry(name, value)?;
+    map.end()
+}
