@@ -1,0 +1,50 @@
+//! Why an access key did not allow a transaction or a delegate action.
+
+use alloc::string::String;
+
+use super::super::wire::wire_enum;
+use crate::primitives::{AccountId, Balance, PublicKey};
+
+wire_enum! {
+    /// Why an access key did not allow it
+    pub enum InvalidAccessKeyError {
+        /// The account has no such key
+        AccessKeyNotFound {
+            /// The account
+            account_id: AccountId,
+            /// The key
+            public_key: PublicKey,
+        },
+        /// The key is for another receiver
+        ReceiverMismatch {
+            /// Receiver that the key is for
+            ak_receiver: String,
+            /// Receiver of the transaction
+            tx_receiver: AccountId,
+        },
+        /// The key is for other methods
+        MethodNameMismatch {
+            /// Method that was called
+            method_name: String,
+        },
+        /// Only a key with full access may do this
+        RequiresFullAccess,
+        /// The key's allowance does not cover the cost
+        NotEnoughAllowance {
+            /// The account
+            account_id: AccountId,
+            /// yoctoNEAR that the key may still spend
+            allowance: Balance,
+            /// yoctoNEAR that it would cost
+            cost: Balance,
+            /// The key
+            public_key: PublicKey,
+        },
+        /// A key for function calls cannot send tokens
+        DepositWithFunctionCall,
+        /// A gas key signed where another key must
+        DelegateActionRequiresNonGasKey,
+        /// Another key signed where a gas key must
+        DelegateActionRequiresGasKey,
+    }
+}
