@@ -1,1 +1,4 @@
 //! placeholder
+
+/// The protocol configuration
+pub mod config;

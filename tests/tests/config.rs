@@ -1,0 +1,8 @@
+//! The protocol configuration against the node's own types.
+
+#![expect(unused_crate_dependencies, reason = "one list of dependencies serves every test binary")]
+
+#[path = "config/oracle.rs"]
+mod oracle;
+#[path = "config/practice.rs"]
+mod practice;
