@@ -18,14 +18,14 @@ mod action;
 mod answer;
 mod delegate;
 pub mod error;
-mod extra;
+pub(crate) mod extra;
 mod metadata;
 mod outcome;
 mod permission;
 mod receipt;
 mod status;
 mod transaction;
-mod wire;
+pub(crate) mod wire;
 
 pub use action::{ActionView, GlobalContractIdentifierView, StateInitData};
 pub use answer::{FinalExecutionOutcomeView, RpcTransactionResponse};

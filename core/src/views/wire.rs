@@ -18,9 +18,10 @@ use super::extra::Name;
 /// - nothing: the member is required;
 /// - `= default`: the default of its type, which is written out;
 /// - `= null` (an `Option`): none, written as `null`;
-/// - `= omitted` (an `Option`): none, and nothing is written for none.
+/// - `= omitted` (an `Option`): none, and nothing is written for none;
+/// - `= absent` (an `Option`): the same, but `null` is refused.
 ///
-/// `null` is read as none for both kinds of `Option` and refused elsewhere. A member
+/// `null` is read as none for `= null` and `= omitted`, and refused elsewhere. A member
 /// `extra: Extra` for what is not known is added at the end. Attributes and docs are passed on;
 /// `Clone`, `Debug` and `PartialEq` are derived.
 ///
@@ -343,7 +344,7 @@ macro_rules! read_members {
                                 if $field.is_some() {
                                     return Err($crate::views::extra::duplicate(&name));
                                 }
-                                $field = Some(map.next_value()?);
+                                $field = Some($crate::views::wire::read_value!(map $($mode)?));
                             }
                         )*
                         _ => extra.read(&name, &mut map)?,
@@ -360,6 +361,16 @@ macro_rules! read_members {
     }};
 }
 
+/// The value of a member that is there
+macro_rules! read_value {
+    ($map:ident absent) => {
+        Some($map.next_value()?)
+    };
+    ($map:ident $($mode:ident)?) => {
+        $map.next_value()?
+    };
+}
+
 /// What a member is that may be missing
 macro_rules! read_missing {
     ($field:ident) => {
@@ -372,6 +383,9 @@ macro_rules! read_missing {
         $field.flatten()
     };
     ($field:ident omitted) => {
+        $field.flatten()
+    };
+    ($field:ident absent) => {
         $field.flatten()
     };
 }
@@ -392,6 +406,9 @@ macro_rules! write_members {
 
 /// Writes one member, and those of `extra` that come before it
 macro_rules! write_member {
+    ($map:ident, $extra:ident, $body:ident, $field:ident absent) => {
+        $crate::views::wire::write_member!($map, $extra, $body, $field omitted);
+    };
     ($map:ident, $extra:ident, $body:ident, $field:ident omitted) => {
         if $body.$field.is_some() {
             $crate::views::wire::write_member!($map, $extra, $body, $field);
@@ -404,8 +421,8 @@ macro_rules! write_member {
 }
 
 pub(crate) use {
-    bind, name, read_members, read_missing, read_variant, read_word, wire_enum, wire_struct,
-    write_member, write_members, write_variant,
+    bind, name, read_members, read_missing, read_value, read_variant, read_word, wire_enum,
+    wire_struct, write_member, write_members, write_variant,
 };
 
 /// Whether each name is behind the one before it
