@@ -5,6 +5,7 @@
 use alloc::vec::Vec;
 
 use super::RequestId;
+use crate::codec::json;
 
 /// Appends the answer with this result to `out`
 ///
@@ -54,8 +55,5 @@ pub(super) fn write_id(id: &RequestId, out: &mut Vec<u8>) {
 
 /// Appends `text` as a JSON string
 pub(super) fn write_string(text: &str, out: &mut Vec<u8>) {
-    // Writing a `str` into memory cannot fail: it has no map keys that are not strings, no
-    // foreign `Serialize`, and no writer that could refuse.
-    let escaped = serde_json::to_vec(text).expect("a string is always JSON");
-    out.extend_from_slice(&escaped);
+    out.extend_from_slice(json::write(text).as_bytes());
 }
