@@ -13,7 +13,7 @@ use core::fmt;
 #[non_exhaustive]
 #[repr(u8)]
 pub enum ErrorKind {
-    /// The text is not JSON
+    /// The text is not JSON, or the bytes are not borsh
     Syntax = 1,
     /// The JSON lacks a member, has one too many, or has one of the wrong type
     Shape = 2,
