@@ -22,6 +22,7 @@ pub mod ingest;
 pub mod primitives;
 pub mod rpc;
 pub mod status;
+pub mod transaction;
 pub mod views;
 
 pub use error::{Error, ErrorKind};
