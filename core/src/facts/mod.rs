@@ -9,6 +9,7 @@
 //! them.
 
 mod batch;
+pub mod conformance;
 mod key;
 mod memory;
 mod question;
