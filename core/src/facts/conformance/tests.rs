@@ -4,7 +4,6 @@ extern crate std;
 
 use alloc::rc::Rc;
 use alloc::string::ToString;
-use alloc::vec;
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
 
@@ -14,6 +13,7 @@ use crate::{Error, ErrorKind};
 
 /// A way to be broken: what is wrong with a read, with many reads, with a batch
 #[derive(Clone, Copy)]
+#[expect(clippy::type_complexity, reason = "the shape of `Rows::get_many`")]
 struct Broken {
     get: fn(&MemoryStorage, &Key) -> Result<Option<Row>, Error>,
     get_many: fn(&MemoryStorage, &[Key], &mut Vec<Option<Row>>) -> Result<(), Error>,
@@ -453,7 +453,7 @@ fn the_comparison_of_rows_says_where_they_differ() {
     let mut storage = MemoryStorage::new();
     let probe = super::probe::Probe::new(&mut storage, Duty::RowsStay);
     let key = Key::number(Table::Blocks, 1);
-    let violation = probe.compare(key, Some(&vec![1; 4]), Some(&[1, 1, 2, 1])).unwrap_err();
+    let violation = probe.compare(key, Some(&[1; 4]), Some(&[1, 1, 2, 1])).unwrap_err();
     assert_eq!(
         violation.detail(),
         "expected a row of 4 bytes, found a row of 4 bytes, which differ from byte 2 on"

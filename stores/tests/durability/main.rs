@@ -1,0 +1,58 @@
+//! What the storage promises, tried from outside: duties, opening, damage, sudden death.
+
+mod damage;
+mod duties;
+mod kill;
+mod opening;
+mod snapshots;
+
+use std::path::Path;
+
+use milepost::facts::{Batch, Key, Rows, Storage, Table};
+use milepost_redb::{Options, RedbStorage};
+
+/// Options under which each file is verified
+fn verified() -> Options {
+    let mut options = Options::default();
+    options.verify_bytes = u64::MAX;
+    options
+}
+
+/// Options under which no file is verified
+fn unverified() -> Options {
+    let mut options = Options::default();
+    options.verify_bytes = 0;
+    options
+}
+
+/// Rows of all tables and of many lengths, from none to several pages
+fn sample_rows() -> Vec<(Key, Vec<u8>)> {
+    let lengths = [0, 1, 40, 300, 1000, 3000, 9000, 70_000];
+    (0..160_usize)
+        .map(|number| {
+            let table = Table::ALL[number % Table::ALL.len()];
+            let mut bytes = [number as u8; 32];
+            bytes[0] = (number * 37) as u8;
+            let length = lengths[number / 9 % lengths.len()];
+            let row = (0..length).map(|position| (position * 7 + number) as u8).collect();
+            (Key::from_bytes(table, &bytes[..1 + number % 32]).unwrap(), row)
+        })
+        .collect()
+}
+
+/// A storage at this path with the sample rows, written by several commits
+fn sample_storage(path: &Path) -> RedbStorage {
+    let mut storage = RedbStorage::open(path, &Options::default()).unwrap();
+    for rows in sample_rows().chunks(23) {
+        let mut batch = Batch::new();
+        rows.iter().for_each(|(key, row)| batch.put(*key, row.as_slice()));
+        storage.commit(batch).unwrap();
+    }
+    storage
+}
+
+fn assert_sample_rows(storage: &impl Rows) {
+    for (key, row) in sample_rows() {
+        assert_eq!(storage.get(&key).unwrap().as_deref(), Some(row.as_slice()), "{key:?}");
+    }
+}
