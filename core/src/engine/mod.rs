@@ -1,166 +1,104 @@
 //! The front desk: a request body goes in, an answer or a wait comes out; a block message goes in,
 //! one atomic change of the storage comes out.
 //!
-//! Answering takes shared references only and may run on any number of threads.
+//! The desk keeps no state: all there is to know is in the storage, so answering takes shared
+//! references only and may run on any number of threads. Every step exists twice: as a question
+//! that can be suspended ([`Exchange`], [`IngestQuestion`](crate::ingest::IngestQuestion)), and as a
+//! call that drives it over a storage at hand ([`Engine`]).
+
+mod call;
+mod chain;
+mod exchange;
 
 use alloc::vec::Vec;
 
-use crate::Error;
-use crate::facts::{Rows, Storage};
-use crate::primitives::{BlockHeight, CryptoHash};
+pub use chain::{ChainQuestion, ChainStatus};
+pub use exchange::{Exchange, Reply, Wait};
 
-pub use crate::rpc::AnswerClass;
+use crate::Error;
+use crate::config::CheckedConfig;
+use crate::facts::record::{ConfigIndex, ConfigRecord};
+use crate::facts::{Batch, Rows, Storage, drive};
+use crate::ingest::{IngestQuestion, IngestSettings, Ingested};
+use crate::primitives::BlockHeight;
+use crate::rpc::{AnswerClass, Limits};
+use crate::{ErrorKind, config};
 
 /// How the engine answers where the interface leaves a choice
-#[derive(Clone, Debug)]
+///
+/// ```
+/// use milepost::engine::Settings;
+///
+/// let settings = Settings::default().with_timeout_cause(true);
+/// assert!(settings.timeout_cause);
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Settings {
-    /// `TIMEOUT_ERROR` says why and shows the last status, as node 2.14 does; default off
+    /// `TIMEOUT_ERROR` says why and shows the last status, as node 2.14 does; default off, because
+    /// strictly typed clients of the interface refuse it
     pub timeout_cause: bool,
-    /// The most requests in one JSON-RPC batch; default 50
-    pub max_batch: usize,
-    /// The most outcomes of one answer; default 100,000
-    pub max_outcomes: usize,
+    /// The most outcomes and pending receipts of one answer; default 100,000, far above what the
+    /// gas limit of a transaction can pay for
+    pub max_receipts: usize,
+    /// Limits of the envelope
+    pub limits: Limits,
 }
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { timeout_cause: false, max_batch: 50, max_outcomes: 100_000 }
+        Self { timeout_cause: false, max_receipts: 100_000, limits: Limits::default() }
     }
 }
 
-/// When a block counts as final
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[non_exhaustive]
-pub enum Finality {
-    /// When the head's header names it or a later block in `last_final_block`
-    #[default]
-    Headers,
-    /// When it comes in: for feeds that carry final blocks only
-    All,
-}
+impl Settings {
+    /// Settings with or without the cause of a time-out
+    #[must_use]
+    pub const fn with_timeout_cause(mut self, timeout_cause: bool) -> Self {
+        self.timeout_cause = timeout_cause;
+        self
+    }
 
-/// How many blocks are kept
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[non_exhaustive]
-pub enum Retention {
-    /// All of them
-    #[default]
-    Everything,
-    /// So many of the newest blocks
-    Blocks(u64),
-    /// The blocks of so many of the newest epochs
-    Epochs(u64),
-}
+    /// Settings with this limit of the receipts of one answer
+    #[must_use]
+    pub const fn with_max_receipts(mut self, max_receipts: usize) -> Self {
+        self.max_receipts = max_receipts;
+        self
+    }
 
-/// How blocks are taken in
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[non_exhaustive]
-pub struct IngestSettings {
-    /// When a block counts as final
-    pub finality: Finality,
-    /// How many blocks are kept
-    pub retention: Retention,
-}
-
-/// A block of the chain by height and hash
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "height and hash name a block")]
-pub struct BlockPoint {
-    /// Its height
-    pub height: BlockHeight,
-    /// Its hash
-    pub hash: CryptoHash,
-}
-
-/// What the storage knows about the chain
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
-#[non_exhaustive]
-pub struct ChainStatus {
-    /// The newest block
-    pub head: Option<BlockPoint>,
-    /// The newest final block
-    pub last_final: Option<BlockPoint>,
-    /// The oldest block that is kept
-    pub earliest: Option<BlockPoint>,
-    /// `chain_id` of the newest protocol configuration
-    pub chain_id: Option<alloc::string::String>,
-    /// Protocol version of the head's header
-    pub protocol_version: Option<u32>,
-    /// Number of canonical blocks kept
-    pub blocks: u64,
-}
-
-/// What became of a block message
-#[derive(Clone, Debug, Eq, PartialEq)]
-#[non_exhaustive]
-pub struct Ingested {
-    /// The block of the message
-    pub block: BlockPoint,
-    /// Whether the block is the new head, was known already, or stands aside on a fork
-    pub place: Place,
-    /// Blocks that left the canonical chain because of it
-    pub undone: Vec<BlockPoint>,
-    /// Transactions in the block
-    pub transactions: usize,
-    /// Execution outcomes in the block, those of transactions included
-    pub outcomes: usize,
-    /// Receipts whose bodies the block carries
-    pub receipts: usize,
-}
-
-/// Where a block stands after it came in
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
-pub enum Place {
-    /// It is the new head of the canonical chain
-    Head,
-    /// It was in before; nothing changed
-    Known,
-    /// It is on a fork that is not canonical
-    Aside,
+    /// Settings with this limit of the requests in one batch
+    #[must_use]
+    pub const fn with_max_batch(mut self, max_batch: usize) -> Self {
+        self.limits.max_batch = max_batch;
+        self
+    }
 }
 
 /// A finished answer: the body of a JSON-RPC response
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[non_exhaustive]
+#[expect(clippy::exhaustive_structs, reason = "bytes and their class")]
 pub struct Answer {
     /// The response, as compact JSON
     pub body: Vec<u8>,
-    /// What kind of answer it is
+    /// What kind of answer it is; a batch is a [`AnswerClass::Result`], whatever is in it
     pub class: AnswerClass,
 }
 
-/// What becomes of a request
-#[derive(Debug)]
-#[expect(clippy::exhaustive_enums, reason = "a request is answered or it waits")]
-pub enum Reply {
-    /// It is answered
-    Answer(Answer),
-    /// Its milestone is not reached yet
-    Wait(Wait),
-}
-
-/// A request that waits for a milestone (of a batch: at least one of its requests does)
-#[derive(Debug)]
-pub struct Wait {
-    answer: Answer,
-}
-
-impl Wait {
-    /// Asks again, after the storage has changed; `Some` ends the wait
-    pub fn again(&mut self, _rows: &impl Rows) -> Option<Answer> {
-        None
-    }
-
-    /// Ends the wait because its time is up: `TIMEOUT_ERROR` for whatever is still open
-    pub fn expire(self) -> Answer {
-        self.answer
-    }
-}
-
-/// The engine: settings and nothing else, so it is cheap to clone and shared by reference
-#[derive(Clone, Debug, Default)]
+/// The engine: settings and nothing else, so it is free to copy and shared by reference
+///
+/// ```
+/// use milepost::engine::{Engine, Reply};
+/// use milepost::facts::MemoryStorage;
+///
+/// let engine = Engine::default();
+/// let storage = MemoryStorage::new();
+/// let body = br#"{"method":"tx_status","params":{"tx_hash":"11111111111111111111111111111111",
+///     "sender_account_id":"alice.near","wait_until":"NONE"}}"#;
+/// let Reply::Answer(answer) = engine.ask(body, None, &storage) else { panic!("it waits") };
+/// let text = String::from_utf8(answer.body).unwrap();
+/// assert!(text.contains("UNKNOWN_TRANSACTION"));
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Engine {
     settings: Settings,
 }
@@ -179,10 +117,9 @@ impl Engine {
     /// Answers the body of a request; never fails, because every failure has an answer of its own
     ///
     /// `path_method` is the method that the address of the request names, if it names one: a body
-    /// that names another is refused.
+    /// that names another is refused. For a storage that is not at hand, see [`Exchange::open`].
     pub fn ask(&self, body: &[u8], path_method: Option<&str>, rows: &impl Rows) -> Reply {
-        let _ = (body, path_method, rows);
-        Reply::Wait(Wait { answer: Answer { body: Vec::new(), class: AnswerClass::Internal } })
+        Exchange::open(&self.settings, body, path_method).drive(rows)
     }
 
     /// Takes in a block message, in one commit
@@ -192,25 +129,53 @@ impl Engine {
     /// What is wrong with the message and where, or the storage's error; nothing is changed then.
     pub fn ingest(
         &self,
-        _message: &[u8],
-        _settings: &IngestSettings,
-        _storage: &mut impl Storage,
+        message: &[u8],
+        settings: &IngestSettings,
+        storage: &mut impl Storage,
     ) -> Result<Ingested, Error> {
-        Err(Error::new(crate::ErrorKind::Usage, "no blocks yet"))
+        let mut question = IngestQuestion::new(message, *settings)?;
+        let (batch, ingested) = drive(&mut question, storage)?;
+        if !batch.is_empty() {
+            storage.commit(batch)?;
+        }
+        Ok(ingested)
     }
 
     /// Puts a protocol configuration in force from this height on, in one commit
     ///
+    /// A configuration that is already there for this height is replaced. All configurations of a
+    /// storage belong to one chain.
+    ///
     /// # Errors
     ///
-    /// What is wrong with the configuration and where, or the storage's error.
+    /// What is wrong with the configuration and where, or the storage's error; nothing is changed
+    /// then.
     pub fn put_config(
         &self,
-        _height: BlockHeight,
-        _config: &[u8],
-        _storage: &mut impl Storage,
+        height: BlockHeight,
+        text: &str,
+        storage: &mut impl Storage,
     ) -> Result<(), Error> {
-        Err(Error::new(crate::ErrorKind::Usage, "no configurations yet"))
+        let checked: CheckedConfig = config::check(text)?;
+        let mut index = ConfigIndex::decode(storage.get(&ConfigIndex::key())?.as_deref())?;
+        if index.heights.is_empty() {
+            index.chain_id.clone_from(&checked.chain_id);
+            index.genesis_height = checked.genesis_height;
+        } else if index.chain_id != checked.chain_id {
+            let detail = format_args!(
+                "{}, but the configurations here are of {}",
+                checked.chain_id, index.chain_id
+            );
+            return Err(Error::new(ErrorKind::Chain, detail).at("chain_id"));
+        }
+        if let Err(place) = index.heights.binary_search(&height) {
+            index.heights.insert(place, height);
+        }
+        let mut batch = Batch::new();
+        let record = ConfigRecord { fragment: checked.text.as_bytes() };
+        batch.put(ConfigRecord::key(height), record.encode());
+        batch.put(ConfigIndex::key(), index.encode());
+        storage.commit(batch)
     }
 
     /// What the storage knows about the chain
@@ -218,7 +183,7 @@ impl Engine {
     /// # Errors
     ///
     /// The storage's, or a corrupt row.
-    pub fn chain(&self, _rows: &impl Rows) -> Result<ChainStatus, Error> {
-        Ok(ChainStatus::default())
+    pub fn chain(&self, rows: &impl Rows) -> Result<ChainStatus, Error> {
+        drive(&mut ChainQuestion::new(), rows)
     }
 }

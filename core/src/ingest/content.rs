@@ -21,9 +21,7 @@ use crate::facts::record::{
 };
 use crate::facts::{Row, Table};
 use crate::primitives::{CryptoHash, HashBuilder};
-type ExecutionOutcomeWithIdView = serde::de::IgnoredAny;
-type ReceiptView = serde::de::IgnoredAny;
-type SignedTransactionView = serde::de::IgnoredAny;
+use crate::views::{ExecutionOutcomeWithIdView, ReceiptView, SignedTransactionView};
 use crate::{Error, ErrorKind};
 
 /// The predecessor of refunds

@@ -227,6 +227,13 @@ impl Standing {
         })
     }
 
+    /// About how many bytes [`write`](Self::write) appends, never fewer than the rows hold
+    pub fn size_hint(&self) -> usize {
+        let rows = self.executed().flat_map(|node| [node.outcome.as_ref(), node.body.as_ref()]);
+        let rows: usize = rows.flatten().map(|row| row.len() + 1).sum();
+        rows + self.transaction.len() + 160
+    }
+
     fn executed(&self) -> impl Iterator<Item = &Node> {
         self.order.iter().filter_map(|node| self.nodes.get(*node as usize))
     }

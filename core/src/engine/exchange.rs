@@ -1,0 +1,198 @@
+//! A request body on its way to its answer: one call, or a batch of them.
+//!
+//! All calls of a batch are asked together, so a remote storage pays for the deepest tree among
+//! them and not for each. A batch is answered as a whole, once none of its calls is open; until
+//! then the answers that are ready wait with it.
+
+use alloc::vec::Vec;
+use core::mem;
+
+use super::call::Call;
+use super::{Answer, Settings};
+use crate::facts::{Key, Question, Row, Rows, Step, drive};
+use crate::rpc::{AnswerClass, Incoming, parse, write_batch};
+use crate::{Error, ErrorKind};
+
+/// What becomes of a request
+#[derive(Debug)]
+#[expect(clippy::exhaustive_enums, reason = "a request is answered or it waits")]
+pub enum Reply {
+    /// It is answered
+    Answer(Answer),
+    /// Its milestone is not reached yet
+    Wait(Wait),
+}
+
+/// A request body whose rows are being fetched
+///
+/// A question like any other: poll it, supply rows, and it ends in a [`Reply`]. When the storage
+/// fails, [`fail`](Self::fail) gives the answer to send.
+#[derive(Debug)]
+pub struct Exchange {
+    settings: Settings,
+    calls: Vec<Call>,
+    batch: bool,
+    over: bool,
+    keys: Vec<Key>,
+    /// How many of `keys` each call asked for
+    shares: Vec<usize>,
+}
+
+impl Exchange {
+    /// Reads a request body
+    ///
+    /// `path_method` is the method that the address of the request names, if it names one.
+    pub fn open(settings: &Settings, body: &[u8], path_method: Option<&str>) -> Self {
+        let (calls, batch) = match parse(body, path_method, &settings.limits) {
+            Incoming::Single(call) => ([Call::new(call, settings)].into(), false),
+            Incoming::Refused(refusal) => ([Call::refused(&refusal)].into(), false),
+            Incoming::Batch(calls) => {
+                (calls.into_iter().map(|call| Call::new(call, settings)).collect(), true)
+            }
+        };
+        Self::of(*settings, calls, batch)
+    }
+
+    const fn of(settings: Settings, calls: Vec<Call>, batch: bool) -> Self {
+        Self { settings, calls, batch, over: false, keys: Vec::new(), shares: Vec::new() }
+    }
+
+    /// Fetches whatever is needed from a storage that is at hand
+    pub fn drive(mut self, rows: &impl Rows) -> Reply {
+        match drive(&mut self, rows) {
+            Ok(reply) => reply,
+            Err(error) => Reply::Answer(self.fail(&error)),
+        }
+    }
+
+    /// The answer when the storage failed: `INTERNAL_ERROR` for whatever is not answered yet
+    pub fn fail(mut self, error: &Error) -> Answer {
+        self.calls.iter_mut().for_each(|call| call.fail(error));
+        self.answer()
+    }
+
+    fn answer(&mut self) -> Answer {
+        let mut answers = mem::take(&mut self.calls).into_iter().filter_map(|call| match call {
+            Call::Answered(answer) => Some(answer),
+            Call::Asking(_) | Call::Open(_) => None,
+        });
+        match answers.next() {
+            Some(answer) if !self.batch => answer,
+            first => {
+                let mut body = Vec::new();
+                write_batch(first.into_iter().chain(answers).map(|answer| answer.body), &mut body);
+                Answer { body, class: AnswerClass::Result }
+            }
+        }
+    }
+}
+
+impl Question for Exchange {
+    type Answer = Reply;
+
+    fn poll(&mut self) -> Result<Step<'_, Reply>, Error> {
+        if self.over {
+            return Err(Error::new(ErrorKind::Usage, "the request is answered already"));
+        }
+        if self.keys.is_empty() {
+            self.shares.clear();
+            for call in &mut self.calls {
+                let before = self.keys.len();
+                call.poll(&self.settings, &mut self.keys);
+                self.shares.push(self.keys.len() - before);
+            }
+        }
+        if !self.keys.is_empty() {
+            return Ok(Step::Need(&self.keys));
+        }
+        self.over = true;
+        if self.calls.iter().any(|call| matches!(call, Call::Open(_))) {
+            let calls = mem::take(&mut self.calls);
+            return Ok(Step::Done(Reply::Wait(Wait {
+                settings: self.settings,
+                calls,
+                batch: self.batch,
+            })));
+        }
+        Ok(Step::Done(Reply::Answer(self.answer())))
+    }
+
+    fn supply(&mut self, rows: &[Option<Row>]) -> Result<(), Error> {
+        if rows.len() != self.keys.len() {
+            return Err(Error::new(
+                ErrorKind::Usage,
+                format_args!("{} rows supplied, {} asked for", rows.len(), self.keys.len()),
+            ));
+        }
+        let mut rest = rows;
+        for (call, share) in self.calls.iter_mut().zip(&self.shares) {
+            // The shares add up to the number of keys, which is the number of rows.
+            let (own, others) = rest.split_at(*share);
+            rest = others;
+            if !own.is_empty() {
+                call.supply(own);
+            }
+        }
+        self.keys.clear();
+        Ok(())
+    }
+}
+
+/// A request that waits for a milestone (of a batch: at least one of its calls does)
+///
+/// Ask [`again`](Self::again) when the storage has changed, and let it [`expire`](Self::expire) when
+/// its time is up. Dropping it is how a client that went away is forgotten.
+#[derive(Debug)]
+pub struct Wait {
+    settings: Settings,
+    calls: Vec<Call>,
+    batch: bool,
+}
+
+impl Wait {
+    /// How many calls are open
+    pub fn open_calls(&self) -> usize {
+        self.calls.iter().filter(|call| matches!(call, Call::Open(_))).count()
+    }
+
+    /// The question whether the milestones are reached now
+    #[must_use]
+    pub fn resume(mut self) -> Exchange {
+        self.calls.iter_mut().for_each(|call| call.ask_again(&self.settings, false));
+        Exchange::of(self.settings, self.calls, self.batch)
+    }
+
+    /// The question whether the milestones are reached at the very last moment; it always ends in
+    /// an answer, `TIMEOUT_ERROR` for those that are not
+    #[must_use]
+    pub fn resume_last(mut self) -> Exchange {
+        self.calls.iter_mut().for_each(|call| call.ask_again(&self.settings, true));
+        Exchange::of(self.settings, self.calls, self.batch)
+    }
+
+    /// Asks again, after the storage has changed; `Some` ends the wait
+    pub fn again(&mut self, rows: &impl Rows) -> Option<Answer> {
+        let calls = mem::take(&mut self.calls);
+        let wait = Self { settings: self.settings, calls, batch: self.batch };
+        match wait.resume().drive(rows) {
+            Reply::Answer(answer) => Some(answer),
+            Reply::Wait(wait) => {
+                *self = wait;
+                None
+            }
+        }
+    }
+
+    /// Ends the wait because its time is up: a last look, then `TIMEOUT_ERROR` for what is open
+    pub fn expire(self, rows: &impl Rows) -> Answer {
+        let exchange = self.resume_last();
+        match exchange.drive(rows) {
+            Reply::Answer(answer) => answer,
+            // Asked for the last time, no call stays open.
+            Reply::Wait(wait) => {
+                let error = Error::new(ErrorKind::Usage, "a call outlived its wait");
+                wait.resume_last().fail(&error)
+            }
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Small block messages with the shapes that ingest checks, for trees of blocks by seed.
+//!
+//! Every block carries one transaction with its outcome, the body of one receipt, and the outcome
+//! of a receipt; forks share some of them, because a transaction left out by one branch is often
+//! taken in by the other.
+
+use milepost::primitives::CryptoHash;
+
+/// A generator of numbers: xorshift64* (Marsaglia; Vigna 2016), enough to shuffle test cases
+pub struct Numbers(u64);
+
+impl Numbers {
+    pub fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    pub fn below(&mut self, bound: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) % bound
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct TestBlock {
+    pub height: u64,
+    pub hash: CryptoHash,
+    pub prev: CryptoHash,
+    pub prev_height: u64,
+    pub epoch: u64,
+    pub last_final: CryptoHash,
+    /// Names of the transaction and the receipt in the block; equal names share ids
+    pub transaction: u64,
+    pub receipt: u64,
+}
+
+pub fn named(kind: &str, name: u64) -> CryptoHash {
+    CryptoHash::digest(format!("{kind} {name}").as_bytes())
+}
+
+fn outcome(block: &TestBlock, id: CryptoHash, receipt: CryptoHash) -> String {
+    format!(
+        r#"{{"proof":[],"block_hash":"{}","id":"{id}","outcome":{{"logs":["at {}"],"receipt_ids":["{receipt}"],
+        "gas_burnt":1,"tokens_burnt":"2","executor_id":"alice.near","status":{{"SuccessReceiptId":"{receipt}"}},
+        "metadata":{{"version":1,"gas_profile":null}}}}}}"#,
+        block.hash, block.height
+    )
+}
+
+fn receipt(id: CryptoHash, predecessor: &str) -> String {
+    format!(
+        r#"{{"predecessor_id":"{predecessor}","receiver_id":"bob.near","receipt_id":"{id}","receipt":{{"Action":
+        {{"signer_id":"alice.near","signer_public_key":"ed25519:11111111111111111111111111111111","gas_price":"1",
+        "output_data_receivers":[],"input_data_ids":[],"actions":[{{"Transfer":{{"deposit":"1"}}}}],
+        "is_promise_yield":false}}}},"priority":0}}"#
+    )
+}
+
+impl TestBlock {
+    pub fn message(&self) -> String {
+        let transaction = named("transaction", self.transaction);
+        let first = named("receipt", self.transaction);
+        let executed = named("receipt", self.receipt);
+        let epoch = named("epoch", self.epoch);
+        let child = named("child of", self.receipt);
+        let predecessor = if self.receipt.is_multiple_of(2) { "system" } else { "alice.near" };
+        format!(
+            r#"{{"block":{{"author":"a.near","header":{{"height":{},"prev_height":{},"hash":"{}","prev_hash":"{}",
+            "epoch_id":"{epoch}","last_final_block":"{}","last_ds_final_block":"{}","latest_protocol_version":80}}}},
+            "shards":[{{"shard_id":0,"chunk":{{"transactions":[{{"transaction":{{"signer_id":"alice.near",
+            "public_key":"ed25519:11111111111111111111111111111111","nonce":{},"receiver_id":"bob.near","actions":[],
+            "signature":"ed25519:{}","hash":"{transaction}"}},"outcome":{{"execution_outcome":{},"receipt":null}}}}],
+            "receipts":[{}]}},"receipt_execution_outcomes":[{{"execution_outcome":{},"receipt":{}}}]}},
+            {{"shard_id":1,"chunk":null,"receipt_execution_outcomes":[]}}]}}"#,
+            self.height,
+            self.prev_height,
+            self.hash,
+            self.prev,
+            self.last_final,
+            self.prev,
+            self.transaction,
+            "1".repeat(64),
+            outcome(self, transaction, first),
+            receipt(first, "alice.near"),
+            outcome(self, executed, child),
+            receipt(executed, predecessor),
+        )
+    }
+}

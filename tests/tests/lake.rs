@@ -1,0 +1,178 @@
+//! Real blocks: every transaction in them is asked for, and every fragment of the answer is the
+//! block's own JSON with sorted keys.
+//!
+//! Runs where the recorded blocks are at hand, and says so where they are not. What an answer must
+//! hold is computed from the messages alone: an index of all outcomes and receipts, a recursive
+//! walk, and the milestones by their definition.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::PathBuf;
+
+use milepost::engine::{Engine, Reply};
+use milepost::facts::MemoryStorage;
+use milepost::ingest::{Finality, IngestSettings};
+use milepost::rpc::AnswerClass;
+use serde_json::{Value, json};
+
+fn blocks() -> Option<Vec<(u64, Vec<u8>, Value)>> {
+    let shared = std::env::var_os("MILEPOST_SHARED").map_or_else(
+        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared"),
+        PathBuf::from,
+    );
+    let Ok(directory) = std::fs::read_dir(shared.join("data/lake")) else {
+        println!("skipped: no recorded blocks at hand");
+        return None;
+    };
+    let mut blocks: Vec<(u64, Vec<u8>, Value)> = directory
+        .map(|entry| {
+            let bytes = std::fs::read(entry.unwrap().path()).unwrap();
+            let value: Value = serde_json::from_slice(&bytes).unwrap();
+            (value["block"]["header"]["height"].as_u64().unwrap(), bytes, value)
+        })
+        .collect();
+    blocks.sort_by_key(|(height, ..)| *height);
+    Some(blocks)
+}
+
+fn text(value: &Value) -> &str {
+    value.as_str().unwrap()
+}
+
+/// Everything the messages say, by id
+#[derive(Default)]
+struct Facts {
+    transactions: BTreeMap<String, Value>,
+    outcomes: HashMap<String, Value>,
+    receipts: HashMap<String, Value>,
+}
+
+impl Facts {
+    fn gather(blocks: &[(u64, Vec<u8>, Value)]) -> Self {
+        let mut facts = Self::default();
+        for (.., block) in blocks {
+            for shard in block["shards"].as_array().unwrap() {
+                let chunk = &shard["chunk"];
+                for included in chunk["transactions"].as_array().into_iter().flatten() {
+                    let transaction = included["transaction"].clone();
+                    let hash = text(&transaction["hash"]).to_string();
+                    facts.transactions.insert(hash, transaction);
+                    facts.add_outcome(&included["outcome"]["execution_outcome"]);
+                }
+                let local = chunk["local_receipts"].as_array().into_iter().flatten();
+                for receipt in chunk["receipts"].as_array().into_iter().flatten().chain(local) {
+                    facts.add_receipt(receipt);
+                }
+                for executed in shard["receipt_execution_outcomes"].as_array().unwrap() {
+                    facts.add_outcome(&executed["execution_outcome"]);
+                    facts.add_receipt(&executed["receipt"]);
+                }
+            }
+        }
+        facts
+    }
+
+    fn add_outcome(&mut self, outcome: &Value) {
+        let id = text(&outcome["id"]).to_string();
+        assert!(self.outcomes.insert(id, outcome.clone()).is_none());
+    }
+
+    fn add_receipt(&mut self, receipt: &Value) {
+        let id = text(&receipt["receipt_id"]).to_string();
+        self.receipts.insert(id, receipt.clone());
+    }
+
+    fn generated(&self, id: &str) -> Vec<String> {
+        let outcome = self.outcomes.get(id).map(|outcome| &outcome["outcome"]["receipt_ids"]);
+        let ids = outcome.and_then(Value::as_array).into_iter().flatten();
+        ids.map(|id| text(id).to_string()).collect()
+    }
+
+    fn walk(&self, id: &str, order: &mut Vec<String>, pending: &mut Vec<String>) {
+        if !self.outcomes.contains_key(id) {
+            pending.push(id.to_string());
+            return;
+        }
+        order.push(id.to_string());
+        for child in self.generated(id) {
+            self.walk(&child, order, pending);
+        }
+    }
+
+    fn final_status(&self, id: &str) -> Value {
+        match self.outcomes.get(id).map(|outcome| &outcome["outcome"]["status"]) {
+            None => json!("Started"),
+            Some(status) => match status.get("SuccessReceiptId") {
+                Some(next) => self.final_status(text(next)),
+                None => status.clone(),
+            },
+        }
+    }
+
+    /// The result of the interface; every block counts as final
+    fn answer(&self, hash: &str) -> Value {
+        let transaction = &self.transactions[hash];
+        let (mut order, mut pending) = (Vec::new(), Vec::new());
+        self.walk(hash, &mut order, &mut pending);
+        let refunds: HashSet<&str> = self
+            .receipts
+            .iter()
+            .filter(|(_, receipt)| receipt["predecessor_id"] == "system")
+            .map(|(id, _)| id.as_str())
+            .collect();
+        let milestone = if pending.is_empty() {
+            "FINAL"
+        } else if pending.iter().all(|id| refunds.contains(id.as_str())) {
+            "EXECUTED"
+        } else {
+            "INCLUDED_FINAL"
+        };
+        let local = (transaction["signer_id"] == transaction["receiver_id"])
+            .then(|| self.generated(hash).first().cloned())
+            .flatten();
+        let listed = order.iter().skip(1);
+        let receipts: Vec<&Value> = listed
+            .clone()
+            .filter(|id| Some(*id) != local.as_ref())
+            .map(|id| &self.receipts[id])
+            .collect();
+        json!({
+            "final_execution_status": milestone,
+            "receipts": receipts,
+            "receipts_outcome": listed.map(|id| &self.outcomes[id]).collect::<Vec<_>>(),
+            "status": self.final_status(hash),
+            "transaction": transaction,
+            "transaction_outcome": self.outcomes[hash],
+        })
+    }
+}
+
+#[test]
+fn every_transaction_of_the_recorded_blocks_is_answered_by_their_own_words() {
+    let Some(blocks) = blocks() else { return };
+    let engine = Engine::default();
+    let mut storage = MemoryStorage::new();
+    let settings = IngestSettings::default().with_finality(Finality::All);
+    for (height, message, _) in &blocks {
+        let ingested = engine.ingest(message, &settings, &mut storage);
+        assert_eq!(ingested.map(|ingested| ingested.block.height), Ok(*height));
+    }
+    let facts = Facts::gather(&blocks);
+    let mut milestones: BTreeMap<String, usize> = BTreeMap::new();
+    for (hash, transaction) in &facts.transactions {
+        let body = json!({
+            "jsonrpc": "2.0", "id": "dontcare", "method": "EXPERIMENTAL_tx_status",
+            "params": {"tx_hash": hash, "sender_account_id": transaction["signer_id"], "wait_until": "NONE"},
+        });
+        let Reply::Answer(answer) = engine.ask(body.to_string().as_bytes(), None, &storage) else {
+            panic!("{hash} waits");
+        };
+        assert_eq!(answer.class, AnswerClass::Result);
+        let expected = facts.answer(hash);
+        // serde_json keeps objects sorted, so this is the text with sorted keys.
+        let expected_body = format!(r#"{{"jsonrpc":"2.0","result":{expected},"id":"dontcare"}}"#);
+        assert_eq!(String::from_utf8(answer.body).unwrap(), expected_body);
+        *milestones.entry(text(&expected["final_execution_status"]).to_string()).or_default() += 1;
+    }
+    println!("{milestones:?}");
+    assert_eq!(milestones.values().sum::<usize>(), facts.transactions.len());
+}
