@@ -12,7 +12,7 @@ use crate::primitives::{AccountId, CryptoHash, GasText};
 wire_struct! {
     /// Metadata of an execution; the default is version 1, which says nothing more
     pub struct ExecutionMetadataView {
-        /// The contract of each action that called one, from version 4 on
+        /// The contract that the receiver's account had before each action; from version 4 on
         pub contracts: Option<Vec<Option<AccountContractView>>> = omitted,
         /// Gas by cost, sorted by category and cost; `None` at version 1
         pub gas_profile: Option<Vec<CostGasUsed>> = null,

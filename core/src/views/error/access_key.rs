@@ -42,9 +42,9 @@ wire_enum! {
         },
         /// A key for function calls cannot send tokens
         DepositWithFunctionCall,
-        /// A gas key signed where another key must
+        /// A gas key signed a delegate action that chooses none of its nonces
         DelegateActionRequiresNonGasKey,
-        /// Another key signed where a gas key must
+        /// Another key signed a delegate action that chooses a nonce of a gas key
         DelegateActionRequiresGasKey,
     }
 }

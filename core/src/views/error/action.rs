@@ -196,7 +196,7 @@ wire_enum! {
         },
         /// The first state of a universal account cannot be read
         MalformedUniversalStateInit,
-        /// The universal account has no first state yet
+        /// The universal account has no keys, code or data yet
         AccountNotInitialized {
             /// The account
             account_id: AccountId,
