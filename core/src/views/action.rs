@@ -267,3 +267,30 @@ impl<'de> Deserialize<'de> for StateInitData {
         deserializer.deserialize_map(Entries)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::json;
+
+    #[test]
+    fn state_is_sorted_by_base64_and_its_keys_differ_as_bytes() {
+        // 0xfb is "+w==", the last of the bytes and the first of the texts.
+        let data: StateInitData = json::read(r#"{"AA":"","eg==":"AA","+w==":"AQ=="}"#).unwrap();
+        assert_eq!(data.0.keys().map(|key| key[0]).collect::<Vec<_>>(), [0, b'z', 0xfb]);
+        assert_eq!(json::write(&data), r#"{"+w==":"AQ==","AA==":"","eg==":"AA=="}"#);
+        let error = json::read::<StateInitData>(r#"{"AA":"","AA==":""}"#).unwrap_err();
+        assert_eq!(error.detail(), "duplicate member \"AA==\"");
+    }
+
+    #[test]
+    fn a_text_that_can_be_a_hash_is_a_hash() {
+        let read = |text| json::read::<GlobalContractIdentifierView>(text);
+        let ones = "\"11111111111111111111111111111111\"";
+        assert_eq!(read(ones), Ok(GlobalContractIdentifierView::Hash(CryptoHash::ZERO)));
+        assert!(matches!(read("\"1111\""), Ok(GlobalContractIdentifierView::AccountId(_))));
+        assert!(read("\"No One\"").is_err());
+        assert!(read(r#"{"hash":"1","account_id":"a1"}"#).is_err());
+        assert!(matches!(read(r#"{"new":1}"#), Ok(GlobalContractIdentifierView::Other(_))));
+    }
+}

@@ -205,3 +205,37 @@ fn member<'de, T: Deserialize<'de>, A: MapAccess<'de>>(
     *part = Some(map.next_value()?);
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+
+    #[test]
+    fn an_outcome_that_is_not_whole_is_kept_as_unknown_members() {
+        let text = r#"{"a":1,"final_execution_status":"FINAL","receipts":[],"status":"Started"}"#;
+        let view: RpcTransactionResponse = json::read(text).unwrap();
+        assert_eq!((view.outcome.is_none(), view.extra.len()), (true, 3));
+        assert_eq!(json::write(&view), text);
+    }
+
+    #[test]
+    fn what_is_malformed_or_there_twice_is_refused_with_its_place() {
+        let cases = [
+            (
+                r#"{"final_execution_status":"FINAL","status":{"SuccessValue":"*"}}"#,
+                "status.SuccessValue",
+            ),
+            (
+                r#"{"final_execution_status":"FINAL","status":"Started","status":"Started"}"#,
+                "status",
+            ),
+            (r#"{"final_execution_status":"DONE"}"#, "final_execution_status"),
+            (r#"{"status":"Started"}"#, ""),
+        ];
+        for (text, path) in cases {
+            let error = json::read::<RpcTransactionResponse>(text).unwrap_err();
+            assert_eq!((error.kind(), error.path()), (ErrorKind::Shape, path), "{error}");
+        }
+    }
+}

@@ -74,7 +74,8 @@ impl Serialize for Raw {
 impl<'de> Deserialize<'de> for Raw {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let value = Box::<RawValue>::deserialize(deserializer)?;
-        Self::from_text(value.get()).map_err(D::Error::custom)
+        // Offset and path inside the value would be read as those of the whole text.
+        Self::from_text(value.get()).map_err(|error| D::Error::custom(error.detail()))
     }
 }
 

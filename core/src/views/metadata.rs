@@ -53,9 +53,9 @@ wire_enum! {
 
 #[cfg(test)]
 mod tests {
-    use crate::codec::json::{read, write};
-
     use super::*;
+    use crate::ErrorKind;
+    use crate::codec::json::{read, write};
 
     #[test]
     fn what_is_unknown_survives_at_its_sorted_place() {
@@ -65,6 +65,16 @@ mod tests {
         assert_eq!(view.contracts.as_ref().unwrap()[1].as_ref().unwrap().name(), "new");
         let normal = text.replace(r#"{"y":1,"x":[]}"#, r#"{"x":[],"y":1}"#).replace("7", "\"7\"");
         assert_eq!(write(&view), normal);
+    }
+
+    #[test]
+    fn an_unknown_member_is_limited_and_checked_like_any_other() {
+        let deep = alloc::format!(r#"{{"x":{}{},"version":1}}"#, "[".repeat(128), "]".repeat(128));
+        let error = read::<ExecutionMetadataView>(&deep).unwrap_err();
+        assert_eq!((error.kind(), error.path()), (ErrorKind::Limit, "x"));
+        let twice = r#"{"x":{"a":1,"a":2},"version":1}"#;
+        let error = read::<ExecutionMetadataView>(twice).unwrap_err();
+        assert_eq!((error.detail(), error.path()), ("duplicate member \"a\"", "x"));
     }
 
     #[test]

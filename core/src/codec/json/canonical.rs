@@ -17,6 +17,9 @@ use crate::{Error, ErrorKind};
 /// The most levels of arrays and objects inside each other, the same as `serde_json` reads
 pub const MOST_LEVELS: usize = 127;
 
+/// What is said beyond [`MOST_LEVELS`]
+pub(super) const TOO_DEEP: &str = "more than 127 levels of arrays and objects";
+
 /// Appends the canonical text of the one JSON value in `text`
 ///
 /// For many texts keep a [`Canonicalizer`], which reuses its buffers.
@@ -182,7 +185,7 @@ impl Canonicalizer {
     /// Goes behind an opening bracket and the blanks after it
     fn open(&mut self, scan: &mut Scan<'_, '_>, object: bool) -> Result<(), Refusal> {
         if self.levels.len() == MOST_LEVELS {
-            let refusal = scan.refusal("more than 127 levels of arrays and objects");
+            let refusal = scan.refusal(TOO_DEEP);
             return Err(Refusal { kind: ErrorKind::Limit, ..refusal });
         }
         self.levels.push(Level { members: object.then_some(self.members.len()), sorted: true });

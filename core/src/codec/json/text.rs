@@ -8,6 +8,7 @@ use alloc::string::{String, ToString};
 use serde::{Deserialize, Serialize};
 use serde_json::error::Category;
 
+use super::canonical::TOO_DEEP;
 use super::path::path_at;
 use crate::{Error, ErrorKind};
 
@@ -74,8 +75,9 @@ fn refusal(text: &[u8], error: &serde_json::Error) -> Error {
         detail.push('…');
     }
     let kind = match error.classify() {
-        // `serde_json` files its limit under syntax; the sentence is all that tells it apart.
-        _ if detail.starts_with("recursion limit") => ErrorKind::Limit,
+        // `serde_json` files its limit under syntax, and ours, of a value that is kept as it is,
+        // under data; the sentence is all that tells them apart.
+        _ if detail.starts_with("recursion limit") || detail == TOO_DEEP => ErrorKind::Limit,
         Category::Data => ErrorKind::Shape,
         Category::Syntax | Category::Eof | Category::Io => ErrorKind::Syntax,
     };
