@@ -12,6 +12,7 @@ mod delegate;
 mod read;
 #[cfg(feature = "signatures")]
 mod signature;
+mod view;
 mod write;
 
 use alloc::vec::Vec;
