@@ -32,8 +32,7 @@ pub struct CheckedConfig {
 /// Checks a configuration: the JSON object itself, or the response of a node that has it as its
 /// `result`
 ///
-/// Reads the text four times, which takes well under a millisecond for the 10 kB of a usual
-/// configuration; meant for starting up, not for answering.
+/// Reads the text three times, a response four times; meant for starting up, not for answering.
 ///
 /// # Errors
 ///
