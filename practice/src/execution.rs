@@ -1,0 +1,280 @@
+//! Executing one transaction or one receipt: an outcome, and what it sets on its way.
+//!
+//! Chance is drawn from the id and the block, so the same receipt in two rival blocks can meet
+//! two fates, as on a real chain, without any state being shared.
+
+use alloc::vec::Vec;
+
+use milepost::primitives::{AccountId, CryptoHash};
+use serde_json::{Value, json};
+
+use crate::action::Action;
+use crate::cast::public_key;
+use crate::dice::Dice;
+use crate::outcome::{Outcome, Status};
+use crate::receipt::{Data, Effect, Ending, Ids, Item, Receipt};
+use crate::transaction::{Fate, Transaction};
+
+/// Gas price of a practice chain, in yoctoNEAR: the minimum of the public networks
+pub(crate) const GAS_PRICE: u128 = 100_000_000;
+
+/// Gas burnt by turning a transaction into a receipt, without its arguments
+const CONVERSION_GAS: u64 = 308_059_500_000;
+
+/// The block in which something is executed
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) height: u64,
+    pub(crate) block_hash: CryptoHash,
+    /// Whether outcomes name the contracts that ran (metadata of version 4)
+    pub(crate) names_contracts: bool,
+    /// Thousandths of receipts that are delayed
+    pub(crate) delays: u16,
+}
+
+/// What came of a receipt
+#[derive(Debug)]
+pub(crate) struct Executed {
+    pub(crate) outcome: Outcome,
+    /// Received in the next block
+    pub(crate) created: Vec<Item>,
+    /// Resumptions of yielded promises, and the blocks until each
+    pub(crate) resumptions: Vec<(u64, Data)>,
+}
+
+/// Turns a transaction into its first receipt, or refuses it
+pub(crate) fn convert(transaction: &Transaction, place: Place) -> (Outcome, Option<Receipt>) {
+    let mut outcome = Outcome {
+        id: transaction.hash,
+        executor_id: transaction.signer_id.clone(),
+        gas_burnt: 0,
+        tokens_burnt: 0,
+        logs: Vec::new(),
+        receipt_ids: Vec::new(),
+        status: Status::Value(Vec::new()),
+        metadata: json!({ "version": 1, "gas_profile": null }),
+    };
+    let effect = match &transaction.fate {
+        Fate::Executed(effect) | Fate::Late(effect) => effect.clone(),
+        Fate::Invalid(error) => {
+            outcome.status = Status::Failure(json!({ "InvalidTxError": error }));
+            return (outcome, None);
+        }
+    };
+    let id = Ids::new(transaction.hash, place.height).take();
+    outcome.gas_burnt = CONVERSION_GAS + transaction.signed.len() as u64 * 2_235_934;
+    outcome.tokens_burnt = u128::from(outcome.gas_burnt) * GAS_PRICE;
+    outcome.receipt_ids.push(id);
+    outcome.status = Status::Receipt(id);
+    let receipt = Receipt {
+        id,
+        tx_hash: transaction.hash,
+        predecessor_id: transaction.signer_id.clone(),
+        receiver_id: transaction.receiver_id.clone(),
+        signer_id: transaction.signer_id.clone(),
+        signer_public_key: transaction.public_key.clone(),
+        gas_price: GAS_PRICE,
+        actions: transaction.actions.clone(),
+        outputs: Vec::new(),
+        inputs: Vec::new(),
+        yielded: false,
+        effect,
+    };
+    (outcome, Some(receipt))
+}
+
+/// Executes a receipt
+pub(crate) fn execute(receipt: Receipt, place: Place) -> Executed {
+    let mut dice = Dice::new(first_eight(receipt.id) ^ first_eight(place.block_hash));
+    let mut ids = Ids::new(receipt.id, place.height);
+    let mut resumptions = Vec::new();
+    let mut created: Vec<Receipt> = Vec::new();
+    let refund = is_refund(&receipt);
+    let Effect { logs, children, ending, gas, .. } = receipt.effect;
+    // A failed execution takes back the promises it made.
+    let failed = matches!(ending, Ending::Failure(_));
+    for mut plan in children.into_iter().filter(|_| !failed) {
+        let id = ids.take();
+        let mut inputs = Vec::new();
+        for sibling in plan.awaits {
+            let data_id = ids.take();
+            inputs.push(data_id);
+            if let Some(sibling) = created.get_mut(sibling) {
+                sibling.outputs.push((data_id, plan.receiver_id.clone()));
+            }
+        }
+        if let Some(blocks) = plan.resumed_after {
+            let data_id = ids.take();
+            inputs.push(data_id);
+            let resumption = Data {
+                id: ids.take(),
+                predecessor_id: plan.receiver_id.clone(),
+                receiver_id: plan.receiver_id.clone(),
+                data_id,
+                data: Some(br#"{"signature":"resumed"}"#.to_vec()),
+                resume: true,
+            };
+            resumptions.push((blocks, resumption));
+        }
+        if plan.effect.wait == 0 && dice.chance(place.delays) {
+            plan.effect.wait = dice.within(&(3..=8));
+        }
+        created.push(Receipt {
+            id,
+            tx_hash: receipt.tx_hash,
+            predecessor_id: receipt.receiver_id.clone(),
+            receiver_id: plan.receiver_id,
+            signer_id: receipt.signer_id.clone(),
+            signer_public_key: receipt.signer_public_key.clone(),
+            gas_price: GAS_PRICE,
+            actions: plan.actions,
+            outputs: Vec::new(),
+            inputs,
+            yielded: plan.resumed_after.is_some(),
+            effect: plan.effect,
+        });
+    }
+
+    let metadata = metadata(&receipt.actions, gas, logs.len(), created.len(), place, &mut dice);
+    let mut data = Vec::new();
+    let mut send = |outputs: Vec<(CryptoHash, AccountId)>, result: Option<&[u8]>| {
+        data.extend(outputs.into_iter().map(|(data_id, receiver_id)| Data {
+            id: ids.take(),
+            predecessor_id: receipt.receiver_id.clone(),
+            receiver_id,
+            data_id,
+            data: result.map(<[u8]>::to_vec),
+            resume: false,
+        }));
+    };
+    let status = match ending {
+        Ending::Value(value) => {
+            send(receipt.outputs, Some(&value));
+            Status::Value(value)
+        }
+        Ending::Failure(error) => {
+            send(receipt.outputs, None);
+            Status::Failure(json!({ "ActionError": error }))
+        }
+        Ending::Child(child) => match created.get_mut(child) {
+            // The promise that is returned answers for this receipt.
+            Some(child) => {
+                child.outputs.extend(receipt.outputs);
+                Status::Receipt(child.id)
+            }
+            None => Status::Value(Vec::new()),
+        },
+    };
+
+    let mut refunds = Vec::new();
+    let deposit: u128 = receipt.actions.iter().map(Action::deposit).sum();
+    if failed && deposit > 0 && !refund {
+        let system = system(&receipt.predecessor_id);
+        refunds.push((receipt.predecessor_id.clone(), deposit, system, public_key(&[0; 32])));
+    }
+    let attached: u64 = receipt.actions.iter().map(Action::attached_gas).sum();
+    if attached > gas && (failed || dice.chance(800)) {
+        let (signer_id, key) = (receipt.signer_id, receipt.signer_public_key);
+        refunds.push((signer_id.clone(), u128::from(attached - gas) * GAS_PRICE, signer_id, key));
+    }
+    for (receiver_id, deposit, signer_id, signer_public_key) in refunds {
+        let wait = if dice.chance(300) { dice.within(&(1..=3)) } else { 0 };
+        created.push(Receipt {
+            id: ids.take(),
+            tx_hash: receipt.tx_hash,
+            predecessor_id: system(&receiver_id),
+            receiver_id,
+            signer_id,
+            signer_public_key,
+            gas_price: 0,
+            actions: alloc::vec![Action::Transfer { deposit }],
+            outputs: Vec::new(),
+            inputs: Vec::new(),
+            yielded: false,
+            effect: Effect { wait, ..Effect::plain() },
+        });
+    }
+
+    let outcome = Outcome {
+        id: receipt.id,
+        executor_id: receipt.receiver_id,
+        gas_burnt: gas,
+        tokens_burnt: if refund { 0 } else { u128::from(gas) * GAS_PRICE },
+        logs,
+        receipt_ids: created.iter().map(|receipt| receipt.id).collect(),
+        status,
+        metadata,
+    };
+    let created = created.into_iter().map(Item::from).chain(data.into_iter().map(Item::Data));
+    Executed { outcome, created: created.collect(), resumptions }
+}
+
+/// Whether a receipt gives something back: only the protocol itself sends as `system`
+fn is_refund(receipt: &Receipt) -> bool {
+    receipt.predecessor_id.is_system()
+}
+
+/// The account of the protocol itself; `spare` only if that were no account id
+fn system(spare: &AccountId) -> AccountId {
+    "system".parse().unwrap_or_else(|_| spare.clone())
+}
+
+/// The first eight bytes of a hash, as a seed
+fn first_eight(hash: CryptoHash) -> u64 {
+    hash.as_bytes().first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
+/// The metadata of a receipt's outcome: a gas profile that adds up, and the contracts that ran
+fn metadata(
+    actions: &[Action],
+    gas: u64,
+    logs: usize,
+    children: usize,
+    place: Place,
+    dice: &mut Dice,
+) -> Value {
+    let calls = |action: &Action| matches!(action, Action::FunctionCall { .. });
+    let mut costs = Vec::new();
+    if actions.iter().any(calls) {
+        let mut left = gas;
+        let mut share = |category, name, wanted: u64| {
+            let used = wanted.min(left);
+            left -= used;
+            if used > 0 {
+                costs.push((category, name, used));
+            }
+        };
+        share("ACTION_COST", "FUNCTION_CALL_BASE", 200_000_000_000 * children as u64);
+        share("ACTION_COST", "NEW_ACTION_RECEIPT", 108_059_500_000 * children as u64);
+        share("WASM_HOST_COST", "BASE", 264_768_111 * (1 + dice.below(40)));
+        share("WASM_HOST_COST", "CONTRACT_LOADING_BASE", 35_445_963);
+        share("WASM_HOST_COST", "CONTRACT_LOADING_BYTES", 1_089_295 * (1 + dice.below(200_000)));
+        share("WASM_HOST_COST", "LOG_BASE", 3_543_313_050 * logs as u64);
+        share("WASM_HOST_COST", "READ_MEMORY_BASE", 2_609_863_200 * (1 + dice.below(20)));
+        share("WASM_HOST_COST", "STORAGE_READ_BASE", 56_356_845_749 * dice.below(4));
+        share("WASM_HOST_COST", "STORAGE_WRITE_BASE", 64_196_736_000 * dice.below(3));
+        // The rest: instructions take what nothing else took.
+        share("WASM_HOST_COST", "WASM_INSTRUCTION", u64::MAX);
+    }
+    let profile: Value = costs
+        .into_iter()
+        .map(|(category, cost, used)| {
+            json!({ "cost_category": category, "cost": cost, "gas_used": alloc::format!("{used}") })
+        })
+        .collect();
+    if !place.names_contracts {
+        return json!({ "version": 3, "gas_profile": profile });
+    }
+    let contracts: Value = actions
+        .iter()
+        .map(|action| match action {
+            Action::FunctionCall { method_name, .. } => {
+                let code = CryptoHash::digest(method_name.as_bytes());
+                let kind = dice.one_of(&["local", "local", "global_hash"]);
+                json!({ (*kind): code })
+            }
+            _ => Value::Null,
+        })
+        .collect();
+    json!({ "version": 4, "gas_profile": profile, "contracts": contracts })
+}
