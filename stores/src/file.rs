@@ -4,12 +4,12 @@
 //! says that it is ours and in which format. A file is first opened for reading; only one that is
 //! ours, in a format we know, is opened for writing.
 
+use core::sync::atomic::{AtomicU64, Ordering};
 use std::ffi::OsString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind as IoErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::process;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use milepost::facts::Table;
 use redb::{

@@ -3,8 +3,9 @@
 //! redb checks most of what it reads from a file, but a page damaged in an unlucky way can still
 //! make it panic. A host must not go down with its file, so every call into redb passes here.
 
-use std::any::Any;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use core::any::Any;
+use core::panic::AssertUnwindSafe;
+use std::panic::catch_unwind;
 
 use milepost::{Error, ErrorKind};
 

@@ -17,12 +17,18 @@
 //! |                                        | [verified](Options::verify_bytes) page by page;    |
 //! |                                        | else a row may be missing until the file is        |
 //!
+//! One bit escapes, and only in a file that was not closed: the flag that says which of the last
+//! two states is the newer. Damage to it after a crash looks like a commit that did not end, so the
+//! state before the last commit is read, whole.
+//!
 //! redb keeps a checksum of every page but compares it only when it verifies a file or repairs
 //! one after a crash, never when it reads; hence the checksum of rows. A file that is refused is
 //! never written to, except that a check which finds damage after opening may have marked the
 //! file as open.
 
 #![forbid(unsafe_code)]
+
+extern crate alloc;
 
 mod checksum;
 mod file;

@@ -4,8 +4,9 @@
 //! pages it reads are kept until it is dropped, so one that is held for hours makes the file grow
 //! by what is written meanwhile.
 
+use alloc::sync::Arc;
 use core::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
 use milepost::facts::{Key, Row, Rows, Table};
 use milepost::{Error, ErrorKind};

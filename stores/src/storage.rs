@@ -1,8 +1,8 @@
 //! The storage: a handle that reads the newest state and commits batches.
 
+use alloc::sync::Arc;
 use core::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use milepost::Error;
 use milepost::facts::{Batch, Key, Row, Rows, Storage, Table};

@@ -25,7 +25,8 @@ fn rows_of(number: u64) -> Vec<(Key, Vec<u8>)> {
     let tables = [Table::Blocks, Table::Transactions, Table::Outcomes, Table::Receipts];
     (0..8_u64)
         .map(|row| {
-            let length = if (number + row) % 13 == 0 { 30_000 } else { 200 + row as usize * 90 };
+            let length =
+                if (number + row).is_multiple_of(13) { 30_000 } else { 200 + row as usize * 90 };
             // Spread like hashes, so that a batch changes many pages.
             let key = (number * 8 + row).wrapping_mul(0x9e37_79b9_7f4a_7c15);
             let bytes = (0..length).map(|position| (position as u64 * 3 + number + row) as u8);
