@@ -13,6 +13,7 @@ use super::text::{decimal, text_serde};
 ///
 /// A JSON number is refused, because most JSON readers would round it.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[expect(clippy::exhaustive_structs, reason = "a scalar is its number")]
 pub struct Balance(pub u128);
 
 impl FromStr for Balance {
@@ -33,6 +34,7 @@ text_serde!(Balance, "a decimal string of an amount");
 
 /// An amount of gas; a number in JSON, read from a decimal string as well
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[expect(clippy::exhaustive_structs, reason = "a scalar is its number")]
 pub struct Gas(pub u64);
 
 impl FromStr for Gas {
@@ -88,6 +90,7 @@ impl<'de> Deserialize<'de> for Gas {
 
 /// An amount of gas that is written as a string: the one in a gas profile
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[expect(clippy::exhaustive_structs, reason = "a scalar is its number")]
 pub struct GasText(pub u64);
 
 impl Serialize for GasText {

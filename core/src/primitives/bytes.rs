@@ -12,6 +12,7 @@ use crate::codec::base64::{self, Padding};
 
 /// Bytes that JSON shows as padded base64; a reader forgives missing padding
 #[derive(Clone, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
+#[expect(clippy::exhaustive_structs, reason = "bytes and nothing else")]
 pub struct Bytes(pub Vec<u8>);
 
 impl FromStr for Bytes {

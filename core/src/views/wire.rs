@@ -47,6 +47,10 @@ macro_rules! wire_struct {
     ) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq)]
+        #[expect(
+            clippy::exhaustive_structs,
+            reason = "hosts make views as well, and `extra` takes what is new on the wire"
+        )]
         pub struct $type {
             $( $(#[$field_meta])* pub $field: $field_type, )*
             /// Members that are not known
