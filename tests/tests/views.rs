@@ -3,6 +3,10 @@
 //! Equality is of bytes: what the views write is what a node puts on the wire. Recorded answers
 //! are read from a folder beside the repository where there is one.
 
+#![expect(unused_crate_dependencies, reason = "one list of dependencies serves every test binary")]
+
+extern crate alloc;
+
 #[path = "views/differential.rs"]
 mod differential;
 #[path = "views/node.rs"]

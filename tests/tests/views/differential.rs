@@ -1,6 +1,6 @@
 //! The views against the node's own types, on values made at random.
 
-use std::fmt::Debug;
+use core::fmt::Debug;
 
 use milepost::codec::json;
 use milepost::views as ours;
@@ -129,7 +129,7 @@ fn rename_variants(key: &str, value: &mut Value) -> usize {
     match value {
         Value::Array(items) => items.iter_mut().map(|item| rename_variants(key, item)).sum(),
         Value::Object(members) if is_variant(key, members) => {
-            let (name, inner) = std::mem::take(members).into_iter().next().unwrap();
+            let (name, inner) = core::mem::take(members).into_iter().next().unwrap();
             members.insert(format!("New{name}"), inner);
             1
         }

@@ -1,6 +1,6 @@
 //! How each type of the node's views is made at random.
 
-use std::fmt::Debug;
+use core::fmt::Debug;
 
 use near_jsonrpc_primitives::types::transactions::RpcTransactionResponse;
 use near_primitives::account::{

@@ -3,8 +3,8 @@
 //! Each enumeration is listed in full: a match without a wildcard stands beside each list, so a
 //! variant that the node adds breaks the build of these tests until it is listed.
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
 
 use near_account_id::AccountId;
 use near_crypto::{PublicKey, Signature};
@@ -12,29 +12,29 @@ use near_primitives::hash::CryptoHash;
 use near_primitives::types::{Balance, FunctionArgs, Gas, ShardId};
 
 /// SplitMix64 (Steele, Lea, Flood 2014), and how often each variant was chosen
-pub struct Random {
+pub(crate) struct Random {
     state: u64,
     chosen: BTreeMap<&'static str, BTreeMap<&'static str, u64>>,
 }
 
 impl Random {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self { state: seed, chosen: BTreeMap::new() }
     }
 
-    pub fn bits(&mut self) -> u64 {
+    pub(crate) fn bits(&mut self) -> u64 {
         self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.state ^ (self.state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         mixed ^ (mixed >> 31)
     }
 
-    pub fn below(&mut self, limit: usize) -> usize {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
         (self.bits() % limit as u64) as usize
     }
 
     /// Chooses a variant and remembers it
-    pub fn choose(&mut self, enumeration: &'static str, variants: &[&'static str]) -> usize {
+    pub(crate) fn choose(&mut self, enumeration: &'static str, variants: &[&'static str]) -> usize {
         let index = self.below(variants.len());
         let chosen = self.chosen.entry(enumeration).or_default();
         for variant in variants {
@@ -45,7 +45,7 @@ impl Random {
     }
 
     /// Asserts that every variant of every enumeration was made; how many enumerations there are
-    pub fn assert_everything_was_chosen(&self) -> usize {
+    pub(crate) fn assert_everything_was_chosen(&self) -> usize {
         for (enumeration, variants) in &self.chosen {
             for (variant, count) in variants {
                 assert!(*count > 0, "{enumeration}::{variant} was never made");
@@ -54,19 +54,19 @@ impl Random {
         self.chosen.len()
     }
 
-    pub fn bytes(&mut self, count: usize) -> Vec<u8> {
+    pub(crate) fn bytes(&mut self, count: usize) -> Vec<u8> {
         (0..count).map(|_| self.bits() as u8).collect()
     }
 
     /// Numbers of every magnitude
-    pub fn number(&mut self) -> u64 {
+    pub(crate) fn number(&mut self) -> u64 {
         let shift = self.below(65);
         self.bits().checked_shr(shift as u32).unwrap_or(0)
     }
 }
 
 /// A type that can be made at random
-pub trait Any: Sized {
+pub(crate) trait Any: Sized {
     fn any(random: &mut Random) -> Self;
 }
 
