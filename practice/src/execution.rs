@@ -3,12 +3,14 @@
 //! Chance is drawn from the id and the block, so the same receipt in two rival blocks can meet
 //! two fates, as on a real chain, without any state being shared.
 
+use alloc::vec;
 use alloc::vec::Vec;
 
 use milepost::primitives::{AccountId, CryptoHash};
+use milepost::transaction::Action;
 use serde_json::{Value, json};
 
-use crate::action::Action;
+use crate::action::{attached_gas, deposit, transfer};
 use crate::cast::public_key;
 use crate::dice::Dice;
 use crate::outcome::{Outcome, Status};
@@ -167,17 +169,17 @@ pub(crate) fn execute(receipt: Receipt, place: Place) -> Executed {
     };
 
     let mut refunds = Vec::new();
-    let deposit: u128 = receipt.actions.iter().map(Action::deposit).sum();
-    if failed && deposit > 0 && !refund {
+    let moved: u128 = receipt.actions.iter().map(deposit).sum();
+    if failed && moved > 0 && !refund {
         let system = system(&receipt.predecessor_id);
-        refunds.push((receipt.predecessor_id.clone(), deposit, system, public_key(&[0; 32])));
+        refunds.push((receipt.predecessor_id.clone(), moved, system, public_key(&[0; 32])));
     }
-    let attached: u64 = receipt.actions.iter().map(Action::attached_gas).sum();
+    let attached: u64 = receipt.actions.iter().map(attached_gas).sum();
     if attached > gas && (failed || dice.chance(800)) {
         let (signer_id, key) = (receipt.signer_id, receipt.signer_public_key);
         refunds.push((signer_id.clone(), u128::from(attached - gas) * GAS_PRICE, signer_id, key));
     }
-    for (receiver_id, deposit, signer_id, signer_public_key) in refunds {
+    for (receiver_id, amount, signer_id, signer_public_key) in refunds {
         let wait = if dice.chance(300) { dice.within(&(1..=3)) } else { 0 };
         created.push(Receipt {
             id: ids.take(),
@@ -187,7 +189,7 @@ pub(crate) fn execute(receipt: Receipt, place: Place) -> Executed {
             signer_id,
             signer_public_key,
             gas_price: 0,
-            actions: alloc::vec![Action::Transfer { deposit }],
+            actions: vec![transfer(amount)],
             outputs: Vec::new(),
             inputs: Vec::new(),
             yielded: false,
@@ -233,7 +235,7 @@ fn metadata(
     place: Place,
     dice: &mut Dice,
 ) -> Value {
-    let calls = |action: &Action| matches!(action, Action::FunctionCall { .. });
+    let calls = |action: &Action| matches!(action, Action::FunctionCall(_));
     let mut costs = Vec::new();
     if actions.iter().any(calls) {
         let mut left = gas;
@@ -268,8 +270,8 @@ fn metadata(
     let contracts: Value = actions
         .iter()
         .map(|action| match action {
-            Action::FunctionCall { method_name, .. } => {
-                let code = CryptoHash::digest(method_name.as_bytes());
+            Action::FunctionCall(call) => {
+                let code = CryptoHash::digest(call.method_name.as_bytes());
                 let kind = dice.one_of(&["local", "local", "global_hash"]);
                 json!({ (*kind): code })
             }

@@ -15,7 +15,6 @@ extern crate alloc;
 pub mod config;
 
 mod action;
-mod borsh;
 mod cast;
 mod dice;
 mod execution;

@@ -3,11 +3,11 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use milepost::primitives::{AccountId, CryptoHash};
+use milepost::codec::borsh::Writer;
+use milepost::primitives::{AccountId, Balance, CryptoHash};
 use serde_json::{Value, json};
 
-use crate::action::{amount, base64_of};
-use crate::borsh;
+use crate::action::base64_of;
 use crate::merkle::{self, Step};
 
 /// How an execution ended
@@ -35,38 +35,28 @@ pub(crate) struct Outcome {
 impl Outcome {
     /// The leaf: SHA-256 of the borsh list of the id, the outcome's own hash and every log's hash
     pub(crate) fn leaf(&self) -> CryptoHash {
-        let mut out = Vec::new();
-        borsh::length(&mut out, 2 + self.logs.len());
-        out.extend_from_slice(self.id.as_bytes());
-        out.extend_from_slice(self.digest().as_bytes());
+        let mut out = Writer::default();
+        out.count(2 + self.logs.len()).raw(self.id.as_bytes()).raw(self.digest().as_bytes());
         for log in &self.logs {
-            out.extend_from_slice(CryptoHash::digest(log.as_bytes()).as_bytes());
+            out.raw(CryptoHash::digest(log.as_bytes()).as_bytes());
         }
-        CryptoHash::digest(&out)
+        CryptoHash::digest(&out.into_bytes())
     }
 
     /// The hash of the parts that are not logs; of a failure only that it failed
     fn digest(&self) -> CryptoHash {
-        let mut out = Vec::new();
-        borsh::length(&mut out, self.receipt_ids.len());
+        let mut out = Writer::default();
+        out.count(self.receipt_ids.len());
         for id in &self.receipt_ids {
-            out.extend_from_slice(id.as_bytes());
+            out.raw(id.as_bytes());
         }
-        out.extend_from_slice(&self.gas_burnt.to_le_bytes());
-        out.extend_from_slice(&self.tokens_burnt.to_le_bytes());
-        borsh::bytes(&mut out, self.executor_id.as_bytes());
+        out.u64(self.gas_burnt).u128(self.tokens_burnt).text(&self.executor_id);
         match &self.status {
-            Status::Failure(_) => out.push(1),
-            Status::Value(value) => {
-                out.push(2);
-                borsh::bytes(&mut out, value);
-            }
-            Status::Receipt(id) => {
-                out.push(3);
-                out.extend_from_slice(id.as_bytes());
-            }
-        }
-        CryptoHash::digest(&out)
+            Status::Failure(_) => out.u8(1),
+            Status::Value(value) => out.u8(2).bytes(value),
+            Status::Receipt(id) => out.u8(3).raw(id.as_bytes()),
+        };
+        CryptoHash::digest(&out.into_bytes())
     }
 
     /// The outcome as block messages show it
@@ -79,7 +69,7 @@ impl Outcome {
                 "logs": self.logs,
                 "receipt_ids": self.receipt_ids,
                 "gas_burnt": self.gas_burnt,
-                "tokens_burnt": amount(self.tokens_burnt),
+                "tokens_burnt": Balance(self.tokens_burnt),
                 "executor_id": self.executor_id,
                 "status": match &self.status {
                     Status::Value(value) => json!({ "SuccessValue": base64_of(value) }),

@@ -13,7 +13,7 @@ use crate::cast::Cast;
 use crate::dice::Dice;
 use crate::ledger::{Ledger, Proposal, World};
 use crate::script::Desk;
-use crate::transaction::{Transaction, Version};
+use crate::transaction::Transaction;
 use crate::{Kind, Settings};
 
 /// Nanoseconds of a millisecond
@@ -259,12 +259,12 @@ impl Practice {
             delays: self.world.settings.delays,
         };
         let draft = desk.draft();
-        let version = if self.dice.chance(150) { Version::V1 } else { Version::V0 };
+        let strict = self.dice.chance(150);
         let signer = &self.world.cast.people[draft.signer];
         // A block that every fork knows, as soon as there is one.
         let tip = &self.ledger.tip;
         let anchor = if tip.last_final == CryptoHash::ZERO { tip.hash } else { tip.last_final };
-        Transaction::sign(draft, signer, self.nonce, anchor, version)
+        Transaction::sign(draft, signer, self.nonce, strict, anchor)
     }
 
     fn seal(&mut self, proposal: Proposal) -> BlockMessage {

@@ -7,10 +7,11 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use milepost::primitives::{AccountId, CryptoHash, PublicKey};
+use milepost::primitives::{AccountId, Balance, CryptoHash, PublicKey};
+use milepost::transaction::Action;
 use serde_json::{Value, json};
 
-use crate::action::{self, Action, amount, base64_of};
+use crate::action::{self, base64_of};
 
 /// A receipt that will be created
 #[derive(Clone, Debug)]
@@ -108,7 +109,7 @@ impl Receipt {
             "receipt": { "Action": {
                 "signer_id": self.signer_id,
                 "signer_public_key": self.signer_public_key,
-                "gas_price": amount(self.gas_price),
+                "gas_price": Balance(self.gas_price),
                 "output_data_receivers": outputs,
                 "input_data_ids": self.inputs,
                 "actions": action::view_all(&self.actions),

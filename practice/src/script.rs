@@ -9,11 +9,15 @@ use alloc::string::{String, ToString as _};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use milepost::primitives::{AccountId, CryptoHash};
+use milepost::primitives::{AccountId, Balance, Bytes, CryptoHash, PublicKey};
+use milepost::transaction::{
+    AccessKey, AccessKeyPermission, Action, AddKey, Delegate, DelegateAction,
+    FunctionCallPermission, NonDelegateAction, Stake,
+};
 use serde_json::json;
 
 use crate::Kind;
-use crate::action::{Action, Allowed, Delegate};
+use crate::action::{self, TERA_GAS, transfer};
 use crate::cast::{Cast, public_key};
 use crate::dice::Dice;
 use crate::failures;
@@ -22,9 +26,6 @@ use crate::transaction::{Draft, Fate};
 
 /// 1 NEAR in yoctoNEAR
 const NEAR: u128 = 1_000_000_000_000_000_000_000_000;
-
-/// Gas of 10^12
-const TERA: u64 = 1_000_000_000_000;
 
 /// Where transactions are written
 #[derive(Debug)]
@@ -102,7 +103,7 @@ impl Desk<'_> {
         Effect {
             logs: self.logs(),
             ending: Ending::Value(self.value()),
-            gas: TERA + self.dice.below(8 * TERA),
+            gas: TERA_GAS + self.dice.below(8 * TERA_GAS),
             ..Effect::plain()
         }
     }
@@ -149,7 +150,7 @@ impl Desk<'_> {
     }
 
     fn transfer(&mut self, signer: usize) -> Scene {
-        let action = Action::Transfer { deposit: self.some_amount() };
+        let action = transfer(self.some_amount());
         if self.dice.chance(150) {
             let implicit = CryptoHash::digest(&self.dice.next().to_le_bytes());
             let hex: String =
@@ -170,24 +171,22 @@ impl Desk<'_> {
     fn local(&mut self, signer: usize) -> Scene {
         let receiver = self.signer_id(signer).clone();
         let effect = self.answer();
-        let action = Action::call("tidy_up", &json!({ "round": self.dice.below(1000) }), 30);
+        let action = action::call("tidy_up", &json!({ "round": self.dice.below(1000) }), 30, 0);
         ("calls the contract on its own account", receiver, vec![action], effect)
     }
 
     fn call(&mut self) -> Scene {
         let receiver = self.cast.contract(self.dice).clone();
         let method = *self.dice.one_of(&["claim", "ft_transfer", "nft_mint", "ping", "vote"]);
-        let mut action = Action::call(method, &json!({ "id": self.dice.next().to_string() }), 30);
-        if let Action::FunctionCall { deposit, .. } = &mut action {
-            *deposit = u128::from(self.dice.below(2));
-        }
+        let args = json!({ "id": self.dice.next().to_string() });
+        let action = action::call(method, &args, 30, self.dice.below(2).into());
         ("calls a contract", receiver, vec![action], self.answer())
     }
 
     /// A call somewhere, as a step of something bigger
     fn step(&mut self, method: &str, tera_gas: u64) -> Plan {
         let receiver = self.cast.contract(self.dice).clone();
-        let action = Action::call(method, &json!({ "step": self.dice.below(100) }), tera_gas);
+        let action = action::call(method, &json!({ "step": self.dice.below(100) }), tera_gas, 0);
         Plan::new(receiver, vec![action], self.answer())
     }
 
@@ -244,10 +243,7 @@ impl Desk<'_> {
             "amount": self.dice.next().to_string(),
             "msg": "{\"swap\":[\"a\",\"b\"]}",
         });
-        let mut action = Action::call("ft_transfer_call", &args, 100);
-        if let Action::FunctionCall { deposit, .. } = &mut action {
-            *deposit = 1;
-        }
+        let action = action::call("ft_transfer_call", &args, 100, 1);
         ("calls a contract that waits for the answers of others", token, vec![action], effect)
     }
 
@@ -257,7 +253,7 @@ impl Desk<'_> {
         plan.receiver_id = oracle.clone();
         plan.resumed_after = Some(self.dice.within(&(3..=9)));
         let effect = Effect { children: vec![plan], ending: Ending::Child(0), ..self.answer() };
-        let action = Action::call("sign", &json!({ "payload": self.dice.next() }), 150);
+        let action = action::call("sign", &json!({ "payload": self.dice.next() }), 150, 0);
         ("calls a contract that yields and is resumed later", oracle, vec![action], effect)
     }
 
@@ -271,7 +267,7 @@ impl Desk<'_> {
         if self.dice.chance(300) {
             let receiver = self.cast.newcomer(self.dice);
             let effect = Effect::failing(failures::no_account(&receiver));
-            let action = Action::Transfer { deposit: self.some_amount() };
+            let action = transfer(self.some_amount());
             return (
                 "moves tokens to an account that does not exist",
                 receiver,
@@ -282,12 +278,12 @@ impl Desk<'_> {
         if self.dice.chance(200) {
             let receiver = self.cast.other(signer, self.dice).clone();
             let effect = Effect::failing(failures::account_exists(&receiver));
-            let actions = vec![Action::CreateAccount, Action::Transfer { deposit: NEAR }];
+            let actions = vec![Action::CreateAccount, transfer(NEAR)];
             return ("creates an account that exists already", receiver, actions, effect);
         }
         let (_, receiver, mut actions, mut effect) = self.call();
-        if let Some(Action::FunctionCall { deposit, .. }) = actions.first_mut() {
-            *deposit = if self.dice.chance(500) { NEAR } else { 0 };
+        if let Some(Action::FunctionCall(call)) = actions.first_mut() {
+            call.deposit.0 = if self.dice.chance(500) { NEAR } else { 0 };
         }
         effect.ending = Ending::Failure(failures::of_a_call(&receiver, self.dice));
         ("calls a contract that fails", receiver, actions, effect)
@@ -298,16 +294,18 @@ impl Desk<'_> {
         let person =
             &self.cast.people[(signer + 1 + self.dice.below(people as u64 - 1) as usize) % people];
         let step = self.step("ft_transfer", 30);
-        let delegate = Delegate {
+        let inner = step.actions.iter().cloned();
+        let delegate_action = DelegateAction {
             sender_id: person.id.clone(),
             receiver_id: step.receiver_id.clone(),
-            actions: step.actions.clone(),
+            // None of them is a delegate action, so none is left out.
+            actions: inner.filter_map(|action| NonDelegateAction::try_from(action).ok()).collect(),
             nonce: self.nonce,
             max_block_height: self.height + 600,
             public_key: person.public_key.clone(),
         };
-        let signature = person.sign(delegate.digest());
-        let action = Action::Delegate { delegate: Box::new(delegate), signature };
+        let signature = person.sign(delegate_action.digest());
+        let action = Action::Delegate(Box::new(Delegate { delegate_action, signature }));
         if self.dice.chance(150) {
             let effect = Effect::failing(failures::delegate_expired());
             return (
@@ -328,7 +326,10 @@ impl Desk<'_> {
         for _ in 0..4 {
             code.extend_from_slice(&self.dice.next().to_le_bytes());
         }
-        let actions = vec![Action::DeployContract { code }, Action::call("new", &json!({}), 20)];
+        let actions = vec![
+            Action::DeployContract { code: Bytes(code) },
+            action::call("new", &json!({}), 20, 0),
+        ];
         ("deploys a contract and initialises it", receiver, actions, self.answer())
     }
 
@@ -339,22 +340,25 @@ impl Desk<'_> {
             0 => {
                 let actions = vec![
                     Action::CreateAccount,
-                    Action::Transfer { deposit: NEAR },
-                    Action::AddKey { public_key: key, allowed: None },
+                    transfer(NEAR),
+                    new_key(key, AccessKeyPermission::FullAccess),
                 ];
                 ("creates an account", self.cast.newcomer(self.dice), actions)
             }
             1 => {
-                let allowed = Allowed {
-                    allowance: self.dice.chance(500).then_some(NEAR / 4),
-                    receiver_id: self.cast.contract(self.dice).clone(),
+                let permission = FunctionCallPermission {
+                    allowance: self.dice.chance(500).then_some(Balance(NEAR / 4)),
+                    receiver_id: self.cast.contract(self.dice).to_string(),
                     method_names: vec!["ping".into(), "vote".into()],
                 };
-                let actions = vec![Action::AddKey { public_key: key, allowed: Some(allowed) }];
+                let actions = vec![new_key(key, AccessKeyPermission::FunctionCall(permission))];
                 ("adds a key that may call one contract", own, actions)
             }
             2 => ("deletes a key", own, vec![Action::DeleteKey { public_key: key }]),
-            3 => ("stakes", own, vec![Action::Stake { stake: 50_000 * NEAR, public_key: key }]),
+            3 => {
+                let stake = Stake { stake: Balance(50_000 * NEAR), public_key: key };
+                ("stakes", own, vec![Action::Stake(Box::new(stake))])
+            }
             _ => {
                 let beneficiary_id = self.cast.other(signer, self.dice).clone();
                 ("deletes its account", own, vec![Action::DeleteAccount { beneficiary_id }])
@@ -377,4 +381,10 @@ impl Desk<'_> {
             fate: Fate::Invalid(error),
         }
     }
+}
+
+/// Adds a key that starts from nonce 0
+fn new_key(public_key: PublicKey, permission: AccessKeyPermission) -> Action {
+    let access_key = AccessKey { nonce: 0, permission };
+    Action::AddKey(Box::new(AddKey { public_key, access_key }))
 }

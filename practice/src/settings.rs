@@ -6,6 +6,8 @@
 use alloc::string::String;
 use core::ops::RangeInclusive;
 
+use crate::config;
+
 /// The settings of a practice chain
 ///
 /// Start from [`Settings::demo`] or [`Settings::simulation`] and change what matters:
@@ -73,13 +75,13 @@ impl Settings {
             chain_id: "practice".into(),
             shards: 4,
             genesis_height: 100_000_000,
-            // 2026-01-01T00:00:00Z
+            // The nanoseconds of `config::GENESIS_TIME`.
             genesis_time: 1_767_225_600_000_000_000,
             interval: 600..=700,
             transactions: 4..=10,
-            epoch_length: 50,
-            protocol_version: 87,
-            upgraded_version: 88,
+            epoch_length: config::EPOCH_LENGTH,
+            protocol_version: config::FIRST_PROTOCOL_VERSION,
+            upgraded_version: config::SECOND_PROTOCOL_VERSION,
             upgrade_epoch: 2,
             skips: 10,
             missing_chunks: 10,

@@ -5,12 +5,15 @@ use alloc::string::ToString as _;
 use alloc::vec::Vec;
 
 use milepost::primitives::{AccountId, CryptoHash, PublicKey};
+use milepost::transaction::{
+    Action, NonceMode, SignedTransaction, Transaction as Unsigned, TransactionNonce,
+    TransactionVersion,
+};
 use serde_json::{Value, json};
 
-use crate::action::{self, Action};
+use crate::Kind;
 use crate::cast::Person;
 use crate::receipt::Effect;
-use crate::{Kind, borsh};
 
 /// A transaction before it is signed
 #[derive(Clone, Debug)]
@@ -35,14 +38,6 @@ pub(crate) enum Fate {
     Invalid(Value),
 }
 
-/// The version of a transaction
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Version {
-    V0,
-    /// With a strict nonce
-    V1,
-}
-
 /// A signed transaction and its future
 #[derive(Clone, Debug)]
 pub(crate) struct Transaction {
@@ -61,59 +56,44 @@ pub(crate) struct Transaction {
 }
 
 impl Transaction {
-    /// Encodes and signs a draft
+    /// Encodes and signs a draft; a strict nonce makes it one of version 1
     pub(crate) fn sign(
         draft: Draft,
         signer: &Person,
         nonce: u64,
+        strict: bool,
         block_hash: CryptoHash,
-        version: Version,
     ) -> Self {
-        let mut signed = Vec::new();
-        if version == Version::V1 {
-            signed.push(1);
-        }
-        borsh::bytes(&mut signed, signer.id.as_bytes());
-        borsh::key(&mut signed, &signer.public_key);
-        if version == Version::V1 {
-            // A nonce of an access key, not one of a gas key.
-            signed.push(0);
-        }
-        signed.extend_from_slice(&nonce.to_le_bytes());
-        borsh::bytes(&mut signed, draft.receiver_id.as_bytes());
-        signed.extend_from_slice(block_hash.as_bytes());
-        action::encode_all(&draft.actions, &mut signed);
-        if version == Version::V1 {
-            // The nonce has to be the next one.
-            signed.push(1);
-        }
-        let hash = CryptoHash::digest(&signed);
-        let signature = signer.sign(hash);
-        borsh::signature(&mut signed, &signature);
-        let mut view = json!({
-            "signer_id": signer.id,
-            "public_key": signer.public_key,
-            "nonce": nonce,
-            "receiver_id": draft.receiver_id,
-            "actions": action::view_all(&draft.actions),
-            "priority_fee": 0,
-            "signature": signature,
-            "hash": hash,
-        });
-        if version == Version::V1 {
-            view["nonce_mode"] = json!("strict");
-        }
+        let version = if strict {
+            let nonce = TransactionNonce::Nonce(nonce);
+            TransactionVersion::V1 { nonce, nonce_mode: NonceMode::Strict }
+        } else {
+            TransactionVersion::V0 { nonce }
+        };
+        let unsigned = Unsigned {
+            version,
+            signer_id: signer.id.clone(),
+            public_key: signer.public_key.clone(),
+            receiver_id: draft.receiver_id,
+            block_hash,
+            actions: draft.actions,
+        };
+        let signature = signer.sign(unsigned.hash());
+        let signed = SignedTransaction::new(unsigned, signature);
+        let (hash, bytes) = (signed.hash(), signed.encode());
+        let view = json!(signed.view()).to_string();
+        let (unsigned, _) = signed.into_parts();
         Self {
             hash,
             kind: draft.kind,
             label: draft.label,
-            signer_id: signer.id.clone(),
-            public_key: signer.public_key.clone(),
-            receiver_id: draft.receiver_id,
-            actions: draft.actions,
+            signer_id: unsigned.signer_id,
+            public_key: unsigned.public_key,
+            receiver_id: unsigned.receiver_id,
+            actions: unsigned.actions,
             fate: draft.fate,
-            signed,
-            view: view.to_string(),
+            signed: bytes,
+            view,
         }
     }
 }
