@@ -5,6 +5,7 @@
 
 use alloc::vec;
 use alloc::vec::Vec;
+use core::mem;
 
 use milepost::primitives::{AccountId, CryptoHash};
 use milepost::transaction::Action;
@@ -14,7 +15,7 @@ use crate::action::{attached_gas, deposit, transfer};
 use crate::cast::public_key;
 use crate::dice::Dice;
 use crate::outcome::{Outcome, Status};
-use crate::receipt::{Data, Effect, Ending, Ids, Item, Receipt};
+use crate::receipt::{Data, Effect, Ending, Ids, Item, Plan, Receipt};
 use crate::transaction::{Fate, Transaction};
 
 /// Gas price of a practice chain, in yoctoNEAR: the minimum of the public networks
@@ -86,16 +87,76 @@ pub(crate) fn convert(transaction: &Transaction, place: Place) -> (Outcome, Opti
 }
 
 /// Executes a receipt
-pub(crate) fn execute(receipt: Receipt, place: Place) -> Executed {
+pub(crate) fn execute(mut receipt: Receipt, place: Place) -> Executed {
     let mut dice = Dice::new(first_eight(receipt.id) ^ first_eight(place.block_hash));
     let mut ids = Ids::new(receipt.id, place.height);
-    let mut resumptions = Vec::new();
-    let mut created: Vec<Receipt> = Vec::new();
-    let refund = is_refund(&receipt);
-    let Effect { logs, children, ending, gas, .. } = receipt.effect;
+    let outputs = mem::take(&mut receipt.outputs);
+    let Effect { logs, children, ending, gas, .. } =
+        mem::replace(&mut receipt.effect, Effect::plain());
     // A failed execution takes back the promises it made.
     let failed = matches!(ending, Ending::Failure(_));
-    for mut plan in children.into_iter().filter(|_| !failed) {
+    let children = if failed { Vec::new() } else { children };
+    let (mut created, resumptions) = promise(children, &receipt, place, &mut ids, &mut dice);
+    let metadata = metadata(&receipt.actions, gas, logs.len(), created.len(), place, &mut dice);
+
+    let mut answers = Vec::new();
+    let mut answer = |outputs: Vec<(CryptoHash, AccountId)>, result: Option<&[u8]>| {
+        answers.extend(outputs.into_iter().map(|(data_id, receiver_id)| Data {
+            id: ids.take(),
+            predecessor_id: receipt.receiver_id.clone(),
+            receiver_id,
+            data_id,
+            data: result.map(<[u8]>::to_vec),
+            resume: false,
+        }));
+    };
+    let status = match ending {
+        Ending::Value(value) => {
+            answer(outputs, Some(&value));
+            Status::Value(value)
+        }
+        Ending::Failure(error) => {
+            answer(outputs, None);
+            Status::Failure(json!({ "ActionError": error }))
+        }
+        Ending::Child(child) => match created.get_mut(child) {
+            // The promise that is returned answers for this receipt.
+            Some(child) => {
+                child.outputs.extend(outputs);
+                Status::Receipt(child.id)
+            }
+            None => Status::Value(Vec::new()),
+        },
+    };
+    created.extend(refunds(&receipt, gas, failed, &mut ids, &mut dice));
+
+    let free = receipt.predecessor_id.is_system();
+    let outcome = Outcome {
+        id: receipt.id,
+        executor_id: receipt.receiver_id,
+        gas_burnt: gas,
+        tokens_burnt: if free { 0 } else { u128::from(gas) * GAS_PRICE },
+        logs,
+        receipt_ids: created.iter().map(|receipt| receipt.id).collect(),
+        status,
+        metadata,
+    };
+    let answers = answers.into_iter().map(Item::Data);
+    let created = created.into_iter().map(Item::from).chain(answers).collect();
+    Executed { outcome, created, resumptions }
+}
+
+/// Turns the plans of a receipt into receipts, tied to each other where one waits for another
+fn promise(
+    plans: Vec<Plan>,
+    parent: &Receipt,
+    place: Place,
+    ids: &mut Ids,
+    dice: &mut Dice,
+) -> (Vec<Receipt>, Vec<(u64, Data)>) {
+    let mut created: Vec<Receipt> = Vec::new();
+    let mut resumptions = Vec::new();
+    for mut plan in plans {
         let id = ids.take();
         let mut inputs = Vec::new();
         for sibling in plan.awaits {
@@ -123,11 +184,11 @@ pub(crate) fn execute(receipt: Receipt, place: Place) -> Executed {
         }
         created.push(Receipt {
             id,
-            tx_hash: receipt.tx_hash,
-            predecessor_id: receipt.receiver_id.clone(),
+            tx_hash: parent.tx_hash,
+            predecessor_id: parent.receiver_id.clone(),
             receiver_id: plan.receiver_id,
-            signer_id: receipt.signer_id.clone(),
-            signer_public_key: receipt.signer_public_key.clone(),
+            signer_id: parent.signer_id.clone(),
+            signer_public_key: parent.signer_public_key.clone(),
             gas_price: GAS_PRICE,
             actions: plan.actions,
             outputs: Vec::new(),
@@ -136,89 +197,54 @@ pub(crate) fn execute(receipt: Receipt, place: Place) -> Executed {
             effect: plan.effect,
         });
     }
+    (created, resumptions)
+}
 
-    let metadata = metadata(&receipt.actions, gas, logs.len(), created.len(), place, &mut dice);
-    let mut data = Vec::new();
-    let mut send = |outputs: Vec<(CryptoHash, AccountId)>, result: Option<&[u8]>| {
-        data.extend(outputs.into_iter().map(|(data_id, receiver_id)| Data {
-            id: ids.take(),
-            predecessor_id: receipt.receiver_id.clone(),
-            receiver_id,
-            data_id,
-            data: result.map(<[u8]>::to_vec),
-            resume: false,
-        }));
-    };
-    let status = match ending {
-        Ending::Value(value) => {
-            send(receipt.outputs, Some(&value));
-            Status::Value(value)
-        }
-        Ending::Failure(error) => {
-            send(receipt.outputs, None);
-            Status::Failure(json!({ "ActionError": error }))
-        }
-        Ending::Child(child) => match created.get_mut(child) {
-            // The promise that is returned answers for this receipt.
-            Some(child) => {
-                child.outputs.extend(receipt.outputs);
-                Status::Receipt(child.id)
-            }
-            None => Status::Value(Vec::new()),
-        },
-    };
-
-    let mut refunds = Vec::new();
+/// What a receipt gives back: the deposits when it failed, to its sender, and most often the gas
+/// that it did not burn, to the signer
+fn refunds(
+    receipt: &Receipt,
+    gas: u64,
+    failed: bool,
+    ids: &mut Ids,
+    dice: &mut Dice,
+) -> Vec<Receipt> {
+    // Text of the crate; its validity is tested with every refund.
+    let system: AccountId = "system".parse().expect("`system` is an account id");
+    // The protocol's own transfers come from nobody: what fails of them is lost.
+    if receipt.predecessor_id == system {
+        return Vec::new();
+    }
+    let mut owed = Vec::new();
     let moved: u128 = receipt.actions.iter().map(deposit).sum();
-    if failed && moved > 0 && !refund {
-        let system = system(&receipt.predecessor_id);
-        refunds.push((receipt.predecessor_id.clone(), moved, system, public_key(&[0; 32])));
+    if failed && moved > 0 {
+        let nobody = public_key(&[0; 32]);
+        owed.push((&receipt.predecessor_id, moved, &system, nobody));
     }
     let attached: u64 = receipt.actions.iter().map(attached_gas).sum();
     if attached > gas && (failed || dice.chance(800)) {
-        let (signer_id, key) = (receipt.signer_id, receipt.signer_public_key);
-        refunds.push((signer_id.clone(), u128::from(attached - gas) * GAS_PRICE, signer_id, key));
+        let signer = &receipt.signer_id;
+        let key = receipt.signer_public_key.clone();
+        owed.push((signer, u128::from(attached - gas) * GAS_PRICE, signer, key));
     }
-    for (receiver_id, amount, signer_id, signer_public_key) in refunds {
+    let mut refund = |(receiver_id, amount, signer_id, key): (&AccountId, _, &AccountId, _)| {
         let wait = if dice.chance(300) { dice.within(&(1..=3)) } else { 0 };
-        created.push(Receipt {
+        Receipt {
             id: ids.take(),
             tx_hash: receipt.tx_hash,
-            predecessor_id: system(&receiver_id),
-            receiver_id,
-            signer_id,
-            signer_public_key,
+            predecessor_id: system.clone(),
+            receiver_id: receiver_id.clone(),
+            signer_id: signer_id.clone(),
+            signer_public_key: key,
             gas_price: 0,
             actions: vec![transfer(amount)],
             outputs: Vec::new(),
             inputs: Vec::new(),
             yielded: false,
             effect: Effect { wait, ..Effect::plain() },
-        });
-    }
-
-    let outcome = Outcome {
-        id: receipt.id,
-        executor_id: receipt.receiver_id,
-        gas_burnt: gas,
-        tokens_burnt: if refund { 0 } else { u128::from(gas) * GAS_PRICE },
-        logs,
-        receipt_ids: created.iter().map(|receipt| receipt.id).collect(),
-        status,
-        metadata,
+        }
     };
-    let created = created.into_iter().map(Item::from).chain(data.into_iter().map(Item::Data));
-    Executed { outcome, created: created.collect(), resumptions }
-}
-
-/// Whether a receipt gives something back: only the protocol itself sends as `system`
-fn is_refund(receipt: &Receipt) -> bool {
-    receipt.predecessor_id.is_system()
-}
-
-/// The account of the protocol itself; `spare` only if that were no account id
-fn system(spare: &AccountId) -> AccountId {
-    "system".parse().unwrap_or_else(|_| spare.clone())
+    owed.into_iter().map(&mut refund).collect()
 }
 
 /// The first eight bytes of a hash, as a seed
