@@ -113,12 +113,13 @@ impl fmt::Debug for RedbStorage {
 /// phases: first the pages, then the byte that makes them the newest. For that,
 ///
 /// - a file is opened after a crash at once; without it redb reads the whole file up to three
-///   times, minutes for 100 GiB;
+///   times (measured at 2 GiB: 3 ms against 12 s);
 /// - what a torn commit left never has to be told from a whole one by checksums, which redb says
 ///   are no defence where the rows are of foreign make, as those of a chain are;
 /// - a damaged newest state is refused; without it redb quietly takes the one before.
 ///
-/// It costs a second `fsync` and about 64 KiB per GiB of file for each commit.
+/// It costs a second `fsync` and about 64 KiB per GiB of file for each commit; commits of 1000
+/// rows of 1 kB into 2 GiB took 160 ms with it and without.
 pub(crate) fn begin(database: &Database) -> Result<WriteTransaction, redb::Error> {
     let mut transaction = database.begin_write()?;
     transaction.set_durability(Durability::Immediate)?;
