@@ -1,0 +1,162 @@
+//! The door to the network: connections come in, are served, and end well.
+//!
+//! A connection costs a place, and places are limited; a client that sends nothing, sends slowly or
+//! does not read loses its place after a while. When the service stops, requests that are being
+//! answered get their answer and idle connections close. What a request gets is said in `route`.
+
+mod body;
+mod cors;
+mod guard;
+mod route;
+
+use alloc::sync::Arc;
+use core::convert::Infallible;
+use core::time::Duration;
+use std::io;
+
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
+use hyper_util::server::graceful::GracefulShutdown;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::time;
+use tracing::{debug, warn};
+
+pub(crate) use cors::Cors;
+pub(crate) use route::StatusMode;
+
+use crate::node::Node;
+use guard::Guarded;
+
+/// How long a client may take for the head of a request, and how long it may keep an idle
+/// connection: longer than the 60 s after which common proxies close theirs, so that it is never
+/// us who close while a proxy sends
+const HEAD_TIMEOUT: Duration = Duration::from_secs(75);
+/// How often an idle HTTP/2 client is asked whether it is still there, and how long it may take
+const PING_INTERVAL: Duration = Duration::from_secs(20);
+/// Requests at a time on one HTTP/2 connection, each of which may wait
+const STREAMS: u32 = 256;
+/// How long answers may take to leave when the service stops
+const GRACE: Duration = Duration::from_secs(3);
+
+/// What the service lets its clients do
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
+    /// Which web pages may read answers
+    pub(crate) cors: Cors,
+    /// How classes of answers become HTTP statuses
+    pub(crate) statuses: StatusMode,
+    /// The most bytes of a request body
+    pub(crate) body_limit: usize,
+    /// The most connections at a time
+    pub(crate) connections: usize,
+}
+
+/// What every request needs
+struct Service {
+    node: Arc<Node>,
+    options: Options,
+}
+
+/// Serves connections until the node stops, and then until the last answer has left, but no
+/// longer than a few seconds
+pub(crate) async fn serve(listener: TcpListener, node: Arc<Node>, options: Options) {
+    let places = Arc::new(Semaphore::new(options.connections.min(Semaphore::MAX_PERMITS)));
+    let service = Arc::new(Service { node: Arc::clone(&node), options });
+    let connections = GracefulShutdown::new();
+    let builder = builder();
+    loop {
+        // The place first: without one, clients queue in the kernel, and at some length of that
+        // queue are refused there.
+        let accepted = async {
+            // The semaphore is never closed.
+            let place = Arc::clone(&places).acquire_owned().await.ok();
+            (place, listener.accept().await)
+        };
+        let (place, stream) = tokio::select! {
+            () = node.stopping() => break,
+            (place, accepted) = accepted => match accepted {
+                Ok((stream, _)) => (place, stream),
+                Err(error) => {
+                    refused_by_the_system(&error).await;
+                    continue;
+                }
+            },
+        };
+        let connection = builder.serve_connection(io_of(stream), {
+            let service = Arc::clone(&service);
+            service_fn(move |request| {
+                let service = Arc::clone(&service);
+                async move { Ok::<_, Infallible>(route::answer(&service, request).await) }
+            })
+        });
+        let connection = connections.watch(connection.into_owned());
+        let node = Arc::clone(&node);
+        tokio::spawn(async move {
+            let _open = Open::new(&node);
+            if let Err(error) = connection.await {
+                debug!("connection ended: {error}");
+            }
+            drop(place);
+        });
+    }
+    drop(listener);
+    if time::timeout(GRACE, connections.shutdown()).await.is_err() {
+        warn!("some clients did not take their answers within {} s", GRACE.as_secs());
+    }
+}
+
+fn builder() -> auto::Builder<TokioExecutor> {
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIMEOUT)
+        // A client that closes its end is gone, and so is whatever it waits for.
+        .half_close(false)
+        .pipeline_flush(true);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(PING_INTERVAL)
+        .keep_alive_timeout(PING_INTERVAL)
+        .max_concurrent_streams(STREAMS);
+    builder
+}
+
+fn io_of(stream: TcpStream) -> TokioIo<Guarded> {
+    // Answers are written whole; waiting for more would only delay them.
+    if let Err(error) = stream.set_nodelay(true) {
+        debug!("no immediate sending: {error}");
+    }
+    TokioIo::new(Guarded::new(stream))
+}
+
+async fn refused_by_the_system(error: &io::Error) {
+    match error.kind() {
+        // The client was gone before we came to it; the next one waits already.
+        io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset => {}
+        // Out of file descriptors, most likely: others must end before anyone can begin.
+        _ => {
+            warn!("no connection accepted: {error}");
+            time::sleep(Duration::from_millis(100)).await;
+        }
+    }
+}
+
+/// A connection that is counted as long as it is open
+struct Open<'node>(&'node Node);
+
+impl<'node> Open<'node> {
+    fn new(node: &'node Node) -> Self {
+        node.metrics.connected();
+        Self(node)
+    }
+}
+
+impl Drop for Open<'_> {
+    fn drop(&mut self) {
+        self.0.metrics.disconnected();
+    }
+}

@@ -1,0 +1,175 @@
+//! The service without its doors: engine, store, and the word that goes round after a commit.
+//!
+//! Everything that changes the store goes through here, so that no commit is without its number:
+//! whoever waits subscribes to the numbers and asks again after each. A stop is a word of the same
+//! kind, said once and never taken back.
+
+use alloc::sync::Arc;
+use core::panic::AssertUnwindSafe;
+use core::time::Duration;
+use std::panic;
+use std::time::Instant;
+
+use milepost::engine::{Answer, ChainStatus, Engine, Reply, Wait};
+use milepost::ingest::{IngestSettings, Ingested, Place};
+use milepost::primitives::BlockHeight;
+use milepost::rpc::AnswerClass;
+use milepost::{Error, ErrorKind};
+use tokio::sync::watch;
+use tokio::task;
+
+use crate::metrics::Metrics;
+use crate::store::Store;
+
+/// Bodies above this size are answered beside the threads that serve sockets: a batch of many
+/// requests or a large transaction takes longer than a hand-over (some 20 us)
+const SMALL_BODY: usize = 32 << 10;
+
+/// Engine, store and the numbers of commits
+pub(crate) struct Node {
+    pub(crate) metrics: Metrics,
+    pub(crate) wait_timeout: Duration,
+    engine: Engine,
+    store: Store,
+    ingest: IngestSettings,
+    commits: watch::Sender<u64>,
+    stop: watch::Sender<bool>,
+}
+
+impl Node {
+    pub(crate) fn new(
+        engine: Engine,
+        store: Store,
+        ingest: IngestSettings,
+        wait_timeout: Duration,
+    ) -> Self {
+        Self {
+            metrics: Metrics::default(),
+            wait_timeout,
+            engine,
+            store,
+            ingest,
+            commits: watch::Sender::new(0),
+            stop: watch::Sender::new(false),
+        }
+    }
+
+    /// The numbers of commits from now on
+    pub(crate) fn commits(&self) -> watch::Receiver<u64> {
+        self.commits.subscribe()
+    }
+
+    /// Says that the service stops
+    pub(crate) fn stop(&self) {
+        self.stop.send_replace(true);
+    }
+
+    /// Whether the service stops
+    pub(crate) fn is_stopping(&self) -> bool {
+        *self.stop.borrow()
+    }
+
+    /// Returns when the service stops
+    pub(crate) async fn stopping(&self) {
+        // The sender lives as long as `self`, so this cannot fail.
+        let _ = self.stop.subscribe().wait_for(|stop| *stop).await;
+    }
+
+    /// What the store knows about the chain
+    pub(crate) async fn chain(self: &Arc<Self>) -> Result<ChainStatus, Error> {
+        let chain = self.run(self.store.may_block(), Self::chain_now).await;
+        chain
+            .unwrap_or_else(|| Err(Error::new(ErrorKind::Corrupt, "the question ended in a panic")))
+    }
+
+    /// What the store knows about the chain; may block the thread for as long as a disk takes
+    pub(crate) fn chain_now(&self) -> Result<ChainStatus, Error> {
+        self.engine.chain(&self.store.read())
+    }
+
+    /// Takes in a block message; blocks the thread for as long as a commit takes
+    pub(crate) fn ingest(&self, message: &[u8]) -> Result<Ingested, Error> {
+        let ingested = self.engine.ingest(message, &self.ingest, &mut self.store.write())?;
+        self.metrics.block(&ingested);
+        if ingested.place != Place::Known {
+            self.committed();
+        }
+        Ok(ingested)
+    }
+
+    /// Puts a protocol configuration in force; blocks the thread for as long as a commit takes
+    pub(crate) fn put_config(&self, height: BlockHeight, config: &str) -> Result<(), Error> {
+        self.engine.put_config(height, config, &mut self.store.write())?;
+        self.committed();
+        Ok(())
+    }
+
+    /// Asks a request, beside the serving threads when it may take long
+    pub(crate) async fn ask(
+        self: &Arc<Self>,
+        body: impl AsRef<[u8]> + Send + 'static,
+        path_method: Option<String>,
+    ) -> Reply {
+        let beside = self.store.may_block() || body.as_ref().len() > SMALL_BODY;
+        let question = move |node: &Self| {
+            node.engine.ask(body.as_ref(), path_method.as_deref(), &node.store.read())
+        };
+        self.run(beside, question).await.unwrap_or_else(|| Reply::Answer(panicked()))
+    }
+
+    /// Asks a waiting request again
+    pub(crate) async fn ask_again(self: &Arc<Self>, mut wait: Wait) -> Reply {
+        let question = move |node: &Self| match wait.again(&node.store.read()) {
+            Some(answer) => Reply::Answer(answer),
+            None => Reply::Wait(wait),
+        };
+        let reply = self.run(self.store.may_block(), question).await;
+        reply.unwrap_or_else(|| Reply::Answer(panicked()))
+    }
+
+    /// Asks a waiting request for the last time
+    pub(crate) async fn ask_last(self: &Arc<Self>, wait: Wait) -> Answer {
+        let question = move |node: &Self| wait.expire(&node.store.read());
+        self.run(self.store.may_block(), question).await.unwrap_or_else(panicked)
+    }
+
+    /// Asks a request and does not wait; may block the thread for as long as a disk takes
+    pub(crate) fn ask_now(&self, body: &[u8]) -> Answer {
+        let rows = self.store.read();
+        match self.engine.ask(body, None, &rows) {
+            Reply::Answer(answer) => answer,
+            Reply::Wait(wait) => wait.expire(&rows),
+        }
+    }
+
+    /// Runs a question here or beside the serving threads; `None` when it panicked
+    async fn run<T: Send + 'static>(
+        self: &Arc<Self>,
+        beside: bool,
+        question: impl FnOnce(&Self) -> T + Send + 'static,
+    ) -> Option<T> {
+        if beside {
+            let node = Arc::clone(self);
+            task::spawn_blocking(move || question(&node)).await.ok()
+        } else {
+            // The engine is not changed by being asked, and the question is gone either way.
+            panic::catch_unwind(AssertUnwindSafe(|| question(self))).ok()
+        }
+    }
+
+    fn committed(&self) {
+        let mut number = 0;
+        // The commit is noted before the word goes round: who is woken by it measures from it.
+        self.commits.send_modify(|commits| {
+            *commits += 1;
+            number = *commits;
+            self.metrics.commits.committed(number, Instant::now());
+        });
+    }
+}
+
+/// The answer in place of one that a bug has cost us
+fn panicked() -> Answer {
+    let body = br#"{"jsonrpc":"2.0","error":{"name":"INTERNAL_ERROR","cause":{"info":{"error_message":"the question ended in a panic"},"name":"INTERNAL_ERROR"},"code":-32000,"message":"Server error","data":"the question ended in a panic"},"id":null}"#;
+    Answer { body: body.to_vec(), class: AnswerClass::Internal }
+}

@@ -1,0 +1,255 @@
+//! `milepost serve` and `milepost ingest`: everything put together, started and stopped.
+//!
+//! The address is taken before a long ingest and opened after it, so a port that is in use is
+//! known at once, and nobody is served half a chain. SIGTERM and SIGINT end both commands the same way:
+//! the block at hand is finished, waits are answered, and the exit code is 0.
+
+use alloc::sync::Arc;
+use core::net::SocketAddr;
+use core::time::Duration;
+use std::path::PathBuf;
+use std::process::{self, ExitCode};
+
+use milepost::engine::{ChainStatus, Engine, Settings};
+use milepost::ingest::Retention;
+use tokio::net::{TcpListener, TcpSocket, lookup_host};
+use tokio::runtime::{Builder, Runtime};
+use tokio::task;
+use tokio::time::{self, MissedTickBehavior};
+use tracing::{error, info};
+
+use crate::cli::{FeedArgs, IngestArgs, ServeArgs};
+use crate::feed::{self, Fed, PracticeFeed};
+use crate::http;
+use crate::log::say;
+use crate::node::Node;
+use crate::store::Store;
+use crate::units::Place;
+
+/// From one practice block to the next: what a shard of a live network takes
+const PRACTICE_INTERVAL: Duration = Duration::from_millis(600);
+/// What is kept of a practice chain in memory: half an hour, so that it can run for weeks
+const PRACTICE_RETENTION: Retention = Retention::Blocks(3_000);
+/// How long work beside the serving threads may take to end: one commit
+const LAST_COMMIT: Duration = Duration::from_secs(5);
+/// Clients that may queue in the kernel before they are accepted
+const BACKLOG: u32 = 1024;
+
+/// The runtime of a command
+pub(crate) fn runtime() -> Result<Runtime, String> {
+    Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| format!("no threads to run on: {error}"))
+}
+
+/// Serves until it is told to stop
+pub(crate) fn serve(args: ServeArgs) -> Result<ExitCode, String> {
+    let runtime = runtime()?;
+    let served = runtime.block_on(run(args));
+    runtime.shutdown_timeout(LAST_COMMIT);
+    served.map(|()| ExitCode::SUCCESS)
+}
+
+/// Takes in blocks and ends
+pub(crate) fn ingest(args: &IngestArgs) -> Result<ExitCode, String> {
+    let runtime = runtime()?;
+    let store = Store::open(&Place::File(args.store.clone()))?;
+    let node = Arc::new(Node::new(Engine::default(), store, args.feed.settings(), Duration::ZERO));
+    let _signals = runtime.enter();
+    stop_on_signals(&node)?;
+    let fed = take_in(&node, &args.feed, &args.paths)?;
+    let known =
+        if fed.known > 0 { format!(", {} were in already", fed.known) } else { String::new() };
+    say(format_args!(
+        "{} blocks with {} transactions taken in{known}",
+        fed.blocks, fed.transactions
+    ));
+    if fed.stopped {
+        info!("stopped before the last message");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+async fn run(args: ServeArgs) -> Result<(), String> {
+    let socket = bind(&args.listen).await?;
+    let settings = Settings::default().with_timeout_cause(args.timeout_cause);
+    let store = Store::open(&args.store)?;
+    let mut feed = args.feed.settings();
+    if args.blocks.is_empty() && args.store == Place::Memory && args.feed.retention.is_none() {
+        feed.retention = PRACTICE_RETENTION;
+    }
+    let node = Arc::new(Node::new(Engine::new(settings), store, feed, args.wait_timeout));
+    stop_on_signals(&node)?;
+
+    let practice = {
+        let node = Arc::clone(&node);
+        let (feed, blocks) = (args.feed.clone(), args.blocks.clone());
+        let prepare = move || {
+            take_in(&node, &feed, &blocks)?;
+            let chain = node.chain_now().map_err(|error| error.to_string())?;
+            let plays = blocks.is_empty() && PracticeFeed::belongs_to(&chain);
+            plays.then(|| PracticeFeed::start(&node, args.seed, &chain)).transpose()
+        };
+        beside(prepare).await?
+    };
+    if node.is_stopping() {
+        return Ok(());
+    }
+    let listener = listen(socket)?;
+    let address = listener.local_addr().map_err(|error| error.to_string())?;
+    let url = format!("http://{address}");
+    say(format_args!("milepost listens on {url}"));
+    let chain = node.chain().await.map_err(|error| error.to_string())?;
+    info!("{}", describe(&chain));
+    if let Some(practice) = practice {
+        tokio::spawn(play(Arc::clone(&node), practice, url));
+    }
+    let options = http::Options {
+        cors: args.cors,
+        statuses: args.http_status,
+        body_limit: args.body_limit,
+        connections: args.max_connections,
+    };
+    http::serve(listener, Arc::clone(&node), options).await;
+    info!("stopped");
+    Ok(())
+}
+
+/// Takes in what the command line names, configurations first
+fn take_in(node: &Node, feed: &FeedArgs, blocks: &[PathBuf]) -> Result<Fed, String> {
+    if let Some(directory) = &feed.configs {
+        let count = feed::put_configs(node, directory)?;
+        info!("{count} protocol configurations are in");
+    }
+    let fed = feed::ingest(node, blocks)?;
+    if !blocks.is_empty() {
+        info!("{} blocks with {} transactions are in", fed.blocks, fed.transactions);
+    }
+    Ok(fed)
+}
+
+/// Plays the practice chain until the node stops, after a word on what can be asked
+async fn play(node: Arc<Node>, mut practice: PracticeFeed, url: String) {
+    let examples = {
+        let node = Arc::clone(&node);
+        beside(move || Ok((practice.examples(&node, &url), practice))).await
+    };
+    let Ok((lines, played)) = examples else { return };
+    practice = played;
+    lines.iter().for_each(say);
+    let mut ticks = time::interval_at(time::Instant::now() + PRACTICE_INTERVAL, PRACTICE_INTERVAL);
+    ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        tokio::select! {
+            () = node.stopping() => return,
+            _ = ticks.tick() => {}
+        }
+        let step = {
+            let node = Arc::clone(&node);
+            beside(move || practice.step(&node).map(|()| practice)).await
+        };
+        match step {
+            Ok(played) => practice = played,
+            Err(text) => {
+                // What is in the store is still true, so it is served on.
+                error!("the practice chain ended: {text}");
+                return;
+            }
+        }
+    }
+}
+
+/// Runs work that takes long beside the threads that serve sockets
+async fn beside<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, String> + Send + 'static,
+) -> Result<T, String> {
+    task::spawn_blocking(work).await.unwrap_or_else(|error| Err(format!("a bug: {error}")))
+}
+
+/// Takes an address without opening it yet
+async fn bind(address: &str) -> Result<TcpSocket, String> {
+    let refused = |error: &dyn core::fmt::Display| format!("cannot listen on {address}: {error}");
+    let mut found = lookup_host(address).await.map_err(|error| refused(&error))?;
+    let resolved = found.next().ok_or_else(|| refused(&"the name has no address"))?;
+    let socket = match resolved {
+        SocketAddr::V4(_) => TcpSocket::new_v4(),
+        SocketAddr::V6(_) => TcpSocket::new_v6(),
+    };
+    let socket = socket.map_err(|error| refused(&error))?;
+    // A service that is started anew must not wait for the last connections of the old one.
+    #[cfg(unix)]
+    socket.set_reuseaddr(true).map_err(|error| refused(&error))?;
+    socket.bind(resolved).map_err(|error| refused(&error))?;
+    Ok(socket)
+}
+
+fn listen(socket: TcpSocket) -> Result<TcpListener, String> {
+    socket.listen(BACKLOG).map_err(|error| format!("cannot listen: {error}"))
+}
+
+fn describe(chain: &ChainStatus) -> String {
+    let name = chain.chain_id.as_deref().unwrap_or("a chain without a configuration");
+    match (chain.earliest, chain.head) {
+        (Some(earliest), Some(head)) => {
+            let blocks = chain.blocks;
+            format!("serving {name}: {blocks} blocks, {} to {}", earliest.height, head.height)
+        }
+        _ => "serving an empty store".to_owned(),
+    }
+}
+
+/// Stops the node on SIGTERM or SIGINT; a second one ends the program at once
+fn stop_on_signals(node: &Arc<Node>) -> Result<(), String> {
+    let mut signals = Signals::new().map_err(|error| format!("no signals: {error}"))?;
+    let node = Arc::clone(node);
+    tokio::spawn(async move {
+        signals.next().await;
+        info!("stopping");
+        node.stop();
+        signals.next().await;
+        process::exit(1);
+    });
+    Ok(())
+}
+
+#[cfg(unix)]
+struct Signals {
+    terminate: tokio::signal::unix::Signal,
+    interrupt: tokio::signal::unix::Signal,
+}
+
+#[cfg(unix)]
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        use tokio::signal::unix::{SignalKind, signal};
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}
+
+#[cfg(not(unix))]
+struct Signals;
+
+#[cfg(not(unix))]
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self)
+    }
+
+    async fn next(&mut self) {
+        if tokio::signal::ctrl_c().await.is_err() {
+            // No way to be told: run until the process is ended.
+            core::future::pending::<()>().await;
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Command lines that are not understood, and what is said about them.
+
+use std::fs;
+
+use crate::support::{errors, run};
+
+#[test]
+fn what_is_not_understood_is_refused_with_its_text() {
+    for (args, expected) in [
+        (&["serve", "--wait-timeout", "10"][..], "no unit of time"),
+        (&["serve", "--retention", "days:3"], "none of all, blocks:N, epochs:N"),
+        (&["serve", "--http-status", "201"], "neither node nor always-200"),
+        (&["serve", "--cors", "a.example"], "is no origin"),
+        (&["serve", "--body-limit", "0"], "no size that a body can have"),
+        (&["serve", "--finality", "now"], "neither headers nor final"),
+        (&["status", "not-a-hash"], "not-a-hash"),
+        (&["status"], "HASH"),
+        (&["ingest", "--store", "x"], "PATH"),
+        (&["config", "--finality", "final", "--block-id", "1"], "cannot be used with"),
+        (&["teleport"], "teleport"),
+    ] {
+        let output = run(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(errors(&output).contains(expected), "{args:?}: {}", errors(&output));
+    }
+}
+
+#[test]
+fn help_names_every_command() {
+    let output = run(&["--help"]);
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success());
+    for word in ["serve", "ingest", "status", "config", "--listen", "--blocks", "--wait-timeout"] {
+        assert!(text.contains(word), "{word} in {text}");
+    }
+}
+
+#[test]
+fn an_address_in_use_is_said_before_anything_else() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let output = run(&["serve", "--listen", &address, "--blocks", "/does/not/exist"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        errors(&output).contains(&format!("cannot listen on {address}")),
+        "{}",
+        errors(&output)
+    );
+}
+
+#[test]
+fn files_that_are_not_blocks_are_named() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
+    fs::write(path("broken.json"), r#"{"block":{"header":{"height":7}},"shards":"#).unwrap();
+    fs::write(path("other.json"), r#"{"hello":"world"}"#).unwrap();
+    fs::create_dir(path("empty")).unwrap();
+    for (blocks, expected) in [
+        ("broken.json", "broken.json: "),
+        ("other.json", "other.json: no height at block.header.height"),
+        ("empty", "empty: no block messages here"),
+        ("missing", "missing: "),
+    ] {
+        let output = run(&["serve", "--listen", "127.0.0.1:0", "--blocks", &path(blocks)]);
+        assert_eq!(output.status.code(), Some(1), "{blocks}");
+        assert!(errors(&output).contains(expected), "{blocks}: {}", errors(&output));
+    }
+}
+
+#[test]
+fn configurations_are_named_by_their_heights() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().to_str().unwrap();
+    let ran = |expected: &str| {
+        let output = run(&["serve", "--listen", "127.0.0.1:0", "--configs", path]);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(errors(&output).contains(expected), "{}", errors(&output));
+    };
+    ran("no configurations here");
+    fs::write(directory.path().join("88.json"), "{]").unwrap();
+    ran("88.json: ");
+    fs::write(directory.path().join("mainnet.json"), "{}").unwrap();
+    ran("mainnet.json: expected a height as the name");
+}
+
+#[test]
+fn questions_that_reach_nobody_are_errors() {
+    let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let hash = "GKwe8PT8YLdJiztcH7TpVkf7GVHFtHu4tNW9x5woDp6T";
+    for args in [
+        &["status", hash, "--url", &format!("http://{free}")][..],
+        &["status", hash, "--url", "https://rpc.example"],
+        &["config", "--url", "nonsense"],
+        &["config", "--store", "/does/not/exist"],
+    ] {
+        let output = run(args);
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(errors(&output).starts_with("milepost: "), "{args:?}");
+    }
+}

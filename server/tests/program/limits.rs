@@ -1,0 +1,95 @@
+//! Bodies that are too large, wrongly labelled, or never end.
+
+use serde_json::json;
+
+use crate::support::{Server, post, request};
+
+fn small() -> String {
+    request("EXPERIMENTAL_protocol_config", &json!({ "finality": "x" }))
+}
+
+#[test]
+fn a_body_up_to_the_limit_is_read() {
+    let server = Server::quiet(&["--body-limit", "1KiB"]);
+    let body = small();
+    let padded = |length: usize| format!("{body}{}", " ".repeat(length - body.len()));
+    assert_eq!(server.post("/", &padded(1024)).cause(), "PARSE_ERROR");
+    let answer = server.post("/", &padded(1025));
+    assert_eq!((answer.status, answer.cause().as_str()), (413, "PARSE_ERROR"));
+    assert!(answer.text().contains("exceeds the limit of 1024 bytes"), "{}", answer.text());
+    assert_eq!(server.metric("milepost_refusals_total{status=\"413\"}"), Some(1));
+}
+
+#[test]
+fn a_body_in_chunks_is_counted_as_it_comes() {
+    let server = Server::quiet(&["--body-limit", "1KiB"]);
+    let head = "POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
+    let chunk = format!("190\r\n{}\r\n", " ".repeat(0x190));
+    let mut client = server.connect();
+    client.send(&format!("{head}{chunk}{chunk}{:x}\r\n{}\r\n0\r\n\r\n", small().len(), small()));
+    assert_eq!(client.answer().status, 400);
+    // On the same connection: the one before was read to its end.
+    client.send(&format!("{head}{chunk}{chunk}{chunk}0\r\n\r\n"));
+    assert_eq!(client.answer().status, 413);
+}
+
+#[test]
+fn whoever_asks_first_is_refused_before_sending() {
+    let server = Server::quiet(&[]);
+    let mut client = server.connect();
+    client.send("POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nexpect: 100-continue\r\ncontent-length: 99999999\r\n\r\n");
+    assert_eq!(client.answer().status, 413);
+}
+
+#[test]
+fn a_large_body_is_refused_to_a_client_that_sends_it_all() {
+    let server = Server::quiet(&["--body-limit", "1MiB"]);
+    let answer = server.post("/", &" ".repeat(3 << 20));
+    assert_eq!(answer.status, 413);
+}
+
+#[test]
+fn only_json_is_taken() {
+    let server = Server::quiet(&[]);
+    let body = small();
+    for (label, status) in [
+        ("content-type: application/json\r\n", 400),
+        ("Content-Type: APPLICATION/JSON; charset=utf-8\r\n", 400),
+        ("content-type: application/vnd.near+json\r\n", 400),
+        ("content-type: text/plain\r\n", 415),
+        ("content-type: application/x-www-form-urlencoded\r\n", 415),
+        ("", 415),
+    ] {
+        let mut client = server.connect();
+        let length = body.len();
+        client.send(&format!(
+            "POST / HTTP/1.1\r\nhost: x\r\n{label}content-length: {length}\r\n\r\n{body}"
+        ));
+        let answer = client.answer();
+        assert_eq!((answer.status, answer.cause().as_str()), (status, "PARSE_ERROR"), "{label}");
+        assert_eq!(answer.header("content-type"), Some("application/json"));
+    }
+}
+
+#[test]
+fn connections_beyond_the_limit_wait_for_a_place() {
+    let server = Server::quiet(&["--max-connections", "1"]);
+    let mut first = server.connect();
+    first.send(&post("/", &small()));
+    assert_eq!(first.answer().status, 400);
+    let mut second = server.connect();
+    second.send(&post("/", &small()));
+    drop(first);
+    assert_eq!(second.answer().status, 400);
+}
+
+#[test]
+fn bytes_that_are_no_http_close_the_connection_and_nothing_else() {
+    let server = Server::quiet(&[]);
+    let mut client = server.connect();
+    client.send(
+        "\u{16}\u{3}\u{1}\u{2}\0\u{1}\0\u{1}\u{fc}\u{3}\u{3} this is TLS, or nearly so\r\n\r\n",
+    );
+    assert!(!client.rest().contains(" 200 "));
+    assert_eq!(server.get("/health").status, 200);
+}

@@ -1,0 +1,84 @@
+//! Requests that wait: until a block comes, time is up, the client goes, or the service stops.
+
+use serde_json::{Value, json};
+
+use crate::support::{Server, post, request};
+
+fn never() -> String {
+    let hash = "GKwe8PT8YLdJiztcH7TpVkf7GVHFtHu4tNW9x5woDp6T";
+    let params =
+        json!({ "tx_hash": hash, "sender_account_id": "alice.near", "wait_until": "INCLUDED" });
+    request("tx", &params)
+}
+
+#[test]
+fn a_client_that_goes_away_gives_its_place_back() {
+    let server = Server::quiet(&["--wait-timeout", "1h"]);
+    let mut client = server.connect();
+    client.send(&post("/", &never()));
+    server.until_metric("milepost_waits_open", 1);
+    assert_eq!(server.get("/status").json()["waiting"], 1);
+    drop(client);
+    server.until_metric("milepost_waits_open", 0);
+    assert_eq!(server.metric("milepost_waits_total{end=\"gone\"}"), Some(1));
+}
+
+#[test]
+fn time_up_is_an_answer_on_a_connection_that_lives_on() {
+    let server = Server::quiet(&["--wait-timeout", "20ms"]);
+    let mut client = server.connect();
+    for _ in 0..2 {
+        client.send(&post("/", &never()));
+        let answer = client.answer();
+        assert_eq!((answer.status, answer.cause().as_str()), (408, "TIMEOUT_ERROR"));
+        assert_eq!(answer.json().pointer("/error/cause/info"), None);
+    }
+    assert_eq!(server.metric("milepost_waits_total{end=\"timeout\"}"), Some(2));
+}
+
+#[test]
+fn the_reason_of_a_timeout_is_told_when_asked_for() {
+    let server = Server::quiet(&["--wait-timeout", "20ms", "--timeout-cause"]);
+    let answer = server.post("/", &never()).json();
+    assert_eq!(
+        answer.pointer("/error/cause/info/cause").and_then(Value::as_str),
+        Some("NOT_OBSERVED")
+    );
+}
+
+#[test]
+#[cfg(unix)]
+fn a_stop_answers_who_waits_and_ends_well() {
+    for signal in ["TERM", "INT"] {
+        let server = Server::quiet(&["--wait-timeout", "1h"]);
+        let mut waiting = server.connect();
+        waiting.send(&post("/", &never()));
+        // An idle connection that is kept alive must not hold up the end.
+        let mut idle = server.connect();
+        idle.send("GET /health HTTP/1.1\r\nhost: x\r\n\r\n");
+        assert_eq!(idle.answer().status, 200);
+        server.until_metric("milepost_waits_open", 1);
+        server.signal(signal);
+        let answer = waiting.answer();
+        assert_eq!((answer.status, answer.cause().as_str()), (408, "TIMEOUT_ERROR"));
+        assert_eq!(server.ended().code(), Some(0));
+    }
+}
+
+#[test]
+fn a_block_ends_the_waits_that_it_fulfils() {
+    let server = Server::start(&[]);
+    // The practice chain tells what can be asked, and comes with a block every 0.6 s.
+    while let Some(line) = server.line() {
+        if line.contains("waits until everything is final") {
+            break;
+        }
+    }
+    let line = server.line().expect("a request to paste");
+    let body = line.split('\'').nth(3).expect("the body stands between quotes");
+    let answer = server.post("/", body);
+    assert_eq!(answer.status, 200, "{}", answer.text());
+    assert_eq!(answer.json()["result"]["final_execution_status"], "FINAL");
+    assert_eq!(server.metric("milepost_waits_total{end=\"reached\"}"), Some(1));
+    server.until_metric("milepost_commit_to_last_answer_seconds_count", 1);
+}
