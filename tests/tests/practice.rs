@@ -3,6 +3,8 @@
 //!
 //! Late outcomes are left out, because no reader of block messages knows their form.
 
+#![expect(unused_crate_dependencies, reason = "one list of dependencies serves every test binary")]
+
 use borsh::BorshDeserialize as _;
 use milepost_practice::{Kind, Practice, Settings};
 use near_indexer_primitives::StreamerMessage;
