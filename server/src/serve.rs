@@ -28,8 +28,9 @@ use crate::units::Place;
 
 /// From one practice block to the next: what a shard of a live network takes
 const PRACTICE_INTERVAL: Duration = Duration::from_millis(600);
-/// What is kept of a practice chain in memory: half an hour, so that it can run for weeks
-const PRACTICE_RETENTION: Retention = Retention::Blocks(3_000);
+/// What is kept of a practice chain in memory, so that it can run for weeks: ten minutes, which
+/// take some 150 MB
+const PRACTICE_RETENTION: Retention = Retention::Blocks(1_000);
 /// How long work beside the serving threads may take to end: one commit
 const LAST_COMMIT: Duration = Duration::from_secs(5);
 /// Clients that may queue in the kernel before they are accepted

@@ -8,7 +8,7 @@ use milepost::codec::base64;
 use milepost::engine::ChainStatus;
 use milepost::status::Milestone;
 use milepost_practice::config::protocol_config;
-use milepost_practice::{BlockMessage, Practice, PracticeTransaction, Settings};
+use milepost_practice::{BlockMessage, Kind, Practice, PracticeTransaction, Settings};
 use serde_json::{Value, json};
 use tracing::info;
 
@@ -111,14 +111,13 @@ impl PracticeFeed {
                 reached(node, transaction).as_deref() == Some(milestone.name())
             };
             let Some(transaction) = self.chain.recent().find(of_it) else { continue };
-            let (kind, label) = (transaction.kind.name(), transaction.label);
             let by_hash = tx_status(&by_hash(transaction, Milestone::None));
-            lines.push(format!("\n# {} now ({kind}: {label})", milestone.name()));
+            lines.push(format!("\n# {} now: {}", milestone.name(), transaction.label));
             lines.push(curl(url, &by_hash));
             shown = Some(transaction);
         }
-        if let Some(newest) = self.chain.recent().next() {
-            lines.push("\n# The newest transaction: waits until everything is final".to_owned());
+        if let Some(newest) = self.chain.latest(Kind::Transfer) {
+            lines.push("\n# A new transaction: waits until all of it is final".to_owned());
             lines.push(curl(url, &tx_status(&by_hash(newest, Milestone::Final))));
         }
         if let Some(transaction) = shown {

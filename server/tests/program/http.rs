@@ -1,6 +1,12 @@
 //! Addresses, verbs, statuses, and what web pages are told.
 
+use http_body_util::{BodyExt as _, Full};
+use hyper::Request;
+use hyper::body::Bytes;
+use hyper::client::conn::http2;
+use hyper_util::rt::{TokioExecutor, TokioIo};
 use serde_json::json;
+use tokio::net::TcpStream;
 
 use crate::support::{Server, post, request};
 
@@ -191,13 +197,24 @@ fn the_service_tells_of_itself() {
     assert_eq!(server.metric("milepost_request_duration_seconds_count"), Some(1));
 }
 
-#[test]
-fn http_2_is_spoken_without_being_asked_for() {
+#[tokio::test]
+async fn http_2_is_spoken_without_being_asked_for() {
     let server = Server::quiet(&[]);
-    let mut client = server.connect();
-    // The preface, and a SETTINGS frame without settings.
-    client.send("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\u{4}\0\0\0\0\0");
-    // Length (24 bits), type 4 (SETTINGS), no flags, stream 0.
-    let frame = client.bytes(9);
-    assert_eq!((frame[3], frame[4], &frame[5..]), (4, 0, &[0; 4][..]));
+    let stream = TcpStream::connect(server.address).await.unwrap();
+    let (mut sender, connection) =
+        http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
+    tokio::spawn(connection);
+    for verb in ["POST", "HEAD"] {
+        let path = if verb == "POST" { "/tx" } else { "/health" };
+        let request = Request::builder()
+            .method(verb)
+            .uri(format!("{}{path}", server.url()))
+            .header("content-type", "application/json")
+            .body(Full::new(Bytes::from(request("tx", &json!(5)))))
+            .unwrap();
+        let answer = sender.send_request(request).await.unwrap();
+        assert_eq!(answer.status(), if verb == "POST" { 400 } else { 200 });
+        let body = answer.into_body().collect().await.unwrap().to_bytes();
+        assert_eq!(body.is_empty(), verb == "HEAD");
+    }
 }

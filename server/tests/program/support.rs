@@ -189,13 +189,6 @@ impl Client {
         answer
     }
 
-    /// Reads so many bytes
-    pub(crate) fn bytes(&mut self, count: usize) -> Vec<u8> {
-        let mut bytes = vec![0; count];
-        self.reader.read_exact(&mut bytes).expect("the server says so much");
-        bytes
-    }
-
     /// Reads whatever comes until the server closes
     pub(crate) fn rest(&mut self) -> String {
         let mut rest = Vec::new();

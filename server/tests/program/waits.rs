@@ -1,5 +1,6 @@
 //! Requests that wait: until a block comes, time is up, the client goes, or the service stops.
 
+use milepost_practice::{Kind, Practice, PracticeTransaction, Settings};
 use serde_json::{Value, json};
 
 use crate::support::{Server, post, request};
@@ -67,18 +68,54 @@ fn a_stop_answers_who_waits_and_ends_well() {
 
 #[test]
 fn a_block_ends_the_waits_that_it_fulfils() {
-    let server = Server::start(&[]);
-    // The practice chain tells what can be asked, and comes with a block every 0.6 s.
-    while let Some(line) = server.line() {
-        if line.contains("waits until everything is final") {
-            break;
+    let server = Server::start(&["--wait-timeout", "1h"]);
+    // The chain follows from its seed, so a transaction can be asked for before it happens.
+    let ahead = server.get("/status").json()["head"]["height"].as_u64().expect("a head") + 8;
+    let mut chain = Practice::new(Settings::demo(1));
+    let transaction = loop {
+        let message = chain.next_message();
+        let transfer = |transaction: &PracticeTransaction| transaction.kind == Kind::Transfer;
+        if message.height > ahead
+            && let Some(transaction) = message.transactions.into_iter().find(transfer)
+        {
+            break transaction;
         }
-    }
-    let line = server.line().expect("a request to paste");
-    let body = line.split('\'').nth(3).expect("the body stands between quotes");
-    let answer = server.post("/", body);
+    };
+    let params = json!({
+        "tx_hash": transaction.hash.to_string(),
+        "sender_account_id": transaction.signer_id.to_string(),
+        "wait_until": "FINAL",
+    });
+    let answer = server.post("/", &request("EXPERIMENTAL_tx_status", &params));
     assert_eq!(answer.status, 200, "{}", answer.text());
     assert_eq!(answer.json()["result"]["final_execution_status"], "FINAL");
     assert_eq!(server.metric("milepost_waits_total{end=\"reached\"}"), Some(1));
     server.until_metric("milepost_commit_to_last_answer_seconds_count", 1);
+}
+
+#[test]
+fn the_practice_chain_tells_what_can_be_asked() {
+    let server = Server::start(&[]);
+    let mut methods = Vec::new();
+    while let Some(line) = server.line() {
+        if line.ends_with("/status") {
+            break;
+        }
+        if line.starts_with("curl") {
+            let body = line.split('\'').nth(3).expect("the body stands between quotes");
+            let body: Value = serde_json::from_str(body).expect("the body is JSON");
+            let params = &body["params"];
+            methods.push((body["method"].clone(), params.get("signed_tx_base64").is_some()));
+            let answer = server.post("/", &body.to_string());
+            assert_eq!(answer.status, 200, "{}", answer.text());
+            assert!(answer.json().get("result").is_some(), "{}", answer.text());
+        }
+    }
+    for wanted in [
+        ("EXPERIMENTAL_tx_status", false),
+        ("EXPERIMENTAL_tx_status", true),
+        ("EXPERIMENTAL_protocol_config", false),
+    ] {
+        assert!(methods.contains(&(wanted.0.into(), wanted.1)), "{wanted:?} in {methods:?}");
+    }
 }
