@@ -60,12 +60,7 @@ pub(crate) fn ingest(args: &IngestArgs) -> Result<ExitCode, String> {
     let _signals = runtime.enter();
     stop_on_signals(&node)?;
     let fed = take_in(&node, &args.feed, &args.paths)?;
-    let known =
-        if fed.known > 0 { format!(", {} were in already", fed.known) } else { String::new() };
-    say(format_args!(
-        "{} blocks with {} transactions taken in{known}",
-        fed.blocks, fed.transactions
-    ));
+    say(fed);
     if fed.stopped {
         info!("stopped before the last message");
     }
@@ -87,7 +82,10 @@ async fn run(args: ServeArgs) -> Result<(), String> {
         let node = Arc::clone(&node);
         let (feed, blocks) = (args.feed.clone(), args.blocks.clone());
         let prepare = move || {
-            take_in(&node, &feed, &blocks)?;
+            let fed = take_in(&node, &feed, &blocks)?;
+            if !blocks.is_empty() {
+                info!("{fed}");
+            }
             let chain = node.chain_now().map_err(|error| error.to_string())?;
             let plays = blocks.is_empty() && PracticeFeed::belongs_to(&chain);
             plays.then(|| PracticeFeed::start(&node, args.seed, &chain)).transpose()
@@ -121,13 +119,9 @@ async fn run(args: ServeArgs) -> Result<(), String> {
 fn take_in(node: &Node, feed: &FeedArgs, blocks: &[PathBuf]) -> Result<Fed, String> {
     if let Some(directory) = &feed.configs {
         let count = feed::put_configs(node, directory)?;
-        info!("{count} protocol configurations are in");
+        info!("protocol configurations taken in: {count}");
     }
-    let fed = feed::ingest(node, blocks)?;
-    if !blocks.is_empty() {
-        info!("{} blocks with {} transactions are in", fed.blocks, fed.transactions);
-    }
-    Ok(fed)
+    feed::ingest(node, blocks)
 }
 
 /// Plays the practice chain until the node stops, after a word on what can be asked

@@ -9,6 +9,7 @@ mod lake;
 mod practice;
 mod progress;
 
+use core::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -30,6 +31,20 @@ pub(crate) struct Fed {
     pub(crate) transactions: u64,
     /// Whether the feed ended before its files did, because the service stops
     pub(crate) stopped: bool,
+}
+
+impl fmt::Display for Fed {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            formatter,
+            "blocks taken in: {}, with transactions: {}",
+            self.blocks, self.transactions
+        )?;
+        match self.known {
+            0 => Ok(()),
+            known => write!(formatter, "; in already: {known}"),
+        }
+    }
 }
 
 /// Puts the configurations of a directory in force: files named `<height>.json`, each in force
@@ -83,6 +98,6 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
 }
 
 /// What is wrong, behind the file that it is wrong with
-fn at(path: &Path, error: impl core::fmt::Display) -> String {
+fn at(path: &Path, error: impl fmt::Display) -> String {
     format!("{}: {error}", path.display())
 }

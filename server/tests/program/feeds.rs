@@ -77,10 +77,13 @@ fn a_store_keeps_what_was_taken_in() {
     let first = ingest();
     assert!(first.status.success(), "{}", errors(&first));
     let said = String::from_utf8_lossy(&first.stdout).into_owned();
-    assert!(said.starts_with(&format!("{} blocks", fixture::messages().len())), "{said}");
+    assert!(
+        said.starts_with(&format!("blocks taken in: {},", fixture::messages().len())),
+        "{said}"
+    );
     let again = ingest();
     let said = String::from_utf8_lossy(&again.stdout).into_owned();
-    assert!(said.starts_with("0 blocks") && said.contains("were in already"), "{said}");
+    assert!(said.starts_with("blocks taken in: 0,") && said.contains("in already: "), "{said}");
 
     let wanted = fixture::transactions().next().expect("there are transactions");
     for _ in 0..2 {
