@@ -1,2 +1,45 @@
-//! placeholder
-fn main() {}
+//! Everything a developer or a machine runs on this repository: `cargo xtask help` says what.
+//!
+//! Needs `cargo` and the standard library, nothing else, so that it builds in a second and never
+//! stands in the way of what it checks. Leaves out what `cargo` does well by itself: `cargo run
+//! --release` starts the node.
+
+mod no_std;
+mod shell;
+mod test;
+mod vectors;
+
+use std::process::ExitCode;
+
+const HELP: &str = "\
+cargo xtask <command>
+
+  test [--only STEP,..] [--skip STEP,..]   run the checks; the steps, in their order:
+{steps}
+  vectors [--check]                        write the shared vectors from their declarations in
+                                           tests/src, or only say whether they are written
+  help                                     print this text
+
+`test` ends with a line `N passed, N failed`: the sum over all test binaries, to which a step that
+fails without a failed test adds one. Its exit code is 0 when every step passed.";
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let outcome = match words.as_slice() {
+        ["test", rest @ ..] => test::run(rest),
+        ["vectors", rest @ ..] => vectors::run(rest).map(|()| ExitCode::SUCCESS),
+        [] | ["help" | "--help" | "-h"] => {
+            println!("{}", HELP.replace("{steps}", &test::list()));
+            Ok(ExitCode::SUCCESS)
+        }
+        [unknown, ..] => Err(format!("no command is called `{unknown}`; see `cargo xtask help`")),
+    };
+    match outcome {
+        Ok(code) => code,
+        Err(refusal) => {
+            eprintln!("xtask: {refusal}");
+            ExitCode::FAILURE
+        }
+    }
+}
