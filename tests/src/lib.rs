@@ -1,1 +1,9 @@
-//! placeholder
+//! What the tests that cross crates share: the vectors, their declarations and their runners.
+//!
+//! A vector is a request over known facts and the exact bytes of its answer; every surface of the
+//! project must give the same bytes. The files in `vectors/` are written from the declarations
+//! here by `cargo xtask vectors`, which never asks the engine: an answer is put together from the
+//! parts that a person listed. Tests that belong to one crate live in that crate.
+
+pub mod declare;
+pub mod vectors;

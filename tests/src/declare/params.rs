@@ -1,0 +1,125 @@
+//! The params of both operations where they are refused: every form that is wrong, and its reason.
+//!
+//! A refusal names the path of the value that is wrong and what was expected there. The sentences
+//! are part of the interface of this project; that a node refuses the same values is tested
+//! elsewhere.
+
+use super::parts::{hash, signed};
+use super::{Declarations, Vector, parse_error, request};
+
+/// Every refusal
+pub(super) fn declare(to: &mut Declarations) {
+    status_forms(to);
+    scalars(to);
+    signed_forms(to);
+    config_forms(to);
+}
+
+fn ask(to: &mut Declarations, name: &str, method: &str, params: &str, sentence: &str) {
+    let request = match params {
+        "" => format!(r#"{{"jsonrpc":"2.0","id":"dontcare","method":"{method}"}}"#),
+        params => request(method, params),
+    };
+    let answer = parse_error(&format!("Failed parsing args: {sentence}"));
+    let vector = Vector::new("road-101", &request, answer);
+    to.vector(name, vector.about("Params that are wrong are refused with the place and the reason."));
+}
+
+fn status(to: &mut Declarations, name: &str, params: &str, sentence: &str) {
+    ask(to, &format!("params-{name}"), "EXPERIMENTAL_tx_status", params, sentence);
+}
+
+fn status_forms(to: &mut Declarations) {
+    let hash = hash("purchase");
+    let forms = "an object with signed_tx_base64, or with tx_hash and sender_account_id, or an array";
+    let array = "expected [signed_tx_base64] or [tx_hash, sender_account_id]";
+    let neither = "params: neither signed_tx_base64 nor tx_hash with sender_account_id";
+    let words = "expected one of NONE, INCLUDED, EXECUTED_OPTIMISTIC, INCLUDED_FINAL, EXECUTED, FINAL";
+    for (name, params, sentence) in [
+        ("missing", String::new(), format!("params: missing, expected {forms}")),
+        ("null", "null".into(), format!("params: null, expected {forms}")),
+        ("number", "5".into(), format!("params: a number, expected {forms}")),
+        ("string", r#""abc""#.into(), format!("params: a string, expected {forms}")),
+        ("empty", "{}".into(), neither.into()),
+        ("wait-alone", r#"{"wait_until":"NONE"}"#.into(), neither.into()),
+        ("hash-alone", format!(r#"{{"tx_hash":"{hash}"}}"#), "params.sender_account_id: missing, expected the account id of the signer as a string".into()),
+        ("account-alone", r#"{"sender_account_id":"alice.near"}"#.into(), "params.tx_hash: missing, expected the base58 hash of a transaction as a string".into()),
+        ("hash-twice", format!(r#"{{"tx_hash":"{hash}","tx_hash":"{hash}","sender_account_id":"alice.near"}}"#), "params.tx_hash: given more than once".into()),
+        ("array-empty", "[]".into(), format!("params: array of 0 items, {array}")),
+        ("array-long", format!(r#"["{hash}","alice.near","FINAL"]"#), format!("params: array of 3 items, {array}")),
+        ("array-hash-alone", format!(r#"["{hash}"]"#), "params[0]: a hash alone, expected [tx_hash, sender_account_id] or [signed_tx_base64]".into()),
+        ("array-number", "[5]".into(), "params[0]: a number, expected a signed transaction as a base64 string".into()),
+        ("array-account-number", format!(r#"["{hash}",5]"#), "params[1]: a number, expected the account id of the signer as a string".into()),
+        ("wait-unknown", format!(r#"{{"tx_hash":"{hash}","sender_account_id":"alice.near","wait_until":"final"}}"#), format!(r#"params.wait_until: unknown word "final", {words}"#)),
+        ("wait-null", format!(r#"{{"tx_hash":"{hash}","sender_account_id":"alice.near","wait_until":null}}"#), format!("params.wait_until: null, {words}")),
+        ("wait-number", format!(r#"{{"tx_hash":"{hash}","sender_account_id":"alice.near","wait_until":2}}"#), format!("params.wait_until: a number, {words}")),
+        ("wait-first", r#"{"tx_hash":"!","wait_until":"SOON"}"#.into(), format!(r#"params.wait_until: unknown word "SOON", {words}"#)),
+    ] {
+        status(to, name, &params, &sentence);
+    }
+}
+
+fn scalars(to: &mut Declarations) {
+    for (name, text, reason) in [
+        ("letter", "0OIl", "'0' at offset 0 is not base58"),
+        ("short", "abc", "3 bytes after base58, expected 32"),
+        ("empty", "", "0 bytes after base58, expected 32"),
+    ] {
+        let params = format!(r#"{{"tx_hash":"{text}","sender_account_id":"alice.near"}}"#);
+        status(to, &format!("hash-{name}"), &params, &format!("params.tx_hash: {reason}"));
+    }
+    let hash = hash("purchase");
+    let long = "a".repeat(65);
+    for (name, account, reason) in [
+        ("upper-case", "Alice.near", "'A' at offset 0 cannot be in an account id"),
+        ("short", "a", "account id of 1 bytes, expected 2 to 64"),
+        ("empty", "", "account id of 0 bytes, expected 2 to 64"),
+        ("long", &long, "account id of 65 bytes, expected 2 to 64"),
+        ("separator-first", ".near", "redundant separator '.' at offset 0 of an account id"),
+        ("separator-twice", "a--b", "redundant separator '-' at offset 2 of an account id"),
+        ("separator-last", "near_", "redundant separator '_' at offset 4 of an account id"),
+    ] {
+        let params = format!(r#"["{hash}","{account}"]"#);
+        status(to, &format!("account-{name}"), &params, &format!("params[1]: {reason}"));
+    }
+}
+
+fn signed_forms(to: &mut Declarations) {
+    let good = signed(8, "alice.near", "alice.near", 1).base64.unwrap_or_default();
+    let unpadded = good.trim_end_matches('=').to_owned();
+    assert_ne!(good, unpadded, "the transaction needs padding");
+    for (name, text, reason) in [
+        ("letter", "!!".to_owned(), "'!' at offset 0 is not base64"),
+        ("url-alphabet", "AA_A".into(), "'_' at offset 2 is not base64"),
+        ("unpadded", unpadded, "base64 padding is missing or misplaced"),
+    ] {
+        let params = format!(r#"["{text}"]"#);
+        status(to, &format!("signed-{name}"), &params, &format!("params[0]: {reason}"));
+    }
+    let params = r#"{"signed_tx_base64":5}"#;
+    let sentence = "params.signed_tx_base64: a number, expected a signed transaction as a base64 string";
+    status(to, "signed-number", params, sentence);
+}
+
+fn config_forms(to: &mut Declarations) {
+    let forms = "expected an object with block_id, finality or sync_checkpoint";
+    let block = "expected a block height (0 to 18446744073709551615) or the base58 hash of a block";
+    for (name, params, sentence) in [
+        ("missing", "", format!("params: missing, {forms}")),
+        ("null", "null", format!("params: null, {forms}")),
+        ("array", r#"[{"finality":"final"}]"#, format!("params: an array, {forms}")),
+        ("string", r#""final""#, format!("params: a string, {forms}")),
+        ("empty", "{}", "params: no block is named, expected block_id, finality or sync_checkpoint".into()),
+        ("finality-unknown", r#"{"finality":"FINAL"}"#, r#"params.finality: unknown word "FINAL", expected optimistic, near-final or final"#.into()),
+        ("checkpoint-unknown", r#"{"sync_checkpoint":"head"}"#, r#"params.sync_checkpoint: unknown word "head", expected genesis or earliest_available"#.into()),
+        ("block-null", r#"{"block_id":null}"#, format!("params.block_id: null, {block}")),
+        ("block-negative", r#"{"block_id":-1}"#, format!("params.block_id: -1, {block}")),
+        ("block-fraction", r#"{"block_id":100.0}"#, format!("params.block_id: 100.0, {block}")),
+        ("block-too-large", r#"{"block_id":18446744073709551616}"#, format!("params.block_id: 18446744073709551616, {block}")),
+        ("block-digits", r#"{"block_id":"100"}"#, "params.block_id: a string of digits, expected the height as a number".into()),
+        ("block-no-hash", r#"{"block_id":"final"}"#, "params.block_id: 'l' at offset 4 is not base58".into()),
+        ("block-wrong-first", r#"{"finality":"final","block_id":true}"#, format!("params.block_id: a boolean, {block}")),
+    ] {
+        ask(to, &format!("config-params-{name}"), "EXPERIMENTAL_protocol_config", params, &sentence);
+    }
+}

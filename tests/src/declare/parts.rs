@@ -1,0 +1,212 @@
+//! The parts of facts: transactions, receipts and outcomes, each in the shape of a block message.
+//!
+//! Names stand for hashes: the same name is the same hash everywhere. Hashes and keys are
+//! invented; only transactions made by [`signed`] have a true hash and signature, so that they
+//! can be asked for by their bytes.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use ed25519_dalek::{Signer, SigningKey};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+
+/// The hash that a name stands for
+pub fn hash(name: &str) -> String {
+    bs58::encode(Sha256::digest(format!("milepost vectors: {name}"))).into_string()
+}
+
+/// The public key of an account
+pub fn public_key(account: &str) -> String {
+    format!("ed25519:{}", bs58::encode(signing_key(account).verifying_key().as_bytes()).into_string())
+}
+
+fn signing_key(account: &str) -> SigningKey {
+    SigningKey::from_bytes(&Sha256::digest(format!("milepost vectors: key of {account}")).into())
+}
+
+/// A transfer of this many yoctoNEAR
+pub fn transfer(deposit: &str) -> Value {
+    json!({ "Transfer": { "deposit": deposit } })
+}
+
+/// A call of a method with these arguments
+pub fn call(method: &str, arguments: &str) -> Value {
+    json!({ "FunctionCall": {
+        "method_name": method,
+        "args": STANDARD.encode(arguments),
+        "gas": 30_000_000_000_000_u64,
+        "deposit": "0",
+    } })
+}
+
+/// A transaction: as block messages show it, and as bytes
+#[derive(Clone, Debug)]
+pub struct Transaction {
+    /// Its hash
+    pub hash: String,
+    /// Who signed it
+    pub signer: String,
+    /// To whom it goes
+    pub receiver: String,
+    /// As block messages and answers show it
+    pub view: Value,
+    /// Its bytes in base64; only of transactions made by [`signed`]
+    pub base64: Option<String>,
+}
+
+impl Transaction {
+    /// The same transaction with one more member, or with another value of a member
+    #[must_use]
+    pub fn with(mut self, member: &str, value: Value) -> Self {
+        self.view[member] = value;
+        self
+    }
+}
+
+/// A transaction whose hash and signature are invented
+pub fn transaction(name: &str, signer: &str, receiver: &str, actions: &[Value]) -> Transaction {
+    let hash = hash(name);
+    let view = json!({
+        "signer_id": signer,
+        "public_key": public_key(signer),
+        "nonce": 7,
+        "receiver_id": receiver,
+        "actions": actions,
+        "priority_fee": 0,
+        "signature": signature(Sha256::digest(name).repeat(2)),
+        "hash": hash,
+    });
+    Transaction { hash, signer: signer.into(), receiver: receiver.into(), view, base64: None }
+}
+
+/// A transfer with its true hash and signature
+pub fn signed(nonce: u64, signer: &str, receiver: &str, deposit: u128) -> Transaction {
+    let key = signing_key(signer);
+    let mut bytes = Vec::new();
+    let text = |bytes: &mut Vec<u8>, text: &str| {
+        bytes.extend((text.len() as u32).to_le_bytes());
+        bytes.extend(text.as_bytes());
+    };
+    // The binary layout of a transaction without a version tag.
+    text(&mut bytes, signer);
+    bytes.push(0);
+    bytes.extend(key.verifying_key().as_bytes());
+    bytes.extend(nonce.to_le_bytes());
+    text(&mut bytes, receiver);
+    bytes.extend(Sha256::digest("milepost vectors: a recent block"));
+    bytes.extend(1_u32.to_le_bytes());
+    bytes.push(3);
+    bytes.extend(deposit.to_le_bytes());
+    let digest = Sha256::digest(&bytes);
+    let proof = key.sign(&digest).to_bytes();
+    bytes.push(0);
+    bytes.extend(proof);
+
+    let hash = bs58::encode(digest).into_string();
+    let view = json!({
+        "signer_id": signer,
+        "public_key": public_key(signer),
+        "nonce": nonce,
+        "receiver_id": receiver,
+        "actions": [transfer(&deposit.to_string())],
+        "priority_fee": 0,
+        "signature": signature(proof),
+        "hash": hash,
+    });
+    let base64 = Some(STANDARD.encode(bytes));
+    Transaction { hash, signer: signer.into(), receiver: receiver.into(), view, base64 }
+}
+
+fn signature(bytes: impl AsRef<[u8]>) -> String {
+    format!("ed25519:{}", bs58::encode(bytes).into_string())
+}
+
+/// The outcome of a transaction or receipt, in the block of that name
+pub fn outcome(id: &str, block: &str, executor: &str, receipts: &[&str], status: Value) -> Value {
+    json!({
+        "proof": [{ "hash": hash(&format!("proof of {id}")), "direction": "Right" }],
+        "block_hash": hash(block),
+        "id": id,
+        "outcome": {
+            "logs": [],
+            "receipt_ids": receipts,
+            "gas_burnt": 223_182_562_500_u64,
+            "tokens_burnt": "22318256250000000000",
+            "executor_id": executor,
+            "status": status,
+            "metadata": { "version": 1, "gas_profile": null },
+        },
+    })
+}
+
+/// The status of an outcome that is a value
+pub fn value(bytes: &str) -> Value {
+    json!({ "SuccessValue": STANDARD.encode(bytes) })
+}
+
+/// The status of an outcome that goes on in a receipt
+pub fn goes_on(receipt: &str) -> Value {
+    json!({ "SuccessReceiptId": receipt })
+}
+
+/// The failure of an action
+pub fn failure(kind: Value) -> Value {
+    json!({ "Failure": { "ActionError": { "index": 0, "kind": kind } } })
+}
+
+/// A receipt of actions that the transaction of this signer caused
+pub fn receipt(name: &str, from: &str, to: &str, signer: &str, actions: &[Value]) -> Value {
+    json!({
+        "predecessor_id": from,
+        "receiver_id": to,
+        "receipt_id": hash(name),
+        "receipt": { "Action": {
+            "signer_id": signer,
+            "signer_public_key": public_key(signer),
+            "gas_price": "100000000",
+            "output_data_receivers": [],
+            "input_data_ids": [],
+            "actions": actions,
+            "is_promise_yield": false,
+        } },
+        "priority": 0,
+    })
+}
+
+/// A receipt that gives unused gas back
+pub fn refund(name: &str, to: &str) -> Value {
+    receipt(name, "system", to, to, &[transfer("12000000000000000000")])
+}
+
+/// What an answer shows of a transaction
+pub struct Shown<'parts> {
+    /// The milestone that is reached
+    pub milestone: &'static str,
+    /// The status of the whole
+    pub status: Value,
+    /// The transaction
+    pub transaction: &'parts Transaction,
+    /// Its own outcome
+    pub transaction_outcome: &'parts Value,
+    /// The outcomes of receipts, in their order
+    pub outcomes: &'parts [&'parts Value],
+    /// The receipts in their order; `None` for the operation that leaves receipts out
+    pub receipts: Option<&'parts [&'parts Value]>,
+}
+
+impl Shown<'_> {
+    /// The `result` of the answer
+    pub fn value(&self) -> Value {
+        let mut result = json!({
+            "final_execution_status": self.milestone,
+            "status": self.status,
+            "transaction": self.transaction.view,
+            "transaction_outcome": self.transaction_outcome,
+            "receipts_outcome": self.outcomes,
+        });
+        if let Some(receipts) = self.receipts {
+            result["receipts"] = json!(receipts);
+        }
+        result
+    }
+}
