@@ -12,7 +12,7 @@ use super::parts::{Transaction, hash};
 
 /// A block that is being put together
 #[derive(Clone, Debug)]
-pub struct Block {
+pub(super) struct Block {
     name: String,
     height: u64,
     previous: (String, u64),
@@ -33,7 +33,7 @@ impl Block {
     /// A block of this name and height, on top of another one
     ///
     /// What is final before it is said by [`finality`](Self::finality); until then nothing is.
-    pub fn new(name: &str, height: u64, previous: (&str, u64)) -> Self {
+    pub(super) fn new(name: &str, height: u64, previous: (&str, u64)) -> Self {
         Self {
             name: name.into(),
             height,
@@ -46,7 +46,7 @@ impl Block {
 
     /// The names of the newest final and of the newest nearly final block, as the header has them
     #[must_use]
-    pub fn finality(mut self, last_final: &str, last_near_final: &str) -> Self {
+    pub(super) fn finality(mut self, last_final: &str, last_near_final: &str) -> Self {
         self.last_final = last_final.into();
         self.last_near_final = last_near_final.into();
         self
@@ -54,7 +54,7 @@ impl Block {
 
     /// A transaction and its outcome
     #[must_use]
-    pub fn transaction(mut self, transaction: &Transaction, outcome: &Value) -> Self {
+    pub(super) fn transaction(mut self, transaction: &Transaction, outcome: &Value) -> Self {
         self.shards[shard_of(&transaction.signer)].transactions.push(json!({
             "transaction": transaction.view,
             "outcome": { "execution_outcome": outcome, "receipt": null },
@@ -64,7 +64,7 @@ impl Block {
 
     /// A transaction whose outcome comes with a later block
     #[must_use]
-    pub fn transaction_alone(mut self, transaction: &Transaction) -> Self {
+    pub(super) fn transaction_alone(mut self, transaction: &Transaction) -> Self {
         self.shards[shard_of(&transaction.signer)]
             .transactions
             .push(json!({ "transaction": transaction.view }));
@@ -73,7 +73,7 @@ impl Block {
 
     /// The outcome of a transaction of this signer that came with an earlier block
     #[must_use]
-    pub fn outcome_alone(mut self, signer: &str, outcome: &Value) -> Self {
+    pub(super) fn outcome_alone(mut self, signer: &str, outcome: &Value) -> Self {
         self.shards[shard_of(signer)]
             .outcomes
             .push(json!({ "execution_outcome": outcome, "receipt": null }));
@@ -82,14 +82,14 @@ impl Block {
 
     /// A receipt that reaches its shard in this block and is executed later
     #[must_use]
-    pub fn arrives(mut self, receipt: &Value) -> Self {
+    pub(super) fn arrives(mut self, receipt: &Value) -> Self {
         self.shards[shard_of_receipt(receipt)].receipts.push(receipt.clone());
         self
     }
 
     /// A receipt that is executed in this block, and its outcome
     #[must_use]
-    pub fn executes(mut self, receipt: &Value, outcome: &Value) -> Self {
+    pub(super) fn executes(mut self, receipt: &Value, outcome: &Value) -> Self {
         self.shards[shard_of_receipt(receipt)]
             .outcomes
             .push(json!({ "execution_outcome": outcome, "receipt": receipt }));
@@ -97,12 +97,17 @@ impl Block {
     }
 
     /// The name of the block's hash
-    pub fn name(&self) -> &str {
+    pub(super) fn name(&self) -> &str {
         &self.name
     }
 
+    /// The height
+    pub(super) const fn height(&self) -> u64 {
+        self.height
+    }
+
     /// The text of the message
-    pub fn message(&self) -> String {
+    pub(super) fn message(&self) -> String {
         let header = self.header();
         let chunk = |shard: usize| self.chunk_header(shard);
         let shards = self.shards.iter().enumerate().map(|(number, shard)| {

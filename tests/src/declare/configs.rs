@@ -23,26 +23,101 @@ pub(super) fn declare(to: &mut Declarations) {
     to.scene("configs", Scene { finality: "headers", configs: &configs, blocks: &blocks });
 
     for (name, params, config, about) in [
-        ("config-height", r#"{"block_id":104}"#.to_owned(), &early, "The last height of the first configuration."),
-        ("config-height-change", r#"{"block_id":105}"#.into(), &late, "The first height of the second configuration."),
-        ("config-hash", format!(r#"{{"block_id":"{}"}}"#, hash("road-104")), &early, "A block by its hash."),
-        ("config-hash-fork", format!(r#"{{"block_id":"{}"}}"#, hash("config-aside-109")), &late, "A block on a fork, by its hash."),
+        (
+            "config-height",
+            r#"{"block_id":104}"#.to_owned(),
+            &early,
+            "The last height of the first configuration.",
+        ),
+        (
+            "config-height-change",
+            r#"{"block_id":105}"#.into(),
+            &late,
+            "The first height of the second configuration.",
+        ),
+        (
+            "config-hash",
+            format!(r#"{{"block_id":"{}"}}"#, hash("road-104")),
+            &early,
+            "A block by its hash.",
+        ),
+        (
+            "config-hash-fork",
+            format!(r#"{{"block_id":"{}"}}"#, hash("config-aside-109")),
+            &late,
+            "A block on a fork, by its hash.",
+        ),
         ("config-optimistic", r#"{"finality":"optimistic"}"#.into(), &late, "The head."),
-        ("config-near-final", r#"{"finality":"near-final"}"#.into(), &late, "What the head's header names as nearly final."),
+        (
+            "config-near-final",
+            r#"{"finality":"near-final"}"#.into(),
+            &late,
+            "What the head's header names as nearly final.",
+        ),
         ("config-final", r#"{"finality":"final"}"#.into(), &late, "The last final block."),
-        ("config-genesis", r#"{"sync_checkpoint":"genesis"}"#.into(), &early, "The first block of the chain."),
-        ("config-earliest", r#"{"sync_checkpoint":"earliest_available"}"#.into(), &early, "The oldest block that is kept."),
-        ("config-two-selectors", r#"{"finality":"final","block_id":100}"#.into(), &early, "Of two selectors the first in the order of the alphabet counts."),
-        ("config-extra-members", r#"{"zone":{},"block_id":110}"#.into(), &late, "Members that the operation does not know are passed over."),
+        (
+            "config-genesis",
+            r#"{"sync_checkpoint":"genesis"}"#.into(),
+            &early,
+            "The first block of the chain.",
+        ),
+        (
+            "config-earliest",
+            r#"{"sync_checkpoint":"earliest_available"}"#.into(),
+            &early,
+            "The oldest block that is kept.",
+        ),
+        (
+            "config-two-selectors",
+            r#"{"finality":"final","block_id":100}"#.into(),
+            &early,
+            "Of two selectors the first in the order of the alphabet counts.",
+        ),
+        (
+            "config-extra-members",
+            r#"{"zone":{},"block_id":110}"#.into(),
+            &late,
+            "Members that the operation does not know are passed over.",
+        ),
     ] {
         ask(to, name, "configs", &params, result(config), about);
     }
     for (name, params, class, which, about) in [
-        ("config-skipped", r#"{"block_id":107}"#.to_owned(), "skipped_block", "BLOCK HEIGHT: 107".to_owned(), "The chain skipped this height."),
-        ("config-before", r#"{"block_id":99}"#.into(), "skipped_block", "BLOCK HEIGHT: 99".into(), "A height below the first block."),
-        ("config-future", r#"{"block_id":111}"#.into(), "handler", "BLOCK HEIGHT: 111".into(), "A height that is not reached yet."),
-        ("config-largest-height", r#"{"block_id":18446744073709551615}"#.into(), "handler", "BLOCK HEIGHT: 18446744073709551615".into(), "The largest height there can be."),
-        ("config-unknown-hash", format!(r#"{{"block_id":"{}"}}"#, hash("nowhere")), "handler", format!("BLOCK HEADER: {}", hash("nowhere")), "A hash that no block has."),
+        (
+            "config-skipped",
+            r#"{"block_id":107}"#.to_owned(),
+            "skipped_block",
+            "BLOCK HEIGHT: 107".to_owned(),
+            "The chain skipped this height.",
+        ),
+        (
+            "config-before",
+            r#"{"block_id":99}"#.into(),
+            "skipped_block",
+            "BLOCK HEIGHT: 99".into(),
+            "A height below the first block.",
+        ),
+        (
+            "config-future",
+            r#"{"block_id":111}"#.into(),
+            "handler",
+            "BLOCK HEIGHT: 111".into(),
+            "A height that is not reached yet.",
+        ),
+        (
+            "config-largest-height",
+            r#"{"block_id":18446744073709551615}"#.into(),
+            "handler",
+            "BLOCK HEIGHT: 18446744073709551615".into(),
+            "The largest height there can be.",
+        ),
+        (
+            "config-unknown-hash",
+            format!(r#"{{"block_id":"{}"}}"#, hash("nowhere")),
+            "handler",
+            format!("BLOCK HEADER: {}", hash("nowhere")),
+            "A hash that no block has.",
+        ),
     ] {
         ask(to, name, "configs", &params, unknown_block(class, &which), about);
     }
@@ -62,7 +137,10 @@ pub(super) fn declare(to: &mut Declarations) {
     }
 
     let configs = [(100, reversed(&early))];
-    to.scene("configs-without-blocks", Scene { finality: "headers", configs: &configs, blocks: &[] });
+    to.scene(
+        "configs-without-blocks",
+        Scene { finality: "headers", configs: &configs, blocks: &[] },
+    );
     for (name, params, which) in [
         ("config-no-head", r#"{"finality":"optimistic"}"#, "HEAD"),
         ("config-no-final", r#"{"finality":"final"}"#, "FINAL HEAD"),
@@ -73,7 +151,14 @@ pub(super) fn declare(to: &mut Declarations) {
     }
     let about = "The beginning of the chain is known before its first block is.";
     let genesis = r#"{"sync_checkpoint":"genesis"}"#;
-    ask(to, "config-genesis-without-blocks", "configs-without-blocks", genesis, result(&early), about);
+    ask(
+        to,
+        "config-genesis-without-blocks",
+        "configs-without-blocks",
+        genesis,
+        result(&early),
+        about,
+    );
 }
 
 fn ask(
@@ -137,7 +222,8 @@ fn runtime_config() -> Value {
     let mut actions = fees(ACTION_FEES);
     actions["add_key_cost"] =
         fees("full_access_cost function_call_cost function_call_cost_per_byte");
-    let mut wasm = numbered("grow_mem_cost linear_op_base_cost linear_op_unit_cost regular_op_cost");
+    let mut wasm =
+        numbered("grow_mem_cost linear_op_base_cost linear_op_unit_cost regular_op_cost");
     for name in WASM_FLAGS.split_whitespace() {
         wasm[name] = true.into();
     }

@@ -56,11 +56,36 @@ pub(super) fn declare(to: &mut Declarations) {
 
     for (scene, blocks, answer, about) in [
         ("fork-included", &[&root, &a101][..], result(&on_a), "Included on the only branch."),
-        ("fork-aside", &[&root, &a101, &b101], result(&on_a), "Another block of the same height stands aside."),
-        ("fork-lost", &[&root, &a101, &b102], unknown_transaction(&sent.hash), "The other branch is longer: the transaction is nowhere."),
-        ("fork-moved", &[&root, &a101, &a102, &b102, &b103], result(&executed_on_b), "The other branch is longer and has the transaction too, in another block."),
-        ("fork-second", &[&root, &a101, &a102, &b102], result(&executed_on_a), "The branch of the same length stands aside."),
-        ("fork-back", &[&root, &a101, &a102, &b102, &b103, &a104], result(&final_on_a), "The first branch is longer again and brings its facts back; it is final as far as its header says."),
+        (
+            "fork-aside",
+            &[&root, &a101, &b101],
+            result(&on_a),
+            "Another block of the same height stands aside.",
+        ),
+        (
+            "fork-lost",
+            &[&root, &a101, &b102],
+            unknown_transaction(&sent.hash),
+            "The other branch is longer: the transaction is nowhere.",
+        ),
+        (
+            "fork-moved",
+            &[&root, &a101, &a102, &b102, &b103],
+            result(&executed_on_b),
+            "The other branch is longer and has the transaction too, in another block.",
+        ),
+        (
+            "fork-second",
+            &[&root, &a101, &a102, &b102],
+            result(&executed_on_a),
+            "The branch of the same length stands aside.",
+        ),
+        (
+            "fork-back",
+            &[&root, &a101, &a102, &b102, &b103, &a104],
+            result(&final_on_a),
+            "The first branch is longer again and brings its facts back; it is final as far as its header says.",
+        ),
     ] {
         to.scene(scene, Scene { finality: "headers", configs: &[], blocks });
         let request = status_request(&sent.hash, alice, "NONE");

@@ -9,19 +9,19 @@ use serde_json::Value;
 const RAW: char = '\u{1}';
 
 /// JSON text that is written as it stands, for numbers that no Rust type keeps
-pub fn raw(text: &str) -> Value {
+pub(super) fn raw(text: &str) -> Value {
     Value::String(format!("{RAW}{text}"))
 }
 
 /// Compact text with members in byte-wise order: the text of an answer
-pub fn in_order(value: &Value) -> String {
+pub(super) fn in_order(value: &Value) -> String {
     let mut text = String::new();
     write(value, &mut text, &Style { reverse: false, indent: None });
     text
 }
 
 /// Indented text with members in the reverse of byte-wise order: the text of a fact
-pub fn reversed(value: &Value) -> String {
+pub(super) fn reversed(value: &Value) -> String {
     let mut text = String::new();
     write(value, &mut text, &Style { reverse: true, indent: Some(0) });
     text.push('\n');
@@ -29,7 +29,7 @@ pub fn reversed(value: &Value) -> String {
 }
 
 /// Indented text with members in byte-wise order: the text of the manifest
-pub fn indented(value: &Value) -> String {
+pub(super) fn indented(value: &Value) -> String {
     let mut text = String::new();
     write(value, &mut text, &Style { reverse: false, indent: Some(0) });
     text.push('\n');

@@ -93,6 +93,9 @@ impl Declarations {
     fn scene(&mut self, name: &str, scene: Scene<'_>) {
         assert!(self.names.insert(format!("scene {name}")), "two scenes are called {name}");
         let blocks: Vec<String> = scene.blocks.iter().map(|block| self.block(block)).collect();
+        // Feeds of files take blocks in by height and name, so that must be the order here.
+        let order = scene.blocks.iter().map(|block| (block.height(), block.name()));
+        assert!(order.is_sorted(), "the blocks of {name} are not in order");
         let configs = scene.configs.iter().map(|(height, text)| {
             let path = format!("configs/{name}-{height}.json");
             self.files.insert(path.clone(), text.clone().into_bytes());
@@ -173,7 +176,11 @@ struct Vector<'declared> {
 
 impl<'declared> Vector<'declared> {
     /// A request that is answered at once, with every setting at its default
-    fn new(scene: &'declared str, request: &'declared (impl AsRef<[u8]> + ?Sized), answer: Answer) -> Self {
+    fn new(
+        scene: &'declared str,
+        request: &'declared (impl AsRef<[u8]> + ?Sized),
+        answer: Answer,
+    ) -> Self {
         Self {
             about: "",
             scene,
@@ -243,7 +250,9 @@ fn request(method: &str, params: &str) -> String {
 fn status_request(hash: &str, account: &str, wait_until: &str) -> String {
     request(
         "EXPERIMENTAL_tx_status",
-        &format!(r#"{{"tx_hash":"{hash}","sender_account_id":"{account}","wait_until":"{wait_until}"}}"#),
+        &format!(
+            r#"{{"tx_hash":"{hash}","sender_account_id":"{account}","wait_until":"{wait_until}"}}"#
+        ),
     )
 }
 
@@ -288,7 +297,9 @@ fn handler(class: &'static str, cause: &str, data: &str) -> Answer {
 fn unknown_transaction(hash: &str) -> Answer {
     handler(
         "handler",
-        &format!(r#"{{"info":{{"requested_transaction_hash":"{hash}"}},"name":"UNKNOWN_TRANSACTION"}}"#),
+        &format!(
+            r#"{{"info":{{"requested_transaction_hash":"{hash}"}},"name":"UNKNOWN_TRANSACTION"}}"#
+        ),
         &format!(r#""Transaction {hash} doesn't exist""#),
     )
 }

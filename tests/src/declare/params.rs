@@ -22,7 +22,10 @@ fn ask(to: &mut Declarations, name: &str, method: &str, params: &str, sentence: 
     };
     let answer = parse_error(&format!("Failed parsing args: {sentence}"));
     let vector = Vector::new("road-101", &request, answer);
-    to.vector(name, vector.about("Params that are wrong are refused with the place and the reason."));
+    to.vector(
+        name,
+        vector.about("Params that are wrong are refused with the place and the reason."),
+    );
 }
 
 fn status(to: &mut Declarations, name: &str, params: &str, sentence: &str) {
@@ -31,10 +34,12 @@ fn status(to: &mut Declarations, name: &str, params: &str, sentence: &str) {
 
 fn status_forms(to: &mut Declarations) {
     let hash = hash("purchase");
-    let forms = "an object with signed_tx_base64, or with tx_hash and sender_account_id, or an array";
+    let forms =
+        "an object with signed_tx_base64, or with tx_hash and sender_account_id, or an array";
     let array = "expected [signed_tx_base64] or [tx_hash, sender_account_id]";
     let neither = "params: neither signed_tx_base64 nor tx_hash with sender_account_id";
-    let words = "expected one of NONE, INCLUDED, EXECUTED_OPTIMISTIC, INCLUDED_FINAL, EXECUTED, FINAL";
+    let words =
+        "expected one of NONE, INCLUDED, EXECUTED_OPTIMISTIC, INCLUDED_FINAL, EXECUTED, FINAL";
     for (name, params, sentence) in [
         ("missing", String::new(), format!("params: missing, expected {forms}")),
         ("null", "null".into(), format!("params: null, expected {forms}")),
@@ -42,18 +47,68 @@ fn status_forms(to: &mut Declarations) {
         ("string", r#""abc""#.into(), format!("params: a string, expected {forms}")),
         ("empty", "{}".into(), neither.into()),
         ("wait-alone", r#"{"wait_until":"NONE"}"#.into(), neither.into()),
-        ("hash-alone", format!(r#"{{"tx_hash":"{hash}"}}"#), "params.sender_account_id: missing, expected the account id of the signer as a string".into()),
-        ("account-alone", r#"{"sender_account_id":"alice.near"}"#.into(), "params.tx_hash: missing, expected the base58 hash of a transaction as a string".into()),
-        ("hash-twice", format!(r#"{{"tx_hash":"{hash}","tx_hash":"{hash}","sender_account_id":"alice.near"}}"#), "params.tx_hash: given more than once".into()),
+        (
+            "hash-alone",
+            format!(r#"{{"tx_hash":"{hash}"}}"#),
+            "params.sender_account_id: missing, expected the account id of the signer as a string"
+                .into(),
+        ),
+        (
+            "account-alone",
+            r#"{"sender_account_id":"alice.near"}"#.into(),
+            "params.tx_hash: missing, expected the base58 hash of a transaction as a string".into(),
+        ),
+        (
+            "hash-twice",
+            format!(
+                r#"{{"tx_hash":"{hash}","tx_hash":"{hash}","sender_account_id":"alice.near"}}"#
+            ),
+            "params.tx_hash: given more than once".into(),
+        ),
         ("array-empty", "[]".into(), format!("params: array of 0 items, {array}")),
-        ("array-long", format!(r#"["{hash}","alice.near","FINAL"]"#), format!("params: array of 3 items, {array}")),
-        ("array-hash-alone", format!(r#"["{hash}"]"#), "params[0]: a hash alone, expected [tx_hash, sender_account_id] or [signed_tx_base64]".into()),
-        ("array-number", "[5]".into(), "params[0]: a number, expected a signed transaction as a base64 string".into()),
-        ("array-account-number", format!(r#"["{hash}",5]"#), "params[1]: a number, expected the account id of the signer as a string".into()),
-        ("wait-unknown", format!(r#"{{"tx_hash":"{hash}","sender_account_id":"alice.near","wait_until":"final"}}"#), format!(r#"params.wait_until: unknown word "final", {words}"#)),
-        ("wait-null", format!(r#"{{"tx_hash":"{hash}","sender_account_id":"alice.near","wait_until":null}}"#), format!("params.wait_until: null, {words}")),
-        ("wait-number", format!(r#"{{"tx_hash":"{hash}","sender_account_id":"alice.near","wait_until":2}}"#), format!("params.wait_until: a number, {words}")),
-        ("wait-first", r#"{"tx_hash":"!","wait_until":"SOON"}"#.into(), format!(r#"params.wait_until: unknown word "SOON", {words}"#)),
+        (
+            "array-long",
+            format!(r#"["{hash}","alice.near","FINAL"]"#),
+            format!("params: array of 3 items, {array}"),
+        ),
+        (
+            "array-hash-alone",
+            format!(r#"["{hash}"]"#),
+            "params[0]: a hash alone, expected [tx_hash, sender_account_id] or [signed_tx_base64]"
+                .into(),
+        ),
+        (
+            "array-number",
+            "[5]".into(),
+            "params[0]: a number, expected a signed transaction as a base64 string".into(),
+        ),
+        (
+            "array-account-number",
+            format!(r#"["{hash}",5]"#),
+            "params[1]: a number, expected the account id of the signer as a string".into(),
+        ),
+        (
+            "wait-unknown",
+            format!(
+                r#"{{"tx_hash":"{hash}","sender_account_id":"alice.near","wait_until":"final"}}"#
+            ),
+            format!(r#"params.wait_until: unknown word "final", {words}"#),
+        ),
+        (
+            "wait-null",
+            format!(r#"{{"tx_hash":"{hash}","sender_account_id":"alice.near","wait_until":null}}"#),
+            format!("params.wait_until: null, {words}"),
+        ),
+        (
+            "wait-number",
+            format!(r#"{{"tx_hash":"{hash}","sender_account_id":"alice.near","wait_until":2}}"#),
+            format!("params.wait_until: a number, {words}"),
+        ),
+        (
+            "wait-first",
+            r#"{"tx_hash":"!","wait_until":"SOON"}"#.into(),
+            format!(r#"params.wait_until: unknown word "SOON", {words}"#),
+        ),
     ] {
         status(to, name, &params, &sentence);
     }
@@ -97,7 +152,8 @@ fn signed_forms(to: &mut Declarations) {
         status(to, &format!("signed-{name}"), &params, &format!("params[0]: {reason}"));
     }
     let params = r#"{"signed_tx_base64":5}"#;
-    let sentence = "params.signed_tx_base64: a number, expected a signed transaction as a base64 string";
+    let sentence =
+        "params.signed_tx_base64: a number, expected a signed transaction as a base64 string";
     status(to, "signed-number", params, sentence);
 }
 

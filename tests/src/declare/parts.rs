@@ -11,13 +11,16 @@ use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 /// The hash that a name stands for
-pub fn hash(name: &str) -> String {
+pub(super) fn hash(name: &str) -> String {
     bs58::encode(Sha256::digest(format!("milepost vectors: {name}"))).into_string()
 }
 
 /// The public key of an account
-pub fn public_key(account: &str) -> String {
-    format!("ed25519:{}", bs58::encode(signing_key(account).verifying_key().as_bytes()).into_string())
+pub(super) fn public_key(account: &str) -> String {
+    format!(
+        "ed25519:{}",
+        bs58::encode(signing_key(account).verifying_key().as_bytes()).into_string()
+    )
 }
 
 fn signing_key(account: &str) -> SigningKey {
@@ -25,12 +28,12 @@ fn signing_key(account: &str) -> SigningKey {
 }
 
 /// A transfer of this many yoctoNEAR
-pub fn transfer(deposit: &str) -> Value {
+pub(super) fn transfer(deposit: &str) -> Value {
     json!({ "Transfer": { "deposit": deposit } })
 }
 
 /// A call of a method with these arguments
-pub fn call(method: &str, arguments: &str) -> Value {
+pub(super) fn call(method: &str, arguments: &str) -> Value {
     json!({ "FunctionCall": {
         "method_name": method,
         "args": STANDARD.encode(arguments),
@@ -41,15 +44,15 @@ pub fn call(method: &str, arguments: &str) -> Value {
 
 /// A transaction: as block messages show it, and as bytes
 #[derive(Clone, Debug)]
-pub struct Transaction {
+pub(super) struct Transaction {
     /// Its hash
-    pub hash: String,
+    pub(super) hash: String,
     /// Who signed it
-    pub signer: String,
+    pub(super) signer: String,
     /// To whom it goes
-    pub receiver: String,
+    pub(super) receiver: String,
     /// As block messages and answers show it
-    pub view: Value,
+    pub(super) view: Value,
     /// Its bytes in base64; only of transactions made by [`signed`]
     pub base64: Option<String>,
 }
@@ -57,14 +60,19 @@ pub struct Transaction {
 impl Transaction {
     /// The same transaction with one more member, or with another value of a member
     #[must_use]
-    pub fn with(mut self, member: &str, value: Value) -> Self {
+    pub(super) fn with(mut self, member: &str, value: Value) -> Self {
         self.view[member] = value;
         self
     }
 }
 
 /// A transaction whose hash and signature are invented
-pub fn transaction(name: &str, signer: &str, receiver: &str, actions: &[Value]) -> Transaction {
+pub(super) fn transaction(
+    name: &str,
+    signer: &str,
+    receiver: &str,
+    actions: &[Value],
+) -> Transaction {
     let hash = hash(name);
     let view = json!({
         "signer_id": signer,
@@ -80,7 +88,7 @@ pub fn transaction(name: &str, signer: &str, receiver: &str, actions: &[Value]) 
 }
 
 /// A transfer with its true hash and signature
-pub fn signed(nonce: u64, signer: &str, receiver: &str, deposit: u128) -> Transaction {
+pub(super) fn signed(nonce: u64, signer: &str, receiver: &str, deposit: u128) -> Transaction {
     let key = signing_key(signer);
     let mut bytes = Vec::new();
     let text = |bytes: &mut Vec<u8>, text: &str| {
@@ -122,7 +130,13 @@ fn signature(bytes: impl AsRef<[u8]>) -> String {
 }
 
 /// The outcome of a transaction or receipt, in the block of that name
-pub fn outcome(id: &str, block: &str, executor: &str, receipts: &[&str], status: Value) -> Value {
+pub(super) fn outcome(
+    id: &str,
+    block: &str,
+    executor: &str,
+    receipts: &[&str],
+    status: Value,
+) -> Value {
     json!({
         "proof": [{ "hash": hash(&format!("proof of {id}")), "direction": "Right" }],
         "block_hash": hash(block),
@@ -140,22 +154,22 @@ pub fn outcome(id: &str, block: &str, executor: &str, receipts: &[&str], status:
 }
 
 /// The status of an outcome that is a value
-pub fn value(bytes: &str) -> Value {
+pub(super) fn value(bytes: &str) -> Value {
     json!({ "SuccessValue": STANDARD.encode(bytes) })
 }
 
 /// The status of an outcome that goes on in a receipt
-pub fn goes_on(receipt: &str) -> Value {
+pub(super) fn goes_on(receipt: &str) -> Value {
     json!({ "SuccessReceiptId": receipt })
 }
 
 /// The failure of an action
-pub fn failure(kind: Value) -> Value {
+pub(super) fn failure(kind: Value) -> Value {
     json!({ "Failure": { "ActionError": { "index": 0, "kind": kind } } })
 }
 
 /// A receipt of actions that the transaction of this signer caused
-pub fn receipt(name: &str, from: &str, to: &str, signer: &str, actions: &[Value]) -> Value {
+pub(super) fn receipt(name: &str, from: &str, to: &str, signer: &str, actions: &[Value]) -> Value {
     json!({
         "predecessor_id": from,
         "receiver_id": to,
@@ -174,29 +188,29 @@ pub fn receipt(name: &str, from: &str, to: &str, signer: &str, actions: &[Value]
 }
 
 /// A receipt that gives unused gas back
-pub fn refund(name: &str, to: &str) -> Value {
+pub(super) fn refund(name: &str, to: &str) -> Value {
     receipt(name, "system", to, to, &[transfer("12000000000000000000")])
 }
 
 /// What an answer shows of a transaction
-pub struct Shown<'parts> {
+pub(super) struct Shown<'parts> {
     /// The milestone that is reached
-    pub milestone: &'static str,
+    pub(super) milestone: &'static str,
     /// The status of the whole
-    pub status: Value,
+    pub(super) status: Value,
     /// The transaction
-    pub transaction: &'parts Transaction,
+    pub(super) transaction: &'parts Transaction,
     /// Its own outcome
-    pub transaction_outcome: &'parts Value,
+    pub(super) transaction_outcome: &'parts Value,
     /// The outcomes of receipts, in their order
-    pub outcomes: &'parts [&'parts Value],
+    pub(super) outcomes: &'parts [&'parts Value],
     /// The receipts in their order; `None` for the operation that leaves receipts out
-    pub receipts: Option<&'parts [&'parts Value]>,
+    pub(super) receipts: Option<&'parts [&'parts Value]>,
 }
 
 impl Shown<'_> {
     /// The `result` of the answer
-    pub fn value(&self) -> Value {
+    pub(super) fn value(&self) -> Value {
         let mut result = json!({
             "final_execution_status": self.milestone,
             "status": self.status,

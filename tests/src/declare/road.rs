@@ -31,7 +31,8 @@ pub(super) struct Purchase {
 impl Purchase {
     fn new() -> Self {
         let (alice, shop, bob) = ("alice.near", "shop.near", "bob.near");
-        let transaction = transaction("purchase", alice, shop, &[call("buy", r#"{"item":"milestone"}"#)]);
+        let transaction =
+            transaction("purchase", alice, shop, &[call("buy", r#"{"item":"milestone"}"#)]);
         let (order, supply, back) = (hash("order"), hash("supply"), hash("refund of order"));
         Self {
             start: outcome(&transaction.hash, "road-101", alice, &[&order], goes_on(&order)),
@@ -46,7 +47,12 @@ impl Purchase {
     }
 
     /// The answer when so many of the receipts are executed, in their order
-    pub(super) fn shown(&self, milestone: &'static str, executed: usize, with_receipts: bool) -> Value {
+    pub(super) fn shown(
+        &self,
+        milestone: &'static str,
+        executed: usize,
+        with_receipts: bool,
+    ) -> Value {
         let outcomes = [&self.order_outcome, &self.supply_outcome, &self.refund_outcome];
         let receipts = [&self.order, &self.supply, &self.refund];
         Shown {
@@ -136,8 +142,16 @@ impl Road {
             Block::new("road-109", 109, ("road-108", 108)).finality("road-104", "road-108");
         let end = Block::new("road-110", 110, ("road-109", 109)).finality("road-108", "road-109");
         let blocks = vec![
-            start, included, near_final, included_final, ordered, supplied, refunded, after_gap,
-            catching_up, end,
+            start,
+            included,
+            near_final,
+            included_final,
+            ordered,
+            supplied,
+            refunded,
+            after_gap,
+            catching_up,
+            end,
         ];
         Self { purchase, note, blocks }
     }
@@ -159,8 +173,7 @@ pub(super) fn declare(to: &mut Declarations) {
         let scene = Scene { finality: "headers", configs: &[], blocks: &blocks };
         to.scene(&format!("road-{height}"), scene);
     }
-    let everything_final =
-        Scene { finality: "all", configs: &[], blocks: &road.until(106) };
+    let everything_final = Scene { finality: "all", configs: &[], blocks: &road.until(106) };
     to.scene("road-106-all-final", everything_final);
 
     milestones(to, &road);
@@ -172,15 +185,57 @@ fn milestones(to: &mut Declarations, road: &Road) {
     let Road { purchase, note, .. } = road;
     let hash = &purchase.transaction.hash;
     for (name, scene, milestone, executed, about) in [
-        ("milestone-included", "road-101", "INCLUDED", 0, "Included, nothing executed, nothing final."),
+        (
+            "milestone-included",
+            "road-101",
+            "INCLUDED",
+            0,
+            "Included, nothing executed, nothing final.",
+        ),
         ("milestone-near-final", "road-102", "INCLUDED", 0, "A nearly final block is not final."),
-        ("milestone-included-final", "road-103", "INCLUDED_FINAL", 0, "Final, and no receipt is executed."),
-        ("milestone-first-receipt", "road-104", "INCLUDED_FINAL", 1, "The first receipt is executed, its last leaf is not."),
-        ("milestone-executed", "road-105", "EXECUTED", 2, "All but the refund, which is known to be one."),
-        ("milestone-refunded", "road-106", "EXECUTED", 3, "All is executed, the last blocks are not final."),
-        ("milestone-over-the-gap", "road-109", "EXECUTED", 3, "Finality stands still over a skipped height."),
+        (
+            "milestone-included-final",
+            "road-103",
+            "INCLUDED_FINAL",
+            0,
+            "Final, and no receipt is executed.",
+        ),
+        (
+            "milestone-first-receipt",
+            "road-104",
+            "INCLUDED_FINAL",
+            1,
+            "The first receipt is executed, its last leaf is not.",
+        ),
+        (
+            "milestone-executed",
+            "road-105",
+            "EXECUTED",
+            2,
+            "All but the refund, which is known to be one.",
+        ),
+        (
+            "milestone-refunded",
+            "road-106",
+            "EXECUTED",
+            3,
+            "All is executed, the last blocks are not final.",
+        ),
+        (
+            "milestone-over-the-gap",
+            "road-109",
+            "EXECUTED",
+            3,
+            "Finality stands still over a skipped height.",
+        ),
         ("milestone-final", "road-110", "FINAL", 3, "Every block with an outcome is final."),
-        ("milestone-all-final", "road-106-all-final", "FINAL", 3, "A feed of final blocks: each is final as it comes in."),
+        (
+            "milestone-all-final",
+            "road-106-all-final",
+            "FINAL",
+            3,
+            "A feed of final blocks: each is final as it comes in.",
+        ),
     ] {
         let request = status_request(hash, "alice.near", "NONE");
         let answer = result(&purchase.shown(milestone, executed, true));
@@ -193,7 +248,8 @@ fn milestones(to: &mut Declarations, road: &Road) {
     ] {
         let request = status_request(&note.transaction.hash, "alice.near", "NONE");
         let answer = result(&note.shown(milestone, true));
-        let about = "An account's receipt to itself is executed at once and is not among the receipts.";
+        let about =
+            "An account's receipt to itself is executed at once and is not among the receipts.";
         to.vector(name, Vector::new(scene, &request, answer).about(about));
     }
 }
@@ -205,13 +261,57 @@ fn lookups(to: &mut Declarations, road: &Road) {
     let without_receipts = purchase.shown("FINAL", 3, false);
     let by_hash = format!(r#"{{"tx_hash":"{hash}","sender_account_id":"alice.near"}}"#);
     for (name, method, params, value, about) in [
-        ("lookup-by-hash", "EXPERIMENTAL_tx_status", by_hash.clone(), &whole, "The default wait is EXECUTED_OPTIMISTIC, and FINAL satisfies it."),
-        ("lookup-tx-status", "tx_status", by_hash.clone(), &whole, "The stable name of the same operation."),
-        ("lookup-tx", "tx", by_hash.clone(), &without_receipts, "The older operation leaves the receipts out."),
-        ("lookup-positional", "EXPERIMENTAL_tx_status", format!(r#"["{hash}","alice.near"]"#), &whole, "Hash and account in an array."),
-        ("lookup-positional-tx", "tx", format!(r#"["{hash}","alice.near"]"#), &without_receipts, "Hash and account in an array, as older clients send them."),
-        ("lookup-other-account", "EXPERIMENTAL_tx_status", format!(r#"{{"tx_hash":"{hash}","sender_account_id":"nobody.near"}}"#), &whole, "The account is where to look, and this engine looks everywhere."),
-        ("lookup-extra-members", "EXPERIMENTAL_tx_status", format!(r#"{{"zone":[1],"tx_hash":"{hash}","sender_account_id":"alice.near","finality":"final"}}"#), &whole, "Members that the operation does not know are passed over."),
+        (
+            "lookup-by-hash",
+            "EXPERIMENTAL_tx_status",
+            by_hash.clone(),
+            &whole,
+            "The default wait is EXECUTED_OPTIMISTIC, and FINAL satisfies it.",
+        ),
+        (
+            "lookup-tx-status",
+            "tx_status",
+            by_hash.clone(),
+            &whole,
+            "The stable name of the same operation.",
+        ),
+        (
+            "lookup-tx",
+            "tx",
+            by_hash.clone(),
+            &without_receipts,
+            "The older operation leaves the receipts out.",
+        ),
+        (
+            "lookup-positional",
+            "EXPERIMENTAL_tx_status",
+            format!(r#"["{hash}","alice.near"]"#),
+            &whole,
+            "Hash and account in an array.",
+        ),
+        (
+            "lookup-positional-tx",
+            "tx",
+            format!(r#"["{hash}","alice.near"]"#),
+            &without_receipts,
+            "Hash and account in an array, as older clients send them.",
+        ),
+        (
+            "lookup-other-account",
+            "EXPERIMENTAL_tx_status",
+            format!(r#"{{"tx_hash":"{hash}","sender_account_id":"nobody.near"}}"#),
+            &whole,
+            "The account is where to look, and this engine looks everywhere.",
+        ),
+        (
+            "lookup-extra-members",
+            "EXPERIMENTAL_tx_status",
+            format!(
+                r#"{{"zone":[1],"tx_hash":"{hash}","sender_account_id":"alice.near","finality":"final"}}"#
+            ),
+            &whole,
+            "Members that the operation does not know are passed over.",
+        ),
     ] {
         let request = request(method, &params);
         to.vector(name, Vector::new(scene, &request, result(value)).about(about));
@@ -219,9 +319,19 @@ fn lookups(to: &mut Declarations, road: &Road) {
     let bytes = note.transaction.base64.as_deref().unwrap_or_default();
     let shown = note.shown("FINAL", true);
     for (name, params, about) in [
-        ("lookup-signed", format!(r#"{{"signed_tx_base64":"{bytes}"}}"#), "By the bytes of the signed transaction."),
+        (
+            "lookup-signed",
+            format!(r#"{{"signed_tx_base64":"{bytes}"}}"#),
+            "By the bytes of the signed transaction.",
+        ),
         ("lookup-signed-positional", format!(r#"["{bytes}"]"#), "By its bytes, in an array."),
-        ("lookup-signed-wins", format!(r#"{{"signed_tx_base64":"{bytes}","tx_hash":"{hash}","sender_account_id":"alice.near"}}"#), "Both forms: the bytes win."),
+        (
+            "lookup-signed-wins",
+            format!(
+                r#"{{"signed_tx_base64":"{bytes}","tx_hash":"{hash}","sender_account_id":"alice.near"}}"#
+            ),
+            "Both forms: the bytes win.",
+        ),
     ] {
         let request = request("EXPERIMENTAL_tx_status", &params);
         to.vector(name, Vector::new(scene, &request, result(&shown)).about(about));
@@ -238,11 +348,46 @@ fn waits(to: &mut Declarations, road: &Road) {
     let cause = [("timeout_cause", Value::from(true))];
 
     for (name, hash, account, wait_until, scene, shown) in [
-        ("wait-reached-included", known, "alice.near", "INCLUDED", "road-101", purchase.shown("INCLUDED", 0, true)),
-        ("wait-reached-included-final", known, "alice.near", "INCLUDED_FINAL", "road-103", purchase.shown("INCLUDED_FINAL", 0, true)),
-        ("wait-exceeded", known, "alice.near", "INCLUDED_FINAL", "road-105", purchase.shown("EXECUTED", 2, true)),
-        ("wait-reached-optimistic", &note.transaction.hash, "alice.near", "EXECUTED_OPTIMISTIC", "road-101", note.shown("EXECUTED_OPTIMISTIC", true)),
-        ("wait-reached-final", known, "alice.near", "FINAL", "road-110", purchase.shown("FINAL", 3, true)),
+        (
+            "wait-reached-included",
+            known,
+            "alice.near",
+            "INCLUDED",
+            "road-101",
+            purchase.shown("INCLUDED", 0, true),
+        ),
+        (
+            "wait-reached-included-final",
+            known,
+            "alice.near",
+            "INCLUDED_FINAL",
+            "road-103",
+            purchase.shown("INCLUDED_FINAL", 0, true),
+        ),
+        (
+            "wait-exceeded",
+            known,
+            "alice.near",
+            "INCLUDED_FINAL",
+            "road-105",
+            purchase.shown("EXECUTED", 2, true),
+        ),
+        (
+            "wait-reached-optimistic",
+            &note.transaction.hash,
+            "alice.near",
+            "EXECUTED_OPTIMISTIC",
+            "road-101",
+            note.shown("EXECUTED_OPTIMISTIC", true),
+        ),
+        (
+            "wait-reached-final",
+            known,
+            "alice.near",
+            "FINAL",
+            "road-110",
+            purchase.shown("FINAL", 3, true),
+        ),
     ] {
         let request = status_request(hash, account, wait_until);
         let about = "The milestone is reached, and the answer says which one it is.";
@@ -250,10 +395,28 @@ fn waits(to: &mut Declarations, road: &Road) {
     }
 
     for (name, wait_until, from, until, shown) in [
-        ("wait-for-finality", "INCLUDED_FINAL", "road-101", 103, purchase.shown("INCLUDED_FINAL", 0, true)),
-        ("wait-for-execution", "EXECUTED_OPTIMISTIC", "road-101", 105, purchase.shown("EXECUTED", 2, true)),
+        (
+            "wait-for-finality",
+            "INCLUDED_FINAL",
+            "road-101",
+            103,
+            purchase.shown("INCLUDED_FINAL", 0, true),
+        ),
+        (
+            "wait-for-execution",
+            "EXECUTED_OPTIMISTIC",
+            "road-101",
+            105,
+            purchase.shown("EXECUTED", 2, true),
+        ),
         ("wait-for-final", "FINAL", "road-105", 110, purchase.shown("FINAL", 3, true)),
-        ("wait-for-the-transaction", "INCLUDED", "road-100", 101, purchase.shown("INCLUDED", 0, true)),
+        (
+            "wait-for-the-transaction",
+            "INCLUDED",
+            "road-100",
+            101,
+            purchase.shown("INCLUDED", 0, true),
+        ),
     ] {
         let before = from.trim_start_matches("road-").parse().unwrap_or(0);
         let blocks = road.until(until);
@@ -268,37 +431,74 @@ fn waits(to: &mut Declarations, road: &Road) {
     for (name, hash, wait_until, scene, settings, info) in [
         ("timeout-pending", known, "EXECUTED", "road-104", &[][..], None),
         ("timeout-pending-cause", known, "EXECUTED", "road-104", &cause, Some(pending.as_str())),
-        ("timeout-optimistic-at-included-final", known, "EXECUTED_OPTIMISTIC", "road-103", &[], None),
-        ("timeout-included-final-at-optimistic", &note.transaction.hash, "INCLUDED_FINAL", "road-101", &[], None),
+        (
+            "timeout-optimistic-at-included-final",
+            known,
+            "EXECUTED_OPTIMISTIC",
+            "road-103",
+            &[],
+            None,
+        ),
+        (
+            "timeout-included-final-at-optimistic",
+            &note.transaction.hash,
+            "INCLUDED_FINAL",
+            "road-101",
+            &[],
+            None,
+        ),
         ("timeout-refund", known, "FINAL", "road-105", &[], None),
         ("timeout-unknown", &nowhere, "INCLUDED", "road-110", &[], None),
-        ("timeout-unknown-cause", &nowhere, "FINAL", "road-110", &cause, Some(r#"{"cause":"NOT_OBSERVED"}"#)),
+        (
+            "timeout-unknown-cause",
+            &nowhere,
+            "FINAL",
+            "road-110",
+            &cause,
+            Some(r#"{"cause":"NOT_OBSERVED"}"#),
+        ),
     ] {
         let request = status_request(hash, "alice.near", wait_until);
         let vector = Vector::new(scene, &request, timeout(info)).settings(settings);
         let vector = vector.reply(Reply::Expires);
-        to.vector(name, vector.about("The time of the request is up before its milestone is reached."));
+        to.vector(
+            name,
+            vector.about("The time of the request is up before its milestone is reached."),
+        );
     }
 
     let by_hash = status_request(&nowhere, "alice.near", "NONE");
     let vector = Vector::new("road-110", &by_hash, unknown_transaction(&nowhere));
-    to.vector("unknown-transaction", vector.about("A wait for NONE ends at once, also for a hash that is nowhere."));
+    to.vector(
+        "unknown-transaction",
+        vector.about("A wait for NONE ends at once, also for a hash that is nowhere."),
+    );
 
     let unseen = signed(9, "alice.near", "bob.near", 2);
     let bytes = unseen.base64.unwrap_or_default();
-    let by_bytes = request("EXPERIMENTAL_tx_status", &format!(r#"{{"signed_tx_base64":"{bytes}","wait_until":"NONE"}}"#));
+    let by_bytes = request(
+        "EXPERIMENTAL_tx_status",
+        &format!(r#"{{"signed_tx_base64":"{bytes}","wait_until":"NONE"}}"#),
+    );
     let vector = Vector::new("road-110", &by_bytes, unknown_transaction(&unseen.hash));
-    to.vector("unknown-signed-transaction", vector.about("A well signed transaction that is nowhere."));
+    to.vector(
+        "unknown-signed-transaction",
+        vector.about("A well signed transaction that is nowhere."),
+    );
 
     let forged = forge(&bytes);
-    let by_bytes = request("EXPERIMENTAL_tx_status", &format!(r#"{{"signed_tx_base64":"{forged}"}}"#));
+    let by_bytes =
+        request("EXPERIMENTAL_tx_status", &format!(r#"{{"signed_tx_base64":"{forged}"}}"#));
     let answer = handler(
         "handler",
         r#"{"info":{},"name":"INVALID_TRANSACTION"}"#,
         r#"{"TxExecutionError":{"InvalidTxError":"InvalidSignature"}}"#,
     );
     let vector = Vector::new("road-110", &by_bytes, answer);
-    to.vector("invalid-transaction", vector.about("A transaction that is nowhere, and its signature is not its signer's."));
+    to.vector(
+        "invalid-transaction",
+        vector.about("A transaction that is nowhere, and its signature is not its signer's."),
+    );
 }
 
 /// The same transaction with one bit of the signature's first half turned

@@ -69,7 +69,8 @@ fn failed_action(to: &mut Declarations) {
     let back_end = outcome(&back, "failed-action-103", alice, &[], value(""));
     let one = first(scene).transaction(&sent, &start);
     let two = next(scene, 102).executes(&body, &end);
-    let pending = next(scene, 103).arrives(&back_body).arrives(&gas_body).executes(&back_body, &back_end);
+    let pending =
+        next(scene, 103).arrives(&back_body).arrives(&gas_body).executes(&back_body, &back_end);
     Case {
         name: scene,
         about: "The receipt failed; one of two refunds is executed, the other is known and pending.",
@@ -230,7 +231,8 @@ fn unseen_receipt(to: &mut Declarations) {
     let body = receipt("seen receipt", alice, bob, alice, &[transfer("3")]);
     let end = outcome(&id, "unseen-receipt-102", bob, &[&unseen], value(""));
     let one = first(scene).transaction(&sent, &start);
-    let two = next(scene, 102).finality("unseen-receipt-101", "unseen-receipt-101").executes(&body, &end);
+    let two =
+        next(scene, 102).finality("unseen-receipt-101", "unseen-receipt-101").executes(&body, &end);
     Case {
         name: scene,
         about: "A receipt whose body was never seen may be more than a refund, and is waited for.",

@@ -4,7 +4,7 @@
 //! program. Runners in other languages read the same files: `vectors/README.md` says how.
 
 pub mod engine;
-
+pub mod http;
 
 use std::fs;
 use std::path::{Path, PathBuf};
