@@ -5,5 +5,7 @@
 //! here by `cargo xtask vectors`, which never asks the engine: an answer is put together from the
 //! parts that a person listed. Tests that belong to one crate live in that crate.
 
+#![forbid(unsafe_code)]
+
 pub mod declare;
 pub mod vectors;

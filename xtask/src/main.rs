@@ -4,6 +4,8 @@
 //! stands in the way of what it checks. Leaves out what `cargo` does well by itself: `cargo run
 //! --release` starts the node.
 
+#![forbid(unsafe_code)]
+
 mod no_std;
 mod shell;
 mod test;

@@ -49,8 +49,6 @@ pub(super) struct Transaction {
     pub(super) hash: String,
     /// Who signed it
     pub(super) signer: String,
-    /// To whom it goes
-    pub(super) receiver: String,
     /// As block messages and answers show it
     pub(super) view: Value,
     /// Its bytes in base64; only of transactions made by [`signed`]
@@ -84,7 +82,7 @@ pub(super) fn transaction(
         "signature": signature(Sha256::digest(name).repeat(2)),
         "hash": hash,
     });
-    Transaction { hash, signer: signer.into(), receiver: receiver.into(), view, base64: None }
+    Transaction { hash, signer: signer.into(), view, base64: None }
 }
 
 /// A transfer with its true hash and signature
@@ -122,7 +120,7 @@ pub(super) fn signed(nonce: u64, signer: &str, receiver: &str, deposit: u128) ->
         "hash": hash,
     });
     let base64 = Some(STANDARD.encode(bytes));
-    Transaction { hash, signer: signer.into(), receiver: receiver.into(), view, base64 }
+    Transaction { hash, signer: signer.into(), view, base64 }
 }
 
 fn signature(bytes: impl AsRef<[u8]>) -> String {

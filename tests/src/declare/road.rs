@@ -4,7 +4,7 @@
 //! is executed in another block. `note` is a transaction from an account to itself, executed in
 //! the block that includes it. Height 107 is skipped. Leaves out failures and odd shapes.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::block::Block;
 use super::parts::{

@@ -4,11 +4,12 @@
 //! no word for blocks that come in while a request waits, for the length of a batch, or for
 //! configurations without any block, so [`can_ask`] says which vectors are left to the crate.
 
+use core::net::SocketAddr;
 use core::time::Duration;
 use std::env;
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 

@@ -1,0 +1,267 @@
+//! The rules of the house, as tests: what every file of the repository keeps.
+//!
+//! A rule that a tool checks is left to the tool (formatting, lints, the `no_std` build); here are
+//! those that no tool knows. Each test names every file that breaks its rule, with the reason.
+//! Generated and declared files, such as the vectors, are judged by those who write them.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The most lines of a source file: a file holds one idea
+const LONGEST_FILE: usize = 600;
+/// From how many lines on a source file owes its reader an invariant and what it leaves out
+const LARGE_FILE: usize = 100;
+/// The fewest header lines of a large file
+const SHORTEST_HEADER: usize = 3;
+/// The most header lines of a file; the front page of a crate may say more
+const LONGEST_HEADER: usize = 10;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate has a parent").to_owned()
+}
+
+/// Every file of the repository by its path from the root, without what is built or fetched
+fn files() -> BTreeMap<String, PathBuf> {
+    let mut files = BTreeMap::new();
+    let mut open = vec![(String::new(), root())];
+    while let Some((prefix, directory)) = open.pop() {
+        for entry in fs::read_dir(&directory).expect("a directory of the repository") {
+            let entry = entry.expect("an entry of the repository");
+            let name = entry.file_name().into_string().expect("a name in UTF-8");
+            if ["target", ".git", "node_modules"].contains(&name.as_str()) {
+                continue;
+            }
+            let path = format!("{prefix}{name}");
+            if entry.file_type().expect("a type of file").is_dir() {
+                open.push((format!("{path}/"), entry.path()));
+            } else {
+                files.insert(path, entry.path());
+            }
+        }
+    }
+    assert!(files.contains_key("README.md"), "this is not the repository");
+    files
+}
+
+/// The text files whose names end so, without the vectors
+fn texts(endings: &[&str]) -> Vec<(String, String)> {
+    let wanted = |path: &str| {
+        endings.iter().any(|ending| path.ends_with(ending)) && !path.starts_with("tests/vectors/")
+    };
+    let read = |(path, place): (String, PathBuf)| {
+        let text = fs::read_to_string(place).unwrap_or_else(|error| panic!("{path}: {error}"));
+        (path, text)
+    };
+    let texts: Vec<_> = files().into_iter().filter(|(path, _)| wanted(path)).map(read).collect();
+    assert!(!texts.is_empty(), "no file ends in one of {endings:?}");
+    texts
+}
+
+/// Fails with all complaints, one per line
+fn none(complaints: &[String]) {
+    assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
+}
+
+/// The crates that others can depend on: name of the directory, text of the manifest
+fn shipped() -> Vec<(String, String)> {
+    let manifests = texts(&["/Cargo.toml"]).into_iter();
+    let shipped: Vec<_> = manifests
+        .filter(|(_, text)| text.contains("[package]") && !text.contains("publish = false"))
+        .map(|(path, text)| (path.trim_end_matches("/Cargo.toml").to_owned(), text))
+        .collect();
+    assert!(shipped.iter().any(|(path, _)| path == "core"), "the engine is not shipped");
+    shipped
+}
+
+#[test]
+fn source_files_are_short() {
+    let mut complaints = Vec::new();
+    for (path, text) in texts(&[".rs", ".ts", ".js", ".mjs", ".hpp", ".cpp", ".c"]) {
+        let lines = text.lines().count();
+        if lines >= LONGEST_FILE {
+            complaints.push(format!("{path}: {lines} lines, fewer than {LONGEST_FILE} expected"));
+        }
+    }
+    none(&complaints);
+}
+
+#[test]
+fn source_files_say_what_they_are() {
+    let mut complaints = Vec::new();
+    for (path, text) in texts(&[".rs"]) {
+        let header = text.lines().take_while(|line| line.starts_with("//!")).count();
+        let lines = text.lines().count();
+        // Tests show what they are in their names.
+        let is_test = path.contains("/tests/") || path.ends_with("/tests.rs");
+        let fewest = if lines > LARGE_FILE && !is_test { SHORTEST_HEADER } else { 1 };
+        let front_page = path.ends_with("/src/lib.rs");
+        if header < fewest {
+            complaints.push(format!("{path}: {header} lines of header, at least {fewest} expected"));
+        } else if header > LONGEST_HEADER && !front_page {
+            complaints
+                .push(format!("{path}: {header} lines of header, at most {LONGEST_HEADER} expected"));
+        }
+    }
+    for (path, text) in texts(&[".ts", ".js", ".mjs", ".hpp", ".cpp", ".c", "/run"]) {
+        let first = text.lines().find(|line| !line.starts_with("#!")).unwrap_or_default();
+        if !["//", "/*", "#"].iter().any(|mark| first.starts_with(mark)) {
+            complaints.push(format!("{path}: does not open with a comment"));
+        }
+    }
+    none(&complaints);
+}
+
+#[test]
+fn unsafe_code_lives_in_one_room() {
+    let word = ["un", "safe"].concat();
+    let mut complaints = Vec::new();
+    for (path, text) in texts(&[".rs"]).into_iter().filter(|(path, _)| !path.starts_with("ffi/")) {
+        for (line, number) in text.lines().zip(1..) {
+            let code = line.split("//").next().unwrap_or_default();
+            let mut words = code.split(|mark: char| !mark.is_alphanumeric() && mark != '_');
+            if words.any(|found| found == word) {
+                complaints.push(format!("{path}:{number}: {word} outside of ffi"));
+            }
+        }
+        let forbid = format!("#![forbid({word}_code)]");
+        let is_root = ["/src/lib.rs", "/src/main.rs"].iter().any(|end| path.ends_with(end));
+        if is_root && !text.contains(&forbid) {
+            complaints.push(format!("{path}: a crate root without {forbid}"));
+        }
+    }
+    none(&complaints);
+}
+
+#[test]
+fn nothing_is_left_unfinished() {
+    // Put together here, so that this file does not break its own rule.
+    let words = [
+        ["todo", "!("],
+        ["unimplemented", "!("],
+        ["dbg", "!("],
+        ["serde(unta", "gged)"],
+        ["FIX", "ME"],
+        ["#[ig", "nore"],
+    ]
+    .map(|halves| halves.concat());
+    let mut complaints = Vec::new();
+    for (path, text) in texts(&[".rs"]) {
+        for (line, number) in text.lines().zip(1..) {
+            for word in words.iter().filter(|word| line.contains(*word)) {
+                complaints.push(format!("{path}:{number}: {word}"));
+            }
+        }
+    }
+    none(&complaints);
+}
+
+#[test]
+fn nothing_names_a_machine() {
+    let roots = [["/wo", "rk/"], ["/fa", "rm/"], ["/ro", "ot/"], ["/ho", "me/"], ["/Us", "ers/"]];
+    let hosts = [
+        ["index.crates", ".io"],
+        ["static.crates", ".io"],
+        ["static.rust-lang", ".org"],
+        ["deb.debian", ".org"],
+        ["registry.npmjs", ".org"],
+        ["files.pythonhosted", ".org"],
+    ];
+    let (roots, hosts) = (roots.map(|halves| halves.concat()), hosts.map(|halves| halves.concat()));
+    let mut complaints = Vec::new();
+    let endings = [".rs", ".md", ".toml", ".json", ".ts", ".mjs", ".js", ".yml", ".sh", "/run"];
+    for (path, text) in texts(&endings) {
+        for (line, number) in text.lines().zip(1..) {
+            // A path of a machine starts here; `a/home/` and `https://host/home/` are none.
+            let names_root = |root: &String| {
+                line.match_indices(root.as_str()).any(|(at, _)| {
+                    let before = line[..at].chars().next_back();
+                    before.is_none_or(|mark| !mark.is_alphanumeric() && !"_.-/".contains(mark))
+                })
+            };
+            let found = roots.iter().find(|root| names_root(root));
+            let found = found.or_else(|| hosts.iter().find(|host| line.contains(host.as_str())));
+            if let Some(found) = found {
+                complaints.push(format!("{path}:{number}: {found}"));
+            }
+        }
+    }
+    none(&complaints);
+}
+
+#[test]
+fn the_readme_names_the_two_commands() {
+    let readme = fs::read_to_string(root().join("README.md")).expect("the readme");
+    for command in ["cargo run --release", "cargo xtask test"] {
+        assert!(readme.lines().any(|line| line.trim() == command), "{command} has no line");
+    }
+    let run = fs::read_to_string(root().join(".ci/run")).expect("the script of the machine");
+    assert!(run.contains("cargo xtask test"), "the machine runs something else");
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let mut complaints = Vec::new();
+    let mut links = 0;
+    for (path, text) in texts(&[".md"]) {
+        let directory = root().join(&path);
+        let directory = directory.parent().expect("a file has a parent");
+        for rest in text.split("](").skip(1) {
+            let target = rest.split([')', ' ', '#']).next().unwrap_or_default();
+            if target.is_empty() || target.contains("://") || target.starts_with("mailto:") {
+                continue;
+            }
+            links += 1;
+            if !directory.join(target).exists() {
+                complaints.push(format!("{path}: {target} does not exist"));
+            }
+        }
+    }
+    none(&complaints);
+    assert!(links > 0, "no page links to another");
+}
+
+#[test]
+fn dependencies_give_their_reasons() {
+    let mut complaints = Vec::new();
+    for (crate_path, manifest) in shipped() {
+        let mut in_dependencies = false;
+        let mut explained = false;
+        for line in manifest.lines() {
+            if line.starts_with('[') {
+                in_dependencies = line == "[dependencies]" || line.ends_with(".dependencies]");
+                explained = false;
+            } else if line.starts_with('#') {
+                explained = true;
+            } else if in_dependencies && line.contains('=') {
+                // Our own crates need no reason; a comment stands above one dependency or above
+                // a group without a blank line.
+                let ours = line.starts_with("milepost");
+                if !explained && !ours {
+                    complaints.push(format!("{crate_path}/Cargo.toml: no reason for `{line}`"));
+                }
+                if ours {
+                    explained = false;
+                }
+            } else {
+                explained = false;
+            }
+        }
+    }
+    none(&complaints);
+}
+
+#[test]
+fn licences_and_guides_are_there() {
+    let files = files();
+    for name in [
+        "LICENSE-APACHE",
+        "LICENSE-MIT",
+        "ARCHITECTURE.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "tests/vectors/README.md",
+    ] {
+        assert!(files.contains_key(name), "{name} is missing");
+    }
+}

@@ -1,0 +1,105 @@
+//! The arrows between the crates, read from their manifests.
+//!
+//! `core` depends on no other room and takes no dependency with `std` switched on by default;
+//! hosts depend on `core`; nothing depends on what is not published, and the reference crates of
+//! the node stay in tests and benches. That `core` needs no `std` is proved by building it for a
+//! target without one, which `cargo xtask test` does.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use serde_json::Value;
+
+/// The rooms that stand beside each other on top of the engine
+const BESIDE_EACH_OTHER: [&str; 4] =
+    ["milepost-redb", "milepost-practice", "milepost-ffi", "milepost-wasm"];
+/// The crates of the node itself: for comparing, never for shipping
+const NODE: &str = "near-";
+
+fn packages() -> Vec<Value> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let output = Command::new(cargo)
+        .args(["metadata", "--format-version", "1", "--no-deps"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo writes JSON");
+    let packages = metadata["packages"].as_array().expect("a list of packages").clone();
+    assert!(packages.iter().any(|package| package["name"] == "milepost"), "no engine");
+    packages
+}
+
+fn name(row: &Value) -> &str {
+    row["name"].as_str().expect("a name")
+}
+
+fn is_published(package: &Value) -> bool {
+    package["publish"].is_null()
+}
+
+/// The dependencies of a package that its users build too
+fn shipped_dependencies(package: &Value) -> impl Iterator<Item = &Value> {
+    let all = package["dependencies"].as_array().expect("a list of dependencies");
+    all.iter().filter(|dependency| dependency["kind"] != "dev")
+}
+
+#[test]
+fn arrows_point_to_the_core() {
+    let packages = packages();
+    let rooms: BTreeSet<&str> = packages.iter().map(name).collect();
+    let published = packages.iter().filter(|package| is_published(package));
+    for package in published {
+        for dependency in shipped_dependencies(package).map(name).filter(|d| rooms.contains(d)) {
+            let (from, allowed) = match name(package) {
+                from @ "milepost" => (from, false),
+                from if BESIDE_EACH_OTHER.contains(&from) => (from, dependency == "milepost"),
+                from => (from, dependency == "milepost" || BESIDE_EACH_OTHER.contains(&dependency)),
+            };
+            assert!(allowed, "{from} depends on {dependency}");
+        }
+    }
+}
+
+#[test]
+fn nothing_depends_on_what_is_not_published() {
+    let packages = packages();
+    let unpublished: BTreeSet<&str> =
+        packages.iter().filter(|package| !is_published(package)).map(name).collect();
+    assert!(unpublished.contains("milepost-tests"), "the tests are published");
+    for package in packages.iter().filter(|package| is_published(package)) {
+        for dependency in package["dependencies"].as_array().expect("a list of dependencies") {
+            let dependency = name(dependency);
+            assert!(!unpublished.contains(dependency), "{} depends on {dependency}", name(package));
+        }
+    }
+}
+
+#[test]
+fn the_crates_of_the_node_are_for_comparing_only() {
+    let mut compared = false;
+    for package in &packages() {
+        for dependency in package["dependencies"].as_array().expect("a list of dependencies") {
+            if name(dependency).starts_with(NODE) {
+                compared = true;
+                let dev = dependency["kind"] == "dev";
+                let (from, to) = (name(package), name(dependency));
+                assert!(dev && !is_published(package), "{from} depends on {to}");
+            }
+        }
+    }
+    assert!(compared, "nothing is compared with the node");
+}
+
+#[test]
+fn the_core_takes_no_default_features() {
+    let packages = packages();
+    let core = packages.iter().find(|package| name(package) == "milepost").expect("the engine");
+    for dependency in shipped_dependencies(core) {
+        let defaults = dependency["uses_default_features"].as_bool();
+        assert_eq!(defaults, Some(false), "{} with its default features", name(dependency));
+    }
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../core/src/lib.rs");
+    let root = std::fs::read_to_string(root).expect("the root of the engine");
+    assert!(root.lines().any(|line| line == "#![no_std]"), "the engine is built with std");
+}
