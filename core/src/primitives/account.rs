@@ -1,4 +1,7 @@
 //! Account ids: who signs, who sends, who executes.
+//!
+//! An [`AccountId`] that exists is valid; a text that is not says at which byte. Whether such an
+//! account is there is nobody's business here.
 
 use alloc::boxed::Box;
 use core::borrow::Borrow;

@@ -1,4 +1,7 @@
 //! Amounts: balances are strings because they need 128 bits, gas is a number.
+//!
+//! Reading is exact or refused: no sign, no fraction, no exponent, no rounding. Arithmetic is left
+//! to those who know what it would mean.
 
 use core::fmt;
 use core::str::FromStr;

@@ -1,4 +1,7 @@
 //! Why a scalar was refused.
+//!
+//! One error for all scalars, so that reasons read alike wherever they turn up. It knows the byte
+//! and the limit; the place in a larger input is added by whoever reads that input.
 
 use core::fmt;
 

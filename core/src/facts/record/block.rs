@@ -1,4 +1,8 @@
 //! A block: its place in the chain and the facts that came with it.
+//!
+//! A canonical block lists the rows it brought, so that leaving the chain removes exactly those;
+//! the facts of any other block are kept whole in a row of their own. What is canonical is decided
+//! by ingest.
 
 use alloc::vec::Vec;
 

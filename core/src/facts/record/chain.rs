@@ -1,4 +1,7 @@
 //! The one row about the whole chain, and the index of configurations.
+//!
+//! Every question reads the chain's row first, so it stays small: points, counters and lists that
+//! ingest bounds. It changes with every block, and its generation tells two states apart.
 
 use alloc::string::String;
 use alloc::vec::Vec;
