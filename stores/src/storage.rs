@@ -1,4 +1,7 @@
 //! The storage: a handle that reads the newest state and commits batches.
+//!
+//! A commit is on the disk when it returns, and a reader never sees half of one. How rows are
+//! guarded against damage, and how a file is opened, is said beside this file.
 
 use alloc::sync::Arc;
 use core::fmt;

@@ -9,3 +9,8 @@
 
 pub mod declare;
 pub mod vectors;
+
+/// The page that people read first: its example is compiled with the documentation tests
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+pub struct ReadMe;

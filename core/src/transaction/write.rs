@@ -1,4 +1,7 @@
 //! From transactions to borsh: the exact inverse of `read`.
+//!
+//! What was read writes back to the same bytes, which is what makes the hash of a transaction that
+//! came as bytes the hash of the network. Values are valid by their types, so nothing can fail.
 
 use super::action::tag;
 use super::{

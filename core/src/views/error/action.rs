@@ -1,4 +1,7 @@
 //! Why an action failed.
+//!
+//! Variants that no version knows yet are kept as they came, like everywhere in the views. What a
+//! function call failed of has files of its own.
 
 use super::super::GlobalContractIdentifier;
 use super::super::wire::{wire_enum, wire_struct};

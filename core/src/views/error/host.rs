@@ -1,4 +1,7 @@
 //! Why the host of a contract stopped it; in old blocks, newer ones have a text instead.
+//!
+//! The list is closed by history: nodes that wrote these words do not run any more. A word that is
+//! missing here is kept as it came all the same.
 
 use alloc::string::String;
 

@@ -1,4 +1,7 @@
 //! Why a transaction failed: while it ran, or before it could.
+//!
+//! The engine itself says only one of these, an invalid signature; all others come out of blocks
+//! and are passed on.
 
 use alloc::string::String;
 

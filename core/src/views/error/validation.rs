@@ -1,4 +1,7 @@
 //! Why actions, or a receipt that a contract made, are invalid.
+//!
+//! Limits stand beside the values that broke them, as the node tells them; they are not checked
+//! against any configuration.
 
 use alloc::string::String;
 
