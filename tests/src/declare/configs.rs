@@ -10,7 +10,7 @@ use super::block::Block;
 use super::json::{indented, reversed};
 use super::parts::hash;
 use super::road::Road;
-use super::{Answer, Declarations, Scene, Vector, handler, request, result};
+use super::{Answer, Declarations, Scene, Vector, handler, internal, request, result};
 
 /// Every selector, known and unknown
 pub(super) fn declare(to: &mut Declarations) {
@@ -136,6 +136,8 @@ pub(super) fn declare(to: &mut Declarations) {
         ask(to, name, "configs-finality", &params, result(&config(version)), about);
     }
 
+    without_config(to, &road);
+
     let configs = [(100, reversed(&early))];
     to.scene(
         "configs-without-blocks",
@@ -159,6 +161,21 @@ pub(super) fn declare(to: &mut Declarations) {
         result(&early),
         about,
     );
+}
+
+/// Blocks without a configuration: the node's fault, not the client's
+fn without_config(to: &mut Declarations, road: &Road) {
+    let missing = "no protocol configuration is in force at height 110";
+    let params = r#"{"block_id":110}"#;
+    let about = "The block is there, and nobody said which configuration was in force.";
+    ask(to, "config-none", "road-110", params, internal(missing), about);
+
+    let (blocks, configs) = (road.until(105), [(105, reversed(&config(85)))]);
+    to.scene("configs-late", Scene { finality: "headers", configs: &configs, blocks: &blocks });
+    let missing =
+        "no protocol configuration is in force at height 104, the first one starts at 105";
+    let params = r#"{"block_id":104}"#;
+    ask(to, "config-too-early", "configs-late", params, internal(missing), about);
 }
 
 fn ask(

@@ -293,6 +293,18 @@ fn handler(class: &'static str, cause: &str, data: &str) -> Answer {
     }
 }
 
+/// The failure of the node itself
+fn internal(message: &str) -> Answer {
+    let data = format!("The node reached its limits. Try again later. More details: {message}");
+    let (message, data) = (Value::from(message), Value::from(data));
+    Answer {
+        class: "internal",
+        body: format!(
+            r#"{{"jsonrpc":"2.0","error":{{"name":"INTERNAL_ERROR","cause":{{"info":{{"error_message":{message}}},"name":"INTERNAL_ERROR"}},"code":-32000,"message":"Server error","data":{data}}},"id":"dontcare"}}"#
+        ),
+    }
+}
+
 /// The refusal of a transaction that is nowhere
 fn unknown_transaction(hash: &str) -> Answer {
     handler(

@@ -4,6 +4,9 @@
 //! are part of the interface of this project; that a node refuses the same values is tested
 //! elsewhere.
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+
 use super::parts::{hash, signed};
 use super::{Declarations, Vector, parse_error, request};
 
@@ -151,10 +154,64 @@ fn signed_forms(to: &mut Declarations) {
         let params = format!(r#"["{text}"]"#);
         status(to, &format!("signed-{name}"), &params, &format!("params[0]: {reason}"));
     }
-    let params = r#"{"signed_tx_base64":5}"#;
-    let sentence =
-        "params.signed_tx_base64: a number, expected a signed transaction as a base64 string";
-    status(to, "signed-number", params, sentence);
+    let place = "params.signed_tx_base64";
+    let sentence = format!("{place}: a number, expected a signed transaction as a base64 string");
+    status(to, "signed-number", r#"{"signed_tx_base64":5}"#, &sentence);
+
+    let bytes = STANDARD.decode(&good).unwrap_or_default();
+    let (length, signature) = (bytes.len(), bytes.len() - 65);
+    let changed = |at: usize, byte: u8| {
+        let mut bytes = bytes.clone();
+        bytes[at] = byte;
+        STANDARD.encode(bytes)
+    };
+    for (name, text, reason) in [
+        ("empty", String::new(), ": ends early, 0 of 2 bytes are there (byte 0)".to_owned()),
+        (
+            "version",
+            changed(0, 7).replace("BwAA", "BwcH"),
+            ": unknown transaction version tag 7 (byte 0)".into(),
+        ),
+        (
+            "signer",
+            changed(4, b'A'),
+            ".signer_id: 'A' at offset 0 cannot be in an account id (byte 4)".into(),
+        ),
+        ("key", changed(14, 9), ".public_key: unknown key tag 9 (byte 14)".into()),
+        (
+            "action",
+            changed(signature - 17, 200),
+            format!(".actions[0]: unknown action tag 200 (byte {})", signature - 17),
+        ),
+        (
+            "signature",
+            changed(signature, 3),
+            format!(".signature: unknown signature tag 3 (byte {signature})"),
+        ),
+        (
+            "signature-bits",
+            changed(length - 1, 0xff),
+            format!(
+                ".signature: ed25519 signature whose last byte has one of its top 3 bits set (byte {})",
+                length - 1
+            ),
+        ),
+        (
+            "trailing",
+            STANDARD.encode([&bytes[..], &[0]].concat()),
+            format!(": 1 trailing bytes (byte {length})"),
+        ),
+    ] {
+        let params = format!(r#"{{"signed_tx_base64":"{text}"}}"#);
+        status(to, &format!("signed-{name}"), &params, &format!("{place}{reason}"));
+    }
+    // A hash beside bytes that cannot be read is no way out: the bytes were asked about.
+    let known = hash("purchase");
+    let params = format!(
+        r#"{{"signed_tx_base64":"","tx_hash":"{known}","sender_account_id":"alice.near"}}"#
+    );
+    let reason = "ends early, 0 of 2 bytes are there (byte 0)";
+    status(to, "signed-broken-with-hash", &params, &format!("{place}: {reason}"));
 }
 
 fn config_forms(to: &mut Declarations) {

@@ -12,8 +12,8 @@ use super::parts::{
     transfer, value,
 };
 use super::{
-    Declarations, Reply, Scene, Vector, handler, request, result, status_request, timeout,
-    unknown_transaction,
+    Declarations, Reply, Scene, Vector, handler, internal, request, result, status_request,
+    timeout, unknown_transaction,
 };
 
 /// The parts of the purchase: the transaction, its receipts and all outcomes
@@ -178,6 +178,7 @@ pub(super) fn declare(to: &mut Declarations) {
 
     milestones(to, &road);
     lookups(to, &road);
+    limits(to, &road);
     waits(to, &road);
 }
 
@@ -340,6 +341,21 @@ fn lookups(to: &mut Declarations, road: &Road) {
     let answer = result(&note.shown("FINAL", false));
     let about = "An account's receipt to itself, by the operation without receipts.";
     to.vector("lookup-signed-tx", Vector::new(scene, &request, answer).about(about));
+}
+
+/// The limit of the receipts of one answer: reached, and exceeded
+fn limits(to: &mut Declarations, road: &Road) {
+    let Purchase { transaction, .. } = &road.purchase;
+    let request = status_request(&transaction.hash, "alice.near", "NONE");
+    let whole = result(&road.purchase.shown("FINAL", 3, true));
+    let detail = format!("transaction {}: more than 2 receipts", transaction.hash);
+    for (name, most, answer) in
+        [("limit-reached", 3, whole), ("limit-exceeded", 2, internal(&detail))]
+    {
+        let settings = [("max_receipts", Value::from(most))];
+        let vector = Vector::new("road-110", &request, answer).settings(&settings);
+        to.vector(name, vector.about("An answer has at most as many receipts as the host allows."));
+    }
 }
 
 fn waits(to: &mut Declarations, road: &Road) {

@@ -5,10 +5,10 @@
 use std::fs;
 use std::path::Path;
 
-use milepost::engine::{
-    AnswerClass, Engine, Finality, IngestSettings, Reply, Settings, Wait as Waiting,
-};
+use milepost::engine::{Answer, Engine, Reply, Settings, Wait as Waiting};
 use milepost::facts::Storage;
+use milepost::ingest::{Finality, IngestSettings};
+use milepost::rpc::AnswerClass;
 
 use super::{Scene, Vector, Wait, told};
 
@@ -20,7 +20,8 @@ use super::{Scene, Vector, Wait, told};
 pub fn set<S: Storage>(scene: &Scene, mut storage: S) -> Result<S, String> {
     let engine = Engine::default();
     for (height, path) in &scene.configs {
-        let put = engine.put_config(*height, &read(path)?, &mut storage);
+        let text = fs::read_to_string(path).map_err(|error| told(path, &error))?;
+        let put = engine.put_config(*height, &text, &mut storage);
         put.map_err(|error| told(path, &error))?;
     }
     for path in &scene.blocks {
@@ -35,9 +36,13 @@ pub fn set<S: Storage>(scene: &Scene, mut storage: S) -> Result<S, String> {
 ///
 /// How the answer differs.
 pub fn run<S: Storage + Clone>(vector: &Vector, scene: &Scene, storage: &S) -> Result<(), String> {
-    let mut settings = Settings::default();
-    settings.timeout_cause = vector.timeout_cause;
-    settings.max_batch = vector.max_batch.unwrap_or(settings.max_batch);
+    let mut settings = Settings::default().with_timeout_cause(vector.timeout_cause);
+    if let Some(most) = vector.max_batch {
+        settings = settings.with_max_batch(most);
+    }
+    if let Some(most) = vector.max_receipts {
+        settings = settings.with_max_receipts(most);
+    }
     let engine = Engine::new(settings);
     let reply = engine.ask(&vector.request, vector.path_method.as_deref(), storage);
     let answer = match (reply, &vector.wait) {
@@ -46,7 +51,7 @@ pub fn run<S: Storage + Clone>(vector: &Vector, scene: &Scene, storage: &S) -> R
             if let Some(early) = wait.again(storage) {
                 return Err(format!("nothing changed and it answers {}", text(&early.body)));
             }
-            wait.expire()
+            wait.expire(storage)
         }
         (Reply::Wait(mut wait), Wait::Blocks(blocks)) => wake(&mut wait, blocks, scene, storage)?,
         (Reply::Answer(answer), _) => {
@@ -67,7 +72,7 @@ fn wake<S: Storage + Clone>(
     blocks: &[impl AsRef<Path>],
     scene: &Scene,
     storage: &S,
-) -> Result<milepost::engine::Answer, String> {
+) -> Result<Answer, String> {
     let mut storage = storage.clone();
     for (place, path) in blocks.iter().enumerate() {
         take_in(path.as_ref(), scene, &mut storage)?;
@@ -88,8 +93,7 @@ fn wake<S: Storage + Clone>(
 
 fn take_in(path: &Path, scene: &Scene, storage: &mut impl Storage) -> Result<(), String> {
     let finality = if scene.all_final { Finality::All } else { Finality::Headers };
-    let mut settings = IngestSettings::default();
-    settings.finality = finality;
+    let settings = IngestSettings::default().with_finality(finality);
     let taken = Engine::default().ingest(&read(path)?, &settings, storage);
     taken.map(drop).map_err(|error| told(path, &error))
 }

@@ -1,7 +1,7 @@
 //! Runs vectors over HTTP, on the node's own program.
 //!
 //! A node is started for a scene, on a free port, and ends with its [`Node`]. Its command line has
-//! no word for blocks that come in while a request waits, for the length of a batch, or for
+//! no word for blocks that come in while a request waits, for the limits of the engine, or for
 //! configurations without any block, so [`can_ask`] says which vectors are left to the crate.
 
 use core::net::SocketAddr;
@@ -24,6 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(120);
 pub fn can_ask(vector: &Vector, scene: &Scene) -> bool {
     !matches!(vector.wait, Wait::Blocks(_))
         && vector.max_batch.is_none()
+        && vector.max_receipts.is_none()
         && !scene.blocks.is_empty()
 }
 

@@ -37,6 +37,8 @@ pub struct Vector {
     pub timeout_cause: bool,
     /// The most requests in a batch, if the vector changes it
     pub max_batch: Option<usize>,
+    /// The most receipts of an answer, if the vector changes it
+    pub max_receipts: Option<usize>,
     /// The method in the address, if there is one
     pub path_method: Option<String>,
     /// The body of the request
@@ -125,6 +127,7 @@ fn vector(row: &Value) -> Result<Vector, String> {
         fs::read(&path).map_err(|error| told(&path, &error))
     };
     let settings = &row["settings"];
+    let limit = |name: &str| settings[name].as_u64().and_then(|most| usize::try_from(most).ok());
     let wait = match &row["wait"] {
         Value::Null => Wait::No,
         Value::Array(blocks) => Wait::Blocks(paths(blocks)?),
@@ -136,7 +139,8 @@ fn vector(row: &Value) -> Result<Vector, String> {
         about: string(row, "about")?,
         scene: string(row, "scene")?,
         timeout_cause: settings["timeout_cause"].as_bool().unwrap_or(false),
-        max_batch: settings["max_batch"].as_u64().and_then(|most| usize::try_from(most).ok()),
+        max_batch: limit("max_batch"),
+        max_receipts: limit("max_receipts"),
         path_method: row["path_method"].as_str().map(str::to_owned),
         request: file("request")?,
         wait,
