@@ -1,4 +1,7 @@
 //! What kinds of transactions happen on a practice chain.
+//!
+//! Each kind is there because its answer differs from all others in a way that a reader should
+//! have met. How often each happens is decided elsewhere.
 
 use core::fmt;
 

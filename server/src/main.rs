@@ -4,6 +4,8 @@
 //! an answer says is decided in the engine alone. Each file here is one duty: the command line,
 //! the feeds, the store, waiting, HTTP, metrics, and the tree that a person reads.
 
+#![forbid(unsafe_code)]
+
 extern crate alloc;
 
 mod ask;

@@ -8,7 +8,7 @@ use core::net::SocketAddr;
 use core::time::Duration;
 use std::env;
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -96,15 +96,29 @@ impl Node {
             }
             command.arg("--configs").arg(work);
         }
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|error| told(program, &error))?;
+        Self::spawn(command)
+    }
+
+    /// Starts a node that plays the practice chain
+    ///
+    /// # Errors
+    ///
+    /// That the node ended before it listened.
+    pub fn practice(program: &Path) -> Result<Self, String> {
+        let mut command = Command::new(program);
+        command.args(["--listen", "127.0.0.1:0"]);
+        Self::spawn(command)
+    }
+
+    fn spawn(mut command: Command) -> Result<Self, String> {
+        // Warnings go where the test's own go; the rest would bury them.
+        command.env("MILEPOST_LOG", "warn");
+        command.stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut child =
+            command.spawn().map_err(|error| told(Path::new(command.get_program()), &error))?;
         let output = child.stdout.take();
         let node = Self { child, address: SocketAddr::from(([127, 0, 0, 1], 0)) };
-        let output = output.ok_or("the node has no output")?;
-        node.listening(output)
+        node.listening(output.ok_or("the node has no output")?)
     }
 
     /// Reads the address out of what the node says first
@@ -139,7 +153,11 @@ impl Node {
     }
 
     /// Posts a body and reads the status and the body of the response
-    fn post(&self, path: &str, body: &[u8]) -> std::io::Result<(u16, Vec<u8>)> {
+    ///
+    /// # Errors
+    ///
+    /// The connection's, or a response whose length is not the one it says.
+    pub fn post(&self, path: &str, body: &[u8]) -> io::Result<(u16, Vec<u8>)> {
         let mut stream = TcpStream::connect(self.address)?;
         stream.set_read_timeout(Some(PATIENCE))?;
         let length = body.len();
@@ -154,7 +172,7 @@ impl Node {
         stream.read_to_end(&mut response)?;
         split(&response).ok_or_else(|| {
             let text = String::from_utf8_lossy(&response).into_owned();
-            std::io::Error::other(format!("not a response with a length: {text:?}"))
+            io::Error::other(format!("not a response with a length: {text:?}"))
         })
     }
 }
