@@ -9,6 +9,7 @@
 extern crate alloc;
 
 mod ask;
+mod board;
 mod cli;
 mod client;
 mod feed;

@@ -142,6 +142,14 @@ impl Node {
         }
     }
 
+    /// Runs a long question beside the serving threads; `None` when it panicked
+    pub(crate) async fn beside<T: Send + 'static>(
+        self: &Arc<Self>,
+        question: impl FnOnce(&Self) -> T + Send + 'static,
+    ) -> Option<T> {
+        self.run(true, question).await
+    }
+
     /// Runs a question here or beside the serving threads; `None` when it panicked
     async fn run<T: Send + 'static>(
         self: &Arc<Self>,

@@ -18,6 +18,7 @@ use tokio::task;
 use tokio::time::{self, MissedTickBehavior};
 use tracing::{error, info};
 
+use crate::board::Board;
 use crate::cli::{FeedArgs, IngestArgs, ServeArgs};
 use crate::feed::{self, Fed, PracticeFeed};
 use crate::http;
@@ -101,8 +102,9 @@ async fn run(args: ServeArgs) -> Result<(), String> {
     say(format_args!("milepost listens on {url}"));
     let chain = node.chain().await.map_err(|error| error.to_string())?;
     info!("{}", describe(&chain));
-    if let Some(practice) = practice {
-        tokio::spawn(play(Arc::clone(&node), practice, url));
+    let board = practice.is_some().then(|| Arc::new(Board::default()));
+    if let (Some(practice), Some(board)) = (practice, &board) {
+        tokio::spawn(play(Arc::clone(&node), practice, Arc::clone(board), url));
     }
     let options = http::Options {
         cors: args.cors,
@@ -110,7 +112,7 @@ async fn run(args: ServeArgs) -> Result<(), String> {
         body_limit: args.body_limit,
         connections: args.max_connections,
     };
-    http::serve(listener, Arc::clone(&node), options).await;
+    http::serve(listener, Arc::clone(&node), board, options).await;
     info!("stopped");
     Ok(())
 }
@@ -125,7 +127,8 @@ fn take_in(node: &Node, feed: &FeedArgs, blocks: &[PathBuf]) -> Result<Fed, Stri
 }
 
 /// Plays the practice chain until the node stops, after a word on what can be asked
-async fn play(node: Arc<Node>, mut practice: PracticeFeed, url: String) {
+async fn play(node: Arc<Node>, mut practice: PracticeFeed, board: Arc<Board>, url: String) {
+    board.put_up(practice.requests());
     let examples = {
         let node = Arc::clone(&node);
         beside(move || Ok((practice.examples(&node, &url), practice))).await
@@ -145,7 +148,10 @@ async fn play(node: Arc<Node>, mut practice: PracticeFeed, url: String) {
             beside(move || practice.step(&node).map(|()| practice)).await
         };
         match step {
-            Ok(played) => practice = played,
+            Ok(played) => {
+                practice = played;
+                board.put_up(practice.requests());
+            }
             Err(text) => {
                 // What is in the store is still true, so it is served on.
                 error!("the practice chain ended: {text}");

@@ -12,6 +12,7 @@ use milepost_practice::{BlockMessage, Kind, Practice, PracticeTransaction, Setti
 use serde_json::{Value, json};
 use tracing::info;
 
+use crate::board::reached;
 use crate::node::Node;
 use crate::scan;
 
@@ -20,6 +21,10 @@ use crate::scan;
 const PREFILL: usize = 110;
 /// Blocks from one line in the log to the next while the chain is played again
 const LINE_EVERY: u64 = 20_000;
+
+/// Transactions to choose from when one at a milestone is asked for: about a minute of the chain,
+/// longer than any of them takes
+const ON_THE_BOARD: usize = 700;
 
 /// The practice chain, somewhere on its way
 pub(crate) struct PracticeFeed {
@@ -99,22 +104,31 @@ impl PracticeFeed {
         self.protocol_version.as_ref()?.parse().ok()
     }
 
+    /// Requests for the status of the newest transactions, newest first
+    pub(crate) fn requests(&self) -> Vec<String> {
+        self.chain.recent().take(ON_THE_BOARD).map(status_request).collect()
+    }
+
     /// Lines to try, for a service at this address
     pub(crate) fn examples(&self, node: &Node, url: &str) -> Vec<String> {
         let mut lines = vec![
             String::new(),
             "# A practice chain runs, with a block every 0.6 s. Some requests to paste:".to_owned(),
         ];
-        let mut shown = None;
-        for milestone in Milestone::ALL {
-            let of_it = |transaction: &&PracticeTransaction| {
-                reached(node, transaction).as_deref() == Some(milestone.name())
-            };
-            let Some(transaction) = self.chain.recent().find(of_it) else { continue };
-            let by_hash = tx_status(&by_hash(transaction, Milestone::None));
-            lines.push(format!("\n# {} now: {}", milestone.name(), transaction.label));
-            lines.push(curl(url, &by_hash));
-            shown = Some(transaction);
+        lines.push(
+            "\n# A transaction that stands at each milestone at the moment you ask".to_owned(),
+        );
+        for milestone in &Milestone::ALL[1..] {
+            lines.push(format!("curl -s {url}/practice/{milestone}"));
+        }
+        let done = |transaction: &&PracticeTransaction| {
+            let answer = node.ask_now(status_request(transaction).as_bytes());
+            reached(&answer).as_deref() == Some(Milestone::Final.name())
+        };
+        let shown = self.chain.recent().find(done);
+        if let Some(transaction) = shown {
+            lines.push(format!("\n# By hash and signer: {}", transaction.label));
+            lines.push(curl(url, &status_request(transaction)));
         }
         if let Some(newest) = self.chain.latest(Kind::Transfer) {
             lines.push("\n# A new transaction: waits until all of it is final".to_owned());
@@ -142,10 +156,9 @@ impl PracticeFeed {
     }
 }
 
-/// The milestone that a transaction has reached
-fn reached(node: &Node, transaction: &PracticeTransaction) -> Option<String> {
-    let answer = node.ask_now(tx_status(&by_hash(transaction, Milestone::None)).as_bytes());
-    scan::scalar_at(answer.body.as_slice(), &["result", "final_execution_status"]).ok().flatten()
+/// The request for the status of a transaction as it is now
+fn status_request(transaction: &PracticeTransaction) -> String {
+    tx_status(&by_hash(transaction, Milestone::None))
 }
 
 fn by_hash(transaction: &PracticeTransaction, wait_until: Milestone) -> Value {

@@ -26,6 +26,7 @@ use tracing::{debug, warn};
 pub(crate) use cors::Cors;
 pub(crate) use route::StatusMode;
 
+use crate::board::Board;
 use crate::node::Node;
 use guard::Guarded;
 
@@ -56,14 +57,21 @@ pub(crate) struct Options {
 /// What every request needs
 struct Service {
     node: Arc<Node>,
+    /// There while the practice chain is played
+    board: Option<Arc<Board>>,
     options: Options,
 }
 
 /// Serves connections until the node stops, and then until the last answer has left, but no
 /// longer than a few seconds
-pub(crate) async fn serve(listener: TcpListener, node: Arc<Node>, options: Options) {
+pub(crate) async fn serve(
+    listener: TcpListener,
+    node: Arc<Node>,
+    board: Option<Arc<Board>>,
+    options: Options,
+) {
     let places = Arc::new(Semaphore::new(options.connections.min(Semaphore::MAX_PERMITS)));
-    let service = Arc::new(Service { node: Arc::clone(&node), options });
+    let service = Arc::new(Service { node: Arc::clone(&node), board, options });
     let connections = GracefulShutdown::new();
     let builder = builder();
     loop {

@@ -1,7 +1,8 @@
 //! What lives at which address, and which HTTP status an answer has.
 //!
 //! `POST /` and `POST /<method>` go to the engine; `/health`, `/status` and `/metrics` are for people
-//! and their monitoring; anything else is not here. Whatever the engine answers is sent as it is:
+//! and their monitoring, `/practice/<milestone>` for those who try the practice chain; anything else is
+//! not here. Whatever the engine answers is sent as it is:
 //! only its class is looked at, for the status.
 
 use core::fmt::Display;
@@ -15,11 +16,13 @@ use hyper::{Method, Request, Response, StatusCode};
 use milepost::engine::ChainStatus;
 use milepost::facts::record::BlockPoint;
 use milepost::rpc::AnswerClass;
+use milepost::status::Milestone;
 use serde_json::{Value, json};
 use tracing::debug;
 
 use super::Service;
 use super::body::{self, Refusal};
+use crate::board::Board;
 use crate::metrics::MethodLabel;
 use crate::{scan, waiting};
 
@@ -86,7 +89,12 @@ async fn route(service: &Service, request: Request<Incoming>) -> Answer {
         "/health" => health,
         "/status" => status,
         "/metrics" => metrics,
-        _ => return named(service, request, &verb, path.trim_start_matches('/'), &path).await,
+        _ => match (&service.board, path.strip_prefix("/practice/")) {
+            (Some(board), Some(name)) => return practice(service, board, &verb, name).await,
+            _ => {
+                return named(service, request, &verb, path.trim_start_matches('/'), &path).await;
+            }
+        },
     };
     if verb != Method::GET && verb != Method::HEAD {
         return wrong_verb(service, "GET,HEAD");
@@ -123,6 +131,24 @@ async fn named(
     }
     service.node.metrics.refused(404);
     empty(StatusCode::NOT_FOUND)
+}
+
+/// A practice transaction that stands at this milestone now
+async fn practice(service: &Service, board: &Board, verb: &Method, name: &str) -> Answer {
+    let Some(milestone) = Milestone::from_name(name) else {
+        service.node.metrics.refused(404);
+        return empty(StatusCode::NOT_FOUND);
+    };
+    if *verb != Method::GET {
+        return wrong_verb(service, "GET");
+    }
+    match board.standing_at(milestone, &service.node).await {
+        Some(answer) => json_bytes(StatusCode::OK, answer.body),
+        None => {
+            service.node.metrics.refused(404);
+            empty(StatusCode::NOT_FOUND)
+        }
+    }
 }
 
 /// A JSON-RPC request

@@ -96,12 +96,18 @@ fn a_block_ends_the_waits_that_it_fulfils() {
 #[test]
 fn the_practice_chain_tells_what_can_be_asked() {
     let server = Server::start(&[]);
-    let mut methods = Vec::new();
+    let (mut methods, mut milestones) = (Vec::new(), Vec::new());
     while let Some(line) = server.line() {
         if line.ends_with("/status") {
             break;
         }
-        if line.starts_with("curl") {
+        if let Some((_, path)) = line.split_once("/practice/") {
+            // A milestone at the moment of asking, whenever that is.
+            let answer = server.get(&format!("/practice/{path}"));
+            assert_eq!(answer.status, 200, "{path}");
+            assert_eq!(answer.json()["result"]["final_execution_status"], path);
+            milestones.push(path.to_owned());
+        } else if line.starts_with("curl") {
             let body = line.split('\'').nth(3).expect("the body stands between quotes");
             let body: Value = serde_json::from_str(body).expect("the body is JSON");
             let params = &body["params"];
@@ -111,6 +117,12 @@ fn the_practice_chain_tells_what_can_be_asked() {
             assert!(answer.json().get("result").is_some(), "{}", answer.text());
         }
     }
+    assert_eq!(
+        milestones,
+        ["INCLUDED", "EXECUTED_OPTIMISTIC", "INCLUDED_FINAL", "EXECUTED", "FINAL"]
+    );
+    assert_eq!(server.get("/practice/included").status, 404);
+    assert_eq!(server.post("/practice/FINAL", "{}").status, 405);
     for wanted in [
         ("EXPERIMENTAL_tx_status", false),
         ("EXPERIMENTAL_tx_status", true),

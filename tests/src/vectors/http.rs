@@ -110,6 +110,11 @@ impl Node {
         Self::spawn(command)
     }
 
+    /// Where the node listens
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
     fn spawn(mut command: Command) -> Result<Self, String> {
         // Warnings go where the test's own go; the rest would bury them.
         command.env("MILEPOST_LOG", "warn");
