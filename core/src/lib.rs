@@ -5,7 +5,48 @@
 //! clock, starts no thread and keeps no global; it needs `alloc` and nothing of `std`. Hosts
 //! (a server, a C library, a web page) live in crates of their own and wrap this one.
 //!
-//! Each room of the crate uses only the rooms above it in this list.
+//! A block message goes in, and answers come out:
+//!
+//! ```
+//! use milepost::engine::{Engine, Reply};
+//! use milepost::facts::MemoryStorage;
+//! use milepost::ingest::IngestSettings;
+//!
+//! let message = br#"{"block": {"header": {"height": 7, "epoch_id": "11111111111111111111111111111111",
+//!     "hash": "11111111111111111111111111111117", "prev_hash": "11111111111111111111111111111116"}},
+//!     "shards": []}"#;
+//! let (engine, mut storage) = (Engine::default(), MemoryStorage::new());
+//! engine.ingest(message, &IngestSettings::default(), &mut storage)?;
+//!
+//! let body = br#"{"method": "EXPERIMENTAL_tx_status", "params": {"sender_account_id": "alice.near",
+//!     "tx_hash": "11111111111111111111111111111118", "wait_until": "FINAL"}}"#;
+//! match engine.ask(body, None, &storage) {
+//!     Reply::Answer(answer) => panic!("{answer:?}"),
+//!     // Nothing is known of it: ask again after the next block, and give up in the end.
+//!     Reply::Wait(mut wait) => {
+//!         assert!(wait.again(&storage).is_none());
+//!         assert!(wait.expire(&storage).body.starts_with(b"{\"jsonrpc\":\"2.0\",\"error\""));
+//!     }
+//! }
+//! # Ok::<(), milepost::Error>(())
+//! ```
+//!
+//! # Rooms
+//!
+//! From the ground up; each uses only those above it in this table.
+//!
+//! | room | what is in it |
+//! |---|---|
+//! | [`codec`] | base58, base64, borsh, JSON text |
+//! | [`primitives`] | hashes, account ids, keys, amounts |
+//! | [`facts`] | rows, storages, questions that can be suspended |
+//! | [`status`] | the walk over receipts, the final status, the milestones |
+//! | [`views`] | the wire shapes of a transaction's status |
+//! | [`transaction`] | signed transactions from their bytes, and their signatures |
+//! | [`config`] | the protocol configuration, and which one is in force |
+//! | [`ingest`] | block messages, forks, finality, retention |
+//! | [`rpc`] | the envelope, params and errors of JSON-RPC |
+//! | [`engine`] | the front desk: requests and blocks in, answers and waits out |
 
 #![no_std]
 #![forbid(unsafe_code)]

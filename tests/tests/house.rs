@@ -280,3 +280,49 @@ fn licences_and_guides_are_there() {
         assert!(files.contains_key(name), "{name} is missing");
     }
 }
+
+/// The rooms of the engine, as the table on its front page lists them: each uses those above it
+const ROOMS: [&str; 10] = [
+    "codec",
+    "primitives",
+    "facts",
+    "status",
+    "views",
+    "transaction",
+    "config",
+    "ingest",
+    "rpc",
+    "engine",
+];
+
+#[test]
+fn rooms_use_only_those_above_them() {
+    let mut complaints = Vec::new();
+    for (path, text) in texts(&[".rs"]) {
+        let Some(inside) = path.strip_prefix("core/src/") else { continue };
+        let room = inside.split(['/', '.']).next().unwrap_or_default();
+        let Some(place) = ROOMS.iter().position(|known| *known == room) else {
+            if inside != "lib.rs" && inside != "error.rs" {
+                complaints.push(format!("{path}: {room} is no room of the engine"));
+            }
+            continue;
+        };
+        let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+        for used in code.flat_map(|line| line.split("crate::").skip(1)) {
+            let used = used.split(|c: char| !c.is_alphanumeric() && c != '_').next().unwrap_or("");
+            if ROOMS[place + 1..].contains(&used) {
+                complaints.push(format!("{path}: {room} uses {used}, which is below it"));
+            }
+        }
+    }
+    let table = fs::read_to_string(root().join("core/src/lib.rs")).expect("the front page");
+    let listed: Vec<&str> = table
+        .lines()
+        .filter_map(|line| line.strip_prefix("//! | [`"))
+        .filter_map(|row| row.split('`').next())
+        .collect();
+    if listed != ROOMS {
+        complaints.push(format!("core/src/lib.rs lists {listed:?}"));
+    }
+    none(&complaints);
+}
