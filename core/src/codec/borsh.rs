@@ -6,7 +6,6 @@
 //! [`Reader::field`] and [`Reader::items`], the place. Which fields there are is for others to
 //! know.
 
-use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
@@ -341,11 +340,6 @@ impl Writer {
     pub fn into_bytes(self) -> Vec<u8> {
         self.0
     }
-}
-
-/// An owned copy of a text that was read
-pub(crate) fn owned_text(reader: &mut Reader<'_>) -> Result<String, Error> {
-    reader.text().map(String::from)
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
+use alloc::string::String;
 
 use super::action::tag;
 use super::{
@@ -14,7 +15,7 @@ use super::{
     NonceMode, Stake, Transaction, TransactionNonce, TransactionVersion, TransferToGasKey,
     UniversalStateInit, WithdrawFromGasKey,
 };
-use crate::codec::borsh::{Reader, owned_text, unknown_tag};
+use crate::codec::borsh::{Reader, unknown_tag};
 use crate::primitives::{
     AccountId, Balance, Bytes, CryptoHash, Gas, PublicKey, ScalarError, Scheme, Signature,
 };
@@ -99,6 +100,10 @@ fn bytes(reader: &mut Reader<'_>) -> Result<Bytes, Error> {
     reader.bytes().map(|bytes| Bytes(bytes.to_vec()))
 }
 
+fn text(reader: &mut Reader<'_>) -> Result<String, Error> {
+    reader.text().map(String::from)
+}
+
 fn transaction_nonce(reader: &mut Reader<'_>) -> Result<TransactionNonce, Error> {
     match reader.tag()? {
         (0, _) => reader.u64().map(TransactionNonce::Nonce),
@@ -147,7 +152,7 @@ fn plain_action(reader: &mut Reader<'_>, tag: u8, offset: usize) -> Result<Actio
         tag::CREATE_ACCOUNT => Action::CreateAccount,
         tag::DEPLOY_CONTRACT => Action::DeployContract { code: reader.field("code", bytes)? },
         tag::FUNCTION_CALL => Action::FunctionCall(Box::new(FunctionCall {
-            method_name: reader.field("method_name", owned_text)?,
+            method_name: reader.field("method_name", text)?,
             args: reader.field("args", bytes)?,
             gas: Gas(reader.field("gas", Reader::u64)?),
             deposit: reader.field("deposit", balance)?,
@@ -294,8 +299,8 @@ fn gas_key_info(reader: &mut Reader<'_>) -> Result<GasKeyInfo, Error> {
 fn function_call_permission(reader: &mut Reader<'_>) -> Result<FunctionCallPermission, Error> {
     Ok(FunctionCallPermission {
         allowance: reader.field("allowance", |reader| reader.option(balance))?,
-        receiver_id: reader.field("receiver_id", owned_text)?,
+        receiver_id: reader.field("receiver_id", text)?,
         // A text is at least its length of 4 bytes.
-        method_names: reader.field("method_names", |reader| reader.items(4, owned_text))?,
+        method_names: reader.field("method_names", |reader| reader.items(4, text))?,
     })
 }
