@@ -35,11 +35,8 @@ fn by_hash(transaction: &PracticeTransaction) -> TransactionInfo {
 }
 
 fn by_bytes(transaction: &PracticeTransaction) -> TransactionInfo {
-    TransactionInfo::Transaction(
-        near_jsonrpc_primitives::types::transactions::SignedTransaction::SignedTransaction(
-            borsh::from_slice::<SignedTransaction>(&transaction.signed).unwrap(),
-        ),
-    )
+    let signed_tx = borsh::from_slice::<SignedTransaction>(&transaction.signed).unwrap();
+    TransactionInfo::Transaction { signed_tx }
 }
 
 #[tokio::test]

@@ -65,7 +65,7 @@ fn every_transaction_is_read_hashed_and_verified_by_the_reference() {
             let read = SignedTransaction::try_from_slice(&transaction.signed).unwrap();
             let hash = read.get_hash();
             assert_eq!(hash.0, *transaction.hash.as_bytes());
-            assert!(read.signature.verify(hash.as_ref(), &read.transaction.public_key()));
+            assert!(read.signature.verify(hash.as_ref(), read.transaction.public_key()));
             for action in read.transaction.actions() {
                 if let Action::Delegate(delegate) = action {
                     assert!(delegate.verify());

@@ -3,7 +3,7 @@
 //!
 //! The desk keeps no state: all there is to know is in the storage, so answering takes shared
 //! references only and may run on any number of threads. Every step exists twice: as a question
-//! that can be suspended ([`Exchange`], [`IngestQuestion`](crate::ingest::IngestQuestion)), and as a
+//! that can be suspended ([`Exchange`], [`IngestQuestion`]), and as a
 //! call that drives it over a storage at hand ([`Engine`]).
 
 mod call;

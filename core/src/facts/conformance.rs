@@ -1,6 +1,6 @@
 //! Whether a storage keeps its duties: a check that every author of a storage can run.
 //!
-//! The duties are those of [`Rows`](super::Rows) and [`Storage`]. Nothing here panics: a broken
+//! The duties are those of [`Rows`] and [`Storage`]. Nothing here panics: a broken
 //! duty is a [`Violation`] that names the duty, the key and what was found, so that adapters in
 //! other languages can run the same check. Every input is computed, none is random, so a
 //! violation is found again.

@@ -66,6 +66,22 @@ pub enum Action {
     UniversalStateInit(Box<UniversalStateInit>),
 }
 
+impl Action {
+    /// Whether it holds a map, which is the one thing with more than one encoding
+    pub(super) fn holds_a_map(&self) -> bool {
+        let any = |actions: &[super::NonDelegateAction]| {
+            actions.iter().any(|action| action.as_action().holds_a_map())
+        };
+        match self {
+            Self::DeterministicStateInit(_) => true,
+            // One level only: a delegate action cannot hold another one.
+            Self::Delegate(delegate) => any(&delegate.delegate_action.actions),
+            Self::DelegateV2(delegate) => any(&delegate.delegate_action.actions),
+            _ => false,
+        }
+    }
+}
+
 const _: () = assert!(size_of::<Action>() <= 32, "a byte of input becomes an action in memory");
 
 /// A call of a function

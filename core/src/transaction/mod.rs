@@ -1,9 +1,9 @@
 //! Signed transactions: from the bytes that a wallet sends to hash, signer, view and verdict on
 //! the signature.
 //!
-//! The hash of a transaction is the SHA-256 of its borsh encoding without the signature. Only the
-//! one canonical encoding of a transaction is read, so the hash of the bytes that came and the
-//! hash of what was read are the same. Whether a transaction is valid on the chain (nonce,
+//! The hash of a transaction is the SHA-256 of its borsh encoding without the signature, with the
+//! keys of maps in order; bytes that came with the keys in another order name the same transaction,
+//! as they do for the node. Whether a transaction is valid on the chain (nonce,
 //! balance, age, limits) is not asked here.
 
 mod access_key;
@@ -80,7 +80,7 @@ impl SignedTransaction {
     /// # Errors
     ///
     /// The bytes end early or do not end, name an unknown variant, hold a scalar that breaks its
-    /// rules, nest delegate actions, or are not the canonical encoding. The refusal names the
+    /// rules, or nest delegate actions. The refusal names the
     /// place and the byte, as in `actions[2].public_key: unknown key tag 9 (byte 133)`.
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
         let mut reader = Reader::new(bytes);
@@ -88,8 +88,13 @@ impl SignedTransaction {
         let end = reader.offset();
         let signature = reader.field("signature", read::signature)?;
         reader.finish()?;
-        // Reading never goes past the end, so the range is there.
-        let hash = CryptoHash::digest(bytes.get(..end).unwrap_or(bytes));
+        // Only a map has more than one encoding, and its keys may have come in any order.
+        let hash = if transaction.actions.iter().any(Action::holds_a_map) {
+            transaction.hash()
+        } else {
+            // Reading never goes past the end, so the range is there.
+            CryptoHash::digest(bytes.get(..end).unwrap_or(bytes))
+        };
         Ok(Self { transaction, signature, hash })
     }
 

@@ -254,20 +254,21 @@ fn delegate_actions_do_not_nest() {
 }
 
 #[test]
-fn keys_of_a_map_must_rise() {
-    let init = |keys: [u8; 2]| {
+fn keys_of_a_map_may_come_in_any_order() {
+    let init = |keys: [u8; 2], values: [u8; 2]| {
         let mut bytes = vec![11, 0, 0];
         bytes.extend([0; 32]);
         bytes.extend([2, 0, 0, 0]);
-        keys.iter().for_each(|key| bytes.extend([1, 0, 0, 0, *key, 0, 0, 0, 0]));
+        let entries = keys.iter().zip(values);
+        entries.for_each(|(key, value)| bytes.extend([1, 0, 0, 0, *key, 1, 0, 0, 0, value]));
         bytes.extend([0; 16]);
         with_actions(1, &bytes)
     };
-    assert!(SignedTransaction::decode(&init([1, 2])).is_ok());
-    for keys in [[2, 1], [1, 1]] {
-        assert_eq!(
-            refusal(&init(keys)),
-            "actions[0].state_init.data[1].key: keys of a map do not rise (byte 151)"
-        );
-    }
+    let sorted = SignedTransaction::decode(&init([1, 2], [7, 8])).unwrap();
+    let turned = SignedTransaction::decode(&init([2, 1], [8, 7])).unwrap();
+    assert_eq!(turned.hash(), sorted.hash());
+    assert_eq!(turned.encode(), init([1, 2], [7, 8]));
+    let twice = SignedTransaction::decode(&init([1, 1], [7, 8])).unwrap();
+    assert_eq!(twice.hash(), twice.transaction().hash());
+    assert!(twice.encode().len() < init([1, 1], [7, 8]).len());
 }
