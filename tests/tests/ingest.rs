@@ -5,7 +5,7 @@
 //! decides by walking parents.
 
 mod ingest {
-    pub mod blocks;
+    pub(crate) mod blocks;
 }
 
 use std::collections::HashMap;

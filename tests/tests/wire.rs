@@ -97,7 +97,7 @@ fn link(result: &mut Value) -> Vec<Value> {
         "predecessor_id": "a.near", "priority": 0, "receiver_id": "b.near",
         "receipt": {"Data": {"data": null, "data_id": CryptoHash::ZERO, "is_promise_resume": false}},
     });
-    let bodies = recorded.into_iter().chain(std::iter::repeat(spare));
+    let bodies = recorded.into_iter().chain(core::iter::repeat(spare));
     ids.into_iter()
         .zip(bodies)
         .map(|(id, mut body)| {

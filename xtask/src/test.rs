@@ -101,14 +101,14 @@ fn features(_: &mut Tally) -> Result<(), String> {
 }
 
 fn clippy(_: &mut Tally) -> Result<(), String> {
-    shell::run(&mut cargo("clippy --workspace --all-targets -- -D warnings"))
+    shell::run(&mut cargo("clippy --workspace --all-targets --keep-going -- -D warnings"))
 }
 
 fn doc(_: &mut Tally) -> Result<(), String> {
     // The node's program and the engine's library have one name and would write to one place,
     // so each is documented by itself; the library comes last and stays.
     for part in ["-p milepost-server", "--workspace --exclude milepost-server"] {
-        let mut command = cargo(&format!("doc --no-deps {part}"));
+        let mut command = cargo(&format!("doc --no-deps --keep-going {part}"));
         shell::run(command.env("RUSTDOCFLAGS", "-D warnings"))?;
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! A block message becomes one atomic change of the storage.
 //!
-//! A message is read, checked and rendered without looking at the storage; then a plan is made
-//! from the rows that say where the block stands: it extends the head,
+//! A message is read, checked and rendered without looking at the storage (`Content`); then a
+//! plan is made from the rows that say where the block stands (`Plan`): it extends the head,
 //! wins over a fork, is parked aside, or was known. The plan ends in one [`Batch`]; a message that
 //! is malformed or contradicts the chain ends in an error and changes nothing.
 

@@ -7,14 +7,14 @@
 use milepost::primitives::CryptoHash;
 
 /// A generator of numbers: xorshift64* (Marsaglia; Vigna 2016), enough to shuffle test cases
-pub struct Numbers(u64);
+pub(crate) struct Numbers(u64);
 
 impl Numbers {
-    pub fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
 
-    pub fn below(&mut self, bound: u64) -> u64 {
+    pub(crate) fn below(&mut self, bound: u64) -> u64 {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -23,19 +23,19 @@ impl Numbers {
 }
 
 #[derive(Clone, Debug)]
-pub struct TestBlock {
-    pub height: u64,
-    pub hash: CryptoHash,
-    pub prev: CryptoHash,
-    pub prev_height: u64,
-    pub epoch: u64,
-    pub last_final: CryptoHash,
+pub(crate) struct TestBlock {
+    pub(crate) height: u64,
+    pub(crate) hash: CryptoHash,
+    pub(crate) prev: CryptoHash,
+    pub(crate) prev_height: u64,
+    pub(crate) epoch: u64,
+    pub(crate) last_final: CryptoHash,
     /// Names of the transaction and the receipt in the block; equal names share ids
-    pub transaction: u64,
-    pub receipt: u64,
+    pub(crate) transaction: u64,
+    pub(crate) receipt: u64,
 }
 
-pub fn named(kind: &str, name: u64) -> CryptoHash {
+pub(crate) fn named(kind: &str, name: u64) -> CryptoHash {
     CryptoHash::digest(format!("{kind} {name}").as_bytes())
 }
 
@@ -58,7 +58,7 @@ fn receipt(id: CryptoHash, predecessor: &str) -> String {
 }
 
 impl TestBlock {
-    pub fn message(&self) -> String {
+    pub(crate) fn message(&self) -> String {
         let transaction = named("transaction", self.transaction);
         let first = named("receipt", self.transaction);
         let executed = named("receipt", self.receipt);
