@@ -72,11 +72,13 @@ impl Resolve {
         match self.reference {
             BlockReference::Height(height) => {
                 let row = rows.row(Key::number(Table::Heights, height))?;
-                Ok(row.map(|_| height).ok_or_else(|| format!("BLOCK HEIGHT: {height}")))
+                Ok(row
+                    .map(|_| height)
+                    .ok_or_else(|| format!("DB Not Found Error: BLOCK HEIGHT: {height}")))
             }
             BlockReference::Hash(hash) => Ok(block(hash, rows)?
                 .map(|block| block.height)
-                .ok_or_else(|| format!("BLOCK HEADER: {hash}"))),
+                .ok_or_else(|| format!("DB Not Found Error: BLOCK HEADER: {hash}"))),
             BlockReference::Finality(Finality::Optimistic) => {
                 Ok(chain.head.map(|head| head.height).ok_or_else(|| "HEAD".to_string()))
             }
