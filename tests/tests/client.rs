@@ -20,7 +20,7 @@ const OLD_BLOCKS: usize = 90;
 
 /// The newest old transaction of each kind
 fn transactions() -> Vec<PracticeTransaction> {
-    let mut chain = Practice::new(Settings::demo(0));
+    let mut chain = Practice::new(Settings::demo(1));
     for _ in 0..OLD_BLOCKS {
         chain.next_message();
     }
@@ -126,7 +126,7 @@ async fn the_client_understands_refusals() {
 async fn the_client_reads_the_configuration() {
     let node = Node::practice(&http::program().expect("the node's program")).expect("the node");
     let client = JsonRpcClient::connect(node.url());
-    let genesis = Settings::demo(0).genesis_height;
+    let genesis = Settings::demo(1).genesis_height;
     let mut versions = Vec::new();
     for block_reference in [
         BlockReference::BlockId(BlockId::Height(genesis)),

@@ -226,8 +226,8 @@ fn same_status(node: &RpcTransactionStatusRequest, ours: &StatusRequest, params:
     let wait_until = serde_json::to_value(&node.wait_until).unwrap();
     assert_eq!(wait_until, ours.wait_until.name(), "{params}");
     match (&node.transaction_info, &ours.lookup) {
-        (TransactionInfo::Transaction { signed_tx }, Lookup::Signed(bytes)) => {
-            assert_eq!(&borsh::to_vec(signed_tx).unwrap(), bytes, "{params}");
+        (TransactionInfo::Transaction { signed_tx }, Lookup::Signed(signed)) => {
+            assert_eq!(borsh::to_vec(signed_tx).unwrap(), signed.encode(), "{params}");
         }
         (
             TransactionInfo::TransactionId { tx_hash, sender_account_id },

@@ -51,17 +51,19 @@ pub(super) struct Ticket {
 impl Call {
     /// A call of a request that was read
     pub(super) fn new(call: Result<rpc::Call, Refusal>, settings: &Settings) -> Self {
-        let opened = call.and_then(|call| match call.operation {
+        let call = match call {
+            Ok(call) => call,
+            Err(refusal) => return Self::refused(&refusal),
+        };
+        match call.operation {
             Operation::TransactionStatus(request) => {
-                let ticket = Ticket::new(call.id, request)?;
-                Ok(ticket.ask(settings, false))
+                Ticket::new(call.id, request).ask(settings, false)
             }
-            Operation::ProtocolConfig(reference) => Ok(Self::Asking(Asking::Config {
+            Operation::ProtocolConfig(reference) => Self::Asking(Asking::Config {
                 id: call.id,
                 question: ConfigQuestion::new(reference),
-            })),
-        });
-        opened.unwrap_or_else(|refusal| Self::refused(&refusal))
+            }),
+        }
     }
 
     /// A call that is answered by a refusal
@@ -128,19 +130,13 @@ impl Call {
 }
 
 impl Ticket {
-    fn new(id: RequestId, request: StatusRequest) -> Result<Self, Refusal> {
+    fn new(id: RequestId, request: StatusRequest) -> Self {
         let (hash, badly_signed) = match request.lookup {
             Lookup::Hash { hash, .. } => (hash, false),
-            Lookup::Signed(bytes) => match SignedTransaction::decode(&bytes) {
-                Ok(signed) => (signed.hash(), is_badly_signed(&signed)),
-                Err(error) => {
-                    let failure = Failure::parse_params(&error.at("params.signed_tx_base64"));
-                    return Err(Refusal { id, failure });
-                }
-            },
+            Lookup::Signed(signed) => (signed.hash(), is_badly_signed(&signed)),
         };
         let StatusRequest { wait_until, receipts, .. } = request;
-        Ok(Self { id, hash, wait_until, receipts, badly_signed })
+        Self { id, hash, wait_until, receipts, badly_signed }
     }
 
     fn ask(self, settings: &Settings, last: bool) -> Call {

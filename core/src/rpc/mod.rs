@@ -4,7 +4,7 @@
 //! Whatever the bytes are, there is an answer for them: nothing here panics, no generic JSON tree
 //! is built, and every answer is bounded by the limits of this room, not by the request. The id of
 //! a request is kept whenever it can be read, also when everything else is wrong.
-//! What an operation means is left to the engine; so are the bytes inside a signed transaction.
+//! What an operation means is left to the engine; so is the verdict on a signature.
 
 mod answer;
 mod failure;

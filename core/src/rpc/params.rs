@@ -4,8 +4,8 @@
 //! operation knows are ignored, as every node does, so that clients of later interfaces are
 //! served; a member that is read may stand there only once.
 
+use alloc::boxed::Box;
 use alloc::string::String;
-use alloc::vec::Vec;
 
 use serde_json::value::RawValue;
 
@@ -14,6 +14,7 @@ use crate::codec::base64::{self, Padding};
 use crate::config::{BlockReference, Finality, SyncCheckpoint};
 use crate::primitives::{AccountId, CryptoHash};
 use crate::status::Milestone;
+use crate::transaction::SignedTransaction;
 use crate::{Error, ErrorKind};
 
 /// A question for the status of a transaction
@@ -40,8 +41,8 @@ pub enum Lookup {
         /// always has it
         sender: Option<AccountId>,
     },
-    /// By its own bytes: a signed transaction in borsh, not decoded yet
-    Signed(Vec<u8>),
+    /// By itself; whether its signature is right was not asked yet
+    Signed(Box<SignedTransaction>),
 }
 
 const SIGNED: &str = "signed_tx_base64";
@@ -237,9 +238,9 @@ fn word<T>(
 
 fn signed_transaction(value: &RawValue) -> Result<Lookup, Error> {
     let text = string(value, SIGNED_TEXT)?;
-    base64::decode(&text, Padding::Required)
-        .map(Lookup::Signed)
-        .map_err(|error| Error::new(ErrorKind::Value, error))
+    let bytes = base64::decode(&text, Padding::Required)
+        .map_err(|error| Error::new(ErrorKind::Value, error))?;
+    SignedTransaction::decode(&bytes).map(Box::new).map(Lookup::Signed)
 }
 
 fn crypto_hash(value: &RawValue) -> Result<CryptoHash, Error> {

@@ -74,13 +74,10 @@ fn signed_bytes_win_over_a_hash() {
         r#"{"tx_hash":5,"signed_tx_base64":"S"}"#,
         r#"["S"]"#,
     ] {
-        let Lookup::Signed(bytes) = status("tx", &filled(params)).lookup else {
+        let Lookup::Signed(signed) = status("tx", &filled(params)).lookup else {
             panic!("{params}")
         };
-        // The signature is a tag and 64 bytes; the hash is of what stands before it.
-        let (transaction, signature) = bytes.split_at(bytes.len() - 65);
-        assert_eq!(CryptoHash::digest(transaction).to_string(), HASH);
-        assert_eq!(signature[0], 0);
+        assert_eq!(signed.hash().to_string(), HASH);
     }
 }
 
@@ -277,4 +274,25 @@ fn refused_selectors_name_the_member() {
     let long = format!(r#"{{"block_id":{}}}"#, "1".repeat(10_000));
     let (_, message) = refusal(request("EXPERIMENTAL_protocol_config", &long));
     assert!(message.len() < 400, "{message}");
+}
+
+#[test]
+fn broken_transactions_are_refused_at_their_place() {
+    // A signer of one byte: too short for an account id.
+    let broken = "AQAAAGE=";
+    for (params, place) in [
+        (format!(r#"{{"signed_tx_base64":"{broken}"}}"#), "params.signed_tx_base64"),
+        (format!(r#"["{broken}"]"#), "params[0]"),
+    ] {
+        let body = format!(r#"{{"method":"tx","params":{params}}}"#);
+        let Incoming::Single(Err(refusal)) = parse(body.as_bytes(), None, &Limits::default())
+        else {
+            panic!("{params} is not refused")
+        };
+        let Failure::Parse { message } = refusal.failure else { panic!("{:?}", refusal.failure) };
+        let expected = format!(
+            "Failed parsing args: {place}.signer_id: account id of 1 bytes, expected 2 to 64 (byte 4)"
+        );
+        assert_eq!(message, expected);
+    }
 }
