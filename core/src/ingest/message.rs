@@ -11,6 +11,29 @@ use serde_json::value::RawValue;
 
 use crate::primitives::{BlockHeight, CryptoHash};
 
+/// The block message of a lake directory: the text of `block.json` and of each `shard_<n>.json`
+///
+/// Nothing is parsed: the message is their concatenation with some punctuation between, and
+/// what is wrong in one of them is found when the message is taken in.
+///
+/// ```
+/// let message = milepost::ingest::lake_message(b"{\"header\":{}}", [&b"{}"[..], b"{}"]);
+/// assert_eq!(message, br#"{"block":{"header":{}},"shards":[{},{}]}"#);
+/// ```
+pub fn lake_message<'text>(block: &[u8], shards: impl IntoIterator<Item = &'text [u8]>) -> Vec<u8> {
+    let mut message = br#"{"block":"#.to_vec();
+    message.extend_from_slice(block);
+    message.extend_from_slice(br#","shards":["#);
+    for (shard, place) in shards.into_iter().zip(0_usize..) {
+        if place > 0 {
+            message.push(b',');
+        }
+        message.extend_from_slice(shard);
+    }
+    message.extend_from_slice(b"]}");
+    message
+}
+
 /// A block message
 #[derive(Deserialize)]
 pub(super) struct Message<'text> {

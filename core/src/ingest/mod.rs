@@ -17,6 +17,7 @@ use crate::facts::record::BlockPoint;
 use crate::facts::replay::Replayed;
 use crate::facts::{Batch, Question, Row, Step};
 use content::Content;
+pub use message::lake_message;
 use plan::Plan;
 
 /// When a block counts as final

@@ -1,9 +1,11 @@
 //! One block of a lake: a directory with `block.json` and `shard_<n>.json` files.
 //!
-//! The files hold what a block message has under `block` and in `shards`, so the message is
-//! their concatenation with some punctuation between; nothing is parsed for it.
+//! The files hold what a block message has under `block` and in `shards`; nothing is parsed to
+//! put them together.
 
 use std::path::{Path, PathBuf};
+
+use milepost::ingest::lake_message;
 
 use super::files::list;
 use super::{at, read};
@@ -19,17 +21,9 @@ pub(super) fn assemble(directory: &Path) -> Result<Vec<u8>, String> {
         // A block without a single shard file is one that is still being written.
         return Err(at(directory, "a block.json, but no shard_<n>.json beside it"));
     }
-    let mut message = br#"{"block":"#.to_vec();
-    message.extend(read(&directory.join(BLOCK))?);
-    message.extend(br#","shards":["#);
-    for (place, (_, path)) in shards.iter().enumerate() {
-        if place > 0 {
-            message.push(b',');
-        }
-        message.extend(read(path)?);
-    }
-    message.extend(b"]}");
-    Ok(message)
+    let block = read(&directory.join(BLOCK))?;
+    let texts = shards.iter().map(|(_, path)| read(path)).collect::<Result<Vec<_>, _>>()?;
+    Ok(lake_message(&block, texts.iter().map(Vec::as_slice)))
 }
 
 /// The number of a shard file, with its path
