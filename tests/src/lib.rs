@@ -8,6 +8,8 @@
 #![forbid(unsafe_code)]
 
 pub mod declare;
+pub mod numbers;
+pub mod recorded;
 pub mod vectors;
 
 /// The page that people read first: its example is compiled with the documentation tests

@@ -10,12 +10,13 @@ mod ingest {
 
 use std::collections::HashMap;
 
-use ingest::blocks::{Numbers, TestBlock, named};
+use ingest::blocks::{TestBlock, named};
 use milepost::ErrorKind;
 use milepost::engine::Engine;
 use milepost::facts::{MemoryStorage, Rows as _, Table};
 use milepost::ingest::{Finality, IngestSettings, Place, Retention};
 use milepost::primitives::CryptoHash;
+use milepost_tests::numbers::Numbers;
 
 /// What should become of a message
 #[derive(Debug, PartialEq)]

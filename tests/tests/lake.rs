@@ -6,32 +6,22 @@
 //! walk, and the milestones by their definition.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::PathBuf;
 
 use milepost::engine::{Engine, Reply};
 use milepost::facts::MemoryStorage;
 use milepost::ingest::{Finality, IngestSettings};
 use milepost::rpc::AnswerClass;
+use milepost_tests::recorded;
 use serde_json::{Value, json};
 
-fn blocks() -> Option<Vec<(u64, Vec<u8>, Value)>> {
-    let shared = std::env::var_os("MILEPOST_SHARED").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared"),
-        PathBuf::from,
-    );
-    let Ok(directory) = std::fs::read_dir(shared.join("data/lake")) else {
-        println!("skipped: no recorded blocks at hand");
-        return None;
+fn blocks() -> Vec<(u64, Vec<u8>, Value)> {
+    let read = |(_, bytes): (String, Vec<u8>)| {
+        let value: Value = serde_json::from_slice(&bytes).unwrap();
+        (value["block"]["header"]["height"].as_u64().unwrap(), bytes, value)
     };
-    let mut blocks: Vec<(u64, Vec<u8>, Value)> = directory
-        .map(|entry| {
-            let bytes = std::fs::read(entry.unwrap().path()).unwrap();
-            let value: Value = serde_json::from_slice(&bytes).unwrap();
-            (value["block"]["header"]["height"].as_u64().unwrap(), bytes, value)
-        })
-        .collect();
+    let mut blocks: Vec<_> = recorded::files("lake", "").into_iter().map(read).collect();
     blocks.sort_by_key(|(height, ..)| *height);
-    Some(blocks)
+    blocks
 }
 
 fn text(value: &Value) -> &str {
@@ -148,7 +138,7 @@ impl Facts {
 
 #[test]
 fn every_transaction_of_the_recorded_blocks_is_answered_by_their_own_words() {
-    let Some(blocks) = blocks() else { return };
+    let blocks = blocks();
     let engine = Engine::default();
     let mut storage = MemoryStorage::new();
     let settings = IngestSettings::default().with_finality(Finality::All);

@@ -6,13 +6,12 @@
 
 #![expect(unused_crate_dependencies, reason = "one list of dependencies serves every test binary")]
 
-use std::path::PathBuf;
-
 use milepost::config::{BlockReference, Finality, SyncCheckpoint};
 use milepost::rpc::{
     Call, Failure, Incoming, Limits, Lookup, Operation, Refusal, RequestId, StatusRequest,
     TimeoutCause, parse,
 };
+use milepost_tests::recorded;
 use near_jsonrpc_primitives::message::{self, Message};
 use near_jsonrpc_primitives::types::config::RpcProtocolConfigRequest;
 use near_jsonrpc_primitives::types::transactions::{RpcTransactionStatusRequest, TransactionInfo};
@@ -77,15 +76,7 @@ fn recorded() -> Vec<(&'static str, Failure)> {
 
 #[test]
 fn failures_have_the_bytes_that_a_node_writes() {
-    let shared = std::env::var_os("MILEPOST_SHARED").map_or_else(
-        || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../shared")),
-        PathBuf::from,
-    );
-    let folder = shared.join("data/wire");
-    if !folder.is_dir() {
-        println!("skipped: no recorded bodies at {}", folder.display());
-        return;
-    }
+    let Some(folder) = recorded::folder("wire") else { return };
     let body = |name: &str| {
         let path = folder.join(format!("error_{name}.json"));
         std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"))

@@ -14,23 +14,7 @@ use milepost::facts::record::{
 use milepost::facts::{Batch, Key, MemoryStorage, Question as _, Step, Storage as _, Table, drive};
 use milepost::primitives::CryptoHash;
 use milepost::status::{FinalStatus, Milestone, Standing, StatusQuestion};
-
-struct Numbers(u64);
-
-impl Numbers {
-    /// splitmix64 (Steele, Lea, Flood 2014)
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % bound
-    }
-
-    fn one_in(&mut self, bound: u64) -> bool {
-        self.below(bound) == 0
-    }
-}
+use milepost_tests::numbers::Numbers;
 
 #[derive(Clone, Debug)]
 struct Receipt {
@@ -234,7 +218,7 @@ fn the_engine_agrees_with_the_naive_model() {
     let mut reached: BTreeMap<&str, usize> = BTreeMap::new();
     let mut statuses: BTreeMap<String, usize> = BTreeMap::new();
     for seed in 0..20_000 {
-        let tree = Tree::draw(&mut Numbers(seed));
+        let tree = Tree::draw(&mut Numbers::new(seed));
         let storage = tree.store();
         let standing = ask(&storage);
         let milestone = standing.milestone();
@@ -265,7 +249,7 @@ fn the_engine_agrees_with_the_naive_model() {
 #[test]
 fn a_question_asks_once_per_level() {
     for seed in 0..500 {
-        let tree = Tree::draw(&mut Numbers(seed));
+        let tree = Tree::draw(&mut Numbers::new(seed));
         let storage = tree.store();
         let mut question = StatusQuestion::new(id(0), 1000);
         let mut round_trips = 0;

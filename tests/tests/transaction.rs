@@ -10,13 +10,12 @@ mod generate;
 #[path = "transaction/signatures.rs"]
 mod signatures;
 
-use std::path::PathBuf;
-
 use generate::{Generator, TAGS};
 use milepost::codec::base64::{self, Padding};
 use milepost::codec::json;
 use milepost::primitives::{CryptoHash, PublicKey, Signature};
 use milepost::transaction::{Action, SignedTransaction};
+use milepost_tests::recorded;
 use near_primitives::transaction as near;
 use near_primitives::views as near_views;
 use serde_json::Value;
@@ -241,25 +240,15 @@ fn a_false_count_costs_no_memory() {
     }
 }
 
-/// The folder of shared data, if it is here
-fn shared(file: &str) -> Option<Value> {
-    let root = std::env::var_os("MILEPOST_SHARED").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared"),
-        PathBuf::from,
-    );
-    let path = root.join("data/views").join(file);
-    match std::fs::read_to_string(&path) {
-        Ok(text) => Some(serde_json::from_str(&text).unwrap()),
-        Err(error) => {
-            println!("skipped: {} cannot be read: {error}", path.display());
-            None
-        }
-    }
+/// A recorded file, if it is here
+fn shared(name: &str) -> Option<Value> {
+    let (_, bytes) = recorded::files("views", name).pop()?;
+    Some(serde_json::from_slice(&bytes).unwrap())
 }
 
 #[test]
 fn shared_vectors_of_signed_transactions() {
-    let Some(vectors) = shared("signed_tx_vectors.json") else { return };
+    let Some(vectors) = shared("signed_tx_vectors") else { return };
     let vectors = vectors.as_array().unwrap();
     assert!(vectors.len() >= 13);
     for vector in vectors {
@@ -297,7 +286,7 @@ fn from_hex(text: &Value) -> Vec<u8> {
 
 #[test]
 fn shared_pieces_of_borsh() {
-    let Some(pieces) = shared("borsh_pieces.json") else { return };
+    let Some(pieces) = shared("borsh_pieces") else { return };
     let mut generator = Generator::new(8);
     let mut actions = 0;
     for piece in pieces["actions"].as_array().unwrap() {

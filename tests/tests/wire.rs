@@ -6,33 +6,16 @@
 //! everything else must come out byte for byte. Error bodies that no request can cause here, such
 //! as `REQUEST_ROUTED`, are compared where errors are written.
 
-use std::path::PathBuf;
-
 use milepost::engine::{Engine, Reply, Settings};
 use milepost::facts::MemoryStorage;
 use milepost::ingest::{Finality, IngestSettings};
 use milepost::primitives::CryptoHash;
+use milepost_tests::recorded;
 use serde_json::{Value, json};
 
 fn recorded(prefix: &str) -> Vec<(String, String)> {
-    let shared = std::env::var_os("MILEPOST_SHARED").map_or_else(
-        || PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../shared"),
-        PathBuf::from,
-    );
-    let Ok(directory) = std::fs::read_dir(shared.join("data/wire")) else {
-        println!("skipped: no recorded bodies at hand");
-        return Vec::new();
-    };
-    let mut bodies: Vec<(String, String)> = directory
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| path.file_name().unwrap().to_str().unwrap().starts_with(prefix))
-        .map(|path| {
-            let name = path.file_stem().unwrap().to_str().unwrap().to_string();
-            (name, std::fs::read_to_string(path).unwrap().trim_end().to_string())
-        })
-        .collect();
-    bodies.sort();
-    bodies
+    let files = recorded::files("wire", prefix).into_iter();
+    files.map(|(name, bytes)| (name, String::from_utf8(bytes).unwrap().trim_end().into())).collect()
 }
 
 fn answer(engine: &Engine, storage: &MemoryStorage, method: &str, params: &Value) -> String {

@@ -6,22 +6,6 @@
 
 use milepost::primitives::CryptoHash;
 
-/// A generator of numbers: xorshift64* (Marsaglia; Vigna 2016), enough to shuffle test cases
-pub(crate) struct Numbers(u64);
-
-impl Numbers {
-    pub(crate) fn new(seed: u64) -> Self {
-        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    pub(crate) fn below(&mut self, bound: u64) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) % bound
-    }
-}
-
 #[derive(Clone, Debug)]
 pub(crate) struct TestBlock {
     pub(crate) height: u64,
