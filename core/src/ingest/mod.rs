@@ -9,6 +9,8 @@ mod content;
 mod message;
 mod overlay;
 mod plan;
+#[cfg(test)]
+mod tests;
 
 use alloc::vec::Vec;
 

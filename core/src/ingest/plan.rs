@@ -7,6 +7,7 @@
 //! of the blocks that came in, and each fact in it belongs to a canonical block.
 
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use super::content::Content;
 use super::overlay::Overlay;
@@ -23,6 +24,8 @@ use crate::{Error, ErrorKind};
 const FORGET_AT_ONCE: u64 = 64;
 /// The most blocks that are parked; beyond it the lowest is forgotten
 const MOST_PARKED: usize = 1024;
+/// The most blocks that one batch undoes: as many as can be parked
+const MOST_UNDONE: u64 = MOST_PARKED as u64;
 
 /// What a message brings and how it is to be taken in
 pub(super) struct Plan {
@@ -35,6 +38,13 @@ struct Joining {
     hash: CryptoHash,
     record: BlockRecord,
     facts: Vec<(FactKey, Row)>,
+}
+
+/// A block of the canonical chain
+struct Canonical {
+    hash: CryptoHash,
+    ordinal: u64,
+    record: BlockRecord,
 }
 
 fn block_key(hash: CryptoHash) -> Key {
@@ -137,30 +147,31 @@ impl Plan {
         chain.parked.push(point);
         forget_parked(&mut chain, &mut overlay);
         let ingested = self.ingested(Place::Aside, chain.last_final);
-        chain.generation += 1;
+        chain.generation = chain.generation.wrapping_add(1);
         overlay.put(ChainRecord::key(), chain.encode());
         Ok((overlay.into_batch(), ingested))
     }
 
-    /// The parked ancestors of the block, oldest first, and the ordinal of the canonical one
+    /// The parked ancestors of the block, oldest first, and the canonical one they spring from
     fn branch(
         &self,
         parent: BlockRecord,
+        chain: &ChainRecord,
         overlay: &mut Overlay<'_>,
-    ) -> Result<(Vec<Joining>, u64), Stop> {
-        let mut branch = Vec::new();
+    ) -> Result<(Vec<Joining>, Canonical), Stop> {
+        if parent.ordinal.is_none() {
+            // Its ancestors are among these, and one round trip fetches them all.
+            overlay.all(chain.parked.iter().map(|point| block_key(point.hash)))?;
+        }
+        let mut blocks = Vec::new();
         let mut hash = self.content.header.prev_hash;
         let mut record = parent;
-        loop {
+        let ordinal = loop {
             if let Some(ordinal) = record.ordinal {
-                branch.reverse();
-                return Ok((branch, ordinal));
+                break ordinal;
             }
-            let parked = overlay.row(Key::hash(Table::Parked, hash))?;
-            let parked = parked.ok_or_else(|| missing(format_args!("parked block {hash}")))?;
-            let prev_hash = record.prev_hash;
-            let facts = ParkedRecord::decode(&parked)?.facts;
-            branch.push(Joining { hash, record, facts });
+            let BlockRecord { height, prev_hash, .. } = record;
+            blocks.push((hash, record));
             let Some(row) = overlay.row(block_key(prev_hash))? else {
                 return refuse(format_args!(
                     "its branch reaches back to {prev_hash}, which is not kept"
@@ -168,7 +179,23 @@ impl Plan {
             };
             hash = prev_hash;
             record = BlockRecord::decode(&row)?;
+            // Heights fall from block to parent, so the walk ends whatever the rows say.
+            if record.height >= height {
+                return Err(missing(format_args!("block {hash} is as high as its child")));
+            }
+        };
+        if !(chain.first_ordinal..chain.next_ordinal).contains(&ordinal) {
+            return Err(missing(format_args!("block {hash} has the ordinal {ordinal}")));
         }
+        let parked = |hash| Key::hash(Table::Parked, hash);
+        overlay.all(blocks.iter().map(|(hash, _)| parked(*hash)))?;
+        let mut branch = Vec::with_capacity(blocks.len());
+        for (hash, record) in blocks.into_iter().rev() {
+            let row = overlay.row(parked(hash))?;
+            let row = row.ok_or_else(|| missing(format_args!("parked block {hash}")))?;
+            branch.push(Joining { hash, record, facts: ParkedRecord::decode(&row)?.facts });
+        }
+        Ok((branch, Canonical { hash, ordinal, record }))
     }
 
     fn extend(
@@ -180,8 +207,8 @@ impl Plan {
         let mut ingested = self.ingested(Place::Head, None);
         let mut branch = Vec::new();
         if let Some(parent) = parent {
-            let (joining, ordinal) = self.branch(parent, &mut overlay)?;
-            ingested.undone = undo_after(ordinal, &mut chain, &mut overlay)?;
+            let (joining, root) = self.branch(parent, &chain, &mut overlay)?;
+            ingested.undone = undo_after(&root, &mut chain, &mut overlay)?;
             ingested.redone = joining
                 .iter()
                 .map(|block| BlockPoint { height: block.record.height, hash: block.hash })
@@ -194,6 +221,7 @@ impl Plan {
             record: self.record(),
             facts: self.content.facts.clone(),
         });
+        overlay.all(branch.iter().flat_map(|block| &block.facts).map(|(fact, _)| fact.key()))?;
         for block in branch {
             apply(block, &mut chain, &mut overlay)?;
         }
@@ -202,7 +230,7 @@ impl Plan {
         self.forget(&mut chain, &mut overlay)?;
         forget_parked(&mut chain, &mut overlay);
         ingested.last_final = chain.last_final;
-        chain.generation += 1;
+        chain.generation = chain.generation.wrapping_add(1);
         overlay.put(ChainRecord::key(), chain.encode());
         Ok((overlay.into_batch(), ingested))
     }
@@ -246,16 +274,14 @@ impl Plan {
             }
         };
         let end = keep_from.min(chain.first_ordinal.saturating_add(FORGET_AT_ONCE));
-        overlay.all((chain.first_ordinal..end).map(|o| Key::number(Table::Ordinals, o)))?;
-        while chain.first_ordinal < end {
-            let (hash, record) = canonical(chain.first_ordinal, overlay)?;
+        for Canonical { hash, ordinal, record } in canonical(chain.first_ordinal..end, overlay)? {
             for fact in &record.facts {
                 overlay.remove(fact.key());
             }
             overlay.remove(block_key(hash));
             overlay.remove(Key::number(Table::Heights, record.height));
-            overlay.remove(Key::number(Table::Ordinals, chain.first_ordinal));
-            chain.first_ordinal += 1;
+            overlay.remove(Key::number(Table::Ordinals, ordinal));
+            chain.first_ordinal = ordinal + 1;
         }
         let first = chain.first_ordinal;
         let begun = chain.epochs.partition_point(|epoch| epoch.ordinal <= first);
@@ -295,34 +321,54 @@ impl Replay for Plan {
     }
 }
 
-/// The canonical block of an ordinal
-fn canonical(ordinal: u64, overlay: &mut Overlay<'_>) -> Result<(CryptoHash, BlockRecord), Stop> {
-    let row = overlay.row(Key::number(Table::Ordinals, ordinal))?;
-    let hash = row.and_then(|row| <[u8; 32]>::try_from(&row[..]).ok()).map(CryptoHash::new);
-    let hash = hash.ok_or_else(|| missing(format_args!("canonical block number {ordinal}")))?;
-    let row = overlay.row(block_key(hash))?;
-    let row = row.ok_or_else(|| missing(format_args!("canonical block {hash}")))?;
-    Ok((hash, BlockRecord::decode(&row)?))
+/// The canonical blocks of these ordinals, in two round trips
+fn canonical(ordinals: Range<u64>, overlay: &mut Overlay<'_>) -> Result<Vec<Canonical>, Stop> {
+    overlay.all(ordinals.clone().map(|ordinal| Key::number(Table::Ordinals, ordinal)))?;
+    let mut hashes = Vec::new();
+    for ordinal in ordinals.clone() {
+        let row = overlay.row(Key::number(Table::Ordinals, ordinal))?;
+        let hash = row.and_then(|row| <[u8; 32]>::try_from(&row[..]).ok()).map(CryptoHash::new);
+        hashes.push(hash.ok_or_else(|| missing(format_args!("canonical block number {ordinal}")))?);
+    }
+    overlay.all(hashes.iter().map(|hash| block_key(*hash)))?;
+    let mut blocks = Vec::with_capacity(hashes.len());
+    for (hash, ordinal) in hashes.into_iter().zip(ordinals) {
+        let row = overlay.row(block_key(hash))?;
+        let row = row.ok_or_else(|| missing(format_args!("canonical block {hash}")))?;
+        blocks.push(Canonical { hash, ordinal, record: BlockRecord::decode(&row)? });
+    }
+    Ok(blocks)
 }
 
-/// Undoes every canonical block after this ordinal, newest first; their facts are parked
+/// Undoes every canonical block after this one, newest first; their facts are parked
 fn undo_after(
-    ordinal: u64,
+    root: &Canonical,
     chain: &mut ChainRecord,
     overlay: &mut Overlay<'_>,
 ) -> Result<Vec<BlockPoint>, Stop> {
-    let mut undone = Vec::new();
-    while chain.next_ordinal > ordinal + 1 {
-        let newest = chain.next_ordinal - 1;
-        let (hash, mut record) = canonical(newest, overlay)?;
+    let ordinals = root.ordinal.saturating_add(1)..chain.next_ordinal;
+    if ordinals.is_empty() {
+        return Ok(Vec::new());
+    }
+    if let Some(last) = chain.last_final.filter(|last| root.record.height < last.height) {
+        return refuse(format_args!(
+            "its branch leaves the chain behind block {} at height {}, and so leaves out block {} \
+             at height {}, which is final",
+            root.hash, root.record.height, last.hash, last.height
+        ));
+    }
+    let count = ordinals.end - ordinals.start;
+    if count > MOST_UNDONE {
+        return refuse(format_args!(
+            "its branch leaves out {count} blocks behind block {}, the limit is {MOST_UNDONE}",
+            root.hash
+        ));
+    }
+    let blocks = canonical(ordinals, overlay)?;
+    overlay.all(blocks.iter().flat_map(|block| &block.record.facts).map(FactKey::key))?;
+    let mut undone = Vec::with_capacity(blocks.len());
+    for Canonical { hash, ordinal, mut record } in blocks.into_iter().rev() {
         let point = BlockPoint { height: record.height, hash };
-        if chain.is_final(record.height) {
-            return refuse(format_args!(
-                "its branch leaves out block {hash} at height {}, which is final",
-                record.height
-            ));
-        }
-        overlay.all(record.facts.iter().map(FactKey::key))?;
         let mut parked = ParkedRecord::default();
         for fact in record.facts.drain(..) {
             if let Some(row) = overlay.row(fact.key())? {
@@ -334,8 +380,8 @@ fn undo_after(
         overlay.put(block_key(hash), record.encode());
         overlay.put(Key::hash(Table::Parked, hash), parked.encode());
         overlay.remove(Key::number(Table::Heights, record.height));
-        overlay.remove(Key::number(Table::Ordinals, newest));
-        chain.next_ordinal = newest;
+        overlay.remove(Key::number(Table::Ordinals, ordinal));
+        chain.next_ordinal = ordinal;
         chain.parked.push(point);
         undone.push(point);
     }
@@ -347,7 +393,6 @@ fn undo_after(
 /// Makes a block canonical; a fact that an ancestor brought stays the ancestor's
 fn apply(block: Joining, chain: &mut ChainRecord, overlay: &mut Overlay<'_>) -> Result<(), Stop> {
     let Joining { hash, mut record, facts } = block;
-    overlay.all(facts.iter().map(|(fact, _)| fact.key()))?;
     for (fact, row) in facts {
         if overlay.row(fact.key())?.is_none() {
             overlay.put(fact.key(), row);

@@ -103,6 +103,10 @@ impl ChainRecord {
             })?,
             parked: cursor.list(40, point)?,
         };
+        // No chain comes near the last ordinal, so whoever counts on need not look.
+        if record.first_ordinal > record.next_ordinal || record.next_ordinal == u64::MAX {
+            return cursor.refuse("ordinals that cannot be");
+        }
         cursor.end().map(|()| record)
     }
 }

@@ -1,0 +1,169 @@
+//! Forks, retention and damaged rows, by messages made here.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::*;
+use crate::ErrorKind;
+use crate::engine::Engine;
+use crate::facts::record::{BlockRecord, ChainRecord};
+use crate::facts::{Key, MemoryStorage, Rows as _, Storage as _, Table};
+use crate::primitives::CryptoHash;
+
+/// A block of a test: numbers stand for hashes
+#[derive(Clone, Copy, Default)]
+struct Test {
+    height: u64,
+    /// Which of the blocks of this height
+    fork: u64,
+    /// Height and fork of its parent
+    prev: (u64, u64),
+    epoch: u64,
+    last_final: Option<(u64, u64)>,
+}
+
+fn name((height, fork): (u64, u64)) -> CryptoHash {
+    CryptoHash::digest(format!("{height}/{fork}").as_bytes())
+}
+
+fn receipt(id: CryptoHash) -> String {
+    format!(
+        r#"{{"predecessor_id":"a.near","receiver_id":"b.near","receipt_id":"{id}","receipt":{{"Data":{{"data_id":"{id}"}}}}}}"#
+    )
+}
+
+impl Test {
+    fn hash(&self) -> CryptoHash {
+        name((self.height, self.fork))
+    }
+
+    /// The message, with one receipt of the block's own
+    fn message(&self) -> Vec<u8> {
+        let last_final = self.last_final.map_or(CryptoHash::ZERO, name);
+        let epoch = CryptoHash::digest(format!("epoch {}", self.epoch).as_bytes());
+        let receipt = receipt(CryptoHash::digest(self.hash().as_bytes()));
+        format!(
+            r#"{{"block":{{"header":{{"height":{},"hash":"{}","prev_hash":"{}","epoch_id":"{epoch}","last_final_block":"{last_final}"}}}},
+            "shards":[{{"chunk":{{"transactions":[],"receipts":[{receipt}]}}}}]}}"#,
+            self.height,
+            self.hash(),
+            name(self.prev),
+        )
+        .into_bytes()
+    }
+}
+
+/// A chain of blocks of one fork, from the parent on
+fn chain(fork: u64, prev: (u64, u64), heights: core::ops::RangeInclusive<u64>) -> Vec<Test> {
+    let mut prev = prev;
+    let mut blocks = Vec::new();
+    for height in heights {
+        blocks.push(Test { height, fork, prev, ..Test::default() });
+        prev = (height, fork);
+    }
+    blocks
+}
+
+fn take(
+    block: &Test,
+    retention: Retention,
+    storage: &mut MemoryStorage,
+) -> Result<Ingested, Error> {
+    let settings = IngestSettings::default().with_retention(retention);
+    Engine::default().ingest(&block.message(), &settings, storage)
+}
+
+/// How many round trips the message costs; its batch is thrown away
+fn round_trips(block: &Test, retention: Retention, storage: &MemoryStorage) -> usize {
+    let settings = IngestSettings::default().with_retention(retention);
+    let mut question = IngestQuestion::new(&block.message(), settings).unwrap();
+    let mut trips = 0;
+    let mut rows = Vec::new();
+    loop {
+        rows.clear();
+        match question.poll().unwrap() {
+            Step::Done(_) => return trips,
+            Step::Need(keys) => storage.get_many(keys, &mut rows).unwrap(),
+        }
+        trips += 1;
+        question.supply(&rows).unwrap();
+    }
+}
+
+fn state(storage: &MemoryStorage) -> ChainRecord {
+    ChainRecord::decode(storage.get(&ChainRecord::key()).unwrap().as_deref()).unwrap()
+}
+
+#[test]
+fn round_trips_do_not_grow_with_forks_and_retention() {
+    let mut storage = MemoryStorage::new();
+    for block in chain(0, (0, 0), 1..=40).iter().chain(&chain(1, (1, 0), 2..=40)) {
+        take(block, Retention::Everything, &mut storage).unwrap();
+    }
+    let [forget, win] = [(40, 0), (40, 1)].map(|prev| Test { height: 41, prev, ..Test::default() });
+    for (what, block, retention) in [
+        ("extends", forget, Retention::Everything),
+        ("extends and forgets 40", forget, Retention::Blocks(1)),
+        ("undoes 39 and redoes 39", win, Retention::Everything),
+        ("undoes, redoes and forgets", win, Retention::Blocks(1)),
+    ] {
+        let trips = round_trips(&block, retention, &storage);
+        assert!(trips <= 9, "{what}: {trips} round trips");
+    }
+}
+
+#[test]
+fn no_more_is_undone_than_can_be_parked() {
+    let mut storage = MemoryStorage::new();
+    for block in chain(0, (0, 0), 1..=1026) {
+        take(&block, Retention::Everything, &mut storage).unwrap();
+    }
+    let deep = Test { height: 1027, fork: 1, prev: (1, 0), ..Test::default() };
+    let error = take(&deep, Retention::Everything, &mut storage).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Chain);
+    assert!(error.detail().contains("leaves out 1025 blocks"), "{error}");
+    let fork = Test { prev: (2, 0), ..deep };
+    let ingested = take(&fork, Retention::Everything, &mut storage).unwrap();
+    assert_eq!((ingested.undone.len(), state(&storage).parked.len()), (1024, 1024));
+}
+
+#[test]
+fn damaged_rows_end_in_an_error() {
+    let mut sound = MemoryStorage::new();
+    for block in chain(0, (0, 0), 1..=5).iter().chain(&chain(1, (1, 0), 2..=5)) {
+        take(block, Retention::Everything, &mut sound).unwrap();
+    }
+    let damaged = |change: &dyn Fn(&mut BlockRecord), hash| {
+        let mut storage = sound.clone();
+        let key = Key::hash(Table::Blocks, hash);
+        let mut record = BlockRecord::decode(&storage.get(&key).unwrap().unwrap()).unwrap();
+        change(&mut record);
+        let mut batch = Batch::new();
+        batch.put(key, record.encode());
+        storage.commit(batch).unwrap();
+        storage
+    };
+    let win = Test { height: 6, fork: 1, prev: (5, 1), ..Test::default() };
+    let own_parent = damaged(&|record| record.prev_hash = name((4, 1)), name((4, 1)));
+    let beyond = damaged(&|record| record.ordinal = Some(u64::MAX), name((1, 0)));
+    for mut storage in [own_parent, beyond] {
+        let error = take(&win, Retention::Everything, &mut storage).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+    }
+    for (first_ordinal, next_ordinal) in [(0, u64::MAX), (6, 5)] {
+        let mut storage = sound.clone();
+        let mut batch = Batch::new();
+        let record = ChainRecord { first_ordinal, next_ordinal, ..state(&storage) };
+        batch.put(ChainRecord::key(), record.encode());
+        storage.commit(batch).unwrap();
+        let error = take(&win, Retention::Blocks(1), &mut storage).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+    }
+    let mut storage = sound.clone();
+    let mut batch = Batch::new();
+    batch.put(ChainRecord::key(), ChainRecord { generation: u64::MAX, ..state(&storage) }.encode());
+    storage.commit(batch).unwrap();
+    take(&win, Retention::Everything, &mut storage).unwrap();
+    assert_eq!(state(&storage).generation, 0);
+}
