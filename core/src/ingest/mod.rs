@@ -37,7 +37,8 @@ pub enum Finality {
 ///
 /// At most 64 blocks are removed with each block that comes in, so a store that starts to forget
 /// does so step by step. What is removed is unknown from then on; keep more blocks than the
-/// deepest fork and the longest-lived transaction.
+/// deepest fork and the longest-lived transaction, and never fewer than three: a header names as
+/// final the block two before it at the earliest, and one that is not kept cannot become final.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Retention {
@@ -47,6 +48,8 @@ pub enum Retention {
     /// So many of the newest blocks
     Blocks(u64),
     /// The blocks of so many of the newest epochs
+    ///
+    /// The row about the chain, which every question reads, has 40 bytes for each of them.
     Epochs(u64),
 }
 

@@ -27,6 +27,10 @@ const MOST_PARKED: usize = 1024;
 /// The most blocks that one batch undoes: as many as can be parked
 const MOST_UNDONE: u64 = MOST_PARKED as u64;
 
+/// How many epochs are listed where retention needs none: enough to go over to retention by epochs,
+/// of which nodes keep five, without waiting for new ones
+const LISTED_EPOCHS: usize = 16;
+
 /// What a message brings and how it is to be taken in
 pub(super) struct Plan {
     content: Content,
@@ -261,18 +265,23 @@ impl Plan {
         Ok(())
     }
 
-    /// Removes the oldest blocks that retention does not keep
+    /// Removes the oldest blocks that retention does not keep, and shortens the list of epochs
     fn forget(&self, chain: &mut ChainRecord, overlay: &mut Overlay<'_>) -> Result<(), Stop> {
+        let mut listed = LISTED_EPOCHS;
         let keep_from = match self.settings.retention {
-            Retention::Everything => return Ok(()),
+            Retention::Everything => 0,
             // The head itself always stays.
             Retention::Blocks(blocks) => chain.next_ordinal.saturating_sub(blocks.max(1)),
             Retention::Epochs(epochs) => {
                 let kept = usize::try_from(epochs.max(1)).unwrap_or(usize::MAX);
-                let first = chain.epochs.len().saturating_sub(kept);
-                chain.epochs.get(first).map_or(0, |epoch| epoch.ordinal)
+                listed = listed.max(kept);
+                // While fewer are listed, where the first one to keep begins is not known.
+                let first = chain.epochs.len().checked_sub(kept);
+                first.and_then(|first| chain.epochs.get(first)).map_or(0, |epoch| epoch.ordinal)
             }
         };
+        let surplus = chain.epochs.len().saturating_sub(listed);
+        chain.epochs.drain(..surplus);
         let end = keep_from.min(chain.first_ordinal.saturating_add(FORGET_AT_ONCE));
         for Canonical { hash, ordinal, record } in canonical(chain.first_ordinal..end, overlay)? {
             for fact in &record.facts {
@@ -387,6 +396,12 @@ fn undo_after(
     }
     let next = chain.next_ordinal;
     chain.epochs.retain(|epoch| epoch.ordinal < next);
+    if chain.epochs.is_empty() {
+        // Every epoch that was listed is undone. Where the one before them begins is not known;
+        // to name the oldest block keeps too much and loses nothing.
+        let ordinal = chain.first_ordinal;
+        chain.epochs.push(EpochStart { epoch_id: root.record.epoch_id, ordinal });
+    }
     Ok(undone)
 }
 

@@ -167,3 +167,35 @@ fn damaged_rows_end_in_an_error() {
     take(&win, Retention::Everything, &mut storage).unwrap();
     assert_eq!(state(&storage).generation, 0);
 }
+
+#[test]
+fn the_list_of_epochs_is_as_long_as_retention_needs() {
+    let mut storage = MemoryStorage::new();
+    let blocks = chain(0, (0, 0), 1..=100);
+    let with_epoch = |block: &Test| Test { epoch: block.height / 2, ..*block };
+    for block in blocks[..80].iter().map(with_epoch) {
+        take(&block, Retention::Everything, &mut storage).unwrap();
+    }
+    assert_eq!((state(&storage).epochs.len(), state(&storage).blocks()), (16, 80));
+    // Sixteen are known; the twentieth begins at height 88, and only then may the first ones go.
+    for (block, kept) in blocks[80..].iter().map(with_epoch).zip(81..) {
+        take(&block, Retention::Epochs(20), &mut storage).unwrap();
+        let blocks = state(&storage).blocks();
+        assert_eq!(blocks == kept, block.height < 88, "{} of {kept}", blocks);
+    }
+    assert_eq!((state(&storage).epochs.len(), state(&storage).blocks()), (20, 39));
+}
+
+#[test]
+fn a_fork_behind_all_listed_epochs_forgets_nothing_that_is_kept() {
+    let mut storage = MemoryStorage::new();
+    for block in chain(0, (0, 0), 1..=60) {
+        // Forty blocks of one epoch, then an epoch for each block.
+        let epoch = block.height.max(40);
+        take(&Test { epoch, ..block }, Retention::Everything, &mut storage).unwrap();
+    }
+    let fork = Test { height: 61, fork: 1, prev: (30, 0), epoch: 40, ..Test::default() };
+    take(&fork, Retention::Epochs(1), &mut storage).unwrap();
+    let state = state(&storage);
+    assert_eq!((state.blocks(), state.epochs.len()), (31, 1));
+}

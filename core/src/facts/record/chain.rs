@@ -45,7 +45,8 @@ pub struct ChainRecord {
     pub head: Option<BlockPoint>,
     /// The newest final block; it never goes back
     pub last_final: Option<BlockPoint>,
-    /// The epochs of the blocks kept, oldest first
+    /// The newest epochs of the blocks kept, oldest first: as many as retention by epochs keeps,
+    /// and at least the newest 16
     pub epochs: Vec<EpochStart>,
     /// The blocks that are parked on forks, lowest first
     pub parked: Vec<BlockPoint>,
