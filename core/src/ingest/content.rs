@@ -40,10 +40,11 @@ pub(super) struct Content {
 impl Content {
     /// Reads a message
     pub(super) fn read(message: &[u8]) -> Result<Self, Error> {
-        let message: Message<'_> = json::read_slice(message)?;
+        let text = message;
+        let message: Message<'_> = json::read_slice(text)?;
         let header = message.block.header;
         let point = BlockPoint { height: header.height, hash: header.hash };
-        let mut renderer = Renderer::new(point);
+        let mut renderer = Renderer::new(point, text);
         for (shard, number) in message.shards.iter().zip(0_usize..) {
             let at = |error: Error| error.at(format_args!("shards[{number}]"));
             if let Some(chunk) = &shard.chunk {
@@ -68,18 +69,21 @@ impl Content {
 }
 
 /// Renders the facts of one block
-struct Renderer {
+struct Renderer<'text> {
     block: BlockPoint,
+    /// The whole message
+    message: &'text [u8],
     facts: Vec<(FactKey, Row)>,
     seen: HashSet<(Table, CryptoHash), HashBuilder>,
     canonicalizer: json::Canonicalizer,
     text: String,
 }
 
-impl Renderer {
-    fn new(block: BlockPoint) -> Self {
+impl<'text> Renderer<'text> {
+    fn new(block: BlockPoint, message: &'text [u8]) -> Self {
         Self {
             block,
+            message,
             facts: Vec::new(),
             seen: HashSet::default(),
             canonicalizer: json::Canonicalizer::new(),
@@ -187,8 +191,27 @@ impl Renderer {
     /// Brings a raw value into canonical form, in `self.text`, and checks it as a `View`
     fn render<View: DeserializeOwned>(&mut self, raw: &RawValue) -> Result<(), Error> {
         self.text.clear();
-        self.canonicalizer.append(raw.get(), &mut self.text)?;
-        json::read::<View>(&self.text).map(drop)
+        self.canonicalizer
+            .append(raw.get(), &mut self.text)
+            .map_err(|error| self.in_message(raw, error))?;
+        json::read::<View>(&self.text).map(drop).map_err(|error| {
+            // The offset is one of the canonical text; that of the message is found by reading what
+            // came in, which is refused for the same reason.
+            match json::read::<View>(raw.get()) {
+                Err(error) => self.in_message(raw, error),
+                Ok(_) => Error::new(error.kind(), error.detail()).at(error.path()),
+            }
+        })
+    }
+
+    /// An error in a raw value, with its offset in the message
+    fn in_message(&self, raw: &RawValue, error: Error) -> Error {
+        // A raw value borrows from the message, so the distance of their first bytes is its place.
+        let start = (raw.get().as_ptr() as usize).saturating_sub(self.message.as_ptr() as usize);
+        match error.offset() {
+            Some(offset) => error.with_offset(start + offset),
+            None => error,
+        }
     }
 
     fn add_once(&mut self, table: Table, id: CryptoHash, row: Vec<u8>) -> Result<(), Error> {

@@ -199,3 +199,21 @@ fn a_fork_behind_all_listed_epochs_forgets_nothing_that_is_kept() {
     let state = state(&storage);
     assert_eq!((state.blocks(), state.epochs.len()), (31, 1));
 }
+
+#[test]
+fn an_error_gives_the_byte_of_the_message() {
+    let block = Test { height: 1, ..Test::default() };
+    let message = String::from_utf8(block.message()).unwrap();
+    // One that breaks the shape, behind members that the canonical text puts in another order, and
+    // one that breaks the grammar of canonical texts.
+    for (whole, broken, at) in [
+        ("\"receiver_id\":\"b.near\"", "\"receiver_id\":5", 15),
+        ("\"receiver_id\":\"b.near\"", "\"receiver_id\":\"b.near\",\"receiver_id\":5", 23),
+    ] {
+        let message = message.replace(whole, broken);
+        let place = message.find(broken).unwrap() + at;
+        let error = IngestQuestion::new(message.as_bytes(), IngestSettings::default()).unwrap_err();
+        assert_eq!(error.path(), "shards[0].chunk.receipts[0].receiver_id", "{error}");
+        assert_eq!(error.offset(), Some(place), "{error}");
+    }
+}
