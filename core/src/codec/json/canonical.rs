@@ -98,8 +98,9 @@ impl Canonicalizer {
     /// Appends the canonical text of the one JSON value in `text`
     ///
     /// Time is linear in the text when its keys are sorted; otherwise each level moves its bytes
-    /// once and sorts its keys. Memory is the output, a copy of the largest unsorted object, and
-    /// 40 bytes for each member of the objects that are open at once.
+    /// once and sorts its keys. Memory is the output, a copy of the largest unsorted object and
+    /// of its keys if they have escapes, and 40 bytes for each member of the objects that are open
+    /// at once.
     ///
     /// # Errors
     ///
@@ -234,7 +235,12 @@ impl Canonicalizer {
         if let Some(last) = members.last_mut() {
             last.end = end;
         }
-        members.sort_unstable_by(|left, right| left.compare(right, scan.text));
+        if members.iter().any(|member| member.escaped) {
+            // Each key is decoded once: a long one may be compared with all others.
+            members.sort_by_cached_key(|member| member.key(scan.text));
+        } else {
+            members.sort_unstable_by(|left, right| left.compare(right, scan.text));
+        }
         self.moved.clear();
         self.moved.reserve(end - begin);
         let mut before: Option<&Member> = None;

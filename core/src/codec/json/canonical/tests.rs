@@ -220,3 +220,21 @@ fn a_run_stops_at_the_first_byte_that_matters() {
     assert_eq!(plain_run(&[0x20; 17]), 17);
     assert_eq!(plain_run(&[0x80, 0xa0, 0x21, 0x23, 0x5b, 0x5d, 0xdc, 0xa2, 0x20]), 9);
 }
+
+#[test]
+fn a_long_key_with_escapes_is_decoded_once() {
+    // Sorting may compare a key with all others, and is not to decode it anew each time.
+    let long = "\\u006d".repeat(200_000);
+    let mut text = String::from("{");
+    for number in (0..40_000).rev() {
+        if number == 20_000 {
+            text.push_str(&["\"", &long, "\":0,"].concat());
+        }
+        text.push_str(&format!("\"{}{number}\":0,", if number < 20_000 { 'a' } else { 'z' }));
+    }
+    text.push_str("\"\":0}");
+    let mut out = String::new();
+    canonical(&text, &mut out).unwrap();
+    assert!(out.starts_with("{\"\":0,\"a0\":0,"), "{}", &out[..20]);
+    assert!(out.contains(&["\"a9999\":0,\"", &"m".repeat(200_000), "\":0,\"z20000\":0"].concat()));
+}
