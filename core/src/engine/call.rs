@@ -118,6 +118,14 @@ impl Call {
         }
     }
 
+    /// The transaction that an open call waits for
+    pub(super) const fn waits_for(&self) -> Option<CryptoHash> {
+        match self {
+            Self::Open(ticket) => Some(ticket.hash),
+            Self::Asking(_) | Self::Answered(_) => None,
+        }
+    }
+
     /// Answers whatever is not answered by this error
     pub(super) fn fail(&mut self, error: &Error) {
         let id = match self {

@@ -24,7 +24,8 @@ pub struct ChainStatus {
     pub protocol_version: Option<u32>,
     /// Number of canonical blocks kept
     pub blocks: u64,
-    /// How many batches have changed the chain: equal numbers mean an equal state
+    /// How many batches have changed the chain: equal numbers mean equal blocks and facts;
+    /// configurations do not count
     pub generation: u64,
 }
 

@@ -10,7 +10,8 @@ use core::mem;
 use super::call::Call;
 use super::{Answer, Settings};
 use crate::facts::{Key, Question, Row, Rows, Step, drive};
-use crate::rpc::{AnswerClass, Incoming, parse, write_batch};
+use crate::primitives::CryptoHash;
+use crate::rpc::{AnswerClass, Failure, Incoming, RequestId, parse, write_batch};
 use crate::{Error, ErrorKind};
 
 /// What becomes of a request
@@ -58,7 +59,7 @@ impl Exchange {
     }
 
     /// Fetches whatever is needed from a storage that is at hand
-    pub fn drive(mut self, rows: &impl Rows) -> Reply {
+    pub fn drive(mut self, rows: &(impl Rows + ?Sized)) -> Reply {
         match drive(&mut self, rows) {
             Ok(reply) => reply,
             Err(error) => Reply::Answer(self.fail(&error)),
@@ -78,10 +79,21 @@ impl Exchange {
         });
         match answers.next() {
             Some(answer) if !self.batch => answer,
-            first => {
+            Some(first) => {
                 let mut body = Vec::new();
-                write_batch(first.into_iter().chain(answers).map(|answer| answer.body), &mut body);
+                write_batch(
+                    [first].into_iter().chain(answers).map(|answer| answer.body),
+                    &mut body,
+                );
                 Answer { body, class: AnswerClass::Result }
+            }
+            // No request is without a call, so all of them were handed out before.
+            None => {
+                let message = "the request is answered already".into();
+                let mut body = Vec::new();
+                let failure = Failure::Internal { message };
+                failure.write(&RequestId::null(), &mut body);
+                Answer { body, class: failure.class() }
             }
         }
     }
@@ -155,6 +167,11 @@ impl Wait {
         self.calls.iter().filter(|call| matches!(call, Call::Open(_))).count()
     }
 
+    /// The transactions that the open calls wait for, in the order of the calls
+    pub fn transactions(&self) -> impl Iterator<Item = CryptoHash> {
+        self.calls.iter().filter_map(Call::waits_for)
+    }
+
     /// The question whether the milestones are reached now
     #[must_use]
     pub fn resume(mut self) -> Exchange {
@@ -170,8 +187,9 @@ impl Wait {
         Exchange::of(self.settings, self.calls, self.batch)
     }
 
-    /// Asks again, after the storage has changed; `Some` ends the wait
-    pub fn again(&mut self, rows: &impl Rows) -> Option<Answer> {
+    /// Asks again, after the storage has changed; `Some` ends the wait, and there is no other
+    /// answer after it
+    pub fn again(&mut self, rows: &(impl Rows + ?Sized)) -> Option<Answer> {
         let calls = mem::take(&mut self.calls);
         let wait = Self { settings: self.settings, calls, batch: self.batch };
         match wait.resume().drive(rows) {
@@ -184,7 +202,7 @@ impl Wait {
     }
 
     /// Ends the wait because its time is up: a last look, then `TIMEOUT_ERROR` for what is open
-    pub fn expire(self, rows: &impl Rows) -> Answer {
+    pub fn expire(self, rows: &(impl Rows + ?Sized)) -> Answer {
         let exchange = self.resume_last();
         match exchange.drive(rows) {
             Reply::Answer(answer) => answer,

@@ -9,6 +9,8 @@
 mod call;
 mod chain;
 mod exchange;
+#[cfg(test)]
+mod tests;
 
 use alloc::vec::Vec;
 
@@ -118,7 +120,12 @@ impl Engine {
     ///
     /// `path_method` is the method that the address of the request names, if it names one: a body
     /// that names another is refused. For a storage that is not at hand, see [`Exchange::open`].
-    pub fn ask(&self, body: &[u8], path_method: Option<&str>, rows: &impl Rows) -> Reply {
+    pub fn ask(
+        &self,
+        body: &[u8],
+        path_method: Option<&str>,
+        rows: &(impl Rows + ?Sized),
+    ) -> Reply {
         Exchange::open(&self.settings, body, path_method).drive(rows)
     }
 
@@ -131,7 +138,7 @@ impl Engine {
         &self,
         message: &[u8],
         settings: &IngestSettings,
-        storage: &mut impl Storage,
+        storage: &mut (impl Storage + ?Sized),
     ) -> Result<Ingested, Error> {
         let mut question = IngestQuestion::new(message, *settings)?;
         let (batch, ingested) = drive(&mut question, storage)?;
@@ -154,7 +161,7 @@ impl Engine {
         &self,
         height: BlockHeight,
         text: &str,
-        storage: &mut impl Storage,
+        storage: &mut (impl Storage + ?Sized),
     ) -> Result<(), Error> {
         let checked: CheckedConfig = config::check(text)?;
         let mut index = ConfigIndex::decode(storage.get(&ConfigIndex::key())?.as_deref())?;
@@ -183,7 +190,7 @@ impl Engine {
     /// # Errors
     ///
     /// The storage's, or a corrupt row.
-    pub fn chain(&self, rows: &impl Rows) -> Result<ChainStatus, Error> {
+    pub fn chain(&self, rows: &(impl Rows + ?Sized)) -> Result<ChainStatus, Error> {
         drive(&mut ChainQuestion::new(), rows)
     }
 }

@@ -51,7 +51,10 @@ pub trait Question {
 /// # Errors
 ///
 /// Those of the storage and of the question.
-pub fn drive<Q: Question>(question: &mut Q, storage: &impl Rows) -> Result<Q::Answer, Error> {
+pub fn drive<Q: Question>(
+    question: &mut Q,
+    storage: &(impl Rows + ?Sized),
+) -> Result<Q::Answer, Error> {
     let mut rows = Vec::new();
     loop {
         rows.clear();

@@ -1,0 +1,65 @@
+//! What an embedding host relies on: threads, storages chosen at run time, calls out of order.
+
+use alloc::boxed::Box;
+use alloc::string::{String, ToString as _};
+
+use super::*;
+use crate::config::ConfigQuestion;
+use crate::facts::MemoryStorage;
+use crate::status::{Standing, StatusQuestion};
+
+const WAITING: &[u8] = br#"{"method":"tx","params":{"tx_hash":
+    "11111111111111111111111111111118","sender_account_id":"alice.near"},"id":1}"#;
+
+#[test]
+fn everything_a_host_keeps_goes_from_thread_to_thread() {
+    const fn goes<T: Send + Sync + Unpin + 'static>() {}
+    goes::<Engine>();
+    goes::<Exchange>();
+    goes::<Wait>();
+    goes::<Reply>();
+    goes::<Answer>();
+    goes::<StatusQuestion>();
+    goes::<Standing>();
+    goes::<ConfigQuestion>();
+    goes::<ChainQuestion>();
+    goes::<IngestQuestion>();
+    goes::<Batch>();
+    goes::<MemoryStorage>();
+    goes::<Error>();
+}
+
+#[test]
+fn a_storage_may_be_chosen_at_run_time() {
+    let mut storage: Box<dyn Storage> = Box::new(MemoryStorage::new());
+    let engine = Engine::default();
+    let config = r#"{"protocol_version":88,"genesis_height":7,"chain_id":"dev"}"#;
+    engine.put_config(7, config, &mut *storage).unwrap();
+    assert_eq!(engine.chain(&*storage).unwrap().chain_id.as_deref(), Some("dev"));
+    let error = engine.ingest(b"{}", &IngestSettings::default(), &mut *storage).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Shape);
+    let rows: &dyn Rows = &*storage;
+    let Reply::Wait(mut wait) = engine.ask(WAITING, None, rows) else { panic!("it is answered") };
+    assert!(wait.again(rows).is_none());
+    assert_eq!(wait.expire(rows).class, AnswerClass::Timeout);
+}
+
+#[test]
+fn a_wait_says_for_what() {
+    let Reply::Wait(wait) = Engine::default().ask(WAITING, None, &MemoryStorage::new()) else {
+        panic!("it is answered");
+    };
+    let hashes: Vec<_> = wait.transactions().map(|hash| hash.to_string()).collect();
+    assert_eq!(hashes, ["11111111111111111111111111111118"]);
+}
+
+#[test]
+fn an_exchange_that_was_answered_gives_no_other_answer() {
+    for body in [WAITING, &[b"[", WAITING, b"]"].concat()] {
+        let mut exchange = Exchange::open(&Settings::default(), body, None);
+        assert!(matches!(drive(&mut exchange, &MemoryStorage::new()), Ok(Reply::Wait(_))));
+        let Reply::Answer(answer) = exchange.drive(&MemoryStorage::new()) else { panic!() };
+        assert_eq!(answer.class, AnswerClass::Internal);
+        assert!(String::from_utf8(answer.body).unwrap().contains("answered already"));
+    }
+}
