@@ -3,10 +3,6 @@
 //! A selector is resolved to a height, and the configuration that began at or before that height
 //! is the one; at most four round trips, whatever the selector. The configuration's own text is
 //! not looked at here.
-//!
-//! A selector is resolved to a height, and the configuration that began at or before that height
-//! is the one; at most four round trips, whatever the selector. The configuration's own text is
-//! not looked at here.
 
 use alloc::format;
 use alloc::string::{String, ToString};

@@ -12,8 +12,8 @@ use crate::Error;
 ///
 /// Duties of the storage: all rows read through one `Rows` come from one state, the one between
 /// two commits. A missing row is `None`, never an error; an error means that the storage cannot
-/// say. Duties of the engine: keys have 1 to 32 bytes, and at most [`get_many`](Self::get_many)
-/// is called once per level of a receipt tree.
+/// say. Duties of the engine: keys have 1 to 32 bytes, and a question about a transaction calls
+/// [`get_many`](Self::get_many) once per level of its receipt tree.
 pub trait Rows {
     /// The row of this key
     ///
