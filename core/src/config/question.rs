@@ -40,6 +40,28 @@ pub enum ConfigAnswer {
 ///
 /// A height names a canonical block, a hash a block on whatever fork. `genesis` needs no block:
 /// the configurations themselves say where the chain begins.
+///
+/// ```
+/// use milepost::config::{BlockReference, ConfigAnswer, ConfigQuestion, SyncCheckpoint};
+/// use milepost::engine::Engine;
+/// use milepost::facts::record::ConfigRecord;
+/// use milepost::facts::{MemoryStorage, drive};
+///
+/// let mut storage = MemoryStorage::new();
+/// let config = r#"{"chain_id":"dev","genesis_height":7,"protocol_version":88}"#;
+/// Engine::default().put_config(7, config, &mut storage)?;
+///
+/// let genesis = BlockReference::SyncCheckpoint(SyncCheckpoint::Genesis);
+/// let ConfigAnswer::InForce(row) = drive(&mut ConfigQuestion::new(genesis), &storage)? else {
+///     panic!("the chain begins with it");
+/// };
+/// assert_eq!(ConfigRecord::decode(&row)?.fragment, config.as_bytes());
+///
+/// // No block came in, so no block is known by its height.
+/// let answer = drive(&mut ConfigQuestion::new(BlockReference::Height(7)), &storage)?;
+/// assert!(matches!(answer, ConfigAnswer::UnknownBlock { skipped: false, .. }));
+/// # Ok::<(), milepost::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct ConfigQuestion(Replayed<Resolve>);
 

@@ -28,6 +28,43 @@ pub enum Reply {
 ///
 /// A question like any other: poll it, supply rows, and it ends in a [`Reply`]. When the storage
 /// fails, [`fail`](Self::fail) gives the answer to send.
+///
+/// ```
+/// use std::pin::pin;
+/// use std::task::{Context, Poll, Waker};
+///
+/// use milepost::Error;
+/// use milepost::engine::{Exchange, Reply, Settings};
+/// use milepost::facts::{Key, Question, Row, Step};
+///
+/// /// The storage of the host; this one is empty
+/// async fn fetch(keys: &[Key]) -> Result<Vec<Option<Row>>, Error> {
+///     Ok(vec![None; keys.len()])
+/// }
+///
+/// async fn ask(body: &[u8]) -> Result<Reply, Error> {
+///     let mut exchange = Exchange::open(&Settings::default(), body, None);
+///     loop {
+///         let rows = match exchange.poll()? {
+///             Step::Done(reply) => return Ok(reply),
+///             Step::Need(keys) => fetch(keys).await,
+///         };
+///         match rows {
+///             Ok(rows) => exchange.supply(&rows)?,
+///             Err(error) => return Ok(Reply::Answer(exchange.fail(&error))),
+///         }
+///     }
+/// }
+///
+/// let body = br#"{"method":"EXPERIMENTAL_protocol_config","params":{"finality":"final"}}"#;
+/// let mut answer = pin!(ask(body));
+/// let Poll::Ready(reply) = answer.as_mut().poll(&mut Context::from_waker(Waker::noop())) else {
+///     panic!("nothing here sleeps");
+/// };
+/// let Reply::Answer(answer) = reply? else { panic!("configurations are not waited for") };
+/// assert!(String::from_utf8_lossy(&answer.body).contains("UNKNOWN_BLOCK"));
+/// # Ok::<(), Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Exchange {
     settings: Settings,
@@ -154,6 +191,23 @@ impl Question for Exchange {
 ///
 /// Ask [`again`](Self::again) when the storage has changed, and let it [`expire`](Self::expire) when
 /// its time is up. Dropping it is how a client that went away is forgotten.
+///
+/// ```
+/// use milepost::engine::{Engine, Reply};
+/// use milepost::facts::MemoryStorage;
+/// use milepost::rpc::AnswerClass;
+///
+/// let (engine, storage) = (Engine::default(), MemoryStorage::new());
+/// let body = br#"{"method":"tx_status","params":{"tx_hash":"11111111111111111111111111111112",
+///     "sender_account_id":"alice.near","wait_until":"INCLUDED"}}"#;
+/// let Reply::Wait(mut wait) = engine.ask(body, None, &storage) else { panic!("it is answered") };
+/// assert_eq!(wait.transactions().count(), 1);
+///
+/// // After each block that came in:
+/// assert!(wait.again(&storage).is_none());
+/// // When its time is up:
+/// assert_eq!(wait.expire(&storage).class, AnswerClass::Timeout);
+/// ```
 #[derive(Debug)]
 pub struct Wait {
     settings: Settings,

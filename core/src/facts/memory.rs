@@ -7,6 +7,26 @@ use crate::Error;
 use crate::primitives::HashBuilder;
 
 /// A storage in a hash map, keyed by what are hashes already
+///
+/// A clone is a snapshot: it shares the bytes of the rows and goes its own way.
+///
+/// ```
+/// use milepost::facts::{Batch, Key, MemoryStorage, Rows, Storage, Table};
+///
+/// let mut storage = MemoryStorage::new();
+/// let key = Key::number(Table::Configs, 7);
+/// let mut batch = Batch::new();
+/// batch.put(key, &b"a row"[..]);
+/// storage.commit(batch)?;
+///
+/// let snapshot = storage.clone();
+/// let mut batch = Batch::new();
+/// batch.remove(key);
+/// storage.commit(batch)?;
+/// assert_eq!(snapshot.get(&key)?.as_deref(), Some(&b"a row"[..]));
+/// assert!(storage.is_empty());
+/// # Ok::<(), milepost::Error>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct MemoryStorage {
     rows: HashMap<Key, Row, HashBuilder>,

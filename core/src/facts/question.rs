@@ -24,6 +24,30 @@ pub enum Step<'question, Answer> {
 ///
 /// Call [`poll`](Self::poll); on [`Step::Need`] fetch the rows, all from one state of the
 /// storage, and [`supply`](Self::supply) them; repeat until [`Step::Done`].
+///
+/// ```
+/// use milepost::facts::{MemoryStorage, Question, Rows, Step};
+/// use milepost::primitives::CryptoHash;
+/// use milepost::status::StatusQuestion;
+///
+/// let storage = MemoryStorage::new();
+/// let mut question = StatusQuestion::new(CryptoHash::ZERO, 1_000);
+/// let standing = loop {
+///     let mut rows = Vec::new();
+///     match question.poll()? {
+///         Step::Done(standing) => break standing,
+///         // The chain, the transaction and its outcome; any way to fetch them will do.
+///         Step::Need(keys) => {
+///             for key in keys {
+///                 rows.push(storage.get(key)?);
+///             }
+///         }
+///     }
+///     question.supply(&rows)?;
+/// };
+/// assert!(standing.is_none());
+/// # Ok::<(), milepost::Error>(())
+/// ```
 pub trait Question {
     /// What the question ends in
     type Answer;

@@ -55,6 +55,37 @@ impl<R: Rows + ?Sized> Rows for &R {
 /// Duties of the storage: a commit happens whole or not at all, also when the process dies in the
 /// middle; when it returns `Ok`, every later read sees it. Duties of the engine: one commit at a
 /// time.
+///
+/// ```
+/// use std::collections::BTreeMap;
+///
+/// use milepost::Error;
+/// use milepost::facts::{Batch, Key, Row, Rows, Storage, conformance};
+///
+/// #[derive(Default)]
+/// struct Ordered(BTreeMap<Key, Row>);
+///
+/// impl Rows for Ordered {
+///     fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
+///         Ok(self.0.get(key).cloned())
+///     }
+/// }
+///
+/// impl Storage for Ordered {
+///     fn commit(&mut self, batch: Batch) -> Result<(), Error> {
+///         for (key, row) in batch {
+///             match row {
+///                 Some(row) => self.0.insert(key, row),
+///                 None => self.0.remove(&key),
+///             };
+///         }
+///         Ok(())
+///     }
+/// }
+///
+/// conformance::check(Ordered::default)?;
+/// # Ok::<(), conformance::Violation>(())
+/// ```
 pub trait Storage: Rows {
     /// Applies the changes of a batch, all of them or none
     ///

@@ -117,6 +117,24 @@ pub struct Ingested {
 ///
 /// The answer is a batch that is to be committed before the next message is asked about, and what
 /// it means.
+///
+/// ```
+/// use milepost::facts::{MemoryStorage, Storage, drive};
+/// use milepost::ingest::{IngestQuestion, IngestSettings, Place};
+///
+/// let message = br#"{"block":{"header":{"height":7,"epoch_id":"11111111111111111111111111111111",
+///     "hash":"11111111111111111111111111111117","prev_hash":"11111111111111111111111111111116"}},
+///     "shards":[]}"#;
+/// let mut storage = MemoryStorage::new();
+/// let mut question = IngestQuestion::new(message, IngestSettings::default())?;
+/// let (batch, ingested) = drive(&mut question, &storage)?;
+/// assert_eq!((ingested.place, ingested.block.height), (Place::Head, 7));
+/// storage.commit(batch)?;
+///
+/// let error = IngestQuestion::new(br#"{"block":{"header":{}}}"#, IngestSettings::default());
+/// assert_eq!(error.unwrap_err().path(), "block.header");
+/// # Ok::<(), milepost::Error>(())
+/// ```
 pub struct IngestQuestion(Replayed<Plan>);
 
 impl IngestQuestion {

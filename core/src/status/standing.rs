@@ -46,6 +46,40 @@ pub enum FinalStatus {
 }
 
 /// Where a transaction stands
+///
+/// ```
+/// use milepost::facts::record::{OutcomeRecord, OutcomeStatus, TransactionRecord};
+/// use milepost::facts::{Batch, Key, MemoryStorage, Storage, Table, drive};
+/// use milepost::primitives::CryptoHash;
+/// use milepost::status::{FinalStatus, Milestone, StatusQuestion};
+///
+/// // Rows as ingest writes them: the text of the outcome, and where in it the status stands.
+/// let hash = CryptoHash::digest(b"a transaction");
+/// let outcome = OutcomeRecord {
+///     height: 7,
+///     status: OutcomeStatus::SuccessValue,
+///     status_text: (10, 29),
+///     receipt_ids: &[],
+///     fragment: br#"{"status":{"SuccessValue":""}}"#,
+/// };
+/// let transaction = TransactionRecord { height: 7, to_itself: false, fragment: b"{}" };
+/// let mut batch = Batch::new();
+/// batch.put(Key::hash(Table::Transactions, hash), transaction.encode());
+/// batch.put(Key::hash(Table::Outcomes, hash), outcome.encode());
+/// let mut storage = MemoryStorage::new();
+/// storage.commit(batch)?;
+///
+/// let standing = drive(&mut StatusQuestion::new(hash, 1_000), &storage)?.expect("it is known");
+/// // Nothing is left to execute, and no block is known to be final.
+/// assert_eq!(standing.milestone(), Milestone::ExecutedOptimistic);
+/// assert_eq!(standing.final_status(), FinalStatus::SuccessValue);
+/// assert_eq!((standing.outcomes().count(), standing.pending().count()), (1, 0));
+///
+/// let mut result = Vec::new();
+/// standing.write(true, &mut result)?;
+/// assert!(result.starts_with(br#"{"final_execution_status":"EXECUTED_OPTIMISTIC","receipts":[]"#));
+/// # Ok::<(), milepost::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Standing {
     transaction: Row,

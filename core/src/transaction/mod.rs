@@ -139,6 +139,27 @@ impl SignedTransaction {
     /// Whether the signature is the transaction's public key's
     ///
     /// Signatures of delegate actions inside are not looked at, see [`Delegate::verify`].
+    ///
+    /// ```
+    /// use milepost::codec::base64::{self, Padding};
+    /// use milepost::transaction::SignedTransaction;
+    ///
+    /// let text = concat!(
+    ///     "DgAAAHNlbmRlci50ZXN0bmV0AOrmAai64SZOv9e/naX4W15pJx0GAap35wTT1T/DwcbbDwAAAAAAAAAQAAAAcmVjZWl2",
+    ///     "ZXIudGVzdG5ldNMnL7URB1cxPOu3G8jTqlEwlcasagIbKlAJlF5ywVFLAQAAAAMAAACh7czOG8LTAAAAAAAAAGQcOG03",
+    ///     "xVSFQFjoagOb4NBBqWhERnnz45LY4+52JgZhm1iQKz7qAdPByrGFDQhQ2Mfga8RlbysuQ8D8LlA6bQE="
+    /// );
+    /// let mut bytes = base64::decode(text, Padding::Required).unwrap();
+    /// let signed = SignedTransaction::decode(&bytes)?;
+    /// assert_eq!(signed.hash().to_string(), "6zgh2u9DqHHiXzdy9ouTP7oGky2T4nugqzqt9wJZwNFm");
+    /// assert!(signed.verify());
+    ///
+    /// // The first byte of the signature, behind its tag.
+    /// let place = bytes.len() - 64;
+    /// bytes[place] ^= 1;
+    /// assert!(!SignedTransaction::decode(&bytes)?.verify());
+    /// # Ok::<(), milepost::Error>(())
+    /// ```
     #[cfg(feature = "signatures")]
     pub fn verify(&self) -> bool {
         verify(&self.signature, &self.hash, &self.transaction.public_key)

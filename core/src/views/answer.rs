@@ -46,6 +46,33 @@ wire_struct! {
 /// let none: RpcTransactionResponse = json::read(r#"{"final_execution_status":"NONE"}"#).unwrap();
 /// assert_eq!((none.final_execution_status, none.outcome), (Milestone::None, None));
 /// ```
+///
+/// In the body of an answer it stands below `result`:
+///
+/// ```
+/// use milepost::codec::json;
+/// use milepost::views::{ExecutionStatusView, RpcTransactionResponse};
+///
+/// #[derive(serde::Deserialize)]
+/// struct Body {
+///     result: RpcTransactionResponse,
+/// }
+///
+/// let body = r#"{"jsonrpc":"2.0","result":{"final_execution_status":"EXECUTED","receipts_outcome":[],
+///     "status":{"SuccessValue":""},"transaction":{"actions":["CreateAccount"],
+///     "hash":"11111111111111111111111111111112","nonce":1,"priority_fee":0,
+///     "public_key":"ed25519:11111111111111111111111111111111","receiver_id":"new.alice.near",
+///     "signature":"ed25519:1111111111111111111111111111111111111111111111111111111111111111",
+///     "signer_id":"alice.near"},"transaction_outcome":{"proof":[],
+///     "block_hash":"11111111111111111111111111111113","id":"11111111111111111111111111111112",
+///     "outcome":{"executor_id":"alice.near","gas_burnt":424555062500,"logs":[],"receipt_ids":[],
+///     "status":{"SuccessValue":""},"tokens_burnt":"42455506250000000000"}}},"id":"dontcare"}"#;
+/// let body: Body = json::read(body)?;
+/// let outcome = body.result.outcome.expect("it is executed").transaction_outcome.outcome;
+/// assert_eq!((outcome.gas_burnt.0, outcome.metadata.version), (424_555_062_500, 1));
+/// assert!(matches!(outcome.status, ExecutionStatusView::SuccessValue(_)));
+/// # Ok::<(), milepost::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "a view is made by hosts as well")]
 pub struct RpcTransactionResponse {
