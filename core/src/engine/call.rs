@@ -6,6 +6,7 @@
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::mem;
 
 use super::{Answer, Settings};
 use crate::Error;
@@ -44,6 +45,8 @@ pub(super) struct Ticket {
     hash: CryptoHash,
     wait_until: Milestone,
     receipts: bool,
+    /// The transaction that was submitted, until its signature had to be looked at
+    unverified: Option<Box<SignedTransaction>>,
     /// The bytes that were submitted are not signed by their signer
     badly_signed: bool,
 }
@@ -139,12 +142,12 @@ impl Call {
 
 impl Ticket {
     fn new(id: RequestId, request: StatusRequest) -> Self {
-        let (hash, badly_signed) = match request.lookup {
-            Lookup::Hash { hash, .. } => (hash, false),
-            Lookup::Signed(signed) => (signed.hash(), is_badly_signed(&signed)),
+        let (hash, unverified) = match request.lookup {
+            Lookup::Hash { hash, .. } => (hash, None),
+            Lookup::Signed(signed) => (signed.hash(), Some(signed)),
         };
         let StatusRequest { wait_until, receipts, .. } = request;
-        Self { id, hash, wait_until, receipts, badly_signed }
+        Self { id, hash, wait_until, receipts, unverified, badly_signed: false }
     }
 
     fn ask(self, settings: &Settings, last: bool) -> Call {
@@ -153,11 +156,23 @@ impl Ticket {
     }
 
     fn take(&mut self) -> Self {
-        Self { id: core::mem::take(&mut self.id), ..*self }
+        let (id, unverified) = (mem::take(&mut self.id), self.unverified.take());
+        Self { id, unverified, ..*self }
+    }
+
+    /// Looks at the signature, unless that was done: it costs more than most answers, and is of
+    /// no interest for a transaction that is in a block
+    fn verify(&mut self) {
+        if let Some(signed) = self.unverified.take() {
+            self.badly_signed = is_badly_signed(&signed);
+        }
     }
 
     /// The answer, unless the call has to wait
-    fn judge(&self, standing: Option<&Standing>) -> Option<Answer> {
+    fn judge(&mut self, standing: Option<&Standing>) -> Option<Answer> {
+        if standing.is_none() {
+            self.verify();
+        }
         match standing {
             None if self.badly_signed => {
                 let error = "\"InvalidSignature\"".to_string();
