@@ -5,7 +5,7 @@
 //! served; a member that is read may stand there only once.
 
 use alloc::boxed::Box;
-use alloc::string::String;
+use core::fmt;
 
 use serde_json::value::RawValue;
 
@@ -215,18 +215,27 @@ fn once<const N: usize>(members: &Members<'_, N>) -> Result<(), Error> {
 }
 
 fn milestone(value: &RawValue) -> Result<Milestone, Error> {
-    let mut expected = String::from("one of");
-    for (index, milestone) in Milestone::ALL.into_iter().enumerate() {
-        expected.push_str(if index == 0 { " " } else { ", " });
-        expected.push_str(milestone.name());
+    word(value, MilestoneNames, Milestone::from_name).map_err(|error| error.at(WAIT_UNTIL))
+}
+
+/// What a milestone can be, for an error; written only when there is one
+#[derive(Clone, Copy)]
+struct MilestoneNames;
+
+impl fmt::Display for MilestoneNames {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("one of")?;
+        Milestone::ALL.into_iter().enumerate().try_for_each(|(index, milestone)| {
+            formatter.write_str(if index == 0 { " " } else { ", " })?;
+            formatter.write_str(milestone.name())
+        })
     }
-    word(value, &expected, Milestone::from_name).map_err(|error| error.at(WAIT_UNTIL))
 }
 
 /// One word of a closed list
 fn word<T>(
     value: &RawValue,
-    expected: &str,
+    expected: impl fmt::Display + Copy,
     meaning: impl Fn(&str) -> Option<T>,
 ) -> Result<T, Error> {
     let text = string(value, expected)?;
