@@ -5,6 +5,7 @@
 //! It knows the words of the interface and the shape of a message, and nothing of the engine but
 //! the names of its results.
 
+use core::cmp::Reverse;
 use core::fmt::Write as _;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -61,15 +62,21 @@ pub(crate) struct Oracle {
     arrivals: usize,
     blocks: HashMap<String, Rc<Block>>,
     /// The highest final block that any head named
-    last_final: Option<BlockPoint>,
+    pub(crate) last_final: Option<BlockPoint>,
     /// First heights and texts of protocol configurations
     configs: Vec<(u64, String)>,
     pub(crate) index: Index,
+    /// The index before the last block that changed it
+    pub(crate) index_before: Index,
     pub(crate) canonical: Vec<Rc<Block>>,
 }
 
 fn text(value: &Value) -> &str {
     value.as_str().expect("a string")
+}
+
+fn lacks(chain: &[Rc<Block>], block: &Block) -> bool {
+    chain.iter().all(|one| one.hash != block.hash)
 }
 
 fn items(value: &Value) -> impl Iterator<Item = &Value> + Clone {
@@ -187,6 +194,7 @@ impl Oracle {
             last_final: None,
             configs: Vec::new(),
             index: Index::default(),
+            index_before: Index::default(),
             canonical: Vec::new(),
         }
     }
@@ -196,13 +204,9 @@ impl Oracle {
         self.configs.sort();
     }
 
-    /// The branch of the highest block, the first of equals, oldest first
-    fn find_canonical(&self) -> Vec<Rc<Block>> {
-        let highest = self
-            .blocks
-            .values()
-            .max_by_key(|block| (block.height, core::cmp::Reverse(block.arrival)));
-        let mut branch: Vec<Rc<Block>> = highest.cloned().into_iter().collect();
+    /// A block's branch, oldest first
+    fn branch(&self, block: Option<&Rc<Block>>) -> Vec<Rc<Block>> {
+        let mut branch: Vec<Rc<Block>> = block.cloned().into_iter().collect();
         while let Some(parent) =
             branch.last().and_then(|block| self.blocks.get(block.header("prev_hash")))
         {
@@ -212,11 +216,24 @@ impl Oracle {
         branch
     }
 
-    pub(crate) fn take(&mut self, json: &[u8]) -> Taken {
+    /// Whether the block has no place: its parent is unknown, or it would leave out what is final
+    fn refuses(&self, block: &Block) -> bool {
+        let Some(head) = self.canonical.last() else { return false };
+        let Some(parent) = self.blocks.get(block.header("prev_hash")) else { return true };
+        let branch = self.branch(Some(parent));
+        let left_out = self.canonical.iter().filter(|one| lacks(&branch, one));
+        let leaves_out_final = left_out
+            .into_iter()
+            .any(|one| self.last_final.is_some_and(|last| one.height <= last.height));
+        // A fork of a fork that lost already is put aside with it.
+        leaves_out_final && (block.height > head.height || !lacks(&self.canonical, parent))
+    }
+
+    /// Takes in a message; `None` when it is to be refused
+    pub(crate) fn take(&mut self, json: &[u8]) -> Option<Taken> {
         self.arrivals += 1;
         let block = Rc::new(Block::read(json, self.arrivals));
         let counts = [block.transactions.len(), block.outcomes.len(), block.receipts.len()];
-        let known = self.blocks.contains_key(&block.hash);
         let mut taken = Taken {
             place: Place::Known,
             undone: Vec::new(),
@@ -224,20 +241,23 @@ impl Oracle {
             last_final: self.last_final,
             counts,
         };
-        if known {
-            return taken;
+        if self.blocks.contains_key(&block.hash) {
+            return Some(taken);
+        }
+        if self.refuses(&block) {
+            return None;
         }
         self.blocks.insert(block.hash.clone(), Rc::clone(&block));
-        let after = self.find_canonical();
-        let lacks =
-            |chain: &[Rc<Block>], block: &Block| chain.iter().all(|one| one.hash != block.hash);
-        let before = &self.canonical;
-        let undone = before.iter().rev().filter(|block| lacks(&after, block));
-        taken.undone = undone.map(|block| block.point()).collect();
-        let redone = after.iter().filter(|one| lacks(before, one) && one.hash != block.hash);
-        taken.redone = redone.map(|block| block.point()).collect();
-        taken.place = if lacks(&after, &block) { Place::Aside } else { Place::Head };
-        self.canonical = after;
+        // The branch of the highest block, the first of equals.
+        let highest = self.blocks.values().max_by_key(|one| (one.height, Reverse(one.arrival)));
+        let after = self.branch(highest);
+        let before = core::mem::replace(&mut self.canonical, after);
+        let after = &self.canonical;
+        let undone = before.iter().rev().filter(|one| lacks(after, one));
+        taken.undone = undone.map(|one| one.point()).collect();
+        let redone = after.iter().filter(|one| lacks(&before, one) && one.hash != block.hash);
+        taken.redone = redone.map(|one| one.point()).collect();
+        taken.place = if lacks(after, &block) { Place::Aside } else { Place::Head };
         if taken.place == Place::Head
             && let Some(last) = self.blocks.get(block.header("last_final_block"))
             && self.last_final.is_none_or(|known| last.height > known.height)
@@ -245,9 +265,12 @@ impl Oracle {
             self.last_final = Some(last.point());
         }
         self.forget();
-        self.index = Index::of(&self.canonical);
+        if taken.place == Place::Head {
+            let index = Index::of(&self.canonical);
+            self.index_before = core::mem::replace(&mut self.index, index);
+        }
         taken.last_final = self.last_final;
-        taken
+        Some(taken)
     }
 
     /// Forgets old blocks, and forks that nothing can be built upon any more

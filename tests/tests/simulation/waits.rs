@@ -7,9 +7,10 @@ use milepost::engine::{Engine, Reply, Wait};
 use milepost::status::Milestone;
 use serde_json::{Value, json};
 
+use super::body_text;
+use super::delivery::Asked;
 use super::oracle::Oracle;
 use super::store::Store;
-use super::{Asked, body_text};
 
 /// One call that waits, and its answer once the oracle has one
 pub(crate) struct Expected {
