@@ -303,6 +303,11 @@ impl Oracle {
         });
     }
 
+    /// How many blocks are known, on whatever fork
+    pub(crate) fn known_blocks(&self) -> usize {
+        self.blocks.len()
+    }
+
     /// Whether a block of this height on the canonical chain is final
     fn is_final(&self, fact: &Fact) -> bool {
         self.last_final.is_some_and(|last| fact.height <= last.height)
