@@ -63,3 +63,39 @@ fn an_exchange_that_was_answered_gives_no_other_answer() {
         assert!(String::from_utf8(answer.body).unwrap().contains("answered already"));
     }
 }
+
+#[cfg(feature = "signatures")]
+#[test]
+fn a_wrong_signature_counts_only_while_nothing_is_known() {
+    use crate::codec::base64;
+    use crate::facts::record::TransactionRecord;
+    use crate::facts::{Key, Table};
+    use crate::primitives::{Balance, CryptoHash, Scheme, Signature};
+    use crate::transaction::{Action, SignedTransaction, Transaction, TransactionVersion};
+
+    let transaction = Transaction {
+        version: TransactionVersion::V0 { nonce: 7 },
+        signer_id: "alice.near".parse().unwrap(),
+        public_key: "ed25519:11111111111111111111111111111111".parse().unwrap(),
+        receiver_id: "bob.near".parse().unwrap(),
+        block_hash: CryptoHash::ZERO,
+        actions: [Action::Transfer { deposit: Balance(1) }].into(),
+    };
+    let key = Key::hash(Table::Transactions, transaction.hash());
+    let signature = Signature::new(Scheme::Ed25519, &[9; 64]).unwrap();
+    let mut text = String::new();
+    base64::encode(&SignedTransaction::new(transaction, signature).encode(), &mut text);
+    let body = alloc::format!(r#"{{"method":"tx","params":{{"signed_tx_base64":"{text}"}}}}"#);
+    let mut storage = MemoryStorage::new();
+    let Reply::Answer(answer) = Engine::default().ask(body.as_bytes(), None, &storage) else {
+        panic!("it waits");
+    };
+    assert!(String::from_utf8(answer.body).unwrap().contains("InvalidSignature"));
+
+    let mut batch = Batch::new();
+    let record = TransactionRecord { height: 1, to_itself: false, fragment: b"{}" };
+    batch.put(key, record.encode());
+    storage.commit(batch).unwrap();
+    // What has the same hash is in a block, so it is asked about that.
+    assert!(matches!(Engine::default().ask(body.as_bytes(), None, &storage), Reply::Wait(_)));
+}
