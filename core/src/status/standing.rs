@@ -31,6 +31,12 @@ impl Node {
     }
 }
 
+/// Whether the receipt is known to be a refund
+fn is_refund(node: &Node) -> Result<bool, Error> {
+    let body = node.body.as_deref().map(ReceiptRecord::decode).transpose()?;
+    Ok(body.is_some_and(|body| body.refund))
+}
+
 /// The status of the whole transaction: that of the first leaf of its receipts
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_enums, reason = "the interface closes this enumeration")]
@@ -197,8 +203,7 @@ impl Standing {
                 }
                 _ => {
                     all_executed = false;
-                    let body = node.body.as_deref().map(ReceiptRecord::decode).transpose()?;
-                    all_but_refunds_executed &= body.is_some_and(|body| body.refund);
+                    all_but_refunds_executed &= is_refund(node)?;
                 }
             }
         }
@@ -255,9 +260,13 @@ impl Standing {
     ///
     /// Of an item: a row that this engine did not write.
     pub fn pending(&self) -> impl Iterator<Item = Result<(CryptoHash, bool), Error>> {
-        self.nodes.iter().skip(1).filter(|node| node.outcome.is_none()).map(|node| {
-            let body = node.body.as_deref().map(ReceiptRecord::decode).transpose()?;
-            Ok((node.id, body.is_some_and(|body| body.refund)))
+        self.nodes.iter().skip(1).filter_map(|node| {
+            match node.outcome.as_deref().map(OutcomeRecord::decode) {
+                // An outcome whose status is unknown counts as none, as for the milestone.
+                Some(Ok(outcome)) if outcome.status != OutcomeStatus::Unknown => None,
+                Some(Err(error)) => Some(Err(error)),
+                _ => Some(is_refund(node).map(|refund| (node.id, refund))),
+            }
         })
     }
 
@@ -341,5 +350,36 @@ impl Standing {
     /// The first receipt that the transaction generated
     fn first_receipt(&self) -> Result<Option<CryptoHash>, Error> {
         Ok(self.outcome_at(0)?.and_then(|outcome| outcome.receipts().next()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pending_is_what_the_milestone_waits_for() {
+        let [hash, id] = [CryptoHash::digest(b"transaction"), CryptoHash::digest(b"receipt")];
+        let outcome = |status, receipt_ids: &[[u8; 32]]| {
+            let record = OutcomeRecord {
+                height: 1,
+                status,
+                status_text: (0, 0),
+                receipt_ids,
+                fragment: b"{}",
+            };
+            Some(Row::from(record.encode()))
+        };
+        let transaction = TransactionRecord { height: 1, to_itself: false, fragment: b"{}" };
+        let own = outcome(OutcomeStatus::SuccessReceiptId(id), &[*id.as_bytes()]);
+        let nodes = vec![
+            Node::new(hash, own, None),
+            Node::new(id, outcome(OutcomeStatus::Unknown, &[]), None),
+        ];
+        let row = transaction.encode().into();
+        let standing = Standing::new(row, nodes, &ChainRecord::default()).unwrap();
+        assert_eq!(standing.milestone(), Milestone::Included);
+        let pending: Vec<_> = standing.pending().map(Result::unwrap).collect();
+        assert_eq!(pending, [(id, false)]);
     }
 }
