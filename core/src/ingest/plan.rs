@@ -244,7 +244,11 @@ impl Plan {
         let point = match self.settings.finality {
             Finality::All => self.content.point,
             Finality::Headers => {
-                let hash = self.content.header.last_final_block.unwrap_or_default();
+                let named = self.content.header.last_final_block;
+                // All zero is "no block", even if a message claims that name for its own.
+                let Some(hash) = named.filter(|hash| *hash != CryptoHash::ZERO) else {
+                    return Ok(());
+                };
                 match overlay.row(block_key(hash))? {
                     Some(row) => {
                         let record = BlockRecord::decode(&row)?;

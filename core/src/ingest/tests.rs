@@ -217,3 +217,20 @@ fn an_error_gives_the_byte_of_the_message() {
         assert_eq!(error.offset(), Some(place), "{error}");
     }
 }
+
+#[test]
+fn no_block_is_never_final() {
+    let message = |header: &str| format!(r#"{{"block":{{"header":{{{header}}}}},"shards":[]}}"#);
+    let zero = CryptoHash::ZERO;
+    let header =
+        format!(r#""height":1,"hash":"{zero}","prev_hash":"{}","epoch_id":"{zero}""#, name((0, 0)));
+    let mut storage = MemoryStorage::new();
+    let engine = Engine::default();
+    let settings = IngestSettings::default();
+    engine.ingest(message(&header).as_bytes(), &settings, &mut storage).unwrap();
+    let child = Test { height: 2, ..Test::default() };
+    let header =
+        format!(r#""height":2,"hash":"{}","prev_hash":"{zero}","epoch_id":"{zero}""#, child.hash());
+    let ingested = engine.ingest(message(&header).as_bytes(), &settings, &mut storage).unwrap();
+    assert_eq!((ingested.place, ingested.last_final), (Place::Head, None));
+}
