@@ -18,7 +18,7 @@ const METHODS: [&str; 6] =
     ["EXPERIMENTAL_tx_status", "tx_status", "tx", "EXPERIMENTAL_protocol_config", "other", "batch"];
 const CLASSES: [&str; 6] =
     ["result", "request_validation", "timeout", "skipped_block", "handler", "internal"];
-const REFUSALS: [u16; 5] = [404, 405, 408, 413, 415];
+const REFUSALS: [u16; 6] = [400, 404, 405, 408, 413, 415];
 const PLACES: [&str; 3] = ["head", "known", "aside"];
 
 /// The method of a request, as a label

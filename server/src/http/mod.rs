@@ -123,7 +123,9 @@ fn builder() -> auto::Builder<TokioExecutor> {
         .header_read_timeout(HEAD_TIMEOUT)
         // A client that closes its end is gone, and so is whatever it waits for.
         .half_close(false)
-        .pipeline_flush(true);
+        // Not: an answer held back for the next request is lost if that one is no HTTP, and late
+        // if it is slow.
+        .pipeline_flush(false);
     builder
         .http2()
         .timer(TokioTimer::new())

@@ -93,3 +93,43 @@ fn bytes_that_are_no_http_close_the_connection_and_nothing_else() {
     assert!(!client.rest().contains(" 200 "));
     assert_eq!(server.get("/health").status, 200);
 }
+
+#[test]
+fn what_is_no_http_is_told_so_and_takes_no_answer_with_it() {
+    let server = Server::quiet(&[]);
+    for (request, expected) in [
+        ("GET /health HTTP/1.1\r\nhost: x\r\nno header\r\n\r\n and more".to_owned(), " 400 "),
+        (format!("GET /{} HTTP/1.1\r\nhost: x\r\n\r\n", "a".repeat(100_000)), " 414 "),
+        (format!("GET / HTTP/1.1\r\nhost: x\r\n{}\r\n", "x: y\r\n".repeat(200)), " 431 "),
+        (
+            "GET /health HTTP/1.1\r\nhost: x\r\n\r\n{\"a\": body without length}\r\n".to_owned(),
+            " 200 ",
+        ),
+    ] {
+        let mut client = server.connect();
+        client.send(&request);
+        let status = client.rest().lines().next().unwrap_or_default().to_owned();
+        assert!(status.contains(expected), "{status:?}, expected{expected}");
+    }
+}
+
+#[test]
+fn an_answer_does_not_wait_for_a_slow_next_request() {
+    let server = Server::quiet(&[]);
+    let mut client = server.connect();
+    client.send("GET /health HTTP/1.1\r\nhost: x\r\n\r\nGET /health HT");
+    assert_eq!(client.answer().status, 200);
+    client.send("TP/1.1\r\nhost: x\r\n\r\n");
+    assert_eq!(client.answer().status, 200);
+}
+
+#[test]
+fn a_body_that_is_cut_off_is_refused_and_counted() {
+    let server = Server::quiet(&[]);
+    let mut client = server.connect();
+    client.send(
+        "POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
+    );
+    assert_eq!(client.answer().status, 400);
+    assert_eq!(server.metric("milepost_refusals_total{status=\"400\"}"), Some(1));
+}
