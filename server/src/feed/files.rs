@@ -5,7 +5,7 @@
 //! Only as much of a file is read as it takes to find the height in its header.
 
 use std::fs::{self, File};
-use std::io::BufReader;
+use std::io::{BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
 use super::{at, lake};
@@ -97,8 +97,26 @@ fn lake_at(directory: PathBuf) -> Result<Source, String> {
 fn height_in(path: &Path, place: &[&str]) -> Result<u64, String> {
     let file = File::open(path).map_err(|error| at(path, error))?;
     let text = scan::scalar_at(BufReader::new(file), place).map_err(|error| at(path, error))?;
-    text.and_then(|text| text.parse().ok())
-        .ok_or_else(|| at(path, format!("no height at {}", place.join("."))))
+    if let Some(height) = text.and_then(|text| text.parse().ok()) {
+        return Ok(height);
+    }
+    let place = place.join(".");
+    Err(at(path, not_json(path).map_or_else(|| format!("no height at {place}"), str::to_owned)))
+}
+
+/// What a file is when its first bytes already say that it is no JSON text
+fn not_json(path: &Path) -> Option<&'static str> {
+    let mut start = Vec::new();
+    File::open(path).ok()?.take(4).read_to_end(&mut start).ok()?;
+    match *start.as_slice() {
+        [] => Some("the file is empty"),
+        [0x1f, 0x8b, ..] => Some("the file is compressed with gzip; unpack it first"),
+        [0x28, 0xb5, 0x2f, 0xfd] => Some("the file is compressed with zstd; unpack it first"),
+        [0xef, 0xbb, 0xbf, ..] => Some("the file begins with a byte order mark; JSON has none"),
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some("the file is UTF-16; JSON is UTF-8"),
+        [b'{' | b'[' | b' ' | b'\t' | b'\r' | b'\n', ..] => None,
+        _ => Some("the file is no JSON object"),
+    }
 }
 
 pub(super) fn list(directory: &Path) -> Result<Vec<PathBuf>, String> {

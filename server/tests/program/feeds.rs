@@ -123,3 +123,23 @@ fn a_lake_block_without_shards_is_refused() {
     assert_eq!(output.status.code(), Some(1));
     assert!(errors(&output).contains("no shard_<n>.json beside it"), "{}", errors(&output));
 }
+
+#[test]
+fn files_that_are_no_json_are_called_what_they_are() {
+    let place = tempfile::tempdir().unwrap();
+    let (store, file) = (place.path().join("chain.milepost"), place.path().join("block.json"));
+    for (bytes, expected) in [
+        (&b""[..], "the file is empty"),
+        (b"\x1f\x8b\x08\0\0", "compressed with gzip"),
+        (b"\x28\xb5\x2f\xfd\x24", "compressed with zstd"),
+        (b"\xef\xbb\xbf{}", "byte order mark"),
+        (b"\xff\xfe{\0}\0", "UTF-16"),
+        (b"hello", "no JSON object"),
+        (b"{}", "no height at block.header.height"),
+    ] {
+        fs::write(&file, bytes).unwrap();
+        let output = run(&["ingest", "--store", text(&store), text(&file)]);
+        assert_eq!(output.status.code(), Some(1));
+        assert!(errors(&output).contains(expected), "{}", errors(&output));
+    }
+}
