@@ -12,8 +12,10 @@ use serde_json::Value;
 
 /// Receipts below receipts that are still indented further
 const DEEPEST_INDENT: usize = 40;
-/// The longest text of a value or an error, in symbols
+/// The longest text of an error, in symbols; it has a line of its own
 const LONGEST_TEXT: usize = 100;
+/// The longest value, in symbols: the rest of its line then usually fits into 80 columns
+const LONGEST_VALUE: usize = 32;
 /// Symbols of a hash that are shown; the whole one is in the answer
 const SHORT_HASH: usize = 8;
 
@@ -75,10 +77,12 @@ impl<'answer> Tree<'answer> {
     }
 
     fn draw(&self, out: &mut String) {
-        line(out, format_args!("transaction {}", done(&self.root["outcome"])));
+        let root = &self.root["outcome"];
+        line(out, format_args!("transaction {}", done(root)));
+        explain(out, root, "");
         let mut drawn = HashSet::new();
         let mut open = Vec::new();
-        push_children(&mut open, &self.root["outcome"], String::new(), 0);
+        push_children(&mut open, root, String::new(), 0);
         while let Some(branch) = open.pop() {
             let (mark, below) =
                 if branch.is_last { ("└─", "   ") } else { ("├─", "│  ") };
@@ -94,6 +98,7 @@ impl<'answer> Tree<'answer> {
             };
             line(out, format_args!("{indent}{mark} {kind} {} {}", short(id), done(outcome)));
             let indent = if depth < DEEPEST_INDENT { indent + below } else { indent };
+            explain(out, outcome, &indent);
             push_children(&mut open, outcome, indent, depth + 1);
         }
     }
@@ -102,6 +107,18 @@ impl<'answer> Tree<'answer> {
         let predecessor =
             self.receipts.get(id).and_then(|receipt| receipt["predecessor_id"].as_str());
         if predecessor == Some("system") { "refund " } else { "receipt" }
+    }
+}
+
+/// Why an outcome failed, on a line below it and beside the branch to its receipts
+fn explain(out: &mut String, outcome: &Value, indent: &str) {
+    if let Some(failure) = outcome["status"].get("Failure") {
+        let has_receipts = outcome["receipt_ids"].as_array().is_some_and(|ids| !ids.is_empty());
+        let branch = if has_receipts { "│" } else { " " };
+        line(
+            out,
+            format_args!("{indent}{branch}    {}", cut(&plain(&reason(failure)), LONGEST_TEXT)),
+        );
     }
 }
 
@@ -129,7 +146,10 @@ fn done(outcome: &Value) -> String {
         let _ = write!(done, "  {}", tera(gas));
     }
     if let Some(tokens) = outcome["tokens_burnt"].as_str().and_then(|text| text.parse().ok()) {
-        let _ = write!(done, "  {}", near(tokens));
+        // A refund is free, which needs no words.
+        if tokens > 0 {
+            let _ = write!(done, "  {}", near(tokens));
+        }
     }
     match outcome["logs"].as_array().map_or(0, Vec::len) {
         0 => {}
@@ -145,7 +165,10 @@ fn final_status(status: &Value) -> String {
     match status.as_str() {
         Some("NotStarted") => "not started".to_owned(),
         Some("Started") => "started".to_owned(),
-        _ => step_status(status),
+        _ => match status.get("Failure") {
+            Some(failure) => format!("FAILED: {}", cut(&plain(&reason(failure)), LONGEST_TEXT)),
+            None => step_status(status),
+        },
     }
 }
 
@@ -160,7 +183,7 @@ fn step_status(status: &Value) -> String {
         return format!("ok, result in {}", short(id));
     }
     match status.get("Failure") {
-        Some(failure) => format!("FAILED: {}", cut(&plain(&reason(failure)))),
+        Some(_) => "FAILED".to_owned(),
         None => text(status).to_lowercase(),
     }
 }
@@ -168,14 +191,14 @@ fn step_status(status: &Value) -> String {
 /// A returned value as text when it is printable, otherwise its size; `None` when it is empty
 fn value_text(value: &str) -> Option<String> {
     let Ok(bytes) = base64::decode(value, Padding::Required) else {
-        return Some(cut(&plain(value)));
+        return Some(cut(&plain(value), LONGEST_VALUE));
     };
     if bytes.is_empty() {
         return None;
     }
     let printable = str::from_utf8(&bytes).ok().filter(|text| !text.chars().any(char::is_control));
     Some(match printable {
-        Some(text) => cut(&plain(text)),
+        Some(text) => cut(&plain(text), LONGEST_VALUE),
         None => format!("{} bytes", bytes.len()),
     })
 }
@@ -254,15 +277,15 @@ fn text(value: &Value) -> String {
     match value {
         Value::String(text) => plain(text),
         Value::Null => String::new(),
-        other => cut(&plain(&other.to_string())),
+        other => cut(&plain(&other.to_string()), LONGEST_TEXT),
     }
 }
 
-fn cut(text: &str) -> String {
-    if text.chars().count() <= LONGEST_TEXT {
+fn cut(text: &str, longest: usize) -> String {
+    if text.chars().count() <= longest {
         return text.to_owned();
     }
-    text.chars().take(LONGEST_TEXT).chain(['…']).collect()
+    text.chars().take(longest).chain(['…']).collect()
 }
 
 /// Text without symbols that a terminal obeys
@@ -321,7 +344,8 @@ actions     CreateAccount, FunctionCall(ft_transfer)
 
 transaction alice.near  ok, result in first  2.42 Tgas  0.000242 NEAR
 └─ receipt first token.near  ok: \"two\"  2.42 Tgas  0.000242 NEAR
-   ├─ receipt second a.near  FAILED: action 1: FunctionCallError: ExecutionError: no \u{fffd}[31mred  2.42 Tgas  0.000242 NEAR
+   ├─ receipt second a.near  FAILED  2.42 Tgas  0.000242 NEAR
+   │  │    action 1: FunctionCallError: ExecutionError: no \u{fffd}[31mred
    │  └─ receipt first (shown above)
    ├─ refund  third alice.near  ok  2.42 Tgas  0.000242 NEAR
    └─ receipt fourth-r… pending
