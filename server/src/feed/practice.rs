@@ -4,6 +4,8 @@
 //! up to the head of the store, and goes on from there; a store whose head it never had belongs to
 //! another chain and is refused. Shows what can be asked by lines that can be pasted into a shell.
 
+use std::env;
+
 use milepost::codec::base64;
 use milepost::engine::ChainStatus;
 use milepost::status::Milestone;
@@ -141,7 +143,7 @@ impl PracticeFeed {
             lines.push(curl(url, &tx_status(&json!({ "signed_tx_base64": signed }))));
             lines.push("\n# The same transaction as a tree of receipts".to_owned());
             let (hash, signer) = (transaction.hash, &transaction.signer_id);
-            lines.push(format!("milepost status {hash} {signer} --url {url}"));
+            lines.push(format!("{} status {hash} {signer} --url {url}", own_name()));
         }
         lines.push("\n# The protocol configuration in force".to_owned());
         lines.push(curl(
@@ -175,6 +177,18 @@ fn tx_status(params: &Value) -> String {
 
 fn request(method: &str, params: &Value) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":"dontcare","method":"{method}","params":{params}}}"#)
+}
+
+/// The program as a shell finds it: in the words of whoever started it, which need not be on the path
+fn own_name() -> String {
+    let name = env::args().next().unwrap_or_default();
+    let plain = |symbol: char| symbol.is_ascii_alphanumeric() || "/._-+".contains(symbol);
+    match name.chars().all(plain) {
+        true if name.is_empty() => "milepost".to_owned(),
+        true => name,
+        // Within single quotes a shell takes everything as it is, except these.
+        false => format!("'{}'", name.replace('\'', r"'\''")),
+    }
 }
 
 /// A line for a shell; nothing in our requests has a quote that would end the argument

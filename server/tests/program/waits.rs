@@ -1,5 +1,7 @@
 //! Requests that wait: until a block comes, time is up, the client goes, or the service stops.
 
+use std::process::Command;
+
 use milepost_practice::{Kind, Practice, PracticeTransaction, Settings};
 use serde_json::{Value, json};
 
@@ -95,8 +97,9 @@ fn a_block_ends_the_waits_that_it_fulfils() {
 
 #[test]
 fn the_practice_chain_tells_what_can_be_asked() {
-    let server = Server::start(&[]);
-    let (mut methods, mut milestones) = (Vec::new(), Vec::new());
+    // Longer than the patience of this test: whatever waits for nothing fails it.
+    let server = Server::start(&["--wait-timeout", "1h"]);
+    let (mut methods, mut milestones, mut trees) = (Vec::new(), Vec::new(), 0);
     while let Some(line) = server.line() {
         if line.ends_with("/status") {
             break;
@@ -115,13 +118,22 @@ fn the_practice_chain_tells_what_can_be_asked() {
             let answer = server.post("/", &body.to_string());
             assert_eq!(answer.status, 200, "{}", answer.text());
             assert!(answer.json().get("result").is_some(), "{}", answer.text());
+        } else if let Some((program, rest)) = line.split_once(" status ") {
+            // The program is named so that a shell finds it, wherever it was started from.
+            let output = Command::new(program).arg("status").args(rest.split(' ')).output();
+            let output = output.expect("the line names a program");
+            assert!(output.status.success(), "{line}");
+            trees += 1;
         }
     }
+    assert_eq!(trees, 1);
     assert_eq!(
         milestones,
         ["INCLUDED", "EXECUTED_OPTIMISTIC", "INCLUDED_FINAL", "EXECUTED", "FINAL"]
     );
     assert_eq!(server.get("/practice/included").status, 404);
+    // Nothing comes to stand there, so there is nothing to wait for.
+    assert_eq!(server.get("/practice/NONE").status, 404);
     assert_eq!(server.post("/practice/FINAL", "{}").status, 405);
     for wanted in [
         ("EXPERIMENTAL_tx_status", false),
