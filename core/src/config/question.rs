@@ -9,10 +9,10 @@ use alloc::string::{String, ToString};
 
 use super::{BlockReference, Finality, SyncCheckpoint};
 use crate::Error;
-use crate::facts::record::{BlockRecord, ChainRecord, ConfigIndex, ConfigRecord};
+use crate::facts::record::{ChainRecord, ConfigIndex, ConfigRecord};
 use crate::facts::replay::{Replay, Replayed, Stop, Supplied};
 use crate::facts::{Key, Question, Row, Step, Table};
-use crate::primitives::{BlockHeight, CryptoHash};
+use crate::primitives::BlockHeight;
 
 /// What a question about the configuration ends in
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -94,7 +94,8 @@ impl Resolve {
                     .map(|_| height)
                     .ok_or_else(|| format!("DB Not Found Error: BLOCK HEIGHT: {height}")))
             }
-            BlockReference::Hash(hash) => Ok(block(hash, rows)?
+            BlockReference::Hash(hash) => Ok(rows
+                .block(hash)?
                 .map(|block| block.height)
                 .ok_or_else(|| format!("DB Not Found Error: BLOCK HEADER: {hash}"))),
             BlockReference::Finality(Finality::Optimistic) => {
@@ -111,9 +112,10 @@ impl Resolve {
                     Ok(index.genesis_height)
                 })
             }
-            BlockReference::SyncCheckpoint(SyncCheckpoint::EarliestAvailable) => {
-                earliest(chain, rows)
-            }
+            BlockReference::SyncCheckpoint(SyncCheckpoint::EarliestAvailable) => Ok(rows
+                .earliest(chain)?
+                .map(|block| block.height)
+                .ok_or_else(|| "EarliestAvailable".to_string())),
         }
     }
 }
@@ -148,39 +150,18 @@ impl Replay for Resolve {
     }
 }
 
-/// The block of a hash
-fn block(hash: CryptoHash, rows: &mut Supplied) -> Result<Option<BlockRecord>, Stop> {
-    let row = rows.row(Key::hash(Table::Blocks, hash))?;
-    Ok(row.map(|row| BlockRecord::decode(row)).transpose()?)
-}
-
 /// What the head's header names as almost final; a final block is almost final as well
 fn near_final(chain: &ChainRecord, rows: &mut Supplied) -> Result<Resolved, Stop> {
     let head = match chain.head {
-        Some(head) => block(head.hash, rows)?,
+        Some(head) => rows.block(head.hash)?,
         None => None,
     };
     let named = match head {
-        Some(head) => block(head.last_near_final, rows)?.map(|block| block.height),
+        Some(head) => rows.block(head.last_near_final)?.map(|block| block.height),
         None => None,
     };
     let last_final = chain.last_final.map(|last| last.height);
     Ok(named.max(last_final).ok_or_else(|| "NEAR-FINAL HEAD".to_string()))
-}
-
-/// The oldest canonical block that is kept
-fn earliest(chain: &ChainRecord, rows: &mut Supplied) -> Result<Resolved, Stop> {
-    let unknown = || "EarliestAvailable".to_string();
-    if chain.blocks() == 0 {
-        return Ok(Err(unknown()));
-    }
-    let row = rows.row(Key::number(Table::Ordinals, chain.first_ordinal))?;
-    let hash = row.and_then(|row| <[u8; 32]>::try_from(&row[..]).ok()).map(CryptoHash::new);
-    let block = match hash {
-        Some(hash) => block(hash, rows)?,
-        None => None,
-    };
-    Ok(block.map(|block| block.height).ok_or_else(unknown))
 }
 
 impl Question for ConfigQuestion {

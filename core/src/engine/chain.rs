@@ -3,10 +3,9 @@
 use alloc::string::String;
 
 use crate::Error;
-use crate::facts::record::{BlockPoint, BlockRecord, ChainRecord, ConfigIndex};
+use crate::facts::record::{BlockPoint, ChainRecord, ConfigIndex};
 use crate::facts::replay::{Replay, Replayed, Stop, Supplied};
 use crate::facts::{Key, Question, Row, Step, Table};
-use crate::primitives::CryptoHash;
 
 /// What the storage knows about the chain
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
@@ -67,20 +66,11 @@ impl Replay for Look {
         if let Some(head) = chain.head {
             let first = Key::number(Table::Ordinals, chain.first_ordinal);
             rows.all([Key::hash(Table::Blocks, head.hash), first])?;
-            status.protocol_version = block(head.hash, rows)?.map(|block| block.protocol_version);
-            let hash = rows.row(first)?.and_then(|row| <[u8; 32]>::try_from(&row[..]).ok());
-            if let Some(hash) = hash.map(CryptoHash::new) {
-                status.earliest =
-                    block(hash, rows)?.map(|block| BlockPoint { height: block.height, hash });
-            }
+            status.protocol_version = rows.block(head.hash)?.map(|block| block.protocol_version);
+            status.earliest = rows.earliest(&chain)?;
         }
         Ok(status)
     }
-}
-
-fn block(hash: CryptoHash, rows: &mut Supplied) -> Result<Option<BlockRecord>, Stop> {
-    let row = rows.row(Key::hash(Table::Blocks, hash))?;
-    Ok(row.map(|row| BlockRecord::decode(row)).transpose()?)
 }
 
 impl Question for ChainQuestion {

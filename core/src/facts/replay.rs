@@ -10,8 +10,9 @@ use core::mem;
 
 use hashbrown::HashMap;
 
-use super::{Key, Question, Row, Step};
-use crate::primitives::HashBuilder;
+use super::record::{BlockPoint, BlockRecord, ChainRecord};
+use super::{Key, Question, Row, Step, Table};
+use crate::primitives::{CryptoHash, HashBuilder};
 use crate::{Error, ErrorKind};
 
 /// Why a function stopped before its end
@@ -47,6 +48,25 @@ impl Supplied {
         let rows = &self.rows;
         self.wanted.extend(keys.into_iter().filter(|key| !rows.contains_key(key)));
         if self.wanted.is_empty() { Ok(()) } else { Err(Stop::Rows) }
+    }
+}
+
+impl Supplied {
+    /// The block of a hash
+    pub(crate) fn block(&mut self, hash: CryptoHash) -> Result<Option<BlockRecord>, Stop> {
+        let row = self.row(Key::hash(Table::Blocks, hash))?;
+        Ok(row.map(|row| BlockRecord::decode(row)).transpose()?)
+    }
+
+    /// The oldest canonical block that is kept
+    pub(crate) fn earliest(&mut self, chain: &ChainRecord) -> Result<Option<BlockPoint>, Stop> {
+        if chain.blocks() == 0 {
+            return Ok(None);
+        }
+        let row = self.row(Key::number(Table::Ordinals, chain.first_ordinal))?;
+        let hash = row.and_then(|row| <[u8; 32]>::try_from(&row[..]).ok()).map(CryptoHash::new);
+        let Some(hash) = hash else { return Ok(None) };
+        Ok(self.block(hash)?.map(|block| BlockPoint { height: block.height, hash }))
     }
 }
 
