@@ -12,16 +12,16 @@ use hashbrown::HashSet;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use super::message::{
-    Chunk, Executed, Header, Included, Message, OutcomeParts, ReceiptParts, TransactionParts,
-};
+use super::message::{Chunk, Executed, Header, Included, Message, StatusText};
 use crate::codec::json;
 use crate::facts::record::{
     BlockPoint, FactKey, OutcomeRecord, OutcomeStatus, ReceiptRecord, TransactionRecord,
 };
 use crate::facts::{Row, Table};
 use crate::primitives::{CryptoHash, HashBuilder};
-use crate::views::{ExecutionOutcomeWithIdView, ReceiptView, SignedTransactionView};
+use crate::views::{
+    ExecutionOutcomeWithIdView, ExecutionStatusView, ReceiptView, SignedTransactionView,
+};
 use crate::{Error, ErrorKind};
 
 /// The predecessor of refunds
@@ -107,12 +107,11 @@ impl<'text> Renderer<'text> {
 
     fn transaction(&mut self, included: &Included<'_>) -> Result<(), Error> {
         let at = |error: Error| error.at("transaction");
-        self.render::<SignedTransactionView>(included.transaction).map_err(at)?;
-        let parts: TransactionParts<'_> = json::read(&self.text).map_err(at)?;
-        let hash = parts.hash;
+        let view: SignedTransactionView = self.render(included.transaction).map_err(at)?;
+        let hash = view.hash;
         let row = TransactionRecord {
             height: self.block.height,
-            to_itself: parts.signer_id == parts.receiver_id,
+            to_itself: view.signer_id == view.receiver_id,
             fragment: self.text.as_bytes(),
         };
         let row = row.encode();
@@ -144,26 +143,26 @@ impl<'text> Renderer<'text> {
     }
 
     fn outcome(&mut self, raw: &RawValue, owner: Option<(&str, CryptoHash)>) -> Result<(), Error> {
-        self.render::<ExecutionOutcomeWithIdView>(raw)?;
-        let parts: OutcomeParts<'_> = json::read(&self.text)?;
-        if let Some((what, id)) = owner.filter(|(_, id)| *id != parts.id) {
-            let detail = format_args!("{}, but its {what} is {id}", parts.id);
+        let view: ExecutionOutcomeWithIdView = self.render(raw)?;
+        if let Some((what, id)) = owner.filter(|(_, id)| *id != view.id) {
+            let detail = format_args!("{}, but its {what} is {id}", view.id);
             return Err(Error::new(ErrorKind::Chain, detail).at("id"));
         }
-        if parts.block_hash != self.block.hash {
-            let detail = format_args!("{}, in block {}", parts.block_hash, self.block.hash);
+        if view.block_hash != self.block.hash {
+            let detail = format_args!("{}, in block {}", view.block_hash, self.block.hash);
             return Err(Error::new(ErrorKind::Chain, detail).at("block_hash"));
         }
-        let status = parts.outcome.status.get();
+        let text: StatusText<'_> = json::read(&self.text)?;
+        let status = text.outcome.status.get();
         // A raw value borrows from the text it was read from, so the distance of their first
         // bytes is its place.
         let start = status.as_ptr() as usize - self.text.as_ptr() as usize;
         let end = start + status.len();
         let row = OutcomeRecord {
             height: self.block.height,
-            status: outcome_status(status)?,
+            status: outcome_status(&view.outcome.status),
             status_text: (place(start)?, place(end)?),
-            receipt_ids: &parts
+            receipt_ids: &view
                 .outcome
                 .receipt_ids
                 .iter()
@@ -171,16 +170,15 @@ impl<'text> Renderer<'text> {
                 .collect::<Vec<_>>(),
             fragment: self.text.as_bytes(),
         };
-        let (id, row) = (parts.id, row.encode());
+        let (id, row) = (view.id, row.encode());
         self.add_once(Table::Outcomes, id, row)
     }
 
     /// The body of a receipt; the same one may stand in a chunk and beside its outcome
     fn receipt(&mut self, raw: &RawValue) -> Result<CryptoHash, Error> {
-        self.render::<ReceiptView>(raw)?;
-        let parts: ReceiptParts<'_> = json::read(&self.text)?;
-        let id = parts.receipt_id;
-        let refund = parts.predecessor_id == SYSTEM;
+        let view: ReceiptView = self.render(raw)?;
+        let id = view.receipt_id;
+        let refund = view.predecessor_id.as_str() == SYSTEM;
         if self.seen.insert((Table::Receipts, id)) {
             let row = ReceiptRecord { refund, fragment: self.text.as_bytes() }.encode();
             self.facts.push((FactKey { table: Table::Receipts, id }, row.into()));
@@ -188,13 +186,13 @@ impl<'text> Renderer<'text> {
         Ok(id)
     }
 
-    /// Brings a raw value into canonical form, in `self.text`, and checks it as a `View`
-    fn render<View: DeserializeOwned>(&mut self, raw: &RawValue) -> Result<(), Error> {
+    /// Brings a raw value into canonical form, in `self.text`, and reads it as a `View`
+    fn render<View: DeserializeOwned>(&mut self, raw: &RawValue) -> Result<View, Error> {
         self.text.clear();
         self.canonicalizer
             .append(raw.get(), &mut self.text)
             .map_err(|error| self.in_message(raw, error))?;
-        json::read::<View>(&self.text).map(drop).map_err(|error| {
+        json::read(&self.text).map_err(|error: Error| {
             // The offset is one of the canonical text; that of the message is found by reading what
             // came in, which is refused for the same reason.
             match json::read::<View>(raw.get()) {
@@ -231,19 +229,12 @@ fn place(offset: usize) -> Result<u32, Error> {
         .map_err(|_| Error::new(ErrorKind::Limit, "an outcome of more than 4 GiB of text"))
 }
 
-/// The kind of a status, by its canonical text: `"Unknown"` or an object with one member
-fn outcome_status(text: &str) -> Result<OutcomeStatus, Error> {
-    let Some(member) = text.strip_prefix("{\"") else { return Ok(OutcomeStatus::Unknown) };
-    Ok(if member.starts_with("SuccessValue\":") {
-        OutcomeStatus::SuccessValue
-    } else if member.starts_with("Failure\":") {
-        OutcomeStatus::Failure
-    } else if let Some(id) = member.strip_prefix("SuccessReceiptId\":\"") {
-        let id = id.strip_suffix("\"}").unwrap_or(id);
-        OutcomeStatus::SuccessReceiptId(id.parse().map_err(|error| {
-            Error::new(ErrorKind::Value, error).at("outcome.status.SuccessReceiptId")
-        })?)
-    } else {
-        OutcomeStatus::Unknown
-    })
+/// What a status says to the walk; one of a form that is not known has executed nothing
+const fn outcome_status(status: &ExecutionStatusView) -> OutcomeStatus {
+    match status {
+        ExecutionStatusView::SuccessValue(_) => OutcomeStatus::SuccessValue,
+        ExecutionStatusView::Failure(_) => OutcomeStatus::Failure,
+        ExecutionStatusView::SuccessReceiptId(id) => OutcomeStatus::SuccessReceiptId(*id),
+        ExecutionStatusView::Unknown | ExecutionStatusView::Other(_) => OutcomeStatus::Unknown,
+    }
 }

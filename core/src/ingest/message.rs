@@ -100,33 +100,15 @@ pub(super) struct Executed<'text> {
     pub(super) receipt: Option<&'text RawValue>,
 }
 
-/// What is read of a transaction
+/// Where the status of an outcome stands in its text; all else its view has read
 #[derive(Deserialize)]
-pub(super) struct TransactionParts<'text> {
-    pub(super) hash: CryptoHash,
-    pub(super) signer_id: &'text str,
-    pub(super) receiver_id: &'text str,
-}
-
-/// What is read of a receipt
-#[derive(Deserialize)]
-pub(super) struct ReceiptParts<'text> {
-    pub(super) receipt_id: CryptoHash,
-    pub(super) predecessor_id: &'text str,
-}
-
-/// What is read of an outcome
-#[derive(Deserialize)]
-pub(super) struct OutcomeParts<'text> {
-    pub(super) block_hash: CryptoHash,
-    pub(super) id: CryptoHash,
+pub(super) struct StatusText<'text> {
     #[serde(borrow)]
-    pub(super) outcome: OutcomeBody<'text>,
+    pub(super) outcome: StatusMember<'text>,
 }
 
 #[derive(Deserialize)]
-pub(super) struct OutcomeBody<'text> {
-    pub(super) receipt_ids: Vec<CryptoHash>,
+pub(super) struct StatusMember<'text> {
     #[serde(borrow)]
     pub(super) status: &'text RawValue,
 }
