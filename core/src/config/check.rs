@@ -55,13 +55,14 @@ pub struct CheckedConfig {
 pub fn check(text: &str) -> Result<CheckedConfig, Error> {
     // First, because it is the strictest about JSON itself: it refuses a member that comes twice
     // wherever it stands.
+    let mut canonicalizer = json::Canonicalizer::with_most_levels(json::MOST_LEVELS_INSIDE);
     let mut canonical = String::new();
-    json::canonical(text, &mut canonical)?;
+    canonicalizer.append(text, &mut canonical)?;
     let envelope: Envelope<'_> = json::read(text)?;
     let view = match envelope {
         Envelope { chain_id: None, result: Some(result), .. } => {
             canonical.clear();
-            json::canonical(result.get(), &mut canonical)?;
+            canonicalizer.append(result.get(), &mut canonical)?;
             // Read from the whole text, so that paths and offsets are those of the file.
             json::read::<Response>(text)?.result
         }

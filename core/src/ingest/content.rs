@@ -86,7 +86,7 @@ impl<'text> Renderer<'text> {
             message,
             facts: Vec::new(),
             seen: HashSet::default(),
-            canonicalizer: json::Canonicalizer::new(),
+            canonicalizer: json::Canonicalizer::with_most_levels(json::MOST_LEVELS_INSIDE),
             text: String::new(),
         }
     }

@@ -234,3 +234,25 @@ fn no_block_is_never_final() {
     let ingested = engine.ingest(message(&header).as_bytes(), &settings, &mut storage).unwrap();
     assert_eq!((ingested.place, ingested.last_final), (Place::Head, None));
 }
+
+#[test]
+fn a_fragment_leaves_room_for_the_answer_around_it() {
+    let levels = |count: usize| {
+        let block = Test { height: 7, ..Test::default() };
+        let message = String::from_utf8(block.message()).unwrap();
+        // The fragment itself is one level.
+        let deep = format!("{}{}", "[".repeat(count - 1), "]".repeat(count - 1));
+        let deeper = message.replacen(
+            r#"{"predecessor_id""#,
+            &format!(r#"{{"new":{deep},"predecessor_id""#),
+            1,
+        );
+        assert_ne!(deeper, message);
+        let settings = IngestSettings::default();
+        Engine::default().ingest(deeper.as_bytes(), &settings, &mut MemoryStorage::new())
+    };
+    assert!(levels(crate::codec::json::MOST_LEVELS_INSIDE).is_ok());
+    let error = levels(crate::codec::json::MOST_LEVELS_INSIDE + 1).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Limit);
+    assert!(error.path().starts_with("shards[0].chunk.receipts[0].new"), "{error}");
+}

@@ -17,8 +17,15 @@ use crate::{Error, ErrorKind};
 /// The most levels of arrays and objects inside each other, the same as `serde_json` reads
 pub const MOST_LEVELS: usize = 127;
 
-/// What is said beyond [`MOST_LEVELS`]
-pub(super) const TOO_DEEP: &str = "more than 127 levels of arrays and objects";
+/// The most levels of a value that becomes part of an answer
+///
+/// An answer must stay readable for those who read [`MOST_LEVELS`]. A receipt in the last status
+/// of a time-out in a batch has most around it: the batch, the response, `error`, `cause`, `info`,
+/// `status` and `receipts` are 7 levels; one is kept in reserve.
+pub const MOST_LEVELS_INSIDE: usize = MOST_LEVELS - 8;
+
+/// What is said beyond the most levels
+pub(super) const TOO_DEEP: &str = "too many levels of arrays and objects inside each other";
 
 /// Appends the canonical text of the one JSON value in `text`
 ///
@@ -40,8 +47,9 @@ pub fn canonical(text: &str, out: &mut String) -> Result<(), Error> {
 }
 
 /// Makes canonical texts, and keeps its buffers between them
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Canonicalizer {
+    most_levels: usize,
     levels: Vec<Level>,
     members: Vec<Member>,
     moved: String,
@@ -89,10 +97,21 @@ impl Member {
     }
 }
 
+impl Default for Canonicalizer {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Canonicalizer {
-    /// One with empty buffers
+    /// One with empty buffers, that takes [`MOST_LEVELS`]
     pub const fn new() -> Self {
-        Self { levels: Vec::new(), members: Vec::new(), moved: String::new() }
+        Self::with_most_levels(MOST_LEVELS)
+    }
+
+    /// One with empty buffers, that takes so many levels of arrays and objects
+    pub const fn with_most_levels(most_levels: usize) -> Self {
+        Self { most_levels, levels: Vec::new(), members: Vec::new(), moved: String::new() }
     }
 
     /// Appends the canonical text of the one JSON value in `text`
@@ -105,7 +124,7 @@ impl Canonicalizer {
     /// # Errors
     ///
     /// [`ErrorKind::Syntax`] when the text is not one JSON value, [`ErrorKind::Shape`] when an
-    /// object has two members of one name, [`ErrorKind::Limit`] beyond [`MOST_LEVELS`]. `out` is
+    /// object has two members of one name, [`ErrorKind::Limit`] beyond the most levels. `out` is
     /// then as it was.
     pub fn append(&mut self, text: &str, out: &mut String) -> Result<(), Error> {
         let begin = out.len();
@@ -185,7 +204,7 @@ impl Canonicalizer {
 
     /// Goes behind an opening bracket and the blanks after it
     fn open(&mut self, scan: &mut Scan<'_, '_>, object: bool) -> Result<(), Refusal> {
-        if self.levels.len() == MOST_LEVELS {
+        if self.levels.len() >= self.most_levels {
             let refusal = scan.refusal(TOO_DEEP);
             return Err(Refusal { kind: ErrorKind::Limit, ..refusal });
         }

@@ -9,6 +9,6 @@ mod canonical;
 mod path;
 mod text;
 
-pub use canonical::{Canonicalizer, MOST_LEVELS, canonical};
+pub use canonical::{Canonicalizer, MOST_LEVELS, MOST_LEVELS_INSIDE, canonical};
 pub use path::path_at;
 pub use text::{read, read_slice, write};
