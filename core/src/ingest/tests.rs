@@ -6,9 +6,8 @@ use alloc::vec::Vec;
 
 use super::*;
 use crate::ErrorKind;
-use crate::engine::Engine;
 use crate::facts::record::{BlockRecord, ChainRecord};
-use crate::facts::{Key, MemoryStorage, Rows as _, Storage as _, Table};
+use crate::facts::{Key, MemoryStorage, Rows as _, Storage as _, Table, drive};
 use crate::primitives::CryptoHash;
 
 /// A block of a test: numbers stand for hashes
@@ -70,8 +69,17 @@ fn take(
     retention: Retention,
     storage: &mut MemoryStorage,
 ) -> Result<Ingested, Error> {
-    let settings = IngestSettings::default().with_retention(retention);
-    Engine::default().ingest(&block.message(), &settings, storage)
+    take_text(&block.message(), IngestSettings::default().with_retention(retention), storage)
+}
+
+fn take_text(
+    message: &[u8],
+    settings: IngestSettings,
+    storage: &mut MemoryStorage,
+) -> Result<Ingested, Error> {
+    let (batch, ingested) = drive(&mut IngestQuestion::new(message, settings)?, storage)?;
+    storage.commit(batch)?;
+    Ok(ingested)
 }
 
 /// How many round trips the message costs; its batch is thrown away
@@ -225,13 +233,12 @@ fn no_block_is_never_final() {
     let header =
         format!(r#""height":1,"hash":"{zero}","prev_hash":"{}","epoch_id":"{zero}""#, name((0, 0)));
     let mut storage = MemoryStorage::new();
-    let engine = Engine::default();
     let settings = IngestSettings::default();
-    engine.ingest(message(&header).as_bytes(), &settings, &mut storage).unwrap();
+    take_text(message(&header).as_bytes(), settings, &mut storage).unwrap();
     let child = Test { height: 2, ..Test::default() };
     let header =
         format!(r#""height":2,"hash":"{}","prev_hash":"{zero}","epoch_id":"{zero}""#, child.hash());
-    let ingested = engine.ingest(message(&header).as_bytes(), &settings, &mut storage).unwrap();
+    let ingested = take_text(message(&header).as_bytes(), settings, &mut storage).unwrap();
     assert_eq!((ingested.place, ingested.last_final), (Place::Head, None));
 }
 
@@ -248,8 +255,7 @@ fn a_fragment_leaves_room_for_the_answer_around_it() {
             1,
         );
         assert_ne!(deeper, message);
-        let settings = IngestSettings::default();
-        Engine::default().ingest(deeper.as_bytes(), &settings, &mut MemoryStorage::new())
+        take_text(deeper.as_bytes(), IngestSettings::default(), &mut MemoryStorage::new())
     };
     assert!(levels(crate::codec::json::MOST_LEVELS_INSIDE).is_ok());
     let error = levels(crate::codec::json::MOST_LEVELS_INSIDE + 1).unwrap_err();
