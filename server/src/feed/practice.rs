@@ -24,10 +24,6 @@ const PREFILL: usize = 110;
 /// Blocks from one line in the log to the next while the chain is played again
 const LINE_EVERY: u64 = 20_000;
 
-/// Transactions to choose from when one at a milestone is asked for: about a minute of the chain,
-/// longer than any of them takes
-const ON_THE_BOARD: usize = 700;
-
 /// The practice chain, somewhere on its way
 pub(crate) struct PracticeFeed {
     chain: Practice,
@@ -106,9 +102,9 @@ impl PracticeFeed {
         self.protocol_version.as_ref()?.parse().ok()
     }
 
-    /// Requests for the status of the newest transactions, newest first
+    /// Requests for the status of the transactions that the chain remembers, newest first
     pub(crate) fn requests(&self) -> Vec<String> {
-        self.chain.recent().take(ON_THE_BOARD).map(status_request).collect()
+        self.chain.recent().map(status_request).collect()
     }
 
     /// Lines to try, for a service at this address
