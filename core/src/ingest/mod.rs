@@ -27,6 +27,8 @@ use plan::Plan;
 #[non_exhaustive]
 pub enum Finality {
     /// When the head's header names it, or a later block, in `last_final_block`
+    ///
+    /// The feed is taken for one chain: blocks below a gap are final when a block above it is.
     #[default]
     Headers,
     /// When it comes in: for feeds that carry final blocks only, where forks are refused
