@@ -5,6 +5,7 @@
 //! wins over a fork, is parked aside, or was known. The plan ends in one [`Batch`]; a message that
 //! is malformed or contradicts the chain ends in an error and changes nothing.
 
+mod changes;
 mod content;
 mod message;
 mod overlay;
@@ -18,6 +19,7 @@ use crate::Error;
 use crate::facts::record::BlockPoint;
 use crate::facts::replay::Replayed;
 use crate::facts::{Batch, Question, Row, Step};
+pub use changes::{Change, Changes};
 use content::Content;
 pub use message::lake_message;
 use plan::Plan;
@@ -113,6 +115,8 @@ pub struct Ingested {
     pub outcomes: usize,
     /// Receipts whose bodies the block carries
     pub receipts: usize,
+    /// What those who wait must hear of, once the batch is committed
+    pub changes: Changes,
 }
 
 /// What does this block message change?

@@ -9,15 +9,18 @@
 use alloc::vec::Vec;
 use core::ops::Range;
 
+use hashbrown::HashSet;
+
+use super::changes::{Change, Changes};
 use super::content::Content;
 use super::overlay::Overlay;
 use super::{Finality, IngestSettings, Ingested, Place, Retention};
 use crate::facts::record::{
-    BlockPoint, BlockRecord, ChainRecord, EpochStart, FactKey, ParkedRecord,
+    BlockPoint, BlockRecord, ChainRecord, EpochStart, FactKey, OutcomeRecord, ParkedRecord,
 };
 use crate::facts::replay::{Replay, Stop, Supplied};
 use crate::facts::{Batch, Key, Row, Table};
-use crate::primitives::CryptoHash;
+use crate::primitives::{CryptoHash, HashBuilder};
 use crate::{Error, ErrorKind};
 
 /// The most blocks that one batch removes for retention
@@ -78,6 +81,7 @@ impl Plan {
             transactions: self.content.transactions,
             outcomes: self.content.outcomes,
             receipts: self.content.receipts,
+            changes: Changes::default(),
         }
     }
 
@@ -151,9 +155,7 @@ impl Plan {
         chain.parked.push(point);
         forget_parked(&mut chain, &mut overlay);
         let ingested = self.ingested(Place::Aside, chain.last_final);
-        chain.generation = chain.generation.wrapping_add(1);
-        overlay.put(ChainRecord::key(), chain.encode());
-        Ok((overlay.into_batch(), ingested))
+        Ok(commit(ingested, chain, overlay))
     }
 
     /// The parked ancestors of the block, oldest first, and the canonical one they spring from
@@ -212,7 +214,7 @@ impl Plan {
         let mut branch = Vec::new();
         if let Some(parent) = parent {
             let (joining, root) = self.branch(parent, &chain, &mut overlay)?;
-            ingested.undone = undo_after(&root, &mut chain, &mut overlay)?;
+            ingested.undone = undo_after(&root, &mut chain, &mut overlay, &mut ingested.changes)?;
             ingested.redone = joining
                 .iter()
                 .map(|block| BlockPoint { height: block.record.height, hash: block.hash })
@@ -227,16 +229,14 @@ impl Plan {
         });
         overlay.all(branch.iter().flat_map(|block| &block.facts).map(|(fact, _)| fact.key()))?;
         for block in branch {
-            apply(block, &mut chain, &mut overlay)?;
+            apply(block, &mut chain, &mut overlay, &mut ingested.changes)?;
         }
         chain.head = Some(point);
         self.finalize(&mut chain, &mut overlay)?;
         self.forget(&mut chain, &mut overlay)?;
         forget_parked(&mut chain, &mut overlay);
         ingested.last_final = chain.last_final;
-        chain.generation = chain.generation.wrapping_add(1);
-        overlay.put(ChainRecord::key(), chain.encode());
-        Ok((overlay.into_batch(), ingested))
+        Ok(commit(ingested, chain, overlay))
     }
 
     /// Moves the last final block forward, if the header proves it
@@ -321,7 +321,10 @@ impl Replay for Plan {
         )?;
         let chain = ChainRecord::decode(overlay.row(ChainRecord::key())?.as_deref())?;
         if overlay.row(block_key(header.hash))?.is_some() {
-            return Ok((Batch::new(), self.ingested(Place::Known, chain.last_final)));
+            let mut ingested = self.ingested(Place::Known, chain.last_final);
+            ingested.changes.generation = chain.generation;
+            ingested.changes.last_final = chain.last_final.map(|last| last.height);
+            return Ok((Batch::new(), ingested));
         }
         let parent = overlay.row(block_key(header.prev_hash))?;
         let parent = parent.as_deref().map(BlockRecord::decode).transpose()?;
@@ -332,6 +335,19 @@ impl Replay for Plan {
             parent => self.extend(parent, chain, overlay),
         }
     }
+}
+
+/// The batch of a plan, and what it means: the next generation of the chain
+fn commit(
+    mut ingested: Ingested,
+    mut chain: ChainRecord,
+    mut overlay: Overlay<'_>,
+) -> (Batch, Ingested) {
+    chain.generation = chain.generation.wrapping_add(1);
+    overlay.put(ChainRecord::key(), chain.encode());
+    ingested.changes.generation = chain.generation;
+    ingested.changes.last_final = chain.last_final.map(|last| last.height);
+    (overlay.into_batch(), ingested)
 }
 
 /// The canonical blocks of these ordinals, in two round trips
@@ -358,6 +374,7 @@ fn undo_after(
     root: &Canonical,
     chain: &mut ChainRecord,
     overlay: &mut Overlay<'_>,
+    changes: &mut Changes,
 ) -> Result<Vec<BlockPoint>, Stop> {
     let ordinals = root.ordinal.saturating_add(1)..chain.next_ordinal;
     if ordinals.is_empty() {
@@ -385,6 +402,7 @@ fn undo_after(
         let mut parked = ParkedRecord::default();
         for fact in record.facts.drain(..) {
             if let Some(row) = overlay.row(fact.key())? {
+                changes.left(&fact, &row)?;
                 parked.facts.push((fact, row));
                 overlay.remove(fact.key());
             }
@@ -398,6 +416,8 @@ fn undo_after(
         chain.parked.push(point);
         undone.push(point);
     }
+    changes.undone_above = Some(root.record.height);
+    follow_orphans(changes, overlay)?;
     let next = chain.next_ordinal;
     chain.epochs.retain(|epoch| epoch.ordinal < next);
     if chain.epochs.is_empty() {
@@ -409,11 +429,43 @@ fn undo_after(
     Ok(undone)
 }
 
+/// Names also what hung from the outcomes that left by outcomes that stay
+///
+/// A receipt is executed after the outcome that generated it, and so undone with it; but blocks say
+/// what they like, and whoever waits must hear of it all the same.
+fn follow_orphans(changes: &mut Changes, overlay: &mut Overlay<'_>) -> Result<(), Stop> {
+    let mut followed: HashSet<CryptoHash, HashBuilder> = HashSet::default();
+    let mut first = 0;
+    while first < changes.facts.len() {
+        let named = changes.facts[first..].iter().filter_map(|change| match change {
+            Change::Outcome(id) => Some(*id),
+            _ => None,
+        });
+        let level: Vec<CryptoHash> = named.filter(|id| followed.insert(*id)).collect();
+        first = changes.facts.len();
+        let key = |id: &CryptoHash| Key::hash(Table::Outcomes, *id);
+        overlay.all(level.iter().map(key))?;
+        for id in &level {
+            if let Some(row) = overlay.row(key(id))? {
+                let hung = OutcomeRecord::decode(&row)?.receipts().map(Change::Outcome);
+                changes.facts.extend(hung);
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Makes a block canonical; a fact that an ancestor brought stays the ancestor's
-fn apply(block: Joining, chain: &mut ChainRecord, overlay: &mut Overlay<'_>) -> Result<(), Stop> {
+fn apply(
+    block: Joining,
+    chain: &mut ChainRecord,
+    overlay: &mut Overlay<'_>,
+    changes: &mut Changes,
+) -> Result<(), Stop> {
     let Joining { hash, mut record, facts } = block;
     for (fact, row) in facts {
         if overlay.row(fact.key())?.is_none() {
+            changes.joined(&fact, &row)?;
             overlay.put(fact.key(), row);
             record.facts.push(fact);
         }
