@@ -3,10 +3,12 @@
 //! Everything here follows from rows of one state of the storage; nothing waits and nothing is
 //! rendered that was not rendered when its block came in.
 
+mod blocker;
 mod milestone;
 mod question;
 mod standing;
 
+pub use blocker::Blocker;
 pub use milestone::Milestone;
 pub use question::StatusQuestion;
 pub use standing::{FinalStatus, Standing};

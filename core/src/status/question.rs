@@ -76,6 +76,12 @@ impl StatusQuestion {
         }
     }
 
+    /// The generation of the chain that the answer is true of at least: rows that came after the
+    /// first ones may be newer; 0 before the first ones came
+    pub const fn generation(&self) -> u64 {
+        self.chain.generation
+    }
+
     fn take_transaction(&mut self, rows: &[Option<Row>]) -> Result<(), Error> {
         let [chain, transaction, outcome] = rows else { return Err(count_error(3, rows.len())) };
         self.chain = ChainRecord::decode(chain.as_deref())?;

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 use hashbrown::HashMap;
 
-use super::Milestone;
+use super::{Blocker, Milestone};
 use crate::facts::Row;
 use crate::facts::record::{
     ChainRecord, OutcomeRecord, OutcomeStatus, ReceiptRecord, TransactionRecord,
@@ -215,6 +215,38 @@ impl Standing {
             (true, true) => Milestone::Executed,
         };
         Ok(())
+    }
+
+    /// A fact without which `wanted` cannot be reached; none once it is
+    ///
+    /// Of several the one is named that is likely to come last: execution before finality, and
+    /// the deepest receipt first.
+    ///
+    /// # Errors
+    ///
+    /// A row that this engine did not write.
+    pub fn blocker(&self, wanted: Milestone) -> Result<Option<Blocker>, Error> {
+        if self.milestone.satisfies(wanted) {
+            return Ok(None);
+        }
+        let Some(own) = self.outcome_at(0)?.filter(|own| own.status != OutcomeStatus::Unknown)
+        else {
+            return Ok(self.nodes.first().map(|node| Blocker::Outcome(node.id)));
+        };
+        let mut newest = own.height;
+        if wanted != Milestone::IncludedFinal {
+            for node in self.nodes.iter().skip(1).rev() {
+                match node.outcome.as_deref().map(OutcomeRecord::decode).transpose()? {
+                    Some(outcome) if outcome.status != OutcomeStatus::Unknown => {
+                        newest = newest.max(outcome.height);
+                    }
+                    _ if wanted != Milestone::Final && is_refund(node)? => {}
+                    _ => return Ok(Some(Blocker::receipt(node.id, wanted))),
+                }
+            }
+        }
+        let height = if wanted == Milestone::Final { newest } else { own.height };
+        Ok(Some(Blocker::Finality(height)))
     }
 
     /// The milestone that the rows prove
