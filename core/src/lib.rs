@@ -46,6 +46,7 @@
 //! | [`config`] | the protocol configuration, and which one is in force |
 //! | [`ingest`] | block messages, forks, finality, retention |
 //! | [`rpc`] | the envelope, params and errors of JSON-RPC |
+//! | [`waiting`] | who sleeps on which fact, until when |
 //! | [`engine`] | the front desk: requests and blocks in, answers and waits out |
 
 #![no_std]
@@ -65,5 +66,6 @@ pub mod rpc;
 pub mod status;
 pub mod transaction;
 pub mod views;
+pub mod waiting;
 
 pub use error::{Error, ErrorKind};

@@ -1,0 +1,398 @@
+//! The room itself: places, their limit, and the way from asleep to woken to away and back.
+//!
+//! A request has its place from its admission until it leaves, also while it is looked at again
+//! outside: its deadline goes on, and it can be cancelled at any moment. Admission compares the
+//! state of the chain that the request was evaluated at with the newest one that was handed in, so a
+//! block that came in between is not missed.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::{fmt, mem};
+
+use super::deadlines::{Deadlines, Due, Timed};
+use super::pages::{NIL, Pages};
+use super::sleepers::Sleepers;
+use crate::ingest::{Change, Changes};
+use crate::status::Blocker;
+
+/// What a request sleeps on
+#[derive(Clone, Copy, Debug)]
+#[expect(clippy::exhaustive_structs, reason = "facts, and the state in which they are missing")]
+pub struct Sleep<'facts> {
+    /// The generation of the chain at which these facts were found missing
+    pub generation: u64,
+    /// One fact for each call of the request that is open; a change of any of them wakes it
+    pub blockers: &'facts [Blocker],
+}
+
+/// The place of a request
+///
+/// A number that is not given to another request while anyone could remember it: places are
+/// numbered anew only after 2^32 admissions.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Ticket(u64);
+
+impl Ticket {
+    const fn new(number: u32, stamp: u32) -> Self {
+        Self((stamp as u64) << 32 | number as u64)
+    }
+
+    const fn number(self) -> u32 {
+        self.0 as u32
+    }
+
+    const fn stamp(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+
+    /// The ticket as a number, for hosts in other languages
+    pub const fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    /// The ticket of a number; one that was never given out is no ticket of anyone
+    pub const fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+}
+
+impl fmt::Display for Ticket {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(formatter)
+    }
+}
+
+/// Why a request was not let in
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Refusal {
+    /// A block was handed in that the request was not evaluated with: ask it again
+    Stale,
+    /// All places are taken
+    Full,
+    /// Its time is up
+    Expired,
+    /// It was cancelled
+    Gone,
+}
+
+/// A request that was not let in, with the reason
+#[derive(Debug)]
+#[expect(clippy::exhaustive_structs, reason = "a request and a reason")]
+pub struct Refused<T> {
+    /// The request
+    pub request: T,
+    /// The reason
+    pub why: Refusal,
+}
+
+/// A request that has to be looked at again, outside of the room; its place is kept
+#[derive(Debug)]
+#[expect(clippy::exhaustive_structs, reason = "a request and why it was woken")]
+pub struct Woken<T> {
+    /// Its place
+    pub ticket: Ticket,
+    /// The request
+    pub request: T,
+    /// Whether its time is up, so that this look is the last
+    pub expired: bool,
+}
+
+/// The room of all open requests
+///
+/// ```
+/// use milepost::primitives::CryptoHash;
+/// use milepost::status::Blocker;
+/// use milepost::waiting::{Room, Sleep};
+///
+/// let mut room: Room<&str> = Room::new(1_000, 0);
+/// let blockers = [Blocker::Inclusion(CryptoHash::digest(b"a transaction"))];
+/// let ticket = room.admit("a request", Sleep { generation: 0, blockers: &blockers }, 5_000).unwrap();
+/// assert!(room.poll_woken().is_none());
+///
+/// // Until a block brings the transaction (`handle_changes`), or its time is up:
+/// room.handle_time(5_000);
+/// let woken = room.poll_woken().unwrap();
+/// assert_eq!((woken.ticket, woken.request, woken.expired), (ticket, "a request", true));
+/// assert!(room.leave(ticket));
+/// assert_eq!(room.open(), 0);
+/// ```
+pub struct Room<T> {
+    requests: Pages<Request<T>>,
+    sleepers: Sleepers,
+    deadlines: Deadlines,
+    woken: VecDeque<Ticket>,
+    generation: u64,
+    open: usize,
+    limit: usize,
+    stamp: u32,
+}
+
+struct Request<T> {
+    due: Due,
+    /// None while it is away
+    request: Option<T>,
+    /// The first of its sleepers; none unless it is asleep
+    sleepers: u32,
+    places: u32,
+    stamp: u32,
+    expired: bool,
+    woken: bool,
+}
+
+impl<T> Timed for Request<T> {
+    fn due(&mut self) -> &mut Due {
+        &mut self.due
+    }
+}
+
+impl<T> Room<T> {
+    /// An empty room of `limit` places
+    ///
+    /// A host that serves strangers passes a `seed` that they cannot know: they choose the hashes
+    /// that they ask about, and knowing the seed they could choose such that are slow to find.
+    pub fn new(limit: usize, seed: u64) -> Self {
+        Self {
+            requests: Pages::new(),
+            sleepers: Sleepers::new(seed),
+            deadlines: Deadlines::new(),
+            woken: VecDeque::new(),
+            generation: 0,
+            open: 0,
+            limit,
+            stamp: 0,
+        }
+    }
+
+    /// How many places are taken: one for each open call of each request
+    pub const fn open(&self) -> usize {
+        self.open
+    }
+
+    /// How many places there are
+    pub const fn limit(&self) -> usize {
+        self.limit
+    }
+
+    /// The newest generation of the chain that was handed in
+    pub const fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    /// When [`handle_time`](Self::handle_time) has something to do: never later than the earliest
+    /// deadline, and exactly it once it is less than 64 units away and in the same 64 of them
+    pub fn next_deadline(&self) -> Option<u64> {
+        self.deadlines.next()
+    }
+
+    /// Lets a request in, to sleep until the deadline
+    ///
+    /// O(1), and O(log heights) for one that sleeps on finality. It takes a place for each fact that it
+    /// sleeps on, for each stands for an open call. A deadline that has passed is due at once.
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal::Full`], and [`Refusal::Stale`] unless it sleeps on [`Blocker::Anything`]; the
+    /// request is handed back.
+    pub fn admit(
+        &mut self,
+        request: T,
+        sleep: Sleep<'_>,
+        deadline: u64,
+    ) -> Result<Ticket, Refused<T>> {
+        if self.is_stale(&sleep) {
+            return Err(Refused { request, why: Refusal::Stale });
+        }
+        // The limit first: a batch has at most as many calls as a limit of its own allows.
+        let places = sleep.blockers.len().max(1);
+        if places > self.limit.saturating_sub(self.open) {
+            return Err(Refused { request, why: Refusal::Full });
+        }
+        self.stamp = self.stamp.wrapping_add(1);
+        let number = self.requests.add(Request {
+            due: Due::at(deadline),
+            request: Some(request),
+            sleepers: NIL,
+            places: 0,
+            stamp: self.stamp,
+            expired: false,
+            woken: false,
+        });
+        self.deadlines.add(&mut self.requests, number);
+        self.lie_down(number, sleep.blockers);
+        Ok(Ticket::new(number, self.stamp))
+    }
+
+    /// Lets a request that was woken sleep again; its deadline stays what it was
+    ///
+    /// # Errors
+    ///
+    /// [`Refusal::Stale`], [`Refusal::Expired`] if its time was up meanwhile, [`Refusal::Gone`] if it
+    /// has left; the request is handed back.
+    pub fn readmit(
+        &mut self,
+        ticket: Ticket,
+        request: T,
+        sleep: Sleep<'_>,
+    ) -> Result<(), Refused<T>> {
+        let stale = self.is_stale(&sleep);
+        let why = match self.place(ticket) {
+            Some(place) if place.request.is_some() => Refusal::Gone,
+            None => Refusal::Gone,
+            Some(place) if place.expired => Refusal::Expired,
+            Some(_) if stale => Refusal::Stale,
+            Some(place) => {
+                place.request = Some(request);
+                self.lie_down(ticket.number(), sleep.blockers);
+                return Ok(());
+            }
+        };
+        Err(Refused { request, why })
+    }
+
+    /// Takes a request out, because it is answered or its client went away; whether it was in
+    ///
+    /// O(1), and O(log heights) for one that sleeps on finality.
+    pub fn leave(&mut self, ticket: Ticket) -> bool {
+        let Some(place) = self.place(ticket) else { return false };
+        let expired = place.expired;
+        self.forget_sleepers(ticket.number());
+        if !expired {
+            self.deadlines.remove(&mut self.requests, ticket.number());
+        }
+        if let Some(request) = self.requests.remove(ticket.number()) {
+            self.open -= request.places as usize;
+        }
+        true
+    }
+
+    /// Takes in what a block changed, after its commit; wakes those who sleep on that
+    ///
+    /// O(changes + woken). Changes of the generation that was handed in last do nothing. Where one was
+    /// left out, as before the first, all requests are woken: better too many than one too few.
+    pub fn handle_changes(&mut self, changes: &Changes) {
+        if changes.generation == self.generation {
+            return;
+        }
+        if changes.generation != self.generation.wrapping_add(1) {
+            self.wake_all();
+            self.generation = self.generation.max(changes.generation);
+            return;
+        }
+        self.generation = changes.generation;
+        for change in &changes.facts {
+            match change {
+                Change::Transaction(id) => self.wake(|beds| beds.on(&Blocker::Inclusion(*id))),
+                Change::Outcome(id) => {
+                    self.wake(|beds| beds.on(&Blocker::Outcome(*id)));
+                    self.wake(|beds| beds.on(&Blocker::OutcomeOrRefund(*id)));
+                }
+                Change::Refund(id) => self.wake(|beds| beds.on(&Blocker::OutcomeOrRefund(*id))),
+            }
+        }
+        if let Some(height) = changes.undone_above {
+            self.wake(|beds| beds.on_height_above(height));
+        }
+        if let Some(height) = changes.last_final {
+            self.wake(|beds| beds.on_height_to(height));
+        }
+        self.wake(|beds| beds.on(&Blocker::Anything));
+    }
+
+    /// Takes in the time; requests whose deadline it has come to are woken for the last time
+    ///
+    /// Time is a number of the host's choice, as milliseconds; one that is earlier than before is
+    /// taken for the latest one.
+    pub fn handle_time(&mut self, now: u64) {
+        while let Some(number) = self.deadlines.pop_due(&mut self.requests, now) {
+            if let Some(place) = self.requests.at_mut(number) {
+                place.expired = true;
+            }
+            self.get_up(number);
+        }
+    }
+
+    /// Wakes every request, for a look that the host wants
+    pub fn wake_all(&mut self) {
+        let numbers: Vec<u32> = self.requests.numbers().collect();
+        for number in numbers {
+            self.get_up(number);
+        }
+    }
+
+    /// Takes out a request that was woken; [`readmit`](Self::readmit) or [`leave`](Self::leave) is
+    /// to follow
+    pub fn poll_woken(&mut self) -> Option<Woken<T>> {
+        while let Some(ticket) = self.woken.pop_front() {
+            let Some(place) = self.place(ticket) else { continue };
+            place.woken = false;
+            let expired = place.expired;
+            if let Some(request) = place.request.take() {
+                return Some(Woken { ticket, request, expired });
+            }
+        }
+        // What was taken for many need not be kept for none.
+        self.woken.shrink_to(1024);
+        None
+    }
+
+    fn is_stale(&self, sleep: &Sleep<'_>) -> bool {
+        sleep.generation < self.generation && !sleep.blockers.contains(&Blocker::Anything)
+    }
+
+    fn place(&mut self, ticket: Ticket) -> Option<&mut Request<T>> {
+        self.requests.at_mut(ticket.number()).filter(|place| place.stamp == ticket.stamp())
+    }
+
+    /// Puts a request to sleep, and counts its places
+    fn lie_down(&mut self, number: u32, blockers: &[Blocker]) {
+        let mut first = NIL;
+        for blocker in blockers {
+            first = self.sleepers.add(*blocker, number, first);
+        }
+        if let Some(place) = self.requests.at_mut(number) {
+            place.sleepers = first;
+            let places = blockers.len().max(1) as u32;
+            self.open = self.open + places as usize - place.places as usize;
+            place.places = places;
+        }
+    }
+
+    /// Ends the sleep of a request; one that is away sleeps on nothing and stays away
+    fn get_up(&mut self, number: u32) {
+        self.forget_sleepers(number);
+        if let Some(place) = self.requests.at_mut(number)
+            && place.request.is_some()
+            && !place.woken
+        {
+            place.woken = true;
+            self.woken.push_back(Ticket::new(number, place.stamp));
+        }
+    }
+
+    fn forget_sleepers(&mut self, number: u32) {
+        let Some(place) = self.requests.at_mut(number) else { return };
+        let mut sleeper = mem::replace(&mut place.sleepers, NIL);
+        while let Some(sibling) = self.sleepers.remove(sleeper) {
+            sleeper = sibling;
+        }
+    }
+
+    /// Wakes all whom `next` finds; each is then found no more
+    fn wake(&mut self, next: impl Fn(&Sleepers) -> Option<u32>) {
+        while let Some(number) = next(&self.sleepers) {
+            self.get_up(number);
+        }
+    }
+}
+
+impl<T> fmt::Debug for Room<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter
+            .debug_struct("Room")
+            .field("open", &self.open)
+            .field("limit", &self.limit)
+            .field("generation", &self.generation)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,283 @@
+//! The room beside a naive one: a list of requests that is searched for everything.
+
+use alloc::vec::Vec;
+
+use super::{Refusal, Room, Sleep, Ticket};
+use crate::ingest::{Change, Changes};
+use crate::primitives::CryptoHash;
+use crate::status::Blocker;
+
+/// Numbers that are not random and look so
+struct Noise(u64);
+
+impl Noise {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        (self.0 ^ (self.0 >> 29)) % end
+    }
+}
+
+fn id(number: u64) -> CryptoHash {
+    CryptoHash::digest(&number.to_le_bytes())
+}
+
+fn changes(generation: u64, facts: Vec<Change>) -> Changes {
+    Changes { generation, facts, ..Changes::default() }
+}
+
+/// A request of the naive room
+#[derive(Clone, Debug)]
+struct Naive {
+    ticket: Ticket,
+    blockers: Vec<Blocker>,
+    deadline: u64,
+    state: State,
+    expired: bool,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum State {
+    Asleep,
+    Woken,
+    Away,
+}
+
+fn concerns(changes: &Changes, blocker: &Blocker) -> bool {
+    match blocker {
+        Blocker::Inclusion(id) => changes.facts.contains(&Change::Transaction(*id)),
+        Blocker::Outcome(id) => changes.facts.contains(&Change::Outcome(*id)),
+        Blocker::OutcomeOrRefund(id) => {
+            changes.facts.contains(&Change::Outcome(*id))
+                || changes.facts.contains(&Change::Refund(*id))
+        }
+        Blocker::Finality(height) => {
+            changes.last_final.is_some_and(|last| *height <= last)
+                || changes.undone_above.is_some_and(|root| *height > root)
+        }
+        Blocker::Anything => true,
+    }
+}
+
+fn blockers(noise: &mut Noise) -> Vec<Blocker> {
+    let count = if noise.below(4) == 0 { 1 + noise.below(4) } else { 1 };
+    let one = |noise: &mut Noise| match noise.below(5) {
+        0 => Blocker::Inclusion(id(noise.below(12))),
+        1 => Blocker::Outcome(id(noise.below(12))),
+        2 => Blocker::OutcomeOrRefund(id(noise.below(12))),
+        3 => Blocker::Finality(noise.below(40)),
+        _ if noise.below(8) == 0 => Blocker::Anything,
+        _ => Blocker::Outcome(id(100 + noise.below(1000))),
+    };
+    (0..count).map(|_| one(noise)).collect()
+}
+
+fn block(noise: &mut Noise, generation: u64) -> Changes {
+    let facts = (0..noise.below(6)).map(|_| match noise.below(3) {
+        0 => Change::Transaction(id(noise.below(12))),
+        1 => Change::Outcome(id(noise.below(12))),
+        _ => Change::Refund(id(noise.below(12))),
+    });
+    let mut changes = changes(generation, facts.collect());
+    changes.last_final = (noise.below(3) == 0).then(|| noise.below(40));
+    changes.undone_above = (noise.below(4) == 0).then(|| noise.below(40));
+    changes
+}
+
+fn find(naive: &mut [Naive], ticket: Ticket) -> &mut Naive {
+    naive.iter_mut().find(|one| one.ticket == ticket).unwrap()
+}
+
+/// Takes out everyone who is woken, and compares with who should be
+fn poll(room: &mut Room<u64>, naive: &mut [Naive]) -> Vec<Ticket> {
+    let mut found = Vec::new();
+    while let Some(woken) = room.poll_woken() {
+        let one = find(naive, woken.ticket);
+        assert_eq!((one.state, one.expired), (State::Woken, woken.expired), "{one:?}");
+        one.state = State::Away;
+        found.push(woken.ticket);
+    }
+    assert!(naive.iter().all(|one| one.state != State::Woken), "{naive:?}");
+    found
+}
+
+#[test]
+fn it_wakes_whom_a_search_of_all_would_wake() {
+    for seed in 0..60 {
+        let noise = &mut Noise(seed);
+        let limit = 40;
+        let mut room: Room<u64> = Room::new(limit, seed);
+        let mut naive: Vec<Naive> = Vec::new();
+        let (mut now, mut generation, mut woken) = (0, 0, 0);
+        for _ in 0..500 {
+            match noise.below(8) {
+                0..=2 => {
+                    let blockers = blockers(noise);
+                    let behind = u64::from(noise.below(6) == 0).min(generation);
+                    let deadline = now + noise.below(200);
+                    let sleep = Sleep { generation: generation - behind, blockers: &blockers };
+                    let taken: usize = naive.iter().map(|one| one.blockers.len()).sum();
+                    let expected = if behind > 0 && !blockers.contains(&Blocker::Anything) {
+                        Err(Refusal::Stale)
+                    } else if taken + blockers.len() > limit {
+                        Err(Refusal::Full)
+                    } else {
+                        Ok(())
+                    };
+                    let admitted = room.admit(deadline, sleep, deadline);
+                    assert_eq!(admitted.as_ref().map(|_| ()).map_err(|one| one.why), expected);
+                    if let Ok(ticket) = admitted {
+                        let state = State::Asleep;
+                        naive.push(Naive { ticket, blockers, deadline, state, expired: false });
+                    }
+                }
+                3 if !naive.is_empty() => {
+                    let gone = naive.swap_remove(noise.below(naive.len() as u64) as usize);
+                    assert!(room.leave(gone.ticket));
+                    assert!(!room.leave(gone.ticket));
+                }
+                4 => {
+                    now += noise.below(80);
+                    room.handle_time(now);
+                    for one in naive.iter_mut().filter(|one| one.deadline <= now) {
+                        one.expired = true;
+                        if one.state == State::Asleep {
+                            one.state = State::Woken;
+                        }
+                    }
+                }
+                5 => {
+                    // One is left out now and then: everyone is woken then.
+                    let gap = noise.below(10) == 0;
+                    generation += 1 + u64::from(gap);
+                    let block = block(noise, generation);
+                    room.handle_changes(&block);
+                    for one in naive.iter_mut().filter(|one| one.state == State::Asleep) {
+                        if gap || one.blockers.iter().any(|blocker| concerns(&block, blocker)) {
+                            one.state = State::Woken;
+                            woken += 1;
+                        }
+                    }
+                }
+                6 => {
+                    poll(&mut room, &mut naive);
+                }
+                _ => {
+                    let away: Vec<Naive> =
+                        naive.iter().filter(|one| one.state == State::Away).cloned().collect();
+                    for one in away {
+                        let blockers = blockers(noise);
+                        let sleep = Sleep { generation, blockers: &blockers };
+                        let back = room.readmit(one.ticket, one.deadline, sleep);
+                        if one.expired {
+                            assert_eq!(back.unwrap_err().why, Refusal::Expired);
+                            naive.retain(|other| other.ticket != one.ticket);
+                            assert!(room.leave(one.ticket));
+                        } else {
+                            back.unwrap();
+                            let place = find(&mut naive, one.ticket);
+                            (place.state, place.blockers) = (State::Asleep, blockers);
+                        }
+                    }
+                }
+            }
+            assert_eq!(room.open(), naive.iter().map(|one| one.blockers.len()).sum::<usize>());
+            assert_eq!(room.generation(), generation);
+            let first = naive.iter().filter(|one| !one.expired).map(|one| one.deadline).min();
+            assert_eq!(room.next_deadline().is_some(), first.is_some());
+            assert!(room.next_deadline() <= first.map(|first| first.max(now)));
+        }
+        assert!(woken > 20, "seed {seed}: {woken} woken by blocks");
+        poll(&mut room, &mut naive);
+        naive.drain(..).for_each(|one| assert!(room.leave(one.ticket)));
+        assert_eq!((room.open(), room.next_deadline()), (0, None));
+    }
+}
+
+#[test]
+fn a_block_that_came_in_between_is_not_missed() {
+    let mut room = Room::new(10, 0);
+    let blockers = [Blocker::Outcome(id(1))];
+    room.handle_changes(&changes(1, [Change::Outcome(id(1))].into()));
+    let refused =
+        room.admit("early", Sleep { generation: 0, blockers: &blockers }, 10).unwrap_err();
+    assert_eq!((refused.request, refused.why), ("early", Refusal::Stale));
+    // Asked at a state whose changes are still to be handed in: let in, and woken by the next.
+    let ticket = room.admit("late", Sleep { generation: 2, blockers: &blockers }, 10).unwrap();
+    room.handle_changes(&changes(2, Vec::new()));
+    assert!(room.poll_woken().is_none());
+    room.handle_changes(&changes(3, [Change::Outcome(id(1))].into()));
+    assert_eq!(room.poll_woken().unwrap().ticket, ticket);
+    // And once more while it is away.
+    room.handle_changes(&changes(4, [Change::Outcome(id(1))].into()));
+    let refused = room.readmit(ticket, "late", Sleep { generation: 3, blockers: &blockers });
+    assert_eq!(refused.unwrap_err().why, Refusal::Stale);
+    room.readmit(ticket, "late", Sleep { generation: 4, blockers: &blockers }).unwrap();
+    assert!(room.poll_woken().is_none());
+}
+
+#[test]
+fn changes_that_were_left_out_wake_everyone() {
+    let mut room = Room::new(10, 0);
+    let sleep = |generation| Sleep { generation, blockers: &[Blocker::Finality(9)] };
+    room.handle_changes(&changes(5, Vec::new()));
+    let ticket = room.admit("one", sleep(5), 10).unwrap();
+    room.handle_changes(&changes(5, [Change::Outcome(id(1))].into()));
+    room.handle_changes(&changes(6, Vec::new()));
+    assert!(room.poll_woken().is_none());
+    for generation in [8, 7] {
+        room.handle_changes(&changes(generation, Vec::new()));
+        assert_eq!(room.poll_woken().map(|woken| woken.ticket), Some(ticket));
+        assert_eq!(room.generation(), 8);
+        room.readmit(ticket, "one", sleep(8)).unwrap();
+    }
+}
+
+#[test]
+fn a_place_is_kept_until_its_request_leaves() {
+    let mut room = Room::new(3, 0);
+    let two = [Blocker::Outcome(id(1)), Blocker::Outcome(id(2))];
+    let sleep = Sleep { generation: 0, blockers: &two };
+    let batch = room.admit("batch", sleep, 10).unwrap();
+    assert_eq!(room.admit("another", sleep, 10).unwrap_err().why, Refusal::Full);
+    let one = Sleep { generation: 0, blockers: &two[..1] };
+    let single = room.admit("single", one, 20).unwrap();
+    assert_eq!(room.admit("another", one, 10).unwrap_err().why, Refusal::Full);
+
+    room.handle_changes(&changes(1, [Change::Outcome(id(2))].into()));
+    let woken = room.poll_woken().unwrap();
+    assert_eq!((woken.ticket, room.open()), (batch, 3));
+    // One of its calls is answered, so one place is free.
+    room.readmit(batch, "batch", Sleep { generation: 1, blockers: &two[..1] }).unwrap();
+    assert_eq!(room.open(), 2);
+    // A request that sleeps or has left is not let in by its ticket.
+    let refused = room.readmit(batch, "again", Sleep { generation: 1, blockers: &two });
+    assert_eq!(refused.unwrap_err().why, Refusal::Gone);
+
+    // A client that goes away between its waking and the look.
+    room.handle_time(10);
+    assert!(room.leave(batch));
+    assert!(room.poll_woken().is_none());
+    assert_eq!((room.open(), room.next_deadline().is_some()), (1, true));
+    assert!(room.leave(single) && !room.leave(single));
+    assert_eq!(room.open(), 0);
+    let bits = single.to_bits();
+    assert!(!room.leave(Ticket::from_bits(bits)) && !room.leave(Ticket::from_bits(u64::MAX)));
+}
+
+#[test]
+fn a_deadline_that_passes_outside_is_not_forgotten() {
+    let mut room = Room::new(10, 0);
+    let sleep = Sleep { generation: 0, blockers: &[Blocker::Outcome(id(1))] };
+    let ticket = room.admit("one", sleep, 10).unwrap();
+    room.wake_all();
+    assert!(!room.poll_woken().unwrap().expired);
+    room.handle_time(11);
+    assert!(room.poll_woken().is_none());
+    assert_eq!(room.readmit(ticket, "one", sleep).unwrap_err().why, Refusal::Expired);
+    assert!(room.leave(ticket));
+    // One whose deadline has passed before it came in.
+    let ticket = room.admit("two", sleep, 3).unwrap();
+    assert_eq!(room.next_deadline(), Some(11));
+    room.handle_time(11);
+    assert_eq!(room.poll_woken().map(|woken| (woken.ticket, woken.expired)), Some((ticket, true)));
+}
