@@ -16,8 +16,15 @@ use milepost::rpc::AnswerClass;
 /// The labels of methods; the last two stand for everything else and for batches
 const METHODS: [&str; 6] =
     ["EXPERIMENTAL_tx_status", "tx_status", "tx", "EXPERIMENTAL_protocol_config", "other", "batch"];
-const CLASSES: [&str; 6] =
-    ["result", "request_validation", "timeout", "skipped_block", "handler", "internal"];
+const CLASSES: [&str; 7] = [
+    "result",
+    "request_validation",
+    "timeout",
+    "skipped_block",
+    "handler",
+    "internal",
+    "unavailable",
+];
 const REFUSALS: [u16; 6] = [400, 404, 405, 408, 413, 415];
 const PLACES: [&str; 3] = ["head", "known", "aside"];
 
@@ -85,6 +92,7 @@ impl Metrics {
             AnswerClass::Timeout => 2,
             AnswerClass::SkippedBlock => 3,
             AnswerClass::Internal => 5,
+            AnswerClass::Unavailable => 6,
             _ => 4,
         };
         self.requests[method.0][class].fetch_add(1, Relaxed);

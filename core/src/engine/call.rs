@@ -8,7 +8,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::mem;
 
-use super::{Answer, Settings};
+use super::{Answer, Settings, Unknown};
 use crate::Error;
 use crate::config::{ConfigAnswer, ConfigQuestion};
 use crate::facts::record::ConfigRecord;
@@ -17,7 +17,7 @@ use crate::primitives::CryptoHash;
 use crate::rpc::{
     self, AnswerClass, Failure, Lookup, Operation, Refusal, RequestId, StatusRequest, TimeoutCause,
 };
-use crate::status::{Milestone, Standing, StatusQuestion};
+use crate::status::{Blocker, Milestone, Standing, StatusQuestion};
 use crate::transaction::SignedTransaction;
 
 /// A call from its first question to its answer
@@ -26,7 +26,7 @@ pub(super) enum Call {
     /// Rows are needed
     Asking(Asking),
     /// Its milestone is not reached
-    Open(Ticket),
+    Open(Open),
     /// It is answered
     Answered(Answer),
 }
@@ -34,21 +34,38 @@ pub(super) enum Call {
 /// A call whose question is being answered
 #[derive(Debug)]
 pub(super) enum Asking {
-    Status { ticket: Ticket, question: Box<StatusQuestion>, last: bool },
+    Status { asked: Asked, question: Box<StatusQuestion>, look: Look },
     Config { id: RequestId, question: ConfigQuestion },
 }
 
-/// What an open call must remember
+/// Which look at the storage this is
 #[derive(Debug)]
-pub(super) struct Ticket {
+pub(super) enum Look {
+    /// The first one, with the transaction if it was submitted
+    First(Option<Box<SignedTransaction>>),
+    /// One of those while it waits
+    Again,
+    /// The one when its time is up
+    Last,
+}
+
+/// What was asked, as far as an answer needs it
+#[derive(Debug)]
+pub(super) struct Asked {
     id: RequestId,
     hash: CryptoHash,
     wait_until: Milestone,
     receipts: bool,
-    /// The transaction that was submitted, until its signature had to be looked at
-    unverified: Option<Box<SignedTransaction>>,
-    /// The bytes that were submitted are not signed by their signer
-    badly_signed: bool,
+}
+
+/// A call that has to wait
+#[derive(Debug)]
+pub(super) struct Open {
+    pub(super) asked: Asked,
+    /// What it waits for, next of all
+    pub(super) blocker: Blocker,
+    /// The generation of the chain at which this was found out
+    pub(super) generation: u64,
 }
 
 impl Call {
@@ -60,7 +77,13 @@ impl Call {
         };
         match call.operation {
             Operation::TransactionStatus(request) => {
-                Ticket::new(call.id, request).ask(settings, false)
+                let StatusRequest { lookup, wait_until, receipts, .. } = request;
+                let (hash, signed) = match lookup {
+                    Lookup::Hash { hash, .. } => (hash, None),
+                    Lookup::Signed(signed) => (signed.hash(), Some(signed)),
+                };
+                let asked = Asked { id: call.id, hash, wait_until, receipts };
+                asked.ask(settings, Look::First(signed))
             }
             Operation::ProtocolConfig(reference) => Self::Asking(Asking::Config {
                 id: call.id,
@@ -86,17 +109,22 @@ impl Call {
                 Ok(Step::Done(answer)) => Self::Answered(config_answer(id, &answer)),
                 Err(error) => Self::Answered(internal(id, &error)),
             },
-            Asking::Status { ticket, question, last } => match question.poll() {
+            Asking::Status { asked, question, look } => match question.poll() {
                 Ok(Step::Need(wanted)) => {
                     keys.extend_from_slice(wanted);
                     return;
                 }
-                Ok(Step::Done(standing)) => match ticket.judge(standing.as_ref()) {
-                    Some(answer) => Self::Answered(answer),
-                    None if *last => Self::Answered(ticket.expire(standing.as_ref(), settings)),
-                    None => Self::Open(ticket.take()),
-                },
-                Err(error) => Self::Answered(internal(&ticket.id, &error)),
+                Ok(Step::Done(standing)) => {
+                    let generation = question.generation();
+                    match asked.judge(standing.as_ref(), look, settings) {
+                        Ok(Verdict::Answer(answer)) => Self::Answered(answer),
+                        Ok(Verdict::Wait(blocker)) => {
+                            Self::Open(Open { asked: asked.take(), blocker, generation })
+                        }
+                        Err(error) => Self::Answered(internal(&asked.id, &error)),
+                    }
+                }
+                Err(error) => Self::Answered(internal(&asked.id, &error)),
             },
         };
         *self = next;
@@ -107,7 +135,7 @@ impl Call {
         let Self::Asking(asking) = self else { return };
         let (result, id) = match asking {
             Asking::Config { id, question } => (question.supply(rows), id),
-            Asking::Status { ticket, question, .. } => (question.supply(rows), &mut ticket.id),
+            Asking::Status { asked, question, .. } => (question.supply(rows), &mut asked.id),
         };
         if let Err(error) = result {
             *self = Self::Answered(internal(id, &error));
@@ -116,76 +144,80 @@ impl Call {
 
     /// Asks an open call again; for the `last` time, it will be answered whatever the rows say
     pub(super) fn ask_again(&mut self, settings: &Settings, last: bool) {
-        if let Self::Open(ticket) = self {
-            *self = ticket.take().ask(settings, last);
+        if let Self::Open(open) = self {
+            let look = if last { Look::Last } else { Look::Again };
+            *self = open.asked.take().ask(settings, look);
         }
     }
 
-    /// The transaction that an open call waits for
-    pub(super) const fn waits_for(&self) -> Option<CryptoHash> {
-        match self {
-            Self::Open(ticket) => Some(ticket.hash),
-            Self::Asking(_) | Self::Answered(_) => None,
-        }
-    }
-
-    /// Answers whatever is not answered by this error
-    pub(super) fn fail(&mut self, error: &Error) {
+    /// Answers whatever is not answered by this failure
+    pub(super) fn fail(&mut self, failure: &Failure) {
         let id = match self {
             Self::Answered(_) => return,
-            Self::Open(ticket) | Self::Asking(Asking::Status { ticket, .. }) => &ticket.id,
+            Self::Open(Open { asked, .. }) | Self::Asking(Asking::Status { asked, .. }) => {
+                &asked.id
+            }
             Self::Asking(Asking::Config { id, .. }) => id,
         };
-        *self = Self::Answered(internal(id, error));
+        *self = Self::Answered(failed(id, failure));
     }
 }
 
-impl Ticket {
-    fn new(id: RequestId, request: StatusRequest) -> Self {
-        let (hash, unverified) = match request.lookup {
-            Lookup::Hash { hash, .. } => (hash, None),
-            Lookup::Signed(signed) => (signed.hash(), Some(signed)),
-        };
-        let StatusRequest { wait_until, receipts, .. } = request;
-        Self { id, hash, wait_until, receipts, unverified, badly_signed: false }
+/// What becomes of a call after a look
+enum Verdict {
+    Answer(Answer),
+    Wait(Blocker),
+}
+
+impl Asked {
+    /// The transaction that was asked about
+    pub(super) const fn hash(&self) -> CryptoHash {
+        self.hash
     }
 
-    fn ask(self, settings: &Settings, last: bool) -> Call {
+    pub(super) fn ask(self, settings: &Settings, look: Look) -> Call {
         let question = Box::new(StatusQuestion::new(self.hash, settings.max_receipts));
-        Call::Asking(Asking::Status { ticket: self, question, last })
+        Call::Asking(Asking::Status { asked: self, question, look })
     }
 
     fn take(&mut self) -> Self {
-        let (id, unverified) = (mem::take(&mut self.id), self.unverified.take());
-        Self { id, unverified, ..*self }
+        Self { id: mem::take(&mut self.id), ..*self }
     }
 
-    /// Looks at the signature, unless that was done: it costs more than most answers, and is of
-    /// no interest for a transaction that is in a block
-    fn verify(&mut self) {
-        if let Some(signed) = self.unverified.take() {
-            self.badly_signed = is_badly_signed(&signed);
-        }
-    }
-
-    /// The answer, unless the call has to wait
-    fn judge(&mut self, standing: Option<&Standing>) -> Option<Answer> {
-        if standing.is_none() {
-            self.verify();
-        }
-        match standing {
-            None if self.badly_signed => {
-                let error = "\"InvalidSignature\"".to_string();
-                Some(failed(&self.id, &Failure::InvalidTransaction { error }))
+    /// The answer, or what the call has to wait for
+    fn judge(
+        &self,
+        standing: Option<&Standing>,
+        look: &Look,
+        settings: &Settings,
+    ) -> Result<Verdict, Error> {
+        let failed = |failure| Ok(Verdict::Answer(failed(&self.id, &failure)));
+        match (standing, look) {
+            (Some(standing), _) if standing.milestone().satisfies(self.wait_until) => {
+                return Ok(Verdict::Answer(self.result(standing)));
             }
-            None if self.wait_until == Milestone::None => {
-                Some(failed(&self.id, &Failure::UnknownTransaction { hash: self.hash }))
+            // Only here: to look at a signature costs more than most answers, and is of no
+            // interest for a transaction that is in a block.
+            (None, Look::First(Some(signed))) if is_badly_signed(signed) => {
+                return failed(Failure::InvalidTransaction {
+                    error: "\"InvalidSignature\"".to_string(),
+                });
             }
-            Some(standing) if standing.milestone().satisfies(self.wait_until) => {
-                Some(self.result(standing))
+            (None, _) if self.wait_until == Milestone::None => {
+                return failed(Failure::UnknownTransaction { hash: self.hash });
             }
-            _ => None,
+            (None, Look::First(_)) if settings.unknown == Unknown::Immediate => {
+                return failed(Failure::UnknownTransaction { hash: self.hash });
+            }
+            (_, Look::Last) => return Ok(Verdict::Answer(self.expire(standing, settings))),
+            _ => {}
         }
+        let blocker = match standing {
+            None => Some(Blocker::Inclusion(self.hash)),
+            Some(standing) => standing.blocker(self.wait_until)?,
+        };
+        // There is one, for the milestone is not reached.
+        Ok(Verdict::Wait(blocker.unwrap_or(Blocker::Anything)))
     }
 
     fn result(&self, standing: &Standing) -> Answer {

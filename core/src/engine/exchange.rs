@@ -4,13 +4,13 @@
 //! them and not for each. A batch is answered as a whole, once none of its calls is open; until
 //! then the answers that are ready wait with it.
 
+use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::mem;
 
 use super::call::Call;
-use super::{Answer, Settings};
+use super::{Answer, Settings, Wait};
 use crate::facts::{Key, Question, Row, Rows, Step, drive};
-use crate::primitives::CryptoHash;
 use crate::rpc::{AnswerClass, Failure, Incoming, RequestId, parse, write_batch};
 use crate::{Error, ErrorKind};
 
@@ -71,6 +71,8 @@ pub struct Exchange {
     calls: Vec<Call>,
     batch: bool,
     over: bool,
+    /// The generation at which it was asked before, if it could not wait because that was too old
+    behind: Option<u64>,
     keys: Vec<Key>,
     /// How many of `keys` each call asked for
     shares: Vec<usize>,
@@ -91,8 +93,15 @@ impl Exchange {
         Self::of(*settings, calls, batch)
     }
 
-    const fn of(settings: Settings, calls: Vec<Call>, batch: bool) -> Self {
-        Self { settings, calls, batch, over: false, keys: Vec::new(), shares: Vec::new() }
+    pub(super) fn of(settings: Settings, calls: Vec<Call>, batch: bool) -> Self {
+        let (keys, shares) = (Vec::new(), Vec::new());
+        Self { settings, calls, batch, over: false, behind: None, keys, shares }
+    }
+
+    /// The same question, with a note that it was asked at this generation and that was too old
+    pub(super) const fn behind(mut self, generation: u64) -> Self {
+        self.behind = Some(generation);
+        self
     }
 
     /// Fetches whatever is needed from a storage that is at hand
@@ -104,8 +113,13 @@ impl Exchange {
     }
 
     /// The answer when the storage failed: `INTERNAL_ERROR` for whatever is not answered yet
-    pub fn fail(mut self, error: &Error) -> Answer {
-        self.calls.iter_mut().for_each(|call| call.fail(error));
+    pub fn fail(self, error: &Error) -> Answer {
+        self.end(&Failure::Internal { message: error.to_string() })
+    }
+
+    /// The answer with this failure for whatever is not answered yet
+    pub(super) fn end(mut self, failure: &Failure) -> Answer {
+        self.calls.iter_mut().for_each(|call| call.fail(failure));
         self.answer()
     }
 
@@ -157,11 +171,8 @@ impl Question for Exchange {
         self.over = true;
         if self.calls.iter().any(|call| matches!(call, Call::Open(_))) {
             let calls = mem::take(&mut self.calls);
-            return Ok(Step::Done(Reply::Wait(Wait {
-                settings: self.settings,
-                calls,
-                batch: self.batch,
-            })));
+            let wait = Wait::new(self.settings, calls, self.batch, self.behind);
+            return Ok(Step::Done(Reply::Wait(wait)));
         }
         Ok(Step::Done(Reply::Answer(self.answer())))
     }
@@ -184,87 +195,5 @@ impl Question for Exchange {
         }
         self.keys.clear();
         Ok(())
-    }
-}
-
-/// A request that waits for a milestone (of a batch: at least one of its calls does)
-///
-/// Ask [`again`](Self::again) when the storage has changed, and let it [`expire`](Self::expire) when
-/// its time is up. Dropping it is how a client that went away is forgotten.
-///
-/// ```
-/// use milepost::engine::{Engine, Reply};
-/// use milepost::facts::MemoryStorage;
-/// use milepost::rpc::AnswerClass;
-///
-/// let (engine, storage) = (Engine::default(), MemoryStorage::new());
-/// let body = br#"{"method":"tx_status","params":{"tx_hash":"11111111111111111111111111111112",
-///     "sender_account_id":"alice.near","wait_until":"INCLUDED"}}"#;
-/// let Reply::Wait(mut wait) = engine.ask(body, None, &storage) else { panic!("it is answered") };
-/// assert_eq!(wait.transactions().count(), 1);
-///
-/// // After each block that came in:
-/// assert!(wait.again(&storage).is_none());
-/// // When its time is up:
-/// assert_eq!(wait.expire(&storage).class, AnswerClass::Timeout);
-/// ```
-#[derive(Debug)]
-pub struct Wait {
-    settings: Settings,
-    calls: Vec<Call>,
-    batch: bool,
-}
-
-impl Wait {
-    /// How many calls are open
-    pub fn open_calls(&self) -> usize {
-        self.calls.iter().filter(|call| matches!(call, Call::Open(_))).count()
-    }
-
-    /// The transactions that the open calls wait for, in the order of the calls
-    pub fn transactions(&self) -> impl Iterator<Item = CryptoHash> {
-        self.calls.iter().filter_map(Call::waits_for)
-    }
-
-    /// The question whether the milestones are reached now
-    #[must_use]
-    pub fn resume(mut self) -> Exchange {
-        self.calls.iter_mut().for_each(|call| call.ask_again(&self.settings, false));
-        Exchange::of(self.settings, self.calls, self.batch)
-    }
-
-    /// The question whether the milestones are reached at the very last moment; it always ends in
-    /// an answer, `TIMEOUT_ERROR` for those that are not
-    #[must_use]
-    pub fn resume_last(mut self) -> Exchange {
-        self.calls.iter_mut().for_each(|call| call.ask_again(&self.settings, true));
-        Exchange::of(self.settings, self.calls, self.batch)
-    }
-
-    /// Asks again, after the storage has changed; `Some` ends the wait, and there is no other
-    /// answer after it
-    pub fn again(&mut self, rows: &(impl Rows + ?Sized)) -> Option<Answer> {
-        let calls = mem::take(&mut self.calls);
-        let wait = Self { settings: self.settings, calls, batch: self.batch };
-        match wait.resume().drive(rows) {
-            Reply::Answer(answer) => Some(answer),
-            Reply::Wait(wait) => {
-                *self = wait;
-                None
-            }
-        }
-    }
-
-    /// Ends the wait because its time is up: a last look, then `TIMEOUT_ERROR` for what is open
-    pub fn expire(self, rows: &(impl Rows + ?Sized)) -> Answer {
-        let exchange = self.resume_last();
-        match exchange.drive(rows) {
-            Reply::Answer(answer) => answer,
-            // Asked for the last time, no call stays open.
-            Reply::Wait(wait) => {
-                let error = Error::new(ErrorKind::Usage, "a call outlived its wait");
-                wait.resume_last().fail(&error)
-            }
-        }
     }
 }

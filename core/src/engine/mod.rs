@@ -1,21 +1,25 @@
 //! The front desk: a request body goes in, an answer or a wait comes out; a block message goes in,
 //! one atomic change of the storage comes out.
 //!
-//! The desk keeps no state: all there is to know is in the storage, so answering takes shared
+//! The engine keeps no state: all there is to know is in the storage, so answering takes shared
 //! references only and may run on any number of threads. Every step exists twice: as a question
-//! that can be suspended ([`Exchange`], [`IngestQuestion`]), and as a
-//! call that drives it over a storage at hand ([`Engine`]).
+//! that can be suspended ([`Exchange`], [`IngestQuestion`]), and as a call that drives it over a
+//! storage at hand ([`Engine`]). Who waits is kept beside it, at a [`Desk`].
 
 mod call;
 mod chain;
+mod desk;
 mod exchange;
 #[cfg(test)]
 mod tests;
+mod wait;
 
 use alloc::vec::Vec;
 
 pub use chain::{ChainQuestion, ChainStatus};
-pub use exchange::{Exchange, Reply, Wait};
+pub use desk::{Admission, Called, Desk, Patience, Settled};
+pub use exchange::{Exchange, Reply};
+pub use wait::Wait;
 
 use crate::Error;
 use crate::config::CheckedConfig;
@@ -40,6 +44,9 @@ pub struct Settings {
     /// `TIMEOUT_ERROR` says why and shows the last status, as node 2.14 does; default off, because
     /// strictly typed clients of the interface refuse it
     pub timeout_cause: bool,
+    /// What becomes of a request about a transaction that nobody has seen; default to wait, as a node
+    /// does
+    pub unknown: Unknown,
     /// The most outcomes and pending receipts of one answer; default 100,000, far above what the
     /// gas limit of a transaction can pay for
     pub max_receipts: usize,
@@ -47,9 +54,28 @@ pub struct Settings {
     pub limits: Limits,
 }
 
+/// What becomes of a request for a milestone of a transaction that is in no block
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Unknown {
+    /// It waits for the transaction to appear, and ends in `TIMEOUT_ERROR`
+    #[default]
+    Wait,
+    /// It is answered with `UNKNOWN_TRANSACTION` at once
+    ///
+    /// At once only: a request that waits for a transaction that a fork takes away goes on waiting,
+    /// for the other branch most likely has it too.
+    Immediate,
+}
+
 impl Default for Settings {
     fn default() -> Self {
-        Self { timeout_cause: false, max_receipts: 100_000, limits: Limits::default() }
+        Self {
+            timeout_cause: false,
+            unknown: Unknown::Wait,
+            max_receipts: 100_000,
+            limits: Limits::default(),
+        }
     }
 }
 
@@ -58,6 +84,13 @@ impl Settings {
     #[must_use]
     pub const fn with_timeout_cause(mut self, timeout_cause: bool) -> Self {
         self.timeout_cause = timeout_cause;
+        self
+    }
+
+    /// Settings with this answer to requests about unknown transactions
+    #[must_use]
+    pub const fn with_unknown(mut self, unknown: Unknown) -> Self {
+        self.unknown = unknown;
         self
     }
 

@@ -17,6 +17,7 @@ fn everything_a_host_keeps_goes_from_thread_to_thread() {
     goes::<Engine>();
     goes::<Exchange>();
     goes::<Wait>();
+    goes::<Desk>();
     goes::<Reply>();
     goes::<Answer>();
     goes::<StatusQuestion>();
@@ -98,4 +99,133 @@ fn a_wrong_signature_counts_only_while_nothing_is_known() {
     storage.commit(batch).unwrap();
     // What has the same hash is in a block, so it is asked about that.
     assert!(matches!(Engine::default().ask(body.as_bytes(), None, &storage), Reply::Wait(_)));
+}
+
+/// A practice chain, and requests about what comes in next, three of them in a batch
+fn practice() -> (Vec<milepost_practice::BlockMessage>, Vec<String>) {
+    use crate::status::Milestone;
+
+    let mut chain = milepost_practice::Practice::new(milepost_practice::Settings::simulation(5));
+    let messages: Vec<_> = (0..60).map(|_| chain.next_message()).collect();
+    let mut bodies = Vec::new();
+    for transaction in messages.iter().flat_map(|message| &message.transactions).take(60) {
+        let params = |milestone: Milestone| {
+            alloc::format!(
+                r#"{{"method":"tx","params":{{"tx_hash":"{}","sender_account_id":"{}","wait_until":"{milestone}"}}}}"#,
+                transaction.hash,
+                transaction.signer_id
+            )
+        };
+        bodies.extend(Milestone::ALL[1..].iter().map(|milestone| params(*milestone)));
+        let [a, b, c] = [2, 3, 5].map(|milestone| params(Milestone::ALL[milestone]));
+        bodies.push(alloc::format!("[{a},{b},{c}]"));
+    }
+    (messages, bodies)
+}
+
+#[test]
+fn the_desk_answers_when_asking_everyone_would() {
+    let (messages, bodies) = practice();
+    let (mut storage, ingest) = (MemoryStorage::new(), IngestSettings::default());
+    let engine = Engine::default();
+    let mut desk = Desk::new(engine, Patience::default().with_timeout(100));
+    let mut open = Vec::new();
+    for body in &bodies {
+        let Reply::Wait(wait) = engine.ask(body.as_bytes(), None, &storage) else { panic!() };
+        let Called::Wait(ticket) = desk.call(0, body.as_bytes(), None, &storage) else { panic!() };
+        open.push((ticket, wait));
+    }
+    let (mut answered, mut naive) = (0, 0);
+    for message in &messages {
+        if desk.ingest(&message.json, &ingest, &mut storage).is_err() {
+            continue;
+        }
+        naive += open.len();
+        let mut expected: Vec<_> = Vec::new();
+        open.retain_mut(|(ticket, wait)| match wait.again(&storage) {
+            Some(answer) => {
+                expected.push((*ticket, answer));
+                false
+            }
+            None => true,
+        });
+        let mut found: Vec<_> = core::iter::from_fn(|| desk.poll_answer(&storage)).collect();
+        found.sort_by_key(|(ticket, _)| *ticket);
+        expected.sort_by_key(|(ticket, _)| *ticket);
+        assert_eq!(found, expected);
+        answered += found.len();
+    }
+    assert!(answered > 200 && answered * 10 < naive, "{answered} answered, {naive} looked at");
+    let calls: usize = open.iter().map(|(_, wait)| wait.open_calls()).sum();
+    assert_eq!(desk.open(), calls);
+
+    desk.handle_time(99);
+    assert!(desk.poll_answer(&storage).is_none());
+    desk.handle_time(100);
+    let late: Vec<_> = core::iter::from_fn(|| desk.poll_answer(&storage)).collect();
+    assert_eq!((late.len(), desk.open()), (open.len(), 0));
+    for (ticket, wait) in open {
+        let answer = wait.expire(&storage);
+        assert!(late.contains(&(ticket, answer)));
+    }
+}
+
+#[test]
+fn rows_that_lag_behind_are_asked_again_with_the_next_block() {
+    let (messages, bodies) = practice();
+    let (mut storage, ingest) = (MemoryStorage::new(), IngestSettings::default());
+    let mut desk = Desk::new(Engine::default(), Patience::default());
+    desk.ingest(&messages[0].json, &ingest, &mut storage).unwrap();
+    let behind = storage.clone();
+    desk.ingest(&messages[1].json, &ingest, &mut storage).unwrap();
+    let mut tickets = Vec::new();
+    for body in &bodies[..50] {
+        match desk.call(0, body.as_bytes(), None, &behind) {
+            Called::Wait(ticket) => tickets.push(ticket),
+            Called::Answer(answer) => assert_eq!(answer.class, AnswerClass::Result),
+        }
+    }
+    assert!(desk.poll_answer(&behind).is_none());
+    desk.ingest(&messages[2].json, &ingest, &mut storage).unwrap();
+    // What the second block brought is seen with the third.
+    assert!(desk.poll_answer(&storage).is_some());
+    while desk.poll_answer(&storage).is_some() {}
+    // A storage that was exchanged for an older one does not keep anyone busy, either.
+    desk.handle_stop();
+    while desk.poll_answer(&behind).is_some() {}
+    assert_eq!(desk.open(), 0);
+}
+
+#[test]
+fn a_full_desk_and_one_that_stops_say_so() {
+    let storage = MemoryStorage::new();
+    let mut desk = Desk::new(Engine::default(), Patience::default().with_limit(2));
+    let Called::Wait(first) = desk.call(0, WAITING, None, &storage) else { panic!() };
+    let pair = [b"[", WAITING, b",", WAITING, b"]"].concat();
+    let Called::Answer(refused) = desk.call(0, &pair, None, &storage) else { panic!() };
+    let text = String::from_utf8(refused.body).unwrap();
+    assert_eq!(text.matches("1 calls wait already, the limit is 2").count(), 4);
+    assert!(desk.cancel(first) && !desk.cancel(first));
+    let Called::Wait(batch) = desk.call(0, &pair, None, &storage) else { panic!() };
+    let Called::Answer(refused) = desk.call(0, WAITING, None, &storage) else { panic!() };
+    assert_eq!(refused.class, AnswerClass::Unavailable);
+
+    desk.handle_stop();
+    let (ticket, answer) = desk.poll_answer(&storage).unwrap();
+    assert_eq!(ticket, batch);
+    let text = String::from_utf8(answer.body).unwrap();
+    assert_eq!(text.matches("the service stops").count(), 4);
+    let Called::Answer(refused) = desk.call(0, WAITING, None, &storage) else { panic!() };
+    assert_eq!(refused.class, AnswerClass::Unavailable);
+    assert_eq!((desk.open(), desk.next_deadline()), (0, None));
+}
+
+#[test]
+fn an_unknown_transaction_may_be_answered_at_once() {
+    let settings = Settings::default().with_unknown(Unknown::Immediate);
+    let Reply::Answer(answer) = Engine::new(settings).ask(WAITING, None, &MemoryStorage::new())
+    else {
+        panic!("it waits");
+    };
+    assert!(String::from_utf8(answer.body).unwrap().contains("UNKNOWN_TRANSACTION"));
 }

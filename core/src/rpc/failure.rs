@@ -30,6 +30,8 @@ pub enum AnswerClass {
     Handler,
     /// `INTERNAL_ERROR`
     Internal,
+    /// `INTERNAL_ERROR` of a service that has no place for the request now, and may have later
+    Unavailable,
 }
 
 /// A request that is answered by an error
@@ -97,6 +99,12 @@ pub enum Failure {
         /// What happened
         message: String,
     },
+    /// There is no place for the request now: it has the form of [`Internal`](Self::Internal), the
+    /// one error that every client of the interface reads as "try again later"
+    Unavailable {
+        /// Why
+        message: String,
+    },
 }
 
 /// Why a milestone was not reached in time
@@ -151,6 +159,7 @@ impl Failure {
             Self::Timeout { .. } => AnswerClass::Timeout,
             Self::UnknownBlock { skipped: true, .. } => AnswerClass::SkippedBlock,
             Self::Internal { .. } => AnswerClass::Internal,
+            Self::Unavailable { .. } => AnswerClass::Unavailable,
             _ => AnswerClass::Handler,
         }
     }
@@ -175,7 +184,9 @@ impl Failure {
             Self::MethodNotFound { .. } => {
                 ("REQUEST_VALIDATION_ERROR", "-32601", "Method not found")
             }
-            Self::Internal { .. } => ("INTERNAL_ERROR", "-32000", "Server error"),
+            Self::Internal { .. } | Self::Unavailable { .. } => {
+                ("INTERNAL_ERROR", "-32000", "Server error")
+            }
             _ => ("HANDLER_ERROR", "-32000", "Server error"),
         };
         put(out, &[r#"{"jsonrpc":"2.0","error":{"name":""#, name, r#"","cause":"#]);
@@ -221,7 +232,7 @@ impl Failure {
                 put(out, &[r#","name":"TIMEOUT_ERROR"}"#]);
             }
             Self::UnknownBlock { .. } => put(out, &[r#"{"info":{},"name":"UNKNOWN_BLOCK"}"#]),
-            Self::Internal { message } => {
+            Self::Internal { message } | Self::Unavailable { message } => {
                 put(out, &[r#"{"info":{"error_message":"#]);
                 write_string(message, out);
                 put(out, &[r#"},"name":"INTERNAL_ERROR"}"#]);
@@ -253,7 +264,7 @@ impl Failure {
             Self::UnknownBlock { message, .. } => {
                 write_string(&["Block Not Found: ", message].concat(), out);
             }
-            Self::Internal { message } => {
+            Self::Internal { message } | Self::Unavailable { message } => {
                 let text = "The node reached its limits. Try again later. More details: ";
                 write_string(&[text, message].concat(), out);
             }

@@ -47,6 +47,7 @@ impl StatusMode {
             AnswerClass::Timeout => StatusCode::REQUEST_TIMEOUT,
             AnswerClass::SkippedBlock => StatusCode::UNPROCESSABLE_ENTITY,
             AnswerClass::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+            AnswerClass::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
             // Results, and handler errors of every other kind.
             _ => StatusCode::OK,
         }
