@@ -9,6 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use milepost::engine::Unknown;
 use milepost::ingest::{Finality, IngestSettings, Retention};
 use milepost::primitives::{AccountId, CryptoHash};
 use milepost::status::Milestone;
@@ -62,6 +63,13 @@ pub(crate) struct ServeArgs {
     /// How long a request may wait for its milestone
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = units::duration)]
     pub(crate) wait_timeout: Duration,
+    /// The most calls that wait for a milestone at a time; one more is answered by HTTP status 503
+    #[arg(long, value_name = "NUMBER", default_value = "100000", value_parser = up_to_a_million)]
+    pub(crate) max_waiting: usize,
+    /// A request about a transaction that nobody has seen: `wait` for it, or answer
+    /// UNKNOWN_TRANSACTION at once, which is `immediate`
+    #[arg(long, value_name = "wait|immediate", default_value = "wait", value_parser = units::unknown)]
+    pub(crate) unknown: Unknown,
     /// HTTP statuses of errors: those of a `node`, or `always-200`
     #[arg(long, value_name = "node|always-200", default_value = "node")]
     pub(crate) http_status: StatusMode,
@@ -75,7 +83,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "SIZE", default_value = "10MiB", value_parser = units::bytes)]
     pub(crate) body_limit: usize,
     /// The most connections at a time; a process may usually open 1024 files
-    #[arg(long, value_name = "NUMBER", default_value = "900", value_parser = connections)]
+    #[arg(long, value_name = "NUMBER", default_value = "900", value_parser = up_to_a_million)]
     pub(crate) max_connections: usize,
 }
 
@@ -194,7 +202,7 @@ fn milestone(text: &str) -> Result<Milestone, String> {
     })
 }
 
-fn connections(text: &str) -> Result<usize, String> {
+fn up_to_a_million(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(number @ 1..=1_000_000) => Ok(number),
         _ => Err(format!("`{text}` is no number from 1 to 1000000")),

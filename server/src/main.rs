@@ -28,7 +28,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 #[cfg(test)]
-use tempfile as _;
+use {loom as _, tempfile as _};
 
 fn main() -> ExitCode {
     log::start();

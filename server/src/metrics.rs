@@ -3,10 +3,10 @@
 //! Counting is one atomic addition, so it can stand in every path. Labels are closed sets: what a
 //! client writes never becomes a label, or one client could fill the memory of the monitoring.
 
+use alloc::sync::Arc;
 use core::fmt::Write as _;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use core::time::Duration;
-use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use milepost::engine::ChainStatus;
@@ -63,7 +63,7 @@ impl WaitEnd {
 /// The counters
 #[derive(Default)]
 pub(crate) struct Metrics {
-    pub(crate) commits: Commits,
+    commit_delays: Arc<Histogram>,
     requests: [[AtomicU64; CLASSES.len()]; METHODS.len()],
     refusals: [AtomicU64; REFUSALS.len()],
     waits_open: AtomicU64,
@@ -118,6 +118,12 @@ impl Metrics {
         self.undone.fetch_add(ingested.undone.len() as u64, Relaxed);
         self.transactions.fetch_add(ingested.transactions as u64, Relaxed);
         self.outcomes.fetch_add(ingested.outcomes as u64, Relaxed);
+    }
+
+    /// A commit, as of now
+    pub(crate) fn commit(&self) -> Arc<Commit> {
+        let delays = Arc::clone(&self.commit_delays);
+        Arc::new(Commit { at: Instant::now(), last_answer: AtomicU64::new(0), delays })
     }
 
     pub(crate) fn wait_began(&self) {
@@ -198,7 +204,7 @@ impl Metrics {
             "request_duration_seconds",
             "Time from a whole request to its answer, waits included",
         );
-        self.commits.delays.text(
+        self.commit_delays.text(
             out,
             "commit_to_last_answer_seconds",
             "Time from a commit to the answer of the last request that it ended",
@@ -207,39 +213,30 @@ impl Metrics {
     }
 }
 
-/// From a commit to the last answer it caused
-#[derive(Default)]
-pub(crate) struct Commits {
-    newest: Mutex<Option<Commit>>,
-    delays: Histogram,
-}
-
-struct Commit {
-    number: u64,
+/// A commit that woke requests
+///
+/// Each of them holds it until it is answered or sleeps again, so it is over when the last one lets it
+/// go: then the time to its last answer goes into the histogram.
+pub(crate) struct Commit {
     at: Instant,
-    last_answer: Option<Duration>,
+    /// Microseconds to the last answer, and one more; 0 while there was none
+    last_answer: AtomicU64,
+    delays: Arc<Histogram>,
 }
 
-impl Commits {
-    /// Notes a commit; the one before is now complete
-    pub(crate) fn committed(&self, number: u64, at: Instant) {
-        let commit = Commit { number, at, last_answer: None };
-        let before = self.newest().replace(commit);
-        if let Some(delay) = before.and_then(|commit| commit.last_answer) {
-            self.delays.observe(delay);
-        }
+impl Commit {
+    /// Notes that a request is answered because of this commit
+    pub(crate) fn answered(&self) {
+        let micros = u64::try_from(self.at.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.last_answer.fetch_max(micros.saturating_add(1), Relaxed);
     }
+}
 
-    /// Notes that a request was ended by this commit; one that is not the newest any more is
-    /// left out, because its place in the histogram is taken
-    pub(crate) fn answered(&self, number: u64) {
-        if let Some(commit) = self.newest().as_mut().filter(|commit| commit.number == number) {
-            commit.last_answer = Some(commit.at.elapsed());
+impl Drop for Commit {
+    fn drop(&mut self) {
+        if let Some(micros) = self.last_answer.get_mut().checked_sub(1) {
+            self.delays.observe(Duration::from_micros(micros));
         }
-    }
-
-    fn newest(&self) -> std::sync::MutexGuard<'_, Option<Commit>> {
-        self.newest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -309,15 +306,19 @@ mod tests {
 
     #[test]
     fn a_commit_counts_once_with_its_last_answer() {
-        let commits = Commits::default();
-        let start = Instant::now();
-        commits.committed(1, start);
-        commits.answered(1);
-        commits.answered(1);
-        commits.committed(2, start);
-        commits.answered(1);
-        commits.committed(3, start);
-        assert_eq!(commits.delays.count.load(Relaxed), 1);
+        let metrics = Metrics::default();
+        let count = || metrics.commit_delays.count.load(Relaxed);
+        let commit = metrics.commit();
+        let woken = [Arc::clone(&commit), Arc::clone(&commit)];
+        drop(commit);
+        for one in woken {
+            assert_eq!(count(), 0);
+            one.answered();
+        }
+        assert_eq!(count(), 1);
+        // One that woke nobody to an answer has no delay.
+        drop(metrics.commit());
+        assert_eq!(count(), 1);
     }
 
     #[test]

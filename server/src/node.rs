@@ -1,34 +1,51 @@
-//! The service without its doors: engine, store, and the word that goes round after a commit.
+//! The service without its doors: engine, store, and those who wait.
 //!
-//! Everything that changes the store goes through here, so that no commit is without its number:
-//! whoever waits subscribes to the numbers and asks again after each. A stop is a word of the same
-//! kind, said once and never taken back.
+//! Everything that changes the store goes through here, so that what a commit changed is handed to
+//! the lobby before the next one: commits come there in order and none is left out. A stop is a
+//! word that is said once and never taken back.
 
 use alloc::sync::Arc;
+use core::hash::BuildHasher as _;
 use core::panic::AssertUnwindSafe;
 use core::time::Duration;
+use std::hash::RandomState;
 use std::panic;
-use std::time::Instant;
 
 use milepost::engine::{Answer, ChainStatus, Engine, Reply, Wait};
-use milepost::ingest::{IngestSettings, Ingested, Place};
+use milepost::ingest::{Changes, IngestSettings, Ingested, Place};
 use milepost::primitives::BlockHeight;
 use milepost::rpc::AnswerClass;
 use milepost::{Error, ErrorKind};
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 use tokio::task;
+use tokio::time::Instant;
 
 use crate::metrics::Metrics;
 use crate::store::Store;
+use crate::waiting::lobby::Lobby;
+use crate::waiting::{Wake, Waker};
 
 /// Bodies above this size are answered beside the threads that serve sockets: a batch of many
 /// requests or a large transaction takes longer than a hand-over (some 20 us)
 const SMALL_BODY: usize = 32 << 10;
 
-/// Engine, store and the numbers of commits
+/// How long requests may wait, and how many of them
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    pub(crate) timeout: Duration,
+    /// The most calls that wait at a time
+    pub(crate) limit: usize,
+}
+
+/// Engine, store and those who wait
 pub(crate) struct Node {
     pub(crate) metrics: Metrics,
     pub(crate) wait_timeout: Duration,
+    pub(crate) lobby: Lobby<Waker>,
+    /// The beginning of time in the lobby, which counts milliseconds
+    pub(crate) start: Instant,
+    /// The lobby's next deadline is earlier than it was
+    pub(crate) deadline_came: Notify,
     engine: Engine,
     store: Store,
     ingest: IngestSettings,
@@ -41,11 +58,16 @@ impl Node {
         engine: Engine,
         store: Store,
         ingest: IngestSettings,
-        wait_timeout: Duration,
+        patience: Patience,
     ) -> Self {
+        // Each process has keys of its own, and never shows anything that was hashed with them.
+        let seed = RandomState::new().hash_one(0);
         Self {
             metrics: Metrics::default(),
-            wait_timeout,
+            wait_timeout: patience.timeout,
+            lobby: Lobby::new(patience.limit, seed),
+            start: Instant::now(),
+            deadline_came: Notify::new(),
             engine,
             store,
             ingest,
@@ -59,9 +81,25 @@ impl Node {
         self.commits.subscribe()
     }
 
+    /// The time in the lobby
+    pub(crate) fn now(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+
+    /// When the time of a request that comes in now is up: never too early for the part of a
+    /// millisecond that has gone
+    pub(crate) fn deadline(&self) -> u64 {
+        let timeout = u64::try_from(self.wait_timeout.as_millis()).unwrap_or(u64::MAX);
+        self.now().saturating_add(1).saturating_add(timeout)
+    }
+
     /// Says that the service stops
     pub(crate) fn stop(&self) {
         self.stop.send_replace(true);
+        for woken in self.lobby.stop() {
+            // A request that is gone meanwhile does not listen, and need not.
+            let _ = woken.request.send(Wake::Stopped);
+        }
     }
 
     /// Whether the service stops
@@ -89,19 +127,20 @@ impl Node {
 
     /// Takes in a block message; blocks the thread for as long as a commit takes
     pub(crate) fn ingest(&self, message: &[u8]) -> Result<Ingested, Error> {
-        let ingested = self.engine.ingest(message, &self.ingest, &mut self.store.write())?;
+        // Kept until the lobby knows of it: commits must come there in their order.
+        let mut store = self.store.write();
+        let ingested = self.engine.ingest(message, &self.ingest, &mut store)?;
         self.metrics.block(&ingested);
         if ingested.place != Place::Known {
-            self.committed();
+            self.committed(&ingested.changes);
         }
         Ok(ingested)
     }
 
     /// Puts a protocol configuration in force; blocks the thread for as long as a commit takes
     pub(crate) fn put_config(&self, height: BlockHeight, config: &str) -> Result<(), Error> {
-        self.engine.put_config(height, config, &mut self.store.write())?;
-        self.committed();
-        Ok(())
+        // Nobody waits for a configuration.
+        self.engine.put_config(height, config, &mut self.store.write())
     }
 
     /// Asks a request, beside the serving threads when it may take long
@@ -165,14 +204,13 @@ impl Node {
         }
     }
 
-    fn committed(&self) {
-        let mut number = 0;
-        // The commit is noted before the word goes round: who is woken by it measures from it.
-        self.commits.send_modify(|commits| {
-            *commits += 1;
-            number = *commits;
-            self.metrics.commits.committed(number, Instant::now());
-        });
+    fn committed(&self, changes: &Changes) {
+        let commit = self.metrics.commit();
+        for woken in self.lobby.committed(changes) {
+            // A request that is gone meanwhile does not listen, and need not.
+            let _ = woken.request.send(Wake::Changed(Arc::clone(&commit)));
+        }
+        self.commits.send_modify(|commits| *commits += 1);
     }
 }
 

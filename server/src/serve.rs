@@ -23,9 +23,10 @@ use crate::cli::{FeedArgs, IngestArgs, ServeArgs};
 use crate::feed::{self, Fed, PracticeFeed};
 use crate::http;
 use crate::log::say;
-use crate::node::Node;
+use crate::node::{Node, Patience};
 use crate::store::Store;
 use crate::units::Place;
+use crate::waiting;
 
 /// From one practice block to the next: what a shard of a live network takes
 const PRACTICE_INTERVAL: Duration = Duration::from_millis(600);
@@ -57,7 +58,9 @@ pub(crate) fn serve(args: ServeArgs) -> Result<ExitCode, String> {
 pub(crate) fn ingest(args: &IngestArgs) -> Result<ExitCode, String> {
     let runtime = runtime()?;
     let store = Store::open(&Place::File(args.store.clone()))?;
-    let node = Arc::new(Node::new(Engine::default(), store, args.feed.settings(), Duration::ZERO));
+    // Nobody can ask, so nobody waits.
+    let patience = Patience { timeout: Duration::ZERO, limit: 0 };
+    let node = Arc::new(Node::new(Engine::default(), store, args.feed.settings(), patience));
     let _signals = runtime.enter();
     stop_on_signals(&node)?;
     let fed = take_in(&node, &args.feed, &args.paths)?;
@@ -70,13 +73,15 @@ pub(crate) fn ingest(args: &IngestArgs) -> Result<ExitCode, String> {
 
 async fn run(args: ServeArgs) -> Result<(), String> {
     let socket = bind(&args.listen).await?;
-    let settings = Settings::default().with_timeout_cause(args.timeout_cause);
+    let settings =
+        Settings::default().with_timeout_cause(args.timeout_cause).with_unknown(args.unknown);
     let store = Store::open(&args.store)?;
     let mut feed = args.feed.settings();
     if args.blocks.is_empty() && args.store == Place::Memory && args.feed.retention.is_none() {
         feed.retention = PRACTICE_RETENTION;
     }
-    let node = Arc::new(Node::new(Engine::new(settings), store, feed, args.wait_timeout));
+    let patience = Patience { timeout: args.wait_timeout, limit: args.max_waiting };
+    let node = Arc::new(Node::new(Engine::new(settings), store, feed, patience));
     stop_on_signals(&node)?;
 
     let practice = {
@@ -106,6 +111,7 @@ async fn run(args: ServeArgs) -> Result<(), String> {
     if let (Some(practice), Some(board)) = (practice, &board) {
         tokio::spawn(play(Arc::clone(&node), practice, Arc::clone(board), url));
     }
+    tokio::spawn(waiting::keep_time(Arc::clone(&node)));
     let options = http::Options {
         cors: args.cors,
         statuses: args.http_status,

@@ -6,6 +6,7 @@ use core::str::FromStr;
 use core::time::Duration;
 use std::path::PathBuf;
 
+use milepost::engine::Unknown;
 use milepost::ingest::{Finality, Retention};
 
 /// Reads a span of time: a whole number with `ms`, `s`, `m` or `h`
@@ -64,6 +65,15 @@ pub(crate) fn finality(text: &str) -> Result<Finality, String> {
         "headers" => Ok(Finality::Headers),
         "final" => Ok(Finality::All),
         _ => Err(format!("`{text}` is neither headers nor final")),
+    }
+}
+
+/// Reads what becomes of a request about an unknown transaction
+pub(crate) fn unknown(text: &str) -> Result<Unknown, String> {
+    match text {
+        "wait" => Ok(Unknown::Wait),
+        "immediate" => Ok(Unknown::Immediate),
+        _ => Err(format!("`{text}` is neither wait nor immediate")),
     }
 }
 

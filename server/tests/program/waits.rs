@@ -40,6 +40,35 @@ fn time_up_is_an_answer_on_a_connection_that_lives_on() {
 }
 
 #[test]
+fn there_are_as_many_places_as_the_command_line_says() {
+    let server = Server::quiet(&["--wait-timeout", "1h", "--max-waiting", "2"]);
+    let mut clients = [server.connect(), server.connect()];
+    clients.iter_mut().for_each(|client| client.send(&post("/", &never())));
+    server.until_metric("milepost_waits_open", 2);
+    let refused = server.post("/", &never());
+    assert_eq!((refused.status, refused.cause().as_str()), (503, "INTERNAL_ERROR"));
+    let text = refused.text();
+    assert!(text.contains("2 calls wait already, the limit is 2"), "{text}");
+    // What need not wait needs no place.
+    let known = server.post("/", &never().replace("\"INCLUDED\"", "\"NONE\""));
+    assert_eq!(known.cause(), "UNKNOWN_TRANSACTION");
+    // A client that goes makes room for another.
+    let [gone, _stays] = clients;
+    drop(gone);
+    server.until_metric("milepost_waits_open", 1);
+    let mut next = server.connect();
+    next.send(&post("/", &never()));
+    server.until_metric("milepost_waits_open", 2);
+}
+
+#[test]
+fn an_unknown_transaction_is_answered_at_once_if_wanted() {
+    let server = Server::quiet(&["--wait-timeout", "1h", "--unknown", "immediate"]);
+    let answer = server.post("/", &never());
+    assert_eq!((answer.status, answer.cause().as_str()), (200, "UNKNOWN_TRANSACTION"));
+}
+
+#[test]
 fn the_reason_of_a_timeout_is_told_when_asked_for() {
     let server = Server::quiet(&["--wait-timeout", "20ms", "--timeout-cause"]);
     let answer = server.post("/", &never()).json();
@@ -63,7 +92,8 @@ fn a_stop_answers_who_waits_and_ends_well() {
         server.until_metric("milepost_waits_open", 1);
         server.signal(signal);
         let answer = waiting.answer();
-        assert_eq!((answer.status, answer.cause().as_str()), (408, "TIMEOUT_ERROR"));
+        assert_eq!((answer.status, answer.cause().as_str()), (503, "INTERNAL_ERROR"));
+        assert!(answer.text().contains("the service stops"), "{}", answer.text());
         assert_eq!(server.ended().code(), Some(0));
     }
 }
