@@ -64,7 +64,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = units::duration)]
     pub(crate) wait_timeout: Duration,
     /// The most calls that wait for a milestone at a time; one more is answered by HTTP status 503
-    #[arg(long, value_name = "NUMBER", default_value = "100000", value_parser = up_to_a_million)]
+    #[arg(long, value_name = "NUMBER", default_value = "100000")]
     pub(crate) max_waiting: usize,
     /// A request about a transaction that nobody has seen: `wait` for it, or answer
     /// UNKNOWN_TRANSACTION at once, which is `immediate`

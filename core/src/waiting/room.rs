@@ -208,6 +208,11 @@ impl<T> Room<T> {
         if places > self.limit.saturating_sub(self.open) {
             return Err(Refused { request, why: Refusal::Full });
         }
+        if self.open == 0 {
+            // Nobody has seen less than this request, so whatever came before needs not be heard: the
+            // room of a service that was just started takes the next block for the next.
+            self.generation = self.generation.max(sleep.generation);
+        }
         self.stamp = self.stamp.wrapping_add(1);
         let number = self.requests.add(Request {
             due: Due::at(deadline),
@@ -269,7 +274,7 @@ impl<T> Room<T> {
     /// Takes in what a block changed, after its commit; wakes those who sleep on that
     ///
     /// O(changes + woken). Changes of the generation that was handed in last do nothing. Where one was
-    /// left out, as before the first, all requests are woken: better too many than one too few.
+    /// left out all requests are woken: better too many than one too few.
     pub fn handle_changes(&mut self, changes: &Changes) {
         if changes.generation == self.generation {
             return;

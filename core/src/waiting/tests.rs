@@ -126,6 +126,7 @@ fn it_wakes_whom_a_search_of_all_would_wake() {
                     let admitted = room.admit(deadline, sleep, deadline);
                     assert_eq!(admitted.as_ref().map(|_| ()).map_err(|one| one.why), expected);
                     if let Ok(ticket) = admitted {
+                        assert!(room.generation() <= generation);
                         let state = State::Asleep;
                         naive.push(Naive { ticket, blockers, deadline, state, expired: false });
                     }
@@ -181,7 +182,10 @@ fn it_wakes_whom_a_search_of_all_would_wake() {
                 }
             }
             assert_eq!(room.open(), naive.iter().map(|one| one.blockers.len()).sum::<usize>());
-            assert_eq!(room.generation(), generation);
+            assert_eq!(
+                room.generation(),
+                if naive.is_empty() { room.generation() } else { generation }
+            );
             let first = naive.iter().filter(|one| !one.expired).map(|one| one.deadline).min();
             assert_eq!(room.next_deadline().is_some(), first.is_some());
             assert!(room.next_deadline() <= first.map(|first| first.max(now)));
@@ -230,6 +234,22 @@ fn changes_that_were_left_out_wake_everyone() {
         assert_eq!(room.generation(), 8);
         room.readmit(ticket, "one", sleep(8)).unwrap();
     }
+}
+
+#[test]
+fn the_first_in_an_empty_room_says_what_has_been() {
+    let mut room = Room::new(10, 0);
+    let blockers = [Blocker::Outcome(id(1))];
+    let sleep = |generation| Sleep { generation, blockers: &blockers };
+    let first = room.admit("one", sleep(7), 10).unwrap();
+    assert_eq!(room.generation(), 7);
+    // Seven may still be handed in: the request has seen it. Eight follows.
+    room.handle_changes(&changes(7, [Change::Outcome(id(1))].into()));
+    assert_eq!(room.admit("two", sleep(6), 10).unwrap_err().why, Refusal::Stale);
+    room.handle_changes(&changes(8, Vec::new()));
+    assert!(room.poll_woken().is_none());
+    room.handle_changes(&changes(9, [Change::Outcome(id(1))].into()));
+    assert_eq!(room.poll_woken().unwrap().ticket, first);
 }
 
 #[test]
