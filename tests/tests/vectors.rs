@@ -3,11 +3,11 @@
 //! All vectors run and all that differ are named, because a change of one rule shows in many. The
 //! files are also compared with their declarations, so that neither can change without the other.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use milepost::facts::MemoryStorage;
 use milepost_tests::declare::Declarations;
-use milepost_tests::vectors::{self, Manifest, engine, http};
+use milepost_tests::vectors::{self, Manifest, Vector, engine, http};
 
 fn manifest() -> Manifest {
     vectors::load().expect("the manifest and its files")
@@ -67,16 +67,13 @@ fn the_node_gives_every_answer() {
     let program = http::program().expect("the node's program");
     let (mut complaints, mut asked) = (Vec::new(), 0);
     for scene in &manifest.scenes {
-        for timeout_cause in [false, true] {
-            let vectors: Vec<_> = manifest
-                .of(scene)
-                .filter(|v| v.timeout_cause == timeout_cause && http::can_ask(v, scene))
-                .collect();
-            if vectors.is_empty() {
-                continue;
-            }
+        let mut by_flags: BTreeMap<Vec<String>, Vec<&Vector>> = BTreeMap::new();
+        for vector in manifest.of(scene).filter(|vector| http::can_ask(vector, scene)) {
+            by_flags.entry(http::flags(vector)).or_default().push(vector);
+        }
+        for (flags, vectors) in by_flags {
             let work = tempfile::tempdir().expect("a directory for the node");
-            let node = match http::Node::start(&program, scene, timeout_cause, work.path()) {
+            let node = match http::Node::start(&program, scene, &flags, work.path()) {
                 Ok(node) => node,
                 Err(refusal) => {
                     complaints.push(format!("scene {}: {refusal}", scene.name));

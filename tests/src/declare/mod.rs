@@ -237,6 +237,7 @@ fn http_status(class: &str) -> u16 {
         "timeout" => 408,
         "skipped_block" => 422,
         "internal" => 500,
+        "unavailable" => 503,
         unknown => panic!("no class is called {unknown}"),
     }
 }
@@ -303,6 +304,11 @@ fn internal(message: &str) -> Answer {
             r#"{{"jsonrpc":"2.0","error":{{"name":"INTERNAL_ERROR","cause":{{"info":{{"error_message":{message}}},"name":"INTERNAL_ERROR"}},"code":-32000,"message":"Server error","data":{data}}},"id":"dontcare"}}"#
         ),
     }
+}
+
+/// The refusal of a request that finds no place
+fn unavailable(message: &str) -> Answer {
+    Answer { class: "unavailable", ..internal(message) }
 }
 
 /// The refusal of a transaction that is nowhere

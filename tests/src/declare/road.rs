@@ -490,6 +490,48 @@ fn waits(to: &mut Declarations, road: &Road) {
         vector.about("A wait for NONE ends at once, also for a hash that is nowhere."),
     );
 
+    let at_once = [("unknown", Value::from("immediate"))];
+    let no_place = [("max_waiting", Value::from(0))];
+    let full = "0 calls wait already, the limit is 0";
+    for (name, settings, hash, wait_until, answer, about) in [
+        (
+            "unknown-at-once",
+            &at_once[..],
+            &nowhere,
+            "INCLUDED",
+            unknown_transaction(&nowhere),
+            "With the setting, nobody waits for a hash that is nowhere.",
+        ),
+        (
+            "unknown-at-once-known",
+            &at_once[..],
+            known,
+            "FINAL",
+            result(&purchase.shown("FINAL", 3, true)),
+            "The setting says nothing about a transaction that is known.",
+        ),
+        (
+            "no-place-to-wait",
+            &no_place,
+            &nowhere,
+            "INCLUDED",
+            super::unavailable(full),
+            "A request that would wait and finds no place is told so.",
+        ),
+        (
+            "no-place-needed",
+            &no_place,
+            known,
+            "FINAL",
+            result(&purchase.shown("FINAL", 3, true)),
+            "A request that need not wait needs no place.",
+        ),
+    ] {
+        let request = status_request(hash, "alice.near", wait_until);
+        let vector = Vector::new("road-110", &request, answer).settings(settings);
+        to.vector(name, vector.about(about));
+    }
+
     let unseen = signed(9, "alice.near", "bob.near", 2);
     let bytes = unseen.base64.unwrap_or_default();
     let by_bytes = request(

@@ -28,6 +28,21 @@ pub fn can_ask(vector: &Vector, scene: &Scene) -> bool {
         && !scene.blocks.is_empty()
 }
 
+/// The flags of a node that has the settings of this vector
+pub fn flags(vector: &Vector) -> Vec<String> {
+    let mut flags = Vec::new();
+    if vector.timeout_cause {
+        flags.push("--timeout-cause".into());
+    }
+    if vector.unknown_at_once {
+        flags.push("--unknown=immediate".into());
+    }
+    if let Some(most) = vector.max_waiting {
+        flags.push(format!("--max-waiting={most}"));
+    }
+    flags
+}
+
 /// Builds the node's program beside the running test and says where it is
 ///
 /// # Errors
@@ -70,7 +85,7 @@ impl Drop for Node {
 }
 
 impl Node {
-    /// Starts a node over a scene; `work` is an empty directory for its files
+    /// Starts a node over a scene with these flags; `work` is an empty directory for its files
     ///
     /// # Errors
     ///
@@ -78,15 +93,13 @@ impl Node {
     pub fn start(
         program: &Path,
         scene: &Scene,
-        timeout_cause: bool,
+        flags: &[String],
         work: &Path,
     ) -> Result<Self, String> {
         let mut command = Command::new(program);
         command.args(["serve", "--listen", "127.0.0.1:0", "--wait-timeout", WAIT]);
         command.args(["--finality", if scene.all_final { "final" } else { "headers" }]);
-        if timeout_cause {
-            command.arg("--timeout-cause");
-        }
+        command.args(flags);
         for block in &scene.blocks {
             command.arg("--blocks").arg(block);
         }

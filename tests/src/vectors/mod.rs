@@ -35,6 +35,10 @@ pub struct Vector {
     pub scene: String,
     /// Whether `TIMEOUT_ERROR` says why
     pub timeout_cause: bool,
+    /// Whether a request about an unknown transaction is answered at once
+    pub unknown_at_once: bool,
+    /// The most calls that wait, if the vector changes it
+    pub max_waiting: Option<usize>,
     /// The most requests in a batch, if the vector changes it
     pub max_batch: Option<usize>,
     /// The most receipts of an answer, if the vector changes it
@@ -139,6 +143,8 @@ fn vector(row: &Value) -> Result<Vector, String> {
         about: string(row, "about")?,
         scene: string(row, "scene")?,
         timeout_cause: settings["timeout_cause"].as_bool().unwrap_or(false),
+        unknown_at_once: settings["unknown"] == "immediate",
+        max_waiting: limit("max_waiting"),
         max_batch: limit("max_batch"),
         max_receipts: limit("max_receipts"),
         path_method: row["path_method"].as_str().map(str::to_owned),
