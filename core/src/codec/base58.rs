@@ -1,7 +1,9 @@
 //! Base58 in the Bitcoin alphabet: the text form of hashes, keys and signatures.
 //!
 //! Decoding costs time quadratic in the length of the text, so a text longer than any encoding of
-//! the expected number of bytes is refused before a single digit is read.
+//! the expected number of bytes is refused before a single digit is read. Hashes and ed25519 keys (32
+//! bytes) and signatures (64) take the short way of five8; all else, and whatever that refuses, the
+//! general way of bs58, which says what is wrong.
 
 use alloc::string::String;
 use core::fmt;
@@ -69,7 +71,23 @@ pub const fn longest(bytes: usize) -> usize {
 /// assert_eq!(text, "hash 112");
 /// ```
 pub fn encode(bytes: &[u8], text: &mut String) {
-    text.push_str(&bs58::encode(bytes).into_string());
+    if let Ok(bytes) = bytes.try_into() {
+        let mut digits = [0; five8::BASE58_ENCODED_32_MAX_LEN];
+        let length = five8::encode_32(bytes, &mut digits);
+        push_digits(&digits, length, text);
+    } else if let Ok(bytes) = bytes.try_into() {
+        let mut digits = [0; five8::BASE58_ENCODED_64_MAX_LEN];
+        let length = five8::encode_64(bytes, &mut digits);
+        push_digits(&digits, length, text);
+    } else {
+        text.push_str(&bs58::encode(bytes).into_string());
+    }
+}
+
+fn push_digits(digits: &[u8], length: u8, text: &mut String) {
+    // Digits of base58 are ASCII, and there are no more of them than there is room.
+    let digits = digits.get(..usize::from(length)).map(str::from_utf8);
+    text.push_str(digits.and_then(Result::ok).unwrap_or_default());
 }
 
 /// Decodes a text that must hold exactly `N` bytes
@@ -92,6 +110,16 @@ pub fn decode_slice(text: &str, bytes: &mut [u8]) -> Result<(), Base58Error> {
     let expected = bytes.len();
     if text.len() > longest(expected) {
         return Err(Base58Error::TooLong { characters: text.len(), expected });
+    }
+    let short = if let Ok(bytes) = (&mut *bytes).try_into() {
+        five8::decode_32(text, bytes).is_ok()
+    } else if let Ok(bytes) = (&mut *bytes).try_into() {
+        five8::decode_64(text, bytes).is_ok()
+    } else {
+        false
+    };
+    if short {
+        return Ok(());
     }
     match bs58::decode(text).onto(&mut *bytes) {
         Ok(found) if found == expected => Ok(()),
@@ -125,6 +153,38 @@ mod tests {
             decode::<2>("zzzzzzz"),
             Err(Base58Error::TooLong { characters: 7, expected: 2 })
         );
+    }
+
+    /// Both ways, from bytes to text and back, and texts that are damaged
+    #[test]
+    fn the_short_way_is_the_general_way() {
+        fn check<const N: usize>(bytes: [u8; N]) {
+            let mut text = String::new();
+            encode(&bytes, &mut text);
+            assert_eq!(text, bs58::encode(bytes).into_string());
+            assert_eq!(decode(&text), Ok(bytes));
+            for at in 0..text.len() {
+                for other in ["", "1", "z", "0", "é", "\u{7f}"] {
+                    let mut damaged = text.clone();
+                    damaged.replace_range(at..=at, other);
+                    let general = bs58::decode(&damaged).into_vec().ok();
+                    let general = general.and_then(|bytes| <[u8; N]>::try_from(bytes).ok());
+                    assert_eq!(decode(&damaged).ok(), general, "{damaged}");
+                }
+            }
+        }
+        let mut state: u64 = 1;
+        for round in 0..120 {
+            let mut bytes = [0; 64];
+            for byte in &mut bytes[round % 40..] {
+                state =
+                    state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+                *byte = if round % 7 == 0 { 0xff } else { (state >> 56) as u8 };
+            }
+            check(bytes);
+            check::<32>(*bytes.first_chunk().unwrap());
+            check::<32>(*bytes.last_chunk().unwrap());
+        }
     }
 
     #[test]
