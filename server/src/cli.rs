@@ -82,9 +82,10 @@ pub(crate) struct ServeArgs {
     /// The most bytes of a request body
     #[arg(long, value_name = "SIZE", default_value = "10MiB", value_parser = units::bytes)]
     pub(crate) body_limit: usize,
-    /// The most connections at a time; a process may usually open 1024 files
-    #[arg(long, value_name = "NUMBER", default_value = "900", value_parser = up_to_a_million)]
-    pub(crate) max_connections: usize,
+    /// The most connections at a time [default: 100 fewer than the files that the process may
+    /// open, at most 65536]
+    #[arg(long, value_name = "NUMBER", value_parser = up_to_a_million)]
+    pub(crate) max_connections: Option<usize>,
 }
 
 /// How blocks are taken in

@@ -13,6 +13,7 @@ mod board;
 mod cli;
 mod client;
 mod feed;
+mod files;
 mod http;
 mod log;
 mod metrics;

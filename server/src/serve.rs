@@ -16,11 +16,12 @@ use tokio::net::{TcpListener, TcpSocket, lookup_host};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task;
 use tokio::time::{self, MissedTickBehavior};
-use tracing::{error, info};
+use tracing::{error, info, warn};
 
 use crate::board::Board;
 use crate::cli::{FeedArgs, IngestArgs, ServeArgs};
 use crate::feed::{self, Fed, PracticeFeed};
+use crate::files;
 use crate::http;
 use crate::log::say;
 use crate::node::{Node, Patience};
@@ -35,8 +36,9 @@ const PRACTICE_INTERVAL: Duration = Duration::from_millis(600);
 const PRACTICE_RETENTION: Retention = Retention::Blocks(1_000);
 /// How long work beside the serving threads may take to end: one commit
 const LAST_COMMIT: Duration = Duration::from_secs(5);
-/// Clients that may queue in the kernel before they are accepted
-const BACKLOG: u32 = 1024;
+/// Clients that may queue in the kernel before they are accepted: what Linux allows (its
+/// `net.core.somaxconn` since 5.4), because who comes when the queue is full tries again a second later
+const BACKLOG: u32 = 4096;
 
 /// The runtime of a command
 pub(crate) fn runtime() -> Result<Runtime, String> {
@@ -73,6 +75,7 @@ pub(crate) fn ingest(args: &IngestArgs) -> Result<ExitCode, String> {
 
 async fn run(args: ServeArgs) -> Result<(), String> {
     let socket = bind(&args.listen).await?;
+    let connections = places(args.max_connections);
     let settings =
         Settings::default().with_timeout_cause(args.timeout_cause).with_unknown(args.unknown);
     let store = Store::open(&args.store)?;
@@ -116,11 +119,20 @@ async fn run(args: ServeArgs) -> Result<(), String> {
         cors: args.cors,
         statuses: args.http_status,
         body_limit: args.body_limit,
-        connections: args.max_connections,
+        connections,
     };
     http::serve(listener, Arc::clone(&node), board, options).await;
     info!("stopped");
     Ok(())
+}
+
+/// How many connections may be open at a time, if there are files for them
+fn places(wanted: Option<usize>) -> usize {
+    let files = files::raise();
+    if let Some(wanted) = wanted.filter(|wanted| *wanted >= files) {
+        warn!("{wanted} connections are allowed, but only {files} files may be open");
+    }
+    wanted.unwrap_or_else(|| files::connections(files))
 }
 
 /// Takes in what the command line names, configurations first
