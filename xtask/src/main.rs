@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod no_std;
+mod open_requests;
 mod shell;
 mod test;
 mod vectors;
@@ -20,6 +21,9 @@ cargo xtask <command>
 {steps}
   vectors [--check]                        write the shared vectors from their declarations in
                                            tests/src, or only say whether they are written
+  open-requests                            open 10,000 HTTP requests at once on a release build: all
+                                           are answered, places are freed, a stop resets none
+                                           (two minutes, 10,240 open files)
   help                                     print this text
 
 `test` ends with a line `N passed, N failed`: the sum over all test binaries, to which a step that
@@ -31,6 +35,7 @@ fn main() -> ExitCode {
     let outcome = match words.as_slice() {
         ["test", rest @ ..] => test::run(rest),
         ["vectors", rest @ ..] => vectors::run(rest).map(|()| ExitCode::SUCCESS),
+        ["open-requests"] => open_requests::run().map(|()| ExitCode::SUCCESS),
         [] | ["help" | "--help" | "-h"] => {
             println!("{}", HELP.replace("{steps}", &test::list()));
             Ok(ExitCode::SUCCESS)

@@ -119,9 +119,14 @@ impl Server {
         panic!("never came: {what}");
     }
 
+    /// The number of the process
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends a signal, by the name that `kill` knows
     pub(crate) fn signal(&self, name: &str) {
-        let kill = Command::new("kill").args(["-s", name, &self.child.id().to_string()]).status();
+        let kill = Command::new("kill").args(["-s", name, &self.id().to_string()]).status();
         assert!(kill.expect("there is a `kill`").success());
     }
 
