@@ -7,7 +7,7 @@
 /// own, and some to spare (about 15 are open while a practice chain is served)
 const RESERVED: usize = 100;
 /// Connections that are allowed when nobody says how many, if there are files for more: each costs
-/// memory while it waits, and so many of them about 1 GiB
+/// some 20 KB while it waits, and so many of them 1.3 GB
 const MOST_BY_DEFAULT: usize = 65_536;
 /// The most files that are asked for; some systems name no limit and then refuse to go without one
 #[cfg(unix)]

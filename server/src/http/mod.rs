@@ -2,7 +2,8 @@
 //!
 //! A connection costs a place, and places are limited; a client that sends nothing, sends slowly or
 //! does not read loses its place after a while. When the service stops, requests that are being
-//! answered get their answer and idle connections close. What a request gets is said in `route`.
+//! answered, or have been sent and not been read yet, get their answer, and idle connections close.
+//! What a request gets is said in `route`.
 
 mod body;
 mod cors;
@@ -38,7 +39,10 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(75);
 const PING_INTERVAL: Duration = Duration::from_secs(20);
 /// Requests at a time on one HTTP/2 connection, each of which may wait
 const STREAMS: u32 = 256;
-/// How long answers may take to leave when the service stops
+/// How long clients are still let in when the service stops: whoever has connected or sent a request
+/// before that is answered, also when we had not come to it
+const LAST_CALL: Duration = Duration::from_millis(250);
+/// How long answers may take to leave after that
 const GRACE: Duration = Duration::from_secs(3);
 
 /// What the service lets its clients do
@@ -74,6 +78,11 @@ pub(crate) async fn serve(
     let service = Arc::new(Service { node: Arc::clone(&node), board, options });
     let connections = GracefulShutdown::new();
     let builder = builder();
+    let last_call = async {
+        node.stopping().await;
+        time::sleep(LAST_CALL).await;
+    };
+    tokio::pin!(last_call);
     loop {
         // The place first: without one, clients queue in the kernel, and at some length of that
         // queue are refused there.
@@ -83,7 +92,7 @@ pub(crate) async fn serve(
             (place, listener.accept().await)
         };
         let (place, stream) = tokio::select! {
-            () = node.stopping() => break,
+            () = &mut last_call => break,
             (place, accepted) = accepted => match accepted {
                 Ok((stream, _)) => (place, stream),
                 Err(error) => {

@@ -12,5 +12,6 @@ mod feeds;
 mod fixture;
 mod http;
 mod limits;
+mod stop;
 mod support;
 mod waits;
