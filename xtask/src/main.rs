@@ -23,7 +23,7 @@ cargo xtask <command>
                                            tests/src, or only say whether they are written
   open-requests                            open 10,000 HTTP requests at once on a release build: all
                                            are answered, places are freed, a stop resets none
-                                           (two minutes, 10,240 open files)
+                                           (three minutes, 10,240 open files)
   help                                     print this text
 
 `test` ends with a line `N passed, N failed`: the sum over all test binaries, to which a step that

@@ -23,6 +23,7 @@ use alloc::sync::Arc;
 use core::net::SocketAddr;
 use core::time::Duration;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
 
 use milepost::status::Milestone;
 use serde_json::{Value, json};
@@ -48,8 +49,21 @@ const WATCHDOG: Duration = Duration::from_secs(300);
 #[test]
 #[ignore = "opens 10,000 connections; run by `cargo xtask open-requests`"]
 fn ten_thousand_are_answered_at_their_milestones() {
+    answers_at_milestones(&[]);
+}
+
+#[test]
+#[ignore = "opens 10,000 connections; run by `cargo xtask open-requests`"]
+fn ten_thousand_are_answered_out_of_a_file() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path().join("practice.redb");
+    answers_at_milestones(&["--store", path.to_str().expect("a path in UTF-8")]);
+}
+
+/// Opens a crowd that waits for everything there is, and holds every answer against the chain
+fn answers_at_milestones(args: &[&str]) {
     let _turn = turn();
-    let server = practice_server(&[]);
+    let server = practice_server(args);
     let roads = roads_ahead(&server);
     let before = Usage::of(server.id());
 
@@ -182,13 +196,15 @@ fn a_stop_answers_ten_thousand() {
 
     report(&server, before, open);
     server.signal("TERM");
+    let stop = Instant::now();
     let answers = within(&runtime, answers.join_all());
+    let took = stop.elapsed();
     assert_eq!(server.ended().code(), Some(0));
     assert_eq!(answers.len(), CROWD);
     for answer in answers {
         assert_unavailable(&answer, "the service stops");
     }
-    println!("answered by a stop:         {CROWD}, exit code 0");
+    println!("answered by a stop:         {CROWD} after {took:.2?}, exit code 0");
 }
 
 /// One test at a time: the files and the processors are enough for one
