@@ -12,6 +12,8 @@ mod route;
 
 use alloc::sync::Arc;
 use core::convert::Infallible;
+use core::mem;
+use core::pin::pin;
 use core::time::Duration;
 use std::io;
 
@@ -21,7 +23,7 @@ use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
-use tokio::time;
+use tokio::time::{self, Instant};
 use tracing::{debug, warn};
 
 pub(crate) use cors::Cors;
@@ -42,8 +44,10 @@ const STREAMS: u32 = 256;
 /// How long clients are still let in when the service stops: whoever has connected or sent a request
 /// before that is answered, also when we had not come to it
 const LAST_CALL: Duration = Duration::from_millis(250);
-/// How long answers may take to leave after that
+/// How long clients may take none of the answers after that
 const GRACE: Duration = Duration::from_secs(3);
+/// How long all of it may take, however many answers there are to write
+const LONGEST_GRACE: Duration = Duration::from_secs(30);
 
 /// What the service lets its clients do
 #[derive(Clone, Debug)]
@@ -66,15 +70,16 @@ struct Service {
     options: Options,
 }
 
-/// Serves connections until the node stops, and then until the last answer has left, but no
-/// longer than a few seconds
+/// Serves connections until the node stops, and then until the last answer has left, or for some
+/// seconds no client has taken one
 pub(crate) async fn serve(
     listener: TcpListener,
     node: Arc<Node>,
     board: Option<Arc<Board>>,
     options: Options,
 ) {
-    let places = Arc::new(Semaphore::new(options.connections.min(Semaphore::MAX_PERMITS)));
+    let limit = options.connections.min(Semaphore::MAX_PERMITS);
+    let places = Arc::new(Semaphore::new(limit));
     let service = Arc::new(Service { node: Arc::clone(&node), board, options });
     let connections = GracefulShutdown::new();
     let builder = builder();
@@ -82,7 +87,7 @@ pub(crate) async fn serve(
         node.stopping().await;
         time::sleep(LAST_CALL).await;
     };
-    tokio::pin!(last_call);
+    let mut last_call = pin!(last_call);
     loop {
         // The place first: without one, clients queue in the kernel, and at some length of that
         // queue are refused there.
@@ -92,7 +97,7 @@ pub(crate) async fn serve(
             (place, listener.accept().await)
         };
         let (place, stream) = tokio::select! {
-            () = &mut last_call => break,
+            () = last_call.as_mut() => break,
             (place, accepted) = accepted => match accepted {
                 Ok((stream, _)) => (place, stream),
                 Err(error) => {
@@ -119,8 +124,20 @@ pub(crate) async fn serve(
         });
     }
     drop(listener);
-    if time::timeout(GRACE, connections.shutdown()).await.is_err() {
-        warn!("some clients did not take their answers within {} s", GRACE.as_secs());
+    finish(connections, || limit - places.available_permits()).await;
+}
+
+/// Waits for the last answer to leave, as long as connections come to their end
+async fn finish(connections: GracefulShutdown, open: impl Fn() -> usize) {
+    let start = Instant::now();
+    let mut still_open = open();
+    let mut end = pin!(connections.shutdown());
+    while time::timeout(GRACE, end.as_mut()).await.is_err() {
+        let before = mem::replace(&mut still_open, open());
+        if still_open >= before || start.elapsed() >= LONGEST_GRACE {
+            warn!("{still_open} clients have not taken their answers, and are left");
+            return;
+        }
     }
 }
 
