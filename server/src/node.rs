@@ -12,7 +12,7 @@ use std::hash::RandomState;
 use std::panic;
 
 use milepost::engine::{Answer, ChainStatus, Engine, Reply, Wait};
-use milepost::ingest::{Changes, IngestSettings, Ingested, Place};
+use milepost::ingest::{IngestSettings, Ingested, Place};
 use milepost::primitives::BlockHeight;
 use milepost::rpc::AnswerClass;
 use milepost::{Error, ErrorKind};
@@ -131,9 +131,7 @@ impl Node {
         let mut store = self.store.write();
         let ingested = self.engine.ingest(message, &self.ingest, &mut store)?;
         self.metrics.block(&ingested);
-        if ingested.place != Place::Known {
-            self.committed(&ingested.changes);
-        }
+        self.committed(&ingested);
         Ok(ingested)
     }
 
@@ -204,13 +202,16 @@ impl Node {
         }
     }
 
-    fn committed(&self, changes: &Changes) {
+    fn committed(&self, ingested: &Ingested) {
         let commit = self.metrics.commit();
-        for woken in self.lobby.committed(changes) {
+        // A block that was known too: its commit may have failed to report when it was new.
+        for woken in self.lobby.committed(&ingested.changes) {
             // A request that is gone meanwhile does not listen, and need not.
             let _ = woken.request.send(Wake::Changed(Arc::clone(&commit)));
         }
-        self.commits.send_modify(|commits| *commits += 1);
+        if ingested.place != Place::Known {
+            self.commits.send_modify(|commits| *commits += 1);
+        }
     }
 }
 

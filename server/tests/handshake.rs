@@ -49,6 +49,7 @@ fn fact(number: u8) -> CryptoHash {
 fn changes(generation: u64, facts: &[CryptoHash]) -> Changes {
     let mut changes = Changes::default();
     changes.generation = generation;
+    changes.since = generation - 1;
     changes.facts = facts.iter().copied().map(Change::Outcome).collect();
     changes
 }

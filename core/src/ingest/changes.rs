@@ -27,13 +27,17 @@ pub enum Change {
 /// What a block message changed
 ///
 /// Changes are numbered without a gap by the generation of the chain, so whoever is handed them
-/// one by one notices when one is missing.
+/// one by one notices when one is missing: it was lost with a commit that failed to report, or
+/// another process ingested it.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Changes {
-    /// Generation of the chain as it is now; a block that was known leaves it as it was
+    /// Generation of the chain as it is now
     pub generation: u64,
     /// The facts that came or went; one can be named twice
+    /// The generation that these changes follow; that of now for a block that was known, which
+    /// says nothing of what came with it when it was new
+    pub since: u64,
     pub facts: Vec<Change>,
     /// Blocks above this height left the canonical chain, and with them all they brought
     pub undone_above: Option<BlockHeight>,

@@ -329,6 +329,7 @@ impl Replay for Plan {
         let parent = overlay.row(block_key(header.prev_hash))?;
         let parent = parent.as_deref().map(BlockRecord::decode).transpose()?;
         let Some(head) = chain.head else { return self.extend(None, chain, overlay) };
+            ingested.changes.since = chain.generation;
         self.check_parent(parent.as_ref(), head)?;
         match parent {
             Some(parent) if header.height <= head.height => self.park(&parent, chain, overlay),
@@ -349,6 +350,7 @@ fn commit(
     ingested.changes.last_final = chain.last_final.map(|last| last.height);
     (overlay.into_batch(), ingested)
 }
+    ingested.changes.since = chain.generation;
 
 /// The canonical blocks of these ordinals, in two round trips
 fn canonical(ordinals: Range<u64>, overlay: &mut Overlay<'_>) -> Result<Vec<Canonical>, Stop> {

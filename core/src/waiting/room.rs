@@ -273,13 +273,14 @@ impl<T> Room<T> {
 
     /// Takes in what a block changed, after its commit; wakes those who sleep on that
     ///
-    /// O(changes + woken). Changes of the generation that was handed in last do nothing. Where one was
-    /// left out all requests are woken: better too many than one too few.
+    /// O(changes + woken). Changes of the generation that was handed in last do nothing. Where they
+    /// do not follow what was handed in last, one was left out, and all requests are woken: better
+    /// too many than one too few.
     pub fn handle_changes(&mut self, changes: &Changes) {
         if changes.generation == self.generation {
             return;
         }
-        if changes.generation != self.generation.wrapping_add(1) {
+        if changes.since != self.generation {
             self.wake_all();
             self.generation = self.generation.max(changes.generation);
             return;

@@ -22,7 +22,7 @@ fn id(number: u64) -> CryptoHash {
 }
 
 fn changes(generation: u64, facts: Vec<Change>) -> Changes {
-    Changes { generation, facts, ..Changes::default() }
+    Changes { generation, since: generation.saturating_sub(1), facts, ..Changes::default() }
 }
 
 /// A request of the naive room
@@ -234,6 +234,21 @@ fn changes_that_were_left_out_wake_everyone() {
         assert_eq!(room.generation(), 8);
         room.readmit(ticket, "one", sleep(8)).unwrap();
     }
+}
+
+#[test]
+fn a_block_that_another_took_in_is_a_gap() {
+    let mut room = Room::new(10, 0);
+    let sleep = |generation| Sleep { generation, blockers: &[Blocker::Finality(9)] };
+    room.handle_changes(&changes(5, Vec::new()));
+    let ticket = room.admit("one", sleep(5), 10).unwrap();
+    let known = |generation| Changes { generation, since: generation, ..Changes::default() };
+    room.handle_changes(&known(5));
+    assert!(room.poll_woken().is_none());
+    // What the sixth brought, its first report has said, and that never came here.
+    room.handle_changes(&known(6));
+    assert_eq!(room.poll_woken().map(|woken| woken.ticket), Some(ticket));
+    assert_eq!(room.generation(), 6);
 }
 
 #[test]
