@@ -186,7 +186,8 @@ impl Desk {
             match self.admit(now, wait) {
                 Admission::Asleep(ticket) => return Called::Wait(ticket),
                 Admission::Answer(answer) => return Called::Answer(answer),
-                // Rows as old as before are let in, so this happens once.
+                // Rows that are no newer than before are let in, and they cannot get newer for ever
+                // while the room hears of nothing.
                 Admission::Again(exchange) => reply = exchange.drive(rows),
             }
         }
@@ -235,7 +236,7 @@ impl Desk {
                 match self.settle(ticket, exchange.drive(rows)) {
                     Settled::Answer(answer) => return Some((ticket, answer)),
                     Settled::Asleep | Settled::Gone => break,
-                    // Once, for the reason given at `call`.
+                    // Not for ever, for the reason given at `call`.
                     Settled::Again(again) => exchange = again,
                 }
             }
@@ -250,7 +251,8 @@ impl Desk {
 
     /// Lets a request wait that was asked outside
     pub fn admit(&mut self, now: u64, wait: Wait) -> Admission {
-        let (held, blockers, generation) = wait.into_parts();
+        let newest = self.room.generation();
+        let (held, blockers, generation) = wait.into_parts(newest);
         if self.stopping {
             return Admission::Answer(held.refuse(STOPPING));
         }
@@ -264,7 +266,9 @@ impl Desk {
                     self.room.open()
                 )))
             }
-            Err(Refused { request, .. }) => Admission::Again(request.resume().behind(generation)),
+            Err(Refused { request, .. }) => {
+                Admission::Again(request.resume().behind(generation, newest))
+            }
         }
     }
 
@@ -284,7 +288,8 @@ impl Desk {
             Reply::Answer(_) => return Settled::Gone,
             Reply::Wait(wait) => wait,
         };
-        let (held, blockers, generation) = wait.into_parts();
+        let newest = self.room.generation();
+        let (held, blockers, generation) = wait.into_parts(newest);
         if self.stopping {
             let answer = held.refuse(STOPPING);
             return if self.room.leave(ticket) { Settled::Answer(answer) } else { Settled::Gone };
@@ -295,7 +300,9 @@ impl Desk {
             Err(Refused { request, why: Refusal::Expired }) => {
                 Settled::Again(request.resume_last())
             }
-            Err(Refused { request, .. }) => Settled::Again(request.resume().behind(generation)),
+            Err(Refused { request, .. }) => {
+                Settled::Again(request.resume().behind(generation, newest))
+            }
         }
     }
 }

@@ -71,8 +71,9 @@ pub struct Exchange {
     calls: Vec<Call>,
     batch: bool,
     over: bool,
-    /// The generation at which it was asked before, if it could not wait because that was too old
-    behind: Option<u64>,
+    /// The generation of the rows when it was asked before, and that of the room that found them too
+    /// old to wait with
+    behind: Option<(u64, u64)>,
     keys: Vec<Key>,
     /// How many of `keys` each call asked for
     shares: Vec<usize>,
@@ -98,9 +99,9 @@ impl Exchange {
         Self { settings, calls, batch, over: false, behind: None, keys, shares }
     }
 
-    /// The same question, with a note that it was asked at this generation and that was too old
-    pub(super) const fn behind(mut self, generation: u64) -> Self {
-        self.behind = Some(generation);
+    /// The same question, with a note that rows of this generation were too old for a room of that one
+    pub(super) const fn behind(mut self, rows: u64, room: u64) -> Self {
+        self.behind = Some((rows, room));
         self
     }
 
@@ -185,9 +186,10 @@ impl Question for Exchange {
             ));
         }
         let mut rest = rows;
-        for (call, share) in self.calls.iter_mut().zip(&self.shares) {
+        // Taken out: whoever supplies once more has been asked for nothing.
+        for (call, share) in self.calls.iter_mut().zip(self.shares.drain(..)) {
             // The shares add up to the number of keys, which is the number of rows.
-            let (own, others) = rest.split_at(*share);
+            let (own, others) = rest.split_at(share);
             rest = others;
             if !own.is_empty() {
                 call.supply(own);

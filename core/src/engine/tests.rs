@@ -2,10 +2,12 @@
 
 use alloc::boxed::Box;
 use alloc::string::{String, ToString as _};
+use core::cell::Cell;
 
 use super::*;
 use crate::config::ConfigQuestion;
-use crate::facts::MemoryStorage;
+use crate::facts::record::ChainRecord;
+use crate::facts::{Key, MemoryStorage, Question as _, Row, Step};
 use crate::status::{Standing, StatusQuestion};
 
 const WAITING: &[u8] = br#"{"method":"tx","params":{"tx_hash":
@@ -69,8 +71,8 @@ fn an_exchange_that_was_answered_gives_no_other_answer() {
 #[test]
 fn a_wrong_signature_counts_only_while_nothing_is_known() {
     use crate::codec::base64;
+    use crate::facts::Table;
     use crate::facts::record::TransactionRecord;
-    use crate::facts::{Key, Table};
     use crate::primitives::{Balance, CryptoHash, Scheme, Signature};
     use crate::transaction::{Action, SignedTransaction, Transaction, TransactionVersion};
 
@@ -228,4 +230,89 @@ fn an_unknown_transaction_may_be_answered_at_once() {
         panic!("it waits");
     };
     assert!(String::from_utf8(answer.body).unwrap().contains("UNKNOWN_TRANSACTION"));
+}
+
+#[test]
+fn a_block_that_another_desk_took_in_wakes_at_this_one() {
+    let (messages, bodies) = practice();
+    let (mut storage, ingest) = (MemoryStorage::new(), IngestSettings::default());
+    let [mut here, mut there] = [(); 2].map(|()| Desk::new(Engine::default(), Patience::default()));
+    for body in &bodies {
+        assert!(matches!(here.call(0, body.as_bytes(), None, &storage), Called::Wait(_)));
+    }
+    let mut answered = 0;
+    for message in &messages {
+        // The same storage, and the same block once more: as after a commit whose report was lost.
+        let _ = there.ingest(&message.json, &ingest, &mut storage);
+        if here.ingest(&message.json, &ingest, &mut storage).is_ok() {
+            while here.poll_answer(&storage).is_some() {
+                answered += 1;
+            }
+        }
+    }
+    assert!(answered > 200, "{answered} answered");
+}
+
+/// Storages that take turns, as copies behind one address do
+struct Turns<'rows>(Cell<usize>, &'rows [MemoryStorage]);
+
+impl Rows for Turns<'_> {
+    fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
+        self.0.set(self.0.get() + usize::from(*key == ChainRecord::key()));
+        self.1[self.0.get() % self.1.len()].get(key)
+    }
+}
+
+#[test]
+fn copies_that_lag_behind_in_turns_keep_nobody_busy() {
+    let (messages, bodies) = practice();
+    let (mut storage, ingest) = (MemoryStorage::new(), IngestSettings::default());
+    let mut desk = Desk::new(Engine::default(), Patience::default());
+    let mut copies = Vec::new();
+    let Called::Wait(first) = desk.call(0, WAITING, None, &storage) else { panic!() };
+    for message in &messages[..3] {
+        desk.ingest(&message.json, &ingest, &mut storage).unwrap();
+        copies.push(storage.clone());
+    }
+    let copies = Turns(Cell::new(0), &copies[..2]);
+    let batch = alloc::format!("[{0},{0},{0}]", core::str::from_utf8(WAITING).unwrap());
+    let Called::Wait(_) = desk.call(0, batch.as_bytes(), None, &copies) else { panic!() };
+    // Whatever it sleeps on, each of its calls has a place.
+    assert_eq!(desk.open(), 4);
+    for body in &bodies {
+        desk.call(0, body.as_bytes(), None, &copies);
+    }
+    desk.ingest(&messages[3].json, &ingest, &mut storage).unwrap();
+    while desk.poll_answer(&copies).is_some() {}
+    assert!(desk.cancel(first));
+}
+
+#[test]
+fn a_block_is_not_missed_by_rows_that_lag_behind() {
+    let (messages, _) = practice();
+    let (mut storage, ingest) = (MemoryStorage::new(), IngestSettings::default());
+    let mut desk = Desk::new(Engine::default(), Patience::default());
+    let behind = storage.clone();
+    for message in &messages[..2] {
+        desk.ingest(&message.json, &ingest, &mut storage).unwrap();
+    }
+    let Reply::Wait(wait) = Engine::default().ask(WAITING, None, &behind) else { panic!() };
+    let Admission::Again(exchange) = desk.admit(0, wait) else { panic!("it is let in") };
+    let Reply::Wait(wait) = exchange.drive(&behind) else { panic!("it is answered") };
+    // Between its second look and its bed a block comes in, which may be what it waits for.
+    desk.ingest(&messages[2].json, &ingest, &mut storage).unwrap();
+    let Admission::Again(exchange) = desk.admit(0, wait) else { panic!("it is let in") };
+    let Reply::Wait(wait) = exchange.drive(&storage) else { panic!("it is answered") };
+    assert!(matches!(desk.admit(0, wait), Admission::Asleep(_)));
+}
+
+#[test]
+fn rows_that_nobody_asked_for_are_refused() {
+    let mut exchange = Exchange::open(&Settings::default(), WAITING, None);
+    let Ok(Step::Need(keys)) = exchange.poll() else { panic!("it needs rows") };
+    let rows = alloc::vec![None; keys.len()];
+    exchange.supply(&rows).unwrap();
+    assert!(exchange.supply(&rows).is_err());
+    exchange.supply(&[]).unwrap();
+    assert!(matches!(exchange.poll(), Ok(Step::Done(Reply::Wait(_)))));
 }

@@ -42,7 +42,7 @@ pub struct Wait {
     held: Held,
     blockers: Vec<Blocker>,
     generation: u64,
-    behind: Option<u64>,
+    behind: Option<(u64, u64)>,
 }
 
 /// What is kept of a request while it sleeps
@@ -66,7 +66,7 @@ impl Wait {
         settings: Settings,
         mut calls: Vec<Call>,
         batch: bool,
-        behind: Option<u64>,
+        behind: Option<(u64, u64)>,
     ) -> Self {
         let open = |call: &Call| match call {
             Call::Open(Open { blocker, generation, .. }) => Some((*blocker, *generation)),
@@ -161,15 +161,16 @@ impl Wait {
         self.held.refuse(reason)
     }
 
-    /// What sleeps, what it sleeps on, and whether that is up to date
-    pub(super) fn into_parts(self) -> (Held, Vec<Blocker>, u64) {
-        // Rows as old as before cannot be waited for: they are behind what was handed in. Until the
-        // next block brings both together, anything may be what is missing.
-        let blockers = match self.behind {
-            Some(behind) if behind == self.generation => [Blocker::Anything].into(),
-            _ => self.blockers,
-        };
-        (self.held, blockers, self.generation)
+    /// What sleeps in a room of this generation, what it sleeps on, and at which generation that
+    /// was found out
+    pub(super) fn into_parts(mut self, room: u64) -> (Held, Vec<Blocker>, u64) {
+        // Rows no newer than before cannot be waited for: they are behind what was handed in. Until
+        // the next block brings both together, anything may be what is missing. Only the room that
+        // turned it away is meant: one that has heard of a block since would forget that block.
+        if self.behind.is_some_and(|behind| self.generation <= behind.0 && room == behind.1) {
+            self.blockers.fill(Blocker::Anything);
+        }
+        (self.held, self.blockers, self.generation)
     }
 }
 

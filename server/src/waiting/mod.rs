@@ -52,10 +52,10 @@ pub(crate) async fn answer(node: &Arc<Node>, body: Bytes, path_method: Option<St
     // The generation at which it was turned away, while it could not be asked at a newer one
     let mut behind = None;
     loop {
-        // Rows as old as before would be turned away again; whatever the next block brings may be
-        // what is missing. A store that shows its last commit never comes to this.
+        // Rows no newer than before would be turned away again; whatever the next block brings may
+        // be what is missing. A store that shows its last commit never comes to this.
         let blockers = match behind {
-            Some(generation) if generation == wait.generation() => &[Blocker::Anything],
+            Some(generation) if wait.generation() <= generation => &[Blocker::Anything],
             _ => wait.blockers(),
         };
         let sleep = Sleep { generation: wait.generation(), blockers };
