@@ -113,6 +113,8 @@ impl Deadlines {
 
     /// Takes off a request that is due by now, until there is none
     pub(super) fn pop_due<E: Timed>(&mut self, requests: &mut Pages<E>, now: u64) -> Option<u32> {
+        // A clock that was set back does not keep back what has been due.
+        let now = now.max(self.now);
         while let Some((wheel, spoke, start)) = self.next_spoke().filter(|(.., at)| *at <= now) {
             // The spoke of now on the lowest wheel starts now, any other later.
             self.now = start;
@@ -130,7 +132,7 @@ impl Deadlines {
                 number = next;
             }
         }
-        self.now = self.now.max(now);
+        self.now = now;
         None
     }
 }

@@ -55,8 +55,8 @@ impl<E> Pages<E> {
         }
     }
 
-    /// Adds an entry and gives it a number; nobody holds as many as there are numbers, for an entry
-    /// takes more than a byte
+    /// Adds an entry and gives it a number; the limit of the room keeps the entries fewer than the
+    /// numbers
     pub(super) fn add(&mut self, entry: E) -> u32 {
         self.taken += 1;
         let (page, line) = place(self.free);

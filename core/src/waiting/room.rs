@@ -15,6 +15,9 @@ use super::sleepers::Sleepers;
 use crate::ingest::{Change, Changes};
 use crate::status::Blocker;
 
+/// Tickets of requests that have left which may stay in the queue of the woken: 8 KiB of them
+const LEFT_WOKEN: usize = 1024;
+
 /// What a request sleeps on
 #[derive(Clone, Copy, Debug)]
 #[expect(clippy::exhaustive_structs, reason = "facts, and the state in which they are missing")]
@@ -147,7 +150,7 @@ impl<T> Timed for Request<T> {
 }
 
 impl<T> Room<T> {
-    /// An empty room of `limit` places
+    /// An empty room of `limit` places, of which there are at most 2^32 - 1
     ///
     /// A host that serves strangers passes a `seed` that they cannot know: they choose the hashes
     /// that they ask about, and knowing the seed they could choose such that are slow to find.
@@ -159,7 +162,8 @@ impl<T> Room<T> {
             woken: VecDeque::new(),
             generation: 0,
             open: 0,
-            limit,
+            // Places have numbers of 32 bits, and the last of them is that of none.
+            limit: limit.min(NIL as usize),
             stamp: 0,
         }
     }
@@ -260,13 +264,16 @@ impl<T> Room<T> {
     /// O(1), and O(log heights) for one that sleeps on finality.
     pub fn leave(&mut self, ticket: Ticket) -> bool {
         let Some(place) = self.place(ticket) else { return false };
-        let expired = place.expired;
+        let (expired, woken) = (place.expired, place.woken);
         self.forget_sleepers(ticket.number());
         if !expired {
             self.deadlines.remove(&mut self.requests, ticket.number());
         }
         if let Some(request) = self.requests.remove(ticket.number()) {
             self.open -= request.places as usize;
+        }
+        if woken {
+            self.forget_woken();
         }
         true
     }
@@ -338,7 +345,7 @@ impl<T> Room<T> {
             }
         }
         // What was taken for many need not be kept for none.
-        self.woken.shrink_to(1024);
+        self.woken.shrink_to(LEFT_WOKEN);
         None
     }
 
@@ -376,12 +383,29 @@ impl<T> Room<T> {
         }
     }
 
+    /// Clears away tickets of those who left before anyone asked for them, once these are most of
+    /// all: each pays for one other, and the queue is never much longer than those who wait
+    fn forget_woken(&mut self) {
+        if self.woken.len() > LEFT_WOKEN + 2 * self.open {
+            let requests = &self.requests;
+            self.woken.retain(|ticket| {
+                requests.at(ticket.number()).is_some_and(|place| place.stamp == ticket.stamp())
+            });
+        }
+    }
+
     fn forget_sleepers(&mut self, number: u32) {
         let Some(place) = self.requests.at_mut(number) else { return };
         let mut sleeper = mem::replace(&mut place.sleepers, NIL);
         while let Some(sibling) = self.sleepers.remove(sleeper) {
             sleeper = sibling;
         }
+    }
+
+    /// How many tickets are in the queue of the woken
+    #[cfg(test)]
+    pub(super) fn woken_queue(&self) -> usize {
+        self.woken.len()
     }
 
     /// Wakes all whom `next` finds; each is then found no more

@@ -316,3 +316,29 @@ fn a_deadline_that_passes_outside_is_not_forgotten() {
     room.handle_time(11);
     assert_eq!(room.poll_woken().map(|woken| (woken.ticket, woken.expired)), Some((ticket, true)));
 }
+
+#[test]
+fn who_leaves_before_anyone_asks_leaves_nothing_behind() {
+    let mut room = Room::new(10, 0);
+    let sleep = Sleep { generation: 0, blockers: &[Blocker::Outcome(id(1))] };
+    let stays = room.admit(0, sleep, 0).unwrap();
+    room.handle_time(0);
+    for request in 1..20_000 {
+        let ticket = room.admit(request, sleep, 0).unwrap();
+        room.handle_time(0);
+        assert!(room.leave(ticket));
+    }
+    assert!(room.woken_queue() < 2_000, "{} tickets", room.woken_queue());
+    assert_eq!(room.poll_woken().map(|woken| woken.ticket), Some(stays));
+    assert!(room.poll_woken().is_none());
+}
+
+#[test]
+fn a_clock_that_was_set_back_keeps_nobody_back() {
+    let mut room = Room::new(10, 0);
+    let sleep = Sleep { generation: 0, blockers: &[Blocker::Outcome(id(1))] };
+    room.handle_time(1_000);
+    let ticket = room.admit("late", sleep, 500).unwrap();
+    room.handle_time(600);
+    assert_eq!(room.poll_woken().map(|woken| woken.ticket), Some(ticket));
+}
