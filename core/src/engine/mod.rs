@@ -11,6 +11,8 @@ mod chain;
 mod desk;
 mod exchange;
 #[cfg(test)]
+mod storms;
+#[cfg(test)]
 mod tests;
 mod wait;
 

@@ -3,7 +3,8 @@
 //! Whoever sleeps on a fact must hear when it comes, and when a fork takes away what made it
 //! matter. Listed is therefore every fact that joined the canonical chain, and for every outcome that
 //! left it the receipts that hung from it. Not listed is what no wait can hang on: bodies of
-//! receipts that are no refunds, blocks that are parked, and what retention forgets.
+//! receipts that are no refunds, and blocks that are parked; nor what hung from an outcome that
+//! retention forgets, for nothing executes a receipt twice and so no sound chain brings it back.
 
 use alloc::vec::Vec;
 
@@ -34,10 +35,10 @@ pub enum Change {
 pub struct Changes {
     /// Generation of the chain as it is now
     pub generation: u64,
-    /// The facts that came or went; one can be named twice
     /// The generation that these changes follow; that of now for a block that was known, which
     /// says nothing of what came with it when it was new
     pub since: u64,
+    /// The facts that came or went; one can be named twice
     pub facts: Vec<Change>,
     /// Blocks above this height left the canonical chain, and with them all they brought
     pub undone_above: Option<BlockHeight>,
@@ -68,5 +69,15 @@ impl Changes {
             self.facts.extend(OutcomeRecord::decode(row)?.receipts().map(Change::Outcome));
         }
         Ok(())
+    }
+
+    /// A fact is too old to be kept
+    ///
+    /// Its row is not read: it would cost a round trip with every block. An outcome without a status
+    /// is named for those who wait for one with it.
+    pub(super) fn forgotten(&mut self, fact: &FactKey) {
+        if fact.table == Table::Outcomes {
+            self.facts.push(Change::Outcome(fact.id));
+        }
     }
 }

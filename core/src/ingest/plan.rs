@@ -233,7 +233,7 @@ impl Plan {
         }
         chain.head = Some(point);
         self.finalize(&mut chain, &mut overlay)?;
-        self.forget(&mut chain, &mut overlay)?;
+        self.forget(&mut chain, &mut overlay, &mut ingested.changes)?;
         forget_parked(&mut chain, &mut overlay);
         ingested.last_final = chain.last_final;
         Ok(commit(ingested, chain, overlay))
@@ -270,7 +270,12 @@ impl Plan {
     }
 
     /// Removes the oldest blocks that retention does not keep, and shortens the list of epochs
-    fn forget(&self, chain: &mut ChainRecord, overlay: &mut Overlay<'_>) -> Result<(), Stop> {
+    fn forget(
+        &self,
+        chain: &mut ChainRecord,
+        overlay: &mut Overlay<'_>,
+        changes: &mut Changes,
+    ) -> Result<(), Stop> {
         let mut listed = LISTED_EPOCHS;
         let keep_from = match self.settings.retention {
             Retention::Everything => 0,
@@ -289,6 +294,7 @@ impl Plan {
         let end = keep_from.min(chain.first_ordinal.saturating_add(FORGET_AT_ONCE));
         for Canonical { hash, ordinal, record } in canonical(chain.first_ordinal..end, overlay)? {
             for fact in &record.facts {
+                changes.forgotten(fact);
                 overlay.remove(fact.key());
             }
             overlay.remove(block_key(hash));
@@ -323,13 +329,13 @@ impl Replay for Plan {
         if overlay.row(block_key(header.hash))?.is_some() {
             let mut ingested = self.ingested(Place::Known, chain.last_final);
             ingested.changes.generation = chain.generation;
+            ingested.changes.since = chain.generation;
             ingested.changes.last_final = chain.last_final.map(|last| last.height);
             return Ok((Batch::new(), ingested));
         }
         let parent = overlay.row(block_key(header.prev_hash))?;
         let parent = parent.as_deref().map(BlockRecord::decode).transpose()?;
         let Some(head) = chain.head else { return self.extend(None, chain, overlay) };
-            ingested.changes.since = chain.generation;
         self.check_parent(parent.as_ref(), head)?;
         match parent {
             Some(parent) if header.height <= head.height => self.park(&parent, chain, overlay),
@@ -344,13 +350,13 @@ fn commit(
     mut chain: ChainRecord,
     mut overlay: Overlay<'_>,
 ) -> (Batch, Ingested) {
+    ingested.changes.since = chain.generation;
     chain.generation = chain.generation.wrapping_add(1);
     overlay.put(ChainRecord::key(), chain.encode());
     ingested.changes.generation = chain.generation;
     ingested.changes.last_final = chain.last_final.map(|last| last.height);
     (overlay.into_batch(), ingested)
 }
-    ingested.changes.since = chain.generation;
 
 /// The canonical blocks of these ordinals, in two round trips
 fn canonical(ordinals: Range<u64>, overlay: &mut Overlay<'_>) -> Result<Vec<Canonical>, Stop> {
