@@ -23,6 +23,9 @@ pub struct Patience {
     /// a node for hosts that count milliseconds
     pub timeout: u64,
     /// The most open calls; default 100,000, which take some 25 MiB
+    ///
+    /// Beside that a batch keeps the answers that are ready, as long as these are, and each call the id
+    /// of its request, of up to [`Limits::ID_BYTES`](crate::rpc::Limits::ID_BYTES).
     pub limit: usize,
     /// Hosts that serve strangers pass a number that these cannot know; see [`Room::new`]
     pub seed: u64,
@@ -244,7 +247,7 @@ impl Desk {
         None
     }
 
-    /// Forgets a request whose client went away, in O(1); whether it was open
+    /// Forgets a request whose client went away, in O(1) for each open call; whether it was open
     pub fn cancel(&mut self, ticket: Ticket) -> bool {
         self.room.leave(ticket)
     }

@@ -103,8 +103,11 @@ impl Wait {
         one.into_iter().chain(open).map(Asked::hash)
     }
 
-    /// For each open call a fact that it cannot do without: while none of them changes, there is
-    /// nothing to ask again for
+    /// For each open call a fact that it cannot do without: while none of them changes, no milestone
+    /// is reached
+    ///
+    /// An error can be the answer earlier: more receipts than the limit, or a corrupt row. Whoever
+    /// sleeps on these facts hears of it when woken, at the latest when the time is up.
     pub fn blockers(&self) -> &[Blocker] {
         &self.blockers
     }

@@ -191,8 +191,9 @@ impl<T> Room<T> {
 
     /// Lets a request in, to sleep until the deadline
     ///
-    /// O(1), and O(log heights) for one that sleeps on finality. It takes a place for each fact that it
-    /// sleeps on, for each stands for an open call. A deadline that has passed is due at once.
+    /// O(1) for each place, and O(log heights) for one that sleeps on finality; an index that has to
+    /// grow costs some admissions more. It takes a place for each fact that it sleeps on, for each
+    /// stands for an open call. A deadline that has passed is due at once.
     ///
     /// # Errors
     ///
@@ -261,7 +262,8 @@ impl<T> Room<T> {
 
     /// Takes a request out, because it is answered or its client went away; whether it was in
     ///
-    /// O(1), and O(log heights) for one that sleeps on finality.
+    /// O(1) for each place, and O(log heights) for one that sleeps on finality; the last one that
+    /// leaves also gives back the memory of all.
     pub fn leave(&mut self, ticket: Ticket) -> bool {
         let Some(place) = self.place(ticket) else { return false };
         let (expired, woken) = (place.expired, place.woken);
