@@ -11,7 +11,7 @@ use core::time::Duration;
 use std::hash::RandomState;
 use std::panic;
 
-use milepost::engine::{Answer, ChainStatus, Engine, Reply, Wait};
+use milepost::engine::{Answer, ChainStatus, Engine, Exchange, Reply, Wait};
 use milepost::ingest::{IngestSettings, Ingested, Place};
 use milepost::primitives::BlockHeight;
 use milepost::rpc::AnswerClass;
@@ -164,9 +164,13 @@ impl Node {
         reply.unwrap_or_else(|| Reply::Answer(panicked()))
     }
 
-    /// Asks a waiting request for the last time
-    pub(crate) async fn ask_last(self: &Arc<Self>, wait: Wait) -> Answer {
-        let question = move |node: &Self| wait.expire(&node.store.read());
+    /// Asks what always ends in an answer
+    pub(crate) async fn ask_end(self: &Arc<Self>, exchange: Exchange) -> Answer {
+        let question = move |node: &Self| match exchange.drive(&node.store.read()) {
+            Reply::Answer(answer) => answer,
+            // No call stays open at the end of its wait.
+            Reply::Wait(wait) => wait.expire(&node.store.read()),
+        };
         self.run(self.store.may_block(), question).await.unwrap_or_else(panicked)
     }
 

@@ -79,8 +79,8 @@ impl Node {
                 Shown::Seen => generation,
                 Shown::Later => self.store.lock().unwrap().0,
             };
-            let sleep = Sleep { generation, blockers: &[Blocker::Outcome(wanted)] };
-            match self.lobby.sleep(ticket, request, sleep, 1_000) {
+            let sleep = Sleep { generation, blocker: Blocker::Outcome(wanted) };
+            match self.lobby.sleep(ticket, request, 1, sleep, 1_000) {
                 Ok(_) => return,
                 // What has been handed in has been committed before, so the next look sees it.
                 Err(Refusal::Stale) => {}
@@ -166,8 +166,8 @@ fn a_stop_wakes_everyone_and_turns_away_the_others() {
             let node = Arc::clone(&node);
             thread::spawn(move || node.lobby.stop().len())
         };
-        let sleep = Sleep { generation: 0, blockers: &[Blocker::Outcome(fact(1))] };
-        let slept = node.lobby.sleep(None, 0, sleep, 1_000).is_ok();
+        let sleep = Sleep { generation: 0, blocker: Blocker::Outcome(fact(1)) };
+        let slept = node.lobby.sleep(None, 0, 1, sleep, 1_000).is_ok();
         assert_eq!(stopping.join().unwrap(), usize::from(slept));
     });
 }
@@ -176,8 +176,8 @@ fn a_stop_wakes_everyone_and_turns_away_the_others() {
 fn a_place_that_is_given_back_is_woken_by_nobody() {
     loom::model(|| {
         let node = Node::new(1);
-        let sleep = Sleep { generation: 0, blockers: &[Blocker::Outcome(fact(1))] };
-        let place = node.lobby.sleep(None, 0, sleep, 10).expect("there is a place");
+        let sleep = Sleep { generation: 0, blocker: Blocker::Outcome(fact(1)) };
+        let place = node.lobby.sleep(None, 0, 1, sleep, 10).expect("there is a place");
         assert!(place.is_next);
         assert_eq!(node.lobby.next_deadline(), Some(10));
         let time = {

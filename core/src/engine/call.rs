@@ -10,7 +10,7 @@ use core::mem;
 
 use super::{Answer, Settings, Unknown};
 use crate::Error;
-use crate::config::{ConfigAnswer, ConfigQuestion};
+use crate::config::{BlockReference, ConfigAnswer, ConfigQuestion};
 use crate::facts::record::ConfigRecord;
 use crate::facts::{Key, Question, Row, Step};
 use crate::primitives::CryptoHash;
@@ -27,26 +27,35 @@ pub(super) enum Call {
     Asking(Asking),
     /// Its milestone is not reached
     Open(Open),
-    /// It is answered
-    Answered(Answer),
+    /// It is answered, if the rest of its batch is; else it may be asked again
+    Answered(Answer, Option<Kept>),
 }
 
 /// A call whose question is being answered
 #[derive(Debug)]
 pub(super) enum Asking {
     Status { asked: Asked, question: Box<StatusQuestion>, look: Look },
-    Config { id: RequestId, question: ConfigQuestion },
+    Config { id: RequestId, reference: BlockReference, question: ConfigQuestion },
 }
 
-/// Which look at the storage this is
+/// A look at the storage
 #[derive(Debug)]
-pub(super) enum Look {
-    /// The first one, with the transaction if it was submitted
-    First(Option<Box<SignedTransaction>>),
-    /// One of those while it waits
-    Again,
-    /// The one when its time is up
-    Last,
+pub(super) struct Look {
+    /// The call has not waited yet
+    first: bool,
+    /// The transaction if it was submitted, for the first look
+    signed: Option<Box<SignedTransaction>>,
+    /// Why this look is the last
+    end: Option<End>,
+}
+
+/// Why a request does not wait any longer
+#[derive(Clone, Debug)]
+pub(super) enum End {
+    /// Its time is up
+    Expired,
+    /// There is no place for it, for this reason
+    Refused(Box<str>),
 }
 
 /// What was asked, as far as an answer needs it
@@ -68,6 +77,23 @@ pub(super) struct Open {
     pub(super) generation: u64,
 }
 
+/// What is kept of a call while its batch waits: the question, for answers can be large
+#[derive(Debug)]
+pub(super) enum Kept {
+    Status(Asked),
+    Config(RequestId, BlockReference),
+}
+
+impl Kept {
+    /// Asks again; with an `end`, there will be an answer whatever the rows say
+    pub(super) fn ask(self, settings: &Settings, end: Option<End>) -> Call {
+        match self {
+            Self::Status(asked) => asked.ask_again(settings, end),
+            Self::Config(id, reference) => Call::config(id, reference),
+        }
+    }
+}
+
 impl Call {
     /// A call of a request that was read
     pub(super) fn new(call: Result<rpc::Call, Refusal>, settings: &Settings) -> Self {
@@ -83,31 +109,36 @@ impl Call {
                     Lookup::Signed(signed) => (signed.hash(), Some(signed)),
                 };
                 let asked = Asked { id: call.id, hash, wait_until, receipts };
-                asked.ask(settings, Look::First(signed))
+                asked.look(settings, Look { first: true, signed, end: None })
             }
-            Operation::ProtocolConfig(reference) => Self::Asking(Asking::Config {
-                id: call.id,
-                question: ConfigQuestion::new(reference),
-            }),
+            Operation::ProtocolConfig(reference) => Self::config(call.id, reference),
         }
+    }
+
+    fn config(id: RequestId, reference: BlockReference) -> Self {
+        let question = ConfigQuestion::new(reference);
+        Self::Asking(Asking::Config { id, reference, question })
     }
 
     /// A call that is answered by a refusal
     pub(super) fn refused(refusal: &Refusal) -> Self {
-        Self::Answered(failed(&refusal.id, &refusal.failure))
+        Self::Answered(failed(&refusal.id, &refusal.failure), None)
     }
 
     /// The keys that the call needs next, appended to `keys`; none once it needs no more
     pub(super) fn poll(&mut self, settings: &Settings, keys: &mut Vec<Key>) {
         let Self::Asking(asking) = self else { return };
         let next = match asking {
-            Asking::Config { id, question } => match question.poll() {
+            Asking::Config { id, reference, question } => match question.poll() {
                 Ok(Step::Need(wanted)) => {
                     keys.extend_from_slice(wanted);
                     return;
                 }
-                Ok(Step::Done(answer)) => Self::Answered(config_answer(id, &answer)),
-                Err(error) => Self::Answered(internal(id, &error)),
+                Ok(Step::Done(answer)) => {
+                    let answer = config_answer(id, &answer);
+                    Self::Answered(answer, Some(Kept::Config(mem::take(id), *reference)))
+                }
+                Err(error) => Self::Answered(internal(id, &error), None),
             },
             Asking::Status { asked, question, look } => match question.poll() {
                 Ok(Step::Need(wanted)) => {
@@ -117,14 +148,17 @@ impl Call {
                 Ok(Step::Done(standing)) => {
                     let generation = question.generation();
                     match asked.judge(standing.as_ref(), look, settings) {
-                        Ok(Verdict::Answer(answer)) => Self::Answered(answer),
+                        Ok(Verdict::Answer(answer)) => {
+                            Self::Answered(answer, Some(Kept::Status(asked.take())))
+                        }
+                        Ok(Verdict::Refusal(answer)) => Self::Answered(answer, None),
                         Ok(Verdict::Wait(blocker)) => {
                             Self::Open(Open { asked: asked.take(), blocker, generation })
                         }
-                        Err(error) => Self::Answered(internal(&asked.id, &error)),
+                        Err(error) => Self::Answered(internal(&asked.id, &error), None),
                     }
                 }
-                Err(error) => Self::Answered(internal(&asked.id, &error)),
+                Err(error) => Self::Answered(internal(&asked.id, &error), None),
             },
         };
         *self = next;
@@ -134,38 +168,32 @@ impl Call {
     pub(super) fn supply(&mut self, rows: &[Option<Row>]) {
         let Self::Asking(asking) = self else { return };
         let (result, id) = match asking {
-            Asking::Config { id, question } => (question.supply(rows), id),
+            Asking::Config { id, question, .. } => (question.supply(rows), id),
             Asking::Status { asked, question, .. } => (question.supply(rows), &mut asked.id),
         };
         if let Err(error) = result {
-            *self = Self::Answered(internal(id, &error));
-        }
-    }
-
-    /// Asks an open call again; for the `last` time, it will be answered whatever the rows say
-    pub(super) fn ask_again(&mut self, settings: &Settings, last: bool) {
-        if let Self::Open(open) = self {
-            let look = if last { Look::Last } else { Look::Again };
-            *self = open.asked.take().ask(settings, look);
+            *self = Self::Answered(internal(id, &error), None);
         }
     }
 
     /// Answers whatever is not answered by this failure
     pub(super) fn fail(&mut self, failure: &Failure) {
         let id = match self {
-            Self::Answered(_) => return,
+            Self::Answered(..) => return,
             Self::Open(Open { asked, .. }) | Self::Asking(Asking::Status { asked, .. }) => {
                 &asked.id
             }
             Self::Asking(Asking::Config { id, .. }) => id,
         };
-        *self = Self::Answered(failed(id, failure));
+        *self = Self::Answered(failed(id, failure), None);
     }
 }
 
 /// What becomes of a call after a look
 enum Verdict {
     Answer(Answer),
+    /// An answer that no rows would change
+    Refusal(Answer),
     Wait(Blocker),
 }
 
@@ -175,7 +203,12 @@ impl Asked {
         self.hash
     }
 
-    pub(super) fn ask(self, settings: &Settings, look: Look) -> Call {
+    /// Asks again; with an `end`, there will be an answer whatever the rows say
+    pub(super) fn ask_again(self, settings: &Settings, end: Option<End>) -> Call {
+        self.look(settings, Look { first: false, signed: None, end })
+    }
+
+    fn look(self, settings: &Settings, look: Look) -> Call {
         let question = Box::new(StatusQuestion::new(self.hash, settings.max_receipts));
         Call::Asking(Asking::Status { asked: self, question, look })
     }
@@ -191,26 +224,32 @@ impl Asked {
         look: &Look,
         settings: &Settings,
     ) -> Result<Verdict, Error> {
-        let failed = |failure| Ok(Verdict::Answer(failed(&self.id, &failure)));
-        match (standing, look) {
-            (Some(standing), _) if standing.milestone().satisfies(self.wait_until) => {
+        let unknown = || failed(&self.id, &Failure::UnknownTransaction { hash: self.hash });
+        match standing {
+            Some(standing) if standing.milestone().satisfies(self.wait_until) => {
                 return Ok(Verdict::Answer(self.result(standing)));
             }
             // Only here: to look at a signature costs more than most answers, and is of no
             // interest for a transaction that is in a block.
-            (None, Look::First(Some(signed))) if is_badly_signed(signed) => {
-                return failed(Failure::InvalidTransaction {
-                    error: "\"InvalidSignature\"".to_string(),
-                });
+            None if look.signed.as_deref().is_some_and(is_badly_signed) => {
+                let error = "\"InvalidSignature\"".to_string();
+                let failure = Failure::InvalidTransaction { error };
+                return Ok(Verdict::Refusal(failed(&self.id, &failure)));
             }
-            (None, _) if self.wait_until == Milestone::None => {
-                return failed(Failure::UnknownTransaction { hash: self.hash });
+            None if self.wait_until == Milestone::None => return Ok(Verdict::Answer(unknown())),
+            // What is answered at once stays so, whatever the rest of the batch waits for.
+            None if look.first && settings.unknown == Unknown::Immediate => {
+                return Ok(Verdict::Refusal(unknown()));
             }
-            (None, Look::First(_)) if settings.unknown == Unknown::Immediate => {
-                return failed(Failure::UnknownTransaction { hash: self.hash });
-            }
-            (_, Look::Last) => return Ok(Verdict::Answer(self.expire(standing, settings))),
             _ => {}
+        }
+        match &look.end {
+            None => {}
+            Some(End::Expired) => return Ok(Verdict::Answer(self.expire(standing, settings))),
+            Some(End::Refused(reason)) => {
+                let failure = Failure::Unavailable { message: reason.to_string() };
+                return Ok(Verdict::Refusal(failed(&self.id, &failure)));
+            }
         }
         let blocker = match standing {
             None => Some(Blocker::Inclusion(self.hash)),

@@ -6,14 +6,12 @@
 //! changed that it cannot do without, and is answered from the rows as they are then. Time is a
 //! number that the host passes; the storage is the host's too.
 
-use alloc::format;
-
 use super::wait::Held;
 use super::{Answer, Engine, Exchange, Reply, Wait};
 use crate::Error;
 use crate::facts::{Rows, Storage};
 use crate::ingest::{Changes, IngestSettings, Ingested};
-use crate::waiting::{Refusal, Refused, Room, Sleep, Ticket};
+use crate::waiting::{Refusal, Refused, Room, Ticket};
 
 /// How long requests may wait, and how many of them
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -76,10 +74,9 @@ pub enum Called {
 pub enum Admission {
     /// It waits; its answer will come with this ticket
     Asleep(Ticket),
-    /// A block came in meanwhile: to be asked once more
+    /// To be asked once more: a block came in meanwhile, or there is no place for it, and then it ends
+    /// in an answer
     Again(Exchange),
-    /// There is no place for it
-    Answer(Answer),
 }
 
 /// What becomes of a request that was woken and asked again outside
@@ -88,7 +85,7 @@ pub enum Admission {
 pub enum Settled {
     /// It waits on
     Asleep,
-    /// A block came in meanwhile, or its time was up: to be asked once more
+    /// To be asked once more: a block came in meanwhile, its time was up, or the desk stopped
     Again(Exchange),
     /// It is answered
     Answer(Answer),
@@ -188,7 +185,6 @@ impl Desk {
             };
             match self.admit(now, wait) {
                 Admission::Asleep(ticket) => return Called::Wait(ticket),
-                Admission::Answer(answer) => return Called::Answer(answer),
                 // Rows that are no newer than before are let in, and they cannot get newer for ever
                 // while the room hears of nothing.
                 Admission::Again(exchange) => reply = exchange.drive(rows),
@@ -247,7 +243,7 @@ impl Desk {
         None
     }
 
-    /// Forgets a request whose client went away, in O(1) for each open call; whether it was open
+    /// Forgets a request whose client went away, in O(1); whether it was open
     pub fn cancel(&mut self, ticket: Ticket) -> bool {
         self.room.leave(ticket)
     }
@@ -255,22 +251,20 @@ impl Desk {
     /// Lets a request wait that was asked outside
     pub fn admit(&mut self, now: u64, wait: Wait) -> Admission {
         let newest = self.room.generation();
-        let (held, blockers, generation) = wait.into_parts(newest);
+        let (held, sleep) = wait.into_parts(newest);
         if self.stopping {
-            return Admission::Answer(held.refuse(STOPPING));
+            return Admission::Again(held.resume_refused(STOPPING));
         }
         let deadline = now.saturating_add(self.patience.timeout);
-        match self.room.admit(held, Sleep { generation, blockers: &blockers }, deadline) {
+        let places = held.calls();
+        match self.room.admit(held, places, sleep, deadline) {
             Ok(ticket) => Admission::Asleep(ticket),
             Err(Refused { request, why: Refusal::Full }) => {
-                let limit = self.room.limit();
-                Admission::Answer(request.refuse(&format!(
-                    "{} calls wait already, the limit is {limit}",
-                    self.room.open()
-                )))
+                let (open, limit) = (self.room.open(), self.room.limit());
+                Admission::Again(request.resume_crowded_out(open, limit))
             }
             Err(Refused { request, .. }) => {
-                Admission::Again(request.resume().behind(generation, newest))
+                Admission::Again(request.resume().behind(sleep.generation, newest))
             }
         }
     }
@@ -279,8 +273,11 @@ impl Desk {
     /// [`cancel`](Self::cancel) is to follow, or its place stays taken
     pub fn poll_exchange(&mut self) -> Option<(Ticket, Exchange)> {
         let woken = self.room.poll_woken()?;
-        let exchange =
-            if woken.expired { woken.request.resume_last() } else { woken.request.resume() };
+        let exchange = match woken.request {
+            request if self.stopping => request.resume_refused(STOPPING),
+            request if woken.expired => request.resume_last(),
+            request => request.resume(),
+        };
         Some((woken.ticket, exchange))
     }
 
@@ -292,19 +289,18 @@ impl Desk {
             Reply::Wait(wait) => wait,
         };
         let newest = self.room.generation();
-        let (held, blockers, generation) = wait.into_parts(newest);
+        let (held, sleep) = wait.into_parts(newest);
         if self.stopping {
-            let answer = held.refuse(STOPPING);
-            return if self.room.leave(ticket) { Settled::Answer(answer) } else { Settled::Gone };
+            return Settled::Again(held.resume_refused(STOPPING));
         }
-        match self.room.readmit(ticket, held, Sleep { generation, blockers: &blockers }) {
+        match self.room.readmit(ticket, held, sleep) {
             Ok(()) => Settled::Asleep,
             Err(Refused { why: Refusal::Gone, .. }) => Settled::Gone,
             Err(Refused { request, why: Refusal::Expired }) => {
                 Settled::Again(request.resume_last())
             }
             Err(Refused { request, .. }) => {
-                Settled::Again(request.resume().behind(generation, newest))
+                Settled::Again(request.resume().behind(sleep.generation, newest))
             }
         }
     }

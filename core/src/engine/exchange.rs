@@ -114,19 +114,15 @@ impl Exchange {
     }
 
     /// The answer when the storage failed: `INTERNAL_ERROR` for whatever is not answered yet
-    pub fn fail(self, error: &Error) -> Answer {
-        self.end(&Failure::Internal { message: error.to_string() })
-    }
-
-    /// The answer with this failure for whatever is not answered yet
-    pub(super) fn end(mut self, failure: &Failure) -> Answer {
-        self.calls.iter_mut().for_each(|call| call.fail(failure));
+    pub fn fail(mut self, error: &Error) -> Answer {
+        let failure = Failure::Internal { message: error.to_string() };
+        self.calls.iter_mut().for_each(|call| call.fail(&failure));
         self.answer()
     }
 
     fn answer(&mut self) -> Answer {
         let mut answers = mem::take(&mut self.calls).into_iter().filter_map(|call| match call {
-            Call::Answered(answer) => Some(answer),
+            Call::Answered(answer, _) => Some(answer),
             Call::Asking(_) | Call::Open(_) => None,
         });
         match answers.next() {

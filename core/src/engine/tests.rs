@@ -206,7 +206,8 @@ fn a_full_desk_and_one_that_stops_say_so() {
     let pair = [b"[", WAITING, b",", WAITING, b"]"].concat();
     let Called::Answer(refused) = desk.call(0, &pair, None, &storage) else { panic!() };
     let text = String::from_utf8(refused.body).unwrap();
-    assert_eq!(text.matches("1 calls wait already, the limit is 2").count(), 4);
+    let full = "no place to wait: 1 of 2 are taken, and the request needs 2";
+    assert_eq!(text.matches(full).count(), 4);
     assert!(desk.cancel(first) && !desk.cancel(first));
     let Called::Wait(batch) = desk.call(0, &pair, None, &storage) else { panic!() };
     let Called::Answer(refused) = desk.call(0, WAITING, None, &storage) else { panic!() };

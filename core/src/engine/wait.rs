@@ -1,19 +1,21 @@
 //! A request that waits: what it is, what it waits for, and the ways in which it goes on.
 //!
 //! It remembers of the request only what an answer needs, so that many can wait at a time; a
-//! submitted transaction is not kept. Where it sleeps meanwhile is the host's choice: in a
+//! submitted transaction is not kept, and of a batch no answer that is ready: it is answered when all
+//! its calls can be, from one look. Where it sleeps meanwhile is the host's choice: in a
 //! [`Desk`](super::Desk), in a [`Room`](crate::waiting::Room) of its own, or nowhere.
 
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::vec::Vec;
 use core::mem;
 
-use super::call::{Asked, Call, Look, Open};
+use super::call::{Asked, Call, End, Kept, Open};
 use super::{Answer, Exchange, Reply, Settings};
 use crate::facts::Rows;
 use crate::primitives::CryptoHash;
-use crate::rpc::Failure;
 use crate::status::Blocker;
+use crate::waiting::Sleep;
 use crate::{Error, ErrorKind};
 
 /// A request that waits for a milestone (of a batch: at least one of its calls does)
@@ -40,7 +42,7 @@ use crate::{Error, ErrorKind};
 #[derive(Debug)]
 pub struct Wait {
     held: Held,
-    blockers: Vec<Blocker>,
+    blocker: Blocker,
     generation: u64,
     behind: Option<(u64, u64)>,
 }
@@ -56,8 +58,19 @@ pub(super) struct Held {
 enum Calls {
     /// A request that is one call, which is open
     One(Asked),
-    /// A batch, with the answers that are ready
-    Batch(Box<[Call]>),
+    /// A batch, at least one call of which is open
+    Batch(Box<[Part]>),
+}
+
+/// A call of a batch
+#[derive(Debug)]
+enum Part {
+    /// Its milestone is not reached
+    Open(Asked),
+    /// It could be answered, and is asked again with the others
+    Ready(Kept),
+    /// It is answered whatever the rows say
+    Refused(Answer),
 }
 
 impl Wait {
@@ -68,26 +81,27 @@ impl Wait {
         batch: bool,
         behind: Option<(u64, u64)>,
     ) -> Self {
-        let open = |call: &Call| match call {
+        // The last of those that are open: as good as any other, for all have to be met.
+        let open = calls.iter().rev().find_map(|call| match call {
             Call::Open(Open { blocker, generation, .. }) => Some((*blocker, *generation)),
-            Call::Asking(_) | Call::Answered(_) => None,
-        };
-        let blockers = calls.iter().filter_map(open).map(|(blocker, _)| blocker).collect();
-        let generation = calls.iter().filter_map(open).map(|(_, generation)| generation).min();
+            Call::Asking(_) | Call::Answered(..) => None,
+        });
+        let (blocker, generation) = open.unwrap_or((Blocker::Anything, 0));
         let calls = match calls.pop() {
             Some(Call::Open(Open { asked, .. })) if !batch => Calls::One(asked),
-            last => {
-                calls.extend(last);
-                Calls::Batch(calls.into())
-            }
+            last => Calls::Batch(calls.into_iter().chain(last).filter_map(Part::of).collect()),
         };
-        let generation = generation.unwrap_or_default();
-        Self { held: Held { settings, calls }, blockers, generation, behind }
+        Self { held: Held { settings, calls }, blocker, generation, behind }
+    }
+
+    /// How many calls the request has, open or not: each takes a place while it waits
+    pub const fn calls(&self) -> usize {
+        self.held.calls()
     }
 
     /// How many calls are open
-    pub const fn open_calls(&self) -> usize {
-        self.blockers.len()
+    pub fn open_calls(&self) -> usize {
+        self.transactions().count()
     }
 
     /// The transactions that the open calls wait for, in the order of the calls
@@ -97,22 +111,21 @@ impl Wait {
             Calls::Batch(calls) => (None, &calls[..]),
         };
         let open = batch.iter().filter_map(|call| match call {
-            Call::Open(open) => Some(&open.asked),
-            Call::Asking(_) | Call::Answered(_) => None,
+            Part::Open(asked) => Some(asked),
+            Part::Ready(_) | Part::Refused(_) => None,
         });
         one.into_iter().chain(open).map(Asked::hash)
     }
 
-    /// For each open call a fact that it cannot do without: while none of them changes, no milestone
-    /// is reached
+    /// A fact that the request cannot do without: while it does not change, it waits
     ///
     /// An error can be the answer earlier: more receipts than the limit, or a corrupt row. Whoever
-    /// sleeps on these facts hears of it when woken, at the latest when the time is up.
-    pub fn blockers(&self) -> &[Blocker] {
-        &self.blockers
+    /// sleeps on this fact hears of it when woken, at the latest when the time is up.
+    pub const fn blocker(&self) -> Blocker {
+        self.blocker
     }
 
-    /// The generation of the chain at which these facts were found missing
+    /// The generation of the chain at which this fact was found missing
     pub const fn generation(&self) -> u64 {
         self.generation
     }
@@ -136,7 +149,6 @@ impl Wait {
         let over = Calls::Batch(Box::default());
         let held =
             Held { settings: self.held.settings, calls: mem::replace(&mut self.held.calls, over) };
-        self.blockers.clear();
         match held.resume().drive(rows) {
             Reply::Answer(answer) => Some(answer),
             Reply::Wait(wait) => {
@@ -158,49 +170,89 @@ impl Wait {
         }
     }
 
-    /// Ends the wait because it cannot go on: an error for what is open, with this reason and of the
-    /// class [`Unavailable`](crate::rpc::AnswerClass::Unavailable)
-    pub fn refuse(self, reason: &str) -> Answer {
-        self.held.refuse(reason)
+    /// The question whether the milestones are reached now that the wait cannot go on; it always ends
+    /// in an answer, with this reason and of the class
+    /// [`Unavailable`](crate::rpc::AnswerClass::Unavailable) for those that are not
+    #[must_use]
+    pub fn resume_refused(self, reason: &str) -> Exchange {
+        self.held.resume_refused(reason)
     }
 
-    /// What sleeps in a room of this generation, what it sleeps on, and at which generation that
-    /// was found out
-    pub(super) fn into_parts(mut self, room: u64) -> (Held, Vec<Blocker>, u64) {
+    /// The same, because of `limit` places in all so many are taken that there is none for this request
+    #[must_use]
+    pub fn resume_crowded_out(self, taken: usize, limit: usize) -> Exchange {
+        self.held.resume_crowded_out(taken, limit)
+    }
+
+    /// What sleeps in a room of this generation, and on what
+    pub(super) fn into_parts(self, room: u64) -> (Held, Sleep) {
         // Rows no newer than before cannot be waited for: they are behind what was handed in. Until
         // the next block brings both together, anything may be what is missing. Only the room that
         // turned it away is meant: one that has heard of a block since would forget that block.
-        if self.behind.is_some_and(|behind| self.generation <= behind.0 && room == behind.1) {
-            self.blockers.fill(Blocker::Anything);
+        let behind = |behind: (u64, u64)| self.generation <= behind.0 && room == behind.1;
+        let blocker =
+            if self.behind.is_some_and(behind) { Blocker::Anything } else { self.blocker };
+        (self.held, Sleep { generation: self.generation, blocker })
+    }
+}
+
+impl Part {
+    fn of(call: Call) -> Option<Self> {
+        Some(match call {
+            Call::Open(open) => Self::Open(open.asked),
+            Call::Answered(_, Some(kept)) => Self::Ready(kept),
+            Call::Answered(answer, None) => Self::Refused(answer),
+            // No call waits for rows while another one waits for blocks.
+            Call::Asking(_) => return None,
+        })
+    }
+
+    fn ask(self, settings: &Settings, end: Option<End>) -> Call {
+        match self {
+            Self::Open(asked) => asked.ask_again(settings, end),
+            Self::Ready(kept) => kept.ask(settings, end),
+            Self::Refused(answer) => Call::Answered(answer, None),
         }
-        (self.held, self.blockers, self.generation)
     }
 }
 
 impl Held {
+    /// How many calls the request has
+    pub(super) const fn calls(&self) -> usize {
+        match &self.calls {
+            Calls::One(_) => 1,
+            Calls::Batch(calls) => calls.len(),
+        }
+    }
+
     pub(super) fn resume(self) -> Exchange {
-        self.ask(false)
+        self.ask(None)
     }
 
     pub(super) fn resume_last(self) -> Exchange {
-        self.ask(true)
+        self.ask(Some(End::Expired))
     }
 
-    pub(super) fn refuse(self, reason: &str) -> Answer {
-        self.resume().end(&Failure::Unavailable { message: reason.into() })
+    pub(super) fn resume_refused(self, reason: &str) -> Exchange {
+        self.ask(Some(End::Refused(reason.into())))
     }
 
-    fn ask(self, last: bool) -> Exchange {
+    pub(super) fn resume_crowded_out(self, taken: usize, limit: usize) -> Exchange {
+        let wanted = self.calls();
+        self.resume_refused(&format!(
+            "no place to wait: {taken} of {limit} are taken, and the request needs {wanted}"
+        ))
+    }
+
+    fn ask(self, end: Option<End>) -> Exchange {
         let Self { settings, calls } = self;
         match calls {
             Calls::One(asked) => {
-                let look = if last { Look::Last } else { Look::Again };
-                Exchange::of(settings, [asked.ask(&settings, look)].into(), false)
+                Exchange::of(settings, [asked.ask_again(&settings, end)].into(), false)
             }
             Calls::Batch(calls) => {
-                let mut calls = calls.into_vec();
-                calls.iter_mut().for_each(|call| call.ask_again(&settings, last));
-                Exchange::of(settings, calls, true)
+                let calls = calls.into_iter().map(|call| call.ask(&settings, end.clone()));
+                Exchange::of(settings, calls.collect(), true)
             }
         }
     }

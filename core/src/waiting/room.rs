@@ -20,12 +20,12 @@ const LEFT_WOKEN: usize = 1024;
 
 /// What a request sleeps on
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::exhaustive_structs, reason = "facts, and the state in which they are missing")]
-pub struct Sleep<'facts> {
-    /// The generation of the chain at which these facts were found missing
+#[expect(clippy::exhaustive_structs, reason = "a fact, and the state in which it is missing")]
+pub struct Sleep {
+    /// The generation of the chain at which the fact was found missing
     pub generation: u64,
-    /// One fact for each call of the request that is open; a change of any of them wakes it
-    pub blockers: &'facts [Blocker],
+    /// The fact; a change of it wakes the request
+    pub blocker: Blocker,
 }
 
 /// The place of a request
@@ -109,8 +109,8 @@ pub struct Woken<T> {
 /// use milepost::waiting::{Room, Sleep};
 ///
 /// let mut room: Room<&str> = Room::new(1_000, 0);
-/// let blockers = [Blocker::Inclusion(CryptoHash::digest(b"a transaction"))];
-/// let ticket = room.admit("a request", Sleep { generation: 0, blockers: &blockers }, 5_000).unwrap();
+/// let blocker = Blocker::Inclusion(CryptoHash::digest(b"a transaction"));
+/// let ticket = room.admit("a request", 1, Sleep { generation: 0, blocker }, 5_000).unwrap();
 /// assert!(room.poll_woken().is_none());
 ///
 /// // Until a block brings the transaction (`handle_changes`), or its time is up:
@@ -135,8 +135,8 @@ struct Request<T> {
     due: Due,
     /// None while it is away
     request: Option<T>,
-    /// The first of its sleepers; none unless it is asleep
-    sleepers: u32,
+    /// Its sleeper; none unless it is asleep
+    sleeper: u32,
     places: u32,
     stamp: u32,
     expired: bool,
@@ -168,7 +168,7 @@ impl<T> Room<T> {
         }
     }
 
-    /// How many places are taken: one for each open call of each request
+    /// How many places are taken
     pub const fn open(&self) -> usize {
         self.open
     }
@@ -191,9 +191,9 @@ impl<T> Room<T> {
 
     /// Lets a request in, to sleep until the deadline
     ///
-    /// O(1) for each place, and O(log heights) for one that sleeps on finality; an index that has to
-    /// grow costs some admissions more. It takes a place for each fact that it sleeps on, for each
-    /// stands for an open call. A deadline that has passed is due at once.
+    /// O(1), and O(log heights) for one that sleeps on finality; an index that has to grow costs some
+    /// admissions more. The request takes as many `places` as it needs memory, at least one. A
+    /// deadline that has passed is due at once.
     ///
     /// # Errors
     ///
@@ -202,14 +202,14 @@ impl<T> Room<T> {
     pub fn admit(
         &mut self,
         request: T,
-        sleep: Sleep<'_>,
+        places: usize,
+        sleep: Sleep,
         deadline: u64,
     ) -> Result<Ticket, Refused<T>> {
         if self.is_stale(&sleep) {
             return Err(Refused { request, why: Refusal::Stale });
         }
-        // The limit first: a batch has at most as many calls as a limit of its own allows.
-        let places = sleep.blockers.len().max(1);
+        let places = places.max(1);
         if places > self.limit.saturating_sub(self.open) {
             return Err(Refused { request, why: Refusal::Full });
         }
@@ -222,14 +222,16 @@ impl<T> Room<T> {
         let number = self.requests.add(Request {
             due: Due::at(deadline),
             request: Some(request),
-            sleepers: NIL,
-            places: 0,
+            sleeper: NIL,
+            // At most as many as the limit, which is such a number.
+            places: places as u32,
             stamp: self.stamp,
             expired: false,
             woken: false,
         });
+        self.open += places;
         self.deadlines.add(&mut self.requests, number);
-        self.lie_down(number, sleep.blockers);
+        self.lie_down(number, sleep.blocker);
         Ok(Ticket::new(number, self.stamp))
     }
 
@@ -239,12 +241,7 @@ impl<T> Room<T> {
     ///
     /// [`Refusal::Stale`], [`Refusal::Expired`] if its time was up meanwhile, [`Refusal::Gone`] if it
     /// has left; the request is handed back.
-    pub fn readmit(
-        &mut self,
-        ticket: Ticket,
-        request: T,
-        sleep: Sleep<'_>,
-    ) -> Result<(), Refused<T>> {
+    pub fn readmit(&mut self, ticket: Ticket, request: T, sleep: Sleep) -> Result<(), Refused<T>> {
         let stale = self.is_stale(&sleep);
         let why = match self.place(ticket) {
             Some(place) if place.request.is_some() => Refusal::Gone,
@@ -253,7 +250,7 @@ impl<T> Room<T> {
             Some(_) if stale => Refusal::Stale,
             Some(place) => {
                 place.request = Some(request);
-                self.lie_down(ticket.number(), sleep.blockers);
+                self.lie_down(ticket.number(), sleep.blocker);
                 return Ok(());
             }
         };
@@ -262,12 +259,12 @@ impl<T> Room<T> {
 
     /// Takes a request out, because it is answered or its client went away; whether it was in
     ///
-    /// O(1) for each place, and O(log heights) for one that sleeps on finality; the last one that
-    /// leaves also gives back the memory of all.
+    /// O(1), and O(log heights) for one that sleeps on finality; the last one that leaves also gives
+    /// back the memory of all.
     pub fn leave(&mut self, ticket: Ticket) -> bool {
         let Some(place) = self.place(ticket) else { return false };
         let (expired, woken) = (place.expired, place.woken);
-        self.forget_sleepers(ticket.number());
+        self.forget_sleeper(ticket.number());
         if !expired {
             self.deadlines.remove(&mut self.requests, ticket.number());
         }
@@ -351,31 +348,25 @@ impl<T> Room<T> {
         None
     }
 
-    fn is_stale(&self, sleep: &Sleep<'_>) -> bool {
-        sleep.generation < self.generation && !sleep.blockers.contains(&Blocker::Anything)
+    fn is_stale(&self, sleep: &Sleep) -> bool {
+        sleep.generation < self.generation && sleep.blocker != Blocker::Anything
     }
 
     fn place(&mut self, ticket: Ticket) -> Option<&mut Request<T>> {
         self.requests.at_mut(ticket.number()).filter(|place| place.stamp == ticket.stamp())
     }
 
-    /// Puts a request to sleep, and counts its places
-    fn lie_down(&mut self, number: u32, blockers: &[Blocker]) {
-        let mut first = NIL;
-        for blocker in blockers {
-            first = self.sleepers.add(*blocker, number, first);
-        }
+    /// Puts a request to sleep
+    fn lie_down(&mut self, number: u32, blocker: Blocker) {
+        let sleeper = self.sleepers.add(blocker, number);
         if let Some(place) = self.requests.at_mut(number) {
-            place.sleepers = first;
-            let places = blockers.len().max(1) as u32;
-            self.open = self.open + places as usize - place.places as usize;
-            place.places = places;
+            place.sleeper = sleeper;
         }
     }
 
     /// Ends the sleep of a request; one that is away sleeps on nothing and stays away
     fn get_up(&mut self, number: u32) {
-        self.forget_sleepers(number);
+        self.forget_sleeper(number);
         if let Some(place) = self.requests.at_mut(number)
             && place.request.is_some()
             && !place.woken
@@ -396,11 +387,10 @@ impl<T> Room<T> {
         }
     }
 
-    fn forget_sleepers(&mut self, number: u32) {
-        let Some(place) = self.requests.at_mut(number) else { return };
-        let mut sleeper = mem::replace(&mut place.sleepers, NIL);
-        while let Some(sibling) = self.sleepers.remove(sleeper) {
-            sleeper = sibling;
+    fn forget_sleeper(&mut self, number: u32) {
+        if let Some(place) = self.requests.at_mut(number) {
+            let sleeper = mem::replace(&mut place.sleeper, NIL);
+            self.sleepers.remove(sleeper);
         }
     }
 

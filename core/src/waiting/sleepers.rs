@@ -22,8 +22,6 @@ struct Sleeper {
     /// Neighbours among those who sleep on the same fact
     previous: u32,
     next: u32,
-    /// The next fact that the same request sleeps on
-    sibling: u32,
 }
 
 /// All sleepers
@@ -110,11 +108,9 @@ impl Sleepers {
         }
     }
 
-    /// Lets a request sleep on a fact; `sibling` is the sleeper that stands for another fact of the
-    /// same request
-    pub(super) fn add(&mut self, blocker: Blocker, request: u32, sibling: u32) -> u32 {
-        let number =
-            self.pages.add(Sleeper { blocker, request, previous: NIL, next: NIL, sibling });
+    /// Lets a request sleep on a fact
+    pub(super) fn add(&mut self, blocker: Blocker, request: u32) -> u32 {
+        let number = self.pages.add(Sleeper { blocker, request, previous: NIL, next: NIL });
         let next = match bed(&blocker) {
             Bed::Height(height) => self.by_height.insert(height, number).unwrap_or(NIL),
             Bed::Anything => mem::replace(&mut self.by_anything, number),
@@ -141,9 +137,10 @@ impl Sleepers {
         number
     }
 
-    /// Takes a sleeper away; the answer is its sibling
-    pub(super) fn remove(&mut self, number: u32) -> Option<u32> {
-        let Sleeper { blocker, previous, next, sibling, .. } = *self.pages.at(number)?;
+    /// Takes a sleeper away
+    pub(super) fn remove(&mut self, number: u32) {
+        let Some(Sleeper { blocker, previous, next, .. }) = self.pages.at(number) else { return };
+        let (blocker, previous, next) = (*blocker, *previous, *next);
         if let Some(neighbour) = self.pages.at_mut(next) {
             neighbour.previous = previous;
         }
@@ -172,7 +169,6 @@ impl Sleepers {
             // What was taken for many need not be kept for none.
             self.by_id.shrink_to(1024, |_| 0);
         }
-        Some(sibling)
     }
 
     /// A request that sleeps on this fact
@@ -220,10 +216,9 @@ mod tests {
         let mut sleepers = Sleepers::new(7);
         let blocker = Blocker::Outcome(hash(1));
         for leaving in 0..4 {
-            let numbers: Vec<u32> =
-                (0..4).map(|request| sleepers.add(blocker, request, NIL)).collect();
-            assert_eq!(sleepers.remove(numbers[leaving]), Some(NIL));
-            assert_eq!(sleepers.remove(numbers[leaving]), None);
+            let numbers: Vec<u32> = (0..4).map(|request| sleepers.add(blocker, request)).collect();
+            sleepers.remove(numbers[leaving]);
+            sleepers.remove(numbers[leaving]);
             let mut left = Vec::new();
             while let Some(request) = sleepers.on(&blocker) {
                 left.push(request);
@@ -240,8 +235,8 @@ mod tests {
     fn facts_of_one_id_are_told_apart() {
         let mut sleepers = Sleepers::new(0);
         let id = hash(3);
-        sleepers.add(Blocker::Outcome(id), 1, NIL);
-        sleepers.add(Blocker::Inclusion(id), 2, NIL);
+        sleepers.add(Blocker::Outcome(id), 1);
+        sleepers.add(Blocker::Inclusion(id), 2);
         assert_eq!(sleepers.on(&Blocker::Outcome(id)), Some(1));
         assert_eq!(sleepers.on(&Blocker::Inclusion(id)), Some(2));
         assert_eq!(sleepers.on(&Blocker::OutcomeOrRefund(id)), None);
@@ -251,7 +246,7 @@ mod tests {
     fn heights_are_found_from_both_sides() {
         let mut sleepers = Sleepers::new(0);
         for height in [10, 20, u64::MAX] {
-            sleepers.add(Blocker::Finality(height), height as u32, NIL);
+            sleepers.add(Blocker::Finality(height), height as u32);
         }
         assert_eq!(sleepers.on_height_to(9), None);
         assert_eq!(sleepers.on_height_to(25), Some(10));

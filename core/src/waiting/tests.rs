@@ -29,7 +29,8 @@ fn changes(generation: u64, facts: Vec<Change>) -> Changes {
 #[derive(Clone, Debug)]
 struct Naive {
     ticket: Ticket,
-    blockers: Vec<Blocker>,
+    blocker: Blocker,
+    places: usize,
     deadline: u64,
     state: State,
     expired: bool,
@@ -58,17 +59,15 @@ fn concerns(changes: &Changes, blocker: &Blocker) -> bool {
     }
 }
 
-fn blockers(noise: &mut Noise) -> Vec<Blocker> {
-    let count = if noise.below(4) == 0 { 1 + noise.below(4) } else { 1 };
-    let one = |noise: &mut Noise| match noise.below(5) {
+fn blocker(noise: &mut Noise) -> Blocker {
+    match noise.below(5) {
         0 => Blocker::Inclusion(id(noise.below(12))),
         1 => Blocker::Outcome(id(noise.below(12))),
         2 => Blocker::OutcomeOrRefund(id(noise.below(12))),
         3 => Blocker::Finality(noise.below(40)),
         _ if noise.below(8) == 0 => Blocker::Anything,
         _ => Blocker::Outcome(id(100 + noise.below(1000))),
-    };
-    (0..count).map(|_| one(noise)).collect()
+    }
 }
 
 fn block(noise: &mut Noise, generation: u64) -> Changes {
@@ -111,24 +110,32 @@ fn it_wakes_whom_a_search_of_all_would_wake() {
         for _ in 0..500 {
             match noise.below(8) {
                 0..=2 => {
-                    let blockers = blockers(noise);
+                    let blocker = blocker(noise);
+                    let places = if noise.below(4) == 0 { 1 + noise.below(4) as usize } else { 1 };
                     let behind = u64::from(noise.below(6) == 0).min(generation);
                     let deadline = now + noise.below(200);
-                    let sleep = Sleep { generation: generation - behind, blockers: &blockers };
-                    let taken: usize = naive.iter().map(|one| one.blockers.len()).sum();
-                    let expected = if behind > 0 && !blockers.contains(&Blocker::Anything) {
+                    let sleep = Sleep { generation: generation - behind, blocker };
+                    let taken: usize = naive.iter().map(|one| one.places).sum();
+                    let expected = if behind > 0 && blocker != Blocker::Anything {
                         Err(Refusal::Stale)
-                    } else if taken + blockers.len() > limit {
+                    } else if taken + places > limit {
                         Err(Refusal::Full)
                     } else {
                         Ok(())
                     };
-                    let admitted = room.admit(deadline, sleep, deadline);
+                    let admitted = room.admit(deadline, places, sleep, deadline);
                     assert_eq!(admitted.as_ref().map(|_| ()).map_err(|one| one.why), expected);
                     if let Ok(ticket) = admitted {
                         assert!(room.generation() <= generation);
                         let state = State::Asleep;
-                        naive.push(Naive { ticket, blockers, deadline, state, expired: false });
+                        naive.push(Naive {
+                            ticket,
+                            blocker,
+                            places,
+                            deadline,
+                            state,
+                            expired: false,
+                        });
                     }
                 }
                 3 if !naive.is_empty() => {
@@ -153,7 +160,7 @@ fn it_wakes_whom_a_search_of_all_would_wake() {
                     let block = block(noise, generation);
                     room.handle_changes(&block);
                     for one in naive.iter_mut().filter(|one| one.state == State::Asleep) {
-                        if gap || one.blockers.iter().any(|blocker| concerns(&block, blocker)) {
+                        if gap || concerns(&block, &one.blocker) {
                             one.state = State::Woken;
                             woken += 1;
                         }
@@ -166,8 +173,8 @@ fn it_wakes_whom_a_search_of_all_would_wake() {
                     let away: Vec<Naive> =
                         naive.iter().filter(|one| one.state == State::Away).cloned().collect();
                     for one in away {
-                        let blockers = blockers(noise);
-                        let sleep = Sleep { generation, blockers: &blockers };
+                        let blocker = blocker(noise);
+                        let sleep = Sleep { generation, blocker };
                         let back = room.readmit(one.ticket, one.deadline, sleep);
                         if one.expired {
                             assert_eq!(back.unwrap_err().why, Refusal::Expired);
@@ -176,12 +183,12 @@ fn it_wakes_whom_a_search_of_all_would_wake() {
                         } else {
                             back.unwrap();
                             let place = find(&mut naive, one.ticket);
-                            (place.state, place.blockers) = (State::Asleep, blockers);
+                            (place.state, place.blocker) = (State::Asleep, blocker);
                         }
                     }
                 }
             }
-            assert_eq!(room.open(), naive.iter().map(|one| one.blockers.len()).sum::<usize>());
+            assert_eq!(room.open(), naive.iter().map(|one| one.places).sum::<usize>());
             assert_eq!(
                 room.generation(),
                 if naive.is_empty() { room.generation() } else { generation }
@@ -200,31 +207,30 @@ fn it_wakes_whom_a_search_of_all_would_wake() {
 #[test]
 fn a_block_that_came_in_between_is_not_missed() {
     let mut room = Room::new(10, 0);
-    let blockers = [Blocker::Outcome(id(1))];
+    let blocker = Blocker::Outcome(id(1));
     room.handle_changes(&changes(1, [Change::Outcome(id(1))].into()));
-    let refused =
-        room.admit("early", Sleep { generation: 0, blockers: &blockers }, 10).unwrap_err();
+    let refused = room.admit("early", 1, Sleep { generation: 0, blocker }, 10).unwrap_err();
     assert_eq!((refused.request, refused.why), ("early", Refusal::Stale));
     // Asked at a state whose changes are still to be handed in: let in, and woken by the next.
-    let ticket = room.admit("late", Sleep { generation: 2, blockers: &blockers }, 10).unwrap();
+    let ticket = room.admit("late", 1, Sleep { generation: 2, blocker }, 10).unwrap();
     room.handle_changes(&changes(2, Vec::new()));
     assert!(room.poll_woken().is_none());
     room.handle_changes(&changes(3, [Change::Outcome(id(1))].into()));
     assert_eq!(room.poll_woken().unwrap().ticket, ticket);
     // And once more while it is away.
     room.handle_changes(&changes(4, [Change::Outcome(id(1))].into()));
-    let refused = room.readmit(ticket, "late", Sleep { generation: 3, blockers: &blockers });
+    let refused = room.readmit(ticket, "late", Sleep { generation: 3, blocker });
     assert_eq!(refused.unwrap_err().why, Refusal::Stale);
-    room.readmit(ticket, "late", Sleep { generation: 4, blockers: &blockers }).unwrap();
+    room.readmit(ticket, "late", Sleep { generation: 4, blocker }).unwrap();
     assert!(room.poll_woken().is_none());
 }
 
 #[test]
 fn changes_that_were_left_out_wake_everyone() {
     let mut room = Room::new(10, 0);
-    let sleep = |generation| Sleep { generation, blockers: &[Blocker::Finality(9)] };
+    let sleep = |generation| Sleep { generation, blocker: Blocker::Finality(9) };
     room.handle_changes(&changes(5, Vec::new()));
-    let ticket = room.admit("one", sleep(5), 10).unwrap();
+    let ticket = room.admit("one", 1, sleep(5), 10).unwrap();
     room.handle_changes(&changes(5, [Change::Outcome(id(1))].into()));
     room.handle_changes(&changes(6, Vec::new()));
     assert!(room.poll_woken().is_none());
@@ -239,9 +245,9 @@ fn changes_that_were_left_out_wake_everyone() {
 #[test]
 fn a_block_that_another_took_in_is_a_gap() {
     let mut room = Room::new(10, 0);
-    let sleep = |generation| Sleep { generation, blockers: &[Blocker::Finality(9)] };
+    let sleep = |generation| Sleep { generation, blocker: Blocker::Finality(9) };
     room.handle_changes(&changes(5, Vec::new()));
-    let ticket = room.admit("one", sleep(5), 10).unwrap();
+    let ticket = room.admit("one", 1, sleep(5), 10).unwrap();
     let known = |generation| Changes { generation, since: generation, ..Changes::default() };
     room.handle_changes(&known(5));
     assert!(room.poll_woken().is_none());
@@ -254,13 +260,13 @@ fn a_block_that_another_took_in_is_a_gap() {
 #[test]
 fn the_first_in_an_empty_room_says_what_has_been() {
     let mut room = Room::new(10, 0);
-    let blockers = [Blocker::Outcome(id(1))];
-    let sleep = |generation| Sleep { generation, blockers: &blockers };
-    let first = room.admit("one", sleep(7), 10).unwrap();
+    let blocker = Blocker::Outcome(id(1));
+    let sleep = |generation| Sleep { generation, blocker };
+    let first = room.admit("one", 1, sleep(7), 10).unwrap();
     assert_eq!(room.generation(), 7);
     // Seven may still be handed in: the request has seen it. Eight follows.
     room.handle_changes(&changes(7, [Change::Outcome(id(1))].into()));
-    assert_eq!(room.admit("two", sleep(6), 10).unwrap_err().why, Refusal::Stale);
+    assert_eq!(room.admit("two", 1, sleep(6), 10).unwrap_err().why, Refusal::Stale);
     room.handle_changes(&changes(8, Vec::new()));
     assert!(room.poll_woken().is_none());
     room.handle_changes(&changes(9, [Change::Outcome(id(1))].into()));
@@ -270,23 +276,23 @@ fn the_first_in_an_empty_room_says_what_has_been() {
 #[test]
 fn a_place_is_kept_until_its_request_leaves() {
     let mut room = Room::new(3, 0);
-    let two = [Blocker::Outcome(id(1)), Blocker::Outcome(id(2))];
-    let sleep = Sleep { generation: 0, blockers: &two };
-    let batch = room.admit("batch", sleep, 10).unwrap();
-    assert_eq!(room.admit("another", sleep, 10).unwrap_err().why, Refusal::Full);
-    let one = Sleep { generation: 0, blockers: &two[..1] };
-    let single = room.admit("single", one, 20).unwrap();
-    assert_eq!(room.admit("another", one, 10).unwrap_err().why, Refusal::Full);
+    let sleep = Sleep { generation: 0, blocker: Blocker::Outcome(id(2)) };
+    let batch = room.admit("batch", 2, sleep, 10).unwrap();
+    assert_eq!(room.admit("another", 2, sleep, 10).unwrap_err().why, Refusal::Full);
+    let single = room.admit("single", 1, sleep, 20).unwrap();
+    assert_eq!(room.admit("another", 1, sleep, 10).unwrap_err().why, Refusal::Full);
 
     room.handle_changes(&changes(1, [Change::Outcome(id(2))].into()));
-    let woken = room.poll_woken().unwrap();
-    assert_eq!((woken.ticket, room.open()), (batch, 3));
-    // One of its calls is answered, so one place is free.
-    room.readmit(batch, "batch", Sleep { generation: 1, blockers: &two[..1] }).unwrap();
-    assert_eq!(room.open(), 2);
+    let mut woken: Vec<Ticket> =
+        core::iter::from_fn(|| room.poll_woken()).map(|woken| woken.ticket).collect();
+    woken.sort_unstable();
+    assert_eq!((woken, room.open()), ([batch, single].into(), 3));
+    let sleep = Sleep { generation: 1, blocker: Blocker::Outcome(id(2)) };
+    room.readmit(batch, "batch", sleep).unwrap();
+    room.readmit(single, "single", sleep).unwrap();
+    assert_eq!(room.open(), 3);
     // A request that sleeps or has left is not let in by its ticket.
-    let refused = room.readmit(batch, "again", Sleep { generation: 1, blockers: &two });
-    assert_eq!(refused.unwrap_err().why, Refusal::Gone);
+    assert_eq!(room.readmit(batch, "again", sleep).unwrap_err().why, Refusal::Gone);
 
     // A client that goes away between its waking and the look.
     room.handle_time(10);
@@ -302,8 +308,8 @@ fn a_place_is_kept_until_its_request_leaves() {
 #[test]
 fn a_deadline_that_passes_outside_is_not_forgotten() {
     let mut room = Room::new(10, 0);
-    let sleep = Sleep { generation: 0, blockers: &[Blocker::Outcome(id(1))] };
-    let ticket = room.admit("one", sleep, 10).unwrap();
+    let sleep = Sleep { generation: 0, blocker: Blocker::Outcome(id(1)) };
+    let ticket = room.admit("one", 1, sleep, 10).unwrap();
     room.wake_all();
     assert!(!room.poll_woken().unwrap().expired);
     room.handle_time(11);
@@ -311,7 +317,7 @@ fn a_deadline_that_passes_outside_is_not_forgotten() {
     assert_eq!(room.readmit(ticket, "one", sleep).unwrap_err().why, Refusal::Expired);
     assert!(room.leave(ticket));
     // One whose deadline has passed before it came in.
-    let ticket = room.admit("two", sleep, 3).unwrap();
+    let ticket = room.admit("two", 1, sleep, 3).unwrap();
     assert_eq!(room.next_deadline(), Some(11));
     room.handle_time(11);
     assert_eq!(room.poll_woken().map(|woken| (woken.ticket, woken.expired)), Some((ticket, true)));
@@ -320,11 +326,11 @@ fn a_deadline_that_passes_outside_is_not_forgotten() {
 #[test]
 fn who_leaves_before_anyone_asks_leaves_nothing_behind() {
     let mut room = Room::new(10, 0);
-    let sleep = Sleep { generation: 0, blockers: &[Blocker::Outcome(id(1))] };
-    let stays = room.admit(0, sleep, 0).unwrap();
+    let sleep = Sleep { generation: 0, blocker: Blocker::Outcome(id(1)) };
+    let stays = room.admit(0, 1, sleep, 0).unwrap();
     room.handle_time(0);
     for request in 1..20_000 {
-        let ticket = room.admit(request, sleep, 0).unwrap();
+        let ticket = room.admit(request, 1, sleep, 0).unwrap();
         room.handle_time(0);
         assert!(room.leave(ticket));
     }
@@ -336,9 +342,9 @@ fn who_leaves_before_anyone_asks_leaves_nothing_behind() {
 #[test]
 fn a_clock_that_was_set_back_keeps_nobody_back() {
     let mut room = Room::new(10, 0);
-    let sleep = Sleep { generation: 0, blockers: &[Blocker::Outcome(id(1))] };
+    let sleep = Sleep { generation: 0, blocker: Blocker::Outcome(id(1)) };
     room.handle_time(1_000);
-    let ticket = room.admit("late", sleep, 500).unwrap();
+    let ticket = room.admit("late", 1, sleep, 500).unwrap();
     room.handle_time(600);
     assert_eq!(room.poll_woken().map(|woken| woken.ticket), Some(ticket));
 }

@@ -26,7 +26,7 @@ struct State<T> {
 pub(crate) enum Refusal {
     /// A block came in between: to be asked again
     Stale,
-    /// So many calls wait already
+    /// So many places are taken
     Full { open: usize, limit: usize },
     /// Its time is up
     Expired,
@@ -57,7 +57,8 @@ impl<T> Lobby<T> {
         &self,
         ticket: Option<Ticket>,
         waker: T,
-        sleep: Sleep<'_>,
+        places: usize,
+        sleep: Sleep,
         deadline: u64,
     ) -> Result<Place, Refusal> {
         let mut state = self.state();
@@ -67,7 +68,7 @@ impl<T> Lobby<T> {
         let room = &mut state.room;
         let before = room.next_deadline();
         let admitted = match ticket {
-            None => room.admit(waker, sleep, deadline),
+            None => room.admit(waker, places, sleep, deadline),
             Some(ticket) => room.readmit(ticket, waker, sleep).map(|()| ticket),
         };
         match admitted {

@@ -54,40 +54,43 @@ pub(crate) async fn answer(node: &Arc<Node>, body: Bytes, path_method: Option<St
     loop {
         // Rows no newer than before would be turned away again; whatever the next block brings may
         // be what is missing. A store that shows its last commit never comes to this.
-        let blockers = match behind {
-            Some(generation) if wait.generation() <= generation => &[Blocker::Anything],
-            _ => wait.blockers(),
+        let blocker = match behind {
+            Some(generation) if wait.generation() <= generation => Blocker::Anything,
+            _ => wait.blocker(),
         };
-        let sleep = Sleep { generation: wait.generation(), blockers };
-        let wake = match stay.sleep(sleep, deadline) {
+        let sleep = Sleep { generation: wait.generation(), blocker };
+        let wake = match stay.sleep(wait.calls(), sleep, deadline) {
             Ok(woken) => Some(woken.await.unwrap_or(Wake::Stopped)),
             Err(Refusal::Stale) => {
                 behind = Some(wait.generation());
                 None
             }
             Err(Refusal::Full { open, limit }) => {
-                return wait.refuse(&format!("{open} calls wait already, the limit is {limit}"));
+                return node.ask_end(wait.resume_crowded_out(open, limit)).await;
             }
             Err(Refusal::Expired) => Some(Wake::Expired),
             Err(Refusal::Stopped) => Some(Wake::Stopped),
         };
-        if matches!(wake, Some(Wake::Expired)) {
-            stay.end = WaitEnd::Timeout;
-            return node.ask_last(wait).await;
+        match wake {
+            Some(Wake::Expired) => {
+                stay.end = WaitEnd::Timeout;
+                return node.ask_end(wait.resume_last()).await;
+            }
+            Some(Wake::Stopped) => {
+                stay.end = WaitEnd::Stopped;
+                return node.ask_end(wait.resume_refused("the service stops")).await;
+            }
+            Some(Wake::Changed(_)) | None => {}
         }
-        match (node.ask_again(wait).await, wake) {
-            (Reply::Answer(answer), wake) => {
+        match node.ask_again(wait).await {
+            Reply::Answer(answer) => {
                 stay.end = WaitEnd::Reached;
                 if let Some(Wake::Changed(commit)) = wake {
                     commit.answered();
                 }
                 return answer;
             }
-            (Reply::Wait(still), Some(Wake::Stopped)) => {
-                stay.end = WaitEnd::Stopped;
-                return still.refuse("the service stops");
-            }
-            (Reply::Wait(still), _) => wait = still,
+            Reply::Wait(still) => wait = still,
         }
     }
 }
@@ -104,12 +107,13 @@ impl Stay<'_> {
     /// Lies down; the answer tells when to get up
     fn sleep(
         &mut self,
-        sleep: Sleep<'_>,
+        places: usize,
+        sleep: Sleep,
         deadline: u64,
     ) -> Result<oneshot::Receiver<Wake>, Refusal> {
         let (waker, woken) = oneshot::channel();
         let Place { ticket, is_next } =
-            self.node.lobby.sleep(self.ticket, waker, sleep, deadline)?;
+            self.node.lobby.sleep(self.ticket, waker, places, sleep, deadline)?;
         if self.ticket.replace(ticket).is_none() {
             self.node.metrics.wait_began();
         }

@@ -152,7 +152,7 @@ fn five_thousand_that_go_away_leave_their_places_to_others() {
     server.until_metric("milepost_waits_open", CROWD as u64);
     let refused =
         within(&runtime, async { receive(&mut call(server.address, &nothing()).await).await });
-    assert_unavailable(&refused, &format!("{CROWD} calls wait already"));
+    assert_unavailable(&refused, &format!("{CROWD} of {CROWD} are taken"));
     assert_eq!(server.metric("milepost_waits_total{end=\"reached\"}"), Some(0));
     leave(&runtime, others);
 

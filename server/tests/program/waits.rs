@@ -48,7 +48,8 @@ fn there_are_as_many_places_as_the_command_line_says() {
     let refused = server.post("/", &never());
     assert_eq!((refused.status, refused.cause().as_str()), (503, "INTERNAL_ERROR"));
     let text = refused.text();
-    assert!(text.contains("2 calls wait already, the limit is 2"), "{text}");
+    let full = "no place to wait: 2 of 2 are taken, and the request needs 1";
+    assert!(text.contains(full), "{text}");
     // What need not wait needs no place.
     let known = server.post("/", &never().replace("\"INCLUDED\"", "\"NONE\""));
     assert_eq!(known.cause(), "UNKNOWN_TRANSACTION");

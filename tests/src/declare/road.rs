@@ -492,7 +492,7 @@ fn waits(to: &mut Declarations, road: &Road) {
 
     let at_once = [("unknown", Value::from("immediate"))];
     let no_place = [("max_waiting", Value::from(0))];
-    let full = "0 calls wait already, the limit is 0";
+    let full = "no place to wait: 0 of 0 are taken, and the request needs 1";
     for (name, settings, hash, wait_until, answer, about) in [
         (
             "unknown-at-once",
