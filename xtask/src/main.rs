@@ -9,6 +9,7 @@
 mod no_std;
 mod open_requests;
 mod shell;
+mod simulate;
 mod test;
 mod vectors;
 
@@ -24,6 +25,8 @@ cargo xtask <command>
   open-requests                            open 10,000 HTTP requests at once on a release build: all
                                            are answered, places are freed, a stop resets none
                                            (three minutes, 10,240 open files)
+  simulate [--seeds N] [--from S]          run seeds of the simulation, by default 10,000
+  simulate --seed S                        run one seed and print its events
   help                                     print this text
 
 `test` ends with a line `N passed, N failed`: the sum over all test binaries, to which a step that
@@ -34,6 +37,7 @@ fn main() -> ExitCode {
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let outcome = match words.as_slice() {
         ["test", rest @ ..] => test::run(rest),
+        ["simulate", rest @ ..] => simulate::run(rest).map(|()| ExitCode::SUCCESS),
         ["vectors", rest @ ..] => vectors::run(rest).map(|()| ExitCode::SUCCESS),
         ["open-requests"] => open_requests::run().map(|()| ExitCode::SUCCESS),
         [] | ["help" | "--help" | "-h"] => {

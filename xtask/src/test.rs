@@ -5,8 +5,8 @@
 
 use std::process::ExitCode;
 
-use crate::no_std;
 use crate::shell::{self, cargo, watch};
+use crate::{no_std, simulate};
 
 /// One check: its name, what it does, the check
 struct Step {
@@ -15,13 +15,18 @@ struct Step {
     check: fn(&mut Tally) -> Result<(), String>,
 }
 
-const STEPS: [Step; 7] = [
+const STEPS: [Step; 8] = [
     Step { name: "fmt", about: "the formatting of all Rust code", check: fmt },
     Step { name: "no_std", about: "the engine, built for a target without std", check: no_std },
     Step { name: "features", about: "the engine without its default features", check: features },
     Step { name: "clippy", about: "lints of all code, as errors", check: clippy },
     Step { name: "doc", about: "the documentation, with its warnings as errors", check: doc },
     Step { name: "node", about: "the node's program, built as its users build it", check: node },
+    Step {
+        name: "simulation",
+        about: "10,000 seeds of waiting, beside an oracle",
+        check: simulation,
+    },
     Step { name: "tests", about: "unit, documentation and cross-crate tests", check: test },
 ];
 
@@ -34,7 +39,7 @@ struct Tally {
 
 /// The steps, one line each, for the help
 pub(crate) fn list() -> String {
-    let lines = STEPS.map(|step| format!("      {:<9} {}", step.name, step.about));
+    let lines = STEPS.map(|step| format!("      {:<10} {}", step.name, step.about));
     lines.join("\n")
 }
 
@@ -116,6 +121,10 @@ fn doc(_: &mut Tally) -> Result<(), String> {
 
 fn node(_: &mut Tally) -> Result<(), String> {
     shell::run(&mut cargo("build -p milepost-server"))
+}
+
+fn simulation(_: &mut Tally) -> Result<(), String> {
+    simulate::run(&["--seeds", "10000"])
 }
 
 fn test(tally: &mut Tally) -> Result<(), String> {
