@@ -291,14 +291,15 @@ fn batches(to: &mut Declarations) {
         purchase.transaction.hash
     );
     let body = format!("[{wait},{}]", one("2"));
-    let note = road.note.shown("EXECUTED_OPTIMISTIC", false);
+    // Executed at once, and final with the block that the other item waits for.
+    let note = road.note.shown("FINAL", false);
     let items =
         [&super::result(&purchase.shown("INCLUDED_FINAL", 0, true)), &result_with_id(&note, "2")];
     let blocks = road.until(103);
     let vector = Vector::new("road-101", &body, batch(&items)).reply(Reply::After(&blocks[2..]));
     to.vector(
         "batch-waits",
-        vector.about("An item that was answered keeps its answer while another item waits."),
+        vector.about("A batch is answered as a whole: each item from the chain as it is then."),
     );
 
     ask(

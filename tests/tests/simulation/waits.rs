@@ -1,7 +1,7 @@
 //! Requests that wait, beside what the oracle says about when and how each must end.
 //!
-//! The answer to one call of a batch is fixed when its milestone is reached; the batch is sent when
-//! the last of its calls is answered.
+//! A batch is answered after the first message after which all its calls can be, each from the chain
+//! as it is then.
 
 use milepost::engine::{Engine, Reply, Wait};
 use milepost::status::Milestone;
@@ -37,10 +37,9 @@ impl Expected {
     }
 
     fn look(&mut self, oracle: &Oracle) {
-        if self.answer.is_none() && oracle.holds(&self.asked.hash, self.wait_until) {
-            let receipts = self.asked.with_receipts();
-            self.answer = Some(oracle.answer(&self.asked.hash, receipts, &self.id));
-        }
+        let receipts = self.asked.with_receipts();
+        let holds = oracle.holds(&self.asked.hash, self.wait_until);
+        self.answer = holds.then(|| oracle.answer(&self.asked.hash, receipts, &self.id));
     }
 }
 
