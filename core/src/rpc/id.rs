@@ -4,9 +4,9 @@
 //! back as they were sent. Only what would break the reader of the answer is refused: a text that
 //! is too long, too deep, or that strict readers reject.
 
-use alloc::borrow::Cow;
-use alloc::string::ToString;
+use alloc::boxed::Box;
 use core::fmt;
+use core::hash::{Hash, Hasher};
 
 use serde_json::value::RawValue;
 
@@ -21,18 +21,48 @@ use crate::{Error, ErrorKind};
 /// assert_eq!(RequestId::default().as_json(), "\"dontcare\"");
 /// assert_eq!(RequestId::null().as_json(), "null");
 /// ```
-#[derive(Clone, Debug, Eq, Hash, PartialEq)]
-pub struct RequestId(Cow<'static, str>);
+#[derive(Clone)]
+pub struct RequestId(Text);
+
+/// The longest text that is kept without an allocation: with its length it takes the room of a
+/// pointer, a length and a word, and numbers and short names are shorter
+const SHORT: usize = 22;
+
+#[derive(Clone)]
+enum Text {
+    Static(&'static str),
+    Short(u8, [u8; SHORT]),
+    Long(Box<str>),
+}
 
 impl RequestId {
     /// The id of an answer to a request whose own id could not be read
     pub const fn null() -> Self {
-        Self(Cow::Borrowed("null"))
+        Self(Text::Static("null"))
     }
 
     /// The id as JSON text
     pub fn as_json(&self) -> &str {
-        &self.0
+        match &self.0 {
+            Text::Static(text) => text,
+            Text::Short(length, bytes) => {
+                // These bytes were a text when they were put here.
+                let bytes = bytes.get(..usize::from(*length)).unwrap_or_default();
+                str::from_utf8(bytes).unwrap_or_default()
+            }
+            Text::Long(text) => text,
+        }
+    }
+
+    fn of(json: &str) -> Self {
+        let mut bytes = [0; SHORT];
+        Self(match (bytes.get_mut(..json.len()), u8::try_from(json.len())) {
+            (Some(place), Ok(length)) => {
+                place.copy_from_slice(json.as_bytes());
+                Text::Short(length, bytes)
+            }
+            _ => Text::Long(json.into()),
+        })
     }
 
     /// The id in `value`, if it is one that can be sent back
@@ -43,18 +73,58 @@ impl RequestId {
             return Err(Error::new(ErrorKind::Limit, detail));
         }
         read::check(value, Limits::ID_DEPTH)?;
-        Ok(Self(Cow::Owned(value.get().to_string())))
+        Ok(Self::of(value.get()))
     }
 }
 
 impl Default for RequestId {
     fn default() -> Self {
-        Self(Cow::Borrowed("\"dontcare\""))
+        Self(Text::Static("\"dontcare\""))
     }
 }
 
 impl fmt::Display for RequestId {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(&self.0)
+        formatter.pad(self.as_json())
+    }
+}
+
+impl fmt::Debug for RequestId {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_tuple("RequestId").field(&self.as_json()).finish()
+    }
+}
+
+impl PartialEq for RequestId {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_json() == other.as_json()
+    }
+}
+
+impl Eq for RequestId {}
+
+impl Hash for RequestId {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.as_json().hash(state);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::String;
+
+    use super::*;
+
+    #[test]
+    fn an_id_is_one_text_however_it_is_kept() {
+        assert_eq!(size_of::<RequestId>(), 24);
+        for length in [1, SHORT - 1, SHORT, SHORT + 1, 100] {
+            let text = String::from("7").repeat(length);
+            let id = RequestId::of(&text);
+            assert_eq!(id.as_json(), text);
+            assert_eq!(id, id.clone());
+        }
+        assert_eq!(RequestId::of("\"dontcare\""), RequestId::default());
+        assert_ne!(RequestId::of("null"), RequestId::default());
     }
 }
