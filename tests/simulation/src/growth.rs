@@ -70,6 +70,8 @@ pub(crate) struct Growth {
     /// Bodies by id
     bodies: Vec<Option<Rc<Body>>>,
     receipts: Vec<Id>,
+    /// Receipts that were there before their transactions
+    foreseen: Vec<Id>,
     /// The receipts that have the same id on every fork, by parent and place
     shared: HashMap<(Id, usize), Id>,
     gas: u64,
@@ -87,6 +89,7 @@ impl Growth {
             released: Vec::new(),
             bodies: Vec::new(),
             receipts: Vec::new(),
+            foreseen: Vec::new(),
             shared: HashMap::new(),
             gas: 0,
         }
@@ -96,6 +99,7 @@ impl Growth {
     /// before its time
     pub(crate) fn foresee(&mut self, transaction: Id, numbers: &mut Numbers) {
         let receipt = self.receipt(false, numbers);
+        self.foreseen.push(receipt);
         self.shared.insert((transaction, 0), receipt);
     }
 
@@ -144,7 +148,8 @@ impl Growth {
             }
         }
         if !self.receipts.is_empty() && numbers.chance(self.pace.oddities) {
-            let id = *numbers.pick(&self.receipts);
+            let foreseen = numbers.one_in(2) && !self.foreseen.is_empty();
+            let id = *numbers.pick(if foreseen { &self.foreseen } else { &self.receipts });
             if numbers.one_in(2) {
                 self.arrive(id, &mut after, &mut content);
             } else {

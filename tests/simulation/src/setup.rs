@@ -87,7 +87,7 @@ impl Setup {
             refunds: *numbers.pick(&[0, 300, 800]),
             unknown: *numbers.pick(&[0, 0, 30, 100]),
             never: *numbers.pick(&[0, 0, 20, 100]),
-            oddities: if brief { 0 } else { *numbers.pick(&[0, 0, 0, 20, 60]) },
+            oddities: if brief { 0 } else { *numbers.pick(&[0, 0, 0, 20, 60, 200]) },
         };
         let shape = Shape {
             shards: numbers.between(1, 4) as usize,
