@@ -40,6 +40,8 @@ pub struct Changes {
     pub since: u64,
     /// The facts that came or went; one can be named twice
     pub facts: Vec<Change>,
+    /// More facts went than can be listed, so everyone has to be told
+    pub unlisted: bool,
     /// Blocks above this height left the canonical chain, and with them all they brought
     pub undone_above: Option<BlockHeight>,
     /// Height up to which canonical blocks are final now

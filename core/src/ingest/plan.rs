@@ -30,6 +30,10 @@ const MOST_PARKED: usize = 1024;
 /// The most blocks that one batch undoes: as many as can be parked
 const MOST_UNDONE: u64 = MOST_PARKED as u64;
 
+/// How far orphans are followed that no sound chain has: so many round trips and so many of them
+const MOST_ORPHAN_LEVELS: usize = 4;
+const MOST_ORPHANS: usize = 4096;
+
 /// How many epochs are listed where retention needs none: enough to go over to retention by epochs,
 /// of which nodes keep five, without waiting for new ones
 const LISTED_EPOCHS: usize = 16;
@@ -440,20 +444,27 @@ fn undo_after(
 /// Names also what hung from the outcomes that left by outcomes that stay
 ///
 /// A receipt is executed after the outcome that generated it, and so undone with it; but blocks say
-/// what they like, and whoever waits must hear of it all the same.
+/// what they like, and whoever waits must hear of it all the same. Where it leads too far, everyone
+/// is told.
 fn follow_orphans(changes: &mut Changes, overlay: &mut Overlay<'_>) -> Result<(), Stop> {
     let mut followed: HashSet<CryptoHash, HashBuilder> = HashSet::default();
-    let mut first = 0;
+    let (mut first, mut level) = (0, 0);
+    let most = changes.facts.len() + MOST_ORPHANS;
     while first < changes.facts.len() {
+        if level > MOST_ORPHAN_LEVELS || changes.facts.len() > most {
+            changes.unlisted = true;
+            return Ok(());
+        }
+        level += 1;
         let named = changes.facts[first..].iter().filter_map(|change| match change {
             Change::Outcome(id) => Some(*id),
             _ => None,
         });
-        let level: Vec<CryptoHash> = named.filter(|id| followed.insert(*id)).collect();
+        let ids: Vec<CryptoHash> = named.filter(|id| followed.insert(*id)).collect();
         first = changes.facts.len();
         let key = |id: &CryptoHash| Key::hash(Table::Outcomes, *id);
-        overlay.all(level.iter().map(key))?;
-        for id in &level {
+        overlay.all(ids.iter().map(key))?;
+        for id in &ids {
             if let Some(row) = overlay.row(key(id))? {
                 let hung = OutcomeRecord::decode(&row)?.receipts().map(Change::Outcome);
                 changes.facts.extend(hung);

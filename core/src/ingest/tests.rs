@@ -262,3 +262,36 @@ fn a_fragment_leaves_room_for_the_answer_around_it() {
     assert_eq!(error.kind(), ErrorKind::Limit);
     assert!(error.path().starts_with("shards[0].chunk.receipts[0].new"), "{error}");
 }
+
+/// Orphans that lead on and on, as no sound chain has them
+#[test]
+fn orphans_are_followed_so_far_and_then_everyone_is_told() {
+    let outcome = |id: u64, next: u64, block: &Test| {
+        let [id, next] =
+            [id, next].map(|number| CryptoHash::digest(format!("id {number}").as_bytes()));
+        format!(
+            r#"{{"execution_outcome":{{"block_hash":"{}","id":"{id}","proof":[],"outcome":{{"executor_id":"a.near",
+            "gas_burnt":1,"logs":[],"receipt_ids":["{next}"],"status":{{"SuccessValue":""}},"tokens_burnt":"1"}}}}}}"#,
+            block.hash()
+        )
+    };
+    for (length, unlisted) in [(1, false), (3, false), (40, true)] {
+        let blocks = chain(0, (0, 0), 1..=2);
+        let mut storage = MemoryStorage::new();
+        // The first block executes a line of receipts, the second what generated the first of them.
+        let line: Vec<String> =
+            (1..=length).map(|number| outcome(number, number + 1, &blocks[0])).collect();
+        let contents = [line.join(","), outcome(0, 1, &blocks[1])];
+        for (block, executed) in blocks.iter().zip(contents) {
+            let text = String::from_utf8(block.message()).unwrap();
+            let executed = format!(r#"]}},"receipt_execution_outcomes":[{executed}]}}]}}"#);
+            let text = String::from(text.strip_suffix("]}}]}").unwrap()) + &executed;
+            take_text(text.as_bytes(), IngestSettings::default(), &mut storage).unwrap();
+        }
+        let fork = Test { height: 3, fork: 1, prev: (1, 0), ..Test::default() };
+        let taken = take_text(&fork.message(), IngestSettings::default(), &mut storage).unwrap();
+        assert_eq!((taken.undone.len(), taken.changes.unlisted), (1, unlisted), "{length}");
+        let named = taken.changes.facts.len() as u64;
+        assert!(unlisted || named > length, "{named} of {length}");
+    }
+}

@@ -281,12 +281,13 @@ impl<T> Room<T> {
     ///
     /// O(changes + woken). Changes of the generation that was handed in last do nothing. Where they
     /// do not follow what was handed in last, one was left out, and all requests are woken: better
-    /// too many than one too few.
+    /// too many than one too few. So a storage that is put back to an older state wakes all with each
+    /// block until it is past where it was; a new room is better then.
     pub fn handle_changes(&mut self, changes: &Changes) {
         if changes.generation == self.generation {
             return;
         }
-        if changes.since != self.generation {
+        if changes.unlisted || changes.since != self.generation {
             self.wake_all();
             self.generation = self.generation.max(changes.generation);
             return;

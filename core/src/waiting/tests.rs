@@ -226,6 +226,18 @@ fn a_block_that_came_in_between_is_not_missed() {
 }
 
 #[test]
+fn changes_that_cannot_be_listed_wake_everyone() {
+    let mut room = Room::new(10, 0);
+    let sleep = Sleep { generation: 0, blocker: Blocker::Outcome(id(1)) };
+    let ticket = room.admit("one", 1, sleep, 10).unwrap();
+    let mut many = changes(1, Vec::new());
+    many.unlisted = true;
+    room.handle_changes(&many);
+    assert_eq!(room.poll_woken().map(|woken| woken.ticket), Some(ticket));
+    assert_eq!(room.generation(), 1);
+}
+
+#[test]
 fn changes_that_were_left_out_wake_everyone() {
     let mut room = Room::new(10, 0);
     let sleep = |generation| Sleep { generation, blocker: Blocker::Finality(9) };
