@@ -7,7 +7,7 @@
 use alloc::vec::Vec;
 use core::mem;
 
-/// Entries of one page: a page of the largest entries takes some 128 KiB
+/// Entries of one page: a page of the largest entries, requests, takes some 100 KiB
 const PAGE: usize = 1024;
 /// The number of no entry
 pub(super) const NIL: u32 = u32::MAX;

@@ -12,7 +12,7 @@ use core::{fmt, mem};
 use super::deadlines::{Deadlines, Due, Timed};
 use super::pages::{NIL, Pages};
 use super::sleepers::Sleepers;
-use crate::ingest::{Change, Changes};
+use crate::ingest::Changes;
 use crate::status::Blocker;
 
 /// Tickets of requests that have left which may stay in the queue of the woken: 8 KiB of them
@@ -121,7 +121,9 @@ pub struct Woken<T> {
 /// assert_eq!(room.open(), 0);
 /// ```
 pub struct Room<T> {
-    requests: Pages<Request<T>>,
+    places: Pages<Place>,
+    /// Apart from their places, because most that happens to a place does not look at its request
+    requests: Pages<T>,
     sleepers: Sleepers,
     deadlines: Deadlines,
     woken: VecDeque<Ticket>,
@@ -131,19 +133,21 @@ pub struct Room<T> {
     stamp: u32,
 }
 
-struct Request<T> {
+/// The place of a request
+struct Place {
     due: Due,
     /// None while it is away
-    request: Option<T>,
+    request: u32,
     /// Its sleeper; none unless it is asleep
     sleeper: u32,
+    /// How many places of the limit it takes
     places: u32,
     stamp: u32,
     expired: bool,
     woken: bool,
 }
 
-impl<T> Timed for Request<T> {
+impl Timed for Place {
     fn due(&mut self) -> &mut Due {
         &mut self.due
     }
@@ -156,6 +160,7 @@ impl<T> Room<T> {
     /// that they ask about, and knowing the seed they could choose such that are slow to find.
     pub fn new(limit: usize, seed: u64) -> Self {
         Self {
+            places: Pages::new(),
             requests: Pages::new(),
             sleepers: Sleepers::new(seed),
             deadlines: Deadlines::new(),
@@ -219,9 +224,10 @@ impl<T> Room<T> {
             self.generation = self.generation.max(sleep.generation);
         }
         self.stamp = self.stamp.wrapping_add(1);
-        let number = self.requests.add(Request {
+        let request = self.requests.add(request);
+        let number = self.places.add(Place {
             due: Due::at(deadline),
-            request: Some(request),
+            request,
             sleeper: NIL,
             // At most as many as the limit, which is such a number.
             places: places as u32,
@@ -230,7 +236,7 @@ impl<T> Room<T> {
             woken: false,
         });
         self.open += places;
-        self.deadlines.add(&mut self.requests, number);
+        self.deadlines.add(&mut self.places, number);
         self.lie_down(number, sleep.blocker);
         Ok(Ticket::new(number, self.stamp))
     }
@@ -244,12 +250,15 @@ impl<T> Room<T> {
     pub fn readmit(&mut self, ticket: Ticket, request: T, sleep: Sleep) -> Result<(), Refused<T>> {
         let stale = self.is_stale(&sleep);
         let why = match self.place(ticket) {
-            Some(place) if place.request.is_some() => Refusal::Gone,
+            Some(place) if place.request != NIL => Refusal::Gone,
             None => Refusal::Gone,
             Some(place) if place.expired => Refusal::Expired,
             Some(_) if stale => Refusal::Stale,
-            Some(place) => {
-                place.request = Some(request);
+            Some(_) => {
+                let request = self.requests.add(request);
+                if let Some(place) = self.place(ticket) {
+                    place.request = request;
+                }
                 self.lie_down(ticket.number(), sleep.blocker);
                 return Ok(());
             }
@@ -266,10 +275,11 @@ impl<T> Room<T> {
         let (expired, woken) = (place.expired, place.woken);
         self.forget_sleeper(ticket.number());
         if !expired {
-            self.deadlines.remove(&mut self.requests, ticket.number());
+            self.deadlines.remove(&mut self.places, ticket.number());
         }
-        if let Some(request) = self.requests.remove(ticket.number()) {
-            self.open -= request.places as usize;
+        if let Some(place) = self.places.remove(ticket.number()) {
+            self.requests.remove(place.request);
+            self.open -= place.places as usize;
         }
         if woken {
             self.forget_woken();
@@ -293,23 +303,20 @@ impl<T> Room<T> {
             return;
         }
         self.generation = changes.generation;
-        for change in &changes.facts {
-            match change {
-                Change::Transaction(id) => self.wake(|beds| beds.on(&Blocker::Inclusion(*id))),
-                Change::Outcome(id) => {
-                    self.wake(|beds| beds.on(&Blocker::Outcome(*id)));
-                    self.wake(|beds| beds.on(&Blocker::OutcomeOrRefund(*id)));
-                }
-                Change::Refund(id) => self.wake(|beds| beds.on(&Blocker::OutcomeOrRefund(*id))),
-            }
-        }
+        // In steps of their own, for the reason given at `on_changes`: first the tickets, then who
+        // gets up.
+        let concerned = self.sleepers.on_changes(&changes.facts);
+        let stamp = |number: u32| self.places.at(number).map_or(0, |place| place.stamp);
+        let tickets: Vec<Ticket> =
+            concerned.iter().map(|number| Ticket::new(*number, stamp(*number))).collect();
+        tickets.iter().for_each(|ticket| self.get_up(ticket.number()));
         if let Some(height) = changes.undone_above {
             self.wake(|beds| beds.on_height_above(height));
         }
         if let Some(height) = changes.last_final {
             self.wake(|beds| beds.on_height_to(height));
         }
-        self.wake(|beds| beds.on(&Blocker::Anything));
+        self.wake(Sleepers::on_anything);
     }
 
     /// Takes in the time; requests whose deadline it has come to are woken for the last time
@@ -317,8 +324,8 @@ impl<T> Room<T> {
     /// Time is a number of the host's choice, as milliseconds; one that is earlier than before is
     /// taken for the latest one.
     pub fn handle_time(&mut self, now: u64) {
-        while let Some(number) = self.deadlines.pop_due(&mut self.requests, now) {
-            if let Some(place) = self.requests.at_mut(number) {
+        while let Some(number) = self.deadlines.pop_due(&mut self.places, now) {
+            if let Some(place) = self.places.at_mut(number) {
                 place.expired = true;
             }
             self.get_up(number);
@@ -327,7 +334,7 @@ impl<T> Room<T> {
 
     /// Wakes every request, for a look that the host wants
     pub fn wake_all(&mut self) {
-        let numbers: Vec<u32> = self.requests.numbers().collect();
+        let numbers: Vec<u32> = self.places.numbers().collect();
         for number in numbers {
             self.get_up(number);
         }
@@ -339,8 +346,8 @@ impl<T> Room<T> {
         while let Some(ticket) = self.woken.pop_front() {
             let Some(place) = self.place(ticket) else { continue };
             place.woken = false;
-            let expired = place.expired;
-            if let Some(request) = place.request.take() {
+            let (number, expired) = (mem::replace(&mut place.request, NIL), place.expired);
+            if let Some(request) = self.requests.remove(number) {
                 return Some(Woken { ticket, request, expired });
             }
         }
@@ -353,14 +360,14 @@ impl<T> Room<T> {
         sleep.generation < self.generation && sleep.blocker != Blocker::Anything
     }
 
-    fn place(&mut self, ticket: Ticket) -> Option<&mut Request<T>> {
-        self.requests.at_mut(ticket.number()).filter(|place| place.stamp == ticket.stamp())
+    fn place(&mut self, ticket: Ticket) -> Option<&mut Place> {
+        self.places.at_mut(ticket.number()).filter(|place| place.stamp == ticket.stamp())
     }
 
     /// Puts a request to sleep
     fn lie_down(&mut self, number: u32, blocker: Blocker) {
         let sleeper = self.sleepers.add(blocker, number);
-        if let Some(place) = self.requests.at_mut(number) {
+        if let Some(place) = self.places.at_mut(number) {
             place.sleeper = sleeper;
         }
     }
@@ -368,8 +375,8 @@ impl<T> Room<T> {
     /// Ends the sleep of a request; one that is away sleeps on nothing and stays away
     fn get_up(&mut self, number: u32) {
         self.forget_sleeper(number);
-        if let Some(place) = self.requests.at_mut(number)
-            && place.request.is_some()
+        if let Some(place) = self.places.at_mut(number)
+            && place.request != NIL
             && !place.woken
         {
             place.woken = true;
@@ -381,15 +388,15 @@ impl<T> Room<T> {
     /// all: each pays for one other, and the queue is never much longer than those who wait
     fn forget_woken(&mut self) {
         if self.woken.len() > LEFT_WOKEN + 2 * self.open {
-            let requests = &self.requests;
+            let places = &self.places;
             self.woken.retain(|ticket| {
-                requests.at(ticket.number()).is_some_and(|place| place.stamp == ticket.stamp())
+                places.at(ticket.number()).is_some_and(|place| place.stamp == ticket.stamp())
             });
         }
     }
 
     fn forget_sleeper(&mut self, number: u32) {
-        if let Some(place) = self.requests.at_mut(number) {
+        if let Some(place) = self.places.at_mut(number) {
             let sleeper = mem::replace(&mut place.sleeper, NIL);
             self.sleepers.remove(sleeper);
         }
