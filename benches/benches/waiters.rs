@@ -1,0 +1,116 @@
+//! Requests that wait: coming, going, and being woken by a block, with few and with many open.
+//!
+//! What is compared is in the crate's documentation. Figures of one size are taken from one crowd,
+//! which is made when the first of them is asked for. Room is refilled between measurements, by the
+//! same clock that does not count it.
+
+use core::cell::LazyCell;
+use core::time::Duration;
+
+use criterion::{
+    BenchmarkGroup, BenchmarkId, Criterion, SamplingMode, criterion_group, criterion_main,
+};
+use milepost_benches::{Cpu, Crowd};
+
+/// Open requests
+const SIZES: [usize; 4] = [1_000, 10_000, 100_000, 1_000_000];
+/// Beyond this asking all takes longer than there is time between blocks
+const MOST_ASKED: usize = 100_000;
+/// Requests that come or go in one measurement
+const AT_A_TIME: usize = 100;
+
+fn group<'criterion>(
+    criterion: &'criterion mut Criterion<Cpu>,
+    name: &str,
+) -> BenchmarkGroup<'criterion, Cpu> {
+    let mut group = criterion.benchmark_group(name);
+    // What is measured is a small part of a round; most of it is making the next block.
+    group.sampling_mode(SamplingMode::Flat);
+    group.sample_size(40);
+    group.warm_up_time(Duration::from_secs(1));
+    group.measurement_time(Duration::from_secs(3));
+    group
+}
+
+/// Measures `round` so many times; it gives what one took
+fn rounds(count: u64, mut round: impl FnMut() -> Duration) -> Duration {
+    (0..count).map(|_| round()).sum()
+}
+
+fn waiters(criterion: &mut Criterion<Cpu>) {
+    for open in SIZES {
+        let mut crowd = LazyCell::new(|| {
+            let (crowd, took) = Cpu::time(|| Crowd::new(open, open as u64));
+            println!("{open} open requests, made in {took:.1?}");
+            crowd
+        });
+        let id = |what| BenchmarkId::new(what, open);
+
+        let mut requests = group(criterion, "waiters");
+        requests.bench_function(id("admit 100"), |bencher| {
+            bencher.iter_custom(|count| {
+                rounds(count, || {
+                    let newcomers = crowd.newcomers(AT_A_TIME);
+                    let ((), took) = Cpu::time(|| crowd.admit(newcomers));
+                    crowd.thin_out(AT_A_TIME);
+                    took
+                })
+            });
+        });
+        requests.bench_function(id("cancel 100"), |bencher| {
+            bencher.iter_custom(|count| {
+                rounds(count, || {
+                    let leaving = crowd.leaving(AT_A_TIME);
+                    let ((), took) = Cpu::time(|| crowd.cancel(&leaving));
+                    crowd.return_to(leaving);
+                    took
+                })
+            });
+        });
+        requests.finish();
+
+        let mut blocks = group(criterion, "block");
+        blocks.bench_function(id("wake"), |bencher| {
+            bencher.iter_custom(|count| {
+                rounds(count, || {
+                    let block = crowd.next_block();
+                    let (woken, took) = Cpu::time(|| crowd.wake(&block));
+                    assert_eq!(woken.len(), AT_A_TIME);
+                    let answers = crowd.settle(woken);
+                    crowd.refill(block, &answers);
+                    took
+                })
+            });
+        });
+        blocks.bench_function(id("answer"), |bencher| {
+            bencher.iter_custom(|count| {
+                rounds(count, || {
+                    let block = crowd.next_block();
+                    let (answers, took) = Cpu::time(|| crowd.answer(&block));
+                    crowd.refill(block, &answers);
+                    took
+                })
+            });
+        });
+        if open <= MOST_ASKED {
+            let mut waits = LazyCell::new(|| crowd.waits());
+            blocks.bench_function(id("ask all"), |bencher| {
+                bencher.iter_custom(|count| {
+                    rounds(count, || {
+                        let (answers, took) = Cpu::time(|| crowd.ask_all(&mut waits));
+                        assert_eq!(answers, 0);
+                        took
+                    })
+                });
+            });
+        }
+        blocks.finish();
+    }
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default().with_measurement(Cpu);
+    targets = waiters
+}
+criterion_main!(benches);

@@ -1,0 +1,129 @@
+//! Block messages that bring what they are told to bring.
+//!
+//! A practice chain runs by rules of its own; here the bench says which transaction comes and which
+//! receipt is executed. Messages have the shape and the size of a chain's, with short proofs. Ids
+//! are random, signatures are not looked at by anyone, and no block after the first becomes final,
+//! so that whoever waits for finality goes on waiting.
+
+use core::fmt::Write as _;
+
+use milepost::primitives::CryptoHash;
+
+use crate::Dice;
+
+/// The block that comes next
+#[derive(Debug)]
+pub struct Feed {
+    dice: Dice,
+    height: u64,
+    first: CryptoHash,
+    previous: CryptoHash,
+    hash: CryptoHash,
+    transactions: Items,
+    bodies: Items,
+    outcomes: Items,
+}
+
+/// JSON values with commas between
+#[derive(Debug, Default)]
+struct Items(String);
+
+impl Items {
+    fn next(&mut self) -> &mut String {
+        if !self.0.is_empty() {
+            self.0.push(',');
+        }
+        &mut self.0
+    }
+}
+
+/// The account that signs all transactions
+pub(crate) const SIGNER: &str = "5c7de243c156f608544b5270341006a106e6de0286aa879c31493691de7e676f";
+const KEY: &str = "ed25519:7xmUvJtXhqGBgDMF7cZgevJ3gQxw7R3C2v5YKfPfUhPB";
+const SIGNATURE: &str = "ed25519:1111111111111111111111111111111111111111111111111111111111111111";
+const ACTION: &str = r#"{"FunctionCall":{"method_name":"ft_transfer","args":"eyJhbW91bnQiOiIyNTAwMDAwMDAwMDAwMDAwMDAwIiwicmVjZWl2ZXJfaWQiOiJleGNoYW5nZS5uZWFyIn0=","gas":30000000000000,"deposit":"1"}}"#;
+
+impl Feed {
+    /// The feed of this seed, before its first block
+    pub fn new(seed: u64) -> Self {
+        let mut dice = Dice::new(seed);
+        let (first, previous) = (dice.hash(), dice.hash());
+        Self {
+            dice,
+            height: 100_000_000,
+            first,
+            previous,
+            hash: first,
+            transactions: Items::default(),
+            bodies: Items::default(),
+            outcomes: Items::default(),
+        }
+    }
+
+    /// Includes a transaction; gives the receipt that it generates, which is not executed yet
+    pub fn include(&mut self, transaction: CryptoHash) -> CryptoHash {
+        let receipt = self.dice.hash();
+        let nonce = self.height * 1_000_000 + self.dice.below(1_000_000) as u64;
+        let outcome = outcome(
+            transaction,
+            self.hash,
+            &[receipt],
+            &format!(r#"{{"SuccessReceiptId":"{receipt}"}}"#),
+        );
+        let _ = write!(
+            self.transactions.next(),
+            r#"{{"transaction":{{"signer_id":"{SIGNER}","public_key":"{KEY}","nonce":{nonce},"receiver_id":"token.near","actions":[{ACTION}],"priority_fee":0,"signature":"{SIGNATURE}","hash":"{transaction}"}},"outcome":{{"execution_outcome":{outcome},"receipt":null}}}}"#,
+        );
+        self.body(receipt, SIGNER);
+        receipt
+    }
+
+    /// Executes a receipt, which generates so many others; gives these
+    pub fn execute(&mut self, receipt: CryptoHash, children: usize) -> Vec<CryptoHash> {
+        let children: Vec<CryptoHash> = (0..children).map(|_| self.dice.hash()).collect();
+        let status = match children.last() {
+            Some(child) => format!(r#"{{"SuccessReceiptId":"{child}"}}"#),
+            None => r#"{"SuccessValue":""}"#.to_owned(),
+        };
+        let outcome = outcome(receipt, self.hash, &children, &status);
+        let _ = write!(self.outcomes.next(), r#"{{"execution_outcome":{outcome},"receipt":null}}"#);
+        children.iter().for_each(|child| self.body(*child, "token.near"));
+        children
+    }
+
+    /// Brings the body of a refund that nobody heard of before
+    pub fn refund(&mut self) {
+        let receipt = self.dice.hash();
+        self.body(receipt, "system");
+    }
+
+    /// The message of the block; what comes after goes into the next
+    pub fn seal(&mut self) -> Vec<u8> {
+        let [transactions, bodies, outcomes] =
+            [&mut self.transactions, &mut self.bodies, &mut self.outcomes]
+                .map(|items| core::mem::take(&mut items.0));
+        let Self { height, first, previous, hash, .. } = self;
+        let message = format!(
+            r#"{{"block":{{"author":"pool.near","header":{{"height":{height},"epoch_id":"{first}","hash":"{hash}","prev_hash":"{previous}","last_final_block":"{first}","last_ds_final_block":"{first}","latest_protocol_version":80}},"chunks":[]}},"shards":[{{"shard_id":0,"chunk":{{"author":"pool.near","transactions":[{transactions}],"receipts":[{bodies}]}},"receipt_execution_outcomes":[{outcomes}]}}]}}"#
+        );
+        self.previous = self.hash;
+        self.hash = self.dice.hash();
+        self.height += 1;
+        message.into_bytes()
+    }
+
+    fn body(&mut self, receipt: CryptoHash, predecessor: &str) {
+        let _ = write!(
+            self.bodies.next(),
+            r#"{{"predecessor_id":"{predecessor}","receiver_id":"token.near","receipt_id":"{receipt}","receipt":{{"Action":{{"signer_id":"{SIGNER}","signer_public_key":"{KEY}","gas_price":"100000000","output_data_receivers":[],"input_data_ids":[],"actions":[{ACTION}],"is_promise_yield":false}}}},"priority":0}}"#,
+        );
+    }
+}
+
+fn outcome(id: CryptoHash, block: CryptoHash, receipts: &[CryptoHash], status: &str) -> String {
+    let receipts: Vec<String> = receipts.iter().map(|id| format!("\"{id}\"")).collect();
+    let receipts = receipts.join(",");
+    format!(
+        r#"{{"proof":[{{"hash":"{block}","direction":"Right"}}],"block_hash":"{block}","id":"{id}","outcome":{{"logs":[],"receipt_ids":[{receipts}],"gas_burnt":2427936651538,"tokens_burnt":"242793665153800000000","executor_id":"token.near","status":{status},"metadata":{{"version":1,"gas_profile":null}}}}}}"#
+    )
+}

@@ -1,0 +1,40 @@
+//! What things cost: benches of the hot paths, each beside what it replaces.
+//!
+//! ```text
+//! cargo bench -p milepost-benches
+//! cargo bench -p milepost-benches --bench waiters -- block
+//! cargo test -p milepost-benches -- --nocapture
+//! ```
+//!
+//! A bench measures processor time of its own thread ([`Cpu`]), so a busy machine disturbs it little;
+//! caches are shared all the same, so what decides something is measured on a machine that is idle.
+//! What is compared is measured in one run, by one clock, over the same data. Memory is counted by
+//! tests, for bytes do not depend on the machine.
+//!
+//! | bench | what is measured | beside it |
+//! |---|---|---|
+//! | `waiters` | requests that come, go, and are woken by a block, with 1 thousand to 1 million open | asking all of them again at each block |
+//!
+//! `waiters` has a group for each of these, and a figure for each number of open requests:
+//!
+//! - `admit`, `cancel`: 100 requests come, or 100 that were waiting go.
+//! - `block/wake`: a block that changed 2,000 facts, 100 of which someone sleeps on, is handed in, and
+//!   those 100 are taken out ready to be asked.
+//! - `block/answer`: the same until each of the 100 is answered or asleep again.
+//! - `block/ask all`: every open request is asked again, as a node does for each block. Left out with
+//!   a million, where one block takes seconds.
+//!
+//! Every block is new: ids are random, as they are on a chain, and none was seen by a block before,
+//! so that no cache knows them. See [`Crowd`] for who waits, and [`Feed`] for what blocks bring.
+
+#![forbid(unsafe_code)]
+
+mod cpu;
+mod crowd;
+mod dice;
+mod feed;
+
+pub use cpu::Cpu;
+pub use crowd::{Block, Crowd, Leaving, Newcomer};
+pub use dice::Dice;
+pub use feed::Feed;
