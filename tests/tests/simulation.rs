@@ -9,7 +9,6 @@ mod simulation {
     pub(crate) mod delivery;
     pub(crate) mod oracle;
     pub(crate) mod run;
-    pub(crate) mod store;
     pub(crate) mod waits;
 
     use std::collections::BTreeMap;

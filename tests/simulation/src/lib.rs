@@ -19,8 +19,9 @@ mod outside;
 mod requests;
 mod run;
 mod setup;
-mod store;
 mod tally;
+
+pub mod store;
 
 pub use run::run;
 pub use tally::Tally;

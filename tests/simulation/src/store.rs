@@ -5,25 +5,35 @@ use milepost::facts::{Batch, Key, MemoryStorage, Row, Rows, Storage};
 use milepost_redb::{Options, RedbStorage};
 use tempfile::TempDir;
 
-pub(crate) enum Store {
+/// A storage
+#[derive(Debug)]
+#[expect(clippy::exhaustive_enums, reason = "tests look inside")]
+pub enum Store {
+    /// In memory
     Memory(MemoryStorage),
-    /// The handle is gone only while the file is opened again
+    /// In a file of a folder of its own; the handle is gone only while the file is opened again
     File(TempDir, Option<RedbStorage>),
 }
 
 impl Store {
-    pub(crate) fn memory() -> Self {
+    /// An empty one in memory
+    pub fn memory() -> Self {
         Self::Memory(MemoryStorage::new())
     }
 
-    pub(crate) fn file() -> Self {
+    /// An empty one in a file
+    ///
+    /// # Panics
+    ///
+    /// When there is no place for it.
+    pub fn file() -> Self {
         let mut store = Self::File(TempDir::new().expect("a folder"), None);
         store.reopen();
         store
     }
 
     /// The rows as they are now, to be read later; a file has none that outlive it
-    pub(crate) fn snapshot(&self) -> Option<MemoryStorage> {
+    pub fn snapshot(&self) -> Option<MemoryStorage> {
         match self {
             Self::Memory(storage) => Some(storage.clone()),
             Self::File(..) => None,
@@ -31,7 +41,11 @@ impl Store {
     }
 
     /// Closes the storage and opens it again: whatever is not in its rows is lost
-    pub(crate) fn reopen(&mut self) {
+    ///
+    /// # Panics
+    ///
+    /// When the file does not open.
+    pub fn reopen(&mut self) {
         match self {
             Self::Memory(storage) => {
                 let mut batch = Batch::new();

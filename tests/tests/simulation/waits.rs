@@ -5,12 +5,12 @@
 
 use milepost::engine::{Engine, Reply, Wait};
 use milepost::status::Milestone;
+use milepost_simulation::store::Store;
 use serde_json::{Value, json};
 
 use super::body_text;
 use super::delivery::Asked;
 use super::oracle::Oracle;
-use super::store::Store;
 
 /// One call that waits, and its answer once the oracle has one
 pub(crate) struct Expected {
