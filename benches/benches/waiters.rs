@@ -74,9 +74,8 @@ fn waiters(criterion: &mut Criterion<Cpu>) {
             bencher.iter_custom(|count| {
                 rounds(count, || {
                     let block = crowd.next_block();
-                    let (woken, took) = Cpu::time(|| crowd.wake(&block));
-                    assert_eq!(woken.len(), AT_A_TIME);
-                    let answers = crowd.settle(woken);
+                    let ((), took) = Cpu::time(|| crowd.wake(&block));
+                    let answers = crowd.answer();
                     crowd.refill(block, &answers);
                     took
                 })
@@ -86,7 +85,10 @@ fn waiters(criterion: &mut Criterion<Cpu>) {
             bencher.iter_custom(|count| {
                 rounds(count, || {
                     let block = crowd.next_block();
-                    let (answers, took) = Cpu::time(|| crowd.answer(&block));
+                    let (answers, took) = Cpu::time(|| {
+                        crowd.wake(&block);
+                        crowd.answer()
+                    });
                     crowd.refill(block, &answers);
                     took
                 })
@@ -99,6 +101,16 @@ fn waiters(criterion: &mut Criterion<Cpu>) {
                     rounds(count, || {
                         let (answers, took) = Cpu::time(|| crowd.ask_all(&mut waits));
                         assert_eq!(answers, 0);
+                        took
+                    })
+                });
+            });
+            let mut status = Vec::new();
+            blocks.bench_function(id("build all"), |bencher| {
+                bencher.iter_custom(|count| {
+                    rounds(count, || {
+                        let (built, took) = Cpu::time(|| crowd.build_all(&mut status));
+                        assert_eq!(built, open / 4 * 3);
                         took
                     })
                 });

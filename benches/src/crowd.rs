@@ -5,11 +5,11 @@
 //! final. All requests came in as bodies, all rows by block messages, and the number of open
 //! requests and their shares are the same before each block. Nobody is timed out.
 
-use milepost::engine::{Admission, Answer, Desk, Engine, Exchange, Patience, Reply, Settled, Wait};
-use milepost::facts::MemoryStorage;
+use milepost::engine::{Admission, Answer, Desk, Engine, Patience, Reply, Wait};
+use milepost::facts::{MemoryStorage, drive};
 use milepost::ingest::{Changes, IngestSettings};
 use milepost::primitives::CryptoHash;
-use milepost::status::Blocker;
+use milepost::status::{Blocker, StatusQuestion};
 use milepost::waiting::Ticket;
 
 use crate::feed::SIGNER;
@@ -217,43 +217,13 @@ impl Crowd {
         Block { changes, concerned, others }
     }
 
-    /// Hands a block in, and takes out who is woken, ready to be asked
-    pub fn wake(&mut self, block: &Block) -> Vec<(Ticket, Exchange)> {
+    /// Hands a block in: whom it concerns is found and woken
+    pub fn wake(&mut self, block: &Block) {
         self.desk.handle_changes(&block.changes);
-        let mut woken = Vec::with_capacity(block.concerned.len());
-        while let Some(one) = self.desk.poll_exchange() {
-            woken.push(one);
-        }
-        woken
     }
 
-    /// x
-    pub fn handle(&mut self, block: &Block) {
-        self.desk.handle_changes(&block.changes);
-    }
-    /// x
-    pub fn take(&mut self, block: &Block) -> Vec<(Ticket, Exchange)> {
-        let mut woken = Vec::with_capacity(block.concerned.len());
-        while let Some(one) = self.desk.poll_exchange() {
-            woken.push(one);
-        }
-        woken
-    }
-    /// Asks those who were woken, and lets them sleep again unless they are answered
-    pub fn settle(&mut self, woken: Vec<(Ticket, Exchange)>) -> Vec<(Ticket, Answer)> {
-        let mut answers = Vec::new();
-        for (ticket, exchange) in woken {
-            let reply = exchange.drive(&self.storage);
-            if let Settled::Answer(answer) = self.desk.settle(ticket, reply) {
-                answers.push((ticket, answer));
-            }
-        }
-        answers
-    }
-
-    /// Hands a block in, and takes the answers: what a host does with each block
-    pub fn answer(&mut self, block: &Block) -> Vec<(Ticket, Answer)> {
-        self.desk.handle_changes(&block.changes);
+    /// Asks those who were woken, until each is answered or asleep again
+    pub fn answer(&mut self) -> Vec<(Ticket, Answer)> {
         let mut answers = Vec::new();
         while let Some(answer) = self.desk.poll_answer(&self.storage) {
             answers.push(answer);
@@ -376,6 +346,25 @@ impl Crowd {
         waits.iter_mut().filter_map(|wait| wait.again(&self.storage)).count()
     }
 
+    /// Builds the status of every open request with its receipts, as a node does before it looks
+    /// whether the milestone is reached; how many have a status
+    ///
+    /// # Panics
+    ///
+    /// When the engine refuses the rows.
+    pub fn build_all(&self, status: &mut Vec<u8>) -> usize {
+        let all = self.unknown.iter().chain(&self.pending).chain(&self.executed);
+        all.filter(|open| {
+            let mut question = StatusQuestion::new(open.asked.transaction, 1_000);
+            let standing = drive(&mut question, &self.storage).expect("rows of the engine");
+            let Some(standing) = standing else { return false };
+            status.clear();
+            standing.write(true, status).expect("rows of the engine");
+            !status.is_empty()
+        })
+        .count()
+    }
+
     /// Takes in the block that the feed has
     fn take_in(&mut self) {
         let message = self.feed.seal();
@@ -430,4 +419,47 @@ impl Crowd {
 fn take_any(list: &mut Vec<Open>, dice: &mut Dice) -> Open {
     let place = dice.below(list.len());
     list.swap_remove(place)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use milepost::engine::Settled;
+
+    use super::*;
+
+    #[test]
+    fn a_block_wakes_those_it_concerns_and_no_others() {
+        let mut crowd = Crowd::new(1_000, 5);
+        for _ in 0..3 {
+            let block = crowd.next_block();
+            let concerned: BTreeSet<Ticket> =
+                block.concerned.iter().map(|open| open.ticket).collect();
+            assert_eq!(concerned.len(), AWAITED_TRANSACTIONS + AWAITED_RECEIPTS);
+            crowd.wake(&block);
+            let mut woken = BTreeSet::new();
+            let mut answers = Vec::new();
+            while let Some((ticket, exchange)) = crowd.desk.poll_exchange() {
+                woken.insert(ticket);
+                match crowd.desk.settle(ticket, exchange.drive(&crowd.storage)) {
+                    Settled::Answer(answer) => answers.push((ticket, answer)),
+                    settled => assert!(matches!(settled, Settled::Asleep), "{settled:?}"),
+                }
+            }
+            assert_eq!(woken, concerned);
+            assert!((5..60).contains(&answers.len()), "{} answers", answers.len());
+            crowd.refill(block, &answers);
+            let shares = [&crowd.unknown, &crowd.pending, &crowd.executed].map(Vec::len);
+            assert_eq!((crowd.desk.open(), shares), (1_000, [250, 500, 250]));
+        }
+    }
+
+    #[test]
+    fn asking_all_between_blocks_answers_nobody() {
+        let crowd = Crowd::new(200, 6);
+        let mut waits = crowd.waits();
+        assert_eq!((waits.len(), crowd.ask_all(&mut waits)), (200, 0));
+        assert_eq!(crowd.build_all(&mut Vec::new()), 150);
+    }
 }

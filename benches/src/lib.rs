@@ -18,11 +18,14 @@
 //! `waiters` has a group for each of these, and a figure for each number of open requests:
 //!
 //! - `admit`, `cancel`: 100 requests come, or 100 that were waiting go.
-//! - `block/wake`: a block that changed 2,000 facts, 100 of which someone sleeps on, is handed in, and
-//!   those 100 are taken out ready to be asked.
-//! - `block/answer`: the same until each of the 100 is answered or asleep again.
-//! - `block/ask all`: every open request is asked again, as a node does for each block. Left out with
-//!   a million, where one block takes seconds.
+//! - `block/wake`: a block that changed 2,000 facts, 100 of which someone sleeps on, is handed in: those
+//!   100 are found and woken.
+//! - `block/answer`: the same, and the 100 are asked until each is answered or asleep again.
+//! - `block/ask all`: every open request is asked again, by the questions of this engine, which build no
+//!   answer before its time. Left out with a million, where one block takes seconds.
+//! - `block/build all`: the status of every open request is built with its receipts, as a node does for
+//!   each block before it looks whether the milestone is reached; from the texts of this engine, which
+//!   costs a small part of what a node's views cost.
 //!
 //! Every block is new: ids are random, as they are on a chain, and none was seen by a block before,
 //! so that no cache knows them. See [`Crowd`] for who waits, and [`Feed`] for what blocks bring.
