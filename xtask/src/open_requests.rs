@@ -8,5 +8,5 @@ use crate::shell::{self, cargo};
 /// Runs the tests and shows the figures that they print
 pub(crate) fn run() -> Result<(), String> {
     let build = "test --release -p milepost-server --test open_requests";
-    shell::run(&mut cargo(&format!("{build} -- --ignored --nocapture --test-threads 1")))
+    shell::run(&mut cargo(&format!("{build} -- --nocapture --test-threads 1")))
 }

@@ -1,8 +1,9 @@
 //! Ten thousand requests open at once, on the program as its users start it.
 //!
 //! `cargo xtask open-requests` runs these tests; each takes a minute or two and both processors, so
-//! plain `cargo test` leaves them out. No test measures speed: what has to come is waited for, and the
-//! watchdog only ends a run that hangs. The figures that are printed are for people.
+//! the manifest leaves them out of plain `cargo test`. No test measures speed: what has to come is
+//! waited for, and the watchdog only ends a run that hangs. The figures that are printed are for
+//! people.
 
 #![cfg(unix)]
 #![expect(unused_crate_dependencies, reason = "the program is driven, its parts are not used")]
@@ -47,13 +48,11 @@ const SPAN: u64 = 20;
 const WATCHDOG: Duration = Duration::from_secs(300);
 
 #[test]
-#[ignore = "opens 10,000 connections; run by `cargo xtask open-requests`"]
 fn ten_thousand_are_answered_at_their_milestones() {
     answers_at_milestones(&[]);
 }
 
 #[test]
-#[ignore = "opens 10,000 connections; run by `cargo xtask open-requests`"]
 fn ten_thousand_are_answered_out_of_a_file() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("practice.redb");
@@ -116,7 +115,6 @@ fn answers_at_milestones(args: &[&str]) {
 }
 
 #[test]
-#[ignore = "opens 10,000 connections; run by `cargo xtask open-requests`"]
 fn five_thousand_that_go_away_leave_their_places_to_others() {
     let _turn = turn();
     // Ten more connections for those that look at the figures.
@@ -173,7 +171,6 @@ fn five_thousand_that_go_away_leave_their_places_to_others() {
 }
 
 #[test]
-#[ignore = "opens 10,000 connections; run by `cargo xtask open-requests`"]
 fn a_stop_answers_ten_thousand() {
     let _turn = turn();
     let server = practice_server(&[]);
