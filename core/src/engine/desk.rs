@@ -20,10 +20,10 @@ pub struct Patience {
     /// Time from a request to its deadline, in the host's unit; default 10,000, the ten seconds of
     /// a node for hosts that count milliseconds
     pub timeout: u64,
-    /// The most open calls; default 100,000, which take some 25 MiB
+    /// The most calls of requests that wait; default 100,000, which take some 25 MiB
     ///
-    /// Beside that a batch keeps the answers that are ready, as long as these are, and each call the id
-    /// of its request, of up to [`Limits::ID_BYTES`](crate::rpc::Limits::ID_BYTES).
+    /// Beside that each call keeps the id of its request, of up to
+    /// [`Limits::ID_BYTES`](crate::rpc::Limits::ID_BYTES), and a batch the refusals of its calls.
     pub limit: usize,
     /// Hosts that serve strangers pass a number that these cannot know; see [`Room::new`]
     pub seed: u64,
@@ -43,7 +43,7 @@ impl Patience {
         self
     }
 
-    /// Patience with this limit of open calls
+    /// Patience with this limit of calls that wait
     #[must_use]
     pub const fn with_limit(mut self, limit: usize) -> Self {
         self.limit = limit;
@@ -158,7 +158,7 @@ impl Desk {
         &self.engine
     }
 
-    /// How many calls are open
+    /// How many calls the requests have that wait
     pub const fn open(&self) -> usize {
         self.room.open()
     }
