@@ -11,7 +11,7 @@ use core::{fmt, mem};
 
 use super::deadlines::{Deadlines, Due, Timed};
 use super::pages::{NIL, Pages};
-use super::sleepers::Sleepers;
+use super::sleepers::{Bed, Sleeper, Sleepers};
 use crate::ingest::Changes;
 use crate::status::Blocker;
 
@@ -136,10 +136,9 @@ pub struct Room<T> {
 /// The place of a request
 struct Place {
     due: Due,
+    bed: Bed,
     /// None while it is away
     request: u32,
-    /// Its sleeper; none unless it is asleep
-    sleeper: u32,
     /// How many places of the limit it takes
     places: u32,
     stamp: u32,
@@ -150,6 +149,16 @@ struct Place {
 impl Timed for Place {
     fn due(&mut self) -> &mut Due {
         &mut self.due
+    }
+}
+
+impl Sleeper for Place {
+    fn bed(&self) -> &Bed {
+        &self.bed
+    }
+
+    fn bed_mut(&mut self) -> &mut Bed {
+        &mut self.bed
     }
 }
 
@@ -227,8 +236,8 @@ impl<T> Room<T> {
         let request = self.requests.add(request);
         let number = self.places.add(Place {
             due: Due::at(deadline),
+            bed: Bed::empty(),
             request,
-            sleeper: NIL,
             // At most as many as the limit, which is such a number.
             places: places as u32,
             stamp: self.stamp,
@@ -237,7 +246,7 @@ impl<T> Room<T> {
         });
         self.open += places;
         self.deadlines.add(&mut self.places, number);
-        self.lie_down(number, sleep.blocker);
+        self.sleepers.add(&mut self.places, number, sleep.blocker);
         Ok(Ticket::new(number, self.stamp))
     }
 
@@ -259,7 +268,7 @@ impl<T> Room<T> {
                 if let Some(place) = self.place(ticket) {
                     place.request = request;
                 }
-                self.lie_down(ticket.number(), sleep.blocker);
+                self.sleepers.add(&mut self.places, ticket.number(), sleep.blocker);
                 return Ok(());
             }
         };
@@ -273,7 +282,7 @@ impl<T> Room<T> {
     pub fn leave(&mut self, ticket: Ticket) -> bool {
         let Some(place) = self.place(ticket) else { return false };
         let (expired, woken) = (place.expired, place.woken);
-        self.forget_sleeper(ticket.number());
+        self.sleepers.remove(&mut self.places, ticket.number());
         if !expired {
             self.deadlines.remove(&mut self.places, ticket.number());
         }
@@ -305,7 +314,7 @@ impl<T> Room<T> {
         self.generation = changes.generation;
         // In steps of their own, for the reason given at `on_changes`: first the tickets, then who
         // gets up.
-        let concerned = self.sleepers.on_changes(&changes.facts);
+        let concerned = self.sleepers.on_changes(&self.places, &changes.facts);
         let stamp = |number: u32| self.places.at(number).map_or(0, |place| place.stamp);
         let tickets: Vec<Ticket> =
             concerned.iter().map(|number| Ticket::new(*number, stamp(*number))).collect();
@@ -364,17 +373,9 @@ impl<T> Room<T> {
         self.places.at_mut(ticket.number()).filter(|place| place.stamp == ticket.stamp())
     }
 
-    /// Puts a request to sleep
-    fn lie_down(&mut self, number: u32, blocker: Blocker) {
-        let sleeper = self.sleepers.add(blocker, number);
-        if let Some(place) = self.places.at_mut(number) {
-            place.sleeper = sleeper;
-        }
-    }
-
     /// Ends the sleep of a request; one that is away sleeps on nothing and stays away
     fn get_up(&mut self, number: u32) {
-        self.forget_sleeper(number);
+        self.sleepers.remove(&mut self.places, number);
         if let Some(place) = self.places.at_mut(number)
             && place.request != NIL
             && !place.woken
@@ -392,13 +393,6 @@ impl<T> Room<T> {
             self.woken.retain(|ticket| {
                 places.at(ticket.number()).is_some_and(|place| place.stamp == ticket.stamp())
             });
-        }
-    }
-
-    fn forget_sleeper(&mut self, number: u32) {
-        if let Some(place) = self.places.at_mut(number) {
-            let sleeper = mem::replace(&mut place.sleeper, NIL);
-            self.sleepers.remove(sleeper);
         }
     }
 

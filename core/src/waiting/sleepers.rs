@@ -1,7 +1,7 @@
 //! Who sleeps on which fact.
 //!
 //! Those who sleep on one fact are a list, and a table finds its first by the fact. Lists run both
-//! ways through the sleepers themselves, so that one who leaves pays for itself alone. Clients
+//! ways through the requests' places, so that one who leaves pays for itself alone. Clients
 //! choose the hashes they ask about, so the table mixes in a seed that they cannot know: without it,
 //! ids made to collide would turn every look into a search. Says nothing of requests and time.
 
@@ -17,20 +17,30 @@ use crate::ingest::Change;
 use crate::primitives::{BlockHeight, CryptoHash};
 use crate::status::Blocker;
 
-/// One fact that one request sleeps on
-#[derive(Debug)]
-struct Sleeper {
-    blocker: Blocker,
-    request: u32,
-    /// Neighbours among those who sleep on the same fact
+/// What a request sleeps on, and its neighbours on the same fact
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Bed {
+    /// None while it is awake
+    blocker: Option<Blocker>,
     previous: u32,
     next: u32,
+}
+
+impl Bed {
+    pub(super) const fn empty() -> Self {
+        Self { blocker: None, previous: NIL, next: NIL }
+    }
+}
+
+/// Whatever can sleep
+pub(super) trait Sleeper {
+    fn bed(&self) -> &Bed;
+    fn bed_mut(&mut self) -> &mut Bed;
 }
 
 /// All sleepers
 #[derive(Debug)]
 pub(super) struct Sleepers {
-    pages: Pages<Sleeper>,
     /// The first sleeper of each fact that has an id
     by_id: HashTable<First>,
     /// The first sleeper of each height that is to become final
@@ -62,17 +72,19 @@ impl IdHash {
 }
 
 /// Where the first sleeper of a fact is kept
-enum Bed<'fact> {
+enum List<'fact> {
     Id(&'fact CryptoHash),
     Height(BlockHeight),
     Anything,
 }
 
-const fn bed(blocker: &Blocker) -> Bed<'_> {
+const fn list(blocker: &Blocker) -> List<'_> {
     match blocker {
-        Blocker::Inclusion(id) | Blocker::Outcome(id) | Blocker::OutcomeOrRefund(id) => Bed::Id(id),
-        Blocker::Finality(height) => Bed::Height(*height),
-        Blocker::Anything => Bed::Anything,
+        Blocker::Inclusion(id) | Blocker::Outcome(id) | Blocker::OutcomeOrRefund(id) => {
+            List::Id(id)
+        }
+        Blocker::Finality(height) => List::Height(*height),
+        Blocker::Anything => List::Anything,
     }
 }
 
@@ -132,7 +144,6 @@ impl Mixer {
 impl Sleepers {
     pub(super) fn new(seed: u64) -> Self {
         Self {
-            pages: Pages::new(),
             by_id: HashTable::new(),
             by_height: BTreeMap::new(),
             by_anything: NIL,
@@ -141,16 +152,17 @@ impl Sleepers {
     }
 
     /// Lets a request sleep on a fact
-    pub(super) fn add(&mut self, blocker: Blocker, request: u32) -> u32 {
-        let number = self.pages.add(Sleeper { blocker, request, previous: NIL, next: NIL });
-        let next = match bed(&blocker) {
-            Bed::Height(height) => self.by_height.insert(height, number).unwrap_or(NIL),
-            Bed::Anything => mem::replace(&mut self.by_anything, number),
-            Bed::Id(id) => {
-                let (hash, pages) = (self.mixer.hash(id), &self.pages);
+    pub(super) fn add<E: Sleeper>(&mut self, places: &mut Pages<E>, number: u32, blocker: Blocker) {
+        let next = match list(&blocker) {
+            List::Height(height) => self.by_height.insert(height, number).unwrap_or(NIL),
+            List::Anything => mem::replace(&mut self.by_anything, number),
+            List::Id(id) => {
+                let hash = self.mixer.hash(id);
                 let same = |first: &First| {
                     first.hash == hash
-                        && pages.at(first.sleeper).is_some_and(|other| other.blocker == blocker)
+                        && places
+                            .at(first.sleeper)
+                            .is_some_and(|other| other.bed().blocker == Some(blocker))
                 };
                 match self.by_id.find_mut(hash.wide(), same) {
                     Some(first) => mem::replace(&mut first.sleeper, number),
@@ -162,32 +174,33 @@ impl Sleepers {
                 }
             }
         };
-        if let Some(sleeper) = self.pages.at_mut(number) {
-            sleeper.next = next;
+        if let Some(place) = places.at_mut(number) {
+            *place.bed_mut() = Bed { blocker: Some(blocker), previous: NIL, next };
         }
-        if let Some(neighbour) = self.pages.at_mut(next) {
-            neighbour.previous = number;
+        if let Some(neighbour) = places.at_mut(next) {
+            neighbour.bed_mut().previous = number;
         }
-        number
     }
 
-    /// Takes a sleeper away
-    pub(super) fn remove(&mut self, number: u32) {
-        let Some(Sleeper { blocker, previous, next, .. }) = self.pages.at(number) else { return };
-        let (blocker, previous, next) = (*blocker, *previous, *next);
-        if let Some(neighbour) = self.pages.at_mut(next) {
-            neighbour.previous = previous;
+    /// Ends the sleep of a request; one that is awake stays so
+    pub(super) fn remove<E: Sleeper>(&mut self, places: &mut Pages<E>, number: u32) {
+        let Some(place) = places.at_mut(number) else { return };
+        let Bed { blocker, previous, next } = *place.bed();
+        let Some(blocker) = blocker else { return };
+        *place.bed_mut() = Bed::empty();
+        if let Some(neighbour) = places.at_mut(next) {
+            neighbour.bed_mut().previous = previous;
         }
-        match (self.pages.at_mut(previous), bed(&blocker)) {
-            (Some(neighbour), _) => neighbour.next = next,
-            (None, Bed::Anything) => self.by_anything = next,
-            (None, Bed::Height(height)) if next == NIL => {
+        match (places.at_mut(previous), list(&blocker)) {
+            (Some(neighbour), _) => neighbour.bed_mut().next = next,
+            (None, List::Anything) => self.by_anything = next,
+            (None, List::Height(height)) if next == NIL => {
                 self.by_height.remove(&height);
             }
-            (None, Bed::Height(height)) => {
+            (None, List::Height(height)) => {
                 self.by_height.insert(height, next);
             }
-            (None, Bed::Id(id)) => {
+            (None, List::Id(id)) => {
                 let hash = self.mixer.hash(id).wide();
                 let own = |first: &First| first.sleeper == number;
                 if let Ok(mut first) = self.by_id.find_entry(hash, own) {
@@ -199,7 +212,6 @@ impl Sleepers {
                 }
             }
         }
-        self.pages.remove(number);
         if self.by_id.is_empty() {
             // What was taken for many need not be kept for none.
             self.by_id.shrink_to(1024, |first| first.hash.wide());
@@ -210,9 +222,9 @@ impl Sleepers {
     ///
     /// With many sleepers nearly every look goes into far memory, and what takes the time is a look
     /// that the next one has to wait for, or a guess about it that was wrong. So there is a short pass
-    /// for each thing that is looked at: the marks of the table, its entries, the sleepers; in a short
+    /// for each thing that is looked at: the marks of the table, its entries, the places; in a short
     /// pass the processor fetches many of them at a time.
-    pub(super) fn on_changes(&self, changes: &[Change]) -> Vec<u32> {
+    pub(super) fn on_changes<E: Sleeper>(&self, places: &Pages<E>, changes: &[Change]) -> Vec<u32> {
         let hashes: Vec<IdHash> =
             changes.iter().map(|change| self.mixer.hash(id_of(change))).collect();
         // Where the table will begin to search: only looked at, to have it near.
@@ -241,14 +253,14 @@ impl Sleepers {
         }
         let mut requests = Vec::with_capacity(found.len());
         for (change, first) in found {
-            let Some(sleeper) = self.pages.at(first) else { continue };
+            let Some(bed) = places.at(first).map(Sleeper::bed) else { continue };
             // All of a list sleep on one fact.
-            if is_about(change, &sleeper.blocker) {
-                requests.push(sleeper.request);
-                let mut next = sleeper.next;
-                while let Some(sleeper) = self.pages.at(next) {
-                    requests.push(sleeper.request);
-                    next = sleeper.next;
+            if bed.blocker.is_some_and(|blocker| is_about(change, &blocker)) {
+                requests.push(first);
+                let mut next = bed.next;
+                while let Some(bed) = places.at(next).map(Sleeper::bed) {
+                    requests.push(next);
+                    next = bed.next;
                 }
             }
         }
@@ -257,19 +269,17 @@ impl Sleepers {
 
     /// A request that sleeps on whatever comes
     pub(super) fn on_anything(&self) -> Option<u32> {
-        self.pages.at(self.by_anything).map(|sleeper| sleeper.request)
+        (self.by_anything != NIL).then_some(self.by_anything)
     }
 
     /// A request that sleeps on a height up to this one
     pub(super) fn on_height_to(&self, height: BlockHeight) -> Option<u32> {
-        let (_, first) = self.by_height.range(..=height).next()?;
-        self.pages.at(*first).map(|sleeper| sleeper.request)
+        self.by_height.range(..=height).next().map(|(_, first)| *first)
     }
 
     /// A request that sleeps on a height above this one
     pub(super) fn on_height_above(&self, height: BlockHeight) -> Option<u32> {
-        let (_, first) = self.by_height.range(height.checked_add(1)?..).next()?;
-        self.pages.at(*first).map(|sleeper| sleeper.request)
+        self.by_height.range(height.checked_add(1)?..).next().map(|(_, first)| *first)
     }
 }
 
@@ -281,22 +291,39 @@ mod tests {
         CryptoHash::digest(&number.to_le_bytes())
     }
 
+    impl Sleeper for Bed {
+        fn bed(&self) -> &Bed {
+            self
+        }
+
+        fn bed_mut(&mut self) -> &mut Bed {
+            self
+        }
+    }
+
+    /// Sleepers with `count` places, in each of which nobody sleeps
+    fn beds(count: u32) -> (Sleepers, Pages<Bed>) {
+        let mut places = Pages::new();
+        (0..count).for_each(|number| assert_eq!(places.add(Bed::empty()), number));
+        (Sleepers::new(7), places)
+    }
+
     #[test]
     fn a_list_survives_whoever_leaves() {
-        let mut sleepers = Sleepers::new(7);
+        let (mut sleepers, mut places) = beds(4);
         let (blocker, change) = (Blocker::Outcome(hash(1)), Change::Outcome(hash(1)));
         for leaving in 0..4 {
-            let numbers: Vec<u32> = (0..4).map(|request| sleepers.add(blocker, request)).collect();
-            sleepers.remove(numbers[leaving]);
-            sleepers.remove(numbers[leaving]);
+            (0..4).for_each(|number| sleepers.add(&mut places, number, blocker));
+            sleepers.remove(&mut places, leaving);
+            sleepers.remove(&mut places, leaving);
             let mut left = Vec::new();
-            while let [request, rest @ ..] = &sleepers.on_changes(&[change])[..] {
+            while let [number, rest @ ..] = &sleepers.on_changes(&places, &[change])[..] {
                 assert_eq!(rest.len(), 2 - left.len());
-                left.push(*request);
-                sleepers.remove(numbers[*request as usize]);
+                left.push(*number);
+                sleepers.remove(&mut places, *number);
             }
             left.sort_unstable();
-            let expected: Vec<u32> = (0..4).filter(|one| *one != leaving as u32).collect();
+            let expected: Vec<u32> = (0..4).filter(|one| *one != leaving).collect();
             assert_eq!(left, expected);
             assert!(sleepers.by_id.is_empty());
         }
@@ -304,30 +331,42 @@ mod tests {
 
     #[test]
     fn facts_of_one_id_are_told_apart() {
-        let mut sleepers = Sleepers::new(0);
+        let (mut sleepers, mut places) = beds(4);
         let id = hash(3);
-        sleepers.add(Blocker::Outcome(id), 1);
-        sleepers.add(Blocker::Inclusion(id), 2);
-        assert_eq!(sleepers.on_changes(&[Change::Outcome(id)]), [1]);
-        assert_eq!(sleepers.on_changes(&[Change::Transaction(id)]), [2]);
-        assert!(sleepers.on_changes(&[Change::Refund(id)]).is_empty());
-        sleepers.add(Blocker::OutcomeOrRefund(id), 3);
-        let mut both = sleepers.on_changes(&[Change::Outcome(id)]);
+        sleepers.add(&mut places, 1, Blocker::Outcome(id));
+        sleepers.add(&mut places, 2, Blocker::Inclusion(id));
+        assert_eq!(sleepers.on_changes(&places, &[Change::Outcome(id)]), [1]);
+        assert_eq!(sleepers.on_changes(&places, &[Change::Transaction(id)]), [2]);
+        assert!(sleepers.on_changes(&places, &[Change::Refund(id)]).is_empty());
+        sleepers.add(&mut places, 3, Blocker::OutcomeOrRefund(id));
+        let mut both = sleepers.on_changes(&places, &[Change::Outcome(id)]);
         both.sort_unstable();
         assert_eq!(both, [1, 3]);
-        assert_eq!(sleepers.on_changes(&[Change::Refund(id)]), [3]);
+        assert_eq!(sleepers.on_changes(&places, &[Change::Refund(id)]), [3]);
+    }
+
+    #[test]
+    fn an_id_that_looks_like_another_is_none() {
+        let (mut sleepers, mut places) = beds(1);
+        let [awaited, other] = [hash(1), hash(2)];
+        sleepers.add(&mut places, 0, Blocker::Outcome(awaited));
+        // As if both had one hash.
+        let first = First { hash: sleepers.mixer.hash(&other), sleeper: 0 };
+        sleepers.by_id.insert_unique(first.hash.wide(), first, |first| first.hash.wide());
+        assert!(sleepers.on_changes(&places, &[Change::Outcome(other)]).is_empty());
+        assert_eq!(sleepers.on_changes(&places, &[Change::Outcome(awaited)]), [0]);
     }
 
     #[test]
     fn heights_are_found_from_both_sides() {
-        let mut sleepers = Sleepers::new(0);
-        for height in [10, 20, u64::MAX] {
-            sleepers.add(Blocker::Finality(height), height as u32);
+        let (mut sleepers, mut places) = beds(3);
+        for (height, number) in [10, 20, u64::MAX].into_iter().zip(0..) {
+            sleepers.add(&mut places, number, Blocker::Finality(height));
         }
         assert_eq!(sleepers.on_height_to(9), None);
-        assert_eq!(sleepers.on_height_to(25), Some(10));
-        assert_eq!(sleepers.on_height_above(10), Some(20));
-        assert_eq!(sleepers.on_height_above(20), Some(u32::MAX));
+        assert_eq!(sleepers.on_height_to(25), Some(0));
+        assert_eq!(sleepers.on_height_above(10), Some(1));
+        assert_eq!(sleepers.on_height_above(20), Some(2));
         assert_eq!(sleepers.on_height_above(u64::MAX), None);
     }
 
