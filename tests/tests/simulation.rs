@@ -115,6 +115,7 @@ fn the_engine_answers_as_the_canonical_messages_say() {
         ("skipped blocks", 300),
         ("unknown blocks", 1000),
         ("rows counted", 300),
+        ("settled", 10_000),
     ];
     for (what, least) in at_least {
         let times = tally.0.get(what).copied().unwrap_or_default();

@@ -106,7 +106,8 @@ impl Tree {
             }
             if receipt.body_seen && *number > 0 {
                 let body = format!("R{number}");
-                let record = ReceiptRecord { refund: receipt.refund, fragment: body.as_bytes() };
+                let record =
+                    ReceiptRecord { refund: receipt.refund, height: 0, fragment: body.as_bytes() };
                 batch.put(Key::hash(Table::Receipts, id(*number)), record.encode());
             }
         }
@@ -283,7 +284,7 @@ fn storage_of(outcomes: &[(u64, Vec<u8>)]) -> MemoryStorage {
     batch.put(Key::hash(Table::Transactions, id(0)), transaction.encode());
     for (number, row) in outcomes {
         batch.put(Key::hash(Table::Outcomes, id(*number)), row.clone());
-        let body = ReceiptRecord { refund: false, fragment: b"R" };
+        let body = ReceiptRecord { refund: false, height: 0, fragment: b"R" };
         batch.put(Key::hash(Table::Receipts, id(*number)), body.encode());
     }
     let mut storage = MemoryStorage::new();

@@ -21,9 +21,9 @@ pub enum Table {
     Heights = 2,
     /// The hash of the canonical block, by the order in which blocks came in
     Ordinals = 3,
-    /// Transactions, by hash
+    /// Transactions, by hash; those that are settled with all that belongs to them
     Transactions = 4,
-    /// Execution outcomes of transactions and receipts, by id
+    /// Execution outcomes of transactions and receipts, by id, or where they stand once settled
     Outcomes = 5,
     /// Receipts, by id
     Receipts = 6,
@@ -31,11 +31,13 @@ pub enum Table {
     Parked = 7,
     /// Protocol configurations, by the first height at which they are in force
     Configs = 8,
+    /// The transaction that a receipt stems from, by the receipt's id, until it is settled
+    Origins = 9,
 }
 
 impl Table {
     /// Every table, in the order of its number
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::Chain,
         Self::Blocks,
         Self::Heights,
@@ -45,6 +47,7 @@ impl Table {
         Self::Receipts,
         Self::Parked,
         Self::Configs,
+        Self::Origins,
     ];
 
     /// The table of a number
@@ -69,6 +72,7 @@ impl Table {
             Self::Receipts => "receipts",
             Self::Parked => "parked",
             Self::Configs => "configs",
+            Self::Origins => "origins",
         }
     }
 }

@@ -94,27 +94,47 @@ impl<R: Replay> Replayed<R> {
     }
 }
 
+impl<R: Replay> Replayed<R> {
+    /// Runs the function, unless it waits for rows; `None` when it does
+    pub(crate) fn run(&mut self) -> Result<Option<R::Answer>, Error> {
+        if self.over {
+            return Err(Error::new(ErrorKind::Usage, "the question is answered already"));
+        }
+        if !self.supplied.wanted.is_empty() {
+            return Ok(None);
+        }
+        match self.function.replay(&mut self.supplied) {
+            Ok(answer) => {
+                self.over = true;
+                Ok(Some(answer))
+            }
+            Err(Stop::Rows) => Ok(None),
+            Err(Stop::Refused(error)) => {
+                self.over = true;
+                Err(error)
+            }
+        }
+    }
+
+    /// The keys of the rows that it waits for
+    pub(crate) fn wanted(&self) -> &[Key] {
+        &self.supplied.wanted
+    }
+
+    /// The function
+    pub(crate) fn into_function(self) -> R {
+        self.function
+    }
+}
+
 impl<R: Replay> Question for Replayed<R> {
     type Answer = R::Answer;
 
     fn poll(&mut self) -> Result<Step<'_, R::Answer>, Error> {
-        if self.over {
-            return Err(Error::new(ErrorKind::Usage, "the question is answered already"));
+        match self.run()? {
+            Some(answer) => Ok(Step::Done(answer)),
+            None => Ok(Step::Need(self.wanted())),
         }
-        if self.supplied.wanted.is_empty() {
-            match self.function.replay(&mut self.supplied) {
-                Ok(answer) => {
-                    self.over = true;
-                    return Ok(Step::Done(answer));
-                }
-                Err(Stop::Rows) => {}
-                Err(Stop::Refused(error)) => {
-                    self.over = true;
-                    return Err(error);
-                }
-            }
-        }
-        Ok(Step::Need(&self.supplied.wanted))
     }
 
     fn supply(&mut self, rows: &[Option<Row>]) -> Result<(), Error> {

@@ -180,8 +180,9 @@ impl<'text> Renderer<'text> {
         let id = view.receipt_id;
         let refund = view.predecessor_id.as_str() == SYSTEM;
         if self.seen.insert((Table::Receipts, id)) {
-            let row = ReceiptRecord { refund, fragment: self.text.as_bytes() }.encode();
-            self.facts.push((FactKey { table: Table::Receipts, id }, row.into()));
+            let row =
+                ReceiptRecord { refund, height: self.block.height, fragment: self.text.as_bytes() };
+            self.facts.push((FactKey { table: Table::Receipts, id }, row.encode().into()));
         }
         Ok(id)
     }

@@ -2,27 +2,32 @@
 //!
 //! A message is read, checked and rendered without looking at the storage (`Content`); then a
 //! plan is made from the rows that say where the block stands (`Plan`): it extends the head,
-//! wins over a fork, is parked aside, or was known. The plan ends in one [`Batch`]; a message that
-//! is malformed or contradicts the chain ends in an error and changes nothing.
+//! wins over a fork, is parked aside, or was known; and transactions that become final with it
+//! are settled (`Settle`). All of it ends in one [`Batch`]; a message that is malformed or contradicts
+//! the chain ends in an error and changes nothing.
 
 mod changes;
 mod content;
 mod message;
+mod origins;
 mod overlay;
 mod plan;
+mod settle;
 #[cfg(test)]
 mod tests;
 
 use alloc::vec::Vec;
+use core::mem;
 
-use crate::Error;
-use crate::facts::record::BlockPoint;
+use crate::facts::record::{BlockPoint, ChainRecord};
 use crate::facts::replay::Replayed;
 use crate::facts::{Batch, Question, Row, Step};
+use crate::{Error, ErrorKind};
 pub use changes::{Change, Changes};
 use content::Content;
 pub use message::lake_message;
-use plan::Plan;
+use plan::{Plan, Planned};
+use settle::Settle;
 
 /// When a block counts as final
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -141,7 +146,13 @@ pub struct Ingested {
 /// assert_eq!(error.unwrap_err().path(), "block.header");
 /// # Ok::<(), milepost::Error>(())
 /// ```
-pub struct IngestQuestion(Replayed<Plan>);
+pub struct IngestQuestion(Stage);
+
+enum Stage {
+    Plan(Replayed<Plan>),
+    Settle(Replayed<Settle>),
+    Over,
+}
 
 impl IngestQuestion {
     /// Reads a block message
@@ -150,7 +161,36 @@ impl IngestQuestion {
     ///
     /// What is wrong with the message, and where.
     pub fn new(message: &[u8], settings: IngestSettings) -> Result<Self, Error> {
-        Ok(Self(Replayed::new(Plan::new(Content::read(message)?, settings))))
+        Ok(Self(Stage::Plan(Replayed::new(Plan::new(Content::read(message)?, settings)))))
+    }
+
+    /// Goes on to where rows are needed, or to the end
+    fn run(&mut self) -> Result<Option<(Batch, Ingested)>, Error> {
+        if let Stage::Plan(plan) = &mut self.0
+            && let Some(planned) = plan.run()?
+        {
+            if planned.chain.is_none() {
+                self.0 = Stage::Over;
+                return Ok(Some((Batch::new(), planned.ingested)));
+            }
+            self.0 = Stage::Settle(Replayed::new(Settle(planned)));
+        }
+        let Stage::Settle(settle) = &mut self.0 else { return Ok(None) };
+        let Some((settled, chain)) = settle.run()? else { return Ok(None) };
+        let Stage::Settle(settle) = mem::replace(&mut self.0, Stage::Over) else {
+            return Ok(None);
+        };
+        let Settle(Planned { mut changed, ingested, .. }) = settle.into_function();
+        changed.extend(settled);
+        changed.insert(ChainRecord::key(), Some(chain.encode().into()));
+        let mut batch = Batch::new();
+        for (key, row) in changed {
+            match row {
+                Some(row) => batch.put(key, row),
+                None => batch.remove(key),
+            }
+        }
+        Ok(Some((batch, ingested)))
     }
 }
 
@@ -164,10 +204,21 @@ impl Question for IngestQuestion {
     type Answer = (Batch, Ingested);
 
     fn poll(&mut self) -> Result<Step<'_, Self::Answer>, Error> {
-        self.0.poll()
+        if let Some(answer) = self.run()? {
+            return Ok(Step::Done(answer));
+        }
+        match &self.0 {
+            Stage::Plan(plan) => Ok(Step::Need(plan.wanted())),
+            Stage::Settle(settle) => Ok(Step::Need(settle.wanted())),
+            Stage::Over => Err(Error::new(ErrorKind::Usage, "the question is answered already")),
+        }
     }
 
     fn supply(&mut self, rows: &[Option<Row>]) -> Result<(), Error> {
-        self.0.supply(rows)
+        match &mut self.0 {
+            Stage::Plan(plan) => plan.supply(rows),
+            Stage::Settle(settle) => settle.supply(rows),
+            Stage::Over => Err(Error::new(ErrorKind::Usage, "the question is answered already")),
+        }
     }
 }

@@ -1,27 +1,38 @@
 //! The storage as it will be once the batch is committed.
 //!
 //! A plan undoes blocks and applies others; each step must see the steps before it. Changes are
-//! kept by key, so the batch names every key once and in order.
+//! kept by key, so a batch names every key once and in order.
 
 use alloc::collections::BTreeMap;
 
 use crate::facts::replay::{Stop, Supplied};
-use crate::facts::{Batch, Key, Row};
+use crate::facts::{Key, Row};
+
+/// Changed rows, and removed ones, by key
+pub(super) type Changed = BTreeMap<Key, Option<Row>>;
 
 /// Rows of the storage with the changes planned so far on top
 pub(super) struct Overlay<'rows> {
     supplied: &'rows mut Supplied,
-    changes: BTreeMap<Key, Option<Row>>,
+    /// What was planned before, and stays as it is
+    before: &'rows Changed,
+    changes: Changed,
 }
 
 impl<'rows> Overlay<'rows> {
-    pub(super) fn new(supplied: &'rows mut Supplied) -> Self {
-        Self { supplied, changes: BTreeMap::new() }
+    pub(super) const fn new(supplied: &'rows mut Supplied) -> Self {
+        static NOTHING: Changed = Changed::new();
+        Self::over(supplied, &NOTHING)
+    }
+
+    /// An overlay over what was planned before
+    pub(super) const fn over(supplied: &'rows mut Supplied, before: &'rows Changed) -> Self {
+        Self { supplied, before, changes: Changed::new() }
     }
 
     /// The row of a key after the changes so far
     pub(super) fn row(&mut self, key: Key) -> Result<Option<Row>, Stop> {
-        match self.changes.get(&key) {
+        match self.changes.get(&key).or_else(|| self.before.get(&key)) {
             Some(row) => Ok(row.clone()),
             None => self.supplied.row(key).map(|row| row.cloned()),
         }
@@ -29,8 +40,9 @@ impl<'rows> Overlay<'rows> {
 
     /// Makes sure that the rows of all these keys can be read, in one round trip
     pub(super) fn all(&mut self, keys: impl IntoIterator<Item = Key>) -> Result<(), Stop> {
-        let changes = &self.changes;
-        self.supplied.all(keys.into_iter().filter(|key| !changes.contains_key(key)))
+        let (changes, before) = (&self.changes, self.before);
+        let unknown = |key: &Key| !changes.contains_key(key) && !before.contains_key(key);
+        self.supplied.all(keys.into_iter().filter(unknown))
     }
 
     pub(super) fn put(&mut self, key: Key, row: impl Into<Row>) {
@@ -41,15 +53,8 @@ impl<'rows> Overlay<'rows> {
         self.changes.insert(key, None);
     }
 
-    /// The changes as a batch
-    pub(super) fn into_batch(self) -> Batch {
-        let mut batch = Batch::new();
-        for (key, row) in self.changes {
-            match row {
-                Some(row) => batch.put(key, row),
-                None => batch.remove(key),
-            }
-        }
-        batch
+    /// The changes, without those before
+    pub(super) fn into_changes(self) -> Changed {
+        self.changes
     }
 }

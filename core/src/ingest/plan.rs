@@ -13,13 +13,14 @@ use hashbrown::HashSet;
 
 use super::changes::{Change, Changes};
 use super::content::Content;
-use super::overlay::Overlay;
+use super::origins;
+use super::overlay::{Changed, Overlay};
 use super::{Finality, IngestSettings, Ingested, Place, Retention};
 use crate::facts::record::{
-    BlockPoint, BlockRecord, ChainRecord, EpochStart, FactKey, OutcomeRecord, ParkedRecord,
+    BlockPoint, BlockRecord, ChainRecord, EpochStart, FactKey, OutcomeRow, ParkedRecord,
 };
 use crate::facts::replay::{Replay, Stop, Supplied};
-use crate::facts::{Batch, Key, Row, Table};
+use crate::facts::{Key, Row, Table};
 use crate::primitives::{CryptoHash, HashBuilder};
 use crate::{Error, ErrorKind};
 
@@ -52,10 +53,10 @@ struct Joining {
 }
 
 /// A block of the canonical chain
-struct Canonical {
+pub(super) struct Canonical {
     hash: CryptoHash,
     ordinal: u64,
-    record: BlockRecord,
+    pub(super) record: BlockRecord,
 }
 
 fn block_key(hash: CryptoHash) -> Key {
@@ -141,7 +142,7 @@ impl Plan {
         parent: &BlockRecord,
         mut chain: ChainRecord,
         mut overlay: Overlay<'_>,
-    ) -> Result<(Batch, Ingested), Stop> {
+    ) -> Result<Planned, Stop> {
         if let Some(last) = chain.last_final {
             // The fork leaves the chain at or below its parent; a sound fork leaves it at the
             // last final block or above.
@@ -159,7 +160,7 @@ impl Plan {
         chain.parked.push(point);
         forget_parked(&mut chain, &mut overlay);
         let ingested = self.ingested(Place::Aside, chain.last_final);
-        Ok(commit(ingested, chain, overlay))
+        Ok(planned(ingested, chain, overlay))
     }
 
     /// The parked ancestors of the block, oldest first, and the canonical one they spring from
@@ -213,7 +214,7 @@ impl Plan {
         parent: Option<BlockRecord>,
         mut chain: ChainRecord,
         mut overlay: Overlay<'_>,
-    ) -> Result<(Batch, Ingested), Stop> {
+    ) -> Result<Planned, Stop> {
         let mut ingested = self.ingested(Place::Head, None);
         let mut branch = Vec::new();
         if let Some(parent) = parent {
@@ -231,7 +232,8 @@ impl Plan {
             record: self.record(),
             facts: self.content.facts.clone(),
         });
-        overlay.all(branch.iter().flat_map(|block| &block.facts).map(|(fact, _)| fact.key()))?;
+        let facts = branch.iter().flat_map(|block| &block.facts);
+        overlay.all(facts.clone().flat_map(|(fact, row)| origins::keys(fact, row)))?;
         for block in branch {
             apply(block, &mut chain, &mut overlay, &mut ingested.changes)?;
         }
@@ -240,7 +242,7 @@ impl Plan {
         self.forget(&mut chain, &mut overlay, &mut ingested.changes)?;
         forget_parked(&mut chain, &mut overlay);
         ingested.last_final = chain.last_final;
-        Ok(commit(ingested, chain, overlay))
+        Ok(planned(ingested, chain, overlay))
     }
 
     /// Moves the last final block forward, if the header proves it
@@ -314,7 +316,7 @@ impl Plan {
 }
 
 impl Replay for Plan {
-    type Answer = (Batch, Ingested);
+    type Answer = Planned;
 
     fn replay(&self, rows: &mut Supplied) -> Result<Self::Answer, Stop> {
         let header = &self.content.header;
@@ -335,7 +337,7 @@ impl Replay for Plan {
             ingested.changes.generation = chain.generation;
             ingested.changes.since = chain.generation;
             ingested.changes.last_final = chain.last_final.map(|last| last.height);
-            return Ok((Batch::new(), ingested));
+            return Ok(Planned { changed: Changed::new(), chain: None, ingested });
         }
         let parent = overlay.row(block_key(header.prev_hash))?;
         let parent = parent.as_deref().map(BlockRecord::decode).transpose()?;
@@ -348,22 +350,29 @@ impl Replay for Plan {
     }
 }
 
-/// The batch of a plan, and what it means: the next generation of the chain
-fn commit(
-    mut ingested: Ingested,
-    mut chain: ChainRecord,
-    mut overlay: Overlay<'_>,
-) -> (Batch, Ingested) {
+/// What a plan changes, and what that means
+pub(super) struct Planned {
+    pub(super) changed: Changed,
+    /// The chain as it will be; none if nothing changes
+    pub(super) chain: Option<ChainRecord>,
+    pub(super) ingested: Ingested,
+}
+
+/// A plan that makes the next generation of the chain
+fn planned(mut ingested: Ingested, mut chain: ChainRecord, mut overlay: Overlay<'_>) -> Planned {
     ingested.changes.since = chain.generation;
     chain.generation = chain.generation.wrapping_add(1);
-    overlay.put(ChainRecord::key(), chain.encode());
     ingested.changes.generation = chain.generation;
     ingested.changes.last_final = chain.last_final.map(|last| last.height);
-    (overlay.into_batch(), ingested)
+    overlay.put(ChainRecord::key(), chain.encode());
+    Planned { changed: overlay.into_changes(), chain: Some(chain), ingested }
 }
 
 /// The canonical blocks of these ordinals, in two round trips
-fn canonical(ordinals: Range<u64>, overlay: &mut Overlay<'_>) -> Result<Vec<Canonical>, Stop> {
+pub(super) fn canonical(
+    ordinals: Range<u64>,
+    overlay: &mut Overlay<'_>,
+) -> Result<Vec<Canonical>, Stop> {
     overlay.all(ordinals.clone().map(|ordinal| Key::number(Table::Ordinals, ordinal)))?;
     let mut hashes = Vec::new();
     for ordinal in ordinals.clone() {
@@ -414,9 +423,12 @@ fn undo_after(
         let mut parked = ParkedRecord::default();
         for fact in record.facts.drain(..) {
             if let Some(row) = overlay.row(fact.key())? {
-                changes.left(&fact, &row)?;
-                parked.facts.push((fact, row));
                 overlay.remove(fact.key());
+                // Found anew when the block comes back.
+                if fact.table != Table::Origins {
+                    changes.left(&fact, &row)?;
+                    parked.facts.push((fact, row));
+                }
             }
         }
         record.ordinal = None;
@@ -465,9 +477,10 @@ fn follow_orphans(changes: &mut Changes, overlay: &mut Overlay<'_>) -> Result<()
         let key = |id: &CryptoHash| Key::hash(Table::Outcomes, *id);
         overlay.all(ids.iter().map(key))?;
         for id in &ids {
-            if let Some(row) = overlay.row(key(id))? {
-                let hung = OutcomeRecord::decode(&row)?.receipts().map(Change::Outcome);
-                changes.facts.extend(hung);
+            let Some(row) = overlay.row(key(id))? else { continue };
+            // Below one that is settled everything is executed, and nobody waits.
+            if let OutcomeRow::Open(outcome) = OutcomeRow::decode(&row)? {
+                changes.facts.extend(outcome.receipts().map(Change::Outcome));
             }
         }
     }
@@ -482,13 +495,18 @@ fn apply(
     changes: &mut Changes,
 ) -> Result<(), Stop> {
     let Joining { hash, mut record, facts } = block;
+    let mut outcomes = Vec::new();
     for (fact, row) in facts {
         if overlay.row(fact.key())?.is_none() {
             changes.joined(&fact, &row)?;
+            if fact.table == Table::Outcomes {
+                outcomes.push((fact.id, row.clone()));
+            }
             overlay.put(fact.key(), row);
             record.facts.push(fact);
         }
     }
+    origins::trace(&outcomes, &mut record, overlay)?;
     let ordinal = chain.next_ordinal;
     record.ordinal = Some(ordinal);
     overlay.put(Key::number(Table::Heights, record.height), &hash.as_bytes()[..]);

@@ -8,20 +8,27 @@
 use alloc::vec::Vec;
 use core::mem;
 
-use hashbrown::HashSet;
+use hashbrown::{HashMap, HashSet};
 
 use super::Standing;
-use super::standing::Node;
-use crate::facts::record::{ChainRecord, OutcomeRecord};
+use super::walked::Node;
+use crate::facts::record::{
+    ChainRecord, OutcomeRecord, OutcomeRow, ReceiptRecord, SettledOutcome, SettledRecord,
+};
 use crate::facts::{Key, Question, Row, Step, Table};
 use crate::primitives::{CryptoHash, HashBuilder};
 use crate::{Error, ErrorKind};
 
 /// How far along is this transaction?
 ///
-/// Asks for the chain, the transaction and its outcome first; then, level by level, for the
-/// outcomes of the receipts generated and their bodies. A node without an outcome is a receipt
-/// that is still to be executed; its body says whether it is a refund.
+/// Asks for the chain, the transaction and its outcome first. If the transaction is settled that is
+/// all; else it asks, level by level, for the outcomes of the receipts generated and their bodies. A
+/// node without an outcome is a receipt that is still to be executed; its body says whether it is a
+/// refund.
+///
+/// Rows of one state of the storage are best. Where levels come from several, each later than the one
+/// before, the transaction may be settled meanwhile: then its outcomes say so, and it is asked for
+/// once more.
 ///
 /// ```
 /// use milepost::facts::{MemoryStorage, drive};
@@ -40,6 +47,8 @@ pub struct StatusQuestion {
     keys: Vec<Key>,
     chain: ChainRecord,
     transaction: Option<Row>,
+    /// Whether the row of the transaction holds all there is
+    settled: bool,
     nodes: Vec<Node>,
     visited: HashSet<CryptoHash, HashBuilder>,
 }
@@ -50,6 +59,8 @@ enum Stage {
     Transaction,
     /// Outcomes and bodies of the nodes from this one on are asked for
     Receipts { first: usize },
+    /// The settled transactions with which outcomes of the nodes from this one on stand
+    Settled { first: usize },
     /// Everything is known
     Known,
     /// The answer was given, or the question failed
@@ -71,6 +82,7 @@ impl StatusQuestion {
             .into(),
             chain: ChainRecord::default(),
             transaction: None,
+            settled: false,
             nodes: Vec::new(),
             visited: HashSet::default(),
         }
@@ -85,24 +97,103 @@ impl StatusQuestion {
     fn take_transaction(&mut self, rows: &[Option<Row>]) -> Result<(), Error> {
         let [chain, transaction, outcome] = rows else { return Err(count_error(3, rows.len())) };
         self.chain = ChainRecord::decode(chain.as_deref())?;
-        self.transaction = transaction.clone();
+        self.transaction.clone_from(transaction);
         self.stage = Stage::Known;
-        if self.transaction.is_some() {
+        if self.transaction.is_some() && !self.is_settled()? {
             self.visited.insert(self.hash);
             self.nodes.push(Node::new(self.hash, outcome.clone(), None));
-            self.descend(0)?;
+            self.resolve(0)?;
         }
         Ok(())
     }
 
+    /// Whether the transaction is settled, so that nothing else need be asked
+    fn is_settled(&mut self) -> Result<bool, Error> {
+        let Some(row) = &self.transaction else { return Ok(false) };
+        let Some(settled) = SettledRecord::decode(row)? else { return Ok(false) };
+        if settled.count as usize > self.limit {
+            return Err(self.too_many());
+        }
+        self.settled = true;
+        Ok(true)
+    }
+
+    fn too_many(&self) -> Error {
+        Error::new(ErrorKind::Limit, format_args!("more than {} receipts", self.limit))
+            .at(format_args!("transaction {}", self.hash))
+    }
+
     fn take_receipts(&mut self, first: usize, rows: &[Option<Row>]) -> Result<(), Error> {
-        let (pairs, _) = rows.as_chunks::<2>();
         if rows.len() != self.keys.len() {
             return Err(count_error(self.keys.len(), rows.len()));
         }
+        let (pairs, _) = rows.as_chunks::<2>();
         for (node, [outcome, body]) in self.nodes.iter_mut().skip(first).zip(pairs) {
             node.outcome.clone_from(outcome);
             node.body.clone_from(body);
+        }
+        self.resolve(first)
+    }
+
+    /// Goes on from the nodes from `first` on, once their outcomes are at hand
+    fn resolve(&mut self, first: usize) -> Result<(), Error> {
+        let mut elsewhere = Vec::new();
+        for row in self.nodes.iter().skip(first).filter_map(|node| node.outcome.as_deref()) {
+            if let OutcomeRow::Settled(transaction) = OutcomeRow::decode(row)? {
+                elsewhere.push(transaction);
+            }
+        }
+        if elsewhere.is_empty() {
+            return self.descend(first);
+        }
+        if elsewhere.contains(&self.hash) {
+            // Settled since it was asked for.
+            elsewhere = [self.hash].into();
+        }
+        elsewhere.sort_unstable();
+        elsewhere.dedup();
+        self.keys.clear();
+        self.keys.extend(elsewhere.into_iter().map(|hash| Key::hash(Table::Transactions, hash)));
+        self.stage = Stage::Settled { first };
+        Ok(())
+    }
+
+    fn take_settled(&mut self, first: usize, rows: &[Option<Row>]) -> Result<(), Error> {
+        if rows.len() != self.keys.len() {
+            return Err(count_error(self.keys.len(), rows.len()));
+        }
+        if let ([key], [row]) = (&self.keys[..], rows)
+            && *key == Key::hash(Table::Transactions, self.hash)
+        {
+            self.stage = Stage::Known;
+            self.transaction.clone_from(row);
+            if !self.is_settled()? {
+                // Forgotten since, or written by someone else.
+                self.transaction = None;
+            }
+            return Ok(());
+        }
+        // No sound chain has a receipt of two transactions; the other one was settled first.
+        let mut open: HashMap<CryptoHash, usize, HashBuilder> = HashMap::default();
+        for (at, node) in self.nodes.iter_mut().enumerate().skip(first) {
+            let row = node.outcome.as_deref().map(OutcomeRow::decode).transpose()?;
+            if let Some(OutcomeRow::Settled(_)) = row {
+                node.outcome = None;
+                open.insert(node.id, at);
+            }
+        }
+        for row in rows.iter().flatten() {
+            let Some(settled) = SettledRecord::decode(row)? else { continue };
+            for outcome in settled.outcomes() {
+                let SettledOutcome { id, outcome, body } = outcome?;
+                let node = open.remove(&id).and_then(|at| self.nodes.get_mut(at));
+                let Some(node) = node else { continue };
+                node.outcome = Some(outcome.encode().into());
+                if let Some(fragment) = body {
+                    let body = ReceiptRecord { refund: false, height: outcome.height, fragment };
+                    node.body = Some(body.encode().into());
+                }
+            }
         }
         self.descend(first)
     }
@@ -120,19 +211,18 @@ impl StatusQuestion {
                     continue;
                 }
                 if self.nodes.len() > self.limit {
-                    return Err(Error::new(
-                        ErrorKind::Limit,
-                        format_args!("more than {} receipts", self.limit),
-                    )
-                    .at(format_args!("transaction {}", self.hash)));
+                    return Err(self.too_many());
                 }
                 self.nodes.push(Node::new(id, None, None));
                 self.keys.push(Key::hash(Table::Outcomes, id));
                 self.keys.push(Key::hash(Table::Receipts, id));
             }
         }
-        self.stage =
-            if self.keys.is_empty() { Stage::Known } else { Stage::Receipts { first: next } };
+        if self.keys.is_empty() {
+            self.stage = Stage::Known;
+        } else {
+            self.stage = Stage::Receipts { first: next };
+        }
         Ok(())
     }
 }
@@ -147,13 +237,18 @@ impl Question for StatusQuestion {
 
     fn poll(&mut self) -> Result<Step<'_, Self::Answer>, Error> {
         match self.stage {
-            Stage::Transaction | Stage::Receipts { .. } => Ok(Step::Need(&self.keys)),
+            Stage::Transaction | Stage::Receipts { .. } | Stage::Settled { .. } => {
+                Ok(Step::Need(&self.keys))
+            }
             Stage::Known => {
                 self.stage = Stage::Over;
                 let nodes = mem::take(&mut self.nodes);
-                let standing = mem::take(&mut self.transaction)
-                    .map(|transaction| Standing::new(transaction, nodes, &self.chain));
-                standing.transpose().map(Step::Done)
+                let standing = match self.transaction.take() {
+                    Some(row) if self.settled => Some(Standing::settled(row)),
+                    Some(row) => Some(Standing::walked(row, nodes, &self.chain)?),
+                    None => None,
+                };
+                Ok(Step::Done(standing))
             }
             Stage::Over => Err(Error::new(ErrorKind::Usage, "the question is answered already")),
         }
@@ -163,6 +258,7 @@ impl Question for StatusQuestion {
         let result = match self.stage {
             Stage::Transaction => self.take_transaction(rows),
             Stage::Receipts { first } => self.take_receipts(first, rows),
+            Stage::Settled { first } => self.take_settled(first, rows),
             Stage::Known | Stage::Over => {
                 Err(Error::new(ErrorKind::Usage, "no rows were asked for"))
             }

@@ -7,7 +7,7 @@
 
 use core::cmp::Reverse;
 use core::fmt::Write as _;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
 use milepost::facts::record::BlockPoint;
@@ -69,6 +69,10 @@ pub(crate) struct Oracle {
     /// The index before the last block that changed it
     pub(crate) index_before: Index,
     pub(crate) canonical: Vec<Rc<Block>>,
+    /// Everything that belongs to a transaction that was final once, by id
+    settled: HashSet<String>,
+    /// The receipts among these that no answer shows
+    local: HashSet<String>,
 }
 
 fn text(value: &Value) -> &str {
@@ -196,6 +200,8 @@ impl Oracle {
             index: Index::default(),
             index_before: Index::default(),
             canonical: Vec::new(),
+            settled: HashSet::new(),
+            local: HashSet::new(),
         }
     }
 
@@ -269,6 +275,7 @@ impl Oracle {
             let index = Index::of(&self.canonical);
             self.index_before = core::mem::replace(&mut self.index, index);
         }
+        self.settle();
         taken.last_final = self.last_final;
         Some(taken)
     }
@@ -301,6 +308,34 @@ impl Oracle {
             floor.is_none_or(|floor| block.height > floor)
                 || canonical.iter().any(|one| one.hash == *hash)
         });
+    }
+
+    /// Notes the transactions that have become final
+    fn settle(&mut self) {
+        let open = self.index.transactions.keys().filter(|hash| !self.settled.contains(*hash));
+        let last: Vec<String> =
+            open.filter(|hash| self.holds(hash, Milestone::Final)).cloned().collect();
+        for hash in last {
+            let mut order = Vec::new();
+            self.index.walk(&hash, &mut order, &mut Vec::new());
+            let transaction = &self.index.transactions[&hash].value;
+            if transaction["signer_id"] == transaction["receiver_id"] {
+                self.local.extend(self.index.generated(&hash).into_iter().next());
+            }
+            self.settled.extend(order);
+        }
+    }
+
+    /// How many bodies of receipts have rows of their own, how many receipts wait for their
+    /// transaction to be settled, and how many transactions are settled
+    pub(crate) fn counts(&self) -> [usize; 3] {
+        let Index { transactions, outcomes, receipts } = &self.index;
+        let is_open = |id: &String| !self.settled.contains(id);
+        let bodies = receipts.keys().filter(|id| is_open(id) || self.local.contains(*id)).count();
+        let open = outcomes.keys().filter(|id| is_open(id));
+        let named: HashSet<String> = open.flat_map(|id| self.index.generated(id)).collect();
+        let settled = transactions.keys().filter(|id| !is_open(id)).count();
+        [bodies, named.len(), settled]
     }
 
     /// How many blocks are known, on whatever fork

@@ -260,13 +260,14 @@ impl Simulation {
         for (key, _) in storage.iter() {
             *found.entry(key.table()).or_default() += 1;
         }
-        let Index { transactions, outcomes, receipts } = &self.oracle.index;
+        let Index { transactions, outcomes, .. } = &self.oracle.index;
+        let [receipts, origins, settled] = self.oracle.counts();
         // A body that a kept block repeats of a forgotten one went with the first: whatever asks for
         // it is older still. So under retention there may be fewer, and never more.
         let bodies = found.get(&Table::Receipts).copied().unwrap_or_default();
         let bodies = match self.ingest.retention {
-            Retention::Everything => receipts.len(),
-            _ => bodies.min(receipts.len()),
+            Retention::Everything => receipts,
+            _ => bodies.min(receipts),
         };
         let (canonical, blocks) = (self.oracle.canonical.len(), self.oracle.known_blocks());
         let expected = [
@@ -280,7 +281,9 @@ impl Simulation {
             (Table::Receipts, bodies),
             (Table::Parked, blocks - canonical),
             (Table::Configs, self.protocol_versions.len()),
+            (Table::Origins, origins),
         ];
+        self.tally.add("settled", settled);
         assert_eq!(found, expected.into_iter().filter(|(_, rows)| *rows > 0).collect());
         self.tally.add("rows counted", 1);
     }

@@ -15,7 +15,7 @@ use crate::primitives::{BlockHeight, CryptoHash};
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "the layout of a row is closed by its version")]
 pub struct FactKey {
-    /// Its table: transactions, outcomes or receipts
+    /// Its table: transactions, outcomes, receipts or origins
     pub table: Table,
     /// Its id
     pub id: CryptoHash,
@@ -34,9 +34,9 @@ impl FactKey {
     fn read(cursor: &mut Cursor<'_>) -> Result<Self, Error> {
         // Facts leave with their block, so a row that named another table would remove blocks.
         match Table::from_number(cursor.u8()?) {
-            Some(table @ (Table::Transactions | Table::Outcomes | Table::Receipts)) => {
-                Ok(Self { table, id: cursor.hash()? })
-            }
+            Some(
+                table @ (Table::Transactions | Table::Outcomes | Table::Receipts | Table::Origins),
+            ) => Ok(Self { table, id: cursor.hash()? }),
             _ => cursor.refuse("not a table of facts"),
         }
     }
@@ -142,7 +142,8 @@ mod tests {
             let fact = FactKey { table, id: CryptoHash::ZERO };
             let parked = ParkedRecord { facts: vec![(fact, Row::from(&b"x"[..]))] };
             let decoded = ParkedRecord::decode(&parked.encode());
-            let is_fact = ["transactions", "outcomes", "receipts"].contains(&table.name());
+            let is_fact =
+                ["transactions", "outcomes", "receipts", "origins"].contains(&table.name());
             assert_eq!(decoded.is_ok(), is_fact, "{decoded:?}");
         }
     }

@@ -41,6 +41,8 @@ pub struct ChainRecord {
     pub first_ordinal: u64,
     /// Ordinal that the next canonical block gets
     pub next_ordinal: u64,
+    /// Ordinal of the next final block whose transactions are to be settled
+    pub next_settled: u64,
     /// The newest canonical block
     pub head: Option<BlockPoint>,
     /// The newest final block; it never goes back
@@ -75,6 +77,7 @@ impl ChainRecord {
             .u64(self.generation)
             .u64(self.first_ordinal)
             .u64(self.next_ordinal)
+            .u64(self.next_settled)
             .option(self.head.as_ref(), point)
             .option(self.last_final.as_ref(), point)
             .list(&self.epochs, |row, epoch| row.hash(&epoch.epoch_id).u64(epoch.ordinal))
@@ -97,6 +100,7 @@ impl ChainRecord {
             generation: cursor.u64()?,
             first_ordinal: cursor.u64()?,
             next_ordinal: cursor.u64()?,
+            next_settled: cursor.u64()?,
             head: cursor.option(point)?,
             last_final: cursor.option(point)?,
             epochs: cursor.list(40, |cursor| {

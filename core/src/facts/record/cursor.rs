@@ -31,6 +31,16 @@ impl<'row> Cursor<'row> {
         }
     }
 
+    /// A cursor at the start of a part of a row, which has no version of its own
+    pub(super) const fn within(table: Table, part: &'row [u8]) -> Self {
+        Self { table, row: part, position: 0 }
+    }
+
+    /// A part of what is left
+    pub(super) fn part(&self, (start, end): (u32, u32)) -> Option<&'row [u8]> {
+        self.row.get(self.position..)?.get(start as usize..end as usize)
+    }
+
     fn corrupt(&self, what: &str) -> Error {
         Error::new(ErrorKind::Corrupt, what).at(self.table.name()).with_offset(self.position)
     }

@@ -5,6 +5,7 @@
 
 use alloc::vec::Vec;
 
+use super::SettledRecord;
 use super::cursor::{Builder, Cursor};
 use crate::Error;
 use crate::facts::Table;
@@ -32,12 +33,15 @@ impl<'row> TransactionRecord<'row> {
             .finish()
     }
 
-    /// The record of a row
+    /// The record of a row, which may hold a settled transaction
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) unless this engine wrote the row.
     pub fn decode(row: &'row [u8]) -> Result<Self, Error> {
+        if let Some(settled) = SettledRecord::decode(row)? {
+            return Ok(settled.transaction());
+        }
         let mut cursor = Cursor::open(Table::Transactions, row)?;
         Ok(Self { to_itself: cursor.u8()? != 0, height: cursor.u64()?, fragment: cursor.rest() })
     }
@@ -49,6 +53,8 @@ impl<'row> TransactionRecord<'row> {
 pub struct ReceiptRecord<'row> {
     /// Whether its predecessor is `system`, so that no milestone below `FINAL` waits for it
     pub refund: bool,
+    /// Height of the block that brought it first
+    pub height: BlockHeight,
     /// Its wire text
     pub fragment: &'row [u8],
 }
@@ -56,7 +62,11 @@ pub struct ReceiptRecord<'row> {
 impl<'row> ReceiptRecord<'row> {
     /// The row of this record
     pub fn encode(&self) -> Vec<u8> {
-        Builder::new(1 + self.fragment.len()).u8(u8::from(self.refund)).raw(self.fragment).finish()
+        Builder::new(9 + self.fragment.len())
+            .u8(u8::from(self.refund))
+            .u64(self.height)
+            .raw(self.fragment)
+            .finish()
     }
 
     /// The record of a row
@@ -66,7 +76,7 @@ impl<'row> ReceiptRecord<'row> {
     /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) unless this engine wrote the row.
     pub fn decode(row: &'row [u8]) -> Result<Self, Error> {
         let mut cursor = Cursor::open(Table::Receipts, row)?;
-        Ok(Self { refund: cursor.u8()? != 0, fragment: cursor.rest() })
+        Ok(Self { refund: cursor.u8()? != 0, height: cursor.u64()?, fragment: cursor.rest() })
     }
 }
 
@@ -125,8 +135,18 @@ impl<'row> OutcomeRecord<'row> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) unless this engine wrote the row.
+    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) unless this engine wrote the row, and for the
+    /// row of an outcome that is settled: see [`OutcomeRow`].
     pub fn decode(row: &'row [u8]) -> Result<Self, Error> {
+        Self::read(row, None)
+    }
+
+    /// The record of a row whose fragment stands elsewhere
+    pub(super) fn decode_with(row: &'row [u8], fragment: &'row [u8]) -> Result<Self, Error> {
+        Self::read(row, Some(fragment))
+    }
+
+    fn read(row: &'row [u8], fragment: Option<&'row [u8]>) -> Result<Self, Error> {
         let mut cursor = Cursor::open(Table::Outcomes, row)?;
         let height = cursor.u64()?;
         let status = match cursor.u8()? {
@@ -134,12 +154,13 @@ impl<'row> OutcomeRecord<'row> {
             1 => OutcomeStatus::Failure,
             2 => OutcomeStatus::SuccessValue,
             3 => OutcomeStatus::SuccessReceiptId(cursor.hash()?),
+            SETTLED => return cursor.refuse("an outcome that stands with its transaction"),
             _ => return cursor.refuse("unknown status of an outcome"),
         };
         let status_text = (cursor.u32()?, cursor.u32()?);
         let count = cursor.count(32)?;
         let (receipt_ids, _) = cursor.take(count * 32)?.as_chunks();
-        let fragment = cursor.rest();
+        let fragment = fragment.unwrap_or_else(|| cursor.rest());
         let record = Self { height, status, status_text, receipt_ids, fragment };
         match fragment.get(status_text.0 as usize..status_text.1 as usize) {
             Some(_) => Ok(record),
@@ -162,5 +183,40 @@ impl<'row> OutcomeRecord<'row> {
         self.fragment
             .get(self.status_text.0 as usize..self.status_text.1 as usize)
             .unwrap_or_default()
+    }
+}
+
+/// In place of the status of an outcome: it stands in the row of a transaction
+const SETTLED: u8 = 4;
+
+/// What the row of an outcome holds
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "the layout of a row is closed by its version")]
+pub enum OutcomeRow<'row> {
+    /// The outcome
+    Open(OutcomeRecord<'row>),
+    /// The transaction in whose row it stands since that is settled
+    Settled(CryptoHash),
+}
+
+impl<'row> OutcomeRow<'row> {
+    /// The row of an outcome that stands in the row of this transaction
+    pub fn settled_with(transaction: CryptoHash) -> Vec<u8> {
+        // The height of an open outcome stands first.
+        Builder::new(41).u64(0).u8(SETTLED).hash(&transaction).finish()
+    }
+
+    /// What a row holds
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) unless this engine wrote the row.
+    pub fn decode(row: &'row [u8]) -> Result<Self, Error> {
+        let mut cursor = Cursor::open(Table::Outcomes, row)?;
+        if (cursor.u64()?, cursor.u8()?) != (0, SETTLED) {
+            return OutcomeRecord::decode(row).map(Self::Open);
+        }
+        let transaction = cursor.hash()?;
+        cursor.end().map(|()| Self::Settled(transaction))
     }
 }

@@ -9,10 +9,12 @@ mod block;
 mod chain;
 mod cursor;
 mod fact;
+mod settled;
 
 pub use block::{BlockRecord, FactKey, ParkedRecord};
 pub use chain::{BlockPoint, ChainRecord, ConfigIndex, ConfigRecord, EpochStart};
-pub use fact::{OutcomeRecord, OutcomeStatus, ReceiptRecord, TransactionRecord};
+pub use fact::{OutcomeRecord, OutcomeRow, OutcomeStatus, ReceiptRecord, TransactionRecord};
+pub use settled::{OriginRecord, Place, SettledOutcome, SettledOutcomes, SettledRecord};
 
 /// The layout of every row written today
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
