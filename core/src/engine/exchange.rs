@@ -84,7 +84,12 @@ impl Exchange {
     ///
     /// `path_method` is the method that the address of the request names, if it names one.
     pub fn open(settings: &Settings, body: &[u8], path_method: Option<&str>) -> Self {
-        let (calls, batch) = match parse(body, path_method, &settings.limits) {
+        Self::of_incoming(settings, parse(body, path_method, &settings.limits))
+    }
+
+    /// A request body that was read
+    pub(super) fn of_incoming(settings: &Settings, incoming: Incoming) -> Self {
+        let (calls, batch) = match incoming {
             Incoming::Single(call) => ([Call::new(call, settings)].into(), false),
             Incoming::Refused(refusal) => ([Call::refused(&refusal)].into(), false),
             Incoming::Batch(calls) => {

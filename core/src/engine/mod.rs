@@ -10,6 +10,7 @@ mod call;
 mod chain;
 mod desk;
 mod exchange;
+mod settled;
 #[cfg(test)]
 mod storms;
 #[cfg(test)]
@@ -29,7 +30,7 @@ use crate::facts::record::{ConfigIndex, ConfigRecord};
 use crate::facts::{Batch, Rows, Storage, drive};
 use crate::ingest::{IngestQuestion, IngestSettings, Ingested};
 use crate::primitives::BlockHeight;
-use crate::rpc::{AnswerClass, Limits};
+use crate::rpc::{AnswerClass, Incoming, Limits, Operation, parse};
 use crate::{ErrorKind, config};
 
 /// How the engine answers where the interface leaves a choice
@@ -121,6 +122,16 @@ pub struct Answer {
     pub class: AnswerClass,
 }
 
+/// What becomes of a request whose answer is written into a buffer
+#[derive(Debug)]
+#[expect(clippy::exhaustive_enums, reason = "a request is answered or it waits")]
+pub enum Response {
+    /// The answer stands in the buffer; it is of this class
+    Written(AnswerClass),
+    /// Its milestone is not reached yet, and nothing was written
+    Wait(Wait),
+}
+
 /// The engine: settings and nothing else, so it is free to copy and shared by reference
 ///
 /// ```
@@ -161,7 +172,57 @@ impl Engine {
         path_method: Option<&str>,
         rows: &(impl Rows + ?Sized),
     ) -> Reply {
-        Exchange::open(&self.settings, body, path_method).drive(rows)
+        let mut out = Vec::new();
+        match self.respond(body, path_method, rows, &mut out) {
+            Response::Written(class) => Reply::Answer(Answer { body: out, class }),
+            Response::Wait(wait) => Reply::Wait(wait),
+        }
+    }
+
+    /// Answers the body of a request as [`ask`](Self::ask) does, appending to a buffer of the host's
+    ///
+    /// A settled transaction costs one row read and its bytes copied once. With a buffer that is used
+    /// again, nothing is allocated for it but the account id of the request, and the request's id if
+    /// that is longer than 22 bytes.
+    ///
+    /// ```
+    /// use milepost::engine::{Engine, Response};
+    /// use milepost::facts::MemoryStorage;
+    /// use milepost::rpc::AnswerClass;
+    ///
+    /// let (engine, storage, mut out) = (Engine::default(), MemoryStorage::new(), Vec::new());
+    /// for _ in 0..2 {
+    ///     out.clear();
+    ///     let response = engine.respond(b"{\"method\":\"block\"}", None, &storage, &mut out);
+    ///     assert!(matches!(response, Response::Written(AnswerClass::RequestValidation)));
+    ///     assert!(out.starts_with(b"{\"jsonrpc\":\"2.0\",\"error\":"));
+    /// }
+    /// ```
+    pub fn respond(
+        &self,
+        body: &[u8],
+        path_method: Option<&str>,
+        rows: &(impl Rows + ?Sized),
+        out: &mut Vec<u8>,
+    ) -> Response {
+        let incoming = parse(body, path_method, &self.settings.limits);
+        if let Incoming::Single(Ok(call)) = &incoming
+            && let Operation::TransactionStatus(request) = &call.operation
+            && let Some(class) = settled::write(&call.id, request, &self.settings, rows, out)
+        {
+            return Response::Written(class);
+        }
+        match Exchange::of_incoming(&self.settings, incoming).drive(rows) {
+            Reply::Answer(answer) if out.capacity() == 0 => {
+                *out = answer.body;
+                Response::Written(answer.class)
+            }
+            Reply::Answer(answer) => {
+                out.extend_from_slice(&answer.body);
+                Response::Written(answer.class)
+            }
+            Reply::Wait(wait) => Response::Wait(wait),
+        }
     }
 
     /// Takes in a block message, in one commit
