@@ -85,7 +85,7 @@ impl Resolve {
         &self,
         chain: &ChainRecord,
         index: &ConfigIndex,
-        rows: &mut Supplied,
+        rows: &mut Supplied<'_>,
     ) -> Result<Resolved, Stop> {
         match self.reference {
             BlockReference::Height(height) => {
@@ -123,7 +123,7 @@ impl Resolve {
 impl Replay for Resolve {
     type Answer = ConfigAnswer;
 
-    fn replay(&self, rows: &mut Supplied) -> Result<ConfigAnswer, Stop> {
+    fn replay(&self, rows: &mut Supplied<'_>) -> Result<ConfigAnswer, Stop> {
         rows.all([ChainRecord::key(), ConfigIndex::key()])?;
         let chain = ChainRecord::decode(rows.row(ChainRecord::key())?.map(|row| &**row))?;
         let index = ConfigIndex::decode(rows.row(ConfigIndex::key())?.map(|row| &**row))?;
@@ -151,7 +151,7 @@ impl Replay for Resolve {
 }
 
 /// What the head's header names as almost final; a final block is almost final as well
-fn near_final(chain: &ChainRecord, rows: &mut Supplied) -> Result<Resolved, Stop> {
+fn near_final(chain: &ChainRecord, rows: &mut Supplied<'_>) -> Result<Resolved, Stop> {
     let head = match chain.head {
         Some(head) => rows.block(head.hash)?,
         None => None,

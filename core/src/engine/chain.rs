@@ -51,7 +51,7 @@ impl Default for ChainQuestion {
 impl Replay for Look {
     type Answer = ChainStatus;
 
-    fn replay(&self, rows: &mut Supplied) -> Result<ChainStatus, Stop> {
+    fn replay(&self, rows: &mut Supplied<'_>) -> Result<ChainStatus, Stop> {
         rows.all([ChainRecord::key(), ConfigIndex::key()])?;
         let chain = ChainRecord::decode(rows.row(ChainRecord::key())?.map(|row| &**row))?;
         let index = ConfigIndex::decode(rows.row(ConfigIndex::key())?.map(|row| &**row))?;

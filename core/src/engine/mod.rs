@@ -236,8 +236,7 @@ impl Engine {
         settings: &IngestSettings,
         storage: &mut (impl Storage + ?Sized),
     ) -> Result<Ingested, Error> {
-        let mut question = IngestQuestion::new(message, *settings)?;
-        let (batch, ingested) = drive(&mut question, storage)?;
+        let (batch, ingested) = IngestQuestion::new(message, *settings)?.drive(storage)?;
         if !batch.is_empty() {
             storage.commit(batch)?;
         }

@@ -11,7 +11,7 @@ use core::mem;
 use hashbrown::HashMap;
 
 use super::record::{BlockPoint, BlockRecord, ChainRecord};
-use super::{Key, Question, Row, Step, Table};
+use super::{Key, Question, Row, Rows, Step, Table};
 use crate::primitives::{CryptoHash, HashBuilder};
 use crate::{Error, ErrorKind};
 
@@ -30,28 +30,43 @@ impl From<Error> for Stop {
 }
 
 /// The rows supplied so far, and those that were asked for in vain
+///
+/// With a storage at hand nothing is asked for in vain, so the function runs but once.
+pub(crate) struct Supplied<'source> {
+    kept: &'source mut Kept,
+    source: Option<&'source dyn Rows>,
+}
+
+/// What is kept from one run to the next
 #[derive(Debug, Default)]
-pub(crate) struct Supplied {
+struct Kept {
     rows: HashMap<Key, Option<Row>, HashBuilder>,
     wanted: Vec<Key>,
 }
 
-impl Supplied {
+impl Supplied<'_> {
     /// The row of a key
     pub(crate) fn row(&mut self, key: Key) -> Result<Option<&Row>, Stop> {
         self.all([key])?;
-        Ok(self.rows.get(&key).and_then(Option::as_ref))
+        Ok(self.kept.rows.get(&key).and_then(Option::as_ref))
     }
 
     /// Makes sure that the rows of all these keys are supplied, in one round trip
     pub(crate) fn all(&mut self, keys: impl IntoIterator<Item = Key>) -> Result<(), Stop> {
-        let rows = &self.rows;
-        self.wanted.extend(keys.into_iter().filter(|key| !rows.contains_key(key)));
-        if self.wanted.is_empty() { Ok(()) } else { Err(Stop::Rows) }
+        let Kept { rows, wanted } = &mut *self.kept;
+        wanted.extend(keys.into_iter().filter(|key| !rows.contains_key(key)));
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let Some(source) = self.source else { return Err(Stop::Rows) };
+        let mut found = Vec::new();
+        source.get_many(wanted, &mut found)?;
+        rows.extend(wanted.drain(..).zip(found));
+        Ok(())
     }
 }
 
-impl Supplied {
+impl Supplied<'_> {
     /// The block of a hash
     pub(crate) fn block(&mut self, hash: CryptoHash) -> Result<Option<BlockRecord>, Stop> {
         let row = self.row(Key::hash(Table::Blocks, hash))?;
@@ -76,21 +91,32 @@ pub(crate) trait Replay {
     type Answer;
 
     /// Runs from the start with the rows supplied so far
-    fn replay(&self, rows: &mut Supplied) -> Result<Self::Answer, Stop>;
+    fn replay(&self, rows: &mut Supplied<'_>) -> Result<Self::Answer, Stop>;
+
+    /// Runs once, over a storage that is at hand
+    fn run(&self, rows: &dyn Rows) -> Result<Self::Answer, Error> {
+        let (mut kept, source) = (Kept::default(), Some(rows));
+        match self.replay(&mut Supplied { kept: &mut kept, source }) {
+            Ok(answer) => Ok(answer),
+            Err(Stop::Refused(error)) => Err(error),
+            // A storage answers every key or fails.
+            Err(Stop::Rows) => Err(Error::new(ErrorKind::Usage, "rows are missing")),
+        }
+    }
 }
 
 /// Makes a [`Question`] of a function that is replayed
 #[derive(Debug)]
 pub(crate) struct Replayed<R> {
     function: R,
-    supplied: Supplied,
+    kept: Kept,
     over: bool,
 }
 
 impl<R: Replay> Replayed<R> {
     /// The question of this function
     pub(crate) fn new(function: R) -> Self {
-        Self { function, supplied: Supplied::default(), over: false }
+        Self { function, kept: Kept::default(), over: false }
     }
 }
 
@@ -100,10 +126,10 @@ impl<R: Replay> Replayed<R> {
         if self.over {
             return Err(Error::new(ErrorKind::Usage, "the question is answered already"));
         }
-        if !self.supplied.wanted.is_empty() {
+        if !self.kept.wanted.is_empty() {
             return Ok(None);
         }
-        match self.function.replay(&mut self.supplied) {
+        match self.function.replay(&mut Supplied { kept: &mut self.kept, source: None }) {
             Ok(answer) => {
                 self.over = true;
                 Ok(Some(answer))
@@ -118,7 +144,7 @@ impl<R: Replay> Replayed<R> {
 
     /// The keys of the rows that it waits for
     pub(crate) fn wanted(&self) -> &[Key] {
-        &self.supplied.wanted
+        &self.kept.wanted
     }
 
     /// The function
@@ -138,15 +164,15 @@ impl<R: Replay> Question for Replayed<R> {
     }
 
     fn supply(&mut self, rows: &[Option<Row>]) -> Result<(), Error> {
-        let expected = self.supplied.wanted.len();
+        let expected = self.kept.wanted.len();
         if rows.len() != expected {
             return Err(Error::new(
                 ErrorKind::Usage,
                 format_args!("{} rows supplied, {expected} asked for", rows.len()),
             ));
         }
-        let wanted = mem::take(&mut self.supplied.wanted);
-        self.supplied.rows.extend(wanted.into_iter().zip(rows.iter().cloned()));
+        let wanted = mem::take(&mut self.kept.wanted);
+        self.kept.rows.extend(wanted.into_iter().zip(rows.iter().cloned()));
         Ok(())
     }
 }

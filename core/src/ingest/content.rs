@@ -5,14 +5,16 @@
 //! sorted, nothing added and nothing lost) and put into the row that answers copy from. It is a
 //! function of the message alone.
 
+use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 use hashbrown::HashSet;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-use super::message::{Chunk, Executed, Header, Included, Message, StatusText};
+use super::message::{Chunk, Executed, Header, Included, Message};
 use crate::codec::json;
 use crate::facts::record::{
     BlockPoint, FactKey, OutcomeRecord, OutcomeStatus, ReceiptRecord, TransactionRecord,
@@ -75,6 +77,8 @@ struct Renderer<'text> {
     message: &'text [u8],
     facts: Vec<(FactKey, Row)>,
     seen: HashSet<(Table, CryptoHash), HashBuilder>,
+    /// The receipts that were rendered, by their text: most stand there twice
+    bodies: BTreeMap<&'text str, CryptoHash>,
     canonicalizer: json::Canonicalizer,
     text: String,
 }
@@ -86,12 +90,13 @@ impl<'text> Renderer<'text> {
             message,
             facts: Vec::new(),
             seen: HashSet::default(),
+            bodies: BTreeMap::new(),
             canonicalizer: json::Canonicalizer::with_most_levels(json::MOST_LEVELS_INSIDE),
             text: String::new(),
         }
     }
 
-    fn chunk(&mut self, chunk: &Chunk<'_>) -> Result<(), Error> {
+    fn chunk(&mut self, chunk: &Chunk<'text>) -> Result<(), Error> {
         for (included, index) in chunk.transactions.iter().zip(0_usize..) {
             self.transaction(included)
                 .map_err(|error| error.at(format_args!("transactions[{index}]")))?;
@@ -105,7 +110,7 @@ impl<'text> Renderer<'text> {
         Ok(())
     }
 
-    fn transaction(&mut self, included: &Included<'_>) -> Result<(), Error> {
+    fn transaction(&mut self, included: &Included<'text>) -> Result<(), Error> {
         let at = |error: Error| error.at("transaction");
         let view: SignedTransactionView = self.render(included.transaction).map_err(at)?;
         let hash = view.hash;
@@ -125,13 +130,13 @@ impl<'text> Renderer<'text> {
     }
 
     /// A receipt's outcome; also the outcome of a transaction that was included earlier
-    fn executed_receipt(&mut self, executed: &Executed<'_>) -> Result<(), Error> {
+    fn executed_receipt(&mut self, executed: &Executed<'text>) -> Result<(), Error> {
         self.executed(executed, None)
     }
 
     fn executed(
         &mut self,
-        executed: &Executed<'_>,
+        executed: &Executed<'text>,
         transaction: Option<(&str, CryptoHash)>,
     ) -> Result<(), Error> {
         let receipt = match executed.receipt {
@@ -143,7 +148,8 @@ impl<'text> Renderer<'text> {
     }
 
     fn outcome(&mut self, raw: &RawValue, owner: Option<(&str, CryptoHash)>) -> Result<(), Error> {
-        let view: ExecutionOutcomeWithIdView = self.render(raw)?;
+        let (view, status): (ExecutionOutcomeWithIdView, _) =
+            self.render_and_find(raw, &["outcome", "status"])?;
         if let Some((what, id)) = owner.filter(|(_, id)| *id != view.id) {
             let detail = format_args!("{}, but its {what} is {id}", view.id);
             return Err(Error::new(ErrorKind::Chain, detail).at("id"));
@@ -152,16 +158,12 @@ impl<'text> Renderer<'text> {
             let detail = format_args!("{}, in block {}", view.block_hash, self.block.hash);
             return Err(Error::new(ErrorKind::Chain, detail).at("block_hash"));
         }
-        let text: StatusText<'_> = json::read(&self.text)?;
-        let status = text.outcome.status.get();
-        // A raw value borrows from the text it was read from, so the distance of their first
-        // bytes is its place.
-        let start = status.as_ptr() as usize - self.text.as_ptr() as usize;
-        let end = start + status.len();
+        // The view has found it as well.
+        let status = status.unwrap_or_default();
         let row = OutcomeRecord {
             height: self.block.height,
             status: outcome_status(&view.outcome.status),
-            status_text: (place(start)?, place(end)?),
+            status_text: (place(status.start)?, place(status.end)?),
             receipt_ids: &view
                 .outcome
                 .receipt_ids
@@ -175,9 +177,13 @@ impl<'text> Renderer<'text> {
     }
 
     /// The body of a receipt; the same one may stand in a chunk and beside its outcome
-    fn receipt(&mut self, raw: &RawValue) -> Result<CryptoHash, Error> {
+    fn receipt(&mut self, raw: &'text RawValue) -> Result<CryptoHash, Error> {
+        if let Some(id) = self.bodies.get(raw.get()) {
+            return Ok(*id);
+        }
         let view: ReceiptView = self.render(raw)?;
         let id = view.receipt_id;
+        self.bodies.insert(raw.get(), id);
         let refund = view.predecessor_id.as_str() == SYSTEM;
         if self.seen.insert((Table::Receipts, id)) {
             let row =
@@ -189,18 +195,29 @@ impl<'text> Renderer<'text> {
 
     /// Brings a raw value into canonical form, in `self.text`, and reads it as a `View`
     fn render<View: DeserializeOwned>(&mut self, raw: &RawValue) -> Result<View, Error> {
+        self.render_and_find(raw, &[]).map(|(view, _)| view)
+    }
+
+    /// Renders, and says where in `self.text` the value of a member stands
+    fn render_and_find<View: DeserializeOwned>(
+        &mut self,
+        raw: &RawValue,
+        path: &'static [&'static str],
+    ) -> Result<(View, Option<Range<usize>>), Error> {
         self.text.clear();
-        self.canonicalizer
-            .append(raw.get(), &mut self.text)
+        let found = self
+            .canonicalizer
+            .append_and_find(raw.get(), path, &mut self.text)
             .map_err(|error| self.in_message(raw, error))?;
-        json::read(&self.text).map_err(|error: Error| {
+        let view = json::read(&self.text).map_err(|error: Error| {
             // The offset is one of the canonical text; that of the message is found by reading what
             // came in, which is refused for the same reason.
             match json::read::<View>(raw.get()) {
                 Err(error) => self.in_message(raw, error),
                 Ok(_) => Error::new(error.kind(), error.detail()).at(error.path()),
             }
-        })
+        })?;
+        Ok((view, found))
     }
 
     /// An error in a raw value, with its offset in the message

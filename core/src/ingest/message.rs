@@ -99,16 +99,3 @@ pub(super) struct Executed<'text> {
     #[serde(borrow, default)]
     pub(super) receipt: Option<&'text RawValue>,
 }
-
-/// Where the status of an outcome stands in its text; all else its view has read
-#[derive(Deserialize)]
-pub(super) struct StatusText<'text> {
-    #[serde(borrow)]
-    pub(super) outcome: StatusMember<'text>,
-}
-
-#[derive(Deserialize)]
-pub(super) struct StatusMember<'text> {
-    #[serde(borrow)]
-    pub(super) status: &'text RawValue,
-}

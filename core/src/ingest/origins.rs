@@ -35,7 +35,7 @@ pub(super) fn keys(fact: &FactKey, row: &Row) -> Vec<Key> {
 pub(super) fn trace(
     outcomes: &[(CryptoHash, Row)],
     record: &mut BlockRecord,
-    overlay: &mut Overlay<'_>,
+    overlay: &mut Overlay<'_, '_>,
 ) -> Result<(), Stop> {
     let mut waiting: HashMap<CryptoHash, &Row, HashBuilder> = HashMap::default();
     let mut found = Vec::new();
@@ -63,7 +63,7 @@ pub(super) fn trace(
 }
 
 /// The transaction of an outcome; its own if it is a transaction's
-fn origin(id: CryptoHash, overlay: &mut Overlay<'_>) -> Result<Option<CryptoHash>, Stop> {
+fn origin(id: CryptoHash, overlay: &mut Overlay<'_, '_>) -> Result<Option<CryptoHash>, Stop> {
     if overlay.row(Key::hash(Table::Transactions, id))?.is_some() {
         return Ok(Some(id));
     }

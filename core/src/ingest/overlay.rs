@@ -12,21 +12,24 @@ use crate::facts::{Key, Row};
 pub(super) type Changed = BTreeMap<Key, Option<Row>>;
 
 /// Rows of the storage with the changes planned so far on top
-pub(super) struct Overlay<'rows> {
-    supplied: &'rows mut Supplied,
+pub(super) struct Overlay<'rows, 'source> {
+    supplied: &'rows mut Supplied<'source>,
     /// What was planned before, and stays as it is
     before: &'rows Changed,
     changes: Changed,
 }
 
-impl<'rows> Overlay<'rows> {
-    pub(super) const fn new(supplied: &'rows mut Supplied) -> Self {
+impl<'rows, 'source> Overlay<'rows, 'source> {
+    pub(super) const fn new(supplied: &'rows mut Supplied<'source>) -> Self {
         static NOTHING: Changed = Changed::new();
         Self::over(supplied, &NOTHING)
     }
 
     /// An overlay over what was planned before
-    pub(super) const fn over(supplied: &'rows mut Supplied, before: &'rows Changed) -> Self {
+    pub(super) const fn over(
+        supplied: &'rows mut Supplied<'source>,
+        before: &'rows Changed,
+    ) -> Self {
         Self { supplied, before, changes: Changed::new() }
     }
 

@@ -141,7 +141,7 @@ impl Plan {
         &self,
         parent: &BlockRecord,
         mut chain: ChainRecord,
-        mut overlay: Overlay<'_>,
+        mut overlay: Overlay<'_, '_>,
     ) -> Result<Planned, Stop> {
         if let Some(last) = chain.last_final {
             // The fork leaves the chain at or below its parent; a sound fork leaves it at the
@@ -168,7 +168,7 @@ impl Plan {
         &self,
         parent: BlockRecord,
         chain: &ChainRecord,
-        overlay: &mut Overlay<'_>,
+        overlay: &mut Overlay<'_, '_>,
     ) -> Result<(Vec<Joining>, Canonical), Stop> {
         if parent.ordinal.is_none() {
             // Its ancestors are among these, and one round trip fetches them all.
@@ -213,7 +213,7 @@ impl Plan {
         &self,
         parent: Option<BlockRecord>,
         mut chain: ChainRecord,
-        mut overlay: Overlay<'_>,
+        mut overlay: Overlay<'_, '_>,
     ) -> Result<Planned, Stop> {
         let mut ingested = self.ingested(Place::Head, None);
         let mut branch = Vec::new();
@@ -246,7 +246,7 @@ impl Plan {
     }
 
     /// Moves the last final block forward, if the header proves it
-    fn finalize(&self, chain: &mut ChainRecord, overlay: &mut Overlay<'_>) -> Result<(), Stop> {
+    fn finalize(&self, chain: &mut ChainRecord, overlay: &mut Overlay<'_, '_>) -> Result<(), Stop> {
         let point = match self.settings.finality {
             Finality::All => self.content.point,
             Finality::Headers => {
@@ -279,7 +279,7 @@ impl Plan {
     fn forget(
         &self,
         chain: &mut ChainRecord,
-        overlay: &mut Overlay<'_>,
+        overlay: &mut Overlay<'_, '_>,
         changes: &mut Changes,
     ) -> Result<(), Stop> {
         let mut listed = LISTED_EPOCHS;
@@ -318,7 +318,7 @@ impl Plan {
 impl Replay for Plan {
     type Answer = Planned;
 
-    fn replay(&self, rows: &mut Supplied) -> Result<Self::Answer, Stop> {
+    fn replay(&self, rows: &mut Supplied<'_>) -> Result<Self::Answer, Stop> {
         let header = &self.content.header;
         let mut overlay = Overlay::new(rows);
         overlay.all(
@@ -359,7 +359,11 @@ pub(super) struct Planned {
 }
 
 /// A plan that makes the next generation of the chain
-fn planned(mut ingested: Ingested, mut chain: ChainRecord, mut overlay: Overlay<'_>) -> Planned {
+fn planned(
+    mut ingested: Ingested,
+    mut chain: ChainRecord,
+    mut overlay: Overlay<'_, '_>,
+) -> Planned {
     ingested.changes.since = chain.generation;
     chain.generation = chain.generation.wrapping_add(1);
     ingested.changes.generation = chain.generation;
@@ -371,7 +375,7 @@ fn planned(mut ingested: Ingested, mut chain: ChainRecord, mut overlay: Overlay<
 /// The canonical blocks of these ordinals, in two round trips
 pub(super) fn canonical(
     ordinals: Range<u64>,
-    overlay: &mut Overlay<'_>,
+    overlay: &mut Overlay<'_, '_>,
 ) -> Result<Vec<Canonical>, Stop> {
     overlay.all(ordinals.clone().map(|ordinal| Key::number(Table::Ordinals, ordinal)))?;
     let mut hashes = Vec::new();
@@ -394,7 +398,7 @@ pub(super) fn canonical(
 fn undo_after(
     root: &Canonical,
     chain: &mut ChainRecord,
-    overlay: &mut Overlay<'_>,
+    overlay: &mut Overlay<'_, '_>,
     changes: &mut Changes,
 ) -> Result<Vec<BlockPoint>, Stop> {
     let ordinals = root.ordinal.saturating_add(1)..chain.next_ordinal;
@@ -458,7 +462,7 @@ fn undo_after(
 /// A receipt is executed after the outcome that generated it, and so undone with it; but blocks say
 /// what they like, and whoever waits must hear of it all the same. Where it leads too far, everyone
 /// is told.
-fn follow_orphans(changes: &mut Changes, overlay: &mut Overlay<'_>) -> Result<(), Stop> {
+fn follow_orphans(changes: &mut Changes, overlay: &mut Overlay<'_, '_>) -> Result<(), Stop> {
     let mut followed: HashSet<CryptoHash, HashBuilder> = HashSet::default();
     let (mut first, mut level) = (0, 0);
     let most = changes.facts.len() + MOST_ORPHANS;
@@ -491,7 +495,7 @@ fn follow_orphans(changes: &mut Changes, overlay: &mut Overlay<'_>) -> Result<()
 fn apply(
     block: Joining,
     chain: &mut ChainRecord,
-    overlay: &mut Overlay<'_>,
+    overlay: &mut Overlay<'_, '_>,
     changes: &mut Changes,
 ) -> Result<(), Stop> {
     let Joining { hash, mut record, facts } = block;
@@ -523,7 +527,7 @@ fn apply(
 
 /// Forgets parked blocks that can never win: those at or below the last final height, and the
 /// lowest ones beyond the limit
-fn forget_parked(chain: &mut ChainRecord, overlay: &mut Overlay<'_>) {
+fn forget_parked(chain: &mut ChainRecord, overlay: &mut Overlay<'_, '_>) {
     let last_final = chain.last_final;
     let mut forget = |point: &BlockPoint| {
         overlay.remove(block_key(point.hash));

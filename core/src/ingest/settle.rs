@@ -49,7 +49,7 @@ impl Walk {
         }
     }
 
-    fn supply(&mut self, overlay: &mut Overlay<'_>) -> Result<(), Stop> {
+    fn supply(&mut self, overlay: &mut Overlay<'_, '_>) -> Result<(), Stop> {
         if self.keys.is_empty() {
             return Ok(());
         }
@@ -66,7 +66,7 @@ impl Replay for Settle {
     /// What is changed on top of the plan, and the chain then
     type Answer = (Changed, ChainRecord);
 
-    fn replay(&self, rows: &mut Supplied) -> Result<Self::Answer, Stop> {
+    fn replay(&self, rows: &mut Supplied<'_>) -> Result<Self::Answer, Stop> {
         let Planned { changed, chain, .. } = &self.0;
         let mut chain = chain.clone().unwrap_or_default();
         let mut overlay = Overlay::over(rows, changed);
@@ -88,7 +88,10 @@ impl Replay for Settle {
 }
 
 /// The blocks that are final and were not looked at before
-fn newly_final(chain: &mut ChainRecord, overlay: &mut Overlay<'_>) -> Result<Vec<Canonical>, Stop> {
+fn newly_final(
+    chain: &mut ChainRecord,
+    overlay: &mut Overlay<'_, '_>,
+) -> Result<Vec<Canonical>, Stop> {
     let Some(last) = chain.last_final else { return Ok(Vec::new()) };
     let row = overlay.row(Key::hash(Table::Blocks, last.hash))?;
     let last = row.map(|row| BlockRecord::decode(&row)).transpose()?;
@@ -108,7 +111,7 @@ fn newly_final(chain: &mut ChainRecord, overlay: &mut Overlay<'_>) -> Result<Vec
 /// The last outcome of a transaction, or one beside it in the same block, generated no receipts.
 fn completed(
     blocks: &[Canonical],
-    overlay: &mut Overlay<'_>,
+    overlay: &mut Overlay<'_, '_>,
 ) -> Result<BTreeSet<CryptoHash>, Stop> {
     let facts = blocks.iter().flat_map(|block| &block.record.facts);
     let outcomes = facts.filter(|fact| fact.table == Table::Outcomes).map(|fact| fact.id);
@@ -137,7 +140,7 @@ fn settle(
     hash: CryptoHash,
     standing: &Standing,
     chain: &ChainRecord,
-    overlay: &mut Overlay<'_>,
+    overlay: &mut Overlay<'_, '_>,
 ) -> Result<(), Stop> {
     let Some(row) = standing.settle(chain)? else { return Ok(()) };
     let local = standing.local()?;
@@ -199,8 +202,12 @@ mod tests {
         storage: &mut MemoryStorage,
     ) -> Result<(), Error> {
         let mut question = IngestQuestion::new(message, settings)?;
-        let (batch, _) = drive(&mut question, storage)?;
-        storage.commit(batch)
+        let suspended = drive(&mut question, storage).map(|(batch, _)| batch);
+        // In one go it comes to the same.
+        let batch = IngestQuestion::new(message, settings)?.drive(storage).map(|(batch, _)| batch);
+        let changes = |batch: &Batch| batch.changes().to_vec();
+        assert_eq!(batch.as_ref().map(changes), suspended.as_ref().map(changes));
+        storage.commit(batch?)
     }
 
     fn standing(hash: CryptoHash, storage: &MemoryStorage) -> Option<Standing> {

@@ -10,6 +10,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 use core::fmt;
+use core::ops::Range;
 
 use super::path::path_at;
 use crate::{Error, ErrorKind};
@@ -53,6 +54,36 @@ pub struct Canonicalizer {
     levels: Vec<Level>,
     members: Vec<Member>,
     moved: String,
+    watch: Watch,
+}
+
+/// A member that is looked for, by the keys that lead to it
+#[derive(Clone, Debug, Default)]
+struct Watch {
+    path: &'static [&'static str],
+    /// How many of the keys the open objects stand behind
+    followed: usize,
+    /// The member among those of the open objects, and how far its value stands behind its start
+    member: Option<(usize, usize)>,
+    /// Where its value stands in the output, once its object is closed
+    found: Option<Range<usize>>,
+}
+
+impl Watch {
+    const fn over(path: &'static [&'static str]) -> Self {
+        Self { path, followed: 0, member: None, found: None }
+    }
+
+    /// A key of the innermost of so many objects and arrays; whether it is the last one looked for
+    fn follow(&mut self, level: usize, key: impl FnOnce() -> bool) -> bool {
+        let place = level - 1;
+        self.followed = self.followed.min(place);
+        if self.followed != place || !key() {
+            return false;
+        }
+        self.followed = level;
+        level == self.path.len()
+    }
 }
 
 /// An open array or object
@@ -111,7 +142,13 @@ impl Canonicalizer {
 
     /// One with empty buffers, that takes so many levels of arrays and objects
     pub const fn with_most_levels(most_levels: usize) -> Self {
-        Self { most_levels, levels: Vec::new(), members: Vec::new(), moved: String::new() }
+        Self {
+            most_levels,
+            levels: Vec::new(),
+            members: Vec::new(),
+            moved: String::new(),
+            watch: Watch::over(&[]),
+        }
     }
 
     /// Appends the canonical text of the one JSON value in `text`
@@ -127,7 +164,33 @@ impl Canonicalizer {
     /// object has two members of one name, [`ErrorKind::Limit`] beyond the most levels. `out` is
     /// then as it was.
     pub fn append(&mut self, text: &str, out: &mut String) -> Result<(), Error> {
+        self.append_and_find(text, &[], out).map(drop)
+    }
+
+    /// Appends as [`append`](Self::append) does, and says where in `out` the value of a member stands,
+    /// by the keys that lead to it
+    ///
+    /// # Errors
+    ///
+    /// As [`append`](Self::append).
+    ///
+    /// ```
+    /// use milepost::codec::json::Canonicalizer;
+    ///
+    /// let mut out = String::new();
+    /// let text = r#"{"b": {"d": 1, "c": [true]}, "a": {"c": 0}}"#;
+    /// let found = Canonicalizer::new().append_and_find(text, &["b", "c"], &mut out)?;
+    /// assert_eq!(found.map(|place| &out[place]), Some("[true]"));
+    /// # Ok::<(), milepost::Error>(())
+    /// ```
+    pub fn append_and_find(
+        &mut self,
+        text: &str,
+        path: &'static [&'static str],
+        out: &mut String,
+    ) -> Result<Option<Range<usize>>, Error> {
         let begin = out.len();
+        self.watch = Watch::over(path);
         out.reserve(text.len());
         self.levels.clear();
         self.members.clear();
@@ -136,7 +199,8 @@ impl Canonicalizer {
             out.truncate(begin);
             let error = Error::new(refusal.kind, refusal.detail).with_offset(refusal.offset);
             error.at(path_at(text.as_bytes(), refusal.place))
-        })
+        })?;
+        Ok(self.watch.found.take())
     }
 
     fn scan(&mut self, mut scan: Scan<'_, '_>) -> Result<(), Refusal> {
@@ -188,7 +252,9 @@ impl Canonicalizer {
                         self.levels.pop();
                     }
                     (Some(b'}'), Some(first)) => {
-                        if !level.sorted {
+                        let sorted = level.sorted;
+                        self.note_found(first, &scan);
+                        if !sorted {
                             self.sort(first, &mut scan)?;
                         }
                         self.members.truncate(first);
@@ -219,7 +285,7 @@ impl Canonicalizer {
         if scan.byte() != Some(b'"') {
             return Err(scan.refusal(expected));
         }
-        let start = scan.out.len() + (scan.at - scan.copied);
+        let start = scan.end();
         let key = scan.at + 1;
         let escaped = scan.string()?;
         let member = Member { key, key_end: scan.at - 1, escaped, start, end: start };
@@ -236,6 +302,15 @@ impl Canonicalizer {
                 }
             }
         }
+        let wanted = self.watch.path.get(self.levels.len() - 1);
+        let is_last = wanted.is_some_and(|wanted| {
+            self.watch.follow(self.levels.len(), || member.key(scan.text) == *wanted)
+        });
+        if is_last {
+            // Quotes and a colon; a key that is looked for needs no escapes in the output.
+            let length = wanted.map_or(0, |wanted| wanted.len() + 3);
+            self.watch.member = Some((self.members.len(), length));
+        }
         self.members.push(member);
         scan.blanks();
         if scan.byte() != Some(b':') {
@@ -243,6 +318,19 @@ impl Canonicalizer {
         }
         scan.at += 1;
         Ok(())
+    }
+
+    /// Notes where the value stands that is looked for, if its object is the one that closes here
+    fn note_found(&mut self, first: usize, scan: &Scan<'_, '_>) {
+        let Some((place, before)) = self.watch.member.filter(|(place, _)| *place >= first) else {
+            return;
+        };
+        if let Some(member) = self.members.get(place) {
+            let is_last = place + 1 == self.members.len();
+            let end = if is_last { scan.end() } else { member.end };
+            self.watch.found = Some(member.start + before..end);
+        }
+        self.watch.member = None;
     }
 
     /// Puts the members of the object that closes here in order, in the output
@@ -263,6 +351,8 @@ impl Canonicalizer {
         self.moved.clear();
         self.moved.reserve(end - begin);
         let mut before: Option<&Member> = None;
+        // What was found in a member moves with it, once.
+        let mut moved = false;
         for member in members.iter() {
             if let Some(before) = before
                 && before.compare(member, scan.text) == Ordering::Equal
@@ -272,6 +362,14 @@ impl Canonicalizer {
             }
             if before.is_some() {
                 self.moved.push(',');
+            }
+            if let Some(found) = &mut self.watch.found
+                && (member.start..member.end).contains(&found.start)
+                && !moved
+            {
+                let start = begin + self.moved.len() + (found.start - member.start);
+                *found = start..start + found.len();
+                moved = true;
             }
             self.moved.push_str(&scan.out[member.start..member.end]);
             before = Some(member);
@@ -319,20 +417,32 @@ impl Scan<'_, '_> {
         self.bytes.get(self.at).copied()
     }
 
+    /// Where the output ends once the pending run is copied
+    const fn end(&self) -> usize {
+        self.out.len() + (self.at - self.copied)
+    }
+
     /// Copies the pending run; its ends are ASCII bytes, so they are ends of characters
     fn flush(&mut self) {
         self.out.push_str(&self.text[self.copied..self.at]);
         self.copied = self.at;
     }
 
+    /// Goes on behind blanks, which most texts have none of
+    #[inline]
     fn blanks(&mut self) {
-        if matches!(self.byte(), Some(b' ' | b'\n' | b'\r' | b'\t')) {
+        if self.is_blank() {
             self.flush();
-            while matches!(self.byte(), Some(b' ' | b'\n' | b'\r' | b'\t')) {
+            while self.is_blank() {
                 self.at += 1;
             }
             self.copied = self.at;
         }
+    }
+
+    #[inline]
+    fn is_blank(&self) -> bool {
+        matches!(self.byte(), Some(b' ' | b'\n' | b'\r' | b'\t'))
     }
 
     fn word(&mut self, word: &'static str) -> Result<(), Refusal> {
