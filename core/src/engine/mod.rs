@@ -6,11 +6,11 @@
 //! that can be suspended ([`Exchange`], [`IngestQuestion`]), and as a call that drives it over a
 //! storage at hand ([`Engine`]). Who waits is kept beside it, at a [`Desk`].
 
+mod at_hand;
 mod call;
 mod chain;
 mod desk;
 mod exchange;
-mod settled;
 #[cfg(test)]
 mod storms;
 #[cfg(test)]
@@ -30,7 +30,7 @@ use crate::facts::record::{ConfigIndex, ConfigRecord};
 use crate::facts::{Batch, Rows, Storage, drive};
 use crate::ingest::{IngestQuestion, IngestSettings, Ingested};
 use crate::primitives::BlockHeight;
-use crate::rpc::{AnswerClass, Incoming, Limits, Operation, parse};
+use crate::rpc::{AnswerClass, Incoming, Limits, parse};
 use crate::{ErrorKind, config};
 
 /// How the engine answers where the interface leaves a choice
@@ -181,9 +181,9 @@ impl Engine {
 
     /// Answers the body of a request as [`ask`](Self::ask) does, appending to a buffer of the host's
     ///
-    /// A settled transaction costs one row read and its bytes copied once. With a buffer that is used
-    /// again, nothing is allocated for it but the account id of the request, and the request's id if
-    /// that is longer than 22 bytes.
+    /// A settled transaction costs one row read and its bytes copied once, the configuration of a
+    /// final block three. With a buffer that is used again, nothing is allocated for them but the
+    /// account id of the request, and the request's id if that is longer than 22 bytes.
     ///
     /// ```
     /// use milepost::engine::{Engine, Response};
@@ -207,8 +207,7 @@ impl Engine {
     ) -> Response {
         let incoming = parse(body, path_method, &self.settings.limits);
         if let Incoming::Single(Ok(call)) = &incoming
-            && let Operation::TransactionStatus(request) = &call.operation
-            && let Some(class) = settled::write(&call.id, request, &self.settings, rows, out)
+            && let Some(class) = at_hand::write(call, &self.settings, rows, out)
         {
             return Response::Written(class);
         }

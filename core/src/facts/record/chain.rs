@@ -92,10 +92,28 @@ impl ChainRecord {
     /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) unless this engine wrote the row.
     pub fn decode(row: Option<&[u8]>) -> Result<Self, Error> {
         let Some(row) = row else { return Ok(Self::default()) };
-        let point = |cursor: &mut Cursor<'_>| {
-            Ok(BlockPoint { height: cursor.u64()?, hash: cursor.hash()? })
-        };
         let mut cursor = Cursor::open(Table::Chain, row)?;
+        let front = Self::front(&mut cursor)?;
+        let record = Self {
+            epochs: cursor.list(40, |cursor| {
+                Ok(EpochStart { epoch_id: cursor.hash()?, ordinal: cursor.u64()? })
+            })?,
+            parked: cursor.list(40, point)?,
+            ..front
+        };
+        cursor.end().map(|()| record)
+    }
+
+    /// The record of a row without its lists, for those who ask about points only; allocates nothing
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) unless this engine wrote the row.
+    pub fn decode_front(row: &[u8]) -> Result<Self, Error> {
+        Self::front(&mut Cursor::open(Table::Chain, row)?)
+    }
+
+    fn front(cursor: &mut Cursor<'_>) -> Result<Self, Error> {
         let record = Self {
             generation: cursor.u64()?,
             first_ordinal: cursor.u64()?,
@@ -103,17 +121,19 @@ impl ChainRecord {
             next_settled: cursor.u64()?,
             head: cursor.option(point)?,
             last_final: cursor.option(point)?,
-            epochs: cursor.list(40, |cursor| {
-                Ok(EpochStart { epoch_id: cursor.hash()?, ordinal: cursor.u64()? })
-            })?,
-            parked: cursor.list(40, point)?,
+            epochs: Vec::new(),
+            parked: Vec::new(),
         };
         // No chain comes near the last ordinal, so whoever counts on need not look.
         if record.first_ordinal > record.next_ordinal || record.next_ordinal == u64::MAX {
             return cursor.refuse("ordinals that cannot be");
         }
-        cursor.end().map(|()| record)
+        Ok(record)
     }
+}
+
+fn point(cursor: &mut Cursor<'_>) -> Result<BlockPoint, Error> {
+    Ok(BlockPoint { height: cursor.u64()?, hash: cursor.hash()? })
 }
 
 /// From which heights on which configurations are in force
@@ -138,6 +158,23 @@ impl ConfigIndex {
     pub fn in_force(&self, height: BlockHeight) -> Option<BlockHeight> {
         let after = self.heights.partition_point(|first| *first <= height);
         after.checked_sub(1).and_then(|index| self.heights.get(index)).copied()
+    }
+
+    /// The same from the row of an index, which is not decoded; allocates nothing
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) unless this engine wrote the row.
+    pub fn in_force_by(row: &[u8], height: BlockHeight) -> Result<Option<BlockHeight>, Error> {
+        let mut cursor = Cursor::open(Table::Chain, row)?;
+        cursor.bytes()?;
+        cursor.u64()?;
+        let count = cursor.count(8)?;
+        let (heights, _) = cursor.take(count * 8)?.as_chunks();
+        let first = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
+        let after = heights.partition_point(|bytes| first(bytes) <= height);
+        cursor.end()?;
+        Ok(after.checked_sub(1).and_then(|index| heights.get(index)).map(first))
     }
 
     /// The row of this record
@@ -207,5 +244,12 @@ mod tests {
         assert_eq!(index.in_force(10), Some(10));
         assert_eq!(index.in_force(19), Some(10));
         assert_eq!(index.in_force(u64::MAX), Some(20));
+        let row = index.encode();
+        for height in [0, 9, 10, 11, 19, 20, 21, u64::MAX] {
+            assert_eq!(ConfigIndex::in_force_by(&row, height).unwrap(), index.in_force(height));
+            for end in 0..row.len() {
+                assert!(ConfigIndex::in_force_by(&row[..end], height).is_err(), "{end}");
+            }
+        }
     }
 }
