@@ -8,8 +8,6 @@ use alloc::boxed::Box;
 use core::fmt;
 use core::hash::{Hash, Hasher};
 
-use serde_json::value::RawValue;
-
 use super::{Limits, read};
 use crate::{Error, ErrorKind};
 
@@ -66,7 +64,7 @@ impl RequestId {
     }
 
     /// The id in `value`, if it is one that can be sent back
-    pub(super) fn read(value: &RawValue) -> Result<Self, Error> {
+    pub(super) fn read(value: read::Text<'_>) -> Result<Self, Error> {
         let bytes = value.get().len();
         if bytes > Limits::ID_BYTES {
             let detail = alloc::format!("{bytes} bytes, the limit is {}", Limits::ID_BYTES);

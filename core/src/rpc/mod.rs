@@ -130,7 +130,7 @@ fn batch(text: &str, path_method: Option<&str>, limits: &Limits) -> Incoming {
         let detail = alloc::format!("batch of {count} requests, the limit is {}", limits.max_batch);
         return refused(RequestId::null(), Error::new(ErrorKind::Limit, detail));
     }
-    let answer = |value: &serde_json::value::RawValue| {
+    let answer = |value: read::Text<'_>| {
         if read::kind(value) != read::Kind::Object {
             let failure = Failure::parse_request(&request::not_an_object(value).at("request"));
             return Err(Refusal { id: RequestId::null(), failure });

@@ -7,9 +7,7 @@
 use alloc::boxed::Box;
 use core::fmt;
 
-use serde_json::value::RawValue;
-
-use super::read::{Kind, Members, items, kind, shown, string, unsigned};
+use super::read::{Kind, Members, Text, items, kind, shown, string, unsigned};
 use crate::codec::base64::{self, Padding};
 use crate::config::{BlockReference, Finality, SyncCheckpoint};
 use crate::primitives::{AccountId, CryptoHash};
@@ -52,7 +50,7 @@ const WAIT_UNTIL: &str = "wait_until";
 
 /// Reads the params of a question for a status
 pub(super) fn status_request(
-    params: Option<&RawValue>,
+    params: Option<Text<'_>>,
     receipts: bool,
 ) -> Result<StatusRequest, Error> {
     let expected =
@@ -86,9 +84,9 @@ pub(super) fn status_request(
 /// who sends bytes asks about these bytes, and an answer about something else would pass for
 /// theirs. A `null` carries no bytes and counts as absent beside the other form.
 fn lookup(
-    signed: Option<&RawValue>,
-    hash: Option<&RawValue>,
-    sender: Option<&RawValue>,
+    signed: Option<Text<'_>>,
+    hash: Option<Text<'_>>,
+    sender: Option<Text<'_>>,
 ) -> Result<Lookup, Error> {
     let other_form = hash.is_some() || sender.is_some();
     if let Some(signed) = signed
@@ -108,7 +106,7 @@ fn lookup(
 }
 
 /// Reads `[signed_tx_base64]` or `[tx_hash, sender_account_id]`
-fn positional_lookup(params: &RawValue) -> Result<Lookup, Error> {
+fn positional_lookup(params: Text<'_>) -> Result<Lookup, Error> {
     let (values, count) = items(params.get(), 2)?;
     match values[..] {
         [signed] if count == 1 => {
@@ -138,7 +136,7 @@ fn positional_lookup(params: &RawValue) -> Result<Lookup, Error> {
 /// Reads the params of a question for a protocol configuration
 ///
 /// Of several selectors the first in the order of the alphabet counts, as in a node.
-pub(super) fn block_reference(params: Option<&RawValue>) -> Result<BlockReference, Error> {
+pub(super) fn block_reference(params: Option<Text<'_>>) -> Result<BlockReference, Error> {
     let expected = "an object with block_id, finality or sync_checkpoint";
     let params = params.ok_or_else(|| {
         Error::new(ErrorKind::Shape, format_args!("missing, expected {expected}"))
@@ -178,7 +176,7 @@ pub(super) fn block_reference(params: Option<&RawValue>) -> Result<BlockReferenc
     }
 }
 
-fn block_id(value: &RawValue) -> Result<BlockReference, Error> {
+fn block_id(value: Text<'_>) -> Result<BlockReference, Error> {
     let expected = "a block height (0 to 18446744073709551615) or the base58 hash of a block";
     match kind(value) {
         Kind::Number => unsigned(value).map(BlockReference::Height).ok_or_else(|| {
@@ -214,7 +212,7 @@ fn once<const N: usize>(members: &Members<'_, N>) -> Result<(), Error> {
     }
 }
 
-fn milestone(value: &RawValue) -> Result<Milestone, Error> {
+fn milestone(value: Text<'_>) -> Result<Milestone, Error> {
     word(value, MilestoneNames, Milestone::from_name).map_err(|error| error.at(WAIT_UNTIL))
 }
 
@@ -234,7 +232,7 @@ impl fmt::Display for MilestoneNames {
 
 /// One word of a closed list
 fn word<T>(
-    value: &RawValue,
+    value: Text<'_>,
     expected: impl fmt::Display + Copy,
     meaning: impl Fn(&str) -> Option<T>,
 ) -> Result<T, Error> {
@@ -245,17 +243,17 @@ fn word<T>(
     })
 }
 
-fn signed_transaction(value: &RawValue) -> Result<Lookup, Error> {
+fn signed_transaction(value: Text<'_>) -> Result<Lookup, Error> {
     let text = string(value, SIGNED_TEXT)?;
     let bytes = base64::decode(&text, Padding::Required)
         .map_err(|error| Error::new(ErrorKind::Value, error))?;
     SignedTransaction::decode(&bytes).map(Box::new).map(Lookup::Signed)
 }
 
-fn crypto_hash(value: &RawValue) -> Result<CryptoHash, Error> {
+fn crypto_hash(value: Text<'_>) -> Result<CryptoHash, Error> {
     string(value, HASH_TEXT)?.parse().map_err(|error| Error::new(ErrorKind::Value, error))
 }
 
-fn account_id(value: &RawValue) -> Result<AccountId, Error> {
+fn account_id(value: Text<'_>) -> Result<AccountId, Error> {
     string(value, ACCOUNT_TEXT)?.parse().map_err(|error| Error::new(ErrorKind::Value, error))
 }

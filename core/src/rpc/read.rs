@@ -12,6 +12,7 @@ use core::fmt;
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 
+use crate::codec::json;
 use crate::{Error, ErrorKind};
 
 /// The most bytes of a foreign text that are shown in an error
@@ -23,6 +24,29 @@ pub(super) fn shown(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     Cow::Owned([&text[..text.floor_char_boundary(SHOWN)], "…"].concat())
+}
+
+/// The text of one JSON value, checked by the grammar
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Text<'a>(&'a str);
+
+impl<'a> Text<'a> {
+    /// The text, without blanks around it
+    pub(super) const fn get(self) -> &'a str {
+        self.0
+    }
+
+    /// The string in it, if there is one and nothing of it needs decoding
+    fn plain_string(self) -> Option<&'a str> {
+        let inside = self.0.strip_prefix('"')?.strip_suffix('"')?;
+        (!inside.contains('\\')).then_some(inside)
+    }
+}
+
+impl<'a> From<&'a RawValue> for Text<'a> {
+    fn from(value: &'a RawValue) -> Self {
+        Self(value.get())
+    }
 }
 
 /// The type of a JSON value
@@ -50,7 +74,7 @@ impl fmt::Display for Kind {
 }
 
 /// The type of a value, which its first byte tells
-pub(super) fn kind(value: &RawValue) -> Kind {
+pub(super) fn kind(value: Text<'_>) -> Kind {
     match value.get().as_bytes().first() {
         Some(b'n') => Kind::Null,
         Some(b't' | b'f') => Kind::Boolean,
@@ -89,20 +113,21 @@ fn offset(text: &str, error: &serde_json::Error) -> usize {
 }
 
 /// A text that must hold one value and nothing else
-pub(super) fn value(text: &str) -> Result<&RawValue, Error> {
-    serde_json::from_str(text).map_err(|error| syntax(text, &error))
+pub(super) fn value(text: &str) -> Result<Text<'_>, Error> {
+    let value = serde_json::from_str::<&RawValue>(text);
+    value.map(Text::from).map_err(|error| syntax(text, &error))
 }
 
 /// The string in a value; borrowed unless it holds escapes
 ///
 /// `expected` says what the caller wants the string to be.
 pub(super) fn string<'a>(
-    value: &'a RawValue,
+    value: Text<'a>,
     expected: impl fmt::Display,
 ) -> Result<Cow<'a, str>, Error> {
-    struct Text;
+    struct Decoded;
 
-    impl<'de> Visitor<'de> for Text {
+    impl<'de> Visitor<'de> for Decoded {
         type Value = Cow<'de, str>;
 
         fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -118,12 +143,15 @@ pub(super) fn string<'a>(
         }
     }
 
+    if let Some(text) = value.plain_string() {
+        return Ok(Cow::Borrowed(text));
+    }
     let kind = kind(value);
     if kind != Kind::String {
         return Err(Error::new(ErrorKind::Shape, format_args!("{kind}, expected {expected}")));
     }
     serde_json::Deserializer::from_str(value.get())
-        .deserialize_str(Text)
+        .deserialize_str(Decoded)
         .map_err(|error| unreadable(&error))
 }
 
@@ -132,7 +160,7 @@ pub(super) fn string<'a>(
 /// After a failed [`read`](Self::read) the members before the failure are there.
 pub(super) struct Members<'a, const N: usize> {
     names: [&'static str; N],
-    found: [Option<&'a RawValue>; N],
+    found: [Option<Text<'a>>; N],
     twice: [bool; N],
     unknown: Option<String>,
 }
@@ -149,18 +177,37 @@ impl<'a, const N: usize> Members<'a, N> {
     }
 
     /// Reads a value that is an object
-    pub(super) fn read_value(&mut self, value: &'a RawValue) -> Result<(), Error> {
+    pub(super) fn read_value(&mut self, value: Text<'a>) -> Result<(), Error> {
         self.visit(value.get()).map_err(|error| unreadable(&error))
     }
 
     fn visit(&mut self, text: &'a str) -> Result<(), serde_json::Error> {
+        if self.read_plain(text).is_some() {
+            return Ok(());
+        }
+        *self = Self::new(self.names);
         let mut reader = serde_json::Deserializer::from_str(text);
         reader.deserialize_map(&mut *self)?;
         reader.end()
     }
 
+    /// Reads an object that is as plain as nearly all are; none if it is not
+    fn read_plain(&mut self, text: &'a str) -> Option<()> {
+        json::plain_members(text, |key, value| {
+            match self.names.iter().position(|known| *known == key) {
+                Some(place) => match self.found.get_mut(place) {
+                    Some(found @ None) => *found = Some(Text(value)),
+                    _ => self.twice[place] = true,
+                },
+                None => {
+                    self.unknown.get_or_insert_with(|| shown(key).into_owned());
+                }
+            }
+        })
+    }
+
     /// The first value of each member, in the order of the names
-    pub(super) const fn found(&self) -> [Option<&'a RawValue>; N] {
+    pub(super) const fn found(&self) -> [Option<Text<'a>>; N] {
         self.found
     }
 
@@ -188,7 +235,7 @@ impl<'de, const N: usize> Visitor<'de> for &mut Members<'de, N> {
         {
             match place {
                 Some(place) if self.found[place].is_none() => {
-                    self.found[place] = Some(map.next_value()?);
+                    self.found[place] = Some(map.next_value::<&RawValue>()?.into());
                 }
                 _ => {
                     if let Some(place) = place {
@@ -234,7 +281,7 @@ impl Visitor<'_> for Name<'_> {
 
 /// The first `limit` items of a text that must hold one array and nothing else, and the number of
 /// all its items
-pub(super) fn items(text: &str, limit: usize) -> Result<(Vec<&RawValue>, usize), Error> {
+pub(super) fn items(text: &str, limit: usize) -> Result<(Vec<Text<'_>>, usize), Error> {
     let mut reader = serde_json::Deserializer::from_str(text);
     reader
         .deserialize_seq(Items { limit })
@@ -247,7 +294,7 @@ struct Items {
 }
 
 impl<'de> Visitor<'de> for Items {
-    type Value = (Vec<&'de RawValue>, usize);
+    type Value = (Vec<Text<'de>>, usize);
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("an array")
@@ -256,8 +303,8 @@ impl<'de> Visitor<'de> for Items {
     fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Self::Value, A::Error> {
         let mut values = Vec::new();
         while values.len() < self.limit {
-            match sequence.next_element()? {
-                Some(value) => values.push(value),
+            match sequence.next_element::<&RawValue>()? {
+                Some(value) => values.push(value.into()),
                 None => {
                     let count = values.len();
                     return Ok((values, count));
@@ -276,7 +323,12 @@ impl<'de> Visitor<'de> for Items {
 /// more than `depth` levels
 ///
 /// Finding a value skips over it and leaves these unchecked.
-pub(super) fn check(value: &RawValue, depth: usize) -> Result<(), Error> {
+pub(super) fn check(value: Text<'_>, depth: usize) -> Result<(), Error> {
+    // Of fewer than 19 digits every number is in range.
+    let is_short = |text: &str| text.len() < 19 && text.bytes().all(|byte| byte.is_ascii_digit());
+    if value.plain_string().is_some() || is_short(value.get()) {
+        return Ok(());
+    }
     let mut reader = serde_json::Deserializer::from_str(value.get());
     Sound { depth, limit: depth }.deserialize(&mut reader).map_err(|error| unreadable(&error))
 }
@@ -354,7 +406,7 @@ impl<'de> Visitor<'de> for Sound {
 
 /// The number in a value, exact to 64 bits; `None` for a sign, a fraction or an exponent, which
 /// make other types of number in the node's readers as well
-pub(super) fn unsigned(value: &RawValue) -> Option<u64> {
+pub(super) fn unsigned(value: Text<'_>) -> Option<u64> {
     value.get().parse().ok()
 }
 

@@ -5,10 +5,8 @@
 
 use alloc::string::{String, ToString};
 
-use serde_json::value::RawValue;
-
 use super::method::{method, method_names};
-use super::read::{self, Members, shown, string};
+use super::read::{self, Members, Text, shown, string};
 use super::{Call, Failure, Refusal, RequestId};
 use crate::{Error, ErrorKind};
 
@@ -16,7 +14,7 @@ use crate::{Error, ErrorKind};
 pub(super) const REQUEST_MEMBERS: [&str; 4] = ["id", "jsonrpc", "method", "params"];
 
 /// The refusal of a value where a request should be
-pub(super) fn not_an_object(value: &RawValue) -> Error {
+pub(super) fn not_an_object(value: Text<'_>) -> Error {
     let kind = read::kind(value);
     Error::new(ErrorKind::Shape, format_args!("{kind}, expected a JSON-RPC request object"))
 }
@@ -94,7 +92,7 @@ fn twice(name: &str) -> Error {
     Error::new(ErrorKind::Shape, "given more than once").at(name)
 }
 
-fn check_version(value: &RawValue) -> Result<(), Error> {
+fn check_version(value: Text<'_>) -> Result<(), Error> {
     let expected = "\"2.0\"";
     let version = string(value, expected)?;
     if version == "2.0" {

@@ -12,7 +12,9 @@ use core::cmp::Ordering;
 use core::fmt;
 use core::ops::Range;
 
+use self::watch::Watch;
 use super::path::path_at;
+use super::plain::plain_run;
 use crate::{Error, ErrorKind};
 
 /// The most levels of arrays and objects inside each other, the same as `serde_json` reads
@@ -55,35 +57,6 @@ pub struct Canonicalizer {
     members: Vec<Member>,
     moved: String,
     watch: Watch,
-}
-
-/// A member that is looked for, by the keys that lead to it
-#[derive(Clone, Debug, Default)]
-struct Watch {
-    path: &'static [&'static str],
-    /// How many of the keys the open objects stand behind
-    followed: usize,
-    /// The member among those of the open objects, and how far its value stands behind its start
-    member: Option<(usize, usize)>,
-    /// Where its value stands in the output, once its object is closed
-    found: Option<Range<usize>>,
-}
-
-impl Watch {
-    const fn over(path: &'static [&'static str]) -> Self {
-        Self { path, followed: 0, member: None, found: None }
-    }
-
-    /// A key of the innermost of so many objects and arrays; whether it is the last one looked for
-    fn follow(&mut self, level: usize, key: impl FnOnce() -> bool) -> bool {
-        let place = level - 1;
-        self.followed = self.followed.min(place);
-        if self.followed != place || !key() {
-            return false;
-        }
-        self.followed = level;
-        level == self.path.len()
-    }
 }
 
 /// An open array or object
@@ -605,31 +578,7 @@ impl Scan<'_, '_> {
     }
 }
 
-/// How many bytes from the start need no look: neither quote, backslash nor control character
-///
-/// Eight bytes at a time: subtracting 1 from a zero byte, or 0x20 from a smaller one, borrows into
-/// its top bit; a borrow can only mark bytes above the first true hit, and the first is what counts.
-fn plain_run(bytes: &[u8]) -> usize {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const TOPS: u64 = 0x8080_8080_8080_8080;
-    let mut length = 0;
-    let mut rest = bytes;
-    while let Some((chunk, after)) = rest.split_first_chunk::<8>() {
-        let word = u64::from_le_bytes(*chunk);
-        let quote = word ^ (ONES * 0x22);
-        let backslash = word ^ (ONES * 0x5c);
-        let hits = ((word.wrapping_sub(ONES * 0x20) & !word)
-            | (quote.wrapping_sub(ONES) & !quote)
-            | (backslash.wrapping_sub(ONES) & !backslash))
-            & TOPS;
-        if hits != 0 {
-            return length + hits.trailing_zeros() as usize / 8;
-        }
-        length += 8;
-        rest = after;
-    }
-    length + rest.iter().take_while(|byte| !matches!(byte, b'"' | b'\\' | 0..0x20)).count()
-}
+mod watch;
 
 #[cfg(test)]
 mod tests;

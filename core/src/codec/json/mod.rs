@@ -7,8 +7,10 @@
 
 mod canonical;
 mod path;
+mod plain;
 mod text;
 
 pub use canonical::{Canonicalizer, MOST_LEVELS, MOST_LEVELS_INSIDE, canonical};
 pub use path::path_at;
+pub use plain::plain_members;
 pub use text::{read, read_slice, write};

@@ -259,21 +259,6 @@ fn levels_are_limited_as_in_serde_json() {
 }
 
 #[test]
-fn a_run_stops_at_the_first_byte_that_matters() {
-    for length in 0..20_usize {
-        for stop in [0_u8, 0x1f, b'"', b'\\'] {
-            let mut bytes = alloc::vec![0x7f_u8; 24];
-            bytes[0] = 0xff;
-            bytes[length] = stop;
-            bytes[length + 1] = b'"';
-            assert_eq!(plain_run(&bytes), length, "{stop}");
-        }
-    }
-    assert_eq!(plain_run(&[0x20; 17]), 17);
-    assert_eq!(plain_run(&[0x80, 0xa0, 0x21, 0x23, 0x5b, 0x5d, 0xdc, 0xa2, 0x20]), 9);
-}
-
-#[test]
 fn a_long_key_with_escapes_is_decoded_once() {
     // Sorting may compare a key with all others, and is not to decode it anew each time.
     let long = "\\u006d".repeat(200_000);
