@@ -12,10 +12,18 @@ use criterion::{
 };
 use milepost_benches::{Cpu, Crowd};
 
+/// What a node allocates with
+#[cfg(feature = "peers")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
 /// Open requests
 const SIZES: [usize; 4] = [1_000, 10_000, 100_000, 1_000_000];
 /// Beyond this asking all takes longer than there is time between blocks
 const MOST_ASKED: usize = 100_000;
+/// Beyond this a node takes longer than there is time between blocks
+#[cfg(feature = "peers")]
+const MOST_BESIDE_A_NODE: usize = 10_000;
 /// Requests that come or go in one measurement
 const AT_A_TIME: usize = 100;
 
@@ -37,10 +45,19 @@ fn rounds(count: u64, mut round: impl FnMut() -> Duration) -> Duration {
     (0..count).map(|_| round()).sum()
 }
 
+/// The crowd of this size; a node stands beside it where one is asked
+fn crowd_of(open: usize) -> Crowd {
+    #[cfg(feature = "peers")]
+    if open <= MOST_BESIDE_A_NODE {
+        return Crowd::beside_a_node(open, open as u64);
+    }
+    Crowd::new(open, open as u64)
+}
+
 fn waiters(criterion: &mut Criterion<Cpu>) {
     for open in SIZES {
         let mut crowd = LazyCell::new(|| {
-            let (crowd, took) = Cpu::time(|| Crowd::new(open, open as u64));
+            let (crowd, took) = Cpu::time(|| crowd_of(open));
             println!("{open} open requests, made in {took:.1?}");
             crowd
         });
@@ -110,6 +127,19 @@ fn waiters(criterion: &mut Criterion<Cpu>) {
                 bencher.iter_custom(|count| {
                     rounds(count, || {
                         let (built, took) = Cpu::time(|| crowd.build_all(&mut status));
+                        assert_eq!(built, open / 4 * 3);
+                        took
+                    })
+                });
+            });
+        }
+        #[cfg(feature = "peers")]
+        if open <= MOST_BESIDE_A_NODE {
+            blocks.sample_size(10);
+            blocks.bench_function(id("node asks all"), |bencher| {
+                bencher.iter_custom(|count| {
+                    rounds(count, || {
+                        let (built, took) = Cpu::time(|| crowd.build_all_as_a_node());
                         assert_eq!(built, open / 4 * 3);
                         took
                     })

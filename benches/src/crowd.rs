@@ -13,6 +13,8 @@ use milepost::status::{Blocker, StatusQuestion};
 use milepost::waiting::Ticket;
 
 use crate::feed::SIGNER;
+#[cfg(feature = "peers")]
+use crate::peer;
 use crate::{Dice, Feed};
 
 /// Facts that a block changes
@@ -45,6 +47,9 @@ pub struct Crowd {
     pending: Vec<Open>,
     /// Who waits for finality
     executed: Vec<Open>,
+    /// The rows of a node that follows the same chain, if one stands beside
+    #[cfg(feature = "peers")]
+    peer: Option<peer::Rows>,
 }
 
 /// A request that waits
@@ -122,9 +127,24 @@ impl Crowd {
     ///
     /// When the engine answers what should wait.
     pub fn new(open: usize, seed: u64) -> Self {
+        Self::empty(open, seed).fill(open)
+    }
+
+    /// The same crowd, and a node that takes in the same blocks
+    ///
+    /// # Panics
+    ///
+    /// When the engine answers what should wait, or the node refuses a block.
+    #[cfg(feature = "peers")]
+    pub fn beside_a_node(open: usize, seed: u64) -> Self {
+        Self { peer: Some(peer::Rows::new()), ..Self::empty(open, seed) }.fill(open)
+    }
+
+    /// A desk for so many, at which nobody waits yet
+    fn empty(open: usize, seed: u64) -> Self {
         let engine = Engine::default();
         let patience = Patience::default().with_limit(open + open / 2 + 1_000).with_seed(seed);
-        let mut crowd = Self {
+        Self {
             engine,
             storage: MemoryStorage::new(),
             desk: Desk::new(engine, patience),
@@ -134,7 +154,14 @@ impl Crowd {
             unknown: Vec::new(),
             pending: Vec::new(),
             executed: Vec::new(),
-        };
+            #[cfg(feature = "peers")]
+            peer: None,
+        }
+    }
+
+    /// Lets so many come
+    fn fill(mut self, open: usize) -> Self {
+        let crowd = &mut self;
         // The first block becomes final, so it is empty.
         crowd.take_in();
         let mut asked = Vec::with_capacity(open);
@@ -161,12 +188,12 @@ impl Crowd {
         }
         // They came within one timeout, and the first will be due in a moment.
         for (asking, number) in asked.into_iter().zip(0..) {
-            crowd.now = number * patience.timeout / open as u64;
+            crowd.now = number * Patience::default().timeout / open as u64;
             crowd.ask(asking);
         }
         crowd.desk.handle_time(crowd.now);
         assert_eq!(crowd.desk.open(), open);
-        crowd
+        self
     }
 
     /// The desk
@@ -211,6 +238,7 @@ impl Crowd {
         }
         (0..REFUNDS).for_each(|_| self.feed.refund());
         let message = self.feed.seal();
+        self.tell_the_node(&message);
         let ingested = self.engine.ingest(&message, &IngestSettings::default(), &mut self.storage);
         let changes = ingested.expect("a block of the feed").changes;
         assert_eq!(changes.facts.len(), FACTS);
@@ -365,9 +393,40 @@ impl Crowd {
         .count()
     }
 
+    /// Builds the status of every open request as a node does on each block, of the node's types;
+    /// how many have a status
+    ///
+    /// # Panics
+    ///
+    /// When no node stands beside, or one of the milestones is reached.
+    #[cfg(feature = "peers")]
+    pub fn build_all_as_a_node(&self) -> usize {
+        let peer = self.peer.as_ref().expect("a crowd beside a node");
+        let all = self.unknown.iter().chain(&self.pending).chain(&self.executed);
+        all.filter(|open| {
+            let status = peer.status(peer::hash(open.asked.transaction));
+            let Some(status) = core::hint::black_box(status) else { return false };
+            assert!(!peer::satisfies(open.asked.until, &status.status), "{open:?}");
+            true
+        })
+        .count()
+    }
+
+    #[cfg(feature = "peers")]
+    fn tell_the_node(&mut self, message: &[u8]) {
+        if let Some(peer) = &mut self.peer {
+            peer.take_in(message);
+        }
+    }
+
+    #[cfg(not(feature = "peers"))]
+    #[expect(clippy::unused_self, reason = "there is no node to be told")]
+    fn tell_the_node(&self, _: &[u8]) {}
+
     /// Takes in the block that the feed has
     fn take_in(&mut self) {
         let message = self.feed.seal();
+        self.tell_the_node(&message);
         let taken = self.desk.ingest(&message, &IngestSettings::default(), &mut self.storage);
         taken.expect("a block of the feed");
     }
@@ -461,5 +520,33 @@ mod tests {
         let mut waits = crowd.waits();
         assert_eq!((waits.len(), crowd.ask_all(&mut waits)), (200, 0));
         assert_eq!(crowd.build_all(&mut Vec::new()), 150);
+    }
+
+    #[test]
+    #[cfg(feature = "peers")]
+    fn a_node_would_answer_the_crowd_the_same() {
+        let mut crowd = Crowd::beside_a_node(200, 6);
+        let block = crowd.next_block();
+        crowd.wake(&block);
+        let answers = crowd.answer();
+        crowd.refill(block, &answers);
+        assert_eq!(crowd.build_all_as_a_node(), 150);
+        let peer = crowd.peer.as_ref().unwrap();
+        let mut compared = 0;
+        for open in crowd.pending.iter().chain(&crowd.executed) {
+            let mut question = StatusQuestion::new(open.asked.transaction, 1_000);
+            let standing = drive(&mut question, &crowd.storage).unwrap().unwrap();
+            let mut ours = Vec::new();
+            standing.write(true, &mut ours).unwrap();
+            let status = peer.status(peer::hash(open.asked.transaction)).unwrap();
+            let node = peer::response(1.into(), status);
+            let [ours, mut node] = [&ours, &node]
+                .map(|text| serde_json::from_slice::<serde_json::Value>(text).unwrap());
+            // The feed makes up the hashes of transactions, and a node finds the real one in its row.
+            node["result"]["transaction"]["hash"] = ours["transaction"]["hash"].clone();
+            assert_eq!(ours, node["result"]);
+            compared += 1;
+        }
+        assert_eq!(compared, 150);
     }
 }

@@ -36,6 +36,8 @@ mod cpu;
 mod crowd;
 mod dice;
 mod feed;
+#[cfg(feature = "peers")]
+pub mod peer;
 
 pub use cpu::Cpu;
 pub use crowd::{Block, Crowd, Leaving, Newcomer};
