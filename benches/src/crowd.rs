@@ -130,14 +130,16 @@ impl Crowd {
         Self::empty(open, seed).fill(open)
     }
 
-    /// The same crowd, and a node that takes in the same blocks
+    /// A crowd of the same shares, and a node that takes in the same blocks; outcomes are as long as on
+    /// a chain
     ///
     /// # Panics
     ///
     /// When the engine answers what should wait, or the node refuses a block.
     #[cfg(feature = "peers")]
     pub fn beside_a_node(open: usize, seed: u64) -> Self {
-        Self { peer: Some(peer::Rows::new()), ..Self::empty(open, seed) }.fill(open)
+        let (peer, feed) = (Some(peer::Rows::new()), Feed::at_length(seed));
+        Self { peer, feed, ..Self::empty(open, seed) }.fill(open)
     }
 
     /// A desk for so many, at which nobody waits yet

@@ -1,7 +1,7 @@
 //! Block messages that bring what they are told to bring.
 //!
 //! A practice chain runs by rules of its own; here the bench says which transaction comes and which
-//! receipt is executed. Messages have the shape and the size of a chain's, with short proofs. Ids
+//! receipt is executed. Messages have the shape of a chain's; outcomes are short, or as long as there. Ids
 //! are random, signatures are not looked at by anyone, and no block after the first becomes final,
 //! so that whoever waits for finality goes on waiting.
 
@@ -10,11 +10,14 @@ use core::fmt::Write as _;
 use milepost::primitives::CryptoHash;
 
 use crate::Dice;
+use crate::shapes::Outcome;
 
 /// The block that comes next
 #[derive(Debug)]
 pub struct Feed {
     dice: Dice,
+    /// Whether outcomes are as long as on a chain
+    long: bool,
     height: u64,
     first: CryptoHash,
     previous: CryptoHash,
@@ -50,6 +53,7 @@ impl Feed {
         let (first, previous) = (dice.hash(), dice.hash());
         Self {
             dice,
+            long: false,
             height: 100_000_000,
             first,
             previous,
@@ -60,16 +64,24 @@ impl Feed {
         }
     }
 
+    /// The same, with outcomes as long as on a chain: 1 KiB for a transaction, 3 KiB for a receipt
+    pub fn at_length(seed: u64) -> Self {
+        Self { long: true, ..Self::new(seed) }
+    }
+
     /// Includes a transaction; gives the receipt that it generates, which is not executed yet
     pub fn include(&mut self, transaction: CryptoHash) -> CryptoHash {
         let receipt = self.dice.hash();
         let nonce = self.height * 1_000_000 + self.dice.below(1_000_000) as u64;
-        let outcome = outcome(
-            transaction,
-            self.hash,
-            &[receipt],
-            &format!(r#"{{"SuccessReceiptId":"{receipt}"}}"#),
-        );
+        let outcome = Outcome {
+            id: transaction,
+            block: self.hash,
+            executor: SIGNER,
+            receipts: &[receipt],
+            status: format!(r#"{{"SuccessReceiptId":"{receipt}"}}"#),
+        };
+        let outcome =
+            if self.long { outcome.of_transaction(&mut self.dice) } else { outcome.short() };
         let _ = write!(
             self.transactions.next(),
             r#"{{"transaction":{{"signer_id":"{SIGNER}","public_key":"{KEY}","nonce":{nonce},"receiver_id":"token.near","actions":[{ACTION}],"priority_fee":0,"signature":"{SIGNATURE}","hash":"{transaction}"}},"outcome":{{"execution_outcome":{outcome},"receipt":null}}}}"#,
@@ -85,7 +97,14 @@ impl Feed {
             Some(child) => format!(r#"{{"SuccessReceiptId":"{child}"}}"#),
             None => r#"{"SuccessValue":""}"#.to_owned(),
         };
-        let outcome = outcome(receipt, self.hash, &children, &status);
+        let outcome = Outcome {
+            id: receipt,
+            block: self.hash,
+            executor: "token.near",
+            receipts: &children,
+            status,
+        };
+        let outcome = if self.long { outcome.of_call(&mut self.dice) } else { outcome.short() };
         let _ = write!(self.outcomes.next(), r#"{{"execution_outcome":{outcome},"receipt":null}}"#);
         children.iter().for_each(|child| self.body(*child, "token.near"));
         children
@@ -118,12 +137,4 @@ impl Feed {
             r#"{{"predecessor_id":"{predecessor}","receiver_id":"token.near","receipt_id":"{receipt}","receipt":{{"Action":{{"signer_id":"{SIGNER}","signer_public_key":"{KEY}","gas_price":"100000000","output_data_receivers":[],"input_data_ids":[],"actions":[{ACTION}],"is_promise_yield":false}}}},"priority":0}}"#,
         );
     }
-}
-
-fn outcome(id: CryptoHash, block: CryptoHash, receipts: &[CryptoHash], status: &str) -> String {
-    let receipts: Vec<String> = receipts.iter().map(|id| format!("\"{id}\"")).collect();
-    let receipts = receipts.join(",");
-    format!(
-        r#"{{"proof":[{{"hash":"{block}","direction":"Right"}}],"block_hash":"{block}","id":"{id}","outcome":{{"logs":[],"receipt_ids":[{receipts}],"gas_burnt":2427936651538,"tokens_burnt":"242793665153800000000","executor_id":"token.near","status":{status},"metadata":{{"version":1,"gas_profile":null}}}}}}"#
-    )
 }

@@ -36,10 +36,15 @@ mod cpu;
 mod crowd;
 mod dice;
 mod feed;
+mod measure;
 #[cfg(feature = "peers")]
 pub mod peer;
+mod shapes;
+mod workload;
 
 pub use cpu::Cpu;
 pub use crowd::{Block, Crowd, Leaving, Newcomer};
 pub use dice::Dice;
 pub use feed::Feed;
+pub use measure::{group, with_input};
+pub use workload::{Workload, stored, take_in};

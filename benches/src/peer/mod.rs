@@ -18,7 +18,7 @@ mod status;
 pub use config::Network;
 pub use request::{Asked, asked, read};
 pub use rows::Rows;
-pub use status::{response, satisfies};
+pub use status::{answer, response, satisfies};
 
 use near_primitives::hash::CryptoHash;
 

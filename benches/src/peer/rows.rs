@@ -22,6 +22,8 @@ use near_primitives::views::{
 };
 use serde_json::Value;
 
+use crate::Workload;
+
 /// Borsh rows, and where blocks stand
 #[derive(Debug, Default)]
 pub struct Rows {
@@ -43,6 +45,14 @@ impl Rows {
     /// Rows of no block
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Rows of these messages of a workload
+    pub fn of(workload: &Workload, messages: &[Vec<u8>]) -> Self {
+        let mut rows = Self::new();
+        rows.submit(&workload.signed);
+        messages.iter().for_each(|message| rows.take_in(message));
+        rows
     }
 
     /// Takes a signed transaction as it was submitted, before the block that includes it

@@ -21,7 +21,7 @@ use near_primitives::views::{
 };
 use serde_json::Value;
 
-use super::Rows;
+use super::{Rows, asked};
 
 impl Rows {
     /// The status of a transaction with its receipts; `None` when it is in no block
@@ -188,6 +188,16 @@ pub fn response(id: Value, status: TxStatusView) -> Vec<u8> {
     serde_json::to_vec(&Message::response(id, Ok(result))).expect("memory takes what is written")
 }
 
+/// The body of the answer to a request that is not to wait
+///
+/// # Panics
+///
+/// When it is no such request, or about a transaction in no block.
+pub fn answer(body: &[u8], rows: &Rows) -> Vec<u8> {
+    let asked = asked(body);
+    response(asked.id.clone(), rows.status(asked.hash()).expect("a transaction in a block"))
+}
+
 /// Whether a request for this milestone is answered by that
 ///
 /// # Panics
@@ -208,4 +218,34 @@ pub fn satisfies(wanted: &str, reached: &TxExecutionStatus) -> bool {
 
 fn decode<T: borsh::BorshDeserialize>(bytes: &[u8]) -> T {
     borsh::from_slice(bytes).expect("a row that was written here")
+}
+
+#[cfg(test)]
+mod tests {
+    use milepost::engine::{Engine, Reply};
+
+    use super::*;
+    use crate::{Workload, peer, stored};
+
+    #[test]
+    fn both_sides_answer_the_same_bytes() {
+        let all = [1, 3, 10, 100].map(Workload::calls).into_iter().chain([Workload::deployment()]);
+        for workload in all {
+            for messages in
+                [&workload.messages[..], workload.until_executed(), &workload.messages[..2]]
+            {
+                let storage = stored(messages);
+                let rows = peer::Rows::of(&workload, messages);
+                for body in [workload.by_hash(), workload.by_bytes()] {
+                    let reply = Engine::default().ask(&body, None, &storage);
+                    let Reply::Answer(ours) = reply else { panic!("a request that waits") };
+                    let node = answer(&body, &rows);
+                    assert_eq!(
+                        ours.body.escape_ascii().to_string(),
+                        node.escape_ascii().to_string()
+                    );
+                }
+            }
+        }
+    }
 }

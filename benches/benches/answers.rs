@@ -1,0 +1,178 @@
+//! The answer about a transaction: from the bytes of a request, or from one that was read, to the bytes
+//! of the response.
+//!
+//! What is compared is in the crate's documentation. Both sides answer about one transaction, from
+//! rows of one sequence of block messages, and their answers are compared before the first is timed.
+
+use criterion::{BenchmarkGroup, BenchmarkId, Criterion, criterion_group, criterion_main};
+use milepost::engine::{Engine, Exchange, Reply, Settings};
+use milepost::facts::{Rows, drive};
+use milepost::status::StatusQuestion;
+#[cfg(feature = "peers")]
+use milepost_benches::peer;
+use milepost_benches::{Cpu, Workload, group, stored, take_in, with_input};
+use milepost_redb::{Options, RedbStorage};
+
+/// What a node allocates with
+#[cfg(feature = "peers")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+/// Receipts of a transaction
+const SIZES: [usize; 6] = [1, 3, 10, 100, 300, 1_000];
+
+/// The body of an answer
+fn body(reply: Reply) -> Vec<u8> {
+    match reply {
+        Reply::Answer(answer) => answer.body,
+        Reply::Wait(wait) => panic!("{wait:?} for a request that does not"),
+    }
+}
+
+/// Our side of a group: all the way, or from a request that was read
+fn ours(
+    group: &mut BenchmarkGroup<'_, Cpu>,
+    name: &str,
+    request: &[u8],
+    storage: &(impl Rows + ?Sized),
+) {
+    let settings = Settings::default();
+    group.bench_function(BenchmarkId::new("ours", name), |bencher| {
+        bencher.iter_custom(|count| {
+            let open = || Exchange::open(&settings, request, None);
+            with_input(count, open, |exchange| body(exchange.drive(storage)))
+        });
+    });
+    group.bench_function(BenchmarkId::new("ours with the request", name), |bencher| {
+        bencher.iter_custom(|count| {
+            let engine = Engine::default();
+            with_input(count, || request, |request| body(engine.ask(request, None, storage)))
+        });
+    });
+}
+
+/// The node's side, from rows in memory
+#[cfg(feature = "peers")]
+fn node(
+    group: &mut BenchmarkGroup<'_, Cpu>,
+    name: &str,
+    request: &[u8],
+    (workload, messages): (&Workload, &[Vec<u8>]),
+    storage: &(impl Rows + ?Sized),
+) {
+    let rows = peer::Rows::of(workload, messages);
+    let answer = body(Engine::default().ask(request, None, storage));
+    assert!(answer == peer::answer(request, &rows), "both sides answer the same about {name}");
+    let hash = peer::hash(workload.hash);
+    group.bench_function(BenchmarkId::new("peer", name), |bencher| {
+        bencher.iter_custom(|count| {
+            let id = || serde_json::Value::from("dontcare");
+            with_input(count, id, |id| peer::response(id, rows.status(hash).expect("a status")))
+        });
+    });
+    group.bench_function(BenchmarkId::new("peer with the request", name), |bencher| {
+        bencher.iter_custom(|count| {
+            with_input(count, || request, |request| peer::answer(request, &rows))
+        });
+    });
+}
+
+#[cfg(not(feature = "peers"))]
+fn node(
+    _: &mut BenchmarkGroup<'_, Cpu>,
+    _: &str,
+    _: &[u8],
+    _: (&Workload, &[Vec<u8>]),
+    _: &(impl Rows + ?Sized),
+) {
+}
+
+fn both(
+    group: &mut BenchmarkGroup<'_, Cpu>,
+    name: &str,
+    request: &[u8],
+    (workload, messages): (&Workload, &[Vec<u8>]),
+    storage: &(impl Rows + ?Sized),
+) {
+    node(group, name, request, (workload, messages), storage);
+    ours(group, name, request, storage);
+}
+
+fn in_memory(criterion: &mut Criterion<Cpu>) {
+    let mut group = group(criterion, "answer in memory");
+    for receipts in SIZES {
+        let workload = Workload::calls(receipts);
+        let storage = stored(&workload.messages);
+        let from = (&workload, &workload.messages[..]);
+        both(&mut group, &receipts.to_string(), &workload.by_hash(), from, &storage);
+    }
+    let workload = Workload::deployment();
+    let storage = stored(&workload.messages);
+    let from = (&workload, &workload.messages[..]);
+    both(&mut group, "1 MiB deployment", &workload.by_hash(), from, &storage);
+    group.finish();
+}
+
+fn not_final(criterion: &mut Criterion<Cpu>) {
+    let mut group = group(criterion, "answer not final");
+    for receipts in [1, 10, 100] {
+        let workload = Workload::calls(receipts);
+        let messages = workload.until_executed();
+        let storage = stored(messages);
+        let request = workload.by_hash();
+        both(&mut group, &receipts.to_string(), &request, (&workload, messages), &storage);
+    }
+    group.finish();
+}
+
+fn on_redb(criterion: &mut Criterion<Cpu>) {
+    let mut group = group(criterion, "answer on redb");
+    for receipts in [1, 10, 100, 1_000] {
+        let workload = Workload::calls(receipts);
+        let folder = tempfile::tempdir().expect("a folder for the file");
+        let path = folder.path().join("rows.redb");
+        let mut storage = RedbStorage::open(path, &Options::default()).expect("a new file");
+        take_in(&workload.messages, &mut storage);
+        let from = (&workload, &workload.messages[..]);
+        // Its rows stay in memory.
+        both(&mut group, &receipts.to_string(), &workload.by_hash(), from, &storage);
+    }
+    group.finish();
+}
+
+fn status(criterion: &mut Criterion<Cpu>) {
+    let mut group = group(criterion, "walk and milestone");
+    for receipts in [1, 10, 100, 1_000] {
+        let workload = Workload::calls(receipts);
+        let storage = stored(&workload.messages);
+        #[cfg(feature = "peers")]
+        {
+            let rows = peer::Rows::of(&workload, &workload.messages);
+            let hash = peer::hash(workload.hash);
+            group.bench_function(BenchmarkId::new("peer", receipts), |bencher| {
+                bencher.iter_custom(|count| with_input(count, || hash, |hash| rows.status(hash)));
+            });
+        }
+        group.bench_function(BenchmarkId::new("ours", receipts), |bencher| {
+            bencher.iter_custom(|count| {
+                with_input(
+                    count,
+                    || workload.hash,
+                    |hash| {
+                        let mut question = StatusQuestion::new(hash, 100_000);
+                        let standing = drive(&mut question, &storage).expect("rows of the engine");
+                        standing.expect("a transaction in a block").milestone()
+                    },
+                )
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default().with_measurement(Cpu);
+    targets = in_memory, not_final, on_redb, status
+}
+criterion_main!(benches);

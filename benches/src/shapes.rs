@@ -1,0 +1,102 @@
+//! Outcomes as block messages show them, of the size that they have on a chain.
+//!
+//! What fills them is of no meaning to anyone: ids of proofs are random, gas is random, logs are
+//! padded to their length. The members, their order and their sizes are what counts.
+
+use milepost::primitives::CryptoHash;
+
+use crate::Dice;
+
+/// Steps of a proof: a shard's chunk with some 250 outcomes has 8, and the shards of a block 4
+const PROOF: usize = 12;
+/// Bytes of a log
+const LOG: usize = 120;
+
+/// What a function call typically spends gas on, in the order in which it is shown
+const COSTS: [(&str, &str); 20] = [
+    ("ACTION_COST", "FUNCTION_CALL_BASE"),
+    ("ACTION_COST", "FUNCTION_CALL_BYTE"),
+    ("ACTION_COST", "NEW_ACTION_RECEIPT"),
+    ("WASM_HOST_COST", "BASE"),
+    ("WASM_HOST_COST", "CONTRACT_LOADING_BASE"),
+    ("WASM_HOST_COST", "CONTRACT_LOADING_BYTES"),
+    ("WASM_HOST_COST", "LOG_BASE"),
+    ("WASM_HOST_COST", "LOG_BYTE"),
+    ("WASM_HOST_COST", "READ_CACHED_TRIE_NODE"),
+    ("WASM_HOST_COST", "READ_MEMORY_BASE"),
+    ("WASM_HOST_COST", "READ_MEMORY_BYTE"),
+    ("WASM_HOST_COST", "READ_REGISTER_BASE"),
+    ("WASM_HOST_COST", "STORAGE_READ_BASE"),
+    ("WASM_HOST_COST", "STORAGE_WRITE_BASE"),
+    ("WASM_HOST_COST", "TOUCHING_TRIE_NODE"),
+    ("WASM_HOST_COST", "UTF8_DECODING_BASE"),
+    ("WASM_HOST_COST", "UTF8_DECODING_BYTE"),
+    ("WASM_HOST_COST", "WASM_INSTRUCTION"),
+    ("WASM_HOST_COST", "WRITE_MEMORY_BASE"),
+    ("WASM_HOST_COST", "WRITE_REGISTER_BASE"),
+];
+
+/// An outcome: what was executed, where, and what it led to
+pub(crate) struct Outcome<'parts> {
+    pub(crate) id: CryptoHash,
+    pub(crate) block: CryptoHash,
+    pub(crate) executor: &'parts str,
+    pub(crate) receipts: &'parts [CryptoHash],
+    /// JSON
+    pub(crate) status: String,
+}
+
+impl Outcome<'_> {
+    /// With a proof of one step and nothing that could be left out
+    pub(crate) fn short(&self) -> String {
+        let proof = format!(r#"{{"hash":"{}","direction":"Right"}}"#, self.block);
+        self.text(&proof, "", "1", "null")
+    }
+
+    /// Of a transaction, which runs no code
+    pub(crate) fn of_transaction(&self, dice: &mut Dice) -> String {
+        self.text(&proof(dice), "", "1", "null")
+    }
+
+    /// Of a function call that logs twice
+    pub(crate) fn of_call(&self, dice: &mut Dice) -> String {
+        self.text(&proof(dice), &logs(dice), "3", &profile(dice))
+    }
+
+    fn text(&self, proof: &str, logs: &str, version: &str, profile: &str) -> String {
+        let Self { id, block, executor, receipts, status } = self;
+        let receipts: Vec<String> = receipts.iter().map(|id| format!("\"{id}\"")).collect();
+        let receipts = receipts.join(",");
+        format!(
+            r#"{{"proof":[{proof}],"block_hash":"{block}","id":"{id}","outcome":{{"logs":[{logs}],"receipt_ids":[{receipts}],"gas_burnt":2427936651538,"tokens_burnt":"242793665153800000000","executor_id":"{executor}","status":{status},"metadata":{{"version":{version},"gas_profile":{profile}}}}}}}"#
+        )
+    }
+}
+
+fn proof(dice: &mut Dice) -> String {
+    let step = |dice: &mut Dice| {
+        let direction = if dice.below(2) == 0 { "Left" } else { "Right" };
+        format!(r#"{{"hash":"{}","direction":"{direction}"}}"#, dice.hash())
+    };
+    let steps: Vec<String> = (0..PROOF).map(|_| step(dice)).collect();
+    steps.join(",")
+}
+
+fn profile(dice: &mut Dice) -> String {
+    let costs = COSTS.map(|(category, cost)| {
+        let gas = 100_000_000 + dice.next() % 1_000_000_000_000;
+        format!(r#"{{"cost_category":"{category}","cost":"{cost}","gas_used":"{gas}"}}"#)
+    });
+    format!("[{}]", costs.join(","))
+}
+
+fn logs(dice: &mut Dice) -> String {
+    let amount = dice.next();
+    let plain = format!("Transfer {amount} from alice.near to exchange.near");
+    let event = format!(
+        r#"EVENT_JSON:{{"standard":"nep141","event":"ft_transfer","data":[{{"amount":"{amount}"}}],"memo":""#
+    );
+    let quoted = [format!("{plain:.<LOG$}"), format!("{event:.<width$}\"}}", width = LOG - 2)]
+        .map(|log| serde_json::Value::from(log).to_string());
+    quoted.join(",")
+}

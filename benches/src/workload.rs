@@ -1,0 +1,288 @@
+//! One transaction on a chain of its own: how it is asked for, and the blocks that bring it.
+//!
+//! A contract is called with 200 bytes of arguments; each receipt is such a call, logs twice and
+//! generates up to three others, until there are as many as wanted. Or 1 MiB of code is deployed.
+//! A receipt is executed one block after it was generated. Transactions are signed for real, so that
+//! they can be asked for by their bytes. Everyone who stands beside takes in the same messages.
+
+use core::fmt::Write as _;
+
+use ed25519_dalek::{Signer as _, SigningKey};
+use milepost::codec::{base64, json};
+use milepost::engine::Engine;
+use milepost::facts::{MemoryStorage, Storage};
+use milepost::ingest::IngestSettings;
+use milepost::primitives::{Balance, Bytes, CryptoHash, Gas, PublicKey, Scheme, Signature};
+use milepost::transaction::{
+    Action, FunctionCall, SignedTransaction, Transaction, TransactionVersion,
+};
+
+use crate::Dice;
+use crate::shapes::Outcome;
+
+/// Bytes of deployed code
+const CODE: usize = 1 << 20;
+/// Bytes of arguments
+const ARGUMENTS: usize = 200;
+/// The most receipts that a receipt generates
+const CHILDREN: usize = 3;
+/// Height of the first block
+const HEIGHT: u64 = 100_000_000;
+
+const SIGNER: &str = "alice.near";
+const CONTRACT: &str = "token.sweat";
+
+/// A transaction and its blocks
+#[derive(Clone, Debug)]
+pub struct Workload {
+    /// Block messages in their order; after the last, everything is final
+    pub messages: Vec<Vec<u8>>,
+    /// How many of them there are until all receipts are executed
+    executed: usize,
+    /// Borsh of the signed transaction
+    pub signed: Vec<u8>,
+    /// Its hash
+    pub hash: CryptoHash,
+    /// How many receipts have outcomes
+    pub receipts: usize,
+}
+
+/// What is in a block
+#[derive(Default)]
+struct Content {
+    transactions: String,
+    bodies: String,
+    outcomes: Vec<String>,
+}
+
+impl Workload {
+    /// A call that leads to so many receipts in all
+    ///
+    /// # Panics
+    ///
+    /// When it is none.
+    pub fn calls(receipts: usize) -> Self {
+        assert!(receipts > 0, "a transaction becomes a receipt");
+        let mut dice = Dice::new(receipts as u64);
+        Self::new(CONTRACT, call(&mut dice), receipts, dice)
+    }
+
+    /// 1 MiB of code for the signer's own account
+    pub fn deployment() -> Self {
+        let mut dice = Dice::new(0);
+        let code = (0..CODE / 8).flat_map(|_| dice.next().to_le_bytes()).collect();
+        Self::new(SIGNER, Action::DeployContract { code: Bytes(code) }, 1, dice)
+    }
+
+    fn new(receiver: &str, action: Action, receipts: usize, mut dice: Dice) -> Self {
+        let calls = matches!(action, Action::FunctionCall(_));
+        let signed = sign(receiver, action, &mut dice);
+        let shown = json::write(&signed.transaction().actions[0].view());
+        let ids: Vec<CryptoHash> = (0..receipts).map(|_| dice.hash()).collect();
+        // Receipts by the generation to which they belong; each is executed in a block of its own.
+        let mut generations = vec![0..1];
+        while let Some(last) = generations.last().filter(|last| last.end < receipts) {
+            let next = last.end..receipts.min(CHILDREN * last.end + 1);
+            generations.push(next);
+        }
+        let blocks: Vec<CryptoHash> = (0..generations.len() + 4).map(|_| dice.hash()).collect();
+        let mut contents: Vec<Content> = blocks.iter().map(|_| Content::default()).collect();
+        let body = |id: CryptoHash, from: &str, action: &str| body(id, from, receiver, action);
+
+        let outcome = Outcome {
+            id: signed.hash(),
+            block: blocks[1],
+            executor: SIGNER,
+            receipts: &ids[..1],
+            status: format!(r#"{{"SuccessReceiptId":"{}"}}"#, ids[0]),
+        };
+        contents[1].transactions = format!(
+            r#"{{"transaction":{},"outcome":{{"execution_outcome":{},"receipt":null}}}}"#,
+            json::write(&signed.view()),
+            outcome.of_transaction(&mut dice),
+        );
+        contents[1].bodies = body(ids[0], SIGNER, &shown);
+        for (generation, block) in generations.into_iter().zip(2..) {
+            for place in generation {
+                let first = receipts.min(CHILDREN * place + 1);
+                let children = &ids[first..receipts.min(first + CHILDREN)];
+                let outcome = Outcome {
+                    id: ids[place],
+                    block: blocks[block],
+                    executor: receiver,
+                    receipts: children,
+                    status: match children.last() {
+                        Some(child) => format!(r#"{{"SuccessReceiptId":"{child}"}}"#),
+                        None => r#"{"SuccessValue":"IjI1MDAwMDAwMDAwMDAwMDAwMDAi"}"#.to_owned(),
+                    },
+                };
+                let text = match calls {
+                    true => outcome.of_call(&mut dice),
+                    false => outcome.of_transaction(&mut dice),
+                };
+                let Content { bodies, outcomes, .. } = &mut contents[block];
+                outcomes.push(format!(r#"{{"execution_outcome":{text},"receipt":null}}"#));
+                for child in children {
+                    let comma = if bodies.is_empty() { "" } else { "," };
+                    let action = json::write(&call(&mut dice).view());
+                    let _ = write!(bodies, "{comma}{}", body(*child, receiver, &action));
+                }
+            }
+        }
+        let messages =
+            contents.iter().zip(0..).map(|(content, place)| message(&blocks, content, place));
+        Self {
+            messages: messages.collect(),
+            executed: blocks.len() - 2,
+            signed: signed.encode(),
+            hash: signed.hash(),
+            receipts,
+        }
+    }
+
+    /// The messages until all receipts are executed: after them, the last block is not final
+    pub fn until_executed(&self) -> &[Vec<u8>] {
+        &self.messages[..self.executed]
+    }
+
+    /// The messages that bring what an answer shows
+    pub fn with_facts(&self) -> &[Vec<u8>] {
+        &self.messages[1..self.executed]
+    }
+
+    /// A request by the hash, for whatever is reached
+    pub fn by_hash(&self) -> Vec<u8> {
+        let hash = self.hash;
+        request(&format!(
+            r#""tx_hash":"{hash}","sender_account_id":"{SIGNER}","wait_until":"NONE""#
+        ))
+    }
+
+    /// A request by the bytes of the transaction, for whatever is reached
+    pub fn by_bytes(&self) -> Vec<u8> {
+        let mut text = String::new();
+        base64::encode(&self.signed, &mut text);
+        request(&format!(r#""signed_tx_base64":"{text}","wait_until":"NONE""#))
+    }
+}
+
+/// Takes in these messages
+///
+/// # Panics
+///
+/// When the engine or the storage refuses one.
+pub fn take_in(messages: &[Vec<u8>], storage: &mut impl Storage) {
+    for message in messages {
+        let taken = Engine::default().ingest(message, &IngestSettings::default(), storage);
+        taken.expect("a block of the workload");
+    }
+}
+
+/// The rows that these messages make
+///
+/// # Panics
+///
+/// When the engine refuses one.
+pub fn stored(messages: &[Vec<u8>]) -> MemoryStorage {
+    let mut storage = MemoryStorage::new();
+    take_in(messages, &mut storage);
+    storage
+}
+
+fn request(params: &str) -> Vec<u8> {
+    format!(
+        r#"{{"jsonrpc":"2.0","id":"dontcare","method":"EXPERIMENTAL_tx_status","params":{{{params}}}}}"#
+    )
+    .into_bytes()
+}
+
+fn call(dice: &mut Dice) -> Action {
+    let mut args =
+        format!(r#"{{"receiver_id":"exchange.near","amount":"{}","memo":""#, dice.next());
+    while args.len() < ARGUMENTS - 2 {
+        args.push(char::from(b'a' + dice.below(26) as u8));
+    }
+    args.push_str("\"}");
+    Action::FunctionCall(Box::new(FunctionCall {
+        method_name: "ft_transfer".into(),
+        args: Bytes(args.into_bytes()),
+        gas: Gas(30_000_000_000_000),
+        deposit: Balance(1),
+    }))
+}
+
+fn sign(receiver: &str, action: Action, dice: &mut Dice) -> SignedTransaction {
+    let key = SigningKey::from_bytes(dice.hash().as_bytes());
+    let public_key = PublicKey::new(Scheme::Ed25519, key.verifying_key().as_bytes());
+    let transaction = Transaction {
+        version: TransactionVersion::V0 { nonce: HEIGHT * 1_000_000 },
+        signer_id: SIGNER.parse().expect("an account id"),
+        public_key: public_key.expect("a key of 32 bytes"),
+        receiver_id: receiver.parse().expect("an account id"),
+        block_hash: dice.hash(),
+        actions: vec![action],
+    };
+    let signature = key.sign(transaction.hash().as_bytes()).to_bytes();
+    let signature = Signature::new(Scheme::Ed25519, &signature).expect("64 bytes");
+    SignedTransaction::new(transaction, signature)
+}
+
+fn body(id: CryptoHash, predecessor: &str, receiver: &str, action: &str) -> String {
+    format!(
+        r#"{{"predecessor_id":"{predecessor}","receiver_id":"{receiver}","receipt_id":"{id}","receipt":{{"Action":{{"signer_id":"{SIGNER}","signer_public_key":"ed25519:7xmUvJtXhqGBgDMF7cZgevJ3gQxw7R3C2v5YKfPfUhPB","gas_price":"100000000","output_data_receivers":[],"input_data_ids":[],"actions":[{action}],"is_promise_yield":false}}}},"priority":0}}"#
+    )
+}
+
+/// The message of the block at this place; it calls the block two before it final
+fn message(blocks: &[CryptoHash], content: &Content, place: usize) -> Vec<u8> {
+    let before = |distance: usize| blocks[place.saturating_sub(distance)];
+    let (hash, previous, last_final) = (blocks[place], before(1), before(2));
+    let previous = if place == 0 { CryptoHash::ZERO } else { previous };
+    let (height, epoch) = (HEIGHT + place as u64, blocks[0]);
+    let Content { transactions, bodies, outcomes } = content;
+    let outcomes = outcomes.join(",");
+    format!(
+        r#"{{"block":{{"author":"pool.near","header":{{"height":{height},"epoch_id":"{epoch}","hash":"{hash}","prev_hash":"{previous}","last_final_block":"{last_final}","last_ds_final_block":"{}","latest_protocol_version":83}},"chunks":[]}},"shards":[{{"shard_id":0,"chunk":{{"author":"pool.near","transactions":[{transactions}],"receipts":[{bodies}]}},"receipt_execution_outcomes":[{outcomes}]}}]}}"#,
+        before(1),
+    )
+    .into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use milepost::engine::Reply;
+    use serde_json::Value;
+
+    use super::*;
+
+    fn answer(workload: &Workload, messages: &[Vec<u8>], body: &[u8]) -> Value {
+        let reply = Engine::default().ask(body, None, &stored(messages));
+        let Reply::Answer(answer) = reply else { panic!("{workload:?} waits") };
+        serde_json::from_slice::<Value>(&answer.body).unwrap()["result"].take()
+    }
+
+    #[test]
+    fn a_workload_is_answered_in_both_forms_before_and_after_it_is_final() {
+        let all = [1, 3, 10, 40].map(Workload::calls).into_iter().chain([Workload::deployment()]);
+        for workload in all {
+            let last = answer(&workload, &workload.messages, &workload.by_hash());
+            assert_eq!(last["final_execution_status"], "FINAL");
+            assert_eq!(last["receipts_outcome"].as_array().unwrap().len(), workload.receipts);
+            assert_eq!(answer(&workload, &workload.messages, &workload.by_bytes()), last);
+            let before = answer(&workload, workload.until_executed(), &workload.by_hash());
+            // Of a tree of one level, not even the first block is final yet.
+            let reached = if workload.receipts == 1 { "EXECUTED_OPTIMISTIC" } else { "EXECUTED" };
+            assert_eq!(before["final_execution_status"], reached);
+        }
+    }
+
+    #[test]
+    fn a_receipt_takes_as_much_of_an_answer_as_it_does_on_a_chain() {
+        let [short, long] = [10, 20].map(Workload::calls).map(|workload| {
+            answer(&workload, &workload.messages, &workload.by_hash()).to_string().len()
+        });
+        // 4,144 bytes where the targets were found.
+        let each = (long - short) / 10;
+        assert!((3_900..4_400).contains(&each), "{each} bytes");
+    }
+}
