@@ -39,6 +39,7 @@ mod feed;
 mod measure;
 #[cfg(feature = "peers")]
 pub mod peer;
+mod recorded;
 mod shapes;
 mod workload;
 
@@ -47,4 +48,5 @@ pub use crowd::{Block, Crowd, Leaving, Newcomer};
 pub use dice::Dice;
 pub use feed::Feed;
 pub use measure::{group, with_input};
+pub use recorded::{practice_block, recorded_blocks};
 pub use workload::{Workload, stored, take_in};

@@ -225,7 +225,7 @@ mod tests {
     use milepost::engine::{Engine, Reply};
 
     use super::*;
-    use crate::{Workload, peer, stored};
+    use crate::{Workload, stored};
 
     #[test]
     fn both_sides_answer_the_same_bytes() {
@@ -235,7 +235,7 @@ mod tests {
                 [&workload.messages[..], workload.until_executed(), &workload.messages[..2]]
             {
                 let storage = stored(messages);
-                let rows = peer::Rows::of(&workload, messages);
+                let rows = Rows::of(&workload, messages);
                 for body in [workload.by_hash(), workload.by_bytes()] {
                     let reply = Engine::default().ask(&body, None, &storage);
                     let Reply::Answer(ours) = reply else { panic!("a request that waits") };

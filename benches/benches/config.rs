@@ -1,0 +1,78 @@
+//! The protocol configuration of a final block: from a request that was read, or all the way, to the
+//! bytes of the response.
+//!
+//! A node assembles it for each request from its settings and those of the version; the engine has it
+//! as a text. The peer looks up no block and no epoch.
+
+use criterion::{Criterion, criterion_group, criterion_main};
+use milepost::engine::{Engine, Exchange, Reply, Settings};
+#[cfg(feature = "peers")]
+use milepost_benches::peer;
+use milepost_benches::{Cpu, Workload, group, stored, with_input};
+
+/// What a node allocates with
+#[cfg(feature = "peers")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+/// Where the chain of the configuration begins, and the version that is in force
+const GENESIS_HEIGHT: u64 = 9_820_210;
+const REQUEST: &[u8] = br#"{"jsonrpc":"2.0","id":"dontcare","method":"EXPERIMENTAL_protocol_config","params":{"finality":"final"}}"#;
+
+fn body(reply: Reply) -> Vec<u8> {
+    match reply {
+        Reply::Answer(answer) => answer.body,
+        Reply::Wait(wait) => panic!("{wait:?} for a configuration"),
+    }
+}
+
+fn config(criterion: &mut Criterion<Cpu>) {
+    #[cfg(feature = "peers")]
+    let network = peer::Network::mainnet();
+    #[cfg(feature = "peers")]
+    let text = network.text();
+    #[cfg(not(feature = "peers"))]
+    let text = milepost_practice::config::protocol_config("mainnet", GENESIS_HEIGHT, 87, &[]);
+
+    let (engine, settings) = (Engine::default(), Settings::default());
+    let mut storage = stored(&Workload::calls(1).messages);
+    engine.put_config(GENESIS_HEIGHT, &text, &mut storage).expect("a configuration");
+    let answer = body(engine.ask(REQUEST, None, &storage));
+    assert!(answer.len() > text.len(), "{}", answer.escape_ascii());
+
+    let mut group = group(criterion, "protocol configuration");
+    #[cfg(feature = "peers")]
+    {
+        assert!(answer == network.answer(REQUEST), "both sides answer the same");
+        group.bench_function("peer/final", |bencher| {
+            bencher.iter_custom(|count| {
+                let id = || serde_json::Value::from("dontcare");
+                with_input(count, id, |id| network.response(id))
+            });
+        });
+        group.bench_function("peer with the request/final", |bencher| {
+            bencher.iter_custom(|count| {
+                with_input(count, || REQUEST, |request| network.answer(request))
+            });
+        });
+    }
+    group.bench_function("ours/final", |bencher| {
+        bencher.iter_custom(|count| {
+            let open = || Exchange::open(&settings, REQUEST, None);
+            with_input(count, open, |exchange| body(exchange.drive(&storage)))
+        });
+    });
+    group.bench_function("ours with the request/final", |bencher| {
+        bencher.iter_custom(|count| {
+            with_input(count, || REQUEST, |request| body(engine.ask(request, None, &storage)))
+        });
+    });
+    group.finish();
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default().with_measurement(Cpu);
+    targets = config
+}
+criterion_main!(benches);

@@ -1,0 +1,128 @@
+//! Taking in blocks: a message is read, checked and rendered; then it is committed.
+//!
+//! - `ingest/ours`: the whole of it, into an empty storage in memory. Beside it, the same bytes are read
+//!   into the types of `near-indexer-primitives`, which is where an indexer's work begins.
+//! - `ingest/ours without commit`: reading, checking and rendering only.
+//! - `cold render`: reading, checking and rendering the blocks of one transaction with so many receipts,
+//!   divided by these. Beside it, the node's answer about the same transaction, divided likewise.
+
+use core::time::Duration;
+
+use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
+use milepost::engine::Engine;
+use milepost::facts::MemoryStorage;
+use milepost::ingest::{IngestQuestion, IngestSettings};
+#[cfg(feature = "peers")]
+use milepost_benches::peer;
+use milepost_benches::{Cpu, Workload, group, practice_block, recorded_blocks, with_input};
+
+/// What a node allocates with
+#[cfg(feature = "peers")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+/// Recorded blocks that are shorter say little
+const SHORTEST: usize = 100_000;
+/// The most recorded blocks: the newest ones
+const RECORDED: usize = 4;
+
+/// The blocks to be taken in, with their names
+fn blocks() -> Vec<(String, Vec<u8>)> {
+    let mut recorded = recorded_blocks();
+    recorded.retain(|(_, message)| message.len() >= SHORTEST && reads(message));
+    let mainnet = recorded.iter().filter(|(name, _)| name.starts_with("mainnet"));
+    let newest = mainnet.rev().take(RECORDED).cloned();
+    [20, 200]
+        .map(|count| (format!("practice, {count} transactions"), practice_block(count)))
+        .into_iter()
+        .chain(newest)
+        .collect()
+}
+
+#[cfg(feature = "peers")]
+fn streamed(message: &[u8]) -> serde_json::Result<near_indexer_primitives::StreamerMessage> {
+    serde_json::from_slice(message)
+}
+
+/// Whether both sides can read it: old blocks lack what newer types want
+fn reads(message: &[u8]) -> bool {
+    #[cfg(feature = "peers")]
+    if streamed(message).is_err() {
+        return false;
+    }
+    read(message).is_ok()
+}
+
+fn read(message: &[u8]) -> Result<IngestQuestion, milepost::Error> {
+    IngestQuestion::new(message, IngestSettings::default())
+}
+
+fn whole(criterion: &mut Criterion<Cpu>) {
+    let mut group = group(criterion, "ingest");
+    for (name, message) in blocks() {
+        group.throughput(Throughput::Bytes(message.len() as u64));
+        #[cfg(feature = "peers")]
+        group.bench_function(BenchmarkId::new("peer", &name), |bencher| {
+            bencher.iter_custom(|count| {
+                with_input(count, || &message[..], |message| streamed(message).expect("a block"))
+            });
+        });
+        group.bench_function(BenchmarkId::new("ours without commit", &name), |bencher| {
+            bencher.iter_custom(|count| {
+                with_input(count, || &message[..], |message| read(message).expect("a block"))
+            });
+        });
+        group.bench_function(BenchmarkId::new("ours", &name), |bencher| {
+            bencher.iter_custom(|count| {
+                let (engine, settings) = (Engine::default(), IngestSettings::default());
+                with_input(count, MemoryStorage::new, |mut storage| {
+                    let ingested = engine.ingest(&message, &settings, &mut storage);
+                    // With what it holds, as the peer's types are.
+                    (storage, ingested.expect("a block"))
+                })
+            });
+        });
+    }
+    group.finish();
+}
+
+fn cold(criterion: &mut Criterion<Cpu>) {
+    let mut group = group(criterion, "cold render");
+    for receipts in [10_u32, 100, 1_000] {
+        let workload = Workload::calls(receipts as usize);
+        let each = |whole: Duration| whole / receipts;
+        #[cfg(feature = "peers")]
+        {
+            let rows = peer::Rows::of(&workload, &workload.messages);
+            let hash = peer::hash(workload.hash);
+            group.bench_function(BenchmarkId::new("peer", receipts), |bencher| {
+                bencher.iter_custom(|count| {
+                    let id = || serde_json::Value::from("dontcare");
+                    each(with_input(count, id, |id| {
+                        peer::response(id, rows.status(hash).expect("a status"))
+                    }))
+                });
+            });
+        }
+        group.bench_function(BenchmarkId::new("ours", receipts), |bencher| {
+            bencher.iter_custom(|count| {
+                each(with_input(
+                    count,
+                    || workload.with_facts(),
+                    |messages| {
+                        let read = |message: &Vec<u8>| read(message).expect("a block");
+                        messages.iter().map(read).collect::<Vec<_>>()
+                    },
+                ))
+            });
+        });
+    }
+    group.finish();
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default().with_measurement(Cpu);
+    targets = whole, cold
+}
+criterion_main!(benches);

@@ -1,0 +1,63 @@
+//! Reading requests: from the bytes of a body to a checked, typed request.
+
+use core::hint::black_box;
+
+use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use milepost::rpc::{Call, Incoming, Limits, Lookup, Operation, parse};
+#[cfg(feature = "peers")]
+use milepost_benches::peer;
+use milepost_benches::{Cpu, Workload, group, with_input};
+
+/// What a node allocates with
+#[cfg(feature = "peers")]
+#[global_allocator]
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
+
+fn read(body: &[u8]) -> Call {
+    match parse(body, None, &Limits::default()) {
+        Incoming::Single(Ok(call)) => call,
+        refused => panic!("{refused:?}"),
+    }
+}
+
+fn requests(criterion: &mut Criterion<Cpu>) {
+    let (calls, deployment) = (Workload::calls(1), Workload::deployment());
+    let mut group = group(criterion, "request");
+    for (name, workload, body) in [
+        ("form A, 200 B of arguments", &calls, calls.by_bytes()),
+        ("form A, 1 MiB of code", &deployment, deployment.by_bytes()),
+        ("form B", &calls, calls.by_hash()),
+    ] {
+        let Operation::TransactionStatus(request) = read(&body).operation else {
+            panic!("a request for a transaction's status")
+        };
+        let hash = match request.lookup {
+            Lookup::Hash { hash, .. } => hash,
+            Lookup::Signed(signed) => signed.hash(),
+        };
+        assert_eq!(hash, workload.hash);
+        #[cfg(feature = "peers")]
+        {
+            let asked = peer::asked(&body);
+            assert_eq!(asked.hash(), peer::hash(hash), "both sides read the same");
+            let reached = serde_json::to_value(&asked.request.wait_until).expect("a text");
+            assert_eq!(reached, request.wait_until.to_string());
+            group.bench_function(BenchmarkId::new("peer", name), |bencher| {
+                bencher.iter_custom(|count| {
+                    with_input(count, || &body[..], |body| black_box(peer::asked(body)))
+                });
+            });
+        }
+        group.bench_function(BenchmarkId::new("ours", name), |bencher| {
+            bencher.iter_custom(|count| with_input(count, || &body[..], read));
+        });
+    }
+    group.finish();
+}
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default().with_measurement(Cpu);
+    targets = requests
+}
+criterion_main!(benches);
