@@ -21,9 +21,9 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 const SIZES: [usize; 4] = [1_000, 10_000, 100_000, 1_000_000];
 /// Beyond this asking all takes longer than there is time between blocks
 const MOST_ASKED: usize = 100_000;
-/// Beyond this a node takes longer than there is time between blocks
+/// Open requests beside a node; with more, its block takes longer than there is time between blocks
 #[cfg(feature = "peers")]
-const MOST_BESIDE_A_NODE: usize = 10_000;
+const SIZES_BESIDE_A_NODE: [usize; 2] = [1_000, 10_000];
 /// Requests that come or go in one measurement
 const AT_A_TIME: usize = 100;
 
@@ -45,19 +45,10 @@ fn rounds(count: u64, mut round: impl FnMut() -> Duration) -> Duration {
     (0..count).map(|_| round()).sum()
 }
 
-/// The crowd of this size; a node stands beside it where one is asked
-fn crowd_of(open: usize) -> Crowd {
-    #[cfg(feature = "peers")]
-    if open <= MOST_BESIDE_A_NODE {
-        return Crowd::beside_a_node(open, open as u64);
-    }
-    Crowd::new(open, open as u64)
-}
-
 fn waiters(criterion: &mut Criterion<Cpu>) {
     for open in SIZES {
         let mut crowd = LazyCell::new(|| {
-            let (crowd, took) = Cpu::time(|| crowd_of(open));
+            let (crowd, took) = Cpu::time(|| Crowd::new(open, open as u64));
             println!("{open} open requests, made in {took:.1?}");
             crowd
         });
@@ -133,23 +124,50 @@ fn waiters(criterion: &mut Criterion<Cpu>) {
                 });
             });
         }
-        #[cfg(feature = "peers")]
-        if open <= MOST_BESIDE_A_NODE {
-            blocks.sample_size(10);
-            blocks.bench_function(id("node asks all"), |bencher| {
-                bencher.iter_custom(|count| {
-                    rounds(count, || {
-                        let (built, took) = Cpu::time(|| crowd.build_all_as_a_node());
-                        assert_eq!(built, open / 4 * 3);
-                        took
-                    })
-                });
-            });
-        }
         blocks.finish();
     }
 }
 
+/// The same block with outcomes as long as on a chain, and a node for which as many wait
+#[cfg(feature = "peers")]
+fn beside_a_node(criterion: &mut Criterion<Cpu>) {
+    for open in SIZES_BESIDE_A_NODE {
+        let mut crowd = LazyCell::new(|| Crowd::beside_a_node(open, open as u64));
+        let mut blocks = group(criterion, "block beside a node");
+        blocks.bench_function(BenchmarkId::new("ours", open), |bencher| {
+            bencher.iter_custom(|count| {
+                rounds(count, || {
+                    let block = crowd.next_block();
+                    let (answers, took) = Cpu::time(|| {
+                        crowd.wake(&block);
+                        crowd.answer()
+                    });
+                    crowd.refill(block, &answers);
+                    took
+                })
+            });
+        });
+        blocks.sample_size(15);
+        blocks.bench_function(BenchmarkId::new("peer", open), |bencher| {
+            bencher.iter_custom(|count| {
+                rounds(count, || {
+                    let (built, took) = Cpu::time(|| crowd.build_all_as_a_node());
+                    assert_eq!(built, open / 4 * 3);
+                    took
+                })
+            });
+        });
+        blocks.finish();
+    }
+}
+
+#[cfg(feature = "peers")]
+criterion_group! {
+    name = benches;
+    config = Criterion::default().with_measurement(Cpu);
+    targets = beside_a_node, waiters
+}
+#[cfg(not(feature = "peers"))]
 criterion_group! {
     name = benches;
     config = Criterion::default().with_measurement(Cpu);

@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod bench;
 mod no_std;
 mod open_requests;
 mod shell;
@@ -22,6 +23,9 @@ cargo xtask <command>
 {steps}
   vectors [--check]                        write the shared vectors from their declarations in
                                            tests/src, or only say whether they are written
+  bench                                    run all benches beside the node's path, and write the ratios
+                                           into docs/BENCHMARKS.md (half an hour, on an idle machine)
+  bench NAME                               run the benches with this in their names, and print them
   open-requests                            open 10,000 HTTP requests at once on a release build: all
                                            are answered, places are freed, a stop resets none
                                            (three minutes, 10,240 open files)
@@ -39,6 +43,7 @@ fn main() -> ExitCode {
         ["test", rest @ ..] => test::run(rest),
         ["simulate", rest @ ..] => simulate::run(rest).map(|()| ExitCode::SUCCESS),
         ["vectors", rest @ ..] => vectors::run(rest).map(|()| ExitCode::SUCCESS),
+        ["bench", rest @ ..] => bench::run(rest).map(|()| ExitCode::SUCCESS),
         ["open-requests"] => open_requests::run().map(|()| ExitCode::SUCCESS),
         [] | ["help" | "--help" | "-h"] => {
             println!("{}", HELP.replace("{steps}", &test::list()));

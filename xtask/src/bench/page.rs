@@ -1,0 +1,279 @@
+//! The page of ratios: what was compared, how, on which machine, and which targets were reached.
+
+use core::fmt::Write as _;
+use std::fs;
+use std::process::Command;
+
+use super::figures::{Figure, Figures};
+use crate::shell::output;
+
+/// What each group is, in the order of the page
+const GROUPS: [(&str, &str); 10] = [
+    (
+        "answer in memory",
+        "The answer about a final transaction with so many receipts, from rows in memory: without \
+         reading the request, and with it.",
+    ),
+    ("answer not final", "The same while the last block is not final yet."),
+    (
+        "answer on redb",
+        "The same from rows in a file, which fits into the memory of the store; the peer's rows stay \
+         in a `HashMap`.",
+    ),
+    (
+        "walk and milestone",
+        "Finding out how far a transaction is. The peer makes views of everything on its way, as a \
+         node does; the engine reads what decides.",
+    ),
+    (
+        "cold render",
+        "From the block messages of a transaction to the texts that answers are joined from, divided by \
+         its receipts. The peer is the node's answer about it, divided likewise.",
+    ),
+    ("request", "From the bytes of a request to a checked, typed request."),
+    (
+        "protocol configuration",
+        "The configuration in force at the final block, without reading the request, and with it.",
+    ),
+    (
+        "ingest",
+        "A block message until it is committed in memory, and until it is read, checked and rendered. The \
+         peer reads the same bytes into the types of `near-indexer-primitives`, where an indexer \
+         begins.",
+    ),
+    (
+        "block beside a node",
+        "A block of 2,000 facts that concerns 100 of so many open requests: whoever it concerns is \
+         found, woken and asked. The peer builds the status of every open request, as a node does on \
+         each block.",
+    ),
+    ("codec", "Codecs of the engine beside the crates that a node uses."),
+];
+
+/// How many times less than the peer's a median is to be: group, side, size (all if empty), factor
+const TARGETS: [(&str, &str, &str, f64); 14] = [
+    ("answer in memory", "ours", "1", 500.0),
+    ("answer in memory", "ours", "10", 300.0),
+    ("answer in memory", "ours", "100", 300.0),
+    ("answer in memory", "ours", "300", 140.0),
+    ("answer in memory", "ours", "1000", 120.0),
+    ("answer in memory", "ours", "1 MiB deployment", 500.0),
+    ("answer on redb", "ours", "10", 100.0),
+    ("cold render", "ours", "", 15.0),
+    ("request", "ours", "form B", 4.5),
+    ("request", "ours", "form A, 200 B of arguments", 3.0),
+    ("request", "ours", "form A, 1 MiB of code", 2.4),
+    ("protocol configuration", "ours", "final", 500.0),
+    ("ingest", "ours", "", 3.0),
+    ("block beside a node", "ours", "10000", 1_000.0),
+];
+
+const HEAD: &str = "\
+# Benchmarks
+
+Written by `cargo xtask bench`, which measures all of it anew; not by hand. Each line compares two medians of one run, \
+in one process, over the same facts. What counts is the ratio: times are of the machine below, and other machines have \
+others.
+
+**The peer** is the path of a reference node (2.14), rebuilt from its public crates (`near-primitives` and its family, \
+0.38.0): generic JSON value, typed request, borsh rows, recursive walk, views, generic JSON value, bytes. It is \
+faster than a node, because its rows lie in a `HashMap` instead of RocksDB, and because it sends no message between actors, looks \
+up no epoch and keeps no metrics; a ratio to a node would be higher. Where both sides answer, the answers are compared \
+byte by byte before they are timed. RocksDB itself is not among what is measured: the engine has no such storage.
+
+**The workload** is a transaction whose receipts form a tree of three children each; every outcome has a proof of 12 \
+steps, every receipt a call with 200 bytes of arguments, 2 logs of 120 bytes and a gas profile of 20 rows. Its rows \
+are in the caches of the processor, on both sides.
+
+**The clock** is the processor time of the measuring thread. Both sides allocate with jemalloc. Inputs are made ready \
+before the clock starts, and what is given is freed before it stops. Recorded blocks of the network are measured \
+where they are at hand.
+";
+
+/// The page about these figures
+pub(super) fn page(figures: &Figures, machine: &str) -> String {
+    let missed = compared(figures).filter(|line| line.reached() == Some(false)).count();
+    let targets = compared(figures).filter(|line| line.target.is_some()).count();
+    let mut page = format!("{HEAD}\n{machine}\n");
+    let _ = writeln!(
+        page,
+        "Of {targets} targets, {} are reached and {missed} missed.\n",
+        targets - missed
+    );
+    page.push_str("![Cost of an answer by its receipts](cost-by-receipts.svg)\n\n");
+    page.push_str(&tables(figures));
+    page
+}
+
+/// The tables of all groups, and of the figures that stand alone
+pub(super) fn tables(figures: &Figures) -> String {
+    let mut text = String::new();
+    for (group, about) in GROUPS {
+        if figures.group(group).next().is_none() {
+            continue;
+        }
+        let _ = writeln!(text, "## {}\n\n{about}\n", sentence(group));
+        text.push_str("| | ours | peer | ratio | target | |\n|---|---:|---:|---:|---:|---|\n");
+        for line in compared(figures).filter(|line| line.ours.group == group) {
+            let _ = writeln!(text, "{}", line.row());
+        }
+        text.push('\n');
+    }
+    let alone = |figure: &&Figure| GROUPS.iter().all(|(group, _)| figure.group != *group);
+    let mut alone = figures.0.iter().filter(alone).peekable();
+    if alone.peek().is_some() {
+        text.push_str(
+            "## Open requests\n\nNo peer stands beside these: what they show is how little depends on the number \
+             of open requests, with short outcomes. See the documentation of `milepost-benches`.\n\n\
+             | | open | time |\n|---|---:|---:|\n",
+        );
+        for Figure { side, size, median, .. } in alone {
+            let _ = writeln!(text, "| {side} | {size} | {} |", time(*median));
+        }
+    }
+    text.truncate(text.trim_end().len());
+    text.push('\n');
+    text
+}
+
+/// Two figures beside each other
+struct Compared<'figures> {
+    ours: &'figures Figure,
+    peer: f64,
+    target: Option<f64>,
+}
+
+/// All pairs, in the order of the figures
+fn compared(figures: &Figures) -> impl Iterator<Item = Compared<'_>> {
+    figures.0.iter().filter_map(|ours| {
+        let way = ours.side.strip_prefix("ours")?;
+        let Figure { group, side, size, .. } = ours;
+        // Whatever was measured on one side only stands beside the plain way of the other.
+        let peer = figures.median(group, &format!("peer{way}"), size);
+        let peer = peer.or_else(|| figures.median(group, "peer", size))?;
+        let target = TARGETS
+            .iter()
+            .find(|(of, by, at, _)| (*of, *by) == (group, side) && (at.is_empty() || at == size));
+        Some(Compared { ours, peer, target: target.map(|(.., factor)| *factor) })
+    })
+}
+
+impl Compared<'_> {
+    fn ratio(&self) -> f64 {
+        self.peer / self.ours.median
+    }
+
+    /// Whether the target is reached, if there is one
+    fn reached(&self) -> Option<bool> {
+        self.target.map(|target| self.ratio() >= target)
+    }
+
+    fn row(&self) -> String {
+        let Figure { side, size, median, .. } = self.ours;
+        let way = side.strip_prefix("ours").unwrap_or_default();
+        let (target, verdict) = match (self.target, self.reached()) {
+            (Some(target), Some(true)) => (factor(target), "reached"),
+            (Some(target), _) => (factor(target), "**missed**"),
+            (None, _) => (String::new(), ""),
+        };
+        let (ours, peer, ratio) = (time(*median), time(self.peer), factor(self.ratio()));
+        format!("| {size}{way} | {ours} | {peer} | {ratio} | {target} | {verdict} |")
+    }
+}
+
+fn sentence(words: &str) -> String {
+    let (first, rest) = words.split_at(words.len().min(1));
+    first.to_uppercase() + rest
+}
+
+/// A ratio with as many digits as it is worth
+fn factor(ratio: f64) -> String {
+    match ratio {
+        ..10.0 => format!("{ratio:.1}x"),
+        ..10_000.0 => format!("{ratio:.0}x"),
+        _ => format!("{:.0},000x", ratio / 1_000.0),
+    }
+}
+
+/// A time with three digits
+fn time(nanoseconds: f64) -> String {
+    let (number, unit) = match nanoseconds {
+        ..1e3 => (nanoseconds, "ns"),
+        ..1e6 => (nanoseconds / 1e3, "us"),
+        ..1e9 => (nanoseconds / 1e6, "ms"),
+        _ => (nanoseconds / 1e9, "s"),
+    };
+    match number {
+        ..10.0 => format!("{number:.2} {unit}"),
+        ..100.0 => format!("{number:.1} {unit}"),
+        _ => format!("{number:.0} {unit}"),
+    }
+}
+
+/// The machine and what else it was doing, as far as Linux tells
+pub(super) fn machine() -> Result<String, String> {
+    let read = |path| fs::read_to_string(path).unwrap_or_default();
+    let processor = read("/proc/cpuinfo");
+    let first = |name: &str| {
+        let line = processor.lines().find(|line| line.starts_with(name));
+        line.and_then(|line| line.split_once(": ")).map_or("unknown", |(_, value)| value).to_owned()
+    };
+    let cores = processor.lines().filter(|line| line.starts_with("processor")).count();
+    let memory = read("/proc/meminfo");
+    let memory = memory.split_whitespace().nth(1).and_then(|word| word.parse::<u64>().ok());
+    let load = read("/proc/loadavg");
+    let load = load.split_whitespace().nth(1).unwrap_or("unknown");
+    let compiler = output(Command::new("rustc").arg("--version"))?;
+    Ok(format!(
+        "| machine | |\n|---|---|\n| processor | {}, {cores} cores, cache {} |\n| memory | {} GiB |\n\
+         | system | {} {} |\n| load over the last five minutes | {load} |\n\
+         | compiler | {}, release, thin LTO, no `target-cpu` |\n",
+        first("model name"),
+        first("cache size"),
+        memory.unwrap_or(0) >> 20,
+        std::env::consts::OS,
+        std::env::consts::ARCH,
+        compiler.trim(),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figure(group: &str, side: &str, size: &str, median: f64) -> Figure {
+        Figure { group: group.into(), side: side.into(), size: size.into(), median }
+    }
+
+    #[test]
+    fn figures_stand_beside_their_peers_and_their_targets() {
+        let figures = Figures(vec![
+            figure("answer in memory", "ours", "10", 1_000.0),
+            figure("answer in memory", "ours with the request", "10", 2_000.0),
+            figure("answer in memory", "peer", "10", 400_000.0),
+            figure("answer in memory", "peer with the request", "10", 420_000.0),
+            figure("ingest", "ours", "a block", 2_000_000.0),
+            figure("ingest", "ours without commit", "a block", 1_000_000.0),
+            figure("ingest", "peer", "a block", 5_000_000.0),
+            figure("waiters", "admit 100", "1000", 10.0),
+        ]);
+        let tables = tables(&figures);
+        for line in [
+            "| 10 | 1.00 us | 400 us | 400x | 300x | reached |",
+            "| 10 with the request | 2.00 us | 420 us | 210x |  |  |",
+            "| a block | 2.00 ms | 5.00 ms | 2.5x | 3.0x | **missed** |",
+            "| a block without commit | 1.00 ms | 5.00 ms | 5.0x |  |  |",
+            "| admit 100 | 1000 | 10.0 ns |",
+        ] {
+            assert!(tables.contains(line), "{line} is not in\n{tables}");
+        }
+        assert!(page(&figures, "").contains("Of 2 targets, 1 are reached and 1 missed."));
+    }
+
+    #[test]
+    fn every_target_is_one_of_a_group_on_the_page() {
+        for (of, ..) in TARGETS {
+            assert!(GROUPS.iter().any(|(group, _)| *group == of), "{of}");
+        }
+    }
+}
