@@ -1,8 +1,10 @@
 //! What things cost: benches of the hot paths, each beside what it replaces.
 //!
 //! ```text
+//! cargo xtask bench
+//! cargo xtask bench request
 //! cargo bench -p milepost-benches
-//! cargo bench -p milepost-benches --bench waiters -- block
+//! cargo bench -p milepost-benches --features peers --bench waiters -- block
 //! cargo test -p milepost-benches -- --nocapture
 //! ```
 //!
@@ -11,9 +13,22 @@
 //! What is compared is measured in one run, by one clock, over the same data. Memory is counted by
 //! tests, for bytes do not depend on the machine.
 //!
+//! With the feature `peers`, the path of a reference node stands beside ours, rebuilt from its public
+//! crates (module `peer`); its figures are called `peer`. Answers of both sides are compared before they
+//! are timed, and both allocate with jemalloc, as a node does. Building it takes minutes, so it is off by
+//! default. `cargo xtask bench` runs everything with it and writes the ratios into
+//! `docs/BENCHMARKS.md`.
+//!
 //! | bench | what is measured | beside it |
 //! |---|---|---|
-//! | `waiters` | requests that come, go, and are woken by a block, with 1 thousand to 1 million open | asking all of them again at each block |
+//! | `answers` | the answer about a transaction with 1 to 1,000 receipts, or 1 MiB of code; in memory and on redb, final and not | a node's answer from borsh rows in memory |
+//! | `requests` | a body until it is a checked request: by the bytes of a transaction, by its hash | a node's reading |
+//! | `config` | the protocol configuration in force | a node's assembly of it |
+//! | `ingest` | a block message until it is committed; the texts of one receipt | reading the same bytes into an indexer's types; a node's answer, per receipt |
+//! | `codecs` | base58, base64, signed transactions, canonical JSON | the crates that a node uses |
+//! | `waiters` | requests that come, go, and are woken by a block, with 1 thousand to 1 million open | asking all of them again at each block, by the engine and by a node |
+//!
+//! [`Workload`] is what the first four are about.
 //!
 //! `waiters` has a group for each of these, and a figure for each number of open requests:
 //!
@@ -23,6 +38,9 @@
 //! - `block/answer`: the same, and the 100 are asked until each is answered or asleep again.
 //! - `block/ask all`: every open request is asked again, by the questions of this engine, which build no
 //!   answer before its time. Left out with a million, where one block takes seconds.
+//! - `block beside a node/ours`: the same as `block/answer`, with outcomes as long as on a chain.
+//! - `block beside a node/peer`: the status of every open request is built of a node's types, as a
+//!   node does for each block; answers are not written. Up to 10 thousand.
 //! - `block/build all`: the status of every open request is built with its receipts, as a node does for
 //!   each block before it looks whether the milestone is reached; from the texts of this engine, which
 //!   costs a small part of what a node's views cost.

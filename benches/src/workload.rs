@@ -80,10 +80,10 @@ impl Workload {
         let shown = json::write(&signed.transaction().actions[0].view());
         let ids: Vec<CryptoHash> = (0..receipts).map(|_| dice.hash()).collect();
         // Receipts by the generation to which they belong; each is executed in a block of its own.
-        let mut generations = vec![0..1];
-        while let Some(last) = generations.last().filter(|last| last.end < receipts) {
-            let next = last.end..receipts.min(CHILDREN * last.end + 1);
-            generations.push(next);
+        let (mut generations, mut first, mut end) = (Vec::new(), 0, 1);
+        while first < receipts {
+            generations.push(first..end);
+            (first, end) = (end, receipts.min(CHILDREN * end + 1));
         }
         let blocks: Vec<CryptoHash> = (0..generations.len() + 4).map(|_| dice.hash()).collect();
         let mut contents: Vec<Content> = blocks.iter().map(|_| Content::default()).collect();

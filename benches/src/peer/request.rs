@@ -1,4 +1,7 @@
 //! From the bytes of a request to a typed one.
+//!
+//! As in a node: the whole body becomes a message with a generic value inside, and the params are read
+//! from that value, in one of three forms.
 
 use near_jsonrpc_primitives::message::Message;
 use near_jsonrpc_primitives::types::transactions::{RpcTransactionStatusRequest, TransactionInfo};

@@ -1,4 +1,7 @@
 //! The page of ratios: what was compared, how, on which machine, and which targets were reached.
+//!
+//! Figures are paired by their names: a way of ours stands beside the same way of the peer, or beside
+//! its plain one. A figure without a peer is shown by itself.
 
 use core::fmt::Write as _;
 use std::fs;
@@ -12,7 +15,8 @@ const GROUPS: [(&str, &str); 10] = [
     (
         "answer in memory",
         "The answer about a final transaction with so many receipts, from rows in memory: without \
-         reading the request, and with it.",
+         reading the request, with it, and by way of a question that could be suspended. The first two \
+         write into a buffer that is used again, the others into a new one, as a node does.",
     ),
     ("answer not final", "The same while the last block is not final yet."),
     (
