@@ -8,13 +8,12 @@ use core::hint::black_box;
 
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, criterion_group, criterion_main};
 use milepost::engine::{Engine, Exchange, Reply, Settings};
-use milepost::facts::record::SettledRecord;
-use milepost::facts::{Key, Rows, Table, drive};
-use milepost::rpc::{Call, Incoming, Lookup, Operation, StatusRequest, parse, write_result};
+use milepost::facts::{Rows, drive};
+use milepost::rpc::{Incoming, parse};
 use milepost::status::StatusQuestion;
 #[cfg(feature = "peers")]
 use milepost_benches::peer;
-use milepost_benches::{Cpu, Workload, group, stored, take_in, with_input};
+use milepost_benches::{Cpu, Workload, at_hand, group, stored, take_in, with_input};
 use milepost_redb::{Options, RedbStorage};
 
 /// What a node allocates with
@@ -33,28 +32,6 @@ fn body(reply: Reply) -> Vec<u8> {
     }
 }
 
-/// What the engine does about a settled transaction once the request was read: one row is looked up, and
-/// copied into the answer
-///
-/// The engine has no door between the two, so this is its short way, put together from its parts.
-fn settled(call: &Call, rows: &(impl Rows + ?Sized), out: &mut Vec<u8>) -> bool {
-    let Operation::TransactionStatus(StatusRequest { lookup, .. }) = &call.operation else {
-        panic!("{call:?} is about no transaction")
-    };
-    let hash = match lookup {
-        Lookup::Hash { hash, .. } => *hash,
-        Lookup::Signed(signed) => signed.hash(),
-    };
-    let row = rows.get(&Key::hash(Table::Transactions, hash)).expect("the storage answers");
-    let row = row.expect("a transaction in a block");
-    let Some(settled) = SettledRecord::decode(&row).expect("a row of the engine") else {
-        return false;
-    };
-    out.reserve(settled.result.len() + call.id.as_json().len() + 64);
-    write_result(&call.id, |out| out.extend_from_slice(settled.result), out);
-    true
-}
-
 /// Our side of a group: from a request that was read, all the way, and as a question that could be
 /// suspended; the first two write into a buffer that is used again
 fn ours(
@@ -69,7 +46,7 @@ fn ours(
         panic!("a request")
     };
     let mut out = Vec::new();
-    let is_settled = settled(&call, storage, &mut out);
+    let is_settled = at_hand(&call, storage, &mut out);
     if is_settled {
         assert!(out == answer, "the short way gives the same about {name}");
         group.bench_function(BenchmarkId::new("ours", name), |bencher| {
@@ -79,7 +56,7 @@ fn ours(
                     || (),
                     |()| {
                         out.clear();
-                        settled(black_box(&call), storage, &mut out);
+                        at_hand(black_box(&call), storage, &mut out);
                         black_box(&out);
                     },
                 )
@@ -205,30 +182,42 @@ fn status(criterion: &mut Criterion<Cpu>) {
     let mut group = group(criterion, "walk and milestone");
     for receipts in [1, 10, 100, 1_000] {
         let workload = Workload::calls(receipts);
-        let storage = stored(&workload.messages);
-        #[cfg(feature = "peers")]
-        {
-            let rows = peer::Rows::of(&workload, &workload.messages);
-            let hash = peer::hash(workload.hash);
-            group.bench_function(BenchmarkId::new("peer", receipts), |bencher| {
-                bencher.iter_custom(|count| with_input(count, || hash, |hash| rows.status(hash)));
-            });
-        }
-        group.bench_function(BenchmarkId::new("ours", receipts), |bencher| {
-            bencher.iter_custom(|count| {
-                with_input(
-                    count,
-                    || workload.hash,
-                    |hash| {
-                        let mut question = StatusQuestion::new(hash, 100_000);
-                        let standing = drive(&mut question, &storage).expect("rows of the engine");
-                        standing.expect("a transaction in a block").milestone()
-                    },
-                )
-            });
-        });
+        walk(&mut group, &receipts.to_string(), &workload, &workload.messages);
+    }
+    for receipts in [1, 10, 100, 1_000] {
+        let workload = Workload::calls(receipts);
+        let name = format!("{receipts}, not final");
+        walk(&mut group, &name, &workload, workload.until_executed());
     }
     group.finish();
+}
+
+fn walk(
+    group: &mut BenchmarkGroup<'_, Cpu>,
+    name: &str,
+    workload: &Workload,
+    messages: &[Vec<u8>],
+) {
+    let storage = stored(messages);
+    let milestone = |hash| {
+        let mut question = StatusQuestion::new(hash, 100_000);
+        let standing = drive(&mut question, &storage).expect("rows of the engine");
+        standing.expect("a transaction in a block").milestone()
+    };
+    #[cfg(feature = "peers")]
+    {
+        let rows = peer::Rows::of(workload, messages);
+        let hash = peer::hash(workload.hash);
+        let status = rows.status(hash).expect("a transaction in a block").status;
+        let status = serde_json::to_value(status).expect("a text");
+        assert_eq!(status, milestone(workload.hash).to_string(), "both sides find the same");
+        group.bench_function(BenchmarkId::new("peer", name), |bencher| {
+            bencher.iter_custom(|count| with_input(count, || hash, |hash| rows.status(hash)));
+        });
+    }
+    group.bench_function(BenchmarkId::new("ours", name), |bencher| {
+        bencher.iter_custom(|count| with_input(count, || workload.hash, milestone));
+    });
 }
 
 criterion_group! {

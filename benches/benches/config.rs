@@ -4,11 +4,14 @@
 //! A node assembles it for each request from its settings and those of the version; the engine has it
 //! as a text. The peer looks up no block and no epoch.
 
+use core::hint::black_box;
+
 use criterion::{Criterion, criterion_group, criterion_main};
 use milepost::engine::{Engine, Exchange, Reply, Settings};
+use milepost::rpc::{Incoming, parse};
 #[cfg(feature = "peers")]
 use milepost_benches::peer;
-use milepost_benches::{Cpu, Workload, group, stored, with_input};
+use milepost_benches::{Cpu, Workload, at_hand, group, stored, with_input};
 
 /// What a node allocates with
 #[cfg(feature = "peers")]
@@ -56,7 +59,26 @@ fn config(criterion: &mut Criterion<Cpu>) {
             });
         });
     }
+    let Incoming::Single(Ok(call)) = parse(REQUEST, None, &settings.limits) else {
+        panic!("a request")
+    };
+    let mut out = Vec::new();
+    at_hand(&call, &storage, &mut out);
+    assert!(out == answer, "the short way gives the same");
     group.bench_function("ours/final", |bencher| {
+        bencher.iter_custom(|count| {
+            with_input(
+                count,
+                || (),
+                |()| {
+                    out.clear();
+                    at_hand(black_box(&call), &storage, &mut out);
+                    black_box(&out);
+                },
+            )
+        });
+    });
+    group.bench_function("ours as an exchange/final", |bencher| {
         bencher.iter_custom(|count| {
             let open = || Exchange::open(&settings, REQUEST, None);
             with_input(count, open, |exchange| body(exchange.drive(&storage)))
@@ -64,7 +86,15 @@ fn config(criterion: &mut Criterion<Cpu>) {
     });
     group.bench_function("ours with the request/final", |bencher| {
         bencher.iter_custom(|count| {
-            with_input(count, || REQUEST, |request| body(engine.ask(request, None, &storage)))
+            with_input(
+                count,
+                || REQUEST,
+                |request| {
+                    out.clear();
+                    engine.respond(request, None, &storage, &mut out);
+                    black_box(&out);
+                },
+            )
         });
     });
     group.finish();

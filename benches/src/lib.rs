@@ -38,18 +38,19 @@
 //! - `block/answer`: the same, and the 100 are asked until each is answered or asleep again.
 //! - `block/ask all`: every open request is asked again, by the questions of this engine, which build no
 //!   answer before its time. Left out with a million, where one block takes seconds.
-//! - `block beside a node/ours`: the same as `block/answer`, with outcomes as long as on a chain.
-//! - `block beside a node/peer`: the status of every open request is built of a node's types, as a
-//!   node does for each block; answers are not written. Up to 10 thousand.
 //! - `block/build all`: the status of every open request is built with its receipts, as a node does for
 //!   each block before it looks whether the milestone is reached; from the texts of this engine, which
 //!   costs a small part of what a node's views cost.
+//! - `block beside a node/ours`: the same as `block/answer`, with outcomes as long as on a chain.
+//! - `block beside a node/peer`: the status of every open request is built of a node's types, as a
+//!   node does for each block; answers are not written. Up to 10 thousand.
 //!
 //! Every block is new: ids are random, as they are on a chain, and none was seen by a block before,
 //! so that no cache knows them. See [`Crowd`] for who waits, and [`Feed`] for what blocks bring.
 
 #![forbid(unsafe_code)]
 
+mod at_hand;
 mod cpu;
 mod crowd;
 mod dice;
@@ -61,6 +62,7 @@ mod recorded;
 mod shapes;
 mod workload;
 
+pub use at_hand::at_hand;
 pub use cpu::Cpu;
 pub use crowd::{Block, Crowd, Leaving, Newcomer};
 pub use dice::Dice;

@@ -27,7 +27,8 @@ const GROUPS: [(&str, &str); 10] = [
     (
         "walk and milestone",
         "Finding out how far a transaction is. The peer makes views of everything on its way, as a \
-         node does; the engine reads what decides.",
+         node does. The engine reads what decides: of a final transaction one row, of another all that \
+         belong to it.",
     ),
     (
         "cold render",
@@ -37,7 +38,8 @@ const GROUPS: [(&str, &str); 10] = [
     ("request", "From the bytes of a request to a checked, typed request."),
     (
         "protocol configuration",
-        "The configuration in force at the final block, without reading the request, and with it.",
+        "The configuration in force at the final block: without reading the request, with it, and by way \
+         of a question that could be suspended. The first two write into a buffer that is used again.",
     ),
     (
         "ingest",
@@ -75,24 +77,27 @@ const TARGETS: [(&str, &str, &str, f64); 14] = [
 const HEAD: &str = "\
 # Benchmarks
 
-Written by `cargo xtask bench`, which measures all of it anew; not by hand. Each line compares two medians of one run, \
-in one process, over the same facts. What counts is the ratio: times are of the machine below, and other machines have \
+Written by `cargo xtask bench`, which measures all of it anew; not by hand. Each line compares two medians of one run,
+in one process, over the same facts. What counts is the ratio: times are of the machine below, and other machines have
 others.
 
-**The peer** is the path of a reference node (2.14), rebuilt from its public crates (`near-primitives` and its family, \
-0.38.0): generic JSON value, typed request, borsh rows, recursive walk, views, generic JSON value, bytes. It is \
-faster than a node, because its rows lie in a `HashMap` instead of RocksDB, and because it sends no message between actors, looks \
-up no epoch and keeps no metrics; a ratio to a node would be higher. Where both sides answer, the answers are compared \
-byte by byte before they are timed. RocksDB itself is not among what is measured: the engine has no such storage.
+**The peer** is the path of a reference node (2.14), rebuilt from its public crates (`near-primitives` and its family,
+0.38.0): generic JSON value, typed request, borsh rows, recursive walk, views, generic JSON value, bytes. It is faster
+than a node, because its rows lie in a `HashMap` instead of RocksDB, and because it sends no message between actors,
+looks up no epoch and keeps no metrics. Where both sides answer, the answers are compared byte by byte before they are
+timed. RocksDB was not measured.
 
-**The workload** is a transaction whose receipts form a tree of three children each; every outcome has a proof of 12 \
-steps, every receipt a call with 200 bytes of arguments, 2 logs of 120 bytes and a gas profile of 20 rows. Its rows \
-are in the caches of the processor, on both sides.
+**The workload** is a transaction whose receipts form a tree of three children each; every outcome has a proof of 12
+steps, every receipt a call with 200 bytes of arguments, 2 logs of 120 bytes and a gas profile of 20 rows. Its rows are
+in the caches of the processor, on both sides.
 
-**The clock** is the processor time of the measuring thread. Both sides allocate with jemalloc. Inputs are made ready \
-before the clock starts, and what is given is freed before it stops. Recorded blocks of the network are measured \
-where they are at hand.
+**The clock** is the processor time of the measuring thread. Both sides allocate with jemalloc. Inputs are made ready
+before the clock starts, and what is given is freed before it stops; only where it is said so, our side writes into a
+buffer that is used again. Recorded blocks of the network are measured where they are at hand.
 ";
+
+/// Said of a machine that does more than one thing
+const BUSY: &str = ", busy";
 
 /// The page about these figures
 pub(super) fn page(figures: &Figures, machine: &str) -> String {
@@ -227,10 +232,13 @@ pub(super) fn machine() -> Result<String, String> {
     let memory = memory.split_whitespace().nth(1).and_then(|word| word.parse::<u64>().ok());
     let load = read("/proc/loadavg");
     let load = load.split_whitespace().nth(1).unwrap_or("unknown");
+    // The benches themselves are one.
+    let busy = load.parse().is_ok_and(|load: f64| load > 1.5);
+    let busy = if busy { BUSY } else { "" };
     let compiler = output(Command::new("rustc").arg("--version"))?;
     Ok(format!(
         "| machine | |\n|---|---|\n| processor | {}, {cores} cores, cache {} |\n| memory | {} GiB |\n\
-         | system | {} {} |\n| load over the last five minutes | {load} |\n\
+         | system | {} {} |\n| load over the last five minutes | {load}{busy} |\n\
          | compiler | {}, release, thin LTO, no `target-cpu` |\n",
         first("model name"),
         first("cache size"),
