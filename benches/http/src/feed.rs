@@ -1,0 +1,147 @@
+//! Block messages whose transactions have 1, 10, 100 and 1,000 receipts.
+//!
+//! The shapes are those of calls to a busy contract: two logs of 120 bytes for each outcome, one of
+//! them an event, a proof of 12 steps, a gas profile of 20 rows, arguments of 200 bytes, and
+//! receipts that generate three others each. Ids are random-looking and the same in every run.
+//! Signatures are no signatures, because nobody looks at those of a block.
+
+use core::error::Error;
+use core::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use milepost::primitives::CryptoHash;
+
+/// How many receipts the transactions have
+const SIZES: [usize; 4] = [1, 10, 100, 1_000];
+/// How many receipts one generates
+const CHILDREN: usize = 3;
+/// Steps from an outcome to the root of its block, enough for 4,096 outcomes
+const PROOF: usize = 12;
+const FIRST_HEIGHT: u64 = 100_000_000;
+
+const SIGNER: &str = "5c7de243c156f608544b5270341006a106e6de0286aa879c31493691de7e676f";
+const RECEIVER: &str = "token.near";
+const KEY: &str = "ed25519:7xmUvJtXhqGBgDMF7cZgevJ3gQxw7R3C2v5YKfPfUhPB";
+const SIGNATURE: &str = "ed25519:1111111111111111111111111111111111111111111111111111111111111111";
+/// Costs that a call has in its profile, by their names in it
+const COSTS: [&str; 20] = [
+    "BASE",
+    "CONTRACT_LOADING_BASE",
+    "CONTRACT_LOADING_BYTES",
+    "LOG_BASE",
+    "LOG_BYTE",
+    "READ_CACHED_TRIE_NODE",
+    "READ_MEMORY_BASE",
+    "READ_MEMORY_BYTE",
+    "READ_REGISTER_BASE",
+    "READ_REGISTER_BYTE",
+    "STORAGE_HAS_KEY_BASE",
+    "STORAGE_READ_BASE",
+    "STORAGE_READ_KEY_BYTE",
+    "STORAGE_READ_VALUE_BYTE",
+    "STORAGE_WRITE_BASE",
+    "TOUCHING_TRIE_NODE",
+    "UTF8_DECODING_BASE",
+    "UTF8_DECODING_BYTE",
+    "WASM_INSTRUCTION",
+    "WRITE_MEMORY_BASE",
+];
+
+/// Writes the messages and says which transaction has how many receipts
+pub(crate) fn write(directory: &Path) -> Result<(), Box<dyn Error>> {
+    fs::create_dir_all(directory)?;
+    let mut ids = Ids(0);
+    let mut previous = ids.next();
+    for (place, size) in SIZES.into_iter().enumerate() {
+        let height = FIRST_HEIGHT + place as u64;
+        let block = ids.next();
+        let (transaction, message) = message(&mut ids, height, block, previous, size);
+        previous = block;
+        fs::write(directory.join(format!("{height}.json")), message)?;
+        println!("{size} {transaction} {SIGNER}");
+    }
+    Ok(())
+}
+
+/// Ids as random as those of a chain, and never two the same
+struct Ids(u64);
+
+impl Ids {
+    fn next(&mut self) -> CryptoHash {
+        self.0 += 1;
+        CryptoHash::digest(&self.0.to_le_bytes())
+    }
+}
+
+/// A block with one transaction, all of whose receipts are executed in it
+fn message(
+    ids: &mut Ids,
+    height: u64,
+    block: CryptoHash,
+    previous: CryptoHash,
+    size: usize,
+) -> (CryptoHash, String) {
+    let transaction = ids.next();
+    let receipts: Vec<CryptoHash> = (0..size).map(|_| ids.next()).collect();
+    let (mut bodies, mut outcomes) = (Vec::new(), Vec::new());
+    for (place, receipt) in receipts.iter().enumerate() {
+        let first = (CHILDREN * place + 1).min(size);
+        let children = &receipts[first..(first + CHILDREN).min(size)];
+        let predecessor = if place == 0 { SIGNER } else { RECEIVER };
+        bodies.push(body(*receipt, predecessor));
+        let outcome = outcome(ids, *receipt, block, children);
+        outcomes.push(format!(r#"{{"execution_outcome":{outcome},"receipt":null}}"#));
+    }
+    let own = outcome(ids, transaction, block, &receipts[..1]);
+    let (bodies, outcomes) = (bodies.join(","), outcomes.join(","));
+    let action = action();
+    let message = format!(
+        r#"{{"block":{{"author":"pool.near","header":{{"height":{height},"epoch_id":"{previous}","hash":"{block}","prev_hash":"{previous}","last_final_block":"{previous}","last_ds_final_block":"{previous}","latest_protocol_version":80}},"chunks":[]}},"shards":[{{"shard_id":0,"chunk":{{"author":"pool.near","transactions":[{{"transaction":{{"signer_id":"{SIGNER}","public_key":"{KEY}","nonce":{height},"receiver_id":"{RECEIVER}","actions":[{action}],"priority_fee":0,"signature":"{SIGNATURE}","hash":"{transaction}"}},"outcome":{{"execution_outcome":{own},"receipt":null}}}}],"receipts":[{bodies}]}},"receipt_execution_outcomes":[{outcomes}]}}]}}"#
+    );
+    (transaction, message)
+}
+
+/// A call with arguments of 200 bytes, which are 268 symbols of base64
+fn action() -> String {
+    let arguments = "eyJhIjoi".repeat(33);
+    format!(
+        r#"{{"FunctionCall":{{"method_name":"ft_transfer_call","args":"{arguments}In0=","gas":30000000000000,"deposit":"1"}}}}"#
+    )
+}
+
+fn body(receipt: CryptoHash, predecessor: &str) -> String {
+    let action = action();
+    format!(
+        r#"{{"predecessor_id":"{predecessor}","receiver_id":"{RECEIVER}","receipt_id":"{receipt}","receipt":{{"Action":{{"signer_id":"{SIGNER}","signer_public_key":"{KEY}","gas_price":"100000000","output_data_receivers":[],"input_data_ids":[],"actions":[{action}],"is_promise_yield":false}}}},"priority":0}}"#
+    )
+}
+
+fn outcome(ids: &mut Ids, id: CryptoHash, block: CryptoHash, children: &[CryptoHash]) -> String {
+    let status = match children.first() {
+        Some(child) => format!(r#"{{"SuccessReceiptId":"{child}"}}"#),
+        None => r#"{"SuccessValue":""}"#.to_owned(),
+    };
+    let children: Vec<String> = children.iter().map(|id| format!("\"{id}\"")).collect();
+    let children = children.join(",");
+    let (mut proof, mut profile) = (String::new(), String::new());
+    for step in 0..PROOF {
+        let comma = if step == 0 { "" } else { "," };
+        let side = if step % 2 == 0 { "Right" } else { "Left" };
+        // Writing to a string cannot fail.
+        let _ = write!(proof, r#"{comma}{{"hash":"{}","direction":"{side}"}}"#, ids.next());
+    }
+    for (place, cost) in COSTS.iter().enumerate() {
+        let comma = if place == 0 { "" } else { "," };
+        let gas = 264_768_111_u64 * (place as u64 + 1);
+        let _ = write!(
+            profile,
+            r#"{comma}{{"cost":"{cost}","cost_category":"WASM_HOST_COST","gas_used":"{gas}"}}"#
+        );
+    }
+    let event = r#"EVENT_JSON:{\"standard\":\"nep141\",\"version\":\"1.0.0\",\"event\":\"ft_transfer\",\"data\":[{\"amount\":\"2500000000000000000\"}]}"#;
+    let log = format!("Transfer 2500000000000000000 from {SIGNER} to exchange.near, memo 0001");
+    format!(
+        r#"{{"proof":[{proof}],"block_hash":"{block}","id":"{id}","outcome":{{"logs":["{event}","{log}"],"receipt_ids":[{children}],"gas_burnt":2427936651538,"tokens_burnt":"242793665153800000000","executor_id":"{RECEIVER}","status":{status},"metadata":{{"version":3,"gas_profile":[{profile}]}}}}}}"#
+    )
+}

@@ -1,0 +1,33 @@
+//! What the HTTP bench puts beside the node: `cargo xtask bench --http` starts this, and people
+//! need not.
+//!
+//! `feed DIRECTORY` writes block messages with transactions of known size, for the node to answer
+//! about. `constant FILE` is a server on the node's stack that sends the bytes of a file whatever
+//! it is asked. Measures nothing itself.
+
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod constant;
+mod feed;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let done = match words.as_slice() {
+        ["feed", directory] => feed::write(Path::new(directory)),
+        ["constant", file] => constant::serve(Path::new(file)),
+        _ => Err("usage: http-bench feed DIRECTORY | http-bench constant FILE".into()),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("http-bench: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
