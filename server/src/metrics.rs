@@ -3,15 +3,16 @@
 //! Counting is one atomic addition, so it can stand in every path. Labels are closed sets: what a
 //! client writes never becomes a label, or one client could fill the memory of the monitoring.
 
+use alloc::borrow::Cow;
 use alloc::sync::Arc;
 use core::fmt::Write as _;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use core::time::Duration;
-use std::time::Instant;
 
 use milepost::engine::ChainStatus;
 use milepost::ingest::{Ingested, Place};
 use milepost::rpc::AnswerClass;
+use tokio::time::Instant;
 
 /// The labels of methods; the last two stand for everything else and for batches
 const METHODS: [&str; 6] =
@@ -35,6 +36,14 @@ pub(crate) struct MethodLabel(usize);
 impl MethodLabel {
     pub(crate) const BATCH: Self = Self(5);
     const OTHER: Self = Self(4);
+
+    /// The name of a method, which is kept only where it is unknown
+    pub(crate) fn name_of(method: &str) -> Cow<'static, str> {
+        match METHODS.get(Self::of(method).0) {
+            Some(known) if *known == method => Cow::Borrowed(known),
+            _ => Cow::Owned(method.to_owned()),
+        }
+    }
 
     /// The label of a method; all unknown ones share one
     pub(crate) fn of(method: &str) -> Self {

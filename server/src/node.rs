@@ -4,6 +4,7 @@
 //! the lobby before the next one: commits come there in order and none is left out. A stop is a
 //! word that is said once and never taken back.
 
+use alloc::borrow::Cow;
 use alloc::sync::Arc;
 use core::hash::BuildHasher as _;
 use core::panic::AssertUnwindSafe;
@@ -83,14 +84,19 @@ impl Node {
 
     /// The time in the lobby
     pub(crate) fn now(&self) -> u64 {
-        u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
+        self.time_of(Instant::now())
     }
 
-    /// When the time of a request that comes in now is up: never too early for the part of a
-    /// millisecond that has gone
-    pub(crate) fn deadline(&self) -> u64 {
+    /// When the time of a request that came in then is up: never too early for the part of a
+    /// millisecond that had gone
+    pub(crate) fn deadline(&self, since: Instant) -> u64 {
         let timeout = u64::try_from(self.wait_timeout.as_millis()).unwrap_or(u64::MAX);
-        self.now().saturating_add(1).saturating_add(timeout)
+        self.time_of(since).saturating_add(1).saturating_add(timeout)
+    }
+
+    fn time_of(&self, instant: Instant) -> u64 {
+        let span = instant.saturating_duration_since(self.start);
+        u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
     }
 
     /// Says that the service stops
@@ -145,7 +151,7 @@ impl Node {
     pub(crate) async fn ask(
         self: &Arc<Self>,
         body: impl AsRef<[u8]> + Send + 'static,
-        path_method: Option<String>,
+        path_method: Option<Cow<'static, str>>,
     ) -> Reply {
         let beside = self.store.may_block() || body.as_ref().len() > SMALL_BODY;
         let question = move |node: &Self| {

@@ -4,12 +4,15 @@
 //! would lose the refusal if the connection closed under it; so what comes in is taken and thrown
 //! away for a while, unless the client asked first (`Expect`) and has sent nothing yet.
 
+use core::future::poll_fn;
+use core::pin::Pin;
+use core::task::Poll;
 use core::time::Duration;
 
 use http_body_util::BodyExt as _;
-use hyper::body::{Body as _, Bytes, Incoming};
-use hyper::header::{CONTENT_TYPE, EXPECT, HeaderMap};
-use hyper::{Request, StatusCode};
+use hyper::StatusCode;
+use hyper::body::{Body as _, Bytes, Frame, Incoming};
+use hyper::header::{CONTENT_TYPE, HeaderMap};
 use tokio::time;
 
 /// How long a body may take, at any size
@@ -43,8 +46,9 @@ impl Refusal {
 
 /// Refuses a request that is not labelled as JSON
 pub(super) fn check_type(headers: &HeaderMap) -> Result<(), Refusal> {
-    let label = headers.get(CONTENT_TYPE).and_then(|label| label.to_str().ok());
-    if label.is_some_and(is_json) {
+    let label = headers.get(CONTENT_TYPE);
+    let is_usual = label.is_some_and(|label| label == "application/json");
+    if is_usual || label.and_then(|label| label.to_str().ok()).is_some_and(is_json) {
         return Ok(());
     }
     Err(Refusal::new(
@@ -61,18 +65,39 @@ fn is_json(label: &str) -> bool {
     })
 }
 
-/// Reads the body of a request, up to `limit` bytes
-pub(super) async fn read(request: Request<Incoming>, limit: usize) -> Result<Bytes, Refusal> {
-    let asks_first = request.headers().contains_key(EXPECT);
-    let mut body = request.into_body();
-    let declared = body.size_hint().lower();
-    if declared > limit as u64 {
+/// Reads a body, up to `limit` bytes
+///
+/// Most bodies have come with their head, in one piece: these are taken as they are, without a copy
+/// and without a timer. `asks_first` is a client that sends its body only after a word from us.
+pub(super) async fn read(
+    mut body: Incoming,
+    asks_first: bool,
+    limit: usize,
+) -> Result<Bytes, Refusal> {
+    if body.size_hint().lower() > limit as u64 {
         if !asks_first {
-            drain(&mut body, limit).await;
+            Box::pin(drain(&mut body, limit)).await;
         }
         return Err(Refusal::too_large(limit));
     }
-    let read = time::timeout(BODY_TIMEOUT, gather(&mut body, limit)).await;
+    let arrived = poll_fn(|context| Poll::Ready(Pin::new(&mut body).poll_frame(context))).await;
+    let mut whole = Gathered::default();
+    match arrived {
+        Poll::Ready(None) => return Ok(Bytes::new()),
+        Poll::Ready(Some(frame)) => {
+            whole.take(frame, limit)?;
+            if body.is_end_stream() {
+                return Ok(whole.into_bytes());
+            }
+        }
+        Poll::Pending => {}
+    }
+    Box::pin(receive(body, whole, limit)).await
+}
+
+/// Reads the rest of a body that takes its time
+async fn receive(mut body: Incoming, whole: Gathered, limit: usize) -> Result<Bytes, Refusal> {
+    let read = time::timeout(BODY_TIMEOUT, whole.gather(&mut body, limit)).await;
     let whole = read.unwrap_or_else(|_| {
         let seconds = BODY_TIMEOUT.as_secs();
         Err(Refusal::new(
@@ -86,26 +111,45 @@ pub(super) async fn read(request: Request<Incoming>, limit: usize) -> Result<Byt
     whole
 }
 
-async fn gather(body: &mut Incoming, limit: usize) -> Result<Bytes, Refusal> {
-    let mut first = Bytes::new();
-    let mut rest = Vec::new();
-    while let Some(frame) = body.frame().await {
-        let Ok(data) = frame.map_err(|_| Refusal::cut_off())?.into_data() else { continue };
-        if first.len() + rest.len() + data.len() > limit {
+/// What has come of a body
+#[derive(Default)]
+struct Gathered {
+    first: Bytes,
+    rest: Vec<u8>,
+}
+
+impl Gathered {
+    fn take(
+        &mut self,
+        frame: Result<Frame<Bytes>, hyper::Error>,
+        limit: usize,
+    ) -> Result<(), Refusal> {
+        let Ok(data) = frame.map_err(|_| Refusal::cut_off())?.into_data() else { return Ok(()) };
+        if self.first.len() + self.rest.len() + data.len() > limit {
             return Err(Refusal::too_large(limit));
         }
-        if first.is_empty() {
-            // Most bodies are one frame, which is then the body without a copy.
-            first = data;
+        if self.first.is_empty() {
+            self.first = data;
         } else {
-            rest.extend_from_slice(&data);
+            self.rest.extend_from_slice(&data);
         }
+        Ok(())
     }
-    if rest.is_empty() {
-        return Ok(first);
+
+    async fn gather(mut self, body: &mut Incoming, limit: usize) -> Result<Bytes, Refusal> {
+        while let Some(frame) = body.frame().await {
+            self.take(frame, limit)?;
+        }
+        Ok(self.into_bytes())
     }
-    rest.splice(..0, first);
-    Ok(rest.into())
+
+    fn into_bytes(mut self) -> Bytes {
+        if self.rest.is_empty() {
+            return self.first;
+        }
+        self.rest.splice(..0, self.first);
+        self.rest.into()
+    }
 }
 
 /// Takes in and throws away, for a while, what the client still sends

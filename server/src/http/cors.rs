@@ -30,6 +30,11 @@ impl Cors {
         !matches!(self, Self::Off)
     }
 
+    /// Whether answers depend on where the page comes from that asks
+    pub(super) const fn looks_at_origins(&self) -> bool {
+        matches!(self, Self::Listed(_))
+    }
+
     /// Adds what the answer to a preflight says
     pub(super) fn permit(&self, origin: Option<&HeaderValue>, headers: &mut HeaderMap) {
         let (methods, names) = match self {

@@ -8,15 +8,16 @@
 mod body;
 mod cors;
 mod guard;
+mod label;
 mod route;
 
 use alloc::sync::Arc;
-use core::convert::Infallible;
 use core::mem;
 use core::pin::pin;
 use core::time::Duration;
 use std::io;
 
+use hyper::header::HeaderMap;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
@@ -68,6 +69,8 @@ struct Service {
     /// There while the practice chain is played
     board: Option<Arc<Board>>,
     options: Options,
+    /// Those of every answer to a call
+    headers: HeaderMap,
 }
 
 /// Serves connections until the node stops, and then until the last answer has left, or for some
@@ -80,7 +83,8 @@ pub(crate) async fn serve(
 ) {
     let limit = options.connections.min(Semaphore::MAX_PERMITS);
     let places = Arc::new(Semaphore::new(limit));
-    let service = Arc::new(Service { node: Arc::clone(&node), board, options });
+    let headers = route::headers(&options.cors);
+    let service = Arc::new(Service { node: Arc::clone(&node), board, options, headers });
     let connections = GracefulShutdown::new();
     let builder = builder();
     let last_call = async {
@@ -108,10 +112,7 @@ pub(crate) async fn serve(
         };
         let connection = builder.serve_connection(io_of(stream), {
             let service = Arc::clone(&service);
-            service_fn(move |request| {
-                let service = Arc::clone(&service);
-                async move { Ok::<_, Infallible>(route::answer(&service, request).await) }
-            })
+            service_fn(move |request| route::answer(&service, request))
         });
         let connection = connections.watch(connection.into_owned());
         let node = Arc::clone(&node);

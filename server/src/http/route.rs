@@ -5,26 +5,30 @@
 //! not here. Whatever the engine answers is sent as it is:
 //! only its class is looked at, for the status.
 
+use alloc::borrow::Cow;
+use alloc::sync::Arc;
+use core::convert::Infallible;
 use core::fmt::Display;
+use core::pin::Pin;
 use core::str::FromStr;
-use std::time::Instant;
 
 use http_body_util::Full;
 use hyper::body::{Body as _, Bytes, Incoming};
-use hyper::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE, HeaderValue, ORIGIN};
+use hyper::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HeaderMap, HeaderValue, ORIGIN};
 use hyper::{Method, Request, Response, StatusCode};
 use milepost::engine::ChainStatus;
 use milepost::facts::record::BlockPoint;
 use milepost::rpc::AnswerClass;
 use milepost::status::Milestone;
 use serde_json::{Value, json};
+use tokio::time::Instant;
 use tracing::debug;
 
-use super::Service;
 use super::body::{self, Refusal};
+use super::{Cors, Service, label};
 use crate::board::Board;
 use crate::metrics::MethodLabel;
-use crate::{scan, waiting};
+use crate::waiting;
 
 type Answer = Response<Full<Bytes>>;
 
@@ -66,72 +70,120 @@ impl FromStr for StatusMode {
     }
 }
 
-/// Answers a request
-pub(super) async fn answer(service: &Service, request: Request<Incoming>) -> Answer {
-    let cors = &service.options.cors;
-    let origin = request.headers().get(ORIGIN).cloned();
-    debug!("{} {}", request.method(), request.uri().path());
-    if cors.is_on() && request.method() == Method::OPTIONS {
-        let mut answer = empty(StatusCode::OK);
-        cors.permit(origin.as_ref(), answer.headers_mut());
-        return answer;
-    }
-    let mut answer = route(service, request).await;
-    cors.mark(origin.as_ref(), answer.headers_mut());
-    answer
+/// What a request asks for, once its head was looked at
+///
+/// The head is dropped with this: what waits keeps nothing of it.
+enum Plan {
+    /// A JSON-RPC request
+    Call(Posted),
+    /// Anything else; boxed, so that it takes no room in the future of every call
+    Rare(Pin<Box<dyn Future<Output = Answer> + Send>>),
 }
 
-async fn route(service: &Service, request: Request<Incoming>) -> Answer {
-    let verb = request.method().clone();
-    let path = request.uri().path().to_owned();
-    let page: fn(&Service, &ChainStatus) -> Answer = match path.as_str() {
-        "/" if verb == Method::POST => return call(service, request, None).await,
+/// A JSON-RPC request whose body is still to come
+struct Posted {
+    body: Incoming,
+    /// The method that the address names
+    path_method: Option<Cow<'static, str>>,
+    /// It is refused for its label
+    refusal: Option<Refusal>,
+    /// The client sends its body only after a word from us
+    asks_first: bool,
+    /// Where the page comes from that asks, if that matters
+    origin: Option<HeaderValue>,
+}
+
+/// Answers a request
+pub(super) fn answer(
+    service: &Arc<Service>,
+    request: Request<Incoming>,
+) -> impl Future<Output = Result<Answer, Infallible>> + Send + 'static + use<> {
+    debug!("{} {}", request.method(), request.uri().path());
+    let plan = plan(service, request);
+    let service = Arc::clone(service);
+    async move {
+        Ok(match plan {
+            Plan::Call(posted) => call(&service, posted).await,
+            Plan::Rare(answer) => answer.await,
+        })
+    }
+}
+
+fn plan(service: &Arc<Service>, request: Request<Incoming>) -> Plan {
+    let cors = &service.options.cors;
+    let origin = if cors.looks_at_origins() { request.headers().get(ORIGIN) } else { None };
+    let path = request.uri().path();
+    if request.method() == Method::POST
+        && let Some(path_method) = method_at(path)
+    {
+        let headers = request.headers();
+        let refusal = body::check_type(headers).err();
+        let (asks_first, origin) = (headers.contains_key(EXPECT), origin.cloned());
+        let body = request.into_body();
+        return Plan::Call(Posted { body, path_method, refusal, asks_first, origin });
+    }
+    let (verb, path, origin) = (request.method().clone(), path.to_owned(), origin.cloned());
+    let service = Arc::clone(service);
+    Plan::Rare(Box::pin(async move {
+        let cors = &service.options.cors;
+        if cors.is_on() && verb == Method::OPTIONS {
+            let mut answer = empty(StatusCode::OK);
+            cors.permit(origin.as_ref(), answer.headers_mut());
+            return answer;
+        }
+        let mut answer = route(&service, &verb, &path).await;
+        cors.mark(origin.as_ref(), answer.headers_mut());
+        answer
+    }))
+}
+
+/// The method that an address names; `None` where none can be called
+fn method_at(path: &str) -> Option<Option<Cow<'static, str>>> {
+    match path {
+        "/" => Some(None),
+        "/health" | "/status" | "/metrics" => None,
+        // Also a name that no method has: the engine says so, in the words of JSON-RPC.
+        _ => method_name(path).map(|name| Some(MethodLabel::name_of(name))),
+    }
+}
+
+/// The name in an address of one step
+fn method_name(path: &str) -> Option<&str> {
+    path.strip_prefix('/').filter(|name| !name.is_empty() && !name.contains('/'))
+}
+
+/// Answers whatever is no call
+async fn route(service: &Service, verb: &Method, path: &str) -> Answer {
+    let page: fn(&Service, &ChainStatus) -> Answer = match path {
         "/" => return wrong_verb(service, "POST"),
         "/health" => health,
         "/status" => status,
         "/metrics" => metrics,
         _ => match (&service.board, path.strip_prefix("/practice/")) {
-            (Some(board), Some(name)) => return practice(service, board, &verb, name).await,
+            (Some(board), Some(name)) => return practice(service, board, verb, name).await,
+            _ if method_name(path).is_some_and(|name| MethodLabel::of(name).is_known()) => {
+                return wrong_verb(service, "POST");
+            }
             _ => {
-                return named(service, request, &verb, path.trim_start_matches('/'), &path).await;
+                service.node.metrics.refused(404);
+                return empty(StatusCode::NOT_FOUND);
             }
         },
     };
-    if verb != Method::GET && verb != Method::HEAD {
+    if *verb != Method::GET && *verb != Method::HEAD {
         return wrong_verb(service, "GET,HEAD");
     }
     let whole = match service.node.chain().await {
         Ok(chain) => page(service, &chain),
         Err(error) => unavailable(error),
     };
-    if verb == Method::GET {
+    if *verb == Method::GET {
         return whole;
     }
     // The same head as GET would have, length included, and no body.
     let (mut head, body) = whole.into_parts();
     head.headers.insert(CONTENT_LENGTH, HeaderValue::from(body.size_hint().lower()));
     Response::from_parts(head, Full::default())
-}
-
-/// An address that may be that of a method
-async fn named(
-    service: &Service,
-    request: Request<Incoming>,
-    verb: &Method,
-    name: &str,
-    path: &str,
-) -> Answer {
-    let is_name = !name.is_empty() && !name.contains('/') && path.len() == name.len() + 1;
-    if is_name && *verb == Method::POST {
-        // Also a name that no method has: the engine says so, in the words of JSON-RPC.
-        let name = name.to_owned();
-        return call(service, request, Some(name)).await;
-    }
-    if is_name && MethodLabel::of(name).is_known() {
-        return wrong_verb(service, "POST");
-    }
-    service.node.metrics.refused(404);
-    empty(StatusCode::NOT_FOUND)
 }
 
 /// A practice transaction that stands at this milestone now
@@ -154,39 +206,43 @@ async fn practice(service: &Service, board: &Board, verb: &Method, name: &str) -
     }
 }
 
-/// A JSON-RPC request
-async fn call(
-    service: &Service,
-    request: Request<Incoming>,
-    path_method: Option<String>,
-) -> Answer {
-    let body = match body::check_type(request.headers()) {
-        Ok(()) => body::read(request, service.options.body_limit).await,
-        Err(refusal) => Err(refusal),
+/// Answers a JSON-RPC request
+async fn call(service: &Service, posted: Posted) -> Answer {
+    let Posted { body, path_method, refusal, asks_first, origin } = posted;
+    let (status, body) = match refusal {
+        Some(refusal) => refused(service, &refusal),
+        None => match body::read(body, asks_first, service.options.body_limit).await {
+            Ok(body) => ask(service, body, path_method).await,
+            Err(refusal) => refused(service, &refusal),
+        },
     };
-    let body = match body {
-        Ok(body) => body,
-        Err(refusal) => return refused(service, &refusal),
-    };
-    let start = Instant::now();
-    let label = label(&body, path_method.as_deref());
-    let answered = waiting::answer(&service.node, body, path_method).await;
-    let bytes = answered.body.len();
-    service.node.metrics.answered(label, answered.class, bytes, start.elapsed());
-    json_bytes(service.options.statuses.of(answered.class), answered.body)
+    let mut answer = Response::new(Full::from(body));
+    *answer.status_mut() = status;
+    *answer.headers_mut() = service.headers.clone();
+    if let Some(origin) = origin {
+        service.options.cors.mark(Some(&origin), answer.headers_mut());
+    }
+    answer
 }
 
-/// The method of a request, as far as its address or body name one
-fn label(body: &[u8], path_method: Option<&str>) -> MethodLabel {
-    if body.trim_ascii_start().starts_with(b"[") {
-        return MethodLabel::BATCH;
-    }
-    if let Some(name) = path_method {
-        return MethodLabel::of(name);
-    }
-    // Reading from memory cannot fail.
-    let name = scan::scalar_at(body, &["method"]).ok().flatten().unwrap_or_default();
-    MethodLabel::of(&name)
+/// The headers of every answer to a call
+pub(super) fn headers(cors: &Cors) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    cors.mark(None, &mut headers);
+    headers
+}
+
+async fn ask(
+    service: &Service,
+    body: Bytes,
+    path_method: Option<Cow<'static, str>>,
+) -> (StatusCode, Vec<u8>) {
+    let (node, start) = (&service.node, Instant::now());
+    let label = label::of(&body, path_method.as_deref());
+    let answered = waiting::answer(node, body, path_method, start).await;
+    node.metrics.answered(label, answered.class, answered.body.len(), start.elapsed());
+    (service.options.statuses.of(answered.class), answered.body)
 }
 
 fn health(_: &Service, chain: &ChainStatus) -> Answer {
@@ -222,14 +278,14 @@ fn unavailable(error: impl Display) -> Answer {
 }
 
 /// A refusal in the shape of a JSON-RPC error; the identifier of the request is not known
-fn refused(service: &Service, refusal: &Refusal) -> Answer {
+fn refused(service: &Service, refusal: &Refusal) -> (StatusCode, Vec<u8>) {
     service.node.metrics.refused(refusal.status.as_u16());
     let message = Value::from(refusal.message.as_str());
     // In the order in which a node writes these members, which `json!` would sort.
     let body = format!(
         r#"{{"jsonrpc":"2.0","error":{{"name":"REQUEST_VALIDATION_ERROR","cause":{{"name":"PARSE_ERROR","info":{{"error_message":{message}}}}},"code":-32700,"message":"Parse error","data":{message}}},"id":null}}"#
     );
-    json_bytes(refusal.status, body.into_bytes())
+    (refusal.status, body.into_bytes())
 }
 
 fn wrong_verb(service: &Service, allowed: &'static str) -> Answer {

@@ -6,15 +6,16 @@
 //! lost, because the lobby turns away whoever has seen less than it has. One task keeps the time
 //! for all.
 
+use alloc::borrow::Cow;
 use alloc::sync::Arc;
 use core::time::Duration;
 
 use hyper::body::Bytes;
-use milepost::engine::{Answer, Reply};
+use milepost::engine::{Answer, Reply, Wait};
 use milepost::status::Blocker;
 use milepost::waiting::{Sleep, Ticket};
 use tokio::sync::oneshot;
-use tokio::time;
+use tokio::time::{self, Instant};
 
 use crate::metrics::{Commit, WaitEnd};
 use crate::node::Node;
@@ -40,14 +41,23 @@ pub(crate) enum Wake {
 /// How a request is woken
 pub(crate) type Waker = oneshot::Sender<Wake>;
 
-/// Answers a request body, at once or when its milestone is reached, at the latest after the wait
-/// timeout or when the service stops
-pub(crate) async fn answer(node: &Arc<Node>, body: Bytes, path_method: Option<String>) -> Answer {
-    let deadline = node.deadline();
-    let mut wait = match node.ask(body, path_method).await {
-        Reply::Answer(answer) => return answer,
-        Reply::Wait(wait) => wait,
-    };
+/// Answers a request body that came in at `since`: at once or when its milestone is reached, at the
+/// latest after the wait timeout or when the service stops
+pub(crate) async fn answer(
+    node: &Arc<Node>,
+    body: Bytes,
+    path_method: Option<Cow<'static, str>>,
+    since: Instant,
+) -> Answer {
+    match node.ask(body, path_method).await {
+        Reply::Answer(answer) => answer,
+        // Boxed, so that requests which need not wait carry no room for it.
+        Reply::Wait(wait) => Box::pin(reach(node, wait, node.deadline(since))).await,
+    }
+}
+
+/// Answers a request that has to wait
+async fn reach(node: &Arc<Node>, mut wait: Wait, deadline: u64) -> Answer {
     let mut stay = Stay { node, ticket: None, end: WaitEnd::Gone };
     // The generation at which it was turned away, while it could not be asked at a newer one
     let mut behind = None;
