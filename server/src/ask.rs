@@ -73,7 +73,7 @@ fn ask(at: &WhereArgs, method: &str, params: Value) -> Result<Vec<u8>, String> {
     request.insert("params".into(), params);
     let request = Value::Object(request).to_string().into_bytes();
     let Some(path) = &at.store else {
-        return serve::runtime()?.block_on(client::post(&at.url, request));
+        return serve::runtime(None)?.block_on(client::post(&at.url, request));
     };
     if !path.exists() {
         // Opening would make an empty one, which knows nothing about anything.

@@ -12,6 +12,7 @@ mod ask;
 mod board;
 mod cli;
 mod client;
+mod disk;
 mod feed;
 mod files;
 mod http;

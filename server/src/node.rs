@@ -121,7 +121,7 @@ impl Node {
 
     /// What the store knows about the chain
     pub(crate) async fn chain(self: &Arc<Self>) -> Result<ChainStatus, Error> {
-        let chain = self.run(self.store.may_block(), Self::chain_now).await;
+        let chain = self.run(false, Self::chain_now).await;
         chain
             .unwrap_or_else(|| Err(Error::new(ErrorKind::Corrupt, "the question ended in a panic")))
     }
@@ -153,11 +153,11 @@ impl Node {
         body: impl AsRef<[u8]> + Send + 'static,
         path_method: Option<Cow<'static, str>>,
     ) -> Reply {
-        let beside = self.store.may_block() || body.as_ref().len() > SMALL_BODY;
+        let is_long = body.as_ref().len() > SMALL_BODY;
         let question = move |node: &Self| {
             node.engine.ask(body.as_ref(), path_method.as_deref(), &node.store.read())
         };
-        self.run(beside, question).await.unwrap_or_else(|| Reply::Answer(panicked()))
+        self.run(is_long, question).await.unwrap_or_else(|| Reply::Answer(panicked()))
     }
 
     /// Asks a waiting request again
@@ -166,7 +166,7 @@ impl Node {
             Some(answer) => Reply::Answer(answer),
             None => Reply::Wait(wait),
         };
-        let reply = self.run(self.store.may_block(), question).await;
+        let reply = self.run(false, question).await;
         reply.unwrap_or_else(|| Reply::Answer(panicked()))
     }
 
@@ -177,7 +177,7 @@ impl Node {
             // No call stays open at the end of its wait.
             Reply::Wait(wait) => wait.expire(&node.store.read()),
         };
-        self.run(self.store.may_block(), question).await.unwrap_or_else(panicked)
+        self.run(false, question).await.unwrap_or_else(panicked)
     }
 
     /// Asks a request and does not wait; may block the thread for as long as a disk takes
@@ -197,19 +197,20 @@ impl Node {
         self.run(true, question).await
     }
 
-    /// Runs a question here or beside the serving threads; `None` when it panicked
+    /// Runs a question here, or beside the serving threads when it is long or the disk may be slow;
+    /// `None` when it panicked
     async fn run<T: Send + 'static>(
         self: &Arc<Self>,
-        beside: bool,
+        is_long: bool,
         question: impl FnOnce(&Self) -> T + Send + 'static,
     ) -> Option<T> {
-        if beside {
-            let node = Arc::clone(self);
-            task::spawn_blocking(move || question(&node)).await.ok()
-        } else {
+        let in_place = if is_long { None } else { self.store.in_place() };
+        if in_place.is_some() {
             // The engine is not changed by being asked, and the question is gone either way.
-            panic::catch_unwind(AssertUnwindSafe(|| question(self))).ok()
+            return panic::catch_unwind(AssertUnwindSafe(|| question(self))).ok();
         }
+        let node = Arc::clone(self);
+        task::spawn_blocking(move || question(&node)).await.ok()
     }
 
     fn committed(&self, ingested: &Ingested) {

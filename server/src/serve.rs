@@ -20,6 +20,7 @@ use tracing::{error, info, warn};
 
 use crate::board::Board;
 use crate::cli::{FeedArgs, IngestArgs, ServeArgs};
+use crate::disk;
 use crate::feed::{self, Fed, PracticeFeed};
 use crate::files;
 use crate::http;
@@ -40,17 +41,18 @@ const LAST_COMMIT: Duration = Duration::from_secs(5);
 /// `net.core.somaxconn` since 5.4), because who comes when the queue is full tries again a second later
 const BACKLOG: u32 = 4096;
 
-/// The runtime of a command
-pub(crate) fn runtime() -> Result<Runtime, String> {
-    Builder::new_multi_thread()
-        .enable_all()
-        .build()
-        .map_err(|error| format!("no threads to run on: {error}"))
+/// The runtime of a command, with a thread for each processor or with so many
+pub(crate) fn runtime(threads: Option<usize>) -> Result<Runtime, String> {
+    let mut builder = Builder::new_multi_thread();
+    if let Some(threads) = threads {
+        builder.worker_threads(threads);
+    }
+    builder.enable_all().build().map_err(|error| format!("no threads to run on: {error}"))
 }
 
 /// Serves until it is told to stop
 pub(crate) fn serve(args: ServeArgs) -> Result<ExitCode, String> {
-    let runtime = runtime()?;
+    let runtime = runtime((args.store != Place::Memory).then(disk::serving_threads))?;
     let served = runtime.block_on(run(args));
     runtime.shutdown_timeout(LAST_COMMIT);
     served.map(|()| ExitCode::SUCCESS)
@@ -58,7 +60,7 @@ pub(crate) fn serve(args: ServeArgs) -> Result<ExitCode, String> {
 
 /// Takes in blocks and ends
 pub(crate) fn ingest(args: &IngestArgs) -> Result<ExitCode, String> {
-    let runtime = runtime()?;
+    let runtime = runtime(None)?;
     let store = Store::open(&Place::File(args.store.clone()))?;
     // Nobody can ask, so nobody waits.
     let patience = Patience { timeout: Duration::ZERO, limit: 0 };

@@ -10,6 +10,7 @@ use milepost::Error;
 use milepost::facts::{Batch, Key, MemoryStorage, Row, Rows, Storage};
 use milepost_redb::{Options, RedbStorage, Snapshot};
 
+use crate::disk::{Turnstile, Visit};
 use crate::units::Place;
 
 /// Rows in memory or in a file
@@ -21,7 +22,12 @@ pub(crate) struct Store {
 
 enum Kind {
     Memory(RwLock<MemoryStorage>),
-    File(RedbStorage),
+    File(RedbStorage, Turnstile),
+}
+
+/// Leave to read on a thread that serves sockets
+pub(crate) struct InPlace<'store> {
+    _visit: Option<Visit<'store>>,
 }
 
 impl Store {
@@ -31,17 +37,19 @@ impl Store {
             Place::Memory => Kind::Memory(RwLock::new(MemoryStorage::new())),
             Place::File(path) => {
                 let storage = RedbStorage::open(path, &Options::default());
-                Kind::File(storage.map_err(|error| error.to_string())?)
+                Kind::File(storage.map_err(|error| error.to_string())?, Turnstile::new())
             }
         };
         Ok(Self { rows, writer: Mutex::new(()) })
     }
 
-    /// Whether reading may go to a disk, and does not belong on a thread that serves sockets
-    pub(crate) const fn may_block(&self) -> bool {
-        match self.rows {
-            Kind::Memory(_) => false,
-            Kind::File(_) => true,
+    /// Leave to read on a thread that serves sockets; `None` when the disk may hold it up
+    pub(crate) fn in_place(&self) -> Option<InPlace<'_>> {
+        match &self.rows {
+            Kind::Memory(_) => Some(InPlace { _visit: None }),
+            Kind::File(_, turnstile) => {
+                turnstile.enter().map(|visit| InPlace { _visit: Some(visit) })
+            }
         }
     }
 
@@ -49,7 +57,7 @@ impl Store {
     pub(crate) fn read(&self) -> Reading<'_> {
         match &self.rows {
             Kind::Memory(rows) => Reading::Memory(shared(rows)),
-            Kind::File(storage) => match storage.snapshot() {
+            Kind::File(storage, _) => match storage.snapshot() {
                 Ok(snapshot) => Reading::File(Box::new(snapshot)),
                 Err(error) => Reading::Failed(error),
             },
@@ -62,7 +70,7 @@ impl Store {
         let turn = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let rows = match &self.rows {
             Kind::Memory(rows) => Changing::Memory(rows),
-            Kind::File(storage) => Changing::File(storage.clone()),
+            Kind::File(storage, _) => Changing::File(storage.clone()),
         };
         Writing { rows, _turn: turn }
     }

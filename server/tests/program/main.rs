@@ -7,6 +7,7 @@
 
 mod ask;
 mod cli;
+mod connections;
 mod durable;
 mod feeds;
 mod fixture;
