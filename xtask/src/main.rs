@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod bench_http;
 mod no_std;
 mod open_requests;
 mod shell;
@@ -26,6 +27,9 @@ cargo xtask <command>
   bench                                    run all benches beside the node's path, and write the ratios
                                            into docs/BENCHMARKS.md (half an hour, on an idle machine)
   bench NAME                               run the benches with this in their names, and print them
+  bench --http                             measure what an answer costs over HTTP, beside a server
+                                           that sends the same bytes, with `wrk` (two minutes);
+                                           writes docs/BENCHMARKS-HTTP.md
   open-requests                            open 10,000 HTTP requests at once on a release build: all
                                            are answered, places are freed, a stop resets none
                                            (three minutes, 10,240 open files)
@@ -43,6 +47,7 @@ fn main() -> ExitCode {
         ["test", rest @ ..] => test::run(rest),
         ["simulate", rest @ ..] => simulate::run(rest).map(|()| ExitCode::SUCCESS),
         ["vectors", rest @ ..] => vectors::run(rest).map(|()| ExitCode::SUCCESS),
+        ["bench", "--http"] => bench_http::run().map(|()| ExitCode::SUCCESS),
         ["bench", rest @ ..] => bench::run(rest).map(|()| ExitCode::SUCCESS),
         ["open-requests"] => open_requests::run().map(|()| ExitCode::SUCCESS),
         [] | ["help" | "--help" | "-h"] => {
