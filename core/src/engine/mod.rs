@@ -19,6 +19,7 @@ mod wait;
 
 use alloc::vec::Vec;
 
+pub use at_hand::Piece;
 pub use chain::{ChainQuestion, ChainStatus};
 pub use desk::{Admission, Called, Desk, Patience, Settled};
 pub use exchange::{Exchange, Reply};
@@ -32,6 +33,7 @@ use crate::ingest::{IngestQuestion, IngestSettings, Ingested};
 use crate::primitives::BlockHeight;
 use crate::rpc::{AnswerClass, Incoming, Limits, parse};
 use crate::{ErrorKind, config};
+use at_hand::AtHand;
 
 /// How the engine answers where the interface leaves a choice
 ///
@@ -132,6 +134,18 @@ pub enum Response {
     Wait(Wait),
 }
 
+/// What becomes of a request whose answer need not be in one piece
+#[derive(Debug)]
+#[expect(clippy::exhaustive_enums, reason = "a request is answered or it waits")]
+pub enum Delivery {
+    /// It is answered
+    Answer(Answer),
+    /// It is answered with a result, which is these pieces one behind the other
+    Pieces([Piece; 4]),
+    /// Its milestone is not reached yet
+    Wait(Wait),
+}
+
 /// The engine: settings and nothing else, so it is free to copy and shared by reference
 ///
 /// ```
@@ -207,9 +221,10 @@ impl Engine {
     ) -> Response {
         let incoming = parse(body, path_method, &self.settings.limits);
         if let Incoming::Single(Ok(call)) = &incoming
-            && let Some(class) = at_hand::write(call, &self.settings, rows, out)
+            && let Some(result) = AtHand::find(call, &self.settings, rows)
         {
-            return Response::Written(class);
+            result.write(&call.id, out);
+            return Response::Written(AnswerClass::Result);
         }
         match Exchange::of_incoming(&self.settings, incoming).drive(rows) {
             Reply::Answer(answer) if out.capacity() == 0 => {
@@ -221,6 +236,49 @@ impl Engine {
                 Response::Written(answer.class)
             }
             Reply::Wait(wait) => Response::Wait(wait),
+        }
+    }
+
+    /// Answers the body of a request as [`ask`](Self::ask) does, without a copy of a result of `least`
+    /// bytes or more, if it stands in one row
+    ///
+    /// The pieces of such an answer share the row that the storage gave, so that any number of
+    /// clients can be sent it at their pace and it is in memory once. They are no faster to send
+    /// than one buffer below some 16 KiB.
+    ///
+    /// ```
+    /// use milepost::engine::{Delivery, Engine};
+    /// use milepost::facts::MemoryStorage;
+    ///
+    /// let delivery = Engine::default().deliver(b"{}", None, &MemoryStorage::new(), 16 << 10);
+    /// let bytes = match delivery {
+    ///     Delivery::Answer(answer) => answer.body,
+    ///     Delivery::Pieces(pieces) => pieces.concat(),
+    ///     Delivery::Wait(_) => panic!("nothing was asked for"),
+    /// };
+    /// assert!(bytes.starts_with(b"{\"jsonrpc\":\"2.0\",\"error\":"));
+    /// ```
+    pub fn deliver(
+        &self,
+        body: &[u8],
+        path_method: Option<&str>,
+        rows: &(impl Rows + ?Sized),
+        least: usize,
+    ) -> Delivery {
+        let incoming = parse(body, path_method, &self.settings.limits);
+        if let Incoming::Single(Ok(call)) = &incoming
+            && let Some(result) = AtHand::find(call, &self.settings, rows)
+        {
+            if result.len() >= least {
+                return Delivery::Pieces(result.into_pieces(&call.id));
+            }
+            let mut body = Vec::new();
+            result.write(&call.id, &mut body);
+            return Delivery::Answer(Answer { body, class: AnswerClass::Result });
+        }
+        match Exchange::of_incoming(&self.settings, incoming).drive(rows) {
+            Reply::Answer(answer) => Delivery::Answer(answer),
+            Reply::Wait(wait) => Delivery::Wait(wait),
         }
     }
 

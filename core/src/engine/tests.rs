@@ -6,8 +6,8 @@ use core::cell::Cell;
 
 use super::*;
 use crate::config::ConfigQuestion;
-use crate::facts::record::ChainRecord;
-use crate::facts::{Key, MemoryStorage, Question as _, Row, Step};
+use crate::facts::record::{ChainRecord, SettledRecord};
+use crate::facts::{Key, MemoryStorage, Question as _, Row, Step, Table};
 use crate::status::{Standing, StatusQuestion};
 
 const WAITING: &[u8] = br#"{"method":"tx","params":{"tx_hash":
@@ -22,6 +22,7 @@ fn everything_a_host_keeps_goes_from_thread_to_thread() {
     goes::<Desk>();
     goes::<Reply>();
     goes::<Answer>();
+    goes::<Delivery>();
     goes::<StatusQuestion>();
     goes::<Standing>();
     goes::<ConfigQuestion>();
@@ -45,6 +46,45 @@ fn a_storage_may_be_chosen_at_run_time() {
     let Reply::Wait(mut wait) = engine.ask(WAITING, None, rows) else { panic!("it is answered") };
     assert!(wait.again(rows).is_none());
     assert_eq!(wait.expire(rows).class, AnswerClass::Timeout);
+}
+
+#[test]
+fn a_large_result_is_delivered_out_of_its_row() {
+    let hash = "11111111111111111111111111111118".parse().unwrap();
+    let result = br#"{"final_execution_status":"FINAL","receipts":[7],"status":{}}"#;
+    let settled = SettledRecord {
+        failed: false,
+        height: 7,
+        to_itself: false,
+        count: 1,
+        // From the name of the member to the comma behind it.
+        receipts: (34, 49),
+        transaction: (0, 0),
+        index: &[],
+        result,
+    };
+    let mut batch = Batch::new();
+    batch.put(Key::hash(Table::Transactions, hash), settled.encode());
+    let mut storage = MemoryStorage::new();
+    storage.commit(batch).unwrap();
+    let row = storage.get(&Key::hash(Table::Transactions, hash)).unwrap().unwrap();
+
+    let engine = Engine::default();
+    let without = String::from_utf8_lossy(WAITING).into_owned();
+    let with = without.replace("\"tx\"", "\"EXPERIMENTAL_tx_status\"");
+    for (body, length) in [(with, result.len()), (without, result.len() - 15)] {
+        let Reply::Answer(whole) = engine.ask(body.as_bytes(), None, &storage) else {
+            panic!("it waits")
+        };
+        assert_eq!(whole.class, AnswerClass::Result);
+        let deliver = |least| engine.deliver(body.as_bytes(), None, &storage, least);
+        let Delivery::Pieces(pieces) = deliver(length) else { panic!("it is copied") };
+        assert_eq!(pieces.concat(), whole.body);
+        assert!(row.as_ptr_range().contains(&pieces[1].as_ptr()));
+        let Delivery::Answer(copied) = deliver(length + 1) else { panic!("it is not copied") };
+        assert_eq!(copied, whole);
+    }
+    assert!(matches!(engine.deliver(WAITING, None, &MemoryStorage::new(), 0), Delivery::Wait(_)));
 }
 
 #[test]
