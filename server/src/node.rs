@@ -12,7 +12,7 @@ use core::time::Duration;
 use std::hash::RandomState;
 use std::panic;
 
-use milepost::engine::{Answer, ChainStatus, Engine, Exchange, Reply, Wait};
+use milepost::engine::{Answer, ChainStatus, Delivery, Engine, Exchange, Reply, Wait};
 use milepost::ingest::{IngestSettings, Ingested, Place};
 use milepost::primitives::BlockHeight;
 use milepost::rpc::AnswerClass;
@@ -29,6 +29,10 @@ use crate::waiting::{Wake, Waker};
 /// Bodies above this size are answered beside the threads that serve sockets: a batch of many
 /// requests or a large transaction takes longer than a hand-over (some 20 us)
 const SMALL_BODY: usize = 32 << 10;
+
+/// Results from this size on are sent out of the row that holds them: below, to copy one costs less
+/// than to keep the pieces together
+const LARGE_ANSWER: usize = 16 << 10;
 
 /// How long requests may wait, and how many of them
 #[derive(Clone, Copy, Debug)]
@@ -152,12 +156,13 @@ impl Node {
         self: &Arc<Self>,
         body: impl AsRef<[u8]> + Send + 'static,
         path_method: Option<Cow<'static, str>>,
-    ) -> Reply {
+    ) -> Delivery {
         let is_long = body.as_ref().len() > SMALL_BODY;
         let question = move |node: &Self| {
-            node.engine.ask(body.as_ref(), path_method.as_deref(), &node.store.read())
+            let path_method = path_method.as_deref();
+            node.engine.deliver(body.as_ref(), path_method, &node.store.read(), LARGE_ANSWER)
         };
-        self.run(is_long, question).await.unwrap_or_else(|| Reply::Answer(panicked()))
+        self.run(is_long, question).await.unwrap_or_else(|| Delivery::Answer(panicked()))
     }
 
     /// Asks a waiting request again

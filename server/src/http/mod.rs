@@ -9,6 +9,7 @@ mod body;
 mod cors;
 mod guard;
 mod label;
+mod outgoing;
 mod route;
 
 use alloc::sync::Arc;

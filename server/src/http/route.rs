@@ -12,7 +12,6 @@ use core::fmt::Display;
 use core::pin::Pin;
 use core::str::FromStr;
 
-use http_body_util::Full;
 use hyper::body::{Body as _, Bytes, Incoming};
 use hyper::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HeaderMap, HeaderValue, ORIGIN};
 use hyper::{Method, Request, Response, StatusCode};
@@ -25,12 +24,13 @@ use tokio::time::Instant;
 use tracing::debug;
 
 use super::body::{self, Refusal};
+use super::outgoing::Outgoing;
 use super::{Cors, Service, label};
 use crate::board::Board;
 use crate::metrics::MethodLabel;
-use crate::waiting;
+use crate::waiting::{self, Answered};
 
-type Answer = Response<Full<Bytes>>;
+type Answer = Response<Outgoing>;
 
 /// How classes of answers become HTTP statuses
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -183,7 +183,7 @@ async fn route(service: &Service, verb: &Method, path: &str) -> Answer {
     // The same head as GET would have, length included, and no body.
     let (mut head, body) = whole.into_parts();
     head.headers.insert(CONTENT_LENGTH, HeaderValue::from(body.size_hint().lower()));
-    Response::from_parts(head, Full::default())
+    Response::from_parts(head, Outgoing::default())
 }
 
 /// A practice transaction that stands at this milestone now
@@ -216,7 +216,7 @@ async fn call(service: &Service, posted: Posted) -> Answer {
             Err(refusal) => refused(service, &refusal),
         },
     };
-    let mut answer = Response::new(Full::from(body));
+    let mut answer = Response::new(body);
     *answer.status_mut() = status;
     *answer.headers_mut() = service.headers.clone();
     if let Some(origin) = origin {
@@ -237,12 +237,17 @@ async fn ask(
     service: &Service,
     body: Bytes,
     path_method: Option<Cow<'static, str>>,
-) -> (StatusCode, Vec<u8>) {
+) -> (StatusCode, Outgoing) {
     let (node, start) = (&service.node, Instant::now());
     let label = label::of(&body, path_method.as_deref());
-    let answered = waiting::answer(node, body, path_method, start).await;
-    node.metrics.answered(label, answered.class, answered.body.len(), start.elapsed());
-    (service.options.statuses.of(answered.class), answered.body)
+    let (class, body) = match waiting::answer(node, body, path_method, start).await {
+        Answered::Whole(answer) => (answer.class, Outgoing::from(answer.body)),
+        Answered::Pieces(pieces) => (AnswerClass::Result, Outgoing::from(pieces)),
+    };
+    // No body is longer than memory.
+    let length = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    node.metrics.answered(label, class, length, start.elapsed());
+    (service.options.statuses.of(class), body)
 }
 
 fn health(_: &Service, chain: &ChainStatus) -> Answer {
@@ -278,14 +283,14 @@ fn unavailable(error: impl Display) -> Answer {
 }
 
 /// A refusal in the shape of a JSON-RPC error; the identifier of the request is not known
-fn refused(service: &Service, refusal: &Refusal) -> (StatusCode, Vec<u8>) {
+fn refused(service: &Service, refusal: &Refusal) -> (StatusCode, Outgoing) {
     service.node.metrics.refused(refusal.status.as_u16());
     let message = Value::from(refusal.message.as_str());
     // In the order in which a node writes these members, which `json!` would sort.
     let body = format!(
         r#"{{"jsonrpc":"2.0","error":{{"name":"REQUEST_VALIDATION_ERROR","cause":{{"name":"PARSE_ERROR","info":{{"error_message":{message}}}}},"code":-32700,"message":"Parse error","data":{message}}},"id":null}}"#
     );
-    (refusal.status, body.into_bytes())
+    (refusal.status, body.into_bytes().into())
 }
 
 fn wrong_verb(service: &Service, allowed: &'static str) -> Answer {
@@ -304,14 +309,14 @@ fn json_bytes(status: StatusCode, body: Vec<u8>) -> Answer {
 }
 
 fn with_type(status: StatusCode, media_type: &'static str, body: Vec<u8>) -> Answer {
-    let mut answer = Response::new(Full::from(body));
+    let mut answer = Response::new(Outgoing::from(body));
     *answer.status_mut() = status;
     answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
     answer
 }
 
 fn empty(status: StatusCode) -> Answer {
-    let mut answer = Response::new(Full::default());
+    let mut answer = Response::new(Outgoing::default());
     *answer.status_mut() = status;
     answer
 }

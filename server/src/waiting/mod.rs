@@ -11,7 +11,7 @@ use alloc::sync::Arc;
 use core::time::Duration;
 
 use hyper::body::Bytes;
-use milepost::engine::{Answer, Reply, Wait};
+use milepost::engine::{Answer, Delivery, Piece, Reply, Wait};
 use milepost::status::Blocker;
 use milepost::waiting::{Sleep, Ticket};
 use tokio::sync::oneshot;
@@ -41,6 +41,14 @@ pub(crate) enum Wake {
 /// How a request is woken
 pub(crate) type Waker = oneshot::Sender<Wake>;
 
+/// The answer to a request body
+pub(crate) enum Answered {
+    /// In one piece
+    Whole(Answer),
+    /// A large result in its pieces
+    Pieces([Piece; 4]),
+}
+
 /// Answers a request body that came in at `since`: at once or when its milestone is reached, at the
 /// latest after the wait timeout or when the service stops
 pub(crate) async fn answer(
@@ -48,11 +56,14 @@ pub(crate) async fn answer(
     body: Bytes,
     path_method: Option<Cow<'static, str>>,
     since: Instant,
-) -> Answer {
+) -> Answered {
     match node.ask(body, path_method).await {
-        Reply::Answer(answer) => answer,
+        Delivery::Answer(answer) => Answered::Whole(answer),
+        Delivery::Pieces(pieces) => Answered::Pieces(pieces),
         // Boxed, so that requests which need not wait carry no room for it.
-        Reply::Wait(wait) => Box::pin(reach(node, wait, node.deadline(since))).await,
+        Delivery::Wait(wait) => {
+            Answered::Whole(Box::pin(reach(node, wait, node.deadline(since))).await)
+        }
     }
 }
 

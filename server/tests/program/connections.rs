@@ -25,6 +25,9 @@ fn unknown(wait_until: &str) -> String {
     request("EXPERIMENTAL_tx_status", &params)
 }
 
+/// Results from this size on are sent out of the row that holds them, if their transaction is final
+const IN_PIECES: usize = 16 << 10;
+
 /// A batch of as many requests as may be, each for a status with receipts; and its answer, put
 /// together from those to its requests
 fn large(server: &Server) -> (String, String) {
@@ -40,6 +43,7 @@ fn large(server: &Server) -> (String, String) {
     let (_, hash, signer) = known.max().expect("there are transactions");
     let requests: Vec<_> = (0..50).map(|number| ask(number, &hash, &signer)).collect();
     let answers: Vec<_> = requests.iter().map(|one| server.post("/", one).text()).collect();
+    assert!(answers.iter().all(|answer| answer.len() > IN_PIECES));
     (format!("[{}]", requests.join(",")), format!("[{}]", answers.join(",")))
 }
 
@@ -52,7 +56,7 @@ fn batches(server: &Server) -> (Vec<String>, Vec<String>) {
 
 #[test]
 fn requests_in_one_write_are_answered_in_their_order() {
-    let server = Server::quiet(&["--wait-timeout", "100ms"]);
+    let server = Server::quiet(&["--finality", "final", "--wait-timeout", "100ms"]);
     let (batch, whole) = large(&server);
     let mut client = server.connect();
     // The first has to wait, and the others wait behind it.
@@ -67,7 +71,7 @@ fn requests_in_one_write_are_answered_in_their_order() {
 
 #[test]
 fn a_client_that_reads_late_gets_every_byte() {
-    let server = Server::quiet(&[]);
+    let server = Server::quiet(&["--finality", "final"]);
     let (batches, answers) = batches(&server);
     let mut client = server.connect();
     let ahead: String = batches.iter().map(|batch| post("/", batch)).collect();
@@ -127,7 +131,7 @@ fn cause(body: &[u8]) -> Value {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn requests_go_side_by_side_over_http_2() {
-    let server = Server::quiet(&["--wait-timeout", "1h"]);
+    let server = Server::quiet(&["--finality", "final", "--wait-timeout", "1h"]);
     let (batches, answers) = batches(&server);
     let mut sender = http_2(&server).await;
     let waiting = tokio::spawn(send(&mut sender, &server, unknown("FINAL")));
