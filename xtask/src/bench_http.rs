@@ -17,7 +17,7 @@ use crate::shell::{self, cargo, output, program_at_root};
 /// The file that is written
 const PAGE: &str = "docs/BENCHMARKS-HTTP.md";
 /// How often each server has its turn with each answer; odd, so that there is a median
-const ROUNDS: usize = 5;
+const ROUNDS: usize = 9;
 /// Connections of the client: enough to keep a server busy, few enough for one thread
 const CONNECTIONS: usize = 16;
 /// How long one turn takes; ten ticks of the processor clock are a percent of it
