@@ -242,9 +242,9 @@ impl Engine {
     /// Answers the body of a request as [`ask`](Self::ask) does, without a copy of a result of `least`
     /// bytes or more, if it stands in one row
     ///
-    /// The pieces of such an answer share the row that the storage gave, so that any number of
-    /// clients can be sent it at their pace and it is in memory once. They are no faster to send
-    /// than one buffer below some 16 KiB.
+    /// The pieces of such an answer share the row that the storage gave: what a storage keeps in
+    /// memory is sent to any number of clients, each at its pace, without a copy for each. Below
+    /// some 16 KiB one buffer is as quick.
     ///
     /// ```
     /// use milepost::engine::{Delivery, Engine};
