@@ -361,8 +361,8 @@ The servers take turns of {TURN}, {ROUNDS} each. Figures are medians, and ratios
 ratios; the lowest turn is in brackets. Whatever else the machine does only adds, so where the two are far apart the
 machine was busy, and the lowest says more.
 
-{processor}, {processors} processors; {system}; {compiler}; {client}. Load of the machine: {load} before, {} after,
-of which the bench makes 2.
+{processor}, {processors} processors; {system}; {compiler}; {client}.
+Load of the machine: {load} before, {} after, of which the bench makes 2.
 
 ## Processor time per request
 
