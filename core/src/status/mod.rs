@@ -7,6 +7,7 @@ mod blocker;
 mod milestone;
 mod question;
 mod standing;
+mod tree;
 mod walked;
 
 pub use blocker::Blocker;

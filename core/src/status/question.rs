@@ -1,20 +1,18 @@
 //! The walk: which rows say how far along a transaction is.
 //!
 //! It asks level by level (the transaction, the receipts it generated, those they generated), so a
-//! remote storage pays one round trip per depth of the tree. Nodes live in one list, visited ids in
-//! one set, and their number is limited: rows written by anyone cannot exhaust the machine.
+//! remote storage pays one round trip per depth of the tree. The number of nodes is limited: rows
+//! written by anyone cannot exhaust the machine.
 //! In what order the answer lists them is decided afterwards, in [`Standing`].
 
 use alloc::vec::Vec;
 use core::mem;
 
-use hashbrown::{HashMap, HashSet};
+use hashbrown::HashMap;
 
 use super::Standing;
-use super::walked::Node;
-use crate::facts::record::{
-    ChainRecord, OutcomeRecord, OutcomeRow, ReceiptRecord, SettledOutcome, SettledRecord,
-};
+use super::tree::Tree;
+use crate::facts::record::{ChainRecord, OutcomeRow, ReceiptRecord, SettledOutcome, SettledRecord};
 use crate::facts::{Key, Question, Row, Step, Table};
 use crate::primitives::{CryptoHash, HashBuilder};
 use crate::{Error, ErrorKind};
@@ -49,8 +47,7 @@ pub struct StatusQuestion {
     transaction: Option<Row>,
     /// Whether the row of the transaction holds all there is
     settled: bool,
-    nodes: Vec<Node>,
-    visited: HashSet<CryptoHash, HashBuilder>,
+    tree: Tree,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -83,8 +80,7 @@ impl StatusQuestion {
             chain: ChainRecord::default(),
             transaction: None,
             settled: false,
-            nodes: Vec::new(),
-            visited: HashSet::default(),
+            tree: Tree::default(),
         }
     }
 
@@ -100,8 +96,10 @@ impl StatusQuestion {
         self.transaction.clone_from(transaction);
         self.stage = Stage::Known;
         if self.transaction.is_some() && !self.is_settled()? {
-            self.visited.insert(self.hash);
-            self.nodes.push(Node::new(self.hash, outcome.clone(), None));
+            self.tree.add(self.hash);
+            if let [own] = self.tree.nodes_mut() {
+                own.outcome.clone_from(outcome);
+            }
             self.resolve(0)?;
         }
         Ok(())
@@ -128,7 +126,7 @@ impl StatusQuestion {
             return Err(count_error(self.keys.len(), rows.len()));
         }
         let (pairs, _) = rows.as_chunks::<2>();
-        for (node, [outcome, body]) in self.nodes.iter_mut().skip(first).zip(pairs) {
+        for (node, [outcome, body]) in self.tree.nodes_mut().iter_mut().skip(first).zip(pairs) {
             node.outcome.clone_from(outcome);
             node.body.clone_from(body);
         }
@@ -138,10 +136,8 @@ impl StatusQuestion {
     /// Goes on from the nodes from `first` on, once their outcomes are at hand
     fn resolve(&mut self, first: usize) -> Result<(), Error> {
         let mut elsewhere = Vec::new();
-        for row in self.nodes.iter().skip(first).filter_map(|node| node.outcome.as_deref()) {
-            if let OutcomeRow::Settled(transaction) = OutcomeRow::decode(row)? {
-                elsewhere.push(transaction);
-            }
+        for row in self.tree.nodes().iter().skip(first).filter_map(|node| node.outcome.as_deref()) {
+            elsewhere.extend(OutcomeRow::settled_in(row)?);
         }
         if elsewhere.is_empty() {
             return self.descend(first);
@@ -175,9 +171,9 @@ impl StatusQuestion {
         }
         // No sound chain has a receipt of two transactions; the other one was settled first.
         let mut open: HashMap<CryptoHash, usize, HashBuilder> = HashMap::default();
-        for (at, node) in self.nodes.iter_mut().enumerate().skip(first) {
-            let row = node.outcome.as_deref().map(OutcomeRow::decode).transpose()?;
-            if let Some(OutcomeRow::Settled(_)) = row {
+        for (at, node) in self.tree.nodes_mut().iter_mut().enumerate().skip(first) {
+            let settled = node.outcome.as_deref().map(OutcomeRow::settled_in).transpose()?;
+            if settled.flatten().is_some() {
                 node.outcome = None;
                 open.insert(node.id, at);
             }
@@ -186,7 +182,7 @@ impl StatusQuestion {
             let Some(settled) = SettledRecord::decode(row)? else { continue };
             for outcome in settled.outcomes() {
                 let SettledOutcome { id, outcome, body } = outcome?;
-                let node = open.remove(&id).and_then(|at| self.nodes.get_mut(at));
+                let node = open.remove(&id).and_then(|at| self.tree.nodes_mut().get_mut(at));
                 let Some(node) = node else { continue };
                 node.outcome = Some(outcome.encode().into());
                 if let Some(fragment) = body {
@@ -201,22 +197,16 @@ impl StatusQuestion {
     /// Adds the receipts that the nodes from `first` on generated, and asks for them
     fn descend(&mut self, first: usize) -> Result<(), Error> {
         self.keys.clear();
-        let next = self.nodes.len();
-        for index in first..next {
-            let Some(row) = self.nodes.get(index).and_then(|node| node.outcome.clone()) else {
-                continue;
-            };
-            for id in OutcomeRecord::decode(&row)?.receipts() {
-                if !self.visited.insert(id) {
-                    continue;
-                }
-                if self.nodes.len() > self.limit {
-                    return Err(self.too_many());
-                }
-                self.nodes.push(Node::new(id, None, None));
-                self.keys.push(Key::hash(Table::Outcomes, id));
-                self.keys.push(Key::hash(Table::Receipts, id));
+        let next = self.tree.nodes().len();
+        for place in first..next {
+            self.tree.read(place)?;
+            if self.tree.nodes().len() > self.limit.saturating_add(1) {
+                return Err(self.too_many());
             }
+        }
+        for node in self.tree.nodes().iter().skip(next) {
+            self.keys.push(Key::hash(Table::Outcomes, node.id));
+            self.keys.push(Key::hash(Table::Receipts, node.id));
         }
         if self.keys.is_empty() {
             self.stage = Stage::Known;
@@ -242,10 +232,10 @@ impl Question for StatusQuestion {
             }
             Stage::Known => {
                 self.stage = Stage::Over;
-                let nodes = mem::take(&mut self.nodes);
+                let tree = mem::take(&mut self.tree);
                 let standing = match self.transaction.take() {
                     Some(row) if self.settled => Some(Standing::settled(row)),
-                    Some(row) => Some(Standing::walked(row, nodes, &self.chain)?),
+                    Some(row) => Some(Standing::walked(row, tree, &self.chain)?),
                     None => None,
                 };
                 Ok(Step::Done(standing))

@@ -6,7 +6,8 @@
 
 use alloc::vec::Vec;
 
-use super::walked::{Node, Walked};
+use super::tree::Tree;
+use super::walked::Walked;
 use super::{Blocker, Milestone};
 use crate::Error;
 use crate::facts::Row;
@@ -72,12 +73,8 @@ enum Kind {
 }
 
 impl Standing {
-    pub(super) fn walked(
-        transaction: Row,
-        nodes: Vec<Node>,
-        chain: &ChainRecord,
-    ) -> Result<Self, Error> {
-        Walked::new(transaction, nodes, chain).map(|walked| Self(Kind::Walked(walked)))
+    pub(super) fn walked(transaction: Row, tree: Tree, chain: &ChainRecord) -> Result<Self, Error> {
+        Walked::new(transaction, tree, chain).map(|walked| Self(Kind::Walked(walked)))
     }
 
     /// The standing of a settled transaction; the row was read as such before

@@ -7,42 +7,21 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use hashbrown::HashMap;
-
+use super::tree::{Executed, Node, Tree};
 use super::{Blocker, FinalStatus, Milestone};
 use crate::facts::Row;
 use crate::facts::record::{
     ChainRecord, OutcomeRecord, OutcomeStatus, Place, ReceiptRecord, SettledRecord,
     TransactionRecord,
 };
-use crate::primitives::{CryptoHash, HashBuilder};
+use crate::primitives::CryptoHash;
 use crate::{Error, ErrorKind};
-
-/// The transaction, or a receipt that its execution generated
-#[derive(Debug)]
-pub(super) struct Node {
-    pub(super) id: CryptoHash,
-    pub(super) outcome: Option<Row>,
-    pub(super) body: Option<Row>,
-}
-
-impl Node {
-    pub(super) const fn new(id: CryptoHash, outcome: Option<Row>, body: Option<Row>) -> Self {
-        Self { id, outcome, body }
-    }
-}
-
-/// Whether the receipt is known to be a refund
-fn is_refund(node: &Node) -> Result<bool, Error> {
-    let body = node.body.as_deref().map(ReceiptRecord::decode).transpose()?;
-    Ok(body.is_some_and(|body| body.refund))
-}
 
 /// Where a transaction stands that was walked
 #[derive(Debug)]
 pub(super) struct Walked {
     transaction: Row,
-    nodes: Vec<Node>,
+    tree: Tree,
     /// Nodes with an outcome, depth first; the transaction's own comes first
     order: Vec<u32>,
     milestone: Milestone,
@@ -52,76 +31,64 @@ pub(super) struct Walked {
 }
 
 impl Walked {
-    pub(super) fn new(
-        transaction: Row,
-        nodes: Vec<Node>,
-        chain: &ChainRecord,
-    ) -> Result<Self, Error> {
-        let index: HashMap<CryptoHash, u32, HashBuilder> =
-            nodes.iter().zip(0..).map(|(node, at)| (node.id, at)).collect();
+    pub(super) fn new(transaction: Row, tree: Tree, chain: &ChainRecord) -> Result<Self, Error> {
         let mut standing = Self {
             transaction,
-            nodes,
+            tree,
             order: Vec::new(),
             milestone: Milestone::Included,
             final_status: FinalStatus::NotStarted,
             leaf: None,
         };
-        standing.list_depth_first(&index)?;
-        standing.follow_to_the_leaf(&index)?;
+        standing.list_depth_first();
+        standing.follow_to_the_leaf();
         standing.reach_milestone(chain)?;
         Ok(standing)
     }
 
-    fn outcome_at(&self, node: u32) -> Result<Option<OutcomeRecord<'_>>, Error> {
-        let node = self.nodes.get(node as usize);
-        node.and_then(|node| node.outcome.as_deref()).map(OutcomeRecord::decode).transpose()
+    fn executed_at(&self, place: u32) -> Option<&Executed> {
+        self.tree.node(place)?.executed.as_ref()
     }
 
-    fn list_depth_first(
-        &mut self,
-        index: &HashMap<CryptoHash, u32, HashBuilder>,
-    ) -> Result<(), Error> {
-        let mut order = Vec::with_capacity(self.nodes.len());
-        let mut listed = vec![false; self.nodes.len()];
+    fn list_depth_first(&mut self) {
+        let count = self.tree.nodes().len();
+        let mut order = Vec::with_capacity(count);
+        let mut listed = vec![false; count];
         let mut stack = vec![0];
-        while let Some(node) = stack.pop() {
-            let Some(outcome) = self.outcome_at(node)? else { continue };
-            match listed.get_mut(node as usize) {
+        while let Some(place) = stack.pop() {
+            let Some(executed) = self.executed_at(place) else { continue };
+            match listed.get_mut(place as usize) {
                 Some(listed) if !*listed => *listed = true,
                 _ => continue,
             }
-            order.push(node);
-            stack.extend(outcome.receipts().rev().filter_map(|id| index.get(&id)));
+            order.push(place);
+            stack.extend(self.tree.children(executed).iter().rev());
         }
         self.order = order;
-        Ok(())
     }
 
     /// The final status by the chain of `SuccessReceiptId` from the transaction's outcome on
-    fn follow_to_the_leaf(
-        &mut self,
-        index: &HashMap<CryptoHash, u32, HashBuilder>,
-    ) -> Result<(), Error> {
+    fn follow_to_the_leaf(&mut self) {
         let mut at = 0;
         // A chain without a cycle is no longer than there are nodes.
-        for step in 0..=self.nodes.len() {
-            let Some(outcome) = self.outcome_at(at)? else {
+        for step in 0..=self.tree.nodes().len() {
+            let Some(executed) = self.executed_at(at) else {
                 if step > 0 {
                     self.final_status = FinalStatus::Started;
                 }
-                return Ok(());
+                return;
             };
-            self.final_status = match outcome.status {
+            self.final_status = match executed.status {
                 OutcomeStatus::Failure => FinalStatus::Failure,
                 OutcomeStatus::SuccessValue => FinalStatus::SuccessValue,
                 OutcomeStatus::Unknown if step == 0 => FinalStatus::NotStarted,
                 OutcomeStatus::Unknown => FinalStatus::Started,
                 OutcomeStatus::SuccessReceiptId(next) => {
+                    let next = self.tree.place_of(&next);
                     self.final_status = FinalStatus::Started;
-                    match index.get(&next) {
-                        Some(next) => at = *next,
-                        None => return Ok(()),
+                    match next {
+                        Some(next) => at = next,
+                        None => return,
                     }
                     continue;
                 }
@@ -129,13 +96,12 @@ impl Walked {
             if matches!(self.final_status, FinalStatus::Failure | FinalStatus::SuccessValue) {
                 self.leaf = Some(at);
             }
-            return Ok(());
+            return;
         }
-        Ok(())
     }
 
     fn reach_milestone(&mut self, chain: &ChainRecord) -> Result<(), Error> {
-        let Some(own) = self.outcome_at(0)? else {
+        let Some(own) = self.executed_at(0) else {
             // Known, and nothing executed: in a block, and that is all.
             self.milestone = Milestone::Included;
             return Ok(());
@@ -148,15 +114,12 @@ impl Walked {
         let mut all_executed = true;
         let mut all_but_refunds_executed = true;
         let mut all_final = true;
-        for node in self.nodes.iter().skip(1) {
-            let outcome = node.outcome.as_deref().map(OutcomeRecord::decode).transpose()?;
-            match outcome {
-                Some(outcome) if outcome.status != OutcomeStatus::Unknown => {
-                    all_final &= chain.is_final(outcome.height);
-                }
-                _ => {
+        for node in self.tree.nodes().iter().skip(1) {
+            match node.done() {
+                Some(executed) => all_final &= chain.is_final(executed.height),
+                None => {
                     all_executed = false;
-                    all_but_refunds_executed &= is_refund(node)?;
+                    all_but_refunds_executed &= node.is_refund()?;
                 }
             }
         }
@@ -178,19 +141,15 @@ impl Walked {
         if self.milestone.satisfies(wanted) {
             return Ok(None);
         }
-        let Some(own) = self.outcome_at(0)?.filter(|own| own.status != OutcomeStatus::Unknown)
-        else {
-            return Ok(self.nodes.first().map(|node| Blocker::Outcome(node.id)));
-        };
+        let Some(first) = self.tree.node(0) else { return Ok(None) };
+        let Some(own) = first.done() else { return Ok(Some(Blocker::Outcome(first.id))) };
         let mut newest = own.height;
         if wanted != Milestone::IncludedFinal {
-            for node in self.nodes.iter().skip(1).rev() {
-                match node.outcome.as_deref().map(OutcomeRecord::decode).transpose()? {
-                    Some(outcome) if outcome.status != OutcomeStatus::Unknown => {
-                        newest = newest.max(outcome.height);
-                    }
-                    _ if wanted != Milestone::Final && is_refund(node)? => {}
-                    _ => return Ok(Some(Blocker::receipt(node.id, wanted))),
+            for node in self.tree.nodes().iter().skip(1).rev() {
+                match node.done() {
+                    Some(executed) => newest = newest.max(executed.height),
+                    None if wanted != Milestone::Final && node.is_refund()? => {}
+                    None => return Ok(Some(Blocker::receipt(node.id, wanted))),
                 }
             }
         }
@@ -231,14 +190,8 @@ impl Walked {
     /// The receipts that were generated and are not executed, and whether each is known to be a
     /// refund
     pub(super) fn pending(&self) -> impl Iterator<Item = Result<(CryptoHash, bool), Error>> {
-        self.nodes.iter().skip(1).filter_map(|node| {
-            match node.outcome.as_deref().map(OutcomeRecord::decode) {
-                // An outcome whose status is unknown counts as none, as for the milestone.
-                Some(Ok(outcome)) if outcome.status != OutcomeStatus::Unknown => None,
-                Some(Err(error)) => Some(Err(error)),
-                _ => Some(is_refund(node).map(|refund| (node.id, refund))),
-            }
-        })
+        let pending = self.tree.nodes().iter().skip(1).filter(|node| node.done().is_none());
+        pending.map(|node| node.is_refund().map(|refund| (node.id, refund)))
     }
 
     /// About how many bytes [`write`](Self::write) appends, never fewer than the rows hold
@@ -249,7 +202,7 @@ impl Walked {
     }
 
     fn executed(&self) -> impl Iterator<Item = &Node> {
-        self.order.iter().filter_map(|node| self.nodes.get(*node as usize))
+        self.order.iter().filter_map(|place| self.tree.node(*place))
     }
 
     /// Appends the `result` of an answer
@@ -295,7 +248,7 @@ impl Walked {
         }
         let TransactionRecord { height, to_itself, .. } = self.transaction()?;
         // The limit of a walk is far below.
-        let count = self.nodes.len() as u32 - 1;
+        let count = self.tree.nodes().len() as u32 - 1;
         let (receipts, transaction) = (parts.receipts, parts.transaction);
         let (index, result) = (&index[..], &result[..]);
         let record = SettledRecord {
@@ -313,7 +266,7 @@ impl Walked {
 
     /// The ids of the receipts that belong to the transaction
     pub(super) fn receipts(&self) -> impl Iterator<Item = CryptoHash> {
-        self.nodes.iter().skip(1).map(|node| node.id)
+        self.tree.nodes().iter().skip(1).map(|node| node.id)
     }
 
     fn write_parts(
@@ -361,16 +314,18 @@ impl Walked {
         parts.receipts = place(start, result);
         result.extend_from_slice(b",\"receipts_outcome\":[");
         let mut separator: &[u8] = b"";
-        for outcome in self.outcomes().skip(1) {
+        for outcome in self.executed().skip(1).filter_map(Node::fragment) {
             result.extend_from_slice(separator);
-            parts.outcome(outcome?.1.fragment, result);
+            parts.outcome(outcome, result);
             separator = b",";
         }
         result.extend_from_slice(b"],\"status\":");
         match (self.final_status, self.leaf) {
             (FinalStatus::NotStarted, _) => result.extend_from_slice(b"\"NotStarted\""),
             (_, Some(leaf)) => {
-                let text = self.outcome_at(leaf)?.map(|outcome| outcome.status_fragment());
+                let row = self.tree.node(leaf).and_then(|node| node.outcome.as_deref());
+                let outcome = row.map(OutcomeRecord::decode).transpose()?;
+                let text = outcome.map(|outcome| outcome.status_fragment());
                 result.extend_from_slice(text.unwrap_or_default());
             }
             (_, None) => result.extend_from_slice(b"\"Started\""),
@@ -380,8 +335,8 @@ impl Walked {
         result.extend_from_slice(transaction.fragment);
         parts.transaction = place(start, result);
         result.extend_from_slice(b",\"transaction_outcome\":");
-        if let Some(own) = self.outcome_at(0)? {
-            parts.outcome(own.fragment, result);
+        if let Some(own) = self.tree.node(0).and_then(Node::fragment) {
+            parts.outcome(own, result);
         }
         Ok(())
     }
@@ -391,7 +346,8 @@ impl Walked {
         if !self.transaction()?.to_itself {
             return Ok(None);
         }
-        Ok(self.outcome_at(0)?.and_then(|outcome| outcome.receipts().next()))
+        let first = self.executed_at(0).and_then(|own| self.tree.children(own).first());
+        Ok(first.and_then(|place| self.tree.node(*place)).map(|node| node.id))
     }
 }
 
@@ -448,12 +404,14 @@ mod tests {
         };
         let transaction = TransactionRecord { height: 1, to_itself: false, fragment: b"{}" };
         let own = outcome(OutcomeStatus::SuccessReceiptId(id), &[*id.as_bytes()]);
-        let nodes = vec![
-            Node::new(hash, own, None),
-            Node::new(id, outcome(OutcomeStatus::Unknown, &[]), None),
-        ];
+        let mut tree = Tree::default();
+        tree.add(hash);
+        tree.nodes_mut()[0].outcome = own;
+        tree.read(0).unwrap();
+        tree.nodes_mut()[1].outcome = outcome(OutcomeStatus::Unknown, &[]);
+        tree.read(1).unwrap();
         let row = transaction.encode().into();
-        let standing = Walked::new(row, nodes, &ChainRecord::default()).unwrap();
+        let standing = Walked::new(row, tree, &ChainRecord::default()).unwrap();
         assert_eq!(standing.milestone(), Milestone::Included);
         let pending: Vec<_> = standing.pending().map(Result::unwrap).collect();
         assert_eq!(pending, [(id, false)]);

@@ -212,11 +212,23 @@ impl<'row> OutcomeRow<'row> {
     ///
     /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) unless this engine wrote the row.
     pub fn decode(row: &'row [u8]) -> Result<Self, Error> {
+        match Self::settled_in(row)? {
+            Some(transaction) => Ok(Self::Settled(transaction)),
+            None => OutcomeRecord::decode(row).map(Self::Open),
+        }
+    }
+
+    /// The transaction in whose row the outcome stands; none if it stands here
+    ///
+    /// # Errors
+    ///
+    /// As [`decode`](Self::decode), but an outcome that stands here is not looked at.
+    pub fn settled_in(row: &[u8]) -> Result<Option<CryptoHash>, Error> {
         let mut cursor = Cursor::open(Table::Outcomes, row)?;
         if (cursor.u64()?, cursor.u8()?) != (0, SETTLED) {
-            return OutcomeRecord::decode(row).map(Self::Open);
+            return Ok(None);
         }
         let transaction = cursor.hash()?;
-        cursor.end().map(|()| Self::Settled(transaction))
+        cursor.end().map(|()| Some(transaction))
     }
 }
