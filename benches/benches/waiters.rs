@@ -138,6 +138,17 @@ fn beside_a_node(criterion: &mut Criterion<Cpu>) {
             bencher.iter_custom(|count| {
                 rounds(count, || {
                     let block = crowd.next_block();
+                    let ((), took) = Cpu::time(|| crowd.wake(&block));
+                    let answers = crowd.answer();
+                    crowd.refill(block, &answers);
+                    took
+                })
+            });
+        });
+        blocks.bench_function(BenchmarkId::new("ours with the answers", open), |bencher| {
+            bencher.iter_custom(|count| {
+                rounds(count, || {
+                    let block = crowd.next_block();
                     let (answers, took) = Cpu::time(|| {
                         crowd.wake(&block);
                         crowd.answer()

@@ -50,8 +50,9 @@ const GROUPS: [(&str, &str); 10] = [
     (
         "block beside a node",
         "A block of 2,000 facts that concerns 100 of so many open requests: whoever it concerns is \
-         found, woken and asked. The peer builds the status of every open request, as a node does on \
-         each block.",
+         found and woken; and then asked, until each is answered or asleep again. The peer builds the \
+         status of every open request, as a node does on each block to find out whom it can answer; it \
+         writes no answer.",
     ),
     ("codec", "Codecs of the engine beside the crates that a node uses."),
 ];
