@@ -21,7 +21,7 @@ use crate::storage::begin;
 use crate::{OpenError, OpenErrorKind, Options};
 
 /// The version of the format: tables, their rows' checksums, and this header
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 /// The row that tells a storage from other redb databases
 const HEADER: TableDefinition<'static, &str, &[u8]> = TableDefinition::new("milepost");
 const HEADER_KEY: &str = "format";

@@ -61,7 +61,7 @@ fn the_file_is_made_of_one_redb_table_per_table_and_a_header() {
     names.sort();
     assert_eq!(names, expected);
     let header = transaction.open_table(HEADER).unwrap().get("format").unwrap().unwrap();
-    assert_eq!(header.value(), b"milepost storage\x01\0\0\0");
+    assert_eq!(header.value(), b"milepost storage\x02\0\0\0");
 }
 
 #[test]
@@ -117,12 +117,12 @@ fn other_versions_are_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("chain.milepost");
     drop(sample_storage(&path));
-    for (version, name) in [(0_u32, "0"), (2, "2"), (u32::MAX, "4294967295")] {
+    for (version, name) in [(0_u32, "0"), (1, "1"), (3, "3"), (u32::MAX, "4294967295")] {
         set_header(&path, &[b"milepost storage", &version.to_le_bytes()[..]].concat());
         let error = refused(&path, OpenErrorKind::Version);
-        assert_eq!(error.detail(), format!("the storage has format {name}, this version reads 1"));
+        assert_eq!(error.detail(), format!("the storage has format {name}, this version reads 2"));
     }
-    set_header(&path, b"milepost storage\x01\0\0\0");
+    set_header(&path, b"milepost storage\x02\0\0\0");
     assert_sample_rows(&RedbStorage::open(&path, &Options::default()).unwrap());
 }
 
