@@ -9,11 +9,11 @@ use core::hint::black_box;
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, criterion_group, criterion_main};
 use milepost::engine::{Engine, Exchange, Reply, Settings};
 use milepost::facts::{Rows, drive};
-use milepost::rpc::{Incoming, parse};
+use milepost::rpc::parse;
 use milepost::status::StatusQuestion;
 #[cfg(feature = "peers")]
 use milepost_benches::peer;
-use milepost_benches::{Cpu, Workload, at_hand, group, stored, take_in, with_input};
+use milepost_benches::{Cpu, Workload, group, stored, take_in, with_input};
 use milepost_redb::{Options, RedbStorage};
 
 /// What a node allocates with
@@ -42,30 +42,19 @@ fn ours(
 ) {
     let (engine, settings) = (Engine::default(), Settings::default());
     let answer = body(engine.ask(request, None, storage));
-    let Incoming::Single(Ok(call)) = parse(request, None, &settings.limits) else {
-        panic!("a request")
-    };
-    let mut out = Vec::new();
-    let is_settled = at_hand(&call, storage, &mut out);
-    if is_settled {
-        assert!(out == answer, "the short way gives the same about {name}");
-        group.bench_function(BenchmarkId::new("ours", name), |bencher| {
-            bencher.iter_custom(|count| {
-                with_input(
-                    count,
-                    || (),
-                    |()| {
-                        out.clear();
-                        at_hand(black_box(&call), storage, &mut out);
-                        black_box(&out);
-                    },
-                )
-            });
-        });
-    }
-    out.clear();
-    engine.respond(request, None, storage, &mut out);
+    let mut out = Vec::with_capacity(answer.len());
+    let incoming = || parse(request, None, &settings.limits);
+    engine.answer(incoming(), storage, &mut out);
     assert!(out == answer, "a response is an answer");
+    group.bench_function(BenchmarkId::new("ours", name), |bencher| {
+        bencher.iter_custom(|count| {
+            with_input(count, incoming, |incoming| {
+                out.clear();
+                engine.answer(incoming, storage, &mut out);
+                black_box(&out);
+            })
+        });
+    });
     group.bench_function(BenchmarkId::new("ours with the request", name), |bencher| {
         bencher.iter_custom(|count| {
             with_input(
@@ -79,9 +68,7 @@ fn ours(
             )
         });
     });
-    // Of what is not settled, this is all there is after a request was read.
-    let way = if is_settled { "ours as an exchange" } else { "ours" };
-    group.bench_function(BenchmarkId::new(way, name), |bencher| {
+    group.bench_function(BenchmarkId::new("ours as an exchange", name), |bencher| {
         bencher.iter_custom(|count| {
             let open = || Exchange::open(&settings, request, None);
             with_input(count, open, |exchange| body(exchange.drive(storage)))

@@ -45,6 +45,26 @@ fn rounds(count: u64, mut round: impl FnMut() -> Duration) -> Duration {
     (0..count).map(|_| round()).sum()
 }
 
+/// Hands a block in, so that whom it concerns is found and woken
+fn waking(crowd: &mut Crowd) -> Duration {
+    let block = crowd.next_block();
+    let ((), took) = Cpu::time(|| crowd.wake(&block));
+    let answers = crowd.answer();
+    crowd.refill(block, &answers);
+    took
+}
+
+/// The same, and then they are asked until each is answered or asleep again
+fn answering(crowd: &mut Crowd) -> Duration {
+    let block = crowd.next_block();
+    let (answers, took) = Cpu::time(|| {
+        crowd.wake(&block);
+        crowd.answer()
+    });
+    crowd.refill(block, &answers);
+    took
+}
+
 fn waiters(criterion: &mut Criterion<Cpu>) {
     for open in SIZES {
         let mut crowd = LazyCell::new(|| {
@@ -79,28 +99,10 @@ fn waiters(criterion: &mut Criterion<Cpu>) {
 
         let mut blocks = group(criterion, "block");
         blocks.bench_function(id("wake"), |bencher| {
-            bencher.iter_custom(|count| {
-                rounds(count, || {
-                    let block = crowd.next_block();
-                    let ((), took) = Cpu::time(|| crowd.wake(&block));
-                    let answers = crowd.answer();
-                    crowd.refill(block, &answers);
-                    took
-                })
-            });
+            bencher.iter_custom(|count| rounds(count, || waking(&mut crowd)));
         });
         blocks.bench_function(id("answer"), |bencher| {
-            bencher.iter_custom(|count| {
-                rounds(count, || {
-                    let block = crowd.next_block();
-                    let (answers, took) = Cpu::time(|| {
-                        crowd.wake(&block);
-                        crowd.answer()
-                    });
-                    crowd.refill(block, &answers);
-                    took
-                })
-            });
+            bencher.iter_custom(|count| rounds(count, || answering(&mut crowd)));
         });
         if open <= MOST_ASKED {
             let mut waits = LazyCell::new(|| crowd.waits());
@@ -135,28 +137,10 @@ fn beside_a_node(criterion: &mut Criterion<Cpu>) {
         let mut crowd = LazyCell::new(|| Crowd::beside_a_node(open, open as u64));
         let mut blocks = group(criterion, "block beside a node");
         blocks.bench_function(BenchmarkId::new("ours", open), |bencher| {
-            bencher.iter_custom(|count| {
-                rounds(count, || {
-                    let block = crowd.next_block();
-                    let ((), took) = Cpu::time(|| crowd.wake(&block));
-                    let answers = crowd.answer();
-                    crowd.refill(block, &answers);
-                    took
-                })
-            });
+            bencher.iter_custom(|count| rounds(count, || waking(&mut crowd)));
         });
         blocks.bench_function(BenchmarkId::new("ours with the answers", open), |bencher| {
-            bencher.iter_custom(|count| {
-                rounds(count, || {
-                    let block = crowd.next_block();
-                    let (answers, took) = Cpu::time(|| {
-                        crowd.wake(&block);
-                        crowd.answer()
-                    });
-                    crowd.refill(block, &answers);
-                    took
-                })
-            });
+            bencher.iter_custom(|count| rounds(count, || answering(&mut crowd)));
         });
         blocks.sample_size(15);
         blocks.bench_function(BenchmarkId::new("peer", open), |bencher| {

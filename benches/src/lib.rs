@@ -50,7 +50,6 @@
 
 #![forbid(unsafe_code)]
 
-mod at_hand;
 mod cpu;
 mod crowd;
 mod dice;
@@ -62,7 +61,6 @@ mod recorded;
 mod shapes;
 mod workload;
 
-pub use at_hand::at_hand;
 pub use cpu::Cpu;
 pub use crowd::{Block, Crowd, Leaving, Newcomer};
 pub use dice::Dice;

@@ -1,4 +1,4 @@
-//! How the benches of short ways measure.
+//! How the benches of what takes microseconds measure.
 //!
 //! What is measured is given its input ready made, and what it leaves is freed within the time that is
 //! measured, as a server would: otherwise the allocator would have nothing to hand out again.

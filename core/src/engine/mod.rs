@@ -219,7 +219,32 @@ impl Engine {
         rows: &(impl Rows + ?Sized),
         out: &mut Vec<u8>,
     ) -> Response {
-        let incoming = parse(body, path_method, &self.settings.limits);
+        self.answer(parse(body, path_method, &self.settings.limits), rows, out)
+    }
+
+    /// Answers a request that was read, as [`respond`](Self::respond) does
+    ///
+    /// For hosts that look at requests before they are answered, to route or to count them.
+    ///
+    /// ```
+    /// use milepost::engine::{Engine, Response};
+    /// use milepost::facts::MemoryStorage;
+    /// use milepost::rpc::{Incoming, Operation, parse};
+    ///
+    /// let (engine, mut out) = (Engine::default(), Vec::new());
+    /// let body = br#"{"method":"EXPERIMENTAL_protocol_config","params":{"finality":"final"}}"#;
+    /// let incoming = parse(body, None, &engine.settings().limits);
+    /// let Incoming::Single(Ok(call)) = &incoming else { panic!("a request") };
+    /// assert!(matches!(call.operation, Operation::ProtocolConfig(_)));
+    /// let response = engine.answer(incoming, &MemoryStorage::new(), &mut out);
+    /// assert!(matches!(response, Response::Written(_)) && out.ends_with(br#""id":"dontcare"}"#));
+    /// ```
+    pub fn answer(
+        &self,
+        incoming: Incoming,
+        rows: &(impl Rows + ?Sized),
+        out: &mut Vec<u8>,
+    ) -> Response {
         if let Incoming::Single(Ok(call)) = &incoming
             && let Some(result) = AtHand::find(call, &self.settings, rows)
         {
