@@ -1,14 +1,12 @@
 //! The node's path, rebuilt from its public crates, to stand beside ours.
 //!
-//! A request is read into a generic JSON value and from there into a typed request; rows are borsh,
-//! decoded one by one while the receipts are walked recursively; what was found becomes views, the
-//! views a generic JSON value, the value bytes. Types, decoding and writing are the node's own; the
-//! way from one to the next is written here after it.
+//! A request becomes a generic JSON value and then typed; rows are borsh, decoded one by one while the
+//! receipts are walked recursively; what was found becomes views, these a generic JSON value, that
+//! bytes. Types, decoding and writing are the node's own; the way between them is written here.
 //!
-//! Left out, and so the peer is faster than a node: the database (its rows lie in a `HashMap`), the
-//! way from the HTTP server to the actor that answers and back, epoch and shard lookups, metrics, and
-//! the decoding of block headers. Where a node decodes all receipts that a shard sent in a block to find
-//! one of them, the peer decodes that one.
+//! Left out, and so the peer is faster than a node: the database (its rows lie in a `HashMap`), actors,
+//! epochs, shards, metrics, block headers, and of a shard's receipts in a block all but the one asked
+//! for.
 
 mod config;
 mod request;
