@@ -138,9 +138,84 @@ pub fn decode_slice(text: &str, bytes: &mut [u8]) -> Result<(), Base58Error> {
     }
 }
 
+/// The text of the largest 32 bytes
+const LARGEST_32: &[u8; 44] = b"JEKNVnkbo3jma5nREBBJCDoXFVeKkD56V3xKrvRmWxFG";
+
+/// Whether a text is surely one of 32 bytes; without decoding it, so some that are one are not sure
+///
+/// Digits of base58 are in the order of ASCII. 43 digits make 32 bytes from a first digit of 4 on,
+/// because `4 * 58^42 > 2^248`; and 44 digits, which are at least `58^43 > 2^248`, up to the largest.
+pub(crate) fn is_surely_32(text: &str) -> bool {
+    let text = text.as_bytes();
+    let in_range = match text.len() {
+        // The digit 4 is written as 5.
+        43 => text[0] >= b'5',
+        44 => text[0] > b'1' && text <= LARGEST_32,
+        _ => return false,
+    };
+    let (Some(start), Some(end)) = (text.first_chunk::<32>(), text.last_chunk::<16>()) else {
+        return false;
+    };
+    in_range && are_digits(start) && are_digits(end)
+}
+
+/// Whether all of these are digits; without a way out before the end, so it becomes vector instructions
+fn are_digits<const N: usize>(text: &[u8; N]) -> bool {
+    let between = |byte: u8, first: u8, last: u8| byte.wrapping_sub(first) <= last - first;
+    let others = text.iter().fold(0, |others, &byte| {
+        let letter =
+            between(byte | 0x20, b'a', b'z') & (byte != b'I') & (byte != b'O') & (byte != b'l');
+        others | u8::from(!(letter | between(byte, b'1', b'9')))
+    });
+    others == 0
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_surely_32_bytes_is() {
+        let mut sure = 0;
+        let mut check = |text: &str| {
+            if is_surely_32(text) {
+                sure += 1;
+                assert!(decode::<32>(text).is_ok(), "{text}");
+            }
+        };
+        let mut state: u64 = 5;
+        for round in 0..4_000 {
+            let mut bytes = [0; 32];
+            for byte in &mut bytes[usize::from(round % 5 == 0) * (round % 3)..] {
+                state =
+                    state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+                *byte = if round % 7 == 0 { 0xff } else { (state >> 56) as u8 };
+            }
+            let mut text = String::new();
+            encode(&bytes, &mut text);
+            check(&text);
+            for other in ["", "1", "z", "0", "l", "I", "O", "@", "[", "`", "{", "/", ":", "5", "J"]
+            {
+                let at = (state >> 20) as usize % text.len();
+                let mut damaged = text.clone();
+                damaged.replace_range(at..=at, other);
+                check(&damaged);
+                damaged = text.clone();
+                damaged.replace_range(..1, other);
+                check(&damaged);
+            }
+        }
+        for first in "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz".chars() {
+            for length in 42..=44 {
+                check(&alloc::format!("{first}{}", "1".repeat(length)));
+                check(&alloc::format!("{first}{}", "z".repeat(length)));
+            }
+        }
+        assert!(sure > 20_000, "{sure}");
+        let mut largest = String::new();
+        encode(&[0xff; 32], &mut largest);
+        assert!(largest.as_bytes() == LARGEST_32 && is_surely_32(&largest));
+    }
 
     #[test]
     fn lengths_and_offsets_are_named() {

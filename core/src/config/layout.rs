@@ -15,6 +15,7 @@ use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::primitives::{AccountId, ShardId};
+use crate::views::recognise::Recognise;
 use crate::views::wire::{wire_enum, wire_struct};
 
 wire_enum! {
@@ -107,6 +108,8 @@ wire_struct! {
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "it is its map")]
 pub struct ShardMap<T>(pub BTreeMap<u64, T>);
+
+impl<T> Recognise for ShardMap<T> {}
 
 impl<T: Serialize> Serialize for ShardMap<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

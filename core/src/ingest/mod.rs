@@ -6,6 +6,7 @@
 //! are settled (`Settle`). All of it ends in one [`Batch`]; a message that is malformed or contradicts
 //! the chain ends in an error and changes nothing.
 
+mod brief;
 mod changes;
 mod content;
 mod message;

@@ -23,6 +23,7 @@ mod metadata;
 mod outcome;
 mod permission;
 mod receipt;
+pub(crate) mod recognise;
 mod status;
 mod transaction;
 pub(crate) mod wire;

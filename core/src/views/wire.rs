@@ -66,6 +66,26 @@ macro_rules! wire_struct {
             }
         }
 
+        impl $crate::views::recognise::Recognise for $type {
+            fn recognise(cursor: &mut $crate::codec::json::Compact<'_>) -> Option<()> {
+                Self::recognise_members(cursor, |_, _| Some(false))
+            }
+        }
+
+        impl $type {
+            /// Recognises an object; `own` is asked before the value of each known member that is there,
+            /// and says whether it went behind that value itself
+            #[inline]
+            pub(crate) fn recognise_members<'t>(
+                cursor: &mut $crate::codec::json::Compact<'t>,
+                mut own: impl FnMut(&str, &mut $crate::codec::json::Compact<'t>) -> Option<bool>,
+            ) -> Option<()> {
+                $crate::views::wire::recognise_members!(
+                    cursor, own, { $( $field: $field_type $(= $mode)? , )* }
+                )
+            }
+        }
+
         impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 $crate::views::wire::write_members!(
@@ -203,6 +223,32 @@ macro_rules! wire_enum {
             }
         }
 
+        impl $crate::views::recognise::Recognise for $type {
+            fn recognise(cursor: &mut $crate::codec::json::Compact<'_>) -> Option<()> {
+                let word = cursor.byte()? == b'"';
+                if !word {
+                    cursor.open()?;
+                }
+                match cursor.plain_string()? {
+                    $(
+                        $crate::views::wire::name!($variant $(as $wire)?) => {
+                            $crate::views::wire::recognise_variant!(
+                                cursor, word
+                                $( ($value) )?
+                                $( { $( $field: $field_type $(= $mode)? , )* } )?
+                            )
+                        }
+                    )*
+                    _ if word => {}
+                    _ => {
+                        cursor.take(b':')?;
+                        cursor.skip()?;
+                    }
+                }
+                if word { Some(()) } else { cursor.take(b'}') }
+            }
+        }
+
         impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 match self {
@@ -284,6 +330,77 @@ macro_rules! read_variant {
         let Body { $( $field, )* extra } = $map.next_value()?;
         $type::$variant { $( $field, )* extra }
     }};
+}
+
+/// Recognises what stands behind the name of a variant
+macro_rules! recognise_variant {
+    ($cursor:ident, $word:ident) => {
+        if !$word {
+            $cursor.take(b':')?;
+            <() as $crate::views::recognise::Recognise>::recognise($cursor)?;
+        }
+    };
+    ($cursor:ident, $word:ident ($value:ty)) => {{
+        // A bare word that wants a value is refused elsewhere, for it has no colon.
+        $cursor.take(b':')?;
+        <$value as $crate::views::recognise::Recognise>::recognise($cursor)?;
+    }};
+    (
+        $cursor:ident, $word:ident
+        { $( $field:ident : $field_type:ty $(= $mode:ident)? , )* }
+    ) => {{
+        $cursor.take(b':')?;
+        let body: Option<()> = (|| {
+            $crate::views::wire::recognise_members!(
+                $cursor, { $( $field: $field_type $(= $mode)? , )* }
+            )
+        })();
+        body?;
+    }};
+}
+
+/// Recognises an object with these members
+macro_rules! recognise_members {
+    ($cursor:ident, { $( $field:ident : $field_type:ty $(= $mode:ident)? , )* }) => {{
+        let mut own = |_: &str, _: &mut $crate::codec::json::Compact<'_>| Some(false);
+        $crate::views::wire::recognise_members!(
+            $cursor, own, { $( $field: $field_type $(= $mode)? , )* }
+        )
+    }};
+    ($cursor:ident, $own:ident, { $( $field:ident : $field_type:ty $(= $mode:ident)? , )* }) => {{
+        let _ = &mut $own;
+        $cursor.open()?;
+        $(
+            if $cursor.member(stringify!($field), concat!("\"", stringify!($field), "\":"))? {
+                if !$own(stringify!($field), $cursor)? {
+                    <$crate::views::wire::recognised!($field_type $(= $mode)?)
+                        as $crate::views::recognise::Recognise>::recognise($cursor)?;
+                }
+                $cursor.next()?;
+            } else {
+                $crate::views::wire::recognise_missing!($($mode)?);
+            }
+        )*
+        $cursor.close()
+    }};
+}
+
+/// The type that is recognised for a member
+macro_rules! recognised {
+    (Option<$field_type:ty> = absent) => {
+        $field_type
+    };
+    ($field_type:ty $(= $mode:ident)?) => {
+        $field_type
+    };
+}
+
+/// What it means for recognition that a member is missing
+macro_rules! recognise_missing {
+    () => {
+        return None
+    };
+    ($mode:ident) => {};
 }
 
 /// Writes a variant: its word, or an object with its name and value
@@ -425,8 +542,9 @@ macro_rules! write_member {
 }
 
 pub(crate) use {
-    bind, name, read_members, read_missing, read_value, read_variant, read_word, wire_enum,
-    wire_struct, write_member, write_members, write_variant,
+    bind, name, read_members, read_missing, read_value, read_variant, read_word, recognise_members,
+    recognise_missing, recognise_variant, recognised, wire_enum, wire_struct, write_member,
+    write_members, write_variant,
 };
 
 /// Whether each name is behind the one before it

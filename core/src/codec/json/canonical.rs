@@ -10,11 +10,9 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
 use core::fmt;
-use core::ops::Range;
 
-use self::watch::Watch;
 use super::path::path_at;
-use super::plain::plain_run;
+use super::plain::run_end;
 use crate::{Error, ErrorKind};
 
 /// The most levels of arrays and objects inside each other, the same as `serde_json` reads
@@ -56,7 +54,6 @@ pub struct Canonicalizer {
     levels: Vec<Level>,
     members: Vec<Member>,
     moved: String,
-    watch: Watch,
 }
 
 /// An open array or object
@@ -77,6 +74,9 @@ struct Member {
     key_end: usize,
     /// Whether the key has escapes, so that its bytes are not the key's own
     escaped: bool,
+    /// The first eight bytes of the key as a number, with zeroes behind a shorter one, which has none
+    /// of its own; most keys differ in them
+    prefix: u64,
     /// Where the member begins in the output
     start: usize,
     /// Where it ends in the output, before the comma; known when the next one begins
@@ -95,6 +95,8 @@ impl Member {
     fn compare(&self, other: &Self, text: &str) -> Ordering {
         if self.escaped || other.escaped {
             self.key(text).cmp(&other.key(text))
+        } else if self.prefix != other.prefix {
+            self.prefix.cmp(&other.prefix)
         } else {
             text.as_bytes()[self.key..self.key_end].cmp(&text.as_bytes()[other.key..other.key_end])
         }
@@ -115,13 +117,7 @@ impl Canonicalizer {
 
     /// One with empty buffers, that takes so many levels of arrays and objects
     pub const fn with_most_levels(most_levels: usize) -> Self {
-        Self {
-            most_levels,
-            levels: Vec::new(),
-            members: Vec::new(),
-            moved: String::new(),
-            watch: Watch::over(&[]),
-        }
+        Self { most_levels, levels: Vec::new(), members: Vec::new(), moved: String::new() }
     }
 
     /// Appends the canonical text of the one JSON value in `text`
@@ -137,46 +133,34 @@ impl Canonicalizer {
     /// object has two members of one name, [`ErrorKind::Limit`] beyond the most levels. `out` is
     /// then as it was.
     pub fn append(&mut self, text: &str, out: &mut String) -> Result<(), Error> {
-        self.append_and_find(text, &[], out).map(drop)
-    }
-
-    /// Appends as [`append`](Self::append) does, and says where in `out` the value of a member stands,
-    /// by the keys that lead to it
-    ///
-    /// # Errors
-    ///
-    /// As [`append`](Self::append).
-    ///
-    /// ```
-    /// use milepost::codec::json::Canonicalizer;
-    ///
-    /// let mut out = String::new();
-    /// let text = r#"{"b": {"d": 1, "c": [true]}, "a": {"c": 0}}"#;
-    /// let found = Canonicalizer::new().append_and_find(text, &["b", "c"], &mut out)?;
-    /// assert_eq!(found.map(|place| &out[place]), Some("[true]"));
-    /// # Ok::<(), milepost::Error>(())
-    /// ```
-    pub fn append_and_find(
-        &mut self,
-        text: &str,
-        path: &'static [&'static str],
-        out: &mut String,
-    ) -> Result<Option<Range<usize>>, Error> {
         let begin = out.len();
-        self.watch = Watch::over(path);
         out.reserve(text.len());
-        self.levels.clear();
-        self.members.clear();
-        let scan = Scan { text, bytes: text.as_bytes(), at: 0, copied: 0, out };
-        self.scan(scan).map_err(|refusal| {
+        let appended = self.scan(text, 0, out).and_then(|at| {
+            let mut scan = Scan { text, bytes: text.as_bytes(), at, copied: at, out };
+            scan.blanks();
+            match scan.byte() {
+                None => Ok(()),
+                Some(_) => Err(scan.refusal("characters behind the value")),
+            }
+        });
+        appended.map_err(|refusal| {
             out.truncate(begin);
             let error = Error::new(refusal.kind, refusal.detail).with_offset(refusal.offset);
             error.at(path_at(text.as_bytes(), refusal.place))
-        })?;
-        Ok(self.watch.found.take())
+        })
     }
 
-    fn scan(&mut self, mut scan: Scan<'_, '_>) -> Result<(), Refusal> {
+    /// Appends the canonical text of the value that begins here in `text`, and says where it ends; if it
+    /// is refused, `out` is without meaning
+    pub(crate) fn append_next(&mut self, text: &str, at: usize, out: &mut String) -> Option<usize> {
+        self.scan(text, at, out).ok()
+    }
+
+    /// Where the value ends that begins here
+    fn scan(&mut self, text: &str, at: usize, out: &mut String) -> Result<usize, Refusal> {
+        self.levels.clear();
+        self.members.clear();
+        let mut scan = Scan { text, bytes: text.as_bytes(), at, copied: at, out };
         'value: loop {
             scan.blanks();
             match scan.byte() {
@@ -202,14 +186,11 @@ impl Canonicalizer {
             }
             // A value has ended, or its end is next: go on in what is around it.
             loop {
-                scan.blanks();
                 let Some(level) = self.levels.last() else {
-                    if scan.byte().is_some() {
-                        return Err(scan.refusal("characters behind the value"));
-                    }
                     scan.flush();
-                    return Ok(());
+                    return Ok(scan.at);
                 };
+                scan.blanks();
                 match (scan.byte(), level.members) {
                     (Some(b','), None) => {
                         scan.at += 1;
@@ -226,7 +207,6 @@ impl Canonicalizer {
                     }
                     (Some(b'}'), Some(first)) => {
                         let sorted = level.sorted;
-                        self.note_found(first, &scan);
                         if !sorted {
                             self.sort(first, &mut scan)?;
                         }
@@ -261,7 +241,9 @@ impl Canonicalizer {
         let start = scan.end();
         let key = scan.at + 1;
         let escaped = scan.string()?;
-        let member = Member { key, key_end: scan.at - 1, escaped, start, end: start };
+        let key_end = scan.at - 1;
+        let prefix = prefix(&scan.bytes[key..], key_end - key);
+        let member = Member { key, key_end, escaped, prefix, start, end: start };
         if let Some(level) = self.levels.last_mut()
             && let Some(first) = level.members
             && let Some(before) = self.members[first..].last_mut()
@@ -275,15 +257,6 @@ impl Canonicalizer {
                 }
             }
         }
-        let wanted = self.watch.path.get(self.levels.len() - 1);
-        let is_last = wanted.is_some_and(|wanted| {
-            self.watch.follow(self.levels.len(), || member.key(scan.text) == *wanted)
-        });
-        if is_last {
-            // Quotes and a colon; a key that is looked for needs no escapes in the output.
-            let length = wanted.map_or(0, |wanted| wanted.len() + 3);
-            self.watch.member = Some((self.members.len(), length));
-        }
         self.members.push(member);
         scan.blanks();
         if scan.byte() != Some(b':') {
@@ -291,19 +264,6 @@ impl Canonicalizer {
         }
         scan.at += 1;
         Ok(())
-    }
-
-    /// Notes where the value stands that is looked for, if its object is the one that closes here
-    fn note_found(&mut self, first: usize, scan: &Scan<'_, '_>) {
-        let Some((place, before)) = self.watch.member.filter(|(place, _)| *place >= first) else {
-            return;
-        };
-        if let Some(member) = self.members.get(place) {
-            let is_last = place + 1 == self.members.len();
-            let end = if is_last { scan.end() } else { member.end };
-            self.watch.found = Some(member.start + before..end);
-        }
-        self.watch.member = None;
     }
 
     /// Puts the members of the object that closes here in order, in the output
@@ -324,8 +284,6 @@ impl Canonicalizer {
         self.moved.clear();
         self.moved.reserve(end - begin);
         let mut before: Option<&Member> = None;
-        // What was found in a member moves with it, once.
-        let mut moved = false;
         for member in members.iter() {
             if let Some(before) = before
                 && before.compare(member, scan.text) == Ordering::Equal
@@ -336,20 +294,28 @@ impl Canonicalizer {
             if before.is_some() {
                 self.moved.push(',');
             }
-            if let Some(found) = &mut self.watch.found
-                && (member.start..member.end).contains(&found.start)
-                && !moved
-            {
-                let start = begin + self.moved.len() + (found.start - member.start);
-                *found = start..start + found.len();
-                moved = true;
-            }
             self.moved.push_str(&scan.out[member.start..member.end]);
             before = Some(member);
         }
         scan.out.truncate(begin);
         scan.out.push_str(&self.moved);
         Ok(())
+    }
+}
+
+/// The first eight of so many bytes as a number, in whose order they are
+#[inline]
+fn prefix(bytes: &[u8], length: usize) -> u64 {
+    let Some(first) = bytes.first_chunk::<8>() else {
+        // The text ends soon behind its last key.
+        let mut padded = [0; 8];
+        padded.iter_mut().zip(&bytes[..length]).for_each(|(to, from)| *to = *from);
+        return u64::from_be_bytes(padded);
+    };
+    match length {
+        0 => 0,
+        1..8 => u64::from_be_bytes(*first) & u64::MAX << (64 - 8 * length),
+        _ => u64::from_be_bytes(*first),
     }
 }
 
@@ -415,7 +381,8 @@ impl Scan<'_, '_> {
 
     #[inline]
     fn is_blank(&self) -> bool {
-        matches!(self.byte(), Some(b' ' | b'\n' | b'\r' | b'\t'))
+        // One comparison for what is most often there.
+        self.byte().is_some_and(|byte| byte <= b' ' && matches!(byte, b' ' | b'\n' | b'\r' | b'\t'))
     }
 
     fn word(&mut self, word: &'static str) -> Result<(), Refusal> {
@@ -469,7 +436,7 @@ impl Scan<'_, '_> {
         self.at += 1;
         let mut escaped = false;
         loop {
-            self.at += plain_run(&self.bytes[self.at..]);
+            self.at = run_end(self.bytes, self.at);
             match self.byte() {
                 Some(b'"') => {
                     self.at += 1;
@@ -577,8 +544,6 @@ impl Scan<'_, '_> {
         }
     }
 }
-
-mod watch;
 
 #[cfg(test)]
 mod tests;

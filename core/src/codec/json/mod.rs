@@ -6,11 +6,14 @@
 //! `serde_json`'s work; what is added here is the place of a refusal.
 
 mod canonical;
+mod compact;
 mod path;
 mod plain;
 mod text;
 
 pub use canonical::{Canonicalizer, MOST_LEVELS, MOST_LEVELS_INSIDE, canonical};
+pub(crate) use compact::Compact;
 pub use path::path_at;
+pub(crate) use plain::Plain;
 pub use plain::plain_members;
 pub use text::{read, read_slice, write};

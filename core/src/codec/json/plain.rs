@@ -5,7 +5,9 @@
 //! So what is found here is what `serde_json` finds, and nothing here reports an error. Strings are
 //! not decoded, numbers are not interpreted, nothing recurses and nothing is allocated.
 
-use super::MOST_LEVELS;
+use alloc::string::String;
+
+use super::{Canonicalizer, MOST_LEVELS};
 
 /// Calls `found` with the key and the text of each member of the one object in `text`, in order;
 /// none if the text is not plain, and then some members may have been found
@@ -23,31 +25,124 @@ pub fn plain_members<'text>(
     text: &'text str,
     mut found: impl FnMut(&'text str, &'text str),
 ) -> Option<()> {
-    let bytes = text.as_bytes();
-    let mut at = blanks(bytes, 0);
-    if *bytes.get(at)? != b'{' {
-        return None;
+    let mut cursor = Plain::new(text);
+    cursor.object(|key, cursor| {
+        found(key, cursor.value()?);
+        Some(())
+    })?;
+    cursor.end()
+}
+
+/// A cursor over plain text, for readers that know what they look for
+///
+/// As [`plain_members`], it finds what `serde_json` finds or gives up with `None`.
+pub(crate) struct Plain<'text> {
+    text: &'text str,
+    at: usize,
+}
+
+impl<'text> Plain<'text> {
+    /// The start of a text
+    pub(crate) const fn new(text: &'text str) -> Self {
+        Self { text, at: 0 }
     }
-    at = blanks(bytes, at + 1);
-    if *bytes.get(at)? != b'}' {
-        loop {
-            let end = key_end(bytes, at)?;
-            let key = text.get(at + 1..end - 1)?;
+
+    /// Goes behind the object that begins here; `member` has to go behind the value of each key
+    #[inline]
+    pub(crate) fn object(
+        &mut self,
+        mut member: impl FnMut(&'text str, &mut Self) -> Option<()>,
+    ) -> Option<()> {
+        self.list(b'{', b'}', |cursor| {
+            let bytes = cursor.text.as_bytes();
+            let end = key_end(bytes, cursor.at)?;
+            let key = cursor.text.get(cursor.at + 1..end - 1)?;
             if key.contains('\\') {
                 return None;
             }
-            let start = blanks(bytes, colon_end(bytes, end)?);
-            at = value_end(bytes, start)?;
-            found(key, text.get(start..at)?);
-            at = blanks(bytes, at);
-            match *bytes.get(at)? {
-                b',' => at = blanks(bytes, at + 1),
-                b'}' => break,
-                _ => return None,
+            cursor.at = blanks(bytes, colon_end(bytes, end)?);
+            member(key, cursor)
+        })
+    }
+
+    /// Goes behind the array that begins here; `item` has to go behind each of its items
+    #[inline]
+    pub(crate) fn array(&mut self, item: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
+        self.list(b'[', b']', item)
+    }
+
+    #[inline]
+    fn list(
+        &mut self,
+        open: u8,
+        close: u8,
+        mut item: impl FnMut(&mut Self) -> Option<()>,
+    ) -> Option<()> {
+        let bytes = self.text.as_bytes();
+        self.at = blanks(bytes, self.at);
+        if *bytes.get(self.at)? != open {
+            return None;
+        }
+        self.at = blanks(bytes, self.at + 1);
+        if *bytes.get(self.at)? == close {
+            self.at += 1;
+            return Some(());
+        }
+        loop {
+            item(self)?;
+            self.at = blanks(bytes, self.at);
+            let byte = *bytes.get(self.at)?;
+            self.at += 1;
+            if byte == close {
+                return Some(());
             }
+            if byte != b',' {
+                return None;
+            }
+            self.at = blanks(bytes, self.at);
         }
     }
-    (blanks(bytes, at + 1) == bytes.len()).then_some(())
+
+    /// Goes behind the value that begins here, and gives its text
+    #[inline]
+    pub(crate) fn value(&mut self) -> Option<&'text str> {
+        let start = self.at;
+        self.at = value_end(self.text.as_bytes(), start)?;
+        self.text.get(start..self.at)
+    }
+
+    /// The text from here on
+    pub(crate) fn rest(&self) -> &'text str {
+        self.text.get(self.at..).unwrap_or_default()
+    }
+
+    /// Goes behind so many bytes, at whose end a value ends that was found otherwise
+    pub(crate) const fn advance(&mut self, length: usize) {
+        self.at += length;
+    }
+
+    /// Goes behind the value that begins here, and appends its canonical text to `out`
+    pub(crate) fn canonical(
+        &mut self,
+        canonicalizer: &mut Canonicalizer,
+        out: &mut String,
+    ) -> Option<()> {
+        self.at = canonicalizer.append_next(self.text, self.at, out)?;
+        Some(())
+    }
+
+    /// Goes behind a `null` if it is what begins here
+    pub(crate) fn null(&mut self) -> bool {
+        let end = word_end(self.text.as_bytes(), self.at, b"null");
+        self.at = end.unwrap_or(self.at);
+        end.is_some()
+    }
+
+    /// Whether nothing but blanks is left
+    pub(crate) fn end(&self) -> Option<()> {
+        let bytes = self.text.as_bytes();
+        (blanks(bytes, self.at) == bytes.len()).then_some(())
+    }
 }
 
 /// Where the value ends that begins here
@@ -107,7 +202,11 @@ fn value_end(bytes: &[u8], mut at: usize) -> Option<usize> {
 
 #[inline]
 fn blanks(bytes: &[u8], mut at: usize) -> usize {
-    while matches!(bytes.get(at), Some(b' ' | b'\n' | b'\r' | b'\t')) {
+    // One comparison for what is most often there.
+    while bytes.get(at).is_some_and(|byte| *byte <= b' ') {
+        if !matches!(bytes[at], b' ' | b'\n' | b'\r' | b'\t') {
+            break;
+        }
         at += 1;
     }
     at
@@ -160,7 +259,7 @@ fn digits_end(bytes: &[u8], at: usize) -> Option<usize> {
 fn string_end(bytes: &[u8], at: usize) -> Option<usize> {
     let mut at = at + 1;
     loop {
-        at += plain_run(bytes.get(at..)?);
+        at = run_end(bytes, at);
         match *bytes.get(at)? {
             b'"' => return Some(at + 1),
             b'\\' => match *bytes.get(at + 1)? {
@@ -179,40 +278,58 @@ fn string_end(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// How many bytes from the start need no look: neither quote, backslash nor control character
+/// Behind the bytes from here on that need no look: neither quote, backslash nor control character
 ///
-/// Eight bytes at a time: subtracting 1 from a zero byte, or 0x20 from a smaller one, borrows into
-/// its top bit; a borrow can only mark bytes above the first true hit, and the first is what counts.
-/// Most strings are short, hashes among them; a longer one goes on by 32 bytes, in a form that
-/// compilers turn into vector instructions.
+/// Eight bytes at a time, see [`stops`]; most strings are short, hashes among them.
 #[inline]
-pub(super) fn plain_run(bytes: &[u8]) -> usize {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const TOPS: u64 = 0x8080_8080_8080_8080;
-    const LONG: usize = 64;
-    let mut length = 0;
-    let mut rest = bytes;
-    while let Some((chunk, after)) = rest.split_first_chunk::<8>() {
-        let word = u64::from_le_bytes(*chunk);
-        let quote = word ^ (ONES * 0x22);
-        let backslash = word ^ (ONES * 0x5c);
-        let hits = ((word.wrapping_sub(ONES * 0x20) & !word)
-            | (quote.wrapping_sub(ONES) & !quote)
-            | (backslash.wrapping_sub(ONES) & !backslash))
-            & TOPS;
-        if hits != 0 {
-            return length + hits.trailing_zeros() as usize / 8;
+pub(super) fn run_end(bytes: &[u8], mut at: usize) -> usize {
+    const WORDS: usize = 8;
+    for _ in 0..WORDS {
+        let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) else {
+            return last_run_end(bytes, at);
+        };
+        let stops = stops(u64::from_le_bytes(*chunk));
+        if stops != 0 {
+            return at + stops.trailing_zeros() as usize / 8;
         }
-        length += 8;
-        rest = after;
-        if length == LONG {
-            let (chunks, _) = rest.as_chunks::<32>();
-            let run = chunks.iter().take_while(|chunk| is_plain(chunk)).count() * 32;
-            length += run;
-            rest = rest.get(run..).unwrap_or_default();
-        }
+        at += 8;
     }
-    length + rest.iter().take_while(|byte| !matches!(byte, b'"' | b'\\' | 0..0x20)).count()
+    long_run_end(bytes, at)
+}
+
+/// The end of a long run: by 32 bytes, in a form that compilers turn into vector instructions
+fn long_run_end(bytes: &[u8], mut at: usize) -> usize {
+    let (chunks, _) = bytes.get(at..).unwrap_or_default().as_chunks::<32>();
+    at += chunks.iter().take_while(|chunk| is_plain(chunk)).count() * 32;
+    while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
+        let stops = stops(u64::from_le_bytes(*chunk));
+        if stops != 0 {
+            return at + stops.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    last_run_end(bytes, at)
+}
+
+/// The end of a run in the last bytes of a text
+#[cold]
+fn last_run_end(bytes: &[u8], at: usize) -> usize {
+    let rest = bytes.get(at..).unwrap_or_default();
+    at + rest.iter().take_while(|byte| !matches!(byte, b'"' | b'\\' | 0..0x20)).count()
+}
+
+/// The top bit of each byte that is a quote, a backslash or a control character; those above the lowest
+/// may be wrong
+///
+/// Subtracting 1 from a zero byte, or 0x21 from a smaller one, borrows into its top bit; a borrow
+/// can only mark bytes above the first true hit. With the bit 0x02 turned over, the quote is 0x20
+/// and blanks and exclamation marks are above it, so one subtraction finds it with the control characters.
+#[inline]
+const fn stops(word: u64) -> u64 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let low = (word ^ (ONES * 0x02)).wrapping_sub(ONES * 0x21);
+    let backslash = (word ^ (ONES * 0x5c)).wrapping_sub(ONES);
+    (low | backslash) & !word & (ONES * 0x80)
 }
 
 fn is_plain(chunk: &[u8; 32]) -> bool {
@@ -241,11 +358,11 @@ mod tests {
                 bytes[0] = 0xff;
                 bytes[length] = stop;
                 bytes[length + 1] = b'"';
-                assert_eq!(plain_run(&bytes), length, "{stop}");
-                assert_eq!(plain_run(&bytes[..length]), length);
+                assert_eq!(run_end(&bytes, 0), length, "{stop}");
+                assert_eq!(run_end(&bytes[..length], length / 3), length);
             }
         }
-        assert_eq!(plain_run(&[0x80, 0xa0, 0x21, 0x23, 0x5b, 0x5d, 0xdc, 0xa2, 0x20]), 9);
+        assert_eq!(run_end(&[0x80, 0xa0, 0x21, 0x23, 0x5b, 0x5d, 0xdc, 0xa2, 0x20], 0), 9);
     }
 
     /// The members as `serde_json` finds them

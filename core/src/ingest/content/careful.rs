@@ -1,0 +1,126 @@
+//! A block message, read carefully: whatever is wrong with it is named with its place.
+//!
+//! The message is read by `serde_json` first, and its facts one by one after that. What is accepted
+//! here is what a block message may be; the quick reader beside it takes a part of that.
+
+use alloc::collections::BTreeMap;
+
+use serde_json::value::RawValue;
+
+use super::{Content, Rendered};
+use crate::Error;
+use crate::codec::json;
+use crate::facts::record::BlockPoint;
+use crate::ingest::brief::{Brief, OutcomeBrief, ReceiptBrief, TransactionBrief};
+use crate::ingest::message::{Chunk, Executed, Included, Message};
+use crate::primitives::CryptoHash;
+
+/// Reads a message
+pub(super) fn read(text: &[u8]) -> Result<Content, Error> {
+    let message: Message<'_> = json::read_slice(text)?;
+    let header = message.block.header;
+    let point = BlockPoint { height: header.height, hash: header.hash };
+    let mut renderer =
+        Renderer { message: text, rendered: Rendered::new(point), bodies: BTreeMap::new() };
+    for (shard, number) in message.shards.iter().zip(0_usize..) {
+        let at = |error: Error| error.at(format_args!("shards[{number}]"));
+        if let Some(chunk) = &shard.chunk {
+            renderer.chunk(chunk).map_err(|error| at(error.at("chunk")))?;
+        }
+        for (executed, index) in shard.receipt_execution_outcomes.iter().zip(0_usize..) {
+            renderer.executed(executed, None).map_err(|error| {
+                at(error.at(format_args!("receipt_execution_outcomes[{index}]")))
+            })?;
+        }
+    }
+    Ok(Content::new(point, header, renderer.rendered))
+}
+
+/// Renders the facts of one block
+struct Renderer<'text> {
+    /// The whole message
+    message: &'text [u8],
+    rendered: Rendered,
+    /// The receipts that were rendered, by their text: most stand there twice
+    bodies: BTreeMap<&'text str, CryptoHash>,
+}
+
+impl<'text> Renderer<'text> {
+    fn chunk(&mut self, chunk: &Chunk<'text>) -> Result<(), Error> {
+        for (included, index) in chunk.transactions.iter().zip(0_usize..) {
+            self.transaction(included)
+                .map_err(|error| error.at(format_args!("transactions[{index}]")))?;
+        }
+        let lists = [("receipts", &chunk.receipts), ("local_receipts", &chunk.local_receipts)];
+        for (name, receipts) in lists {
+            for (receipt, index) in receipts.iter().zip(0_usize..) {
+                self.receipt(receipt).map_err(|error| error.at(format_args!("{name}[{index}]")))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn transaction(&mut self, included: &Included<'text>) -> Result<(), Error> {
+        let at = |error: Error| error.at("transaction");
+        let brief: TransactionBrief = self.render(included.transaction).map_err(at)?;
+        self.rendered.add_transaction(&brief).map_err(at)?;
+        match &included.outcome {
+            None => Ok(()),
+            Some(executed) => self
+                .executed(executed, Some(("transaction", brief.hash)))
+                .map_err(|error| error.at("outcome")),
+        }
+    }
+
+    /// An outcome of a transaction or a receipt; without an owner or a receipt beside it, of a transaction
+    /// that was included earlier
+    fn executed(
+        &mut self,
+        executed: &Executed<'text>,
+        transaction: Option<(&str, CryptoHash)>,
+    ) -> Result<(), Error> {
+        let receipt = match executed.receipt {
+            None => None,
+            Some(body) => Some(("receipt", self.receipt(body).map_err(|e| e.at("receipt"))?)),
+        };
+        let at = |error: Error| error.at("execution_outcome");
+        let brief: OutcomeBrief = self.render(executed.execution_outcome).map_err(at)?;
+        self.rendered.add_outcome(&brief, transaction.or(receipt)).map_err(at)
+    }
+
+    fn receipt(&mut self, raw: &'text RawValue) -> Result<CryptoHash, Error> {
+        if let Some(id) = self.bodies.get(raw.get()) {
+            return Ok(*id);
+        }
+        let brief: ReceiptBrief = self.render(raw)?;
+        self.bodies.insert(raw.get(), brief.id);
+        self.rendered.add_receipt(&brief);
+        Ok(brief.id)
+    }
+
+    /// Makes the canonical text of a raw value, and says what its row has to know
+    fn render<B: Brief>(&mut self, raw: &RawValue) -> Result<B, Error> {
+        let Rendered { canonicalizer, text, .. } = &mut self.rendered;
+        text.clear();
+        let made = canonicalizer.append(raw.get(), text);
+        made.map_err(|error| self.in_message(raw, error))?;
+        B::find(&self.rendered.text).map_err(|error| {
+            // The offset is one of the canonical text; that of the message is found by reading what
+            // came in, which is refused for the same reason.
+            match json::read::<B::View>(raw.get()) {
+                Err(error) => self.in_message(raw, error),
+                Ok(_) => Error::new(error.kind(), error.detail()).at(error.path()),
+            }
+        })
+    }
+
+    /// An error in a raw value, with its offset in the message
+    fn in_message(&self, raw: &RawValue, error: Error) -> Error {
+        // A raw value borrows from the message, so the distance of their first bytes is its place.
+        let start = (raw.get().as_ptr() as usize).saturating_sub(self.message.as_ptr() as usize);
+        match error.offset() {
+            Some(offset) => error.with_offset(start + offset),
+            None => error,
+        }
+    }
+}

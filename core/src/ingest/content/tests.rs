@@ -1,0 +1,246 @@
+//! The quick reader beside the careful one, and recognition beside the views.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use milepost_practice::{Practice, Settings};
+use serde_json::Value;
+
+use super::{Content, careful, plain};
+use crate::codec::json;
+use crate::ingest::brief::{Brief, OutcomeBrief, ReceiptBrief, TransactionBrief};
+
+/// xorshift64 (Marsaglia 2003)
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % limit as u64) as usize
+    }
+
+    /// The text with a few bytes taken out, put in or exchanged
+    fn damage(&mut self, text: &str) -> String {
+        const PIECES: [&str; 24] = [
+            "\"", "\\", ",", ":", "{", "}", "[", "]", "0", "-", ".", "e", " ", "1", "null", "x",
+            "=", "A", "\\n", "true", "\"\"", "é", "_", "system",
+        ];
+        let mut text = text.to_string();
+        for _ in 0..=self.below(2) {
+            let at = text.floor_char_boundary(self.below(text.len() + 1));
+            let end = text.ceil_char_boundary((at + self.below(3)).min(text.len()));
+            text.replace_range(
+                at..end,
+                if self.below(3) == 0 { "" } else { PIECES[self.below(PIECES.len())] },
+            );
+        }
+        text
+    }
+}
+
+/// The first messages of a chain, as text
+fn messages(count: usize) -> Vec<String> {
+    let mut chain =
+        Practice::new(Settings { transactions: 1..=2, shards: 2, ..Settings::simulation(3) });
+    (0..count).map(|_| String::from_utf8(chain.next_message().json).unwrap()).collect()
+}
+
+/// A JSON text with the members of all objects in the order in which structures are written, as far as
+/// it matters: the block is last
+fn turned(message: &str) -> String {
+    let value: Value = serde_json::from_str(message).unwrap();
+    format!(r#"{{"shards":{},"block":{}}}"#, value["shards"], value["block"])
+}
+
+#[test]
+fn what_is_read_in_one_pass_is_read_carefully_with_the_same_content() {
+    let mut random = Random(11);
+    let (mut plainly, mut otherwise) = (0, 0);
+    for message in messages(30) {
+        assert!(plain::read(message.as_bytes()).is_some());
+        for round in 0..60 {
+            let text = if round == 0 { message.clone() } else { random.damage(&message) };
+            match plain::read(text.as_bytes()) {
+                Some(content) => {
+                    let expected = careful::read(text.as_bytes());
+                    assert_eq!(Ok(content), expected, "{text}");
+                    plainly += 1;
+                }
+                None => otherwise += 1,
+            }
+        }
+        let turned = turned(&message);
+        assert!(plain::read(turned.as_bytes()).is_none());
+        assert_eq!(Content::read(turned.as_bytes()), careful::read(message.as_bytes()));
+    }
+    assert!(plainly > 200 && otherwise > 200, "{plainly} {otherwise}");
+}
+
+#[test]
+fn blanks_and_the_order_of_members_change_nothing() {
+    fn reversed(value: &Value, out: &mut String) {
+        match value {
+            Value::Object(members) => {
+                out.push_str("{ ");
+                for (index, (key, value)) in members.iter().rev().enumerate() {
+                    out.push_str(if index > 0 { " ,\n" } else { "" });
+                    out.push_str(&format!("{} :\t", Value::from(&**key)));
+                    reversed(value, out);
+                }
+                out.push_str(" }");
+            }
+            Value::Array(items) => {
+                out.push('[');
+                for (index, value) in items.iter().enumerate() {
+                    out.push_str(if index > 0 { " , " } else { "\r\n" });
+                    reversed(value, out);
+                }
+                out.push(']');
+            }
+            scalar => out.push_str(&scalar.to_string()),
+        }
+    }
+    for message in messages(12) {
+        let value: Value = serde_json::from_str(&message).unwrap();
+        let [mut block, mut shards] = [String::new(), String::new()];
+        reversed(&value["block"], &mut block);
+        reversed(&value["shards"], &mut shards);
+        let text = format!("{{\"block\": {block}, \"shards\": {shards}}}\n");
+        let read = plain::read(text.as_bytes()).unwrap();
+        assert_eq!(Ok(read), careful::read(message.as_bytes()));
+    }
+}
+
+/// Facts of every form, one text each
+fn facts() -> [Vec<String>; 3] {
+    const HASH: &str = "4WEvGGUYUzBvwXfrNSAu2i8S3HN7w5eXTokh9XRCCEu6";
+    const KEY: &str = "ed25519:4WEvGGUYUzBvwXfrNSAu2i8S3HN7w5eXTokh9XRCCEu6";
+    let signature = "ed25519:4Rvk6HnAupVbnSC8JS44sXpMBEndrZG476LeKw71k55CZS6iqraQvoAbrqcM9D8WkX4tsszPrzydD7ahXDfn6ztX";
+    let inner = format!(
+        r#"["CreateAccount",{{"CreateAccount":{{}}}},{{"Transfer":{{"deposit":"1"}}}},{{"FunctionCall":{{"args":"e30=","deposit":"0","gas":3,"method_name":"m"}}}},
+        {{"AddKey":{{"access_key":{{"nonce":0,"permission":"FullAccess"}},"public_key":"{KEY}"}}}}]"#
+    )
+    .replace("\"CreateAccount\",{", "{");
+    let actions = format!(
+        r#"["CreateAccount",{{"DeployContract":{{"code":"AQIDBA=="}}}},{{"FunctionCall":{{"args":"e30=","deposit":"1","gas":30000000000000,"method_name":"call \"it\""}}}},
+        {{"Transfer":{{"deposit":"340282366920938463463374607431768211455"}}}},{{"Stake":{{"public_key":"{KEY}","stake":"0"}}}},
+        {{"AddKey":{{"access_key":{{"nonce":18446744073709551615,"permission":{{"FunctionCall":{{"allowance":null,"method_names":["a"],"receiver_id":"b.near"}}}}}},"public_key":"{KEY}"}}}},
+        {{"AddKey":{{"access_key":{{"nonce":0,"permission":{{"GasKeyFullAccess":{{"balance":"0","num_nonces":3}}}}}},"public_key":"secp256k1:11"}}}},
+        {{"DeleteKey":{{"public_key":"{KEY}"}}}},{{"DeleteAccount":{{"beneficiary_id":"b.near"}}}},
+        {{"Delegate":{{"delegate_action":{{"actions":{inner},"max_block_height":9,"nonce":1,"public_key":"{KEY}","receiver_id":"r.near","sender_id":"s.near"}},"signature":"{signature}"}}}},
+        {{"UseGlobalContract":{{"code_hash":"{HASH}"}}}},{{"UseGlobalContractByAccountId":{{"account_id":"g.near"}}}},
+        {{"DeterministicStateInit":{{"code":{{"hash":"{HASH}"}},"data":{{}},"deposit":"0"}}}},{{"NewThing":{{"a":[1,{{}}]}}}},"NewWord",{{"CreateAccount":null}}]"#
+    );
+    let action = |actions: &str, more: &str| {
+        format!(
+            r#"{{"predecessor_id":"system","priority":0,"receipt":{{"Action":{{"actions":{actions},"gas_price":"100","input_data_ids":["{HASH}"],"is_promise_yield":false,{more}
+            "output_data_receivers":[{{"data_id":"{HASH}","receiver_id":"o.near"}}],"signer_id":"s.near","signer_public_key":"{KEY}"}}}},"receipt_id":"{HASH}","receiver_id":"r.near"}}"#
+        )
+    };
+    let receipt = |body: &str| {
+        format!(
+            r#"{{"predecessor_id":"p.near","receipt":{body},"receipt_id":"{HASH}","receiver_id":"r.near","z":1}}"#
+        )
+    };
+    let outcome = |status: &str, metadata: &str| {
+        format!(
+            r#"{{"block_hash":"{HASH}","id":"{HASH}","outcome":{{"executor_id":"e.near","gas_burnt":223182562500,"logs":["one","tw\"o\\"],{metadata}
+            "receipt_ids":["{HASH}","11111111111111111111111111111112"],"status":{status},"tokens_burnt":"0"}},"proof":[{{"direction":"Left","hash":"{HASH}"}},{{"direction":"Right","hash":"{HASH}"}}]}}"#
+        )
+    };
+    let transaction = |actions: &str, more: &str| {
+        format!(
+            r#"{{"actions":{actions},"hash":"{HASH}","nonce":1,{more}"priority_fee":0,"public_key":"{KEY}","receiver_id":"r.near","signature":"{signature}","signer_id":"r.near"}}"#
+        )
+    };
+    let short = r#"[{"Transfer":{"deposit":"5"}}]"#;
+    [
+        alloc::vec![
+            transaction(&actions, ""),
+            transaction(short, r#""nonce_index":3,"nonce_mode":"strict","#),
+            transaction(short, "")
+        ],
+        alloc::vec![
+            action(&actions, ""),
+            action(short, r#""refund_to":"x.near","#),
+            receipt(&format!(r#"{{"Data":{{"data":"e30=","data_id":"{HASH}"}}}}"#)),
+            receipt(&format!(
+                r#"{{"Data":{{"data":null,"data_id":"{HASH}","is_promise_resume":true}}}}"#
+            )),
+            receipt(&format!(
+                r#"{{"GlobalContractDistribution":{{"already_delivered_shards":[0,7],"code":"","id":{{"CodeHash":"{HASH}"}},"target_shard":1}}}}"#
+            )),
+        ],
+        alloc::vec![
+            outcome(r#"{"SuccessValue":""}"#, ""),
+            outcome(
+                &format!(r#"{{"SuccessReceiptId":"{HASH}"}}"#),
+                r#""metadata":{"gas_profile":null,"version":1},"#
+            ),
+            outcome(
+                r#""Unknown""#,
+                r#""metadata":{"gas_profile":[{"cost":"C","cost_category":"X","gas_used":"77"}],"version":3},"#
+            ),
+            outcome(
+                r#"{"Failure":{"ActionError":{"index":0,"kind":{"FunctionCallError":{"ExecutionError":"Smart contract panicked: \u001b[0m"}}}}}"#,
+                &format!(
+                    r#""metadata":{{"contracts":[null,{{"local":"{HASH}"}},{{"global_account_id":"g.near"}}],"gas_profile":[],"version":4}},"#
+                ),
+            ),
+            outcome(
+                r#"{"Failure":{"InvalidTxError":{"InvalidNonce":{"ak_nonce":5,"tx_nonce":4}}}}"#,
+                ""
+            ),
+            outcome(r#"{"Later":[]}"#, ""),
+        ],
+    ]
+}
+
+/// What is recognised is read with the same brief, however the text is damaged
+fn law<B: Brief + PartialEq + core::fmt::Debug>(texts: &[String], random: &mut Random) -> usize {
+    let mut sure = 0;
+    let canonical = |text: &str| {
+        let mut out = String::new();
+        json::canonical(text, &mut out).ok().map(|()| out)
+    };
+    for text in texts {
+        for _ in 0..4_000 {
+            let Some(text) = canonical(&random.damage(text)) else { continue };
+            let Some(brief) = B::recognise(&text) else { continue };
+            let view = json::read(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+            assert_eq!(B::of(&view, &text), Ok(brief), "{text}");
+            sure += 1;
+        }
+    }
+    sure
+}
+
+#[test]
+fn what_is_recognised_is_read_with_the_same_brief() {
+    let mut random = Random(5);
+    let [transactions, receipts, outcomes] = facts();
+    let sure = law::<TransactionBrief>(&transactions, &mut random)
+        + law::<ReceiptBrief>(&receipts, &mut random)
+        + law::<OutcomeBrief>(&outcomes, &mut random);
+    assert!(sure > 4_000, "{sure}");
+}
+
+#[test]
+fn what_comes_every_day_is_recognised() {
+    fn recognised<B: Brief>(texts: &[String]) -> Vec<bool> {
+        let canonical = |text: &String| {
+            let mut out = String::new();
+            json::canonical(text, &mut out).unwrap();
+            out
+        };
+        texts.iter().map(|text| B::recognise(&canonical(text)).is_some()).collect()
+    }
+    let [transactions, receipts, outcomes] = facts();
+    // The first of the lists has what is rare: an amount of all 128 bits, a nonce of all 64.
+    assert_eq!(recognised::<TransactionBrief>(&transactions), [false, true, true]);
+    assert_eq!(recognised::<ReceiptBrief>(&receipts), [false, true, true, true, true]);
+    assert_eq!(recognised::<OutcomeBrief>(&outcomes), [true; 6]);
+}
