@@ -38,8 +38,7 @@ impl<'a> Text<'a> {
 
     /// The string in it, if there is one and nothing of it needs decoding
     fn plain_string(self) -> Option<&'a str> {
-        let inside = self.0.strip_prefix('"')?.strip_suffix('"')?;
-        (!inside.contains('\\')).then_some(inside)
+        json::plain_string(self.0)
     }
 }
 

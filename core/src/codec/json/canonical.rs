@@ -124,7 +124,7 @@ impl Canonicalizer {
     ///
     /// Time is linear in the text when its keys are sorted; otherwise each level moves its bytes
     /// once and sorts its keys. Memory is the output, a copy of the largest unsorted object and
-    /// of its keys if they have escapes, and 40 bytes for each member of the objects that are open
+    /// of its keys if they have escapes, and 48 bytes for each member of the objects that are open
     /// at once.
     ///
     /// # Errors

@@ -33,6 +33,12 @@ pub fn plain_members<'text>(
     cursor.end()
 }
 
+/// What is between the quotes of a string that has no escapes
+pub(crate) fn plain_string(text: &str) -> Option<&str> {
+    let inside = text.strip_prefix('"')?.strip_suffix('"')?;
+    (run_end(inside.as_bytes(), 0) == inside.len()).then_some(inside)
+}
+
 /// A cursor over plain text, for readers that know what they look for
 ///
 /// As [`plain_members`], it finds what `serde_json` finds or gives up with `None`.
@@ -55,12 +61,17 @@ impl<'text> Plain<'text> {
     ) -> Option<()> {
         self.list(b'{', b'}', |cursor| {
             let bytes = cursor.text.as_bytes();
-            let end = key_end(bytes, cursor.at)?;
-            let key = cursor.text.get(cursor.at + 1..end - 1)?;
-            if key.contains('\\') {
+            let start = cursor.at + 1;
+            if *bytes.get(cursor.at)? != b'"' {
                 return None;
             }
-            cursor.at = blanks(bytes, colon_end(bytes, end)?);
+            // It stops at a backslash as well, and then the key is not plain.
+            let end = run_end(bytes, start);
+            if *bytes.get(end)? != b'"' {
+                return None;
+            }
+            let key = cursor.text.get(start..end)?;
+            cursor.at = blanks(bytes, colon_end(bytes, end + 1)?);
             member(key, cursor)
         })
     }
