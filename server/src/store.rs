@@ -95,6 +95,14 @@ impl Rows for Reading<'_> {
         }
     }
 
+    fn read(&self, key: &Key, reader: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
+        match self {
+            Self::Memory(rows) => rows.read(key, reader),
+            Self::File(rows) => rows.read(key, reader),
+            Self::Failed(error) => Err(error.clone()),
+        }
+    }
+
     fn get_many(&self, keys: &[Key], found: &mut Vec<Option<Row>>) -> Result<(), Error> {
         match self {
             Self::Memory(rows) => rows.get_many(keys, found),

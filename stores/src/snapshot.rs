@@ -60,9 +60,19 @@ impl Rows for Snapshot {
         let table = self.table(key.table())?;
         guard::call(|| {
             let found = table.get(key.as_bytes())?;
-            Ok(found.map(|found| unsealed(key, found.value())))
+            Ok(found.map(|found| unsealed(key, found.value()).map(Row::from)))
         })?
         .transpose()
+    }
+
+    fn read(&self, key: &Key, reader: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
+        let table = self.table(key.table())?;
+        let found = guard::call(|| Ok(table.get(key.as_bytes())?.map(Guarded::new)))?;
+        let Some(found) = found else { return Ok(false) };
+        let page = found.value()?;
+        // The reader's panics are not redb's, so it is called outside.
+        reader(unsealed(key, guard::call(|| Ok(page.value()))?)?);
+        Ok(true)
     }
 }
 
@@ -73,10 +83,10 @@ impl fmt::Debug for Snapshot {
 }
 
 /// The row behind its checksum
-fn unsealed(key: &Key, sealed: &[u8]) -> Result<Row, Error> {
+fn unsealed<'row>(key: &Key, sealed: &'row [u8]) -> Result<&'row [u8], Error> {
     let row = sealed.split_first_chunk::<{ checksum::LENGTH }>();
     match row {
-        Some((checksum, row)) if *checksum == checksum::of(key, row) => Ok(row.into()),
+        Some((checksum, row)) if *checksum == checksum::of(key, row) => Ok(row),
         _ => Err(Error::new(
             ErrorKind::Corrupt,
             format_args!("{} bytes on disk do not match their checksum", sealed.len()),

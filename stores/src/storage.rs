@@ -81,6 +81,10 @@ impl Rows for RedbStorage {
         self.snapshot()?.get(key)
     }
 
+    fn read(&self, key: &Key, reader: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
+        self.snapshot()?.read(key, reader)
+    }
+
     fn get_many(&self, keys: &[Key], rows: &mut Vec<Option<Row>>) -> Result<(), Error> {
         self.snapshot()?.get_many(keys, rows)
     }

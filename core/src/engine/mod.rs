@@ -246,9 +246,8 @@ impl Engine {
         out: &mut Vec<u8>,
     ) -> Response {
         if let Incoming::Single(Ok(call)) = &incoming
-            && let Some(result) = AtHand::find(call, &self.settings, rows)
+            && at_hand::write(call, &self.settings, rows, out)
         {
-            result.write(&call.id, out);
             return Response::Written(AnswerClass::Result);
         }
         match Exchange::of_incoming(&self.settings, incoming).drive(rows) {

@@ -58,6 +58,12 @@ impl Rows for MemoryStorage {
     fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
         Ok(self.rows.get(key).cloned())
     }
+
+    fn read(&self, key: &Key, reader: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
+        let row = self.rows.get(key);
+        row.into_iter().for_each(|row| reader(row));
+        Ok(row.is_some())
+    }
 }
 
 impl Storage for MemoryStorage {

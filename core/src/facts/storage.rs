@@ -23,6 +23,21 @@ pub trait Rows {
     /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) when the storage cannot say.
     fn get(&self, key: &Key) -> Result<Option<Row>, Error>;
 
+    /// Shows the row of this key to `reader` if there is one; whether there is
+    ///
+    /// For rows that are looked at and not kept. A storage that has the bytes at hand lends them,
+    /// and saves the reference count or the copy that a [`Row`] costs; by default the row is
+    /// read by [`get`](Self::get). `reader` is called at most once.
+    ///
+    /// # Errors
+    ///
+    /// As [`get`](Self::get), and then nothing was shown.
+    fn read(&self, key: &Key, reader: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
+        let row = self.get(key)?;
+        row.iter().for_each(|row| reader(row));
+        Ok(row.is_some())
+    }
+
     /// Appends the rows of these keys to `rows`, in the order of the keys
     ///
     /// A storage that pays per call should answer all keys in one round trip; by default each
@@ -43,6 +58,10 @@ pub trait Rows {
 impl<R: Rows + ?Sized> Rows for &R {
     fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
         (**self).get(key)
+    }
+
+    fn read(&self, key: &Key, reader: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
+        (**self).read(key, reader)
     }
 
     fn get_many(&self, keys: &[Key], rows: &mut Vec<Option<Row>>) -> Result<(), Error> {

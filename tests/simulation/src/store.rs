@@ -76,6 +76,13 @@ impl Rows for Store {
         }
     }
 
+    fn read(&self, key: &Key, reader: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
+        match self {
+            Self::Memory(storage) => storage.read(key, reader),
+            Self::File(_, file) => handle(file).read(key, reader),
+        }
+    }
+
     fn get_many(&self, keys: &[Key], rows: &mut Vec<Option<Row>>) -> Result<(), Error> {
         match self {
             Self::Memory(storage) => storage.get_many(keys, rows),

@@ -60,7 +60,22 @@ impl<'storage, S: Rows> Probe<'storage, S> {
             .get(&key)
             .map_err(|error| self.broken(Some(key), format!("get was refused: {error}")))?;
         self.compare(key, expected, found.as_deref())?;
+        self.expect_shown(key, expected)?;
         Ok(found)
+    }
+
+    /// The row of this key as it is shown, which must be this one
+    fn expect_shown(&self, key: Key, expected: Option<&[u8]>) -> Result<(), Violation> {
+        let mut shown: Vec<Row> = Vec::new();
+        let there = self
+            .storage
+            .read(&key, &mut |row| shown.push(row.into()))
+            .map_err(|error| self.broken(Some(key), format!("read was refused: {error}")))?;
+        if shown.len() != usize::from(there) {
+            let detail = format!("read showed {} rows and said {there}", shown.len());
+            return Err(self.broken(Some(key), detail));
+        }
+        self.compare(key, expected, shown.first().map(|row| &**row))
     }
 
     /// The rows of these keys in one call, appended to `before` rows of another content

@@ -16,12 +16,14 @@ use crate::{Error, ErrorKind};
 #[expect(clippy::type_complexity, reason = "the shape of `Rows::get_many`")]
 struct Broken {
     get: fn(&MemoryStorage, &Key) -> Result<Option<Row>, Error>,
+    read: fn(&MemoryStorage, &Key, &mut dyn FnMut(&[u8])) -> Result<bool, Error>,
     get_many: fn(&MemoryStorage, &[Key], &mut Vec<Option<Row>>) -> Result<(), Error>,
     commit: fn(&mut MemoryStorage, Batch) -> Result<(), Error>,
 }
 
 const WHOLE: Broken = Broken {
     get: |storage, key| storage.get(key),
+    read: |storage, key, reader| storage.read(key, reader),
     get_many: |storage, keys, rows| storage.get_many(keys, rows),
     commit: |storage, batch| storage.commit(batch),
 };
@@ -31,6 +33,10 @@ struct BrokenStorage(MemoryStorage, Broken);
 impl Rows for BrokenStorage {
     fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
         (self.1.get)(&self.0, key)
+    }
+
+    fn read(&self, key: &Key, reader: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
+        (self.1.read)(&self.0, key, reader)
     }
 
     fn get_many(&self, keys: &[Key], rows: &mut Vec<Option<Row>>) -> Result<(), Error> {
@@ -153,6 +159,7 @@ fn mixes_tables() {
     }
     let broken = Broken {
         get: |storage, key| storage.get(&mixed(key)),
+        read: |storage, key, reader| storage.read(&mixed(key), reader),
         get_many: |storage, keys, rows| {
             storage.get_many(&keys.iter().map(mixed).collect::<Vec<_>>(), rows)
         },
@@ -171,6 +178,7 @@ fn confuses_keys(confused: fn(&Key) -> Key) {
     CONFUSED.set(confused);
     let broken = Broken {
         get: |storage, key| storage.get(&CONFUSED.get()(key)),
+        read: |storage, key, reader| storage.read(&CONFUSED.get()(key), reader),
         get_many: |storage, keys, rows| {
             storage.get_many(&keys.iter().map(CONFUSED.get()).collect::<Vec<_>>(), rows)
         },
@@ -242,6 +250,20 @@ fn cuts_large_rows() {
     };
     let violation = caught(Broken { commit, ..WHOLE }, Duty::LargeRow);
     assert!(violation.detail().ends_with("which differ from byte 1048576 on"), "{violation}");
+}
+
+#[test]
+fn shows_other_rows_than_it_gives() {
+    let read = |_: &MemoryStorage, _: &Key, _: &mut dyn FnMut(&[u8])| Ok(false);
+    caught(Broken { read, ..WHOLE }, Duty::Put);
+    let read = |storage: &MemoryStorage, key: &Key, reader: &mut dyn FnMut(&[u8])| {
+        storage.read(key, &mut |row| {
+            reader(row);
+            reader(row);
+        })
+    };
+    let violation = caught(Broken { read, ..WHOLE }, Duty::Put);
+    assert_eq!(violation.detail(), "read showed 2 rows and said true");
 }
 
 #[test]
