@@ -101,6 +101,9 @@ pub fn parse(body: &[u8], path_method: Option<&str>, limits: &Limits) -> Incomin
     };
     match skip_space(text).as_bytes().first() {
         Some(b'{') => {
+            if let Some(call) = request::plain_call(text, path_method) {
+                return Incoming::Single(Ok(call));
+            }
             let mut request = Members::new(REQUEST_MEMBERS);
             match request.read(text) {
                 Ok(()) => Incoming::Single(call(&request, path_method)),
@@ -134,6 +137,9 @@ fn batch(text: &str, path_method: Option<&str>, limits: &Limits) -> Incoming {
         if read::kind(value) != read::Kind::Object {
             let failure = Failure::parse_request(&request::not_an_object(value).at("request"));
             return Err(Refusal { id: RequestId::null(), failure });
+        }
+        if let Some(call) = request::plain_call(value.get(), path_method) {
+            return Ok(call);
         }
         let mut request = Members::new(REQUEST_MEMBERS);
         match request.read_value(value) {

@@ -7,7 +7,7 @@
 use alloc::boxed::Box;
 use core::fmt;
 
-use super::read::{Kind, Members, Text, items, kind, shown, string, unsigned};
+use super::read::{Kind, Params, Text, items, kind, shown, string, unsigned};
 use crate::codec::base64::{self, Padding};
 use crate::config::{BlockReference, Finality, SyncCheckpoint};
 use crate::primitives::{AccountId, CryptoHash};
@@ -50,7 +50,7 @@ const WAIT_UNTIL: &str = "wait_until";
 
 /// Reads the params of a question for a status
 pub(super) fn status_request(
-    params: Option<Text<'_>>,
+    params: Option<Params<'_>>,
     receipts: bool,
 ) -> Result<StatusRequest, Error> {
     let expected =
@@ -58,18 +58,16 @@ pub(super) fn status_request(
     let params = params.ok_or_else(|| {
         Error::new(ErrorKind::Shape, format_args!("missing, expected {expected}"))
     })?;
-    match kind(params) {
+    match kind(params.text) {
         Kind::Object => {
-            let mut members = Members::new([WAIT_UNTIL, SIGNED, HASH, SENDER]);
-            members.read_value(params)?;
-            once(&members)?;
-            let [wait_until, signed, hash, sender] = members.found();
+            let [wait_until, signed, hash, sender] =
+                params.members([WAIT_UNTIL, SIGNED, HASH, SENDER])?;
             // First, because it is wrong for whichever transaction is meant.
             let wait_until = wait_until.map_or(Ok(Milestone::default()), milestone)?;
             Ok(StatusRequest { lookup: lookup(signed, hash, sender)?, wait_until, receipts })
         }
         Kind::Array => Ok(StatusRequest {
-            lookup: positional_lookup(params)?,
+            lookup: positional_lookup(params.text)?,
             wait_until: Milestone::default(),
             receipts,
         }),
@@ -136,19 +134,16 @@ fn positional_lookup(params: Text<'_>) -> Result<Lookup, Error> {
 /// Reads the params of a question for a protocol configuration
 ///
 /// Of several selectors the first in the order of the alphabet counts, as in a node.
-pub(super) fn block_reference(params: Option<Text<'_>>) -> Result<BlockReference, Error> {
+pub(super) fn block_reference(params: Option<Params<'_>>) -> Result<BlockReference, Error> {
     let expected = "an object with block_id, finality or sync_checkpoint";
     let params = params.ok_or_else(|| {
         Error::new(ErrorKind::Shape, format_args!("missing, expected {expected}"))
     })?;
-    let kind = kind(params);
+    let kind = kind(params.text);
     if kind != Kind::Object {
         return Err(Error::new(ErrorKind::Shape, format_args!("{kind}, expected {expected}")));
     }
-    let mut members = Members::new(["block_id", "finality", "sync_checkpoint"]);
-    members.read_value(params)?;
-    once(&members)?;
-    match members.found() {
+    match params.members(["block_id", "finality", "sync_checkpoint"])? {
         [Some(block), ..] => block_id(block).map_err(|error| error.at("block_id")),
         [None, Some(finality), _] => word(finality, "optimistic, near-final or final", |word| {
             Some(BlockReference::Finality(match word {
@@ -203,13 +198,6 @@ const ACCOUNT_TEXT: &str = "the account id of the signer as a string";
 
 fn missing(expected: &str) -> Error {
     Error::new(ErrorKind::Shape, format_args!("missing, expected {expected}"))
-}
-
-fn once<const N: usize>(members: &Members<'_, N>) -> Result<(), Error> {
-    match members.repeated() {
-        Some(name) => Err(Error::new(ErrorKind::Shape, "given more than once").at(name)),
-        None => Ok(()),
-    }
 }
 
 fn milestone(value: Text<'_>) -> Result<Milestone, Error> {

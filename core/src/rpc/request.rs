@@ -6,7 +6,7 @@
 use alloc::string::{String, ToString};
 
 use super::method::{method, method_names};
-use super::read::{self, Members, Text, shown, string};
+use super::read::{self, Members, Params, PlainRequest, Text, shown, string};
 use super::{Call, Failure, Refusal, RequestId};
 use crate::{Error, ErrorKind};
 
@@ -80,12 +80,31 @@ pub(super) fn call(request: &Members<'_, 4>, path_method: Option<&str>) -> Resul
         let Some(method) = method(&name) else {
             return Err(Failure::MethodNotFound { method: shown(&name).into_owned() });
         };
-        (method.read)(params).map_err(|error| Failure::parse_params(&error.at("params")))
+        (method.read)(params.map(Params::new))
+            .map_err(|error| Failure::parse_params(&error.at("params")))
     };
     match operation() {
         Ok(operation) => Ok(Call { id, operation }),
         Err(failure) => Err(Refusal { id, failure }),
     }
+}
+
+/// A request that is as plain as nearly all are, and right; none if it is not, whatever is wrong with it
+pub(super) fn plain_call(text: &str, path_method: Option<&str>) -> Option<Call> {
+    let request = PlainRequest::read(text)?;
+    let id = match request.id {
+        None => RequestId::default(),
+        Some(id) => RequestId::read(id).ok()?,
+    };
+    if let Some(version) = request.jsonrpc {
+        check_version(version).ok()?;
+    }
+    let name = string(request.method?, "a string").ok()?;
+    if path_method.is_some_and(|path_method| path_method != name) {
+        return None;
+    }
+    let operation = (method(&name)?.read)(request.params).ok()?;
+    Some(Call { id, operation })
 }
 
 fn twice(name: &str) -> Error {

@@ -14,6 +14,5 @@ mod text;
 pub use canonical::{Canonicalizer, MOST_LEVELS, MOST_LEVELS_INSIDE, canonical};
 pub(crate) use compact::Compact;
 pub use path::path_at;
-pub use plain::plain_members;
 pub(crate) use plain::{Plain, plain_string};
 pub use text::{read, read_slice, write};

@@ -1,4 +1,4 @@
-//! The members of a plain object, found in one pass over the text.
+//! A cursor over plain text: objects, arrays and values, found in one pass.
 //!
 //! Plain is what nearly every request is: keys without escapes, no more than [`MOST_LEVELS`] levels, and
 //! no mistake in the grammar. Anything else is left to readers that are slower and say what is wrong.
@@ -9,39 +9,15 @@ use alloc::string::String;
 
 use super::{Canonicalizer, MOST_LEVELS};
 
-/// Calls `found` with the key and the text of each member of the one object in `text`, in order;
-/// none if the text is not plain, and then some members may have been found
-///
-/// ```
-/// use milepost::codec::json::plain_members;
-///
-/// let mut found = Vec::new();
-/// let read = plain_members(r#" {"a": [1, "]"], "b":{}} "#, |key, value| found.push((key, value)));
-/// assert_eq!((read, &found[..]), (Some(()), &[("a", r#"[1, "]"]"#), ("b", "{}")][..]));
-///
-/// assert_eq!(plain_members(r#"{"a":1}}"#, |_, _| ()), None);
-/// ```
-pub fn plain_members<'text>(
-    text: &'text str,
-    mut found: impl FnMut(&'text str, &'text str),
-) -> Option<()> {
-    let mut cursor = Plain::new(text);
-    cursor.object(|key, cursor| {
-        found(key, cursor.value()?);
-        Some(())
-    })?;
-    cursor.end()
-}
-
 /// What is between the quotes of a string that has no escapes
 pub(crate) fn plain_string(text: &str) -> Option<&str> {
     let inside = text.strip_prefix('"')?.strip_suffix('"')?;
     (run_end(inside.as_bytes(), 0) == inside.len()).then_some(inside)
 }
 
-/// A cursor over plain text, for readers that know what they look for
+/// A place in a text that is taken for plain, for readers that know what they look for
 ///
-/// As [`plain_members`], it finds what `serde_json` finds or gives up with `None`.
+/// It finds what `serde_json` finds or gives up with `None`; some members may have been found then.
 pub(crate) struct Plain<'text> {
     text: &'text str,
     at: usize,
@@ -403,8 +379,12 @@ mod tests {
 
     fn found(text: &str) -> Option<Vec<(String, String)>> {
         let mut members = vec![];
-        let member = |key: &str, value: &str| members.push((key.to_string(), value.to_string()));
-        plain_members(text, member).map(|()| members)
+        let mut cursor = Plain::new(text);
+        cursor.object(|key, cursor| {
+            members.push((key.to_string(), cursor.value()?.to_string()));
+            Some(())
+        })?;
+        cursor.end().map(|()| members)
     }
 
     #[test]
