@@ -1,15 +1,16 @@
 //! The storage as it will be once the batch is committed.
 //!
 //! A plan undoes blocks and applies others; each step must see the steps before it. Changes are
-//! kept by key, so a batch names every key once and in order.
+//! kept by key, so a batch names every key once; they are put in order when it is made.
 
-use alloc::collections::BTreeMap;
+use hashbrown::HashMap;
 
 use crate::facts::replay::{Stop, Supplied};
 use crate::facts::{Key, Row};
+use crate::primitives::HashBuilder;
 
 /// Changed rows, and removed ones, by key
-pub(super) type Changed = BTreeMap<Key, Option<Row>>;
+pub(super) type Changed = HashMap<Key, Option<Row>, HashBuilder>;
 
 /// Rows of the storage with the changes planned so far on top
 pub(super) struct Overlay<'rows, 'source> {
@@ -20,17 +21,14 @@ pub(super) struct Overlay<'rows, 'source> {
 }
 
 impl<'rows, 'source> Overlay<'rows, 'source> {
-    pub(super) const fn new(supplied: &'rows mut Supplied<'source>) -> Self {
-        static NOTHING: Changed = Changed::new();
+    pub(super) fn new(supplied: &'rows mut Supplied<'source>) -> Self {
+        static NOTHING: Changed = Changed::with_hasher(HashBuilder::new());
         Self::over(supplied, &NOTHING)
     }
 
     /// An overlay over what was planned before
-    pub(super) const fn over(
-        supplied: &'rows mut Supplied<'source>,
-        before: &'rows Changed,
-    ) -> Self {
-        Self { supplied, before, changes: Changed::new() }
+    pub(super) fn over(supplied: &'rows mut Supplied<'source>, before: &'rows Changed) -> Self {
+        Self { supplied, before, changes: Changed::default() }
     }
 
     /// The row of a key after the changes so far

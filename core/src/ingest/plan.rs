@@ -337,7 +337,7 @@ impl Replay for Plan {
             ingested.changes.generation = chain.generation;
             ingested.changes.since = chain.generation;
             ingested.changes.last_final = chain.last_final.map(|last| last.height);
-            return Ok(Planned { changed: Changed::new(), chain: None, ingested });
+            return Ok(Planned { changed: Changed::default(), chain: None, ingested });
         }
         let parent = overlay.row(block_key(header.prev_hash))?;
         let parent = parent.as_deref().map(BlockRecord::decode).transpose()?;
