@@ -13,8 +13,10 @@ use std::hash::RandomState;
 use std::panic;
 
 use milepost::engine::{Answer, ChainStatus, Delivery, Engine, Exchange, Reply, Wait};
+use milepost::facts::record::BlockRecord;
+use milepost::facts::{Key, Row, Rows as _, Table};
 use milepost::ingest::{IngestSettings, Ingested, Place};
-use milepost::primitives::BlockHeight;
+use milepost::primitives::{BlockHeight, CryptoHash};
 use milepost::rpc::AnswerClass;
 use milepost::{Error, ErrorKind};
 use tokio::sync::{Notify, watch};
@@ -133,6 +135,25 @@ impl Node {
     /// What the store knows about the chain; may block the thread for as long as a disk takes
     pub(crate) fn chain_now(&self) -> Result<ChainStatus, Error> {
         self.engine.chain(&self.store.read())
+    }
+
+    /// The heights of these blocks, of those that are known
+    pub(crate) async fn heights(
+        self: &Arc<Self>,
+        hashes: Vec<CryptoHash>,
+    ) -> Result<Vec<Option<BlockHeight>>, Error> {
+        let question = move |node: &Self| {
+            let keys = hashes.into_iter().map(|hash| Key::hash(Table::Blocks, hash));
+            let (keys, mut rows): (Vec<_>, Vec<_>) = (keys.collect(), Vec::new());
+            node.store.read().get_many(&keys, &mut rows)?;
+            let height = |row: Option<Row>| {
+                row.map(|row| BlockRecord::decode(&row).map(|block| block.height)).transpose()
+            };
+            rows.into_iter().map(height).collect()
+        };
+        let heights = self.run(false, question).await;
+        heights
+            .unwrap_or_else(|| Err(Error::new(ErrorKind::Corrupt, "the question ended in a panic")))
     }
 
     /// Takes in a block message; blocks the thread for as long as a commit takes

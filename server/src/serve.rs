@@ -148,7 +148,7 @@ fn take_in(node: &Node, feed: &FeedArgs, blocks: &[PathBuf]) -> Result<Fed, Stri
 
 /// Plays the practice chain until the node stops, after a word on what can be asked
 async fn play(node: Arc<Node>, mut practice: PracticeFeed, board: Arc<Board>, url: String) {
-    board.put_up(practice.requests());
+    board.put_up(practice.notices());
     let examples = {
         let node = Arc::clone(&node);
         beside(move || Ok((practice.examples(&node, &url), practice))).await
@@ -170,7 +170,7 @@ async fn play(node: Arc<Node>, mut practice: PracticeFeed, board: Arc<Board>, ur
         match step {
             Ok(played) => {
                 practice = played;
-                board.put_up(practice.requests());
+                board.put_up(practice.notices());
             }
             Err(text) => {
                 // What is in the store is still true, so it is served on.

@@ -14,7 +14,7 @@ use milepost_practice::{BlockMessage, Kind, Practice, PracticeTransaction, Setti
 use serde_json::{Value, json};
 use tracing::info;
 
-use crate::board::reached;
+use crate::board::{Notice, reached};
 use crate::node::Node;
 use crate::scan;
 
@@ -102,9 +102,18 @@ impl PracticeFeed {
         self.protocol_version.as_ref()?.parse().ok()
     }
 
-    /// Requests for the status of the transactions that the chain remembers, newest first
-    pub(crate) fn requests(&self) -> Vec<String> {
-        self.chain.recent().map(status_request).collect()
+    /// The transactions that the chain remembers, newest first
+    pub(crate) fn notices(&self) -> Vec<Notice> {
+        let notice = |transaction: &PracticeTransaction| Notice {
+            request: status_request(transaction),
+            hash: transaction.hash,
+            signer_id: transaction.signer_id.clone(),
+            receiver_id: transaction.receiver_id.clone(),
+            kind: transaction.kind.name(),
+            label: transaction.label,
+            height: transaction.height,
+        };
+        self.chain.recent().map(notice).collect()
     }
 
     /// Lines to try, for a service at this address

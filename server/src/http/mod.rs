@@ -5,11 +5,13 @@
 //! answered, or have been sent and not been read yet, get their answer, and idle connections close.
 //! What a request gets is said in `route`.
 
+mod blocks;
 mod body;
 mod cors;
 mod guard;
 mod label;
 mod outgoing;
+mod page;
 mod route;
 
 use alloc::sync::Arc;

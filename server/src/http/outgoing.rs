@@ -30,8 +30,14 @@ enum Pieces {
 
 impl From<Vec<u8>> for Outgoing {
     fn from(bytes: Vec<u8>) -> Self {
+        Self::from(Bytes::from(bytes))
+    }
+}
+
+impl From<Bytes> for Outgoing {
+    fn from(bytes: Bytes) -> Self {
         let length = bytes.len() as u64;
-        Self { pieces: if length == 0 { Pieces::None } else { Pieces::One(bytes.into()) }, length }
+        Self { pieces: if length == 0 { Pieces::None } else { Pieces::One(bytes) }, length }
     }
 }
 

@@ -1,9 +1,9 @@
 //! What lives at which address, and which HTTP status an answer has.
 //!
 //! `POST /` and `POST /<method>` go to the engine; `/health`, `/status` and `/metrics` are for people
-//! and their monitoring, `/practice/<milestone>` for those who try the practice chain; anything else is
-//! not here. Whatever the engine answers is sent as it is:
-//! only its class is looked at, for the status.
+//! and their monitoring, `/practice/<milestone>` and `/practice/recent` for those who try the practice
+//! chain; `GET /` is the page, and `/blocks/<hashes>` is there for it; anything else is not here.
+//! Whatever the engine answers is sent as it is: only its class is looked at, for the status.
 
 use alloc::borrow::Cow;
 use alloc::sync::Arc;
@@ -13,7 +13,9 @@ use core::pin::Pin;
 use core::str::FromStr;
 
 use hyper::body::{Body as _, Bytes, Incoming};
-use hyper::header::{ALLOW, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HeaderMap, HeaderValue, ORIGIN};
+use hyper::header::{
+    ALLOW, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HeaderMap, HeaderValue, IF_NONE_MATCH, ORIGIN,
+};
 use hyper::{Method, Request, Response, StatusCode};
 use milepost::engine::ChainStatus;
 use milepost::facts::record::BlockPoint;
@@ -25,7 +27,8 @@ use tracing::debug;
 
 use super::body::{self, Refusal};
 use super::outgoing::Outgoing;
-use super::{Cors, Service, label};
+use super::page::File;
+use super::{Cors, Service, blocks, label};
 use crate::board::Board;
 use crate::metrics::MethodLabel;
 use crate::waiting::{self, Answered};
@@ -123,6 +126,7 @@ fn plan(service: &Arc<Service>, request: Request<Incoming>) -> Plan {
         return Plan::Call(Posted { body, path_method, refusal, asks_first, origin });
     }
     let (verb, path, origin) = (request.method().clone(), path.to_owned(), origin.cloned());
+    let known = request.headers().get(IF_NONE_MATCH).cloned();
     let service = Arc::clone(service);
     Plan::Rare(Box::pin(async move {
         let cors = &service.options.cors;
@@ -131,7 +135,14 @@ fn plan(service: &Arc<Service>, request: Request<Incoming>) -> Plan {
             cors.permit(origin.as_ref(), answer.headers_mut());
             return answer;
         }
-        let mut answer = route(&service, &verb, &path).await;
+        let mut answer = match (File::at(&path), verb.as_str()) {
+            (Some(file), "GET") => file.answer(known.as_ref()),
+            (Some(file), "HEAD") => without_body(file.answer(known.as_ref())),
+            // Calls have been told apart already, but an answer to any other verb names theirs, too.
+            (Some(_), _) if path == "/" => wrong_verb(&service, "GET,HEAD,POST"),
+            (Some(_), _) => wrong_verb(&service, "GET,HEAD"),
+            (None, _) => route(&service, &verb, &path).await,
+        };
         cors.mark(origin.as_ref(), answer.headers_mut());
         answer
     }))
@@ -155,12 +166,14 @@ fn method_name(path: &str) -> Option<&str> {
 /// Answers whatever is no call
 async fn route(service: &Service, verb: &Method, path: &str) -> Answer {
     let page: fn(&Service, &ChainStatus) -> Answer = match path {
-        "/" => return wrong_verb(service, "POST"),
         "/health" => health,
         "/status" => status,
         "/metrics" => metrics,
         _ => match (&service.board, path.strip_prefix("/practice/")) {
             (Some(board), Some(name)) => return practice(service, board, verb, name).await,
+            _ if let Some(names) = path.strip_prefix("/blocks/") => {
+                return heights(service, verb, names).await;
+            }
             _ if method_name(path).is_some_and(|name| MethodLabel::of(name).is_known()) => {
                 return wrong_verb(service, "POST");
             }
@@ -177,17 +190,39 @@ async fn route(service: &Service, verb: &Method, path: &str) -> Answer {
         Ok(chain) => page(service, &chain),
         Err(error) => unavailable(error),
     };
-    if *verb == Method::GET {
+    if *verb == Method::GET { whole } else { without_body(whole) }
+}
+
+/// The same head as GET would have, length included, and no body
+fn without_body(whole: Answer) -> Answer {
+    if whole.body().is_end_stream() {
         return whole;
     }
-    // The same head as GET would have, length included, and no body.
     let (mut head, body) = whole.into_parts();
     head.headers.insert(CONTENT_LENGTH, HeaderValue::from(body.size_hint().lower()));
     Response::from_parts(head, Outgoing::default())
 }
 
-/// A practice transaction that stands at this milestone now
+/// The heights of the blocks that the address names
+async fn heights(service: &Service, verb: &Method, names: &str) -> Answer {
+    if *verb != Method::GET {
+        return wrong_verb(service, "GET");
+    }
+    let (status, body) = blocks::heights(&service.node, names).await;
+    if status != StatusCode::OK {
+        service.node.metrics.refused(status.as_u16());
+    }
+    json_value(status, &body)
+}
+
+/// A practice transaction that stands at this milestone now, or the recent ones
 async fn practice(service: &Service, board: &Board, verb: &Method, name: &str) -> Answer {
+    if name == "recent" {
+        return match *verb {
+            Method::GET => json_value(StatusCode::OK, &board.listing()),
+            _ => wrong_verb(service, "GET"),
+        };
+    }
     // Nothing ever stands at `NONE`: a chain has taken in what it knows.
     let known = Milestone::from_name(name).filter(|milestone| *milestone != Milestone::None);
     let Some(milestone) = known else {

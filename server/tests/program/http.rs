@@ -64,8 +64,8 @@ fn addresses_without_anything_are_404_and_empty() {
 fn wrong_verbs_are_told_the_right_ones() {
     let server = Server::quiet(&[]);
     for (verb, path, allow) in [
-        ("GET", "/", "POST"),
-        ("PUT", "/", "POST"),
+        ("PUT", "/", "GET,HEAD,POST"),
+        ("POST", "/blocks/x", "GET"),
         ("DELETE", "/tx", "POST"),
         ("GET", "/EXPERIMENTAL_protocol_config", "POST"),
         ("POST", "/health", "GET,HEAD"),
@@ -167,7 +167,7 @@ fn pages_can_be_named_or_kept_out() {
     assert_eq!(preflight(&named, "https://c.example").header("access-control-allow-origin"), None);
     let off = Server::quiet(&["--cors", "none"]);
     let answer = preflight(&off, "https://a.example");
-    assert_eq!((answer.status, answer.header("allow")), (405, Some("POST")));
+    assert_eq!((answer.status, answer.header("allow")), (405, Some("GET,HEAD,POST")));
     assert_eq!(off.post("/", &at_once()).header("access-control-allow-origin"), None);
 }
 

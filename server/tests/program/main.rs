@@ -13,6 +13,7 @@ mod feeds;
 mod fixture;
 mod http;
 mod limits;
+mod page;
 mod stop;
 mod support;
 mod waits;

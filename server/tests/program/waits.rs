@@ -166,6 +166,7 @@ fn the_practice_chain_tells_what_can_be_asked() {
     // Nothing comes to stand there, so there is nothing to wait for.
     assert_eq!(server.get("/practice/NONE").status, 404);
     assert_eq!(server.post("/practice/FINAL", "{}").status, 405);
+    assert_eq!(server.post("/practice/recent", "{}").status, 405);
     for wanted in [
         ("EXPERIMENTAL_tx_status", false),
         ("EXPERIMENTAL_tx_status", true),

@@ -1,0 +1,113 @@
+//! The page, whichever was built in, and what the service tells it beside the answers of a node.
+
+use serde_json::{Value, json};
+
+use crate::support::{Answer, Server, request};
+
+/// The addresses that an HTML file refers to
+fn references(html: &str) -> Vec<&str> {
+    let quoted = [" src=\"/", " href=\"/"].into_iter().flat_map(|start| html.split(start).skip(1));
+    quoted.filter_map(|rest| rest.split('"').next()).collect()
+}
+
+/// An answer without a body: that to HEAD, and that to whoever has the body
+fn head(server: &Server, verb: &str, path: &str, header: &str) -> Answer {
+    let mut client = server.connect();
+    client.send(&format!("{verb} {path} HTTP/1.1\r\nhost: x\r\n{header}\r\n"));
+    client.answer_to("HEAD")
+}
+
+#[test]
+fn a_page_is_there_with_all_that_it_refers_to() {
+    let server = Server::quiet(&[]);
+    let page = server.get("/");
+    assert_eq!((page.status, page.header("content-type")), (200, Some("text/html; charset=utf-8")));
+    assert_eq!(page.header("cache-control"), Some("no-cache"));
+    let html = page.text();
+    let own: Vec<_> = references(&html).into_iter().filter(|path| path.contains('.')).collect();
+    assert!(own.len() >= 2, "an icon and a style: {own:?}");
+    for path in own {
+        let file = server.get(&format!("/{path}"));
+        assert_eq!(file.status, 200, "{path}");
+        let kind = match path.rsplit('.').next() {
+            Some("css") => "text/css; charset=utf-8",
+            Some("js") => "text/javascript; charset=utf-8",
+            Some("svg") => "image/svg+xml",
+            _ => panic!("{path} is of no known kind"),
+        };
+        assert_eq!(file.header("content-type"), Some(kind), "{path}");
+        assert!(!file.body.is_empty());
+    }
+    assert_eq!(server.get("/assets/nothing.js").status, 404);
+    assert_eq!(server.get("/index.html").status, 404);
+}
+
+#[test]
+fn browsers_are_told_to_take_nothing_from_elsewhere() {
+    let server = Server::quiet(&[]);
+    let page = server.get("/");
+    let policy = page.header("content-security-policy").expect("a policy");
+    assert!(policy.starts_with("default-src 'self'; script-src 'self' 'wasm-unsafe-eval';"));
+    assert!(!policy.contains("unsafe-inline") && !policy.contains("http"), "{policy}");
+    assert_eq!(page.header("x-content-type-options"), Some("nosniff"));
+    assert_eq!(page.header("referrer-policy"), Some("no-referrer"));
+    // Answers of the node are no page, and carry nothing that only a page needs.
+    assert_eq!(server.get("/status").header("content-security-policy"), None);
+}
+
+#[test]
+fn a_browser_that_has_the_page_is_not_sent_it_again() {
+    let server = Server::quiet(&[]);
+    let page = server.get("/");
+    let tag = page.header("etag").expect("a tag");
+    for verb in ["GET", "HEAD"] {
+        let again = head(&server, verb, "/", &format!("if-none-match: {tag}\r\n"));
+        assert_eq!((again.status, again.header("etag")), (304, Some(tag)), "{verb}");
+    }
+    let whole = head(&server, "HEAD", "/?from=bookmark", "");
+    assert_eq!(whole.status, 200);
+    assert_eq!(whole.header("content-length"), Some(page.body.len().to_string().as_str()));
+}
+
+#[test]
+fn heights_of_blocks_are_told_by_hash() {
+    let server = Server::quiet(&[]);
+    let status = server.get("/status").json();
+    let (head, last) = (&status["head"], &status["earliest"]);
+    let unknown = "11111111111111111111111111111111";
+    let name = |point: &Value| point["hash"].as_str().expect("a hash").to_owned();
+    let path = format!("/blocks/{},{unknown},{}", name(head), name(last));
+    let answer = server.get(&path);
+    let expected = json!({
+        name(head): head["height"], name(last): last["height"], unknown: null,
+    });
+    assert_eq!((answer.status, answer.json()), (200, expected));
+    for path in ["/blocks/", "/blocks/x", "/blocks/,"] {
+        let answer = server.get(path);
+        assert_eq!(answer.status, 400, "{path}");
+        assert!(answer.text().contains("blocks: hash 0: "), "{}", answer.text());
+    }
+    assert_eq!(server.get("/blocks").status, 404);
+}
+
+#[test]
+fn recent_practice_transactions_can_be_asked_about() {
+    let server = Server::start(&["--wait-timeout", "60s"]);
+    server.until("a transaction on the board", || {
+        // The board is empty for a moment after the start.
+        server.get("/practice/recent").json().as_array().is_some_and(|list| !list.is_empty())
+    });
+    let listed = &server.get("/practice/recent").json()[0];
+    for name in ["tx_hash", "signer_id", "receiver_id", "kind", "label"] {
+        assert!(listed[name].is_string(), "{name} in {listed}");
+    }
+    let params = json!({ "tx_hash": listed["tx_hash"], "sender_account_id": listed["signer_id"],
+        "wait_until": "INCLUDED" });
+    let answer = server.post("/", &request("EXPERIMENTAL_tx_status", &params)).json();
+    let block = &answer["result"]["transaction_outcome"]["block_hash"];
+    let block = block.as_str().unwrap_or_else(|| panic!("no block in {answer}"));
+    let height = &server.get(&format!("/blocks/{block}")).json()[block];
+    assert!(height.as_u64() >= listed["height"].as_u64(), "{height}, {listed}");
+    // A node without a practice chain has nothing to list.
+    assert_eq!(Server::quiet(&[]).get("/practice/recent").status, 404);
+}
