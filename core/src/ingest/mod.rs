@@ -7,6 +7,7 @@
 //! the chain ends in an error and changes nothing.
 
 mod brief;
+mod builder;
 mod changes;
 mod content;
 mod message;
@@ -25,6 +26,7 @@ use crate::facts::replay::Replay as _;
 use crate::facts::replay::Replayed;
 use crate::facts::{Batch, Key, Question, Row, Rows, Step};
 use crate::{Error, ErrorKind};
+pub use builder::{BlockHeader, MessageBuilder};
 pub use changes::{Change, Changes};
 use content::Content;
 pub use message::lake_message;
