@@ -8,6 +8,7 @@
 
 mod bench;
 mod bench_http;
+mod header;
 mod no_std;
 mod open_requests;
 mod shell;
@@ -24,6 +25,8 @@ cargo xtask <command>
 {steps}
   vectors [--check]                        write the shared vectors from their declarations in
                                            tests/src, or only say whether they are written
+  header [--check]                         write include/milepost.h from the sources in ffi/src, or only say
+                                           whether it is written
   bench                                    run all benches beside the node's path, and write the ratios
                                            into docs/BENCHMARKS.md (half an hour, on an idle machine)
   bench NAME                               run the benches with this in their names, and print them
@@ -47,6 +50,7 @@ fn main() -> ExitCode {
         ["test", rest @ ..] => test::run(rest),
         ["simulate", rest @ ..] => simulate::run(rest).map(|()| ExitCode::SUCCESS),
         ["vectors", rest @ ..] => vectors::run(rest).map(|()| ExitCode::SUCCESS),
+        ["header", rest @ ..] => header::run(rest).map(|()| ExitCode::SUCCESS),
         ["bench", "--http"] => bench_http::run().map(|()| ExitCode::SUCCESS),
         ["bench", rest @ ..] => bench::run(rest).map(|()| ExitCode::SUCCESS),
         ["open-requests"] => open_requests::run().map(|()| ExitCode::SUCCESS),

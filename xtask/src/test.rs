@@ -6,7 +6,7 @@
 use std::process::ExitCode;
 
 use crate::shell::{self, cargo, watch};
-use crate::{no_std, simulate};
+use crate::{header, no_std, simulate};
 
 /// One check: its name, what it does, the check
 struct Step {
@@ -15,8 +15,9 @@ struct Step {
     check: fn(&mut Tally) -> Result<(), String>,
 }
 
-const STEPS: [Step; 8] = [
+const STEPS: [Step; 9] = [
     Step { name: "fmt", about: "the formatting of all Rust code", check: fmt },
+    Step { name: "header", about: "the header for C, against its sources", check: header },
     Step { name: "no_std", about: "the engine, built for a target without std", check: no_std },
     Step { name: "features", about: "the engine without its default features", check: features },
     Step { name: "clippy", about: "lints of all code, as errors", check: clippy },
@@ -95,6 +96,10 @@ fn choose(arguments: &[&str]) -> Result<Vec<&'static Step>, String> {
 
 fn fmt(_: &mut Tally) -> Result<(), String> {
     shell::run(&mut cargo("fmt --all --check"))
+}
+
+fn header(_: &mut Tally) -> Result<(), String> {
+    header::run(&["--check"])
 }
 
 fn no_std(_: &mut Tally) -> Result<(), String> {
