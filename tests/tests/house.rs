@@ -149,6 +149,52 @@ fn unsafe_code_lives_in_one_room() {
 }
 
 #[test]
+fn functions_for_c_are_made_by_one_macro() {
+    let mut complaints = Vec::new();
+    let mut made = 0;
+    for (path, text) in texts(&[".rs"]).into_iter().filter(|(path, _)| path.starts_with("ffi/src/"))
+    {
+        made += text.lines().filter(|line| line.trim() == "ffi_function! {").count();
+        if path == "ffi/src/boundary/function.rs" {
+            continue;
+        }
+        for (line, number) in text.lines().zip(1..) {
+            let code = line.split("//").next().unwrap_or_default();
+            // A type of a function is `fn(`; one that is defined has a name.
+            let defined =
+                code.split("extern \"C\" fn").nth(1).is_some_and(|it| !it.starts_with('('));
+            let exported = ["no_mangle", "export_name", "extern \"C\" {"];
+            if defined || exported.iter().any(|mark| code.contains(mark)) {
+                complaints
+                    .push(format!("{path}:{number}: a function for C outside of ffi_function!"));
+            }
+        }
+    }
+    none(&complaints);
+    assert!(made > 60, "most functions are not made by the macro");
+}
+
+#[test]
+fn unsafe_code_stands_in_two_places() {
+    let word = ["un", "safe"].concat();
+    let mut complaints = Vec::new();
+    for (path, text) in texts(&[".rs"]).into_iter().filter(|(path, _)| path.starts_with("ffi/src/"))
+    {
+        let allowed = path.starts_with("ffi/src/boundary/") || path == "ffi/src/storage.rs";
+        for (line, number) in text.lines().zip(1..) {
+            let code = line.split("//").next().unwrap_or_default();
+            // Views of bytes are sent between threads, which is said by an implementation.
+            let sent = code.trim_start().starts_with(&format!("{word} impl Se"))
+                || code.trim_start().starts_with(&format!("{word} impl Sync"));
+            if code.contains(&format!("{word} ")) && !allowed && !sent {
+                complaints.push(format!("{path}:{number}: {word} outside of the boundary"));
+            }
+        }
+    }
+    none(&complaints);
+}
+
+#[test]
 fn nothing_is_left_unfinished() {
     // Put together here, so that this file does not break its own rule.
     let words = [
