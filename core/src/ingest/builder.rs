@@ -157,9 +157,8 @@ fn add(list: &mut Vec<u8>, parts: &[&str]) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::Engine;
     use crate::facts::MemoryStorage;
-    use crate::ingest::IngestSettings;
+    use crate::ingest::{IngestQuestion, IngestSettings};
 
     const TRANSACTION: &[u8] = br#"{"actions":["CreateAccount"],
         "hash":"11111111111111111111111111111112","nonce":1,"priority_fee":0,
@@ -185,9 +184,9 @@ mod tests {
         builder.add_transaction(TRANSACTION, Some(&outcome(id))).unwrap();
         builder.add_outcome(&outcome("11111111111111111111111111111114"), None).unwrap();
         builder.add_outcome(&outcome("11111111111111111111111111111115"), None).unwrap();
-        let mut storage = MemoryStorage::new();
-        let settings = IngestSettings::default();
-        let taken = Engine::default().ingest(builder.as_text(), &settings, &mut storage).unwrap();
+        let question = IngestQuestion::new(builder.as_text(), IngestSettings::default()).unwrap();
+        let (batch, taken) = question.drive(&MemoryStorage::new()).unwrap();
+        assert!(!batch.is_empty());
         assert_eq!((taken.block.height, taken.transactions, taken.outcomes), (9, 1, 3));
     }
 

@@ -68,7 +68,7 @@ pub(crate) fn compiler(name: &str, standard: &str) -> Command {
 pub(crate) fn program(source: &Path, directory: &Path) -> PathBuf {
     let name = source.file_stem().expect("a source has a name");
     let program = directory.join(name);
-    let mut command = compiler(compilers(&["cc", "gcc", "clang", "clang-22"])[0], "c99");
+    let mut command = compiler(compilers(&["cc"])[0], "c99");
     command.args(["-g", "-O1"]).arg(source).arg("-I").arg(directory).arg("-o").arg(&program);
     command.arg("-L").arg(library()).arg("-lmilepost");
     command.arg(format!("-Wl,-rpath,{}", library().display()));

@@ -1,0 +1,31 @@
+/*
+ * What programs share that try to break the library: what is right, counting, and complaining.
+ */
+#ifndef MILEPOST_TESTS_TRIAL_H
+#define MILEPOST_TESTS_TRIAL_H
+
+#include <stdio.h>
+
+#include "store.h"
+
+static size_t calls;
+static size_t wrong;
+
+static void complain(const char *what, const char *where, const char *how, long number) {
+    wrong++;
+    printf("%s(%s): %s, %ld\n", what, where, how, number);
+}
+
+static void must(milepost_status_t status, const char *what) {
+    if (status != MILEPOST_STATUS_OK) {
+        fprintf(stderr, "hostile: %s: %d\n", what, (int)status);
+        exit(2);
+    }
+}
+
+static int is_known(milepost_status_t status) {
+    return (status >= MILEPOST_STATUS_OK && status <= MILEPOST_STATUS_USAGE) ||
+           (status >= MILEPOST_STATUS_NULL && status <= MILEPOST_STATUS_STALE);
+}
+
+#endif
