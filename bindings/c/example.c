@@ -1,0 +1,64 @@
+/* Answers a request over a storage of its own: cc example.c -lmilepost && ./a.out request.json block.json... */
+#include <milepost.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct row { /* of a list, the newest first; a database needs the same two functions */
+    struct row *next;
+    size_t key_len, len;
+    int removed;
+    uint8_t bytes[]; /* the key, then the row */
+} row;
+
+static int32_t get(void *rows, const uint8_t *key, size_t key_len, milepost_sink *sink) {
+    for (row *it = *(row **)rows; it != NULL; it = it->next)
+        if (it->key_len == key_len && memcmp(it->bytes, key, key_len) == 0)
+            return it->removed ? milepost_sink_absent(sink) : milepost_sink_row(sink, it->bytes + key_len, it->len);
+    return milepost_sink_absent(sink);
+}
+
+static int32_t commit(void *rows, const milepost_change *changes, size_t len) {
+    for (size_t i = 0; i < len; i++) {
+        milepost_bytes key = changes[i].key, value = changes[i].row;
+        row *it = malloc(sizeof *it + key.len + value.len);
+        if (it == NULL) return 1; /* none may be applied then: a real storage rolls back */
+        *it = (row){*(row **)rows, key.len, value.len, changes[i].kind == MILEPOST_CHANGE_REMOVE};
+        memcpy(it->bytes, key.data, key.len);
+        memcpy(it->bytes + key.len, value.data, value.len);
+        *(row **)rows = it;
+    }
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    static uint8_t request[1 << 16], block[1 << 20];
+    row *rows = NULL;
+    milepost_storage storage = {.size = sizeof storage, .context = &rows, .get = get, .commit = commit};
+    milepost_engine *engine;
+    milepost_answer *answer;
+    milepost_error *error = NULL;
+    milepost_detail why;
+    milepost_bytes body;
+    size_t request_len = 0;
+    milepost_status_t status = milepost_engine_new_over(&storage, NULL, &engine, &error);
+    for (int i = 1; i < argc && status == MILEPOST_STATUS_OK; i++) {
+        FILE *file = fopen(argv[i], "rb");
+        if (file == NULL) return perror(argv[i]), 1;
+        if (i == 1) request_len = fread(request, 1, sizeof request, file);
+        else status = milepost_engine_ingest(engine, block, fread(block, 1, sizeof block, file), NULL, &error);
+        fclose(file);
+    }
+    if (status == MILEPOST_STATUS_OK)
+        status = milepost_engine_answer(engine, request, request_len, NULL, 0, &answer, &error);
+    if (status == MILEPOST_STATUS_OK && milepost_answer_body(answer, &body) == MILEPOST_STATUS_OK) {
+        fwrite(body.data, 1, body.len, stdout);
+        milepost_answer_free(answer);
+    } else if (milepost_error_read(error, &why) == MILEPOST_STATUS_OK) {
+        fprintf(stderr, "%.*s\n", (int)why.message.len, (const char *)why.message.data);
+    }
+    milepost_error_free(error);
+    milepost_engine_free(engine);
+    for (row *next; rows != NULL; rows = next) next = rows->next, free(rows);
+    return status;
+}
