@@ -10,6 +10,7 @@ mod fees;
 mod layout;
 mod limits;
 mod protocol;
+mod put;
 mod question;
 mod runtime;
 mod selector;
@@ -26,6 +27,7 @@ pub use layout::{
 };
 pub use limits::LimitConfig;
 pub use protocol::ProtocolConfigView;
+pub use put::PutQuestion;
 pub use question::{ConfigAnswer, ConfigQuestion};
 pub use runtime::{
     AccountCreationConfigView, CongestionControlConfigView, RuntimeConfigView, WitnessConfigView,

@@ -26,13 +26,11 @@ pub use exchange::{Exchange, Reply};
 pub use wait::Wait;
 
 use crate::Error;
-use crate::config::CheckedConfig;
-use crate::facts::record::{ConfigIndex, ConfigRecord};
-use crate::facts::{Batch, Rows, Storage, drive};
+use crate::config::PutQuestion;
+use crate::facts::{Rows, Storage, drive};
 use crate::ingest::{IngestQuestion, IngestSettings, Ingested};
 use crate::primitives::BlockHeight;
 use crate::rpc::{AnswerClass, Incoming, Limits, parse};
-use crate::{ErrorKind, config};
 use at_hand::AtHand;
 
 /// How the engine answers where the interface leaves a choice
@@ -339,25 +337,7 @@ impl Engine {
         text: &str,
         storage: &mut (impl Storage + ?Sized),
     ) -> Result<(), Error> {
-        let checked: CheckedConfig = config::check(text)?;
-        let mut index = ConfigIndex::decode(storage.get(&ConfigIndex::key())?.as_deref())?;
-        if index.heights.is_empty() {
-            index.chain_id.clone_from(&checked.chain_id);
-            index.genesis_height = checked.genesis_height;
-        } else if index.chain_id != checked.chain_id {
-            let detail = format_args!(
-                "{}, but the configurations here are of {}",
-                checked.chain_id, index.chain_id
-            );
-            return Err(Error::new(ErrorKind::Chain, detail).at("chain_id"));
-        }
-        if let Err(place) = index.heights.binary_search(&height) {
-            index.heights.insert(place, height);
-        }
-        let mut batch = Batch::new();
-        let record = ConfigRecord { fragment: checked.text.as_bytes() };
-        batch.put(ConfigRecord::key(height), record.encode());
-        batch.put(ConfigIndex::key(), index.encode());
+        let batch = drive(&mut PutQuestion::new(height, text)?, storage)?;
         storage.commit(batch)
     }
 

@@ -5,9 +5,10 @@ use alloc::string::{String, ToString as _};
 use core::cell::Cell;
 
 use super::*;
+use crate::ErrorKind;
 use crate::config::ConfigQuestion;
 use crate::facts::record::{ChainRecord, SettledRecord};
-use crate::facts::{Key, MemoryStorage, Question as _, Row, Step, Table};
+use crate::facts::{Batch, Key, MemoryStorage, Question as _, Row, Step, Table};
 use crate::status::{Standing, StatusQuestion};
 
 const WAITING: &[u8] = br#"{"method":"tx","params":{"tx_hash":
