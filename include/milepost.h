@@ -61,7 +61,7 @@ typedef struct milepost_error milepost_error;
 typedef struct milepost_exchange milepost_exchange;
 
 /**
- * A block message on its way into a storage that is not at hand
+ * A block message, or a protocol configuration, on its way into a storage that is not at hand
  */
 typedef struct milepost_ingest milepost_ingest;
 
@@ -247,11 +247,6 @@ typedef struct milepost_failure {
 } milepost_failure;
 
 /**
- * What becomes of a request that is handed to a desk
- */
-typedef int32_t milepost_admission_t;
-
-/**
  * Finds the row of a key and hands it over to the sink; returns 0, or another number to fail
  *
  * The key is its table's number and 1 to 32 bytes, good for the time of the call.
@@ -335,6 +330,16 @@ typedef struct milepost_storage {
      */
     milepost_finalize_fn finalize;
 } milepost_storage;
+
+/**
+ * Makes an empty storage that is not at hand of any other; returns 0, or another number to fail
+ */
+typedef int32_t (*milepost_make_fn)(void *context, struct milepost_storage *storage);
+
+/**
+ * What becomes of a request that is handed to a desk
+ */
+typedef int32_t milepost_admission_t;
 
 /**
  * A block by height and hash
@@ -964,6 +969,8 @@ milepost_status_t milepost_answer_parts(const struct milepost_answer *answer,
  *
  * Threads: any number at a time.
  *
+ * To be freed: `part` by `milepost_answer_free`.
+ *
  * May be NULL: `error`.
  */
 milepost_status_t milepost_answer_part(const struct milepost_answer *answer,
@@ -979,6 +986,21 @@ milepost_status_t milepost_answer_part(const struct milepost_answer *answer,
 void milepost_answer_free(struct milepost_answer *answer);
 
 /**
+ * Checks the duties that every storage has
+ *
+ * `make` is called fewer than 32 times with `context`, each time for an empty storage, whose `finalize` ends it. Takes some
+ * seconds and some 16 MiB. `MILEPOST_STATUS_STORAGE` when a duty is broken; the error's sentence says which one, at
+ * which key, and what was found. `context` may be NULL.
+ *
+ * Threads: any number at a time.
+ *
+ * May be NULL: `error`.
+ */
+milepost_status_t milepost_storage_check(milepost_make_fn make,
+                                         void *context,
+                                         struct milepost_error **error);
+
+/**
  * Makes a desk at which nobody waits
  *
  * It keeps what it needs of the engine, which may be freed before it. `engine` may be NULL for a host whose
@@ -986,6 +1008,8 @@ void milepost_answer_free(struct milepost_answer *answer);
  * engine's, if there is one.
  *
  * Threads: any number at a time.
+ *
+ * To be freed: `desk` by `milepost_desk_free`.
  *
  * May be NULL: `engine`, `settings`, `error`.
  */
@@ -1001,6 +1025,8 @@ milepost_status_t milepost_desk_new(const struct milepost_engine *engine,
  * answer with this ticket. `method` is what the address of the request names, and of length 0 when it names none.
  *
  * Threads: one at a time for each `desk`.
+ *
+ * To be freed: `answer` by `milepost_answer_free`.
  *
  * May be NULL: `error`.
  */
@@ -1020,6 +1046,8 @@ milepost_status_t milepost_desk_submit(struct milepost_desk *desk,
  * As `milepost_engine_ingest`; take answers next.
  *
  * Threads: one at a time for each `desk`.
+ *
+ * To be freed: `ingested` by `milepost_ingested_free`.
  *
  * May be NULL: `ingested`, `error`.
  */
@@ -1050,6 +1078,8 @@ milepost_status_t milepost_desk_handle_time(struct milepost_desk *desk, uint64_t
  * To be called until there is none, after anything was handed in.
  *
  * Threads: one at a time for each `desk`.
+ *
+ * To be freed: `answer` by `milepost_answer_free`.
  *
  * May be NULL: `error`.
  */
@@ -1109,6 +1139,8 @@ milepost_status_t milepost_desk_admit(struct milepost_desk *desk,
  * `milepost_desk_settle` or `milepost_desk_cancel` is to follow, or its place stays taken.
  *
  * Threads: one at a time for each `desk`.
+ *
+ * To be freed: `exchange` by `milepost_exchange_free`.
  */
 milepost_status_t milepost_desk_poll_exchange(struct milepost_desk *desk,
                                               uint64_t *ticket,
@@ -1145,6 +1177,8 @@ void milepost_desk_free(struct milepost_desk *desk);
  *
  * Threads: any number at a time.
  *
+ * To be freed: `engine` by `milepost_engine_free`.
+ *
  * May be NULL: `settings`, `error`.
  */
 milepost_status_t milepost_engine_new(const struct milepost_settings *settings,
@@ -1158,6 +1192,8 @@ milepost_status_t milepost_engine_new(const struct milepost_settings *settings,
  * this call does not return `MILEPOST_STATUS_OK`, it never is. `settings` may be NULL for the defaults.
  *
  * Threads: any number at a time.
+ *
+ * To be freed: `engine` by `milepost_engine_free`.
  *
  * May be NULL: `settings`, `error`.
  */
@@ -1174,6 +1210,8 @@ milepost_status_t milepost_engine_new_over(const struct milepost_storage *storag
  * When the message is refused nothing is changed.
  *
  * Threads: any number at a time.
+ *
+ * To be freed: `ingested` by `milepost_ingested_free`.
  *
  * May be NULL: `ingested`, `error`.
  */
@@ -1207,6 +1245,8 @@ milepost_status_t milepost_engine_put_config(const struct milepost_engine *engin
  * names another is refused by its answer.
  *
  * Threads: any number at a time.
+ *
+ * To be freed: `answer` by `milepost_answer_free`.
  *
  * May be NULL: `error`.
  */
@@ -1258,6 +1298,8 @@ void milepost_error_free(struct milepost_error *error);
  *
  * Threads: any number at a time.
  *
+ * To be freed: `exchange` by `milepost_exchange_free`.
+ *
  * May be NULL: `settings`, `error`.
  */
 milepost_status_t milepost_exchange_new(const struct milepost_settings *settings,
@@ -1277,6 +1319,8 @@ milepost_status_t milepost_exchange_new(const struct milepost_settings *settings
  * `milepost_desk_admit`. The keys belong to `exchange`.
  *
  * Threads: one at a time for each `exchange`.
+ *
+ * To be freed: `answer` by `milepost_answer_free`.
  *
  * May be NULL: `error`.
  */
@@ -1306,6 +1350,8 @@ milepost_status_t milepost_exchange_supply(struct milepost_exchange *exchange,
  *
  * Threads: one at a time for each `exchange`.
  *
+ * To be freed: `answer` by `milepost_answer_free`.
+ *
  * May be NULL: `error`.
  */
 milepost_status_t milepost_exchange_fail(struct milepost_exchange *exchange,
@@ -1326,6 +1372,20 @@ milepost_status_t milepost_exchange_resume(struct milepost_exchange *exchange,
                                            struct milepost_error **error);
 
 /**
+ * The transaction that a call of a request waits for, once it ended in `MILEPOST_STEP_WAIT`
+ *
+ * Calls are numbered from 0, without those that are ready. Nothing that the request waits for comes but with a block.
+ *
+ * Threads: any number at a time.
+ *
+ * May be NULL: `error`.
+ */
+milepost_status_t milepost_exchange_waits_for(const struct milepost_exchange *exchange,
+                                              size_t index,
+                                              struct milepost_hash *transaction,
+                                              struct milepost_error **error);
+
+/**
  * Frees a request, answered or not
  *
  * NULL is left alone, as is a handle that is in use.
@@ -1339,6 +1399,8 @@ void milepost_exchange_free(struct milepost_exchange *exchange);
  *
  * Threads: any number at a time.
  *
+ * To be freed: `ingest` by `milepost_ingest_free`.
+ *
  * May be NULL: `settings`, `error`.
  */
 milepost_status_t milepost_ingest_new(const struct milepost_settings *settings,
@@ -1348,7 +1410,24 @@ milepost_status_t milepost_ingest_new(const struct milepost_settings *settings,
                                       struct milepost_error **error);
 
 /**
- * Says what the block message needs next
+ * Reads a protocol configuration that is to be put in force from this height on, in a storage that is not at hand
+ *
+ * As `milepost_engine_put_config`. Poll it next; nothing becomes of it but its changes.
+ *
+ * Threads: any number at a time.
+ *
+ * To be freed: `ingest` by `milepost_ingest_free`.
+ *
+ * May be NULL: `error`.
+ */
+milepost_status_t milepost_ingest_new_config(uint64_t height,
+                                             const uint8_t *config,
+                                             size_t config_len,
+                                             struct milepost_ingest **ingest,
+                                             struct milepost_error **error);
+
+/**
+ * Says what the block message or configuration needs next
  *
  * `MILEPOST_STEP_NEED_ROWS`: the rows of `keys`, all from one state of the storage, by `milepost_ingest_supply`;
  * they are asked for again until they are supplied. `MILEPOST_STEP_DONE`: that `milepost_ingest_changes` are
@@ -1397,6 +1476,8 @@ milepost_status_t milepost_ingest_changes(const struct milepost_ingest *ingest,
  *
  * Threads: any number at a time.
  *
+ * To be freed: `ingested` by `milepost_ingested_free`.
+ *
  * May be NULL: `error`.
  */
 milepost_status_t milepost_ingest_result(const struct milepost_ingest *ingest,
@@ -1404,7 +1485,7 @@ milepost_status_t milepost_ingest_result(const struct milepost_ingest *ingest,
                                          struct milepost_error **error);
 
 /**
- * Frees a block message, done or not
+ * Frees a block message or configuration, done or not
  *
  * NULL is left alone, as is a handle that is in use.
  */
@@ -1450,6 +1531,8 @@ void milepost_ingested_free(struct milepost_ingested *ingested);
  * none. `protocol_version` is its `latest_protocol_version`.
  *
  * Threads: any number at a time.
+ *
+ * To be freed: `message` by `milepost_message_free`.
  */
 milepost_status_t milepost_message_new(uint64_t height,
                                        const struct milepost_hash *hash,
@@ -1527,6 +1610,8 @@ void milepost_message_free(struct milepost_message *message);
  *
  * Threads: any number at a time.
  *
+ * To be freed: `refusal` by `milepost_answer_free`.
+ *
  * May be NULL: `settings`, `error`.
  */
 milepost_status_t milepost_request_validate(const struct milepost_settings *settings,
@@ -1542,6 +1627,8 @@ milepost_status_t milepost_request_validate(const struct milepost_settings *sett
  * Makes settings that are all at their defaults
  *
  * Threads: any number at a time.
+ *
+ * To be freed: `settings` by `milepost_settings_free`.
  */
 milepost_status_t milepost_settings_new(struct milepost_settings **settings);
 
@@ -1586,6 +1673,8 @@ milepost_status_t milepost_sink_absent(struct milepost_sink *sink);
  *
  * Threads: any number at a time.
  *
+ * To be freed: `transaction` by `milepost_transaction_free`.
+ *
  * May be NULL: `error`.
  */
 milepost_status_t milepost_transaction_decode(const uint8_t *bytes,
@@ -1597,6 +1686,8 @@ milepost_status_t milepost_transaction_decode(const uint8_t *bytes,
  * Reads a signed transaction from the base64 of its borsh encoding, as requests carry it
  *
  * Threads: any number at a time.
+ *
+ * To be freed: `transaction` by `milepost_transaction_free`.
  *
  * May be NULL: `error`.
  */

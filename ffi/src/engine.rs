@@ -11,7 +11,6 @@ use milepost::engine::{Answer, Engine, Response};
 use milepost::facts::record::BlockPoint;
 use milepost::facts::{MemoryStorage, Rows, Storage};
 use milepost::ingest::{IngestQuestion, IngestSettings, Ingested};
-use milepost::{Error, ErrorKind};
 
 use crate::answer::{Answered, milepost_answer};
 use crate::boundary::handle::{Handle, Shared};
@@ -173,9 +172,7 @@ ffi_function! {
         config_len: usize,
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
-        let config = core::str::from_utf8(config.bytes(config_len)?).map_err(|error| {
-            Error::new(ErrorKind::Syntax, "not UTF-8").with_offset(error.valid_up_to())
-        })?;
+        let config = config.text(config_len)?;
         engine.engine.put_config(height, config, &mut *engine.storage()?)?;
         Ok(())
     }

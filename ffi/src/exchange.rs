@@ -15,7 +15,7 @@ use crate::error::milepost_error;
 use crate::settings::{Chosen, milepost_settings};
 use crate::status::Refusal;
 use crate::storage::{self, FlatKeys, milepost_row};
-use crate::value::milepost_bytes;
+use crate::value::{milepost_bytes, milepost_hash};
 
 /// A request on its way to its answer, over a storage that is not at hand
 pub struct milepost_exchange {
@@ -225,6 +225,25 @@ ffi_function! {
         };
         let wait = exchange.take_wait()?;
         *exchange = Exchanging::asking(again(wait));
+        Ok(())
+    }
+}
+
+ffi_function! {
+    /// The transaction that a call of a request waits for, once it ended in `MILEPOST_STEP_WAIT`
+    ///
+    /// Calls are numbered from 0, without those that are ready. Nothing that the request waits for comes but with a block.
+    fn milepost_exchange_waits_for(
+        exchange: *const milepost_exchange,
+        index: usize,
+        transaction: *mut milepost_hash,
+        #[optional] error: *mut *mut milepost_error,
+    ) -> milepost_status_t {
+        let Stage::Waiting(wait) = &exchange.stage else {
+            return Err(Refusal::usage("the request does not wait"));
+        };
+        let found = wait.transactions().nth(index);
+        transaction.put(found.ok_or_else(|| Refusal::index(index, wait.open_calls()))?.into());
         Ok(())
     }
 }

@@ -1,12 +1,14 @@
 //! Blocks for hosts whose storage is not at hand, and what became of a block.
 //!
-//! A [`milepost_ingest`] says which rows a block message needs, is resumed with them, and ends in the
-//! changes to commit. It keeps nothing of the storage; committing is the host's.
+//! A [`milepost_ingest`] says which rows a block message or a protocol configuration needs, is resumed
+//! with them, and ends in the changes to commit. It keeps nothing of the storage; committing is the
+//! host's.
 
 use core::mem;
 
+use milepost::config::PutQuestion;
 use milepost::facts::record::BlockPoint;
-use milepost::facts::{Question as _, Step};
+use milepost::facts::{Batch, Question as _, Step};
 use milepost::ingest::{IngestQuestion, Ingested, Place};
 
 use crate::boundary::handle::{Exclusive, Fixed, Handle};
@@ -28,7 +30,7 @@ impl Handle for milepost_ingested {
     const NAME: &'static str = "milepost_ingested";
 }
 
-/// A block message on its way into a storage that is not at hand
+/// A block message, or a protocol configuration, on its way into a storage that is not at hand
 pub struct milepost_ingest {
     _private: (),
 }
@@ -91,7 +93,7 @@ pub struct milepost_summary {
     pub redone: usize,
 }
 
-/// A block message, as far as it has come
+/// A block message or a configuration, as far as it has come
 #[derive(Default)]
 pub struct Ingesting {
     stage: Stage,
@@ -101,42 +103,68 @@ pub struct Ingesting {
 
 #[derive(Default)]
 enum Stage {
-    Asking(Box<IngestQuestion>),
-    Done(FlatBatch, Box<Ingested>),
+    Block(Box<IngestQuestion>),
+    Config(Box<PutQuestion>),
+    /// What a block changes comes with what became of it
+    Done(FlatBatch, Option<Box<Ingested>>),
     #[default]
     Failed,
 }
 
+/// What a question needs next
+enum Next {
+    Rows(FlatKeys),
+    Done(Batch, Option<Box<Ingested>>),
+}
+
+impl Stage {
+    /// Asks what is needed next; a question that refuses is over
+    fn poll(&mut self) -> Result<Next, Refusal> {
+        Ok(match self {
+            Self::Block(question) => match question.poll()? {
+                Step::Need(keys) => Next::Rows(FlatKeys::of(keys)),
+                Step::Done((batch, ingested)) => Next::Done(batch, Some(Box::new(ingested))),
+            },
+            Self::Config(question) => match question.poll()? {
+                Step::Need(keys) => Next::Rows(FlatKeys::of(keys)),
+                Step::Done(batch) => Next::Done(batch, None),
+            },
+            Self::Done(..) | Self::Failed => return Err(over()),
+        })
+    }
+}
+
+fn over() -> Refusal {
+    Refusal::usage("it is done, or failed before")
+}
+
 impl Ingesting {
+    fn new(stage: Stage) -> Self {
+        Self { stage, keys: FlatKeys::default() }
+    }
+
     fn poll(&mut self) -> Result<milepost_step_t, Refusal> {
-        let Stage::Asking(mut question) = mem::take(&mut self.stage) else {
-            return Err(Refusal::usage("the block message is done, or failed before"));
-        };
-        let step = match question.poll()? {
-            Step::Need(keys) => {
-                self.keys = FlatKeys::of(keys);
-                None
-            }
-            Step::Done(done) => Some(done),
-        };
-        match step {
-            None => {
-                self.stage = Stage::Asking(question);
+        if matches!(self.stage, Stage::Done(..)) {
+            return Err(over());
+        }
+        let mut stage = mem::take(&mut self.stage);
+        match stage.poll()? {
+            Next::Rows(keys) => {
+                (self.stage, self.keys) = (stage, keys);
                 Ok(MILEPOST_STEP_NEED_ROWS)
             }
-            Some((batch, ingested)) => {
-                self.keys = FlatKeys::default();
-                self.stage = Stage::Done(FlatBatch::of(batch), Box::new(ingested));
+            Next::Done(batch, ingested) => {
+                *self = Self::new(Stage::Done(FlatBatch::of(batch), ingested));
                 Ok(MILEPOST_STEP_DONE)
             }
         }
     }
 
-    fn done(&self) -> Result<(&FlatBatch, &Ingested), Refusal> {
+    fn done(&self) -> Result<(&FlatBatch, Option<&Ingested>), Refusal> {
         match &self.stage {
-            Stage::Done(batch, ingested) => Ok((batch, ingested)),
-            Stage::Asking(_) | Stage::Failed => {
-                Err(Refusal::usage("the block message is not done"))
+            Stage::Done(batch, ingested) => Ok((batch, ingested.as_deref())),
+            Stage::Block(_) | Stage::Config(_) | Stage::Failed => {
+                Err(Refusal::usage("it is not done"))
             }
         }
     }
@@ -155,14 +183,30 @@ ffi_function! {
     ) -> milepost_status_t {
         let chosen = Chosen::or_default(settings);
         let question = IngestQuestion::new(message.bytes(message_len)?, chosen.ingest)?;
-        let stage = Stage::Asking(Box::new(question));
-        ingest.put(Ingesting { stage, keys: FlatKeys::default() });
+        ingest.put(Ingesting::new(Stage::Block(Box::new(question))));
         Ok(())
     }
 }
 
 ffi_function! {
-    /// Says what the block message needs next
+    /// Reads a protocol configuration that is to be put in force from this height on, in a storage that is not at hand
+    ///
+    /// As `milepost_engine_put_config`. Poll it next; nothing becomes of it but its changes.
+    fn milepost_ingest_new_config(
+        height: u64,
+        config: *const u8,
+        config_len: usize,
+        ingest: *mut *mut milepost_ingest,
+        #[optional] error: *mut *mut milepost_error,
+    ) -> milepost_status_t {
+        let question = PutQuestion::new(height, config.text(config_len)?)?;
+        ingest.put(Ingesting::new(Stage::Config(Box::new(question))));
+        Ok(())
+    }
+}
+
+ffi_function! {
+    /// Says what the block message or configuration needs next
     ///
     /// `MILEPOST_STEP_NEED_ROWS`: the rows of `keys`, all from one state of the storage, by `milepost_ingest_supply`;
     /// they are asked for again until they are supplied. `MILEPOST_STEP_DONE`: that `milepost_ingest_changes` are
@@ -194,10 +238,9 @@ ffi_function! {
     ) -> milepost_status_t {
         let rows = storage::rows(rows.items(rows_len)?)?;
         match &mut ingest.stage {
-            Stage::Asking(question) => Ok(question.supply(&rows)?),
-            Stage::Done(..) | Stage::Failed => {
-                Err(Refusal::usage("the block message is done, or failed before"))
-            }
+            Stage::Block(question) => Ok(question.supply(&rows)?),
+            Stage::Config(question) => Ok(question.supply(&rows)?),
+            Stage::Done(..) | Stage::Failed => Err(over()),
         }
     }
 }
@@ -226,13 +269,14 @@ ffi_function! {
         ingested: *mut *mut milepost_ingested,
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
-        ingested.put(Ingested::clone(ingest.done()?.1));
+        let known = ingest.done()?.1.ok_or_else(|| Refusal::usage("a configuration is no block"))?;
+        ingested.put(known.clone());
         Ok(())
     }
 }
 
 ffi_function! {
-    /// Frees a block message, done or not
+    /// Frees a block message or configuration, done or not
     fn milepost_ingest_free(ingest: *mut milepost_ingest);
 }
 

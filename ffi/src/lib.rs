@@ -43,6 +43,7 @@
 pub mod boundary;
 
 pub mod answer;
+pub mod check;
 pub mod desk;
 pub mod engine;
 pub mod error;

@@ -5,7 +5,7 @@
 //! may be called from several threads is the host's promise, made with the structure.
 
 use core::ffi::c_void;
-use core::fmt;
+use core::{fmt, ptr};
 
 use milepost::facts::{Batch, Key, MemoryStorage, Row, Rows, Storage};
 use milepost::{Error, ErrorKind};
@@ -79,6 +79,10 @@ pub type milepost_commit_fn = Option<
 
 /// Called once when nothing uses the storage any more
 pub type milepost_finalize_fn = Option<unsafe extern "C" fn(context: *mut c_void)>;
+
+/// Makes an empty storage that is not at hand of any other; returns 0, or another number to fail
+pub type milepost_make_fn =
+    Option<unsafe extern "C" fn(context: *mut c_void, storage: *mut milepost_storage) -> i32>;
 
 /// A storage of the host's: a map from keys to rows
 ///
@@ -240,6 +244,31 @@ impl HostStorage {
         let get = functions.get.ok_or_else(|| missing("get"))?;
         let commit = functions.commit.ok_or_else(|| missing("commit"))?;
         Ok(Self { functions, get, commit })
+    }
+}
+
+/// A function that makes storages
+#[derive(Clone, Copy, Debug)]
+pub struct Maker(pub(crate) unsafe extern "C" fn(*mut c_void, *mut milepost_storage) -> i32);
+
+impl Maker {
+    /// A storage that the host makes
+    pub(crate) fn make(self, context: *mut c_void) -> Result<HostStorage, Error> {
+        let mut storage = milepost_storage {
+            size: size_of::<milepost_storage>(),
+            context: ptr::null_mut(),
+            get: None,
+            get_many: None,
+            commit: None,
+            finalize: None,
+        };
+        // SAFETY: the host's function with its context, and a structure that outlives the call.
+        let code = callback::inside(|| unsafe { (self.0)(context, &raw mut storage) });
+        if code != 0 {
+            return Err(failed("make", code));
+        }
+        HostStorage::new(storage)
+            .map_err(|refusal| Error::new(ErrorKind::Storage, refusal.parts().2))
     }
 }
 

@@ -91,9 +91,7 @@ ffi_function! {
         transaction: *mut *mut milepost_transaction,
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
-        let text = core::str::from_utf8(text.bytes(text_len)?).map_err(|error| {
-            Error::new(ErrorKind::Value, "not UTF-8").with_offset(error.valid_up_to())
-        })?;
+        let text = text.text(text_len)?;
         let bytes = base64::decode(text, Padding::Required)
             .map_err(|error| Error::new(ErrorKind::Value, error))?;
         transaction.put(decode(&bytes)?);

@@ -66,8 +66,7 @@ ffi_function! {
         hash: *mut milepost_hash,
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
-        let text = core::str::from_utf8(text.bytes(text_len)?)
-            .map_err(|error| Error::new(ErrorKind::Syntax, "not UTF-8").with_offset(error.valid_up_to()))?;
+        let text = text.text(text_len)?;
         let parsed: CryptoHash =
             text.parse().map_err(|error| Error::new(ErrorKind::Value, error))?;
         hash.put(parsed.into());

@@ -52,6 +52,12 @@ static void fill(call *self, fixture *fixture, const function *function) {
         case SINK:
             slot->pointer = &fixture->hash;
             break;
+        case MAKER:
+            slot->make = make_none;
+            break;
+        case CONTEXT:
+            slot->pointer = &fixture->hash;
+            break;
         case OUT:
         case OUT_HANDLE:
             slot->pointer = self->outputs[i];
@@ -130,13 +136,16 @@ static void null_pointers(const function *function) {
         WITH(function, {
             int empty = (parameter->kind == BYTES || parameter->kind == ROWS) && call_.slots[i + 1].number == 0;
             milepost_status_t expected = MILEPOST_STATUS_NULL;
-            if (parameter->optional || empty) {
+            if (parameter->optional || empty || parameter->kind == CONTEXT) {
                 expected = function->in_callback ? MILEPOST_STATUS_STALE : good_status(function->name);
                 if (parameter->handle == ENGINE) {
                     expected = MILEPOST_STATUS_OK;
                 }
             }
             call_.slots[i].pointer = NULL;
+            if (parameter->kind == MAKER) {
+                call_.slots[i].make = NULL;
+            }
             expect(&call_, parameter->name, expected);
         });
     }

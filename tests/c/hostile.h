@@ -20,6 +20,8 @@ typedef enum kind {
     HASH,        /* a plain value that is read */
     STORAGE,
     SINK,
+    MAKER,       /* a function of the host's */
+    CONTEXT,     /* the host's, and never looked at */
     OUT,         /* a plain value that is written */
     OUT_HANDLE
 } kind;
@@ -50,6 +52,7 @@ typedef struct parameter {
 typedef union slot {
     const void *pointer;
     uint64_t number;
+    milepost_make_fn make;
 } slot;
 
 typedef struct function {
@@ -117,7 +120,9 @@ static milepost_status_t good_status(const char *function) {
         {"milepost_desk_settle", MILEPOST_STATUS_USAGE},      {"milepost_engine_put_config", MILEPOST_STATUS_SHAPE},
         {"milepost_exchange_resume", MILEPOST_STATUS_USAGE},  {"milepost_ingest_changes", MILEPOST_STATUS_USAGE},
         {"milepost_ingest_result", MILEPOST_STATUS_USAGE},    {"milepost_ingested_redone", MILEPOST_STATUS_INDEX},
-        {"milepost_ingested_undone", MILEPOST_STATUS_INDEX},  {"milepost_transaction_decode", MILEPOST_STATUS_SYNTAX},
+        {"milepost_ingested_undone", MILEPOST_STATUS_INDEX},  {"milepost_ingest_new_config", MILEPOST_STATUS_SHAPE},
+        {"milepost_exchange_waits_for", MILEPOST_STATUS_USAGE}, {"milepost_storage_check", MILEPOST_STATUS_STORAGE},
+        {"milepost_transaction_decode", MILEPOST_STATUS_SYNTAX},
     };
     for (size_t i = 0; i < sizeof STATUSES / sizeof *STATUSES; i++) {
         if (strcmp(STATUSES[i].name, function) == 0) {
@@ -125,6 +130,13 @@ static milepost_status_t good_status(const char *function) {
         }
     }
     return MILEPOST_STATUS_OK;
+}
+
+/* Makes no storage, which is told */
+static int32_t make_none(void *context, milepost_storage *storage) {
+    (void)context;
+    storage->get = NULL;
+    return 5;
 }
 
 /* One of each, fresh and sound */

@@ -51,6 +51,8 @@ fn classify(function: &Function, place: usize) -> (&'static str, String, String)
         "*const milepost_hash" => ("HASH", none()),
         "*const milepost_storage" => ("STORAGE", none()),
         "*mut milepost_sink" => ("SINK", none()),
+        "milepost_make_fn" => ("MAKER", none()),
+        "*mut c_void" => ("CONTEXT", none()),
         "usize" if name.ends_with("_len") => ("LENGTH", none()),
         "usize" if name == "index" => ("INDEX", none()),
         "u64" | "u32" => ("NUMBER", none()),
@@ -80,6 +82,7 @@ fn in_c(kind: &str) -> String {
         return format!("{} *", in_c(inner));
     }
     match kind {
+        "c_void" => "void",
         "u8" => "uint8_t",
         "i32" => "int32_t",
         "u32" => "uint32_t",
@@ -118,7 +121,11 @@ fn tables(functions: &[Function]) -> String {
                 for (place, parameter) in function.parameters.iter().enumerate() {
                     let (what, handle, size) = classify(function, place);
                     let (kind, optional) = (in_c(&parameter.kind), i32::from(parameter.optional));
-                    let member = if kind.ends_with('*') { "pointer" } else { "number" };
+                    let member = match what {
+                        "MAKER" => "make",
+                        _ if kind.ends_with('*') => "pointer",
+                        _ => "number",
+                    };
                     arguments.push(format!("({kind})slots[{place}].{member}"));
                     let parameter = &parameter.name;
                     put(

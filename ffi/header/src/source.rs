@@ -214,6 +214,16 @@ fn owed(kind: Kind, parameters: &[Parameter]) -> Vec<String> {
         (Kind::Ordinary, _) => owed.push("Threads: any number at a time.".into()),
         (Kind::Constant, _) => {}
     }
+    let given: Vec<String> = parameters
+        .iter()
+        .filter_map(|parameter| {
+            let handle = parameter.kind.strip_prefix("*mut *mut ")?;
+            (handle != "milepost_error").then(|| format!("`{}` by `{handle}_free`", parameter.name))
+        })
+        .collect();
+    if !given.is_empty() {
+        owed.push(format!("To be freed: {}.", given.join(", ")));
+    }
     let optional: Vec<String> = parameters
         .iter()
         .filter(|parameter| parameter.optional)

@@ -3,9 +3,12 @@
 //! Every type that a function may take has one conversion here, which checks what can be checked;
 //! an argument whose type has none does not compile. Outputs are zeroed before anything else.
 
+use core::ffi::c_void;
 use core::fmt;
 use core::marker::PhantomData;
 use core::{ptr, slice};
+
+use milepost::{Error, ErrorKind};
 
 use super::Scope;
 use super::callback::SinkState;
@@ -13,7 +16,7 @@ use super::handle::{self, Exclusive, Handle, Owned, Readable, Reading, Writing};
 use crate::error::{Detail, milepost_error};
 use crate::sink::milepost_sink;
 use crate::status::{MILEPOST_STATUS_LENGTH, MILEPOST_STATUS_NULL, MILEPOST_STATUS_PANIC, Refusal};
-use crate::storage::milepost_storage;
+use crate::storage::{Maker, milepost_make_fn, milepost_storage};
 use crate::value::milepost_bytes;
 
 /// A type of argument
@@ -308,6 +311,28 @@ impl Parameter for *const milepost_storage {
     }
 }
 
+/// A function of the host's that makes storages
+impl Parameter for milepost_make_fn {
+    type Held<'call> = Maker;
+
+    unsafe fn hold(self, name: &'static str, _: &Scope) -> Result<Maker, Refusal> {
+        self.map(Maker).ok_or_else(|| null(name))
+    }
+
+    fn is_absent(self) -> bool {
+        self.is_none()
+    }
+}
+
+/// A context of the host's, which is only passed on
+impl Parameter for *mut c_void {
+    type Held<'call> = Self;
+
+    unsafe fn hold(self, _: &'static str, _: &Scope) -> Result<Self, Refusal> {
+        Ok(self)
+    }
+}
+
 /// The sink that was passed to the callback; told from others without being touched
 #[derive(Debug)]
 pub struct Sink(*const SinkState);
@@ -337,17 +362,25 @@ impl<'call> Start<'call, u8> {
         self.items(len)
     }
 
-    /// The text of a method in an address; none with length 0
+    /// The text
     ///
     /// # Errors
     ///
     /// As [`items`](Self::items); and it is not UTF-8.
+    pub fn text(&self, len: usize) -> Result<&'call str, Refusal> {
+        let not_text = |error: core::str::Utf8Error| {
+            Error::new(ErrorKind::Syntax, "not UTF-8").with_offset(error.valid_up_to())
+        };
+        Ok(core::str::from_utf8(self.items(len)?).map_err(not_text)?)
+    }
+
+    /// The text of a method in an address; none with length 0
+    ///
+    /// # Errors
+    ///
+    /// As [`text`](Self::text).
     pub fn method(&self, len: usize) -> Result<Option<&'call str>, Refusal> {
-        let text = core::str::from_utf8(self.items(len)?).map_err(|error| {
-            milepost::Error::new(milepost::ErrorKind::Syntax, "not UTF-8")
-                .with_offset(error.valid_up_to())
-                .at("method")
-        })?;
+        let text = self.text(len)?;
         Ok((!text.is_empty()).then_some(text))
     }
 }
