@@ -6,6 +6,7 @@
 #ifndef MILEPOST_TESTS_HOSTILE_H
 #define MILEPOST_TESTS_HOSTILE_H
 
+#include "store.h"
 #include "trial.h"
 
 /* What a parameter is */

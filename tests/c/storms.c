@@ -4,6 +4,7 @@
  * Each time a status comes back, the engine goes on once the storage does, and the storage is finalized once. Prints what was
  * wrong, and how many calls and places were tried.
  */
+#include "store.h"
 #include "trial.h"
 
 typedef struct text {

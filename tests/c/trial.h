@@ -5,25 +5,27 @@
 #define MILEPOST_TESTS_TRIAL_H
 
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-#include "store.h"
+#include "milepost.h"
 
 static size_t calls;
 static size_t wrong;
 
-static void complain(const char *what, const char *where, const char *how, long number) {
+static inline void complain(const char *what, const char *where, const char *how, long number) {
     wrong++;
     printf("%s(%s): %s, %ld\n", what, where, how, number);
 }
 
-static void must(milepost_status_t status, const char *what) {
+static inline void must(milepost_status_t status, const char *what) {
     if (status != MILEPOST_STATUS_OK) {
         fprintf(stderr, "hostile: %s: %d\n", what, (int)status);
         exit(2);
     }
 }
 
-static int is_known(milepost_status_t status) {
+static inline int is_known(milepost_status_t status) {
     return (status >= MILEPOST_STATUS_OK && status <= MILEPOST_STATUS_USAGE) ||
            (status >= MILEPOST_STATUS_NULL && status <= MILEPOST_STATUS_STALE);
 }

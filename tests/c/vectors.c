@@ -40,20 +40,20 @@ static int is_far(const host *self) {
 static void open_host(host *self) {
     milepost_storage functions = store_functions(&self->store, strcmp(self->mode, "get_many") == 0);
     milepost_status_t status;
-    if (self->engine != NULL) {
+    if (self->desk != NULL) {
         return;
     }
     if (strcmp(self->mode, "memory") == 0) {
         status = milepost_engine_new(self->settings, &self->engine, NULL);
+    } else if (is_far(self)) {
+        status = MILEPOST_STATUS_OK; /* there is no engine without a storage at hand */
     } else {
         status = milepost_engine_new_over(&functions, self->settings, &self->engine, NULL);
     }
     if (status != MILEPOST_STATUS_OK) {
         fail("no engine");
     }
-    /* A desk without an engine is for a storage that is not at hand. */
-    status = milepost_desk_new(is_far(self) ? NULL : self->engine, self->settings, &self->desk, NULL);
-    if (status != MILEPOST_STATUS_OK) {
+    if (milepost_desk_new(self->engine, self->settings, &self->desk, NULL) != MILEPOST_STATUS_OK) {
         fail("no desk");
     }
 }
@@ -228,13 +228,12 @@ static void poll(host *self) {
     tell_answer(self, answer);
 }
 
-static milepost_status_t take_in_far(host *self, const uint8_t *block, size_t len, milepost_error **error) {
-    milepost_ingest *ingest;
-    milepost_ingested *ingested;
+/* Asks what a block or a configuration changes, and commits it, as a far storage would after a while */
+static milepost_status_t settle_far(host *self, milepost_ingest *ingest, milepost_error **error) {
+    milepost_step_t step = MILEPOST_STEP_NEED_ROWS;
     const milepost_change *changes;
     size_t changes_len;
-    milepost_status_t status = milepost_ingest_new(self->settings, block, len, &ingest, error);
-    milepost_step_t step = MILEPOST_STEP_NEED_ROWS;
+    milepost_status_t status = MILEPOST_STATUS_OK;
     while (status == MILEPOST_STATUS_OK && step == MILEPOST_STEP_NEED_ROWS) {
         const milepost_bytes *keys;
         size_t keys_len;
@@ -250,11 +249,37 @@ static milepost_status_t take_in_far(host *self, const uint8_t *block, size_t le
     }
     if (status == MILEPOST_STATUS_OK) {
         store_commit(&self->store, changes, changes_len);
+    }
+    return status;
+}
+
+static milepost_status_t take_in_far(host *self, const uint8_t *block, size_t len, milepost_error **error) {
+    milepost_ingest *ingest;
+    milepost_ingested *ingested;
+    milepost_status_t status = milepost_ingest_new(self->settings, block, len, &ingest, error);
+    if (status == MILEPOST_STATUS_OK) {
+        status = settle_far(self, ingest, error);
+    }
+    if (status == MILEPOST_STATUS_OK) {
         status = milepost_ingest_result(ingest, &ingested, error);
     }
     if (status == MILEPOST_STATUS_OK) {
         status = milepost_desk_handle_ingested(self->desk, ingested);
         milepost_ingested_free(ingested);
+    }
+    milepost_ingest_free(ingest);
+    return status;
+}
+
+static milepost_status_t put_config(host *self, uint64_t height, const uint8_t *config, size_t len, milepost_error **error) {
+    milepost_ingest *ingest;
+    milepost_status_t status;
+    if (!is_far(self)) {
+        return milepost_engine_put_config(self->engine, height, config, len, error);
+    }
+    status = milepost_ingest_new_config(height, config, len, &ingest, error);
+    if (status == MILEPOST_STATUS_OK) {
+        status = settle_far(self, ingest, error);
     }
     milepost_ingest_free(ingest);
     return status;
@@ -401,7 +426,7 @@ int main(int argc, char **argv) {
             milepost_error *error;
             milepost_status_t status;
             open_host(&self);
-            status = milepost_engine_put_config(self.engine, number, config, len, &error);
+            status = put_config(&self, number, config, len, &error);
             free(config);
             if (status == MILEPOST_STATUS_OK) {
                 printf("ok\n");

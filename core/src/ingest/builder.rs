@@ -38,7 +38,7 @@ pub struct BlockHeader {
 ///
 /// let mut builder = MessageBuilder::new(&BlockHeader { height: 7, ..BlockHeader::default() });
 /// let error = builder.add_receipt(b"{}, {}").unwrap_err();
-/// assert_eq!((error.path(), error.offset()), ("receipt", Some(2)));
+/// assert_eq!((error.path(), error.offset()), ("receipt", Some(3)));
 /// assert!(IngestQuestion::new(builder.as_text(), IngestSettings::default()).is_ok());
 /// ```
 #[derive(Clone, Debug)]

@@ -21,7 +21,7 @@ const TRANSACTION: &str = concat!(
 );
 
 /// The vector whose scene is played over a storage that misbehaves
-const VECTOR: &str = "milestone-final";
+const VECTOR: &str = "wait-reached-final";
 
 /// The name of a handle in the program: `ENGINE` of `milepost_engine`
 fn handle(kind: &str) -> Option<String> {

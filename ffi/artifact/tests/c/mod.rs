@@ -70,7 +70,7 @@ pub(crate) fn program(source: &Path, directory: &Path) -> PathBuf {
     let program = directory.join(name);
     let mut command = compiler(compilers(&["cc"])[0], "c99");
     command.args(["-g", "-O1"]).arg(source).arg("-I").arg(directory).arg("-o").arg(&program);
-    command.arg("-L").arg(library()).arg("-lmilepost");
+    command.arg("-L").arg(library()).args(["-lmilepost", "-lpthread"]);
     command.arg(format!("-Wl,-rpath,{}", library().display()));
     run(&mut command);
     program
