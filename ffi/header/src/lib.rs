@@ -8,6 +8,7 @@
 #![forbid(unsafe_code)]
 
 mod source;
+mod tables;
 
 use core::fmt::Write as _;
 use std::path::Path;
@@ -16,6 +17,7 @@ use std::{env, fs, process};
 use cbindgen::{Builder, Config, DocumentationLength, DocumentationStyle, Language, Layout, Style};
 
 pub use source::{Function, Kind, Parameter, Source, read};
+pub use tables::tables;
 
 /// Where the header stands, from the root of the repository
 pub const HEADER: &str = "include/milepost.h";

@@ -1,4 +1,7 @@
 //! Writes the header of the C interface, or compares: `cargo xtask header [--check]`.
+//!
+//! The word `tables` prints what the hostile programs in C include, `tables unchecked` for a library
+//! that does not tell handles that were freed.
 
 #![forbid(unsafe_code)]
 
@@ -7,7 +10,7 @@ use std::process::ExitCode;
 use std::{env, fs};
 
 use cbindgen as _;
-use milepost_header::{HEADER, header};
+use milepost_header::{HEADER, header, read, tables};
 use proc_macro2 as _;
 use quote as _;
 use syn as _;
@@ -41,6 +44,10 @@ fn run() -> Result<(), String> {
             let place = there.lines().zip(written.lines()).take_while(|(a, b)| a == b).count() + 1;
             Err(format!("{HEADER}:{place} is not what the sources say; run `cargo xtask header`"))
         }
-        _ => Err("expected `write` or `check`".into()),
+        ["tables", rest @ ..] => {
+            print!("{}", tables(&read(root)?.functions, rest != ["unchecked"])?);
+            Ok(())
+        }
+        _ => Err("expected `write`, `check` or `tables`".into()),
     }
 }
