@@ -8,6 +8,7 @@ use core::ffi::c_void;
 use milepost::facts::{Batch, Key, Row, Rows, Storage, conformance};
 use milepost::{Error, ErrorKind};
 
+use crate::boundary::ffi_function;
 use crate::error::milepost_error;
 use crate::storage::{HostStorage, milepost_make_fn};
 

@@ -10,6 +10,7 @@ use milepost::engine::{Admission, Called, Desk, Engine, Reply, Settled};
 use milepost::waiting::Ticket;
 
 use crate::answer::{Answered, milepost_answer};
+use crate::boundary::ffi_function;
 use crate::boundary::handle::{Exclusive, Handle, Kept};
 use crate::engine::milepost_engine;
 use crate::error::milepost_error;

@@ -13,6 +13,7 @@ use milepost::facts::{MemoryStorage, Rows, Storage};
 use milepost::ingest::{IngestQuestion, IngestSettings, Ingested};
 
 use crate::answer::{Answered, milepost_answer};
+use crate::boundary::ffi_function;
 use crate::boundary::handle::{Handle, Shared};
 use crate::error::milepost_error;
 use crate::ingest::{milepost_ingested, milepost_point};

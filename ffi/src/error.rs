@@ -3,6 +3,7 @@
 //! Made by the boundary whenever a function refuses and the host wants to know; never changed
 //! after that.
 
+use crate::boundary::ffi_function;
 use crate::boundary::handle::{Fixed, Handle};
 use crate::status::{Refusal, milepost_status_t};
 use crate::value::milepost_bytes;

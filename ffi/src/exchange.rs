@@ -10,6 +10,7 @@ use milepost::facts::{Question as _, Step};
 use milepost::{Error, ErrorKind};
 
 use crate::answer::{Answered, milepost_answer};
+use crate::boundary::ffi_function;
 use crate::boundary::handle::{Exclusive, Handle};
 use crate::error::milepost_error;
 use crate::settings::{Chosen, milepost_settings};

@@ -11,6 +11,7 @@ use milepost::facts::record::BlockPoint;
 use milepost::facts::{Batch, Question as _, Step};
 use milepost::ingest::{IngestQuestion, Ingested, Place};
 
+use crate::boundary::ffi_function;
 use crate::boundary::handle::{Exclusive, Fixed, Handle};
 use crate::error::milepost_error;
 use crate::exchange::{MILEPOST_STEP_DONE, MILEPOST_STEP_NEED_ROWS, milepost_step_t};

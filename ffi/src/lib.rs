@@ -39,10 +39,8 @@
 #![expect(non_camel_case_types, reason = "types have their names in C")]
 #![expect(clippy::exhaustive_structs, reason = "the members of a structure are the interface")]
 
-#[macro_use]
-pub mod boundary;
-
 pub mod answer;
+pub mod boundary;
 pub mod check;
 pub mod desk;
 pub mod engine;

@@ -5,6 +5,7 @@
 
 use milepost::ingest::{BlockHeader, MessageBuilder};
 
+use crate::boundary::ffi_function;
 use crate::boundary::handle::{Exclusive, Handle};
 use crate::boundary::parameter::Start;
 use crate::error::milepost_error;

@@ -7,6 +7,7 @@ use milepost::engine::Answer;
 use milepost::rpc::{AnswerClass, Incoming, Refusal as Refused, parse, write_batch};
 
 use crate::answer::{Answered, milepost_answer};
+use crate::boundary::ffi_function;
 use crate::error::milepost_error;
 use crate::settings::{Chosen, milepost_settings};
 

@@ -6,6 +6,7 @@
 use milepost::engine::{Patience, Settings, Unknown};
 use milepost::ingest::{Finality, IngestSettings, Retention};
 
+use crate::boundary::ffi_function;
 use crate::boundary::handle::{Exclusive, Handle, Reading};
 use crate::error::milepost_error;
 use crate::status::Refusal;

@@ -4,6 +4,7 @@
 //! changes its owner across the border.
 
 use crate::boundary::callback;
+use crate::boundary::ffi_function;
 use crate::boundary::handle::{Handle, Lent};
 use crate::boundary::parameter::Sink;
 use crate::status::{MILEPOST_STATUS_STALE, Refusal};

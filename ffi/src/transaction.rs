@@ -9,6 +9,7 @@ use milepost::primitives::CryptoHash;
 use milepost::transaction::SignedTransaction;
 use milepost::{Error, ErrorKind};
 
+use crate::boundary::ffi_function;
 use crate::boundary::handle::{Fixed, Handle};
 use crate::error::milepost_error;
 use crate::status::Refusal;

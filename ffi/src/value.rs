@@ -9,6 +9,7 @@ use milepost::codec::base58;
 use milepost::primitives::CryptoHash;
 use milepost::{Error, ErrorKind};
 
+use crate::boundary::ffi_function;
 use crate::error::milepost_error;
 use crate::status::Refusal;
 

@@ -1,5 +1,6 @@
 //! The version of the library, to be compared with that of the header.
 
+use crate::boundary::ffi_function;
 use crate::value::milepost_bytes;
 
 /// A part of the version, from Cargo

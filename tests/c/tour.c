@@ -353,7 +353,39 @@ static void refusals_have_details(void) {
     CHECK(milepost_hash_parse(TEXT("0"), &out, NULL) == MILEPOST_STATUS_VALUE);
 }
 
+/* Limits that nothing reaches are limits like any other */
+static void settings_may_be_extreme(void) {
+    milepost_settings *settings;
+    milepost_engine *engine;
+    milepost_desk *desk;
+    milepost_answer *answer;
+    uint64_t ticket, deadline;
+    for (uint64_t value = 0; value <= 1; value++) {
+        OK(milepost_settings_new(&settings));
+        for (milepost_setting_t setting = 1; setting <= MILEPOST_SETTING_SEED; setting++) {
+            milepost_status_t status = milepost_settings_put(settings, setting, value == 0 ? UINT64_MAX : 0, NULL);
+            CHECK(status == MILEPOST_STATUS_OK || (value == 0 && status == MILEPOST_STATUS_ENUM));
+        }
+        OK(milepost_engine_new(settings, &engine, NULL));
+        OK(milepost_desk_new(engine, settings, &desk, NULL));
+        take_in(engine, 10, 10, 9, NULL);
+        take_in(engine, UINT64_MAX, 11, 10, NULL);
+        OK(milepost_desk_submit(desk, UINT64_MAX, TEXT(ASKS), NULL, 0, &ticket, &answer, NULL));
+        CHECK((answer == NULL) == (value == 0));
+        milepost_answer_free(answer);
+        OK(milepost_desk_next_deadline(desk, &deadline));
+        OK(milepost_desk_handle_time(desk, UINT64_MAX));
+        OK(milepost_desk_poll_answer(desk, &ticket, &answer, NULL));
+        CHECK((answer != NULL) == (value == 0));
+        milepost_answer_free(answer);
+        milepost_desk_free(desk);
+        milepost_engine_free(engine);
+        milepost_settings_free(settings);
+    }
+}
+
 int main(void) {
+    settings_may_be_extreme();
     views_become_rows();
     forks_are_told();
     transactions_are_read();

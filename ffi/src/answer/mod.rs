@@ -12,6 +12,7 @@ use milepost::Error;
 use milepost::engine::Answer;
 use milepost::rpc::AnswerClass;
 
+use crate::boundary::ffi_function;
 use crate::boundary::handle::{Fixed, Handle};
 use crate::error::milepost_error;
 use crate::status::Refusal;

@@ -1,6 +1,6 @@
 //! The one way to define a function of the interface.
 //!
-//! [`ffi_function!`] writes what every function owes: outputs are zeroed, calls from inside a
+//! `ffi_function!` writes what every function owes: outputs are zeroed, calls from inside a
 //! callback refused, arguments checked, panics caught and told, handles poisoned, error objects
 //! filled. The body is safe code over checked arguments and returns `Result<(), Refusal>`.
 
@@ -77,7 +77,6 @@ fn panicked(name: &str, payload: Box<dyn Any + Send>) -> Refusal {
 ///
 /// The header is written from these invocations by the crate `milepost-header`, so their form is part
 /// of its input.
-#[macro_export]
 macro_rules! ffi_function {
     ($(#[$meta:meta])* fn $name:ident($handle:ident: *mut $type:ty);) => {
         $(#[$meta])*
@@ -106,7 +105,7 @@ macro_rules! ffi_function {
         pub extern "C" fn $name() -> $type $body
     };
     (@callback $($function:tt)*) => {
-        $crate::ffi_function! { @entry Anywhere; $($function)* }
+        $crate::boundary::ffi_function! { @entry Anywhere; $($function)* }
     };
     (
         @entry $entry:ident;
@@ -131,7 +130,7 @@ macro_rules! ffi_function {
                     #[allow(unused_variables, unused_mut, reason = "`error` is filled outside")]
                     // SAFETY: as this function's; `scope` is the extent of this very call.
                     let mut $argument = unsafe {
-                        $crate::ffi_function!(@hold $($mark)? $argument, scope)
+                        $crate::boundary::ffi_function!(@hold $($mark)? $argument, scope)
                     };
                 )*
                 $body
@@ -156,6 +155,8 @@ macro_rules! ffi_function {
         $argument.hold(stringify!($argument), $scope)?
     };
     ($($function:tt)*) => {
-        $crate::ffi_function! { @entry Outside; $($function)* }
+        $crate::boundary::ffi_function! { @entry Outside; $($function)* }
     };
 }
+
+pub(crate) use ffi_function;

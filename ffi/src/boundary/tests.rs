@@ -9,7 +9,7 @@
 use core::ptr;
 
 use super::handle::{Exclusive, Handle, Shared, create, exclusive, reading, release};
-use super::{Entry, callback, enter};
+use super::{Entry, callback, enter, ffi_function};
 use crate::error::milepost_error;
 use crate::status::*;
 
