@@ -201,6 +201,14 @@ impl Rows for AnyStorage {
         }
     }
 
+    fn read(&self, key: &Key, reader: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
+        match self {
+            Self::Memory(storage) => storage.read(key, reader),
+            // From a copy: a host may hand a row over and fail all the same.
+            Self::Host(storage) => storage.read(key, reader),
+        }
+    }
+
     fn get_many(&self, keys: &[Key], rows: &mut Vec<Option<Row>>) -> Result<(), Error> {
         match self {
             Self::Memory(storage) => storage.get_many(keys, rows),
