@@ -1,4 +1,7 @@
 //! The storages that a simulation runs on: a map, or a file; each can be closed and opened again.
+//!
+//! What was committed is there after that, and nothing else; what a crash leaves behind is tried where
+//! the file is made, and not here.
 
 use milepost::Error;
 use milepost::facts::{Batch, Key, MemoryStorage, Row, Rows, Storage};
