@@ -28,6 +28,8 @@
 //! | `codecs` | base58, base64, signed transactions, canonical JSON | the crates that a node uses |
 //! | `waiters` | requests that come, go, and are woken by a block, with 1 thousand to 1 million open | asking all of them again at each block, by the engine and by a node |
 //!
+//! The program `gate` goes ten of these paths for `cargo xtask gate`, which counts their instructions.
+//!
 //! [`Workload`] is what the first four are about.
 //!
 //! `waiters` has a group for each of these, and a figure for each number of open requests:

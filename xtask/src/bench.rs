@@ -9,12 +9,11 @@ mod page;
 mod plot;
 
 use std::fs;
-use std::path::PathBuf;
 use std::time::SystemTime;
 
 use figures::Figures;
 
-use crate::shell::{self, cargo, output, root};
+use crate::shell::{self, cargo, root};
 
 /// Runs the benches that the arguments choose, by default all
 pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
@@ -34,7 +33,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
 
 /// Runs the benches and gives the figures of this run
 fn measure(filter: Option<&str>) -> Result<Figures, String> {
-    let folder = target()?.join("criterion");
+    let folder = shell::target()?.join("criterion");
     let mut command = cargo("bench -p milepost-benches --features peers");
     if let Some(filter) = filter {
         command.args(["--", filter]);
@@ -46,13 +45,6 @@ fn measure(filter: Option<&str>) -> Result<Figures, String> {
         true => Err(format!("no bench has `{}` in its name", filter.unwrap_or_default())),
         false => Ok(figures),
     }
-}
-
-/// Where cargo puts what it builds, and criterion what it measures
-fn target() -> Result<PathBuf, String> {
-    let metadata = output(&mut cargo("metadata --format-version 1 --no-deps"))?;
-    let folder = figures::text(&metadata, "target_directory");
-    folder.map(PathBuf::from).ok_or_else(|| "cargo names no target directory".to_owned())
 }
 
 fn write(path: &str, text: &str) -> Result<(), String> {

@@ -88,9 +88,7 @@ struct Place {
 
 impl Place {
     fn new() -> Result<Self, String> {
-        // This program stands in the target directory, in the folder of its profile.
-        let here = std::env::current_exe().map_err(|error| error.to_string())?;
-        let target = here.ancestors().nth(2).ok_or("this program stands in no target directory")?;
+        let target = shell::target()?;
         let files = target.join("http-bench");
         // What an earlier run has left.
         let _ = fs::remove_dir_all(&files);

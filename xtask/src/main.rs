@@ -8,6 +8,7 @@
 
 mod bench;
 mod bench_http;
+mod gate;
 mod header;
 mod no_std;
 mod open_requests;
@@ -33,6 +34,9 @@ cargo xtask <command>
   bench --http                             measure what an answer costs over HTTP, beside a server
                                            that sends the same bytes, with `wrk` (two minutes);
                                            writes docs/BENCHMARKS-HTTP.md
+  gate                                     count the instructions of ten hot paths with valgrind; a
+                                           count that is not within 3 % of benches/gate.toml fails
+  gate --accept                            write what is counted into benches/gate.toml
   open-requests                            open 10,000 HTTP requests at once on a release build: all
                                            are answered, places are freed, a stop resets none
                                            (three minutes, 10,240 open files)
@@ -53,6 +57,7 @@ fn main() -> ExitCode {
         ["header", rest @ ..] => header::run(rest).map(|()| ExitCode::SUCCESS),
         ["bench", "--http"] => bench_http::run().map(|()| ExitCode::SUCCESS),
         ["bench", rest @ ..] => bench::run(rest).map(|()| ExitCode::SUCCESS),
+        ["gate", rest @ ..] => gate::run(rest).map(|()| ExitCode::SUCCESS),
         ["open-requests"] => open_requests::run().map(|()| ExitCode::SUCCESS),
         [] | ["help" | "--help" | "-h"] => {
             println!("{}", HELP.replace("{steps}", &test::list()));

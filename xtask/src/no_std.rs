@@ -8,7 +8,7 @@
 use std::path::Path;
 use std::process::Command;
 
-use crate::shell::{cargo, output, program_at_root, run};
+use crate::shell::{self, cargo, output, program_at_root, run};
 
 /// A target without an operating system and without `std`
 const TARGET: &str = "wasm32v1-none";
@@ -64,12 +64,9 @@ fn find() -> Result<Toolchain, String> {
     if debian_has_sources() {
         return Ok(Toolchain::Debian);
     }
-    if output(program_at_root("id").arg("-u")).is_ok_and(|id| id.trim() == "0") {
+    if shell::is_root() {
         println!("rustup cannot; installing {} with apt-get", PACKAGES.join(" "));
-        let mut install = program_at_root("apt-get");
-        install.env("DEBIAN_FRONTEND", "noninteractive");
-        install.args(["install", "--yes", "--no-install-recommends"]).args(PACKAGES);
-        run(&mut install)?;
+        shell::install(&PACKAGES)?;
     }
     if debian_has_sources() {
         return Ok(Toolchain::Debian);

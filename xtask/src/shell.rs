@@ -14,6 +14,25 @@ pub(crate) fn root() -> PathBuf {
     here.parent().unwrap_or(here).to_owned()
 }
 
+/// Where cargo puts what it builds: this program stands there, in the folder of its profile
+pub(crate) fn target() -> Result<PathBuf, String> {
+    let here = std::env::current_exe().map_err(|error| error.to_string())?;
+    let target = here.ancestors().nth(2).ok_or("this program stands in no target directory")?;
+    Ok(target.to_owned())
+}
+
+/// Whether this may install what it needs
+pub(crate) fn is_root() -> bool {
+    output(program_at_root("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
+}
+
+/// Installs packages of Debian
+pub(crate) fn install(packages: &[&str]) -> Result<(), String> {
+    let mut install = program_at_root("apt-get");
+    install.env("DEBIAN_FRONTEND", "noninteractive");
+    run(install.args(["install", "--yes", "--no-install-recommends"]).args(packages))
+}
+
 /// A `cargo` with these arguments: the one that runs this program
 pub(crate) fn cargo(arguments: &str) -> Command {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());

@@ -6,7 +6,7 @@
 use std::process::ExitCode;
 
 use crate::shell::{self, cargo, watch};
-use crate::{header, no_std, simulate};
+use crate::{gate, header, no_std, simulate};
 
 /// One check: its name, what it does, the check
 struct Step {
@@ -15,7 +15,7 @@ struct Step {
     check: fn(&mut Tally) -> Result<(), String>,
 }
 
-const STEPS: [Step; 9] = [
+const STEPS: [Step; 10] = [
     Step { name: "fmt", about: "the formatting of all Rust code", check: fmt },
     Step { name: "header", about: "the header for C, against its sources", check: header },
     Step { name: "no_std", about: "the engine, built for a target without std", check: no_std },
@@ -28,6 +28,7 @@ const STEPS: [Step; 9] = [
         about: "10,000 seeds of waiting, beside an oracle",
         check: simulation,
     },
+    Step { name: "gate", about: "instructions of ten hot paths, within 3 %", check: gate },
     Step { name: "tests", about: "unit, documentation and cross-crate tests", check: test },
 ];
 
@@ -132,6 +133,10 @@ fn node(_: &mut Tally) -> Result<(), String> {
 
 fn simulation(_: &mut Tally) -> Result<(), String> {
     simulate::run(&["--seeds", "10000"])
+}
+
+fn gate(_: &mut Tally) -> Result<(), String> {
+    gate::check()
 }
 
 fn test(tally: &mut Tally) -> Result<(), String> {
