@@ -17,7 +17,7 @@ use milepost_benches::{Cpu, Workload, group, stored, take_in, with_input};
 use milepost_redb::{Options, RedbStorage};
 
 /// What a node allocates with
-#[cfg(feature = "peers")]
+#[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

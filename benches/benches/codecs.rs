@@ -9,7 +9,7 @@ use milepost::transaction::SignedTransaction;
 use milepost_benches::{Cpu, Dice, Workload, group, with_input};
 
 /// What a node allocates with
-#[cfg(feature = "peers")]
+#[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

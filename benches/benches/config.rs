@@ -14,7 +14,7 @@ use milepost_benches::peer;
 use milepost_benches::{Cpu, Workload, group, stored, with_input};
 
 /// What a node allocates with
-#[cfg(feature = "peers")]
+#[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

@@ -13,7 +13,7 @@ use criterion::{
 use milepost_benches::{Cpu, Crowd};
 
 /// What a node allocates with
-#[cfg(feature = "peers")]
+#[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 

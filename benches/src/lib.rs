@@ -4,7 +4,7 @@
 //! cargo xtask bench
 //! cargo xtask bench request
 //! cargo bench -p milepost-benches
-//! cargo bench -p milepost-benches --features peers --bench waiters -- block
+//! cargo bench -p milepost-benches --features peers,jemalloc --bench waiters -- block
 //! cargo test -p milepost-benches -- --nocapture
 //! ```
 //!
@@ -15,8 +15,8 @@
 //!
 //! With the feature `peers`, the path of a reference node stands beside ours, rebuilt from its public
 //! crates (module `peer`); its figures are called `peer`. Answers of both sides are compared before they
-//! are timed, and both allocate with jemalloc, as a node does. Building it takes minutes, so it is off by
-//! default. `cargo xtask bench` runs everything with it and writes the ratios into
+//! are timed. With the feature `jemalloc`, both allocate as a node does. Building them takes minutes, so
+//! they are off by default. `cargo xtask bench` runs everything with both and writes the ratios into
 //! `docs/BENCHMARKS.md`.
 //!
 //! | bench | what is measured | beside it |

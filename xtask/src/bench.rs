@@ -34,7 +34,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
 /// Runs the benches and gives the figures of this run
 fn measure(filter: Option<&str>) -> Result<Figures, String> {
     let folder = shell::target()?.join("criterion");
-    let mut command = cargo("bench -p milepost-benches --features peers");
+    let mut command = cargo("bench -p milepost-benches --features peers,jemalloc");
     if let Some(filter) = filter {
         command.args(["--", filter]);
     }

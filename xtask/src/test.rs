@@ -32,6 +32,12 @@ const STEPS: [Step; 10] = [
     Step { name: "tests", about: "unit, documentation and cross-crate tests", check: test },
 ];
 
+/// The features that put the node's path beside ours
+///
+/// They are asked for together with the whole workspace: for a package alone the node's crates would
+/// have other features than the cross-crate tests give them, and be built twice.
+const PEERS: &str = "milepost-benches/peers";
+
 /// The sum over all test binaries
 #[derive(Default)]
 struct Tally {
@@ -113,6 +119,10 @@ fn features(_: &mut Tally) -> Result<(), String> {
 
 fn clippy(_: &mut Tally) -> Result<(), String> {
     shell::run(&mut cargo("clippy --workspace --all-targets --keep-going -- -D warnings"))?;
+    // The node's path, which only the benches have.
+    shell::run(&mut cargo(&format!(
+        "clippy --workspace --all-targets --keep-going --features {PEERS} -- -D warnings"
+    )))?;
     // Left out of every run, and so out of all targets; its code is judged like any other.
     shell::run(&mut cargo("clippy -p milepost-server --test open_requests -- -D warnings"))
 }
@@ -140,7 +150,8 @@ fn gate(_: &mut Tally) -> Result<(), String> {
 }
 
 fn test(tally: &mut Tally) -> Result<(), String> {
-    watch(&mut cargo("test --workspace --no-fail-fast"), |line| tally.add(line))
+    let mut command = cargo(&format!("test --workspace --no-fail-fast --features {PEERS}"));
+    watch(&mut command, |line| tally.add(line))
 }
 
 impl Tally {

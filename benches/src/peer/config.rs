@@ -131,3 +131,28 @@ impl Network {
         self.response(id)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use milepost::engine::{Engine, Reply};
+
+    use super::*;
+    use crate::{Workload, stored};
+
+    #[test]
+    fn both_sides_answer_the_same_configuration() {
+        let network = Network::mainnet();
+        let mut storage = stored(&Workload::calls(1).messages);
+        let engine = Engine::default();
+        engine.put_config(Network::GENESIS_HEIGHT, &network.text(), &mut storage).unwrap();
+        for block in [r#"{"finality":"final"}"#, r#"{"block_id":100000001}"#] {
+            let body = format!(
+                r#"{{"jsonrpc":"2.0","id":7,"method":"EXPERIMENTAL_protocol_config","params":{block}}}"#
+            );
+            let reply = engine.ask(body.as_bytes(), None, &storage);
+            let Reply::Answer(ours) = reply else { panic!("a request that waits") };
+            let node = network.answer(body.as_bytes());
+            assert_eq!(ours.body.escape_ascii().to_string(), node.escape_ascii().to_string());
+        }
+    }
+}
