@@ -1,11 +1,13 @@
-//! The bench of the HTTP path: the node under `wrk`, beside a server that sends the same bytes.
+//! The bench of the HTTP path: ours under `wrk`, beside a server that sends the same bytes and beside
+//! the node's path on the same stack.
 //!
-//! What is compared takes turns within seconds, so that whatever else the machine does meets both,
+//! What is compared takes turns within seconds, so that whatever else the machine does meets all,
 //! and a ratio is the median of those of the rounds. The processor time is that of the server's
 //! process, as the system counts it; the client's is not in it. Writes its figures, and judges none
 //! of them.
 
 use core::fmt::Write as _;
+use core::time::Duration;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -22,6 +24,13 @@ const ROUNDS: usize = 9;
 const CONNECTIONS: usize = 16;
 /// How long one turn takes; ten ticks of the processor clock are a percent of it
 const TURN: &str = "1s";
+/// How long one turn of the node's path takes, which answers a thousandth as often: a request that is
+/// cut off at the end counts in time and not in number
+const PEER_TURN: &str = "3s";
+/// How long the client waits for an answer: all its connections may stand before one processor
+const PATIENCE: &str = "60s";
+/// For so long a server at rest does nothing
+const REST: Duration = Duration::from_millis(100);
 /// Clock ticks per second in `/proc`, on every Linux
 const TICKS: f64 = 100.0;
 
@@ -29,30 +38,39 @@ const TICKS: f64 = 100.0;
 pub(crate) fn run() -> Result<(), String> {
     let client = client()?;
     shell::run(&mut cargo("build --release -p milepost-server -p milepost-http-benches"))?;
+    // By itself, so that nothing of ours is built with what the node's crates ask of others.
+    let peer = "build --release -p milepost-http-benches --features peers,jemalloc --bin http-peer";
+    shell::run(&mut cargo(peer))?;
     let place = Place::new()?;
     let transactions = place.feed()?;
     let before = Machine::now();
 
     let memory = place.node("memory")?;
     let file = place.node(&place.path("store.redb")?)?;
+    let peer = place.peer()?;
     let mut rows = Vec::new();
     for transaction in &transactions {
         let body = transaction.request();
         let answer = memory.answer(&body)?;
-        if file.answer(&body)? != answer {
-            return Err(format!(
-                "the answers out of memory and out of a file differ: {} receipts",
-                transaction.receipts
-            ));
+        for (other, name) in [(&file, "out of a file"), (&peer, "of the node's path")] {
+            if other.answer(&body)? != answer {
+                let receipts = transaction.receipts;
+                return Err(format!(
+                    "the answers out of memory and {name} differ: {receipts} receipts"
+                ));
+            }
         }
         let constant = place.constant(&answer)?;
         let script = place.script(&body)?;
         let mut row = Row::new(transaction.receipts, answer.len());
         for round in 1..=ROUNDS {
             println!("{} receipts, round {round} of {ROUNDS}", transaction.receipts);
-            row.constant.push(measure(&constant, &script)?);
-            row.memory.push(measure(&memory, &script)?);
-            row.file.push(measure(&file, &script)?);
+            row.constant.push(measure(&constant, &script, TURN)?);
+            row.memory.push(measure(&memory, &script, TURN)?);
+            row.file.push(measure(&file, &script, TURN)?);
+            row.peer.push(measure(&peer, &script, PEER_TURN)?);
+            // It goes on with what it was sent.
+            peer.rest()?;
         }
         rows.push(row);
     }
@@ -122,6 +140,12 @@ impl Place {
         Server::start(
             pinned(0, self.programs.join("milepost")).args(serve).args(["--store", store]),
         )
+    }
+
+    /// The node's path, from rows in memory
+    fn peer(&self) -> Result<Server, String> {
+        let feed = self.path("feed")?;
+        Server::start(pinned(0, self.programs.join("http-peer")).args([&feed]))
     }
 
     /// A server that always sends these bytes
@@ -240,6 +264,17 @@ impl Server {
         let ticks: Vec<u64> = words.skip(11).take(2).filter_map(|word| word.parse().ok()).collect();
         Ok(ticks.iter().sum::<u64>() as f64 / TICKS)
     }
+
+    /// Waits until it has nothing to do
+    fn rest(&self) -> Result<(), String> {
+        loop {
+            let before = self.seconds()?;
+            std::thread::sleep(REST);
+            if self.seconds()? <= before {
+                return Ok(());
+            }
+        }
+    }
 }
 
 impl Drop for Server {
@@ -259,11 +294,23 @@ struct Turn {
     cost: f64,
 }
 
-fn measure(server: &Server, script: &str) -> Result<Turn, String> {
+fn measure(server: &Server, script: &str, turn: &str) -> Result<Turn, String> {
     let url = format!("http://{}", server.address);
     let connections = CONNECTIONS.to_string();
     let mut client = pinned(1, "wrk");
-    client.args(["-t", "1", "-c", &connections, "-d", TURN, "-s", script, &url]);
+    client.args([
+        "-t",
+        "1",
+        "-c",
+        &connections,
+        "-d",
+        turn,
+        "--timeout",
+        PATIENCE,
+        "-s",
+        script,
+        &url,
+    ]);
     let before = server.seconds()?;
     let report = output(&mut client)?;
     let seconds = server.seconds()? - before;
@@ -292,18 +339,23 @@ struct Row {
     constant: Vec<Turn>,
     memory: Vec<Turn>,
     file: Vec<Turn>,
+    peer: Vec<Turn>,
 }
 
 impl Row {
     const fn new(receipts: usize, bytes: usize) -> Self {
-        Self { receipts, bytes, constant: Vec::new(), memory: Vec::new(), file: Vec::new() }
+        let none = Vec::new;
+        Self { receipts, bytes, constant: none(), memory: none(), file: none(), peer: none() }
     }
+}
 
-    /// How much more processor time than the constant body: the median of the rounds
-    fn ratio(&self, turns: &[Turn]) -> f64 {
-        let pairs = turns.iter().zip(&self.constant);
-        median(pairs.map(|(turn, constant)| turn.cost / constant.cost))
-    }
+/// How much more processor time some turns took than others: the median of the rounds
+fn ratio(turns: &[Turn], others: &[Turn]) -> f64 {
+    median(turns.iter().zip(others).map(|(turn, other)| turn.cost / other.cost))
+}
+
+fn rate(turns: &[Turn]) -> f64 {
+    median(turns.iter().map(|turn| turn.rate))
 }
 
 fn median(numbers: impl Iterator<Item = f64>) -> f64 {
@@ -353,9 +405,12 @@ fn page(rows: &[Row], client: &str, before: &Machine, after: &Machine) -> String
 Written by `cargo xtask bench --http`. A final transaction is asked for by its hash, with its receipts, over
 {CONNECTIONS} connections that are kept alive. *Constant* is a server on the same stack (hyper, tokio) that reads the
 request and sends the same bytes each time: what is above it is the node's. *Memory* and *file* are the node on its two
-storages. Processor time is that of the server's process, kernel included. {place}
+storages. *Peer* is the path of a reference node (2.14), rebuilt from its public crates as [these benches](BENCHMARKS.md) have
+it, on the stack of the constant body: generic JSON value, typed request, borsh rows in a `HashMap`, views, generic JSON value,
+bytes, with jemalloc. A node adds its database, its actors and its router. All send the same bytes, which is checked before they
+are measured. Processor time is that of the server's process, kernel included. {place}
 
-The servers take turns of {TURN}, {ROUNDS} each. Figures are medians, and ratios to the constant body are medians of the rounds'
+The servers take turns of {TURN}, the peer of {PEER_TURN}, {ROUNDS} each. Figures are medians, and ratios to the constant body are medians of the rounds'
 ratios; the lowest turn is in brackets. Whatever else the machine does only adds, so where the two are far apart the
 machine was busy, and the lowest says more.
 
@@ -370,21 +425,42 @@ Load of the machine: {load} before, {} after, of which the bench makes 2.
         after.load
     );
     for row in rows {
-        let Row { receipts, bytes, constant, memory, file } = row;
+        let Row { receipts, bytes, constant, memory, file, .. } = row;
         // Writing to a string cannot fail.
         let _ = write!(page, "| {receipts} | {:.1} kB | {}", *bytes as f64 / 1e3, costs(constant));
         for turns in [memory, file] {
             let lowest = lowest(turns) / lowest(constant);
-            let _ = write!(page, " | {} | **{:.2}** ({lowest:.2})", costs(turns), row.ratio(turns));
+            let _ = write!(
+                page,
+                " | {} | **{:.2}** ({lowest:.2})",
+                costs(turns),
+                ratio(turns, constant)
+            );
+        }
+        page.push_str(" |\n");
+    }
+    page.push_str(
+        "\n## Beside the node's path\n\nHow many times its processor time per request. What the constant \
+         body reaches is the most that this stack can give.\n\n",
+    );
+    page.push_str("| receipts | peer | memory | file | constant |\n|---:|---:|---:|---:|---:|\n");
+    for row in rows {
+        let Row { receipts, constant, memory, file, peer, .. } = row;
+        let _ = write!(page, "| {receipts} | {}", costs(peer));
+        for turns in [memory, file, constant] {
+            let lowest = lowest(peer) / lowest(turns);
+            let _ = write!(page, " | **{:.1}x** ({lowest:.1}x)", ratio(peer, turns));
         }
         page.push_str(" |\n");
     }
     page.push_str("\n## Requests per second, one client\n\n");
-    page.push_str("| receipts | constant | memory | file |\n|---:|---:|---:|---:|\n");
+    page.push_str("| receipts | constant | memory | file | peer |\n|---:|---:|---:|---:|---:|\n");
     for row in rows {
-        let rate = |turns: &[Turn]| median(turns.iter().map(|turn| turn.rate));
-        let (constant, memory, file) = (rate(&row.constant), rate(&row.memory), rate(&row.file));
-        let _ = writeln!(page, "| {} | {constant:.0} | {memory:.0} | {file:.0} |", row.receipts);
+        let _ = write!(page, "| {}", row.receipts);
+        for turns in [&row.constant, &row.memory, &row.file, &row.peer] {
+            let _ = write!(page, " | {:.0}", rate(turns));
+        }
+        page.push_str(" |\n");
     }
     page
 }
@@ -421,7 +497,7 @@ mod tests {
         // The machine was three times as slow in the second round.
         row.constant = turns([10.0, 30.0, 10.0]);
         row.memory = turns([12.0, 39.0, 11.0]);
-        assert!((row.ratio(&row.memory) - 1.2).abs() < 1e-9);
+        assert!((ratio(&row.memory, &row.constant) - 1.2).abs() < 1e-9);
     }
 
     #[test]

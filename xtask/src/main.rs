@@ -32,8 +32,8 @@ cargo xtask <command>
                                            into docs/BENCHMARKS.md (half an hour, on an idle machine)
   bench NAME                               run the benches with this in their names, and print them
   bench --http                             measure what an answer costs over HTTP, beside a server
-                                           that sends the same bytes, with `wrk` (two minutes);
-                                           writes docs/BENCHMARKS-HTTP.md
+                                           that sends the same bytes and the node's path, with `wrk`
+                                           (four minutes); writes docs/BENCHMARKS-HTTP.md
   gate                                     count the instructions of ten hot paths with valgrind; a
                                            count that is not within 3 % of benches/gate.toml fails
   gate --accept                            write what is counted into benches/gate.toml

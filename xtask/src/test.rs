@@ -36,7 +36,7 @@ const STEPS: [Step; 10] = [
 ///
 /// They are asked for together with the whole workspace: for a package alone the node's crates would
 /// have other features than the cross-crate tests give them, and be built twice.
-const PEERS: &str = "milepost-benches/peers";
+const PEERS: &str = "milepost-benches/peers,milepost-http-benches/peers";
 
 /// The sum over all test binaries
 #[derive(Default)]

@@ -2,15 +2,20 @@
 //!
 //! The shapes are those of calls to a busy contract: two logs of 120 bytes for each outcome, one of
 //! them an event, a proof of 12 steps, a gas profile of 20 rows, arguments of 200 bytes, and
-//! receipts that generate three others each. Ids are random-looking and the same in every run.
-//! Signatures are no signatures, because nobody looks at those of a block.
+//! receipts that generate three others each. Ids are random-looking and the same in every run; that of a
+//! transaction is its hash, so that everyone who reads it finds the same. Signatures are no signatures,
+//! because nobody looks at those of a block. Two empty blocks at the end make all others final.
 
 use core::error::Error;
 use core::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use milepost::primitives::CryptoHash;
+use milepost::codec::json;
+use milepost::primitives::{Balance, Bytes, CryptoHash, Gas};
+use milepost::transaction::{
+    Action, FunctionCall, SignedTransaction, Transaction, TransactionVersion,
+};
 
 /// How many receipts the transactions have
 const SIZES: [usize; 4] = [1, 10, 100, 1_000];
@@ -48,20 +53,61 @@ const COSTS: [&str; 20] = [
     "WRITE_MEMORY_BASE",
 ];
 
+/// Empty blocks after which all others are final: a block says so of the one before it
+const EMPTY: u64 = 2;
+
 /// Writes the messages and says which transaction has how many receipts
 pub(crate) fn write(directory: &Path) -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(directory)?;
     let mut ids = Ids(0);
-    let mut previous = ids.next();
-    for (place, size) in SIZES.into_iter().enumerate() {
-        let height = FIRST_HEIGHT + place as u64;
-        let block = ids.next();
-        let (transaction, message) = message(&mut ids, height, block, previous, size);
-        previous = block;
-        fs::write(directory.join(format!("{height}.json")), message)?;
-        println!("{size} {transaction} {SIGNER}");
+    let mut block = Block { height: FIRST_HEIGHT, previous: ids.next(), hash: ids.next() };
+    for size in SIZES {
+        let transaction = transaction(block.height)?;
+        let message = block.message(&content(&mut ids, &transaction, block.hash, size));
+        println!("{size} {} {SIGNER}", transaction.hash());
+        block.write(directory, &message, &mut ids)?;
+    }
+    for _ in 0..EMPTY {
+        let message = block.message(&Content::default());
+        block.write(directory, &message, &mut ids)?;
     }
     Ok(())
+}
+
+/// The block that comes next
+struct Block {
+    height: u64,
+    previous: CryptoHash,
+    hash: CryptoHash,
+}
+
+/// What is in a block, as lists of JSON values without their brackets
+#[derive(Default)]
+struct Content {
+    transactions: String,
+    bodies: String,
+    outcomes: String,
+}
+
+impl Block {
+    fn message(&self, content: &Content) -> String {
+        let Self { height, previous, hash } = self;
+        let Content { transactions, bodies, outcomes } = content;
+        format!(
+            r#"{{"block":{{"author":"pool.near","header":{{"height":{height},"epoch_id":"{previous}","hash":"{hash}","prev_hash":"{previous}","last_final_block":"{previous}","last_ds_final_block":"{previous}","latest_protocol_version":80}},"chunks":[]}},"shards":[{{"shard_id":0,"chunk":{{"author":"pool.near","transactions":[{transactions}],"receipts":[{bodies}]}},"receipt_execution_outcomes":[{outcomes}]}}]}}"#
+        )
+    }
+
+    fn write(
+        &mut self,
+        directory: &Path,
+        message: &str,
+        ids: &mut Ids,
+    ) -> Result<(), Box<dyn Error>> {
+        fs::write(directory.join(format!("{}.json", self.height)), message)?;
+        *self = Self { height: self.height + 1, previous: self.hash, hash: ids.next() };
+        Ok(())
+    }
 }
 
 /// Ids as random as those of a chain, and never two the same
@@ -74,44 +120,61 @@ impl Ids {
     }
 }
 
-/// A block with one transaction, all of whose receipts are executed in it
-fn message(
+/// One transaction, all of whose receipts are executed in its block
+fn content(
     ids: &mut Ids,
-    height: u64,
+    transaction: &SignedTransaction,
     block: CryptoHash,
-    previous: CryptoHash,
     size: usize,
-) -> (CryptoHash, String) {
-    let transaction = ids.next();
+) -> Content {
     let receipts: Vec<CryptoHash> = (0..size).map(|_| ids.next()).collect();
+    let action = json::write(&action().view());
     let (mut bodies, mut outcomes) = (Vec::new(), Vec::new());
     for (place, receipt) in receipts.iter().enumerate() {
         let first = (CHILDREN * place + 1).min(size);
         let children = &receipts[first..(first + CHILDREN).min(size)];
         let predecessor = if place == 0 { SIGNER } else { RECEIVER };
-        bodies.push(body(*receipt, predecessor));
+        bodies.push(body(*receipt, predecessor, &action));
         let outcome = outcome(ids, *receipt, block, children);
         outcomes.push(format!(r#"{{"execution_outcome":{outcome},"receipt":null}}"#));
     }
-    let own = outcome(ids, transaction, block, &receipts[..1]);
-    let (bodies, outcomes) = (bodies.join(","), outcomes.join(","));
-    let action = action();
-    let message = format!(
-        r#"{{"block":{{"author":"pool.near","header":{{"height":{height},"epoch_id":"{previous}","hash":"{block}","prev_hash":"{previous}","last_final_block":"{previous}","last_ds_final_block":"{previous}","latest_protocol_version":80}},"chunks":[]}},"shards":[{{"shard_id":0,"chunk":{{"author":"pool.near","transactions":[{{"transaction":{{"signer_id":"{SIGNER}","public_key":"{KEY}","nonce":{height},"receiver_id":"{RECEIVER}","actions":[{action}],"priority_fee":0,"signature":"{SIGNATURE}","hash":"{transaction}"}},"outcome":{{"execution_outcome":{own},"receipt":null}}}}],"receipts":[{bodies}]}},"receipt_execution_outcomes":[{outcomes}]}}]}}"#
-    );
-    (transaction, message)
+    let own = outcome(ids, transaction.hash(), block, &receipts[..1]);
+    let shown = json::write(&transaction.view());
+    Content {
+        transactions: format!(
+            r#"{{"transaction":{shown},"outcome":{{"execution_outcome":{own},"receipt":null}}}}"#
+        ),
+        bodies: bodies.join(","),
+        outcomes: outcomes.join(","),
+    }
 }
 
-/// A call with arguments of 200 bytes, which are 268 symbols of base64
-fn action() -> String {
-    let arguments = "eyJhIjoi".repeat(33);
-    format!(
-        r#"{{"FunctionCall":{{"method_name":"ft_transfer_call","args":"{arguments}In0=","gas":30000000000000,"deposit":"1"}}}}"#
-    )
+fn transaction(nonce: u64) -> Result<SignedTransaction, Box<dyn Error>> {
+    let transaction = Transaction {
+        version: TransactionVersion::V0 { nonce },
+        signer_id: SIGNER.parse()?,
+        public_key: KEY.parse()?,
+        receiver_id: RECEIVER.parse()?,
+        // A message does not show it, so whoever reads one has to take it for this.
+        block_hash: CryptoHash::ZERO,
+        actions: vec![action()],
+    };
+    Ok(SignedTransaction::new(transaction, SIGNATURE.parse()?))
 }
 
-fn body(receipt: CryptoHash, predecessor: &str) -> String {
-    let action = action();
+/// A call with arguments of 200 bytes
+fn action() -> Action {
+    let mut arguments = r#"{"a":""#.repeat(33);
+    arguments.push_str("\"}");
+    Action::FunctionCall(Box::new(FunctionCall {
+        method_name: "ft_transfer_call".into(),
+        args: Bytes(arguments.into_bytes()),
+        gas: Gas(30_000_000_000_000),
+        deposit: Balance(1),
+    }))
+}
+
+fn body(receipt: CryptoHash, predecessor: &str, action: &str) -> String {
     format!(
         r#"{{"predecessor_id":"{predecessor}","receiver_id":"{RECEIVER}","receipt_id":"{receipt}","receipt":{{"Action":{{"signer_id":"{SIGNER}","signer_public_key":"{KEY}","gas_price":"100000000","output_data_receivers":[],"input_data_ids":[],"actions":[{action}],"is_promise_yield":false}}}},"priority":0}}"#
     )

@@ -9,18 +9,22 @@
 
 extern crate alloc;
 
-mod constant;
 mod feed;
+mod server;
 
+use core::error::Error;
+use std::fs;
 use std::path::Path;
 use std::process::ExitCode;
+
+use hyper::body::Bytes;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
     let done = match words.as_slice() {
         ["feed", directory] => feed::write(Path::new(directory)),
-        ["constant", file] => constant::serve(Path::new(file)),
+        ["constant", file] => constant(Path::new(file)),
         _ => Err("usage: http-bench feed DIRECTORY | http-bench constant FILE".into()),
     };
     match done {
@@ -30,4 +34,10 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The floor: sends the bytes of this file until it is ended
+fn constant(file: &Path) -> Result<(), Box<dyn Error>> {
+    let body = Bytes::from(fs::read(file)?);
+    server::serve("the constant body", move |_| body.clone())
 }
