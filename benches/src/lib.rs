@@ -28,7 +28,8 @@
 //! | `codecs` | base58, base64, signed transactions, canonical JSON | the crates that a node uses |
 //! | `waiters` | requests that come, go, and are woken by a block, with 1 thousand to 1 million open | asking all of them again at each block, by the engine and by a node |
 //!
-//! The program `gate` goes ten of these paths for `cargo xtask gate`, which counts their instructions.
+//! The program `gate` goes ten of these paths for `cargo xtask gate`, which counts their instructions;
+//! `disk` says what a settled transaction takes on disk.
 //!
 //! [`Workload`] is what the first four are about.
 //!

@@ -13,15 +13,16 @@ use std::time::SystemTime;
 
 use figures::Figures;
 
-use crate::shell::{self, cargo, root};
+use crate::shell::{self, cargo, output, root};
 
 /// Runs the benches that the arguments choose, by default all
 pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
     match arguments {
         [] => {
+            let disk = output(&mut cargo("run --release -p milepost-benches --bin disk"))?;
             let figures = measure(None)?;
             write("docs/cost-by-receipts.svg", &plot::cost_by_receipts(&figures)?)?;
-            write("docs/BENCHMARKS.md", &page::page(&figures, &page::machine()?))
+            write("docs/BENCHMARKS.md", &page::page(&figures, &disk, &page::machine()?))
         }
         [filter] if !filter.starts_with('-') => {
             print!("\n{}", page::tables(&measure(Some(filter))?));

@@ -100,8 +100,19 @@ buffer that is used again. Recorded blocks of the network are measured where the
 /// Said of a machine that does more than one thing
 const BUSY: &str = ", busy";
 
-/// The page about these figures
-pub(super) fn page(figures: &Figures, machine: &str) -> String {
+const DISK: &str = "\
+## Bytes on disk
+
+What a settled transaction takes in the file of the durable storage, divided by their number: 1,200 blocks of a
+practice chain, nothing removed, committed one by one and several at a time. *Answers* are the bytes that a client is
+sent. *Rows* are those of all tables with their keys: the text of the answer, where its outcomes stand, blocks. *Pages*
+are what redb takes for them, 4 KiB or that times a power of two for a longer row, and half empty where rows became
+short. The file grows in steps.
+
+";
+
+/// The page about these figures, with the table of what is on disk
+pub(super) fn page(figures: &Figures, disk: &str, machine: &str) -> String {
     let missed = compared(figures).filter(|line| line.reached() == Some(false)).count();
     let targets = compared(figures).filter(|line| line.target.is_some()).count();
     let mut page = format!("{HEAD}\n{machine}\n");
@@ -112,6 +123,7 @@ pub(super) fn page(figures: &Figures, machine: &str) -> String {
     );
     page.push_str("![Cost of an answer by its receipts](cost-by-receipts.svg)\n\n");
     page.push_str(&tables(figures));
+    let _ = write!(page, "\n{DISK}{disk}");
     page
 }
 
@@ -280,7 +292,7 @@ mod tests {
         ] {
             assert!(tables.contains(line), "{line} is not in\n{tables}");
         }
-        assert!(page(&figures, "").contains("Of 2 targets, 1 are reached and 1 missed."));
+        assert!(page(&figures, "", "").contains("Of 2 targets, 1 are reached and 1 missed."));
     }
 
     #[test]
