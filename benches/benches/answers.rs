@@ -85,9 +85,21 @@ fn node(
     (workload, messages): (&Workload, &[Vec<u8>]),
     storage: &(impl Rows + ?Sized),
 ) {
-    let rows = peer::Rows::of(workload, messages);
+    node_from(group, name, request, workload, &peer::Rows::of(workload, messages), storage);
+}
+
+/// The node's side, from these rows
+#[cfg(feature = "peers")]
+fn node_from(
+    group: &mut BenchmarkGroup<'_, Cpu>,
+    name: &str,
+    request: &[u8],
+    workload: &Workload,
+    rows: &peer::Rows,
+    storage: &(impl Rows + ?Sized),
+) {
     let answer = body(Engine::default().ask(request, None, storage));
-    assert!(answer == peer::answer(request, &rows), "both sides answer the same about {name}");
+    assert!(answer == peer::answer(request, rows), "both sides answer the same about {name}");
     let hash = peer::hash(workload.hash);
     group.bench_function(BenchmarkId::new("peer", name), |bencher| {
         bencher.iter_custom(|count| {
@@ -97,7 +109,7 @@ fn node(
     });
     group.bench_function(BenchmarkId::new("peer with the request", name), |bencher| {
         bencher.iter_custom(|count| {
-            with_input(count, || request, |request| peer::answer(request, &rows))
+            with_input(count, || request, |request| peer::answer(request, rows))
         });
     });
 }
@@ -165,6 +177,27 @@ fn on_redb(criterion: &mut Criterion<Cpu>) {
     group.finish();
 }
 
+/// The same, and the node's side from rows in its own database
+#[cfg(feature = "rocksdb")]
+fn beside_rocksdb(criterion: &mut Criterion<Cpu>) {
+    let mut group = group(criterion, "answer on redb beside RocksDB");
+    for receipts in [1, 10, 100, 1_000] {
+        let workload = Workload::calls(receipts);
+        let folder = tempfile::tempdir().expect("a folder for the file");
+        let path = folder.path().join("rows.redb");
+        let mut storage = RedbStorage::open(path, &Options::default()).expect("a new file");
+        take_in(&workload.messages, &mut storage);
+        let rows = peer::Rows::on_disk(&workload, &workload.messages);
+        let (name, request) = (receipts.to_string(), workload.by_hash());
+        node_from(&mut group, &name, &request, &workload, &rows, &storage);
+        ours(&mut group, &name, &request, &storage);
+    }
+    group.finish();
+}
+
+#[cfg(not(feature = "rocksdb"))]
+const fn beside_rocksdb(_: &mut Criterion<Cpu>) {}
+
 fn status(criterion: &mut Criterion<Cpu>) {
     let mut group = group(criterion, "walk and milestone");
     for receipts in [1, 10, 100, 1_000] {
@@ -210,6 +243,6 @@ fn walk(
 criterion_group! {
     name = benches;
     config = Criterion::default().with_measurement(Cpu);
-    targets = in_memory, not_final, on_redb, status
+    targets = in_memory, not_final, on_redb, beside_rocksdb, status
 }
 criterion_main!(benches);

@@ -19,6 +19,9 @@
 //! they are off by default. `cargo xtask bench` runs everything with both and writes the ratios into
 //! `docs/BENCHMARKS.md`.
 //!
+//! With the feature `rocksdb`, the node's answers are given from rows in its own database as well; it is
+//! built from C++, for ten minutes and more: `cargo xtask bench --rocksdb`.
+//!
 //! | bench | what is measured | beside it |
 //! |---|---|---|
 //! | `answers` | the answer about a transaction with 1 to 1,000 receipts, or 1 MiB of code; in memory and on redb, final and not | a node's answer from borsh rows in memory |

@@ -18,24 +18,36 @@ use crate::shell::{self, cargo, output, root};
 /// Runs the benches that the arguments choose, by default all
 pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
     match arguments {
-        [] => {
+        [] | ["--rocksdb"] => {
             let disk = output(&mut cargo("run --release -p milepost-benches --bin disk"))?;
-            let figures = measure(None)?;
+            let figures = measure(if arguments.is_empty() { PEERS } else { ROCKSDB }, None)?;
             write("docs/cost-by-receipts.svg", &plot::cost_by_receipts(&figures)?)?;
             write("docs/BENCHMARKS.md", &page::page(&figures, &disk, &page::machine()?))
         }
         [filter] if !filter.starts_with('-') => {
-            print!("\n{}", page::tables(&measure(Some(filter))?));
+            print!("\n{}", page::tables(&measure(PEERS, Some(filter))?));
             Ok(())
         }
-        _ => Err("`bench` takes nothing, or a part of the names of benches".to_owned()),
+        ["--rocksdb", filter] if !filter.starts_with('-') => {
+            print!("\n{}", page::tables(&measure(ROCKSDB, Some(filter))?));
+            Ok(())
+        }
+        _ => {
+            Err("`bench` takes `--http`, or `--rocksdb` and a part of the names of benches"
+                .to_owned())
+        }
     }
 }
 
+/// What the benches are built with
+const PEERS: &str = "peers,jemalloc";
+/// And with a node's database
+const ROCKSDB: &str = "peers,jemalloc,rocksdb";
+
 /// Runs the benches and gives the figures of this run
-fn measure(filter: Option<&str>) -> Result<Figures, String> {
+fn measure(features: &str, filter: Option<&str>) -> Result<Figures, String> {
     let folder = shell::target()?.join("criterion");
-    let mut command = cargo("bench -p milepost-benches --features peers,jemalloc");
+    let mut command = cargo(&format!("bench -p milepost-benches --features {features}"));
     if let Some(filter) = filter {
         command.args(["--", filter]);
     }

@@ -30,7 +30,9 @@ cargo xtask <command>
                                            whether it is written
   bench                                    run all benches beside the node's path, and write the ratios
                                            into docs/BENCHMARKS.md (half an hour, on an idle machine)
-  bench NAME                               run the benches with this in their names, and print them
+  bench --rocksdb                          the same, and the node's answers also from rows in RocksDB,
+                                           which is built from C++ and needs libclang
+  bench [--rocksdb] NAME                   run the benches with this in their names, and print them
   bench --http                             measure what an answer costs over HTTP, beside a server
                                            that sends the same bytes and the node's path, with `wrk`
                                            (four minutes); writes docs/BENCHMARKS-HTTP.md

@@ -4,14 +4,17 @@
 //! receipts are walked recursively; what was found becomes views, these a generic JSON value, that
 //! bytes. Types, decoding and writing are the node's own; the way between them is written here.
 //!
-//! Left out, and so the peer is faster than a node: the database (its rows lie in a `HashMap`), actors,
-//! epochs, shards, metrics, block headers, and of a shard's receipts in a block all but the one asked
-//! for.
+//! Left out, and so the peer is faster than a node: the database (its rows lie in a `HashMap`, or with
+//! the feature `rocksdb` in one without compression), actors, epochs, shards, metrics, block headers, and
+//! of a shard's receipts in a block all but the one asked for.
 
 mod config;
+#[cfg(feature = "rocksdb")]
+mod disk;
 mod request;
 mod rows;
 mod status;
+mod store;
 
 pub use config::Network;
 pub use request::{Asked, asked, read};

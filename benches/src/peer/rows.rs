@@ -1,4 +1,4 @@
-//! What the peer has in place of a node's database: borsh rows by their ids.
+//! What a node knows after some blocks: borsh rows by their ids, and where blocks stand.
 //!
 //! They are made from the block messages that our engine takes in. A message shows the hash of
 //! deployed code in place of the code, so transactions whose bytes are at hand are handed in by
@@ -22,15 +22,13 @@ use near_primitives::views::{
 };
 use serde_json::Value;
 
+use super::store::{Store, Table};
 use crate::Workload;
 
 /// Borsh rows, and where blocks stand
 #[derive(Debug, Default)]
 pub struct Rows {
-    pub(super) transactions: HashMap<CryptoHash, Vec<u8>>,
-    /// By id: one for each block that executed it
-    pub(super) outcomes: HashMap<CryptoHash, Vec<(CryptoHash, Vec<u8>)>>,
-    pub(super) receipts: HashMap<CryptoHash, Vec<u8>>,
+    pub(super) store: Store,
     /// Heights of blocks
     pub(super) headers: HashMap<CryptoHash, u64>,
     /// The canonical chain
@@ -49,10 +47,25 @@ impl Rows {
 
     /// Rows of these messages of a workload
     pub fn of(workload: &Workload, messages: &[Vec<u8>]) -> Self {
-        let mut rows = Self::new();
-        rows.submit(&workload.signed);
-        messages.iter().for_each(|message| rows.take_in(message));
+        Self::new().with(workload, messages)
+    }
+
+    /// Rows of these messages of a workload in RocksDB, all of them written out of its buffers
+    ///
+    /// # Panics
+    ///
+    /// When the database refuses something.
+    #[cfg(feature = "rocksdb")]
+    pub fn on_disk(workload: &Workload, messages: &[Vec<u8>]) -> Self {
+        let rows = Self { store: Store::on_disk(), ..Self::default() }.with(workload, messages);
+        rows.store.flush();
         rows
+    }
+
+    fn with(mut self, workload: &Workload, messages: &[Vec<u8>]) -> Self {
+        self.submit(&workload.signed);
+        messages.iter().for_each(|message| self.take_in(message));
+        self
     }
 
     /// Takes a signed transaction as it was submitted, before the block that includes it
@@ -67,7 +80,7 @@ impl Rows {
                 self.code.insert(CryptoHash::hash_bytes(&deploy.code), deploy.code.clone());
             }
         }
-        self.transactions.insert(*signed.hash(), bytes.to_vec());
+        self.store.put(Table::Transactions, *signed.hash(), bytes.to_vec());
     }
 
     /// Takes in a block message, as the next block of the canonical chain
@@ -96,19 +109,21 @@ impl Rows {
 
     fn transaction(&mut self, shown: SignedTransactionView) {
         let hash = shown.hash;
-        self.transactions.entry(hash).or_insert_with(|| {
-            // Under the hash that the message shows: made-up messages need no real one. The block that
-            // a transaction names is not shown.
-            let transaction = Transaction::V0(TransactionV0 {
-                signer_id: shown.signer_id,
-                public_key: shown.public_key,
-                nonce: shown.nonce,
-                receiver_id: shown.receiver_id,
-                block_hash: CryptoHash::default(),
-                actions: shown.actions.into_iter().map(|one| one.try_into().unwrap()).collect(),
-            });
-            row(&SignedTransaction::new(shown.signature, transaction))
+        if self.store.read(Table::Transactions, hash, |_| ()).is_some() {
+            return;
+        }
+        // Under the hash that the message shows: made-up messages need no real one. The block that
+        // a transaction names is not shown.
+        let transaction = Transaction::V0(TransactionV0 {
+            signer_id: shown.signer_id,
+            public_key: shown.public_key,
+            nonce: shown.nonce,
+            receiver_id: shown.receiver_id,
+            block_hash: CryptoHash::default(),
+            actions: shown.actions.into_iter().map(|one| one.try_into().unwrap()).collect(),
         });
+        let bytes = row(&SignedTransaction::new(shown.signature, transaction));
+        self.store.put(Table::Transactions, hash, bytes);
     }
 
     fn executed(&mut self, executed: &Value) {
@@ -118,7 +133,7 @@ impl Rows {
         let shown: ExecutionOutcomeWithIdView = view(&executed["execution_outcome"]);
         let bytes =
             row(&ExecutionOutcomeWithProof { proof: shown.proof, outcome: outcome(shown.outcome) });
-        self.outcomes.entry(shown.id).or_default().push((shown.block_hash, bytes));
+        self.store.put_outcome(shown.id, shown.block_hash, bytes);
     }
 
     fn receipt(&mut self, shown: &Value) {
@@ -131,7 +146,7 @@ impl Rows {
                 }
             }
         }
-        self.receipts.insert(*receipt.receipt_id(), row(&receipt));
+        self.store.put(Table::Receipts, *receipt.receipt_id(), row(&receipt));
     }
 }
 

@@ -21,6 +21,7 @@ use near_primitives::views::{
 };
 use serde_json::Value;
 
+use super::store::Table;
 use super::{Rows, asked};
 
 impl Rows {
@@ -30,8 +31,8 @@ impl Rows {
     ///
     /// When a row is broken.
     pub fn status(&self, hash: CryptoHash) -> Option<TxStatusView> {
-        let transaction = self.transactions.get(&hash)?;
-        let transaction: SignedTransaction = decode(transaction);
+        let transaction =
+            self.store.read(Table::Transactions, hash, decode::<SignedTransaction>)?;
         let transaction: SignedTransactionView = transaction.into();
         let mut outcomes = Vec::new();
         self.walk(&mut outcomes, hash);
@@ -66,13 +67,12 @@ impl Rows {
 
     /// The outcome in a block of the canonical chain
     fn outcome(&self, id: CryptoHash) -> Option<ExecutionOutcomeWithIdAndProof> {
-        let everywhere = self.outcomes.get(&id)?.iter().map(|(block_hash, bytes)| {
+        // All are read before the first is looked at.
+        let everywhere = self.store.read_outcomes(id, |block_hash, bytes| {
             let ExecutionOutcomeWithProof { proof, outcome } = decode(bytes);
             let outcome_with_id = ExecutionOutcomeWithId { id, outcome };
-            ExecutionOutcomeWithIdAndProof { proof, block_hash: *block_hash, outcome_with_id }
+            ExecutionOutcomeWithIdAndProof { proof, block_hash, outcome_with_id }
         });
-        // All are read before the first is looked at.
-        let everywhere: Vec<_> = everywhere.collect();
         everywhere.into_iter().find(|outcome| self.is_canonical(outcome.block_hash))
     }
 
@@ -97,8 +97,8 @@ impl Rows {
             .iter()
             .filter(|outcome| !(local && first == Some(&outcome.id)))
             .map(|outcome| {
-                let bytes = self.receipts.get(&outcome.id).expect("the body of a receipt");
-                ReceiptView::from(decode::<Receipt>(bytes))
+                let receipt = self.store.read(Table::Receipts, outcome.id, decode::<Receipt>);
+                ReceiptView::from(receipt.expect("the body of a receipt"))
             })
             .collect();
         FinalExecutionOutcomeWithReceiptView { final_outcome, receipts }
@@ -148,8 +148,8 @@ impl Rows {
     }
 
     fn is_refund(&self, receipt: CryptoHash) -> bool {
-        let body = self.receipts.get(&receipt);
-        body.is_some_and(|bytes| decode::<Receipt>(bytes).predecessor_id().is_system())
+        let body = self.store.read(Table::Receipts, receipt, decode::<Receipt>);
+        body.is_some_and(|body| body.predecessor_id().is_system())
     }
 }
 
@@ -235,15 +235,18 @@ mod tests {
                 [&workload.messages[..], workload.until_executed(), &workload.messages[..2]]
             {
                 let storage = stored(messages);
-                let rows = Rows::of(&workload, messages);
+                let rows = [
+                    Rows::of(&workload, messages),
+                    #[cfg(feature = "rocksdb")]
+                    Rows::on_disk(&workload, messages),
+                ];
                 for body in [workload.by_hash(), workload.by_bytes()] {
                     let reply = Engine::default().ask(&body, None, &storage);
                     let Reply::Answer(ours) = reply else { panic!("a request that waits") };
-                    let node = answer(&body, &rows);
-                    assert_eq!(
-                        ours.body.escape_ascii().to_string(),
-                        node.escape_ascii().to_string()
-                    );
+                    let ours = ours.body.escape_ascii().to_string();
+                    for rows in &rows {
+                        assert_eq!(ours, answer(&body, rows).escape_ascii().to_string());
+                    }
                 }
             }
         }
