@@ -1,0 +1,677 @@
+// The shapes of requests and answers on the wire, in the names of the interface.
+//
+// Integers are written as `number` here. Parsed with `{ bigint: true }` every integer of an answer is a
+// `bigint`, and its type is `Exact<…>` of the one below. Amounts of tokens are strings of digits in
+// either case. A newer network can send variants that are not listed: what comes in goes out unchanged.
+
+import type { RpcProtocolConfigResponse } from "./config.js";
+
+/** Base58 of 32 bytes */
+export type CryptoHash = string;
+/** 2 to 64 characters of `a-z 0-9 - _ .` */
+export type AccountId = string;
+/** `ed25519:`, `secp256k1:` or `ml-dsa-65:` and base58 */
+export type PublicKey = string;
+/** `ed25519:`, `secp256k1:` or `ml-dsa-65:` and base58 */
+export type Signature = string;
+/** yoctoNEAR (10^-24) as a string of digits: up to 128 bits */
+export type NearToken = string;
+/** Standard base64 with padding */
+export type Base64 = string;
+/** Unsigned, 64 bits: above 2^53 only `{ bigint: true }` is exact */
+export type Uint64 = number;
+/** Gas units, 64 bits */
+export type NearGas = Uint64;
+/** Number of a shard, 64 bits */
+export type ShardId = Uint64;
+/** Numerator and denominator */
+export type Rational = [number, number];
+
+/** An object with exactly one of these members */
+export type OneOf<T> = { [K in keyof T]: { [P in K]: T[K] } }[keyof T];
+
+/** Members whose numbers are fractions, and stay numbers */
+type Fractions = "congestion_level" | "reject_tx_congestion_threshold";
+
+/** A shape with every integer as a `bigint`: what `{ bigint: true }` parses */
+export type Exact<T> = T extends number
+  ? bigint
+  : T extends object
+    ? { [K in keyof T]: K extends Fractions ? T[K] : Exact<T[K]> }
+    : T;
+
+// --- Requests -------------------------------------------------------------------------------------
+
+/** How far along the road a transaction is: a partial order, in which `EXECUTED_OPTIMISTIC` and
+ *  `INCLUDED_FINAL` cannot be compared */
+export type TxExecutionStatus =
+  | "NONE"
+  | "INCLUDED"
+  | "EXECUTED_OPTIMISTIC"
+  | "INCLUDED_FINAL"
+  | "EXECUTED"
+  | "FINAL";
+
+/** What is echoed in the answer; `dontcare` when there is none */
+export type RequestId = string | number | bigint | null;
+
+/** Which transaction, and until when the answer may take */
+export type RpcTransactionStatusRequest = (
+  | { signed_tx_base64: Base64 }
+  | { tx_hash: CryptoHash; sender_account_id: AccountId }
+) & {
+  /** Default `EXECUTED_OPTIMISTIC` */
+  wait_until?: TxExecutionStatus;
+};
+
+export type Finality = "optimistic" | "near-final" | "final";
+export type SyncCheckpoint = "genesis" | "earliest_available";
+
+/** The block whose configuration is asked for */
+export type RpcProtocolConfigRequest =
+  | { block_id: Uint64 | bigint | CryptoHash }
+  | { finality: Finality }
+  | { sync_checkpoint: SyncCheckpoint };
+
+interface RequestEnvelope {
+  jsonrpc?: "2.0";
+  id?: RequestId;
+}
+
+export interface TransactionStatusRpcRequest extends RequestEnvelope {
+  /** `tx` leaves the receipts out of the answer */
+  method: "EXPERIMENTAL_tx_status" | "tx_status" | "tx";
+  params: RpcTransactionStatusRequest | [Base64] | [CryptoHash, AccountId];
+}
+
+export interface ProtocolConfigRpcRequest extends RequestEnvelope {
+  method: "EXPERIMENTAL_protocol_config";
+  params: RpcProtocolConfigRequest;
+}
+
+export type RpcRequest = TransactionStatusRpcRequest | ProtocolConfigRpcRequest;
+
+// --- Responses ------------------------------------------------------------------------------------
+
+export interface RpcSuccess<Result> {
+  jsonrpc: "2.0";
+  result: Result;
+  error?: undefined;
+  id: RequestId;
+}
+
+export interface RpcFailure<Cause = RpcErrorCause> {
+  jsonrpc: "2.0";
+  result?: undefined;
+  error: RpcError<Cause>;
+  id: RequestId;
+}
+
+export type RpcResponse<Result, Cause = RpcErrorCause> = RpcSuccess<Result> | RpcFailure<Cause>;
+export type TransactionStatusRpcResponse = RpcResponse<RpcTransactionResponse, RpcTransactionError>;
+export type ProtocolConfigRpcResponse = RpcResponse<RpcProtocolConfigResponse, RpcProtocolConfigError>;
+
+interface RpcErrorTail {
+  /** -32700 unreadable, -32601 no such method, -32000 anything else */
+  code: number;
+  message: string;
+  data?: unknown;
+}
+
+export type RpcError<Cause = RpcErrorCause> = RpcErrorTail &
+  (
+    | { name: "REQUEST_VALIDATION_ERROR"; cause: RpcRequestValidationError }
+    | { name: "HANDLER_ERROR"; cause: Cause }
+    | { name: "INTERNAL_ERROR"; cause: RpcInternalError }
+  );
+
+export type RpcRequestValidationError =
+  | { name: "METHOD_NOT_FOUND"; info: { method_name: string } }
+  | { name: "PARSE_ERROR"; info: { error_message: string } };
+
+export interface RpcInternalError {
+  name: "INTERNAL_ERROR";
+  info: { error_message: string };
+}
+
+export type RpcTransactionError =
+  | { name: "INVALID_TRANSACTION"; info: Record<string, unknown> }
+  | { name: "DOES_NOT_TRACK_SHARD"; info?: undefined }
+  | { name: "REQUEST_ROUTED"; info: { transaction_hash: CryptoHash } }
+  | { name: "UNKNOWN_TRANSACTION"; info: { requested_transaction_hash: CryptoHash } }
+  | { name: "INTERNAL_ERROR"; info: { debug_info: string } }
+  | { name: "TIMEOUT_ERROR"; info?: TimeoutErrorCause | null };
+
+export type TimeoutErrorCause =
+  | { cause: "NOT_OBSERVED" }
+  | { cause: "PENDING"; status: RpcTransactionResponse }
+  | { cause: "DOES_NOT_TRACK_SHARD"; shard_id: ShardId }
+  | { cause: "ERROR"; debug_info: string };
+
+export type RpcProtocolConfigError =
+  | { name: "UNKNOWN_BLOCK"; info: Record<string, unknown> }
+  | RpcInternalError;
+
+export type RpcErrorCause = RpcTransactionError | RpcProtocolConfigError;
+
+// --- The status of a transaction ------------------------------------------------------------------
+
+export interface FinalExecutionOutcomeView {
+  status: FinalExecutionStatus;
+  transaction: SignedTransactionView;
+  transaction_outcome: ExecutionOutcomeWithIdView;
+  receipts_outcome: ExecutionOutcomeWithIdView[];
+}
+
+export interface FinalExecutionOutcomeWithReceiptView extends FinalExecutionOutcomeView {
+  receipts: ReceiptView[];
+}
+
+/** No outcome is known yet */
+export interface NoOutcome {
+  status?: undefined;
+  transaction?: undefined;
+  transaction_outcome?: undefined;
+  receipts_outcome?: undefined;
+  receipts?: undefined;
+}
+
+export type RpcTransactionResponse = {
+  /** What the facts prove, never more */
+  final_execution_status: TxExecutionStatus;
+} & (
+  | FinalExecutionOutcomeWithReceiptView
+  | (FinalExecutionOutcomeView & { receipts?: undefined })
+  | NoOutcome
+);
+
+export type FinalExecutionStatus =
+  | "NotStarted"
+  | "Started"
+  | OneOf<{ Failure: TxExecutionError; SuccessValue: Base64 }>;
+
+export interface SignedTransactionView {
+  signer_id: AccountId;
+  public_key: PublicKey;
+  nonce: Uint64;
+  receiver_id: AccountId;
+  actions: ActionView[];
+  /** No longer used, and 0 */
+  priority_fee: Uint64;
+  signature: Signature;
+  hash: CryptoHash;
+  nonce_mode?: "monotonic" | "strict" | null;
+  nonce_index?: number | null;
+}
+
+export interface ExecutionOutcomeWithIdView {
+  proof: MerklePathItem[];
+  block_hash: CryptoHash;
+  id: CryptoHash;
+  outcome: ExecutionOutcomeView;
+}
+
+export interface MerklePathItem {
+  hash: CryptoHash;
+  direction: "Left" | "Right";
+}
+
+export interface ExecutionOutcomeView {
+  logs: string[];
+  receipt_ids: CryptoHash[];
+  gas_burnt: NearGas;
+  tokens_burnt: NearToken;
+  executor_id: AccountId;
+  status: ExecutionStatusView;
+  metadata?: ExecutionMetadataView;
+}
+
+export type ExecutionStatusView =
+  | "Unknown"
+  | OneOf<{ Failure: TxExecutionError; SuccessValue: Base64; SuccessReceiptId: CryptoHash }>;
+
+export interface ExecutionMetadataView {
+  version: number;
+  gas_profile?: CostGasUsed[] | null;
+  contracts?: (AccountContractView | null)[] | null;
+}
+
+export interface CostGasUsed {
+  cost_category: "ACTION_COST" | "WASM_HOST_COST" | (string & {});
+  cost: string;
+  /** The one gas that is a string */
+  gas_used: string;
+}
+
+export type AccountContractView = OneOf<{
+  local: CryptoHash;
+  global_hash: CryptoHash;
+  global_account_id: AccountId;
+}>;
+
+export interface ReceiptView {
+  predecessor_id: AccountId;
+  receiver_id: AccountId;
+  receipt_id: CryptoHash;
+  receipt: ReceiptEnumView;
+  /** No longer used, and 0 */
+  priority?: Uint64;
+}
+
+export type ReceiptEnumView = OneOf<{
+  Action: {
+    signer_id: AccountId;
+    signer_public_key: PublicKey;
+    gas_price: NearToken;
+    output_data_receivers: { data_id: CryptoHash; receiver_id: AccountId }[];
+    input_data_ids: CryptoHash[];
+    actions: ActionView[];
+    is_promise_yield?: boolean;
+    refund_to?: AccountId | null;
+  };
+  Data: { data_id: CryptoHash; data?: Base64 | null; is_promise_resume?: boolean };
+  GlobalContractDistribution: {
+    id: GlobalContractIdentifier;
+    target_shard: ShardId;
+    already_delivered_shards: ShardId[];
+    code: Base64;
+    nonce?: Uint64 | null;
+  };
+}>;
+
+export type GlobalContractIdentifier = OneOf<{ hash: CryptoHash; account_id: AccountId }>;
+
+// --- Actions --------------------------------------------------------------------------------------
+
+interface FunctionCall {
+  method_name: string;
+  args: Base64;
+  gas: NearGas;
+  deposit: NearToken;
+}
+
+interface KeyAndDeposit {
+  public_key: PublicKey;
+  deposit: NearToken;
+}
+
+interface KeyAndAmount {
+  public_key: PublicKey;
+  amount: NearToken;
+}
+
+interface StakeAction {
+  stake: NearToken;
+  public_key: PublicKey;
+}
+
+export type ActionView =
+  | "CreateAccount"
+  | OneOf<{
+      /** Base64 of the hash of the code, here and in the other views of deployments */
+      DeployContract: { code: Base64 };
+      FunctionCall: FunctionCall;
+      Transfer: { deposit: NearToken };
+      Stake: StakeAction;
+      AddKey: { public_key: PublicKey; access_key: AccessKeyView };
+      DeleteKey: { public_key: PublicKey };
+      DeleteAccount: { beneficiary_id: AccountId };
+      Delegate: { delegate_action: DelegateAction; signature: Signature };
+      DelegateV2: { delegate_action: { V2: DelegateActionV2 }; signature: Signature };
+      DeployGlobalContract: { code: Base64 };
+      DeployGlobalContractByAccountId: { code: Base64 };
+      UseGlobalContract: { code_hash: CryptoHash };
+      UseGlobalContractByAccountId: { account_id: AccountId };
+      DeterministicStateInit: {
+        code: GlobalContractIdentifier;
+        data: Record<Base64, Base64>;
+        deposit: NearToken;
+      };
+      TransferToGasKey: KeyAndDeposit;
+      WithdrawFromGasKey: KeyAndAmount;
+      UniversalStateInit: { state_init: Base64; deposit: NearToken };
+    }>;
+
+interface FunctionCallPermission {
+  allowance?: NearToken | null;
+  receiver_id: string;
+  method_names: string[];
+}
+
+interface GasKeyInfo {
+  balance: NearToken;
+  num_nonces: number;
+}
+
+export interface AccessKeyView {
+  nonce: Uint64;
+  permission:
+    | "FullAccess"
+    | OneOf<{
+        FunctionCall: FunctionCallPermission;
+        GasKeyFunctionCall: FunctionCallPermission & GasKeyInfo;
+        GasKeyFullAccess: GasKeyInfo;
+      }>;
+}
+
+/** An access key inside a delegate action */
+export interface AccessKey {
+  nonce: Uint64;
+  permission:
+    | "FullAccess"
+    | OneOf<{
+        FunctionCall: FunctionCallPermission;
+        GasKeyFunctionCall: [GasKeyInfo, FunctionCallPermission];
+        GasKeyFullAccess: GasKeyInfo;
+      }>;
+}
+
+interface DelegatedActions {
+  sender_id: AccountId;
+  receiver_id: AccountId;
+  actions: NonDelegateAction[];
+  max_block_height: Uint64;
+  public_key: PublicKey;
+}
+
+export interface DelegateAction extends DelegatedActions {
+  nonce: Uint64;
+}
+
+export interface DelegateActionV2 extends DelegatedActions {
+  nonce: OneOf<{
+    Nonce: { nonce: Uint64 };
+    GasKeyNonce: { nonce: Uint64; nonce_index: number };
+  }>;
+}
+
+/** An action inside a delegate action: the protocol's own form, with code in full */
+export type NonDelegateAction = OneOf<{
+  CreateAccount: Record<string, never>;
+  DeployContract: { code: Base64 };
+  FunctionCall: FunctionCall;
+  Transfer: { deposit: NearToken };
+  Stake: StakeAction;
+  AddKey: { public_key: PublicKey; access_key: AccessKey };
+  DeleteKey: { public_key: PublicKey };
+  DeleteAccount: { beneficiary_id: AccountId };
+  DeployGlobalContract: { code: Base64; deploy_mode: "CodeHash" | "AccountId" };
+  UseGlobalContract: { contract_identifier: GlobalContractIdentifier };
+  DeterministicStateInit: {
+    state_init: { V1: { code: GlobalContractIdentifier; data: Record<Base64, Base64> } };
+    deposit: NearToken;
+  };
+  TransferToGasKey: KeyAndDeposit;
+  WithdrawFromGasKey: KeyAndAmount;
+  UniversalStateInit: { state_init: Base64; deposit: NearToken };
+}>;
+
+// --- Failures of transactions ---------------------------------------------------------------------
+
+export type TxExecutionError = OneOf<{ ActionError: ActionError; InvalidTxError: InvalidTxError }>;
+
+export interface ActionError {
+  /** Which action failed */
+  index?: Uint64 | null;
+  kind: ActionErrorKind;
+}
+
+interface LengthAndLimit {
+  length: Uint64;
+  limit: Uint64;
+}
+
+interface SizeAndLimit {
+  size: Uint64;
+  limit: Uint64;
+}
+
+interface OfAccount {
+  account_id: AccountId;
+}
+
+interface OfKey extends OfAccount {
+  public_key: PublicKey;
+}
+
+interface BalanceAndCost {
+  signer_id: AccountId;
+  balance: NearToken;
+  cost: NearToken;
+}
+
+export type ActionErrorKind =
+  | "DelegateActionInvalidSignature"
+  | "DelegateActionExpired"
+  | "MalformedUniversalStateInit"
+  | OneOf<{
+      AccountAlreadyExists: OfAccount;
+      AccountDoesNotExist: OfAccount;
+      CreateAccountOnlyByRegistrar: OfAccount & {
+        registrar_account_id: AccountId;
+        predecessor_id: AccountId;
+      };
+      CreateAccountNotAllowed: OfAccount & { predecessor_id: AccountId };
+      ActorNoPermission: OfAccount & { actor_id: AccountId };
+      DeleteKeyDoesNotExist: OfKey;
+      AddKeyAlreadyExists: OfKey;
+      DeleteAccountStaking: OfAccount;
+      LackBalanceForState: OfAccount & { amount: NearToken };
+      TriesToUnstake: OfAccount;
+      TriesToStake: OfAccount & { stake: NearToken; locked: NearToken; balance: NearToken };
+      InsufficientStake: OfAccount & { stake: NearToken; minimum_stake: NearToken };
+      FunctionCallError: FunctionCallError;
+      NewReceiptValidationError: ReceiptValidationError;
+      OnlyImplicitAccountCreationAllowed: OfAccount;
+      DeleteAccountWithLargeState: OfAccount;
+      DelegateActionSenderDoesNotMatchTxReceiver: { sender_id: AccountId; receiver_id: AccountId };
+      DelegateActionAccessKeyError: InvalidAccessKeyError;
+      DelegateActionInvalidNonce: { delegate_nonce: Uint64; ak_nonce: Uint64 };
+      DelegateActionNonceTooLarge: { delegate_nonce: Uint64; upper_bound: Uint64 };
+      GlobalContractDoesNotExist: { identifier: GlobalContractIdentifier };
+      GasKeyDoesNotExist: OfKey;
+      InsufficientGasKeyBalance: OfKey & { balance: NearToken; required: NearToken };
+      GasKeyBalanceTooHigh: OfAccount & { public_key?: PublicKey | null; balance: NearToken };
+      DelegateActionInvalidNonceIndex: { nonce_index: number; num_nonces: number };
+      TotalPromiseInputSizeExceeded: SizeAndLimit;
+      ReceiptStorageProofSizeExceeded: { limit: Uint64 };
+      AccountNotInitialized: OfAccount;
+    }>;
+
+export type InvalidTxError =
+  | "InvalidSignature"
+  | "CostOverflow"
+  | "InvalidChain"
+  | "Expired"
+  | "InvalidTransactionVersion"
+  | OneOf<{
+      InvalidAccessKeyError: InvalidAccessKeyError;
+      InvalidSignerId: { signer_id: string };
+      SignerDoesNotExist: { signer_id: AccountId };
+      InvalidNonce: { tx_nonce: Uint64; ak_nonce: Uint64 };
+      NonceTooLarge: { tx_nonce: Uint64; upper_bound: Uint64 };
+      InvalidReceiverId: { receiver_id: string };
+      NotEnoughBalance: BalanceAndCost;
+      LackBalanceForState: { signer_id: AccountId; amount: NearToken };
+      ActionsValidation: ActionsValidationError;
+      TransactionSizeExceeded: SizeAndLimit;
+      StorageError: NodeStorageError;
+      ShardCongested: { shard_id: number; congestion_level: number };
+      ShardStuck: { shard_id: number; missed_chunks: Uint64 };
+      InvalidNonceIndex: { tx_nonce_index?: number | null; num_nonces: number };
+      NotEnoughGasKeyBalance: BalanceAndCost;
+      NotEnoughBalanceForDeposit: BalanceAndCost & {
+        reason: "NotEnoughBalance" | "LackBalanceForState";
+      };
+    }>;
+
+export type InvalidAccessKeyError =
+  | "RequiresFullAccess"
+  | "DepositWithFunctionCall"
+  | "DelegateActionRequiresNonGasKey"
+  | "DelegateActionRequiresGasKey"
+  | OneOf<{
+      AccessKeyNotFound: OfKey;
+      ReceiverMismatch: { tx_receiver: AccountId; ak_receiver: string };
+      MethodNameMismatch: { method_name: string };
+      NotEnoughAllowance: OfKey & { allowance: NearToken; cost: NearToken };
+    }>;
+
+export type ActionsValidationError =
+  | "DeleteActionMustBeFinal"
+  | "IntegerOverflow"
+  | "FunctionCallZeroAttachedGas"
+  | "DelegateActionMustBeOnlyOne"
+  | "GasKeyFunctionCallAllowanceNotAllowed"
+  | "FunctionCallEmptyMethodName"
+  | "MalformedUniversalStateInit"
+  | "WithdrawFromGasKeyNotAllowedInDelegate"
+  | OneOf<{
+      TotalPrepaidGasExceeded: { total_prepaid_gas: NearGas; limit: NearGas };
+      TotalNumberOfActionsExceeded: { total_number_of_actions: Uint64; limit: Uint64 };
+      AddKeyMethodNamesNumberOfBytesExceeded: { total_number_of_bytes: Uint64; limit: Uint64 };
+      AddKeyMethodNameLengthExceeded: LengthAndLimit;
+      InvalidAccountId: { account_id: string };
+      ContractSizeExceeded: SizeAndLimit;
+      FunctionCallMethodNameLengthExceeded: LengthAndLimit;
+      FunctionCallArgumentsLengthExceeded: LengthAndLimit;
+      UnsuitableStakingKey: { public_key: PublicKey };
+      UnsupportedProtocolFeature: { protocol_feature: string; version: number };
+      InvalidDeterministicStateInitReceiver: { receiver_id: AccountId; derived_id: AccountId };
+      DeterministicStateInitKeyLengthExceeded: LengthAndLimit;
+      DeterministicStateInitValueLengthExceeded: LengthAndLimit;
+      GasKeyInvalidNumNonces: { requested_nonces: number; limit: number };
+      AddGasKeyWithNonZeroBalance: { balance: NearToken };
+      TotalNumberOfDeployActionsExceeded: { number_of_deploy_actions: Uint64; limit: Uint64 };
+      InvalidUniversalStateInitReceiver: { receiver_id: AccountId; derived_id: AccountId };
+      UniversalStateInitKeyLengthExceeded: LengthAndLimit;
+      UniversalStateInitValueLengthExceeded: LengthAndLimit;
+      RemovedProtocolFeature: { protocol_feature: string; version: number };
+      TotalNumberOfStateInitKeysExceeded: { number_of_keys: Uint64; limit: Uint64 };
+      TotalNumberOfStateInitEntriesExceeded: { number_of_entries: Uint64; limit: Uint64 };
+      TransferToUniversalAccountNotAllowed: OfAccount;
+    }>;
+
+export type ReceiptValidationError = OneOf<{
+  InvalidPredecessorId: { account_id: string };
+  InvalidReceiverId: { account_id: string };
+  InvalidSignerId: { account_id: string };
+  InvalidDataReceiverId: { account_id: string };
+  ReturnedValueLengthExceeded: LengthAndLimit;
+  NumberInputDataDependenciesExceeded: {
+    number_of_input_data_dependencies: Uint64;
+    limit: Uint64;
+  };
+  ActionsValidation: ActionsValidationError;
+  ReceiptSizeExceeded: SizeAndLimit;
+  InvalidRefundTo: { account_id: string };
+}>;
+
+/** A failure of the node's own storage */
+export type NodeStorageError =
+  | "StorageInternalError"
+  | "UnexpectedTrieValue"
+  | OneOf<{
+      MissingTrieValue: {
+        context:
+          | "TrieIterator"
+          | "TriePrefetchingStorage"
+          | "TrieMemoryPartialStorage"
+          | "TrieStorage";
+        hash: CryptoHash;
+      };
+      StorageInconsistentState: string;
+      FlatStorageBlockNotSupported: string;
+      MemTrieLoadingError: string;
+    }>;
+
+export type FunctionCallError =
+  | "WasmUnknownError"
+  | "_EVMError"
+  | OneOf<{
+      CompilationError: OneOf<{
+        CodeDoesNotExist: OfAccount;
+        PrepareError: PrepareError;
+        WasmerCompileError: { msg: string };
+      }>;
+      LinkError: { msg: string };
+      MethodResolveError: "MethodEmptyName" | "MethodNotFound" | "MethodInvalidSignature";
+      WasmTrap: WasmTrap;
+      HostError: HostError;
+      ExecutionError: string;
+    }>;
+
+export type PrepareError =
+  | "Serialization"
+  | "Deserialization"
+  | "InternalMemoryDeclared"
+  | "GasInstrumentation"
+  | "StackHeightInstrumentation"
+  | "Instantiate"
+  | "Memory"
+  | "TooManyFunctions"
+  | "TooManyLocals"
+  | "TooManyTables"
+  | "TooManyTableElements"
+  | "FunctionBodyTooLarge"
+  | "InstrumentedCodeTooLarge"
+  | "TooManyBlocksPerFunction"
+  | "TooManyBlocksPerContract"
+  | "TooManyTypes"
+  | "TooManyParamsPerFunction"
+  | "TooManyParamsPerContract"
+  | "OperandStackTooLarge"
+  | "TooManyGlobals";
+
+export type WasmTrap =
+  | "Unreachable"
+  | "IncorrectCallIndirectSignature"
+  | "MemoryOutOfBounds"
+  | "CallIndirectOOB"
+  | "IllegalArithmetic"
+  | "MisalignedAtomicAccess"
+  | "IndirectCallToNull"
+  | "StackOverflow"
+  | "GenericTrap";
+
+export type HostError =
+  | "BadUTF16"
+  | "BadUTF8"
+  | "GasExceeded"
+  | "GasLimitExceeded"
+  | "BalanceExceeded"
+  | "EmptyMethodName"
+  | "IntegerOverflow"
+  | "CannotAppendActionToJointPromise"
+  | "CannotReturnJointPromise"
+  | "MemoryAccessViolation"
+  | "InvalidAccountId"
+  | "InvalidMethodName"
+  | "InvalidPublicKey"
+  | OneOf<{
+      GuestPanic: { panic_msg: string };
+      InvalidPromiseIndex: { promise_idx: Uint64 };
+      InvalidPromiseResultIndex: { result_idx: Uint64 };
+      InvalidRegisterId: { register_id: Uint64 };
+      IteratorWasInvalidated: { iterator_index: Uint64 };
+      InvalidReceiptIndex: { receipt_index: Uint64 };
+      InvalidIteratorIndex: { iterator_index: Uint64 };
+      ProhibitedInView: { method_name: string };
+      NumberOfLogsExceeded: { limit: Uint64 };
+      KeyLengthExceeded: LengthAndLimit;
+      ValueLengthExceeded: LengthAndLimit;
+      TotalLogLengthExceeded: LengthAndLimit;
+      NumberPromisesExceeded: { number_of_promises: Uint64; limit: Uint64 };
+      NumberInputDataDependenciesExceeded: {
+        number_of_input_data_dependencies: Uint64;
+        limit: Uint64;
+      };
+      ReturnedValueLengthExceeded: LengthAndLimit;
+      ContractSizeExceeded: SizeAndLimit;
+      Deprecated: { method_name: string };
+      ECRecoverError: { msg: string };
+      AltBn128InvalidInput: { msg: string };
+      Ed25519VerifyInvalidInput: { msg: string };
+      P256VerifyInvalidInput: { msg: string };
+      MlDsaVerifyInvalidInput: { msg: string };
+    }>;
