@@ -6,13 +6,14 @@
 //! happened during serializing InternalError"; and `TIMEOUT_ERROR` without a cause has no `info`
 //! at all, as the interface says and nodes before 2.14 had it, where 2.14 can write `null`.
 
+use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use super::RequestId;
 use super::answer::{write_id, write_string};
-use crate::Error;
 use crate::primitives::{CryptoHash, ShardId};
+use crate::{Error, ErrorKind};
 
 /// The class of an answer: what a host needs to choose an HTTP status without reading the body
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -36,15 +37,36 @@ pub enum AnswerClass {
 
 /// A request that is answered by an error
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "an id and what went wrong")]
+#[expect(clippy::exhaustive_structs, reason = "an id, what went wrong, and where")]
 pub struct Refusal {
     /// The id of the request, `null` if it could not be read
     pub id: RequestId,
-    /// What went wrong
+    /// What went wrong, as the answer says it
     pub failure: Failure,
+    /// What went wrong, for hosts that show the place; its path starts with `request` or `params`
+    pub error: Box<Error>,
 }
 
 impl Refusal {
+    /// The refusal of a body or an envelope that cannot be read
+    pub(super) fn of_request(id: RequestId, error: Error) -> Self {
+        let error = error.at("request");
+        Self { id, failure: Failure::parse_request(&error), error: error.into() }
+    }
+
+    /// The refusal of params that cannot be read
+    pub(super) fn of_params(id: RequestId, error: Error) -> Self {
+        let error = error.at("params");
+        Self { id, failure: Failure::parse_params(&error), error: error.into() }
+    }
+
+    /// The refusal of a method that is not served
+    pub(super) fn of_method(id: RequestId, method: String) -> Self {
+        let detail = format_args!("no method is called {method}");
+        let error = Error::new(ErrorKind::Value, detail).at("request.method").into();
+        Self { id, failure: Failure::MethodNotFound { method }, error }
+    }
+
     /// Appends the whole answer to `out`
     pub fn write(&self, out: &mut Vec<u8>) {
         self.failure.write(&self.id, out);

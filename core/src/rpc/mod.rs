@@ -135,8 +135,7 @@ fn batch(text: &str, path_method: Option<&str>, limits: &Limits) -> Incoming {
     }
     let answer = |value: read::Text<'_>| {
         if read::kind(value) != read::Kind::Object {
-            let failure = Failure::parse_request(&request::not_an_object(value).at("request"));
-            return Err(Refusal { id: RequestId::null(), failure });
+            return Err(Refusal::of_request(RequestId::null(), request::not_an_object(value)));
         }
         if let Some(call) = request::plain_call(value.get(), path_method) {
             return Ok(call);
@@ -144,15 +143,12 @@ fn batch(text: &str, path_method: Option<&str>, limits: &Limits) -> Incoming {
         let mut request = Members::new(REQUEST_MEMBERS);
         match request.read_value(value) {
             Ok(()) => call(&request, path_method),
-            Err(error) => Err(Refusal {
-                id: request::readable_id(&request),
-                failure: Failure::parse_request(&error.at("request")),
-            }),
+            Err(error) => Err(Refusal::of_request(request::readable_id(&request), error)),
         }
     };
     Incoming::Batch(values.into_iter().map(answer).collect())
 }
 
 fn refused(id: RequestId, error: Error) -> Incoming {
-    Incoming::Refused(Refusal { id, failure: Failure::parse_request(&error.at("request")) })
+    Incoming::Refused(Refusal::of_request(id, error))
 }

@@ -7,7 +7,7 @@ use alloc::string::{String, ToString};
 
 use super::method::{method, method_names};
 use super::read::{self, Members, Params, PlainRequest, Text, shown, string};
-use super::{Call, Failure, Refusal, RequestId};
+use super::{Call, Refusal, RequestId};
 use crate::{Error, ErrorKind};
 
 /// The members of a request object, in the order in which [`Members::found`] gives them
@@ -36,23 +36,22 @@ pub(super) fn readable_id(request: &Members<'_, 4>) -> RequestId {
 /// `path_method` is the method that the address names.
 pub(super) fn call(request: &Members<'_, 4>, path_method: Option<&str>) -> Result<Call, Refusal> {
     let [id, jsonrpc, name, params] = request.found();
-    let refuse = |error: Error| Failure::parse_request(&error.at("request"));
-
     if request.repeated() == Some("id") {
-        return Err(Refusal { id: RequestId::null(), failure: refuse(twice("id")) });
+        return Err(Refusal::of_request(RequestId::null(), twice("id")));
     }
     let id = match id.map(RequestId::read) {
         None => RequestId::default(),
         Some(Ok(id)) => id,
         Some(Err(error)) => {
-            return Err(Refusal { id: RequestId::null(), failure: refuse(error.at("id")) });
+            return Err(Refusal::of_request(RequestId::null(), error.at("id")));
         }
     };
-    let operation = || {
+    let operation = |id: &RequestId| {
+        let refuse = |error: Error| Refusal::of_request(id.clone(), error);
         if let Some(name) = path_method
             && method(name).is_none()
         {
-            return Err(Failure::MethodNotFound { method: shown(name).into_owned() });
+            return Err(Refusal::of_method(id.clone(), shown(name).into_owned()));
         }
         if let Some(name) = request.repeated() {
             return Err(refuse(twice(name)));
@@ -78,15 +77,12 @@ pub(super) fn call(request: &Members<'_, 4>, path_method: Option<&str>) -> Resul
             return Err(refuse(Error::new(ErrorKind::Value, detail).at("method")));
         }
         let Some(method) = method(&name) else {
-            return Err(Failure::MethodNotFound { method: shown(&name).into_owned() });
+            return Err(Refusal::of_method(id.clone(), shown(&name).into_owned()));
         };
         (method.read)(params.map(Params::new))
-            .map_err(|error| Failure::parse_params(&error.at("params")))
+            .map_err(|error| Refusal::of_params(id.clone(), error))
     };
-    match operation() {
-        Ok(operation) => Ok(Call { id, operation }),
-        Err(failure) => Err(Refusal { id, failure }),
-    }
+    operation(&id).map(|operation| Call { id, operation })
 }
 
 /// A request that is as plain as nearly all are, and right; none if it is not, whatever is wrong with it

@@ -163,11 +163,13 @@ fn the_address_and_the_body_must_name_the_same_method() {
         "request.method: EXPERIMENTAL_protocol_config contradicts the address tx".to_string();
     let id = accepted(&body).id;
     let failure = Failure::Parse { message: contradiction };
-    let refusal = Refusal { id: id.clone(), failure };
-    assert_eq!(ask(&body, "tx"), Incoming::Single(Err(refusal)));
+    let Incoming::Single(Err(refusal)) = ask(&body, "tx") else { panic!("accepted") };
+    assert_eq!((&refusal.id, refusal.failure), (&id, failure));
 
     let failure = Failure::MethodNotFound { method: "nope".to_string() };
-    assert_eq!(ask(&body, "nope"), Incoming::Single(Err(Refusal { id, failure })));
+    let Incoming::Single(Err(refusal)) = ask(&body, "nope") else { panic!("accepted") };
+    assert_eq!((refusal.id, refusal.failure), (id, failure));
+    assert_eq!(refusal.error.to_string(), "request.method: no method is called nope");
     let Incoming::Batch(items) = ask(&format!("[{body},{body}]"), "tx") else { panic!("refused") };
     assert!(items.iter().all(Result::is_err));
 }

@@ -5,7 +5,7 @@ mod mutation;
 mod params;
 mod wire;
 
-use alloc::string::String;
+use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
 use super::*;
@@ -34,8 +34,11 @@ fn accepted(body: &str) -> Call {
 fn refusal(body: impl AsRef<[u8]>) -> (String, String) {
     let shown = String::from_utf8_lossy(body.as_ref()).into_owned();
     match ask(body) {
-        Incoming::Single(Err(Refusal { id, failure: Failure::Parse { message } }))
-        | Incoming::Refused(Refusal { id, failure: Failure::Parse { message } }) => {
+        Incoming::Single(Err(Refusal { id, failure: Failure::Parse { message }, error }))
+        | Incoming::Refused(Refusal { id, failure: Failure::Parse { message }, error }) => {
+            // Both say the same; that of params has a few words of a node in front.
+            let said = message.strip_prefix("Failed parsing args: ").unwrap_or(&message);
+            assert_eq!(said, error.to_string(), "{shown}");
             (id.as_json().into(), message)
         }
         other => panic!("{shown}: {other:?}"),
