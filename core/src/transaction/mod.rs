@@ -10,7 +10,6 @@ mod access_key;
 mod action;
 mod delegate;
 mod read;
-#[cfg(feature = "signatures")]
 mod signature;
 mod view;
 mod write;
@@ -25,6 +24,7 @@ pub use action::{
 pub use delegate::{
     Delegate, DelegateAction, DelegateActionV2, DelegateV2, NestedDelegate, NonDelegateAction,
 };
+pub use signature::try_verify;
 #[cfg(feature = "signatures")]
 pub use signature::verify;
 
@@ -163,6 +163,12 @@ impl SignedTransaction {
     #[cfg(feature = "signatures")]
     pub fn verify(&self) -> bool {
         verify(&self.signature, &self.hash, &self.transaction.public_key)
+    }
+
+    /// Whether the signature is the transaction's public key's; `None` where the feature of its scheme
+    /// is left out
+    pub fn try_verify(&self) -> Option<bool> {
+        try_verify(&self.signature, &self.hash, &self.transaction.public_key)
     }
 }
 

@@ -1,10 +1,14 @@
 //! Whether a signature is a key's, by the rules of the node for each scheme.
 //!
 //! The rules are consensus: a signature that a node takes must be taken here, and no other. Where
-//! libraries differ, the comments say which side the node is on.
+//! libraries differ, the comments say which side the node is on. Each scheme is a feature; of one that
+//! is left out nothing is said, neither yes nor no.
 
+#[cfg(feature = "ed25519")]
 use ed25519_dalek::Verifier as _;
+#[cfg(feature = "secp256k1")]
 use k256::ecdsa::signature::hazmat::PrehashVerifier as _;
+#[cfg(feature = "ml-dsa-65")]
 use ml_dsa::MlDsa65;
 
 use crate::primitives::{CryptoHash, PublicKey, Scheme, Signature};
@@ -13,21 +17,48 @@ use crate::primitives::{CryptoHash, PublicKey, Scheme, Signature};
 ///
 /// A signature and a key of different schemes never fit. Costs several times what reading a
 /// transaction costs, so it is left to the caller when to ask.
+#[cfg(feature = "signatures")]
 pub fn verify(signature: &Signature, digest: &CryptoHash, public_key: &PublicKey) -> bool {
+    // With all schemes there is always a verdict.
+    try_verify(signature, digest, public_key) == Some(true)
+}
+
+/// Whether `signature` is the signature of `digest` by `public_key`, if this build knows the scheme
+///
+/// `None` where the feature of the scheme (`ed25519`, `secp256k1`, `ml-dsa-65`) is left out.
+pub fn try_verify(
+    signature: &Signature,
+    digest: &CryptoHash,
+    public_key: &PublicKey,
+) -> Option<bool> {
     if signature.scheme() != public_key.scheme() {
-        return false;
+        return Some(false);
     }
     let (signature, digest, key) = (signature.as_bytes(), digest.as_bytes(), public_key.as_bytes());
+    let check = scheme(public_key.scheme())?;
     // A length that is not the scheme's cannot be; if it were, it would not verify.
-    match public_key.scheme() {
-        Scheme::Ed25519 => ed25519(signature, digest, key),
-        Scheme::Secp256k1 => secp256k1(signature, digest, key),
-        Scheme::MlDsa65 => ml_dsa_65(signature, digest, key),
+    Some(check(signature, digest, key).unwrap_or(false))
+}
+
+/// A signature, a digest and a key: whether they fit, and nothing if one of them is malformed
+type Check = fn(&[u8], &[u8; 32], &[u8]) -> Option<bool>;
+
+/// How a scheme is checked
+const fn scheme(scheme: Scheme) -> Option<Check> {
+    match scheme {
+        #[cfg(feature = "ed25519")]
+        Scheme::Ed25519 => Some(ed25519),
+        #[cfg(feature = "secp256k1")]
+        Scheme::Secp256k1 => Some(secp256k1),
+        #[cfg(feature = "ml-dsa-65")]
+        Scheme::MlDsa65 => Some(ml_dsa_65),
+        #[cfg(not(all(feature = "ed25519", feature = "secp256k1", feature = "ml-dsa-65")))]
+        _ => None,
     }
-    .unwrap_or(false)
 }
 
 /// RFC 8032 without the cofactor, with a reduced scalar; keys of small order are taken
+#[cfg(feature = "ed25519")]
 fn ed25519(signature: &[u8], digest: &[u8; 32], key: &[u8]) -> Option<bool> {
     let key = ed25519_dalek::VerifyingKey::from_bytes(key.try_into().ok()?).ok()?;
     let signature = ed25519_dalek::Signature::from_bytes(signature.try_into().ok()?);
@@ -36,6 +67,7 @@ fn ed25519(signature: &[u8], digest: &[u8; 32], key: &[u8]) -> Option<bool> {
 
 /// ECDSA over the digest itself, with s in the lower half; the recovery id must be one of four,
 /// but whether it recovers this key is not asked
+#[cfg(feature = "secp256k1")]
 fn secp256k1(signature: &[u8], digest: &[u8; 32], key: &[u8]) -> Option<bool> {
     /// What stands in front of an uncompressed point (SEC 1)
     const UNCOMPRESSED: u8 = 4;
@@ -52,6 +84,7 @@ fn secp256k1(signature: &[u8], digest: &[u8; 32], key: &[u8]) -> Option<bool> {
 }
 
 /// FIPS 204 with an empty context, over the digest as the message
+#[cfg(feature = "ml-dsa-65")]
 fn ml_dsa_65(signature: &[u8], digest: &[u8; 32], key: &[u8]) -> Option<bool> {
     let key = ml_dsa::VerifyingKey::<MlDsa65>::decode(key.try_into().ok()?);
     let signature = ml_dsa::Signature::<MlDsa65>::decode(signature.try_into().ok()?)?;
