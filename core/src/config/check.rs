@@ -4,7 +4,6 @@
 //! a number keeps its digits and a member that is new keeps its place. The view only proves that
 //! a client can read it. Which blocks a configuration is for is not decided here.
 
-use alloc::boxed::Box;
 use alloc::string::String;
 
 use serde::Deserialize;
@@ -13,6 +12,7 @@ use serde_json::value::RawValue;
 use super::ProtocolConfigView;
 use crate::codec::json;
 use crate::primitives::BlockHeight;
+use crate::views::shape::{self, Member, Shape, Shaped};
 use crate::{Error, ErrorKind};
 
 /// A protocol configuration that has been checked
@@ -59,22 +59,26 @@ pub fn check(text: &str) -> Result<CheckedConfig, Error> {
     let mut canonical = String::new();
     canonicalizer.append(text, &mut canonical)?;
     let envelope: Envelope<'_> = json::read(text)?;
-    let view = match envelope {
+    match envelope {
         Envelope { chain_id: None, result: Some(result), .. } => {
             canonical.clear();
             canonicalizer.append(result.get(), &mut canonical)?;
-            // Read from the whole text, so that paths and offsets are those of the file.
-            json::read::<Response>(text)?.result
+            // The whole text, so that paths and offsets are those of the file.
+            shape::check::<Response>(text)?;
         }
         Envelope { chain_id: None, error: Some(error), .. } => return Err(refused(error)),
-        _ => Box::new(json::read::<ProtocolConfigView>(text)?),
-    };
-    Ok(CheckedConfig {
-        text: canonical,
-        chain_id: view.chain_id,
-        genesis_height: view.genesis_height,
-        protocol_version: view.protocol_version,
-    })
+        _ => shape::check::<ProtocolConfigView>(text)?,
+    }
+    let Front { chain_id, genesis_height, protocol_version } = json::read(&canonical)?;
+    Ok(CheckedConfig { text: canonical, chain_id, genesis_height, protocol_version })
+}
+
+/// What tells configurations apart
+#[derive(Deserialize)]
+struct Front {
+    chain_id: String,
+    genesis_height: BlockHeight,
+    protocol_version: u32,
 }
 
 /// What tells a response from a configuration
@@ -89,9 +93,18 @@ struct Envelope<'t> {
     error: Option<&'t RawValue>,
 }
 
-#[derive(Deserialize)]
-struct Response {
-    result: Box<ProtocolConfigView>,
+/// A response, as far as it is looked at
+struct Response;
+
+impl Shaped for Response {
+    const SHAPE: &'static Shape = &Shape::Object {
+        name: "a response",
+        members: &[Member {
+            name: "result",
+            required: true,
+            shape: <ProtocolConfigView as Shaped>::SHAPE,
+        }],
+    };
 }
 
 /// The refusal of a response without a configuration, with the beginning of its error
@@ -103,4 +116,16 @@ fn refused(error: &RawValue) -> Error {
     let cut = if shown.len() < text.len() { "…" } else { "" };
     let detail = format_args!("the response holds no configuration but an error: {shown}{cut}");
     Error::new(ErrorKind::Shape, detail).at("error")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::views::shape::storm::storm;
+
+    #[test]
+    fn a_check_says_what_reading_says() {
+        let refused = storm::<ProtocolConfigView>(80);
+        assert!(refused > 160, "{refused}");
+    }
 }

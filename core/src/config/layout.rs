@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::primitives::{AccountId, ShardId};
 use crate::views::recognise::Recognise;
+use crate::views::shape::{Shape, Shaped};
 use crate::views::wire::{wire_enum, wire_struct};
 
 wire_enum! {
@@ -118,6 +119,10 @@ impl<T: Serialize> Serialize for ShardMap<T> {
         members.sort_unstable_by(|left, right| left.0.cmp(&right.0));
         serializer.collect_map(members)
     }
+}
+
+impl<T: Shaped> Shaped for ShardMap<T> {
+    const SHAPE: &'static Shape = &Shape::Numbered(T::SHAPE);
 }
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for ShardMap<T> {

@@ -1,7 +1,7 @@
 //! What the rows have to know of a transaction, a receipt or an outcome.
 //!
-//! It is found in the canonical text where that is recognised, which is nearly always, and else in the
-//! view that is read from it. Both ways lead to the same brief; what cannot be read has none.
+//! It is found in the canonical text where that is recognised, which is nearly always, and else it is
+//! read from there once that is checked. Both ways lead to the same brief; what is refused has none.
 
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -14,6 +14,7 @@ use crate::codec::json::{self, Compact};
 use crate::facts::record::OutcomeStatus;
 use crate::primitives::{AccountId, CryptoHash};
 use crate::views::recognise::Recognise;
+use crate::views::shape::{self, Shaped};
 use crate::views::{
     ExecutionOutcomeView, ExecutionOutcomeWithIdView, ExecutionStatusView, ReceiptView,
     SignedTransactionView,
@@ -25,20 +26,23 @@ const SYSTEM: &str = "system";
 /// What is known of a kind of facts
 pub(super) trait Brief: Sized {
     /// The type whose reader decides what is right
-    type View: serde::de::DeserializeOwned;
+    type View: Shaped + serde::de::DeserializeOwned;
 
     /// The brief of a canonical text, if that is surely right
     fn recognise(text: &str) -> Option<Self>;
 
-    /// The brief of what was read from a canonical text
-    fn of(view: &Self::View, text: &str) -> Result<Self, Error>;
+    /// The brief of a canonical text that was checked
+    fn read(text: &str) -> Result<Self, Error>;
 
     /// The brief of a canonical text
     fn find(text: &str) -> Result<Self, Error> {
-        match Self::recognise(text) {
-            Some(brief) => Ok(brief),
-            None => Self::of(&json::read(text)?, text),
+        if cfg!(feature = "quick-ingest")
+            && let Some(brief) = Self::recognise(text)
+        {
+            return Ok(brief);
         }
+        shape::check::<Self::View>(text)?;
+        Self::read(text)
     }
 }
 
@@ -68,8 +72,16 @@ impl Brief for TransactionBrief {
         Some(Self { hash: hash?, to_itself: signer? == receiver? })
     }
 
-    fn of(view: &Self::View, _: &str) -> Result<Self, Error> {
-        Ok(Self { hash: view.hash, to_itself: view.signer_id == view.receiver_id })
+    fn read(text: &str) -> Result<Self, Error> {
+        #[derive(Deserialize)]
+        struct Front {
+            hash: CryptoHash,
+            signer_id: AccountId,
+            receiver_id: AccountId,
+        }
+
+        let Front { hash, signer_id, receiver_id } = json::read(text)?;
+        Ok(Self { hash, to_itself: signer_id == receiver_id })
     }
 }
 
@@ -98,8 +110,15 @@ impl Brief for ReceiptBrief {
         Some(Self { id: id?, refund: predecessor? == SYSTEM })
     }
 
-    fn of(view: &Self::View, _: &str) -> Result<Self, Error> {
-        Ok(Self { id: view.receipt_id, refund: view.predecessor_id.as_str() == SYSTEM })
+    fn read(text: &str) -> Result<Self, Error> {
+        #[derive(Deserialize)]
+        struct Front {
+            receipt_id: CryptoHash,
+            predecessor_id: AccountId,
+        }
+
+        let Front { receipt_id: id, predecessor_id } = json::read(text)?;
+        Ok(Self { id, refund: predecessor_id.as_str() == SYSTEM })
     }
 }
 
@@ -146,17 +165,36 @@ impl Brief for OutcomeBrief {
             Some(true)
         })?;
         let status_text = status_text?;
-        let status = recognised_status(text.get(status_text.clone())?)?;
+        let status = status_of(text.get(status_text.clone())?);
         Some(Self { id: id?, block_hash: block_hash?, receipt_ids, status, status_text })
     }
 
-    fn of(view: &Self::View, text: &str) -> Result<Self, Error> {
+    fn read(text: &str) -> Result<Self, Error> {
+        #[derive(Deserialize)]
+        struct Front<'text> {
+            id: CryptoHash,
+            block_hash: CryptoHash,
+            #[serde(borrow)]
+            outcome: Outcome<'text>,
+        }
+
+        #[derive(Deserialize)]
+        struct Outcome<'text> {
+            receipt_ids: Vec<CryptoHash>,
+            #[serde(borrow)]
+            status: &'text RawValue,
+        }
+
+        let Front { id, block_hash, outcome } = json::read(text)?;
+        let status = outcome.status.get();
+        // A raw value borrows from the text, so the distance of their first bytes is its place.
+        let start = (status.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
         Ok(Self {
-            id: view.id,
-            block_hash: view.block_hash,
-            receipt_ids: view.outcome.receipt_ids.iter().map(|id| *id.as_bytes()).collect(),
-            status: read_status(&view.outcome.status),
-            status_text: place_of_status(text)?,
+            id,
+            block_hash,
+            receipt_ids: outcome.receipt_ids.iter().map(|id| *id.as_bytes()).collect(),
+            status: status_of(status),
+            status_text: start..start + status.len(),
         })
     }
 }
@@ -169,47 +207,17 @@ fn account<'t>(cursor: &mut Compact<'t>) -> Option<&'t str> {
     cursor.plain_string().filter(|text| AccountId::check(text).is_ok())
 }
 
-/// What a status says to the walk, by its text, which was recognised
-fn recognised_status(text: &str) -> Option<OutcomeStatus> {
+/// What a status says to the walk, by its canonical text; one of a form that is not known has executed
+/// nothing
+fn status_of(text: &str) -> OutcomeStatus {
     let mut cursor = Compact::new(text);
     if cursor.takes_text("{\"SuccessReceiptId\":") {
-        parse_hash(&mut cursor).map(OutcomeStatus::SuccessReceiptId)
+        parse_hash(&mut cursor).map_or(OutcomeStatus::Unknown, OutcomeStatus::SuccessReceiptId)
     } else if cursor.takes_text("{\"SuccessValue\":") {
-        Some(OutcomeStatus::SuccessValue)
+        OutcomeStatus::SuccessValue
     } else if cursor.takes_text("{\"Failure\":") {
-        Some(OutcomeStatus::Failure)
+        OutcomeStatus::Failure
     } else {
-        Some(OutcomeStatus::Unknown)
+        OutcomeStatus::Unknown
     }
-}
-
-/// What a status says to the walk; one of a form that is not known has executed nothing
-const fn read_status(status: &ExecutionStatusView) -> OutcomeStatus {
-    match status {
-        ExecutionStatusView::SuccessValue(_) => OutcomeStatus::SuccessValue,
-        ExecutionStatusView::Failure(_) => OutcomeStatus::Failure,
-        ExecutionStatusView::SuccessReceiptId(id) => OutcomeStatus::SuccessReceiptId(*id),
-        ExecutionStatusView::Unknown | ExecutionStatusView::Other(_) => OutcomeStatus::Unknown,
-    }
-}
-
-/// Where the status of an outcome stands in its text
-fn place_of_status(text: &str) -> Result<Range<usize>, Error> {
-    #[derive(Deserialize)]
-    struct WithId<'text> {
-        #[serde(borrow)]
-        outcome: Outcome<'text>,
-    }
-
-    #[derive(Deserialize)]
-    struct Outcome<'text> {
-        #[serde(borrow)]
-        status: &'text RawValue,
-    }
-
-    let found: WithId<'_> = json::read(text)?;
-    let status = found.outcome.status.get();
-    // A raw value borrows from the text, so the distance of their first bytes is its place.
-    let start = (status.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
-    Ok(start..start + status.len())
 }

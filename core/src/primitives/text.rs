@@ -9,6 +9,11 @@ use super::ScalarError;
 /// Implements serde by `Display` and `FromStr`; `$expecting` is what a reader wants to see
 macro_rules! text_serde {
     ($type:ty, $expecting:literal) => {
+        impl $type {
+            /// What a reader wants to see
+            pub(crate) const EXPECTED: &'static str = $expecting;
+        }
+
         impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.collect_str(self)
@@ -26,7 +31,7 @@ macro_rules! text_serde {
                         &self,
                         formatter: &mut core::fmt::Formatter<'_>,
                     ) -> core::fmt::Result {
-                        formatter.write_str($expecting)
+                        formatter.write_str(<$type>::EXPECTED)
                     }
 
                     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<$type, E> {

@@ -24,6 +24,7 @@ mod outcome;
 mod permission;
 mod receipt;
 pub(crate) mod recognise;
+pub(crate) mod shape;
 mod status;
 mod transaction;
 pub(crate) mod wire;

@@ -93,6 +93,8 @@ macro_rules! wire_struct {
                 )
             }
         }
+
+        $crate::views::shape::shaped_struct!($type { $( $field: $field_type $(= $mode)? , )* });
     };
 }
 
@@ -267,6 +269,12 @@ macro_rules! wire_enum {
                 }
             }
         }
+
+        $crate::views::shape::shaped_enum!($type {
+            $(
+                $variant $(as $wire)? $( ($value) )? $( { $( $field: $field_type $(= $mode)? , )* } )?,
+            )*
+        });
     };
 }
 
@@ -439,7 +447,7 @@ macro_rules! read_members {
         { $( $field:ident : $field_type:ty $(= $mode:ident)? , )* }
     ) => {{
         const _: () = assert!(
-            $crate::views::wire::ascending(&[$( stringify!($field) ),*]),
+            $crate::views::shape::ascending(&[$( stringify!($field) ),*]),
             "members must be declared in the order of their names"
         );
 
@@ -546,30 +554,6 @@ pub(crate) use {
     recognise_missing, recognise_variant, recognised, wire_enum, wire_struct, write_member,
     write_members, write_variant,
 };
-
-/// Whether each name is behind the one before it
-pub(crate) const fn ascending(names: &[&str]) -> bool {
-    let mut index = 1;
-    while index < names.len() {
-        if !less(names[index - 1].as_bytes(), names[index].as_bytes()) {
-            return false;
-        }
-        index += 1;
-    }
-    true
-}
-
-/// Whether `left` is before `right`; comparing slices is not `const` yet
-const fn less(left: &[u8], right: &[u8]) -> bool {
-    let mut index = 0;
-    while index < left.len() && index < right.len() {
-        if left[index] != right[index] {
-            return left[index] < right[index];
-        }
-        index += 1;
-    }
-    left.len() < right.len()
-}
 
 /// Refuses a second variant in the object of an enumeration
 pub(crate) fn end_of_variant<'de, A: MapAccess<'de>>(map: &mut A) -> Result<(), A::Error> {

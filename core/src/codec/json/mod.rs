@@ -15,4 +15,5 @@ pub use canonical::{Canonicalizer, MOST_LEVELS, MOST_LEVELS_INSIDE, canonical};
 pub(crate) use compact::Compact;
 pub use path::path_at;
 pub(crate) use plain::{Plain, plain_string};
+pub(crate) use text::read_seed;
 pub use text::{read, read_slice, write};

@@ -5,6 +5,7 @@
 
 use alloc::string::{String, ToString};
 
+use serde::de::DeserializeSeed;
 use serde::{Deserialize, Serialize};
 use serde_json::error::Category;
 
@@ -33,6 +34,21 @@ const LONGEST_DETAIL: usize = 512;
 /// ```
 pub fn read<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Error> {
     serde_json::from_str(text).map_err(|error| refusal(text.as_bytes(), &error))
+}
+
+/// Reads the one JSON value in `text` by a seed
+///
+/// # Errors
+///
+/// As [`read`].
+pub(crate) fn read_seed<'de, S>(seed: S, text: &'de str) -> Result<S::Value, Error>
+where
+    S: DeserializeSeed<'de>,
+{
+    let mut reader = serde_json::Deserializer::from_str(text);
+    let value = seed.deserialize(&mut reader);
+    let value = value.and_then(|value| reader.end().map(|()| value));
+    value.map_err(|error| refusal(text.as_bytes(), &error))
 }
 
 /// Reads the one JSON value in `text`, which is checked to be UTF-8 where it is kept

@@ -8,16 +8,20 @@ use alloc::collections::BTreeMap;
 use serde_json::value::RawValue;
 
 use super::{Content, Rendered};
-use crate::Error;
 use crate::codec::json;
 use crate::facts::record::BlockPoint;
 use crate::ingest::brief::{Brief, OutcomeBrief, ReceiptBrief, TransactionBrief};
 use crate::ingest::message::{Chunk, Executed, Included, Message};
 use crate::primitives::CryptoHash;
+use crate::views::shape;
+use crate::{Error, ErrorKind};
 
 /// Reads a message
 pub(super) fn read(text: &[u8]) -> Result<Content, Error> {
-    let message: Message<'_> = json::read_slice(text)?;
+    let text = core::str::from_utf8(text).map_err(|error| {
+        Error::new(ErrorKind::Syntax, "not UTF-8").with_offset(error.valid_up_to())
+    })?;
+    let message: Message<'_> = json::read(text)?;
     let header = message.block.header;
     let point = BlockPoint { height: header.height, hash: header.hash };
     let mut renderer =
@@ -39,7 +43,7 @@ pub(super) fn read(text: &[u8]) -> Result<Content, Error> {
 /// Renders the facts of one block
 struct Renderer<'text> {
     /// The whole message
-    message: &'text [u8],
+    message: &'text str,
     rendered: Rendered,
     /// The receipts that were rendered, by their text: most stand there twice
     bodies: BTreeMap<&'text str, CryptoHash>,
@@ -105,11 +109,11 @@ impl<'text> Renderer<'text> {
         let made = canonicalizer.append(raw.get(), text);
         made.map_err(|error| self.in_message(raw, error))?;
         B::find(&self.rendered.text).map_err(|error| {
-            // The offset is one of the canonical text; that of the message is found by reading what
+            // The offset is one of the canonical text; that of the message is found by checking what
             // came in, which is refused for the same reason.
-            match json::read::<B::View>(raw.get()) {
+            match shape::check::<B::View>(raw.get()) {
                 Err(error) => self.in_message(raw, error),
-                Ok(_) => Error::new(error.kind(), error.detail()).at(error.path()),
+                Ok(()) => Error::new(error.kind(), error.detail()).at(error.path()),
             }
         })
     }
