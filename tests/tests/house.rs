@@ -29,7 +29,8 @@ fn files() -> BTreeMap<String, PathBuf> {
         for entry in fs::read_dir(&directory).expect("a directory of the repository") {
             let entry = entry.expect("an entry of the repository");
             let name = entry.file_name().into_string().expect("a name in UTF-8");
-            if ["target", ".git", "node_modules"].contains(&name.as_str()) {
+            // What `git` does not keep: built or fetched.
+            if ["target", ".git", "node_modules", "dist", "build"].contains(&name.as_str()) {
                 continue;
             }
             let path = format!("{prefix}{name}");
@@ -77,7 +78,7 @@ fn shipped() -> Vec<(String, String)> {
 #[test]
 fn source_files_are_short() {
     let mut complaints = Vec::new();
-    for (path, text) in texts(&[".rs", ".ts", ".js", ".mjs", ".hpp", ".cpp", ".c"]) {
+    for (path, text) in texts(&[".rs", ".ts", ".js", ".cjs", ".mjs", ".hpp", ".cpp", ".c"]) {
         let lines = text.lines().count();
         if lines >= LONGEST_FILE {
             complaints.push(format!("{path}: {lines} lines, fewer than {LONGEST_FILE} expected"));
@@ -105,7 +106,7 @@ fn source_files_say_what_they_are() {
             ));
         }
     }
-    for (path, text) in texts(&[".ts", ".js", ".mjs", ".hpp", ".cpp", ".c", "/run"]) {
+    for (path, text) in texts(&[".ts", ".js", ".cjs", ".mjs", ".hpp", ".cpp", ".c", "/run"]) {
         let first = text.lines().find(|line| !line.starts_with("#!")).unwrap_or_default();
         if !["//", "/*", "#"].iter().any(|mark| first.starts_with(mark)) {
             complaints.push(format!("{path}: does not open with a comment"));
@@ -232,7 +233,10 @@ fn nothing_names_a_machine() {
     ];
     let (roots, hosts) = (roots.map(|halves| halves.concat()), hosts.map(|halves| halves.concat()));
     let mut complaints = Vec::new();
-    let endings = [".rs", ".md", ".toml", ".json", ".ts", ".mjs", ".js", ".yml", ".sh", "/run"];
+    let endings = [
+        ".rs", ".md", ".toml", ".json", ".ts", ".mjs", ".cjs", ".js", ".yml", ".sh", "/run",
+        ".npmrc",
+    ];
     for (path, text) in texts(&endings) {
         for (line, number) in text.lines().zip(1..) {
             // A path of a machine starts here; `a/home/` and `https://host/home/` are none.

@@ -93,6 +93,20 @@ fn the_crates_of_the_node_are_for_comparing_only() {
 }
 
 #[test]
+fn the_glue_is_made_by_the_version_of_its_macro() {
+    let packages = packages();
+    let asked = |package: &str, wanted: &str| {
+        let package = packages.iter().find(|row| name(row) == package).expect("a package");
+        let mut dependencies = package["dependencies"].as_array().expect("a list").iter();
+        let dependency = dependencies.find(|row| name(row) == wanted).expect("a dependency");
+        dependency["req"].as_str().expect("a requirement").to_owned()
+    };
+    let version = asked("milepost-wasm", "wasm-bindgen");
+    assert!(version.starts_with('='), "wasm-bindgen {version} is not pinned");
+    assert_eq!(version, asked("xtask-npm", "wasm-bindgen-cli-support"));
+}
+
+#[test]
 fn the_core_takes_no_default_features() {
     let packages = packages();
     let core = packages.iter().find(|package| name(package) == "milepost").expect("the engine");

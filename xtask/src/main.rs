@@ -11,10 +11,12 @@ mod bench_http;
 mod gate;
 mod header;
 mod no_std;
+mod npm;
 mod open_requests;
 mod shell;
 mod simulate;
 mod test;
+mod toolchain;
 mod vectors;
 
 use std::process::ExitCode;
@@ -44,6 +46,7 @@ cargo xtask <command>
                                            (three minutes, 10,240 open files)
   simulate [--seeds N] [--from S]          run seeds of the simulation, by default 10,000
   simulate --seed S                        run one seed and print its events
+  npm                                      build the npm package in bindings/js, from nothing
   help                                     print this text
 
 `test` ends with a line `N passed, N failed`: the sum over all test binaries, to which a step that
@@ -60,6 +63,7 @@ fn main() -> ExitCode {
         ["bench", "--http"] => bench_http::run().map(|()| ExitCode::SUCCESS),
         ["bench", rest @ ..] => bench::run(rest).map(|()| ExitCode::SUCCESS),
         ["gate", rest @ ..] => gate::run(rest).map(|()| ExitCode::SUCCESS),
+        ["npm"] => npm::build().map(|()| ExitCode::SUCCESS),
         ["open-requests"] => open_requests::run().map(|()| ExitCode::SUCCESS),
         [] | ["help" | "--help" | "-h"] => {
             println!("{}", HELP.replace("{steps}", &test::list()));

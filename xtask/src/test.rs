@@ -6,7 +6,7 @@
 use std::process::ExitCode;
 
 use crate::shell::{self, cargo, watch};
-use crate::{gate, header, no_std, simulate};
+use crate::{gate, header, no_std, npm, simulate};
 
 /// One check: its name, what it does, the check
 struct Step {
@@ -15,7 +15,7 @@ struct Step {
     check: fn(&mut Tally) -> Result<(), String>,
 }
 
-const STEPS: [Step; 10] = [
+const STEPS: [Step; 11] = [
     Step { name: "fmt", about: "the formatting of all Rust code", check: fmt },
     Step { name: "header", about: "the header for C, against its sources", check: header },
     Step { name: "no_std", about: "the engine, built for a target without std", check: no_std },
@@ -29,6 +29,7 @@ const STEPS: [Step; 10] = [
         check: simulation,
     },
     Step { name: "gate", about: "instructions of ten hot paths, within 3 %", check: gate },
+    Step { name: "npm", about: "the npm package, built and tested in Node.js", check: npm },
     Step { name: "tests", about: "unit, documentation and cross-crate tests", check: test },
 ];
 
@@ -149,12 +150,26 @@ fn gate(_: &mut Tally) -> Result<(), String> {
     gate::check()
 }
 
+fn npm(tally: &mut Tally) -> Result<(), String> {
+    npm::test(|line| tally.add_tap(line))
+}
+
 fn test(tally: &mut Tally) -> Result<(), String> {
     let mut command = cargo(&format!("test --workspace --no-fail-fast --features {PEERS}"));
     watch(&mut command, |line| tally.add(line))
 }
 
 impl Tally {
+    /// Adds a closing line of Node's tests; any other line counts nothing
+    fn add_tap(&mut self, line: &str) {
+        let number = |count: &str| count.parse::<u64>().unwrap_or(0);
+        match line.split_once(' ').and_then(|(_, rest)| rest.split_once(' ')) {
+            Some(("pass", count)) if line.starts_with("# ") => self.passed += number(count),
+            Some(("fail", count)) if line.starts_with("# ") => self.failed += number(count),
+            _ => {}
+        }
+    }
+
     /// Adds the closing line of a test binary; any other line counts nothing
     fn add(&mut self, line: &str) {
         let Some(counts) = line.strip_prefix("test result: ") else { return };
@@ -190,6 +205,15 @@ mod tests {
             tally.add(line);
         }
         assert_eq!((tally.passed, tally.failed), (15, 2));
+    }
+
+    #[test]
+    fn result_lines_of_node_are_added_up() {
+        let mut tally = Tally::default();
+        for line in ["ok 1 - a # fail 7", "# tests 5", "# pass 3", "# fail 2", "# cancelled 0"] {
+            tally.add_tap(line);
+        }
+        assert_eq!((tally.passed, tally.failed), (3, 2));
     }
 
     #[test]
