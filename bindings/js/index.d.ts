@@ -23,6 +23,7 @@ import type {
 } from "./wire.js";
 
 export type * from "./config.js";
+export type * from "./failures.js";
 export type * from "./wire.js";
 
 /** The version of the package and of the engine in it */

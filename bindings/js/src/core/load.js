@@ -1,0 +1,146 @@
+// Where the engine's code comes from: compiled once, and instantiated for each engine.
+//
+// An entry of the package provides a loader that knows where the `.wasm` file is; `slim` provides none,
+// and its users name a source. The first of them that succeeds counts.
+
+import { glue } from "../../dist/glue.js";
+import { ErrorCode, PanicError, refused, usage, UsageError } from "./errors.js";
+
+export const version = __VERSION__;
+
+let module = null;
+let pending = null;
+let loader = null;
+
+/** Says where the code comes from when nobody names a source: at once, or by a promise, or both */
+export function provide(found) {
+  loader ??= found;
+}
+
+export async function init(source) {
+  if (module) return;
+  if (!pending) {
+    if (source === undefined && !loader) {
+      throw usage("no source of the engine was given: pass bytes, a module, an address or a response");
+    }
+    pending = compile(source ?? loader.source()).then(accept);
+    // Whoever comes later may name a better source.
+    pending.catch(() => (pending = null));
+  }
+  await pending;
+}
+
+export function initSync(source) {
+  if (!module) accept(compileSync(source));
+}
+
+/** The code, if it can be had at once */
+export function loaded() {
+  if (!module && loader?.now) accept(compileSync(loader.now()));
+  if (!module) throw usage("the engine is not loaded yet: wait for init() first");
+  return module;
+}
+
+function accept(compiled) {
+  if (module) return;
+  const found = instantiate(compiled).version();
+  if (found !== version) {
+    throw usage(`the source is an engine of version ${found}, expected ${version}`);
+  }
+  module = compiled;
+}
+
+function instantiate(compiled) {
+  const made = glue();
+  try {
+    made.initSync({ module: compiled });
+  } catch (cause) {
+    throw usage("the source is another WebAssembly module, expected the engine", { cause });
+  }
+  return made;
+}
+
+const isModule = (value) => Object.prototype.toString.call(value) === "[object WebAssembly.Module]";
+
+async function compile(source) {
+  const given = await source;
+  if (typeof given === "string" || given instanceof URL) return compileResponse(fetched(given));
+  if (typeof Response === "function" && given instanceof Response) return compileResponse(given);
+  if (isModule(given)) return given;
+  return WebAssembly.compile(checked(given, "the source"));
+}
+
+function compileSync(source) {
+  return isModule(source) ? source : new WebAssembly.Module(checked(source, "the source"));
+}
+
+async function fetched(address) {
+  try {
+    return await fetch(address);
+  } catch (cause) {
+    throw usage(`${address}: cannot be loaded; ${HINT}`, { cause });
+  }
+}
+
+async function compileResponse(promised) {
+  const response = await promised;
+  const from = response.url || "the response";
+  if (!response.ok) throw usage(`${from}: HTTP status ${response.status}; ${HINT}`);
+  // Servers that do not know the type make streaming fail; the bytes may be right all the same.
+  if (response.headers.get("content-type") === "application/wasm") {
+    return WebAssembly.compileStreaming(response);
+  }
+  return WebAssembly.compile(checked(await response.arrayBuffer(), from));
+}
+
+const HINT =
+  "pass the address of milepost/milepost.wasm to init of milepost/slim if the bundler moved it";
+
+function checked(bytes, from) {
+  if (!(bytes instanceof ArrayBuffer) && !ArrayBuffer.isView(bytes)) {
+    throw usage(`${from}: no bytes, no module, no address and no response`);
+  }
+  const start = new Uint8Array(bytes.buffer ?? bytes, bytes.byteOffset ?? 0).subarray(0, 4);
+  if (start.length < 4 || [0x00, 0x61, 0x73, 0x6d].some((byte, index) => start[index] !== byte)) {
+    throw usage(`${from}: not WebAssembly; ${HINT}`);
+  }
+  return bytes;
+}
+
+/**
+ * An instance of the engine's code, and the border to it: refusals come out as errors, and after a panic
+ * nothing goes in any more.
+ */
+export class Instance {
+  #glue;
+  #panic = null;
+  #onPanic;
+
+  constructor(onPanic = () => {}) {
+    this.#glue = instantiate(loaded());
+    this.#onPanic = onPanic;
+  }
+
+  /** Works with the instance; `Wanted` is the class of the errors that it refuses with */
+  run(work, Wanted = UsageError) {
+    if (this.#panic) throw panicked(this.#panic);
+    try {
+      return work(this.#glue);
+    } catch (thrown) {
+      if (thrown instanceof this.#glue.Refusal) throw refused(thrown, Wanted);
+      this.#panic = thrown;
+      const error = panicked(thrown);
+      this.#onPanic(error);
+      throw error;
+    }
+  }
+
+  get isOutOfOrder() {
+    return this.#panic !== null;
+  }
+}
+
+function panicked(cause) {
+  const detail = `the engine panicked and is out of order: ${cause?.message ?? cause}`;
+  return new PanicError(ErrorCode.PANIC, detail, { cause });
+}

@@ -1,0 +1,92 @@
+// The storages that come with the package: a map in memory, and a database of the browser.
+
+import { keyName } from "./packed.js";
+
+export class MemoryStorage {
+  #rows = new Map();
+
+  get size() {
+    return this.#rows.size;
+  }
+
+  get(table, key) {
+    return this.#rows.get(keyName({ table, key }));
+  }
+
+  getMany(keys) {
+    return keys.map(({ table, key }) => this.get(table, key));
+  }
+
+  commit(changes) {
+    for (const change of changes) {
+      if (change.row === null) this.#rows.delete(keyName(change));
+      else this.#rows.set(keyName(change), change.row);
+    }
+  }
+}
+
+/** The one object store of the database: rows by table and key in one array of bytes */
+const ROWS = "rows";
+
+export class IndexedDbStorage {
+  #database;
+  #durability;
+
+  /** For `open` alone */
+  constructor(database, durability) {
+    this.#database = database;
+    this.#durability = durability;
+    // Another page wants to delete the database; it would wait for this one for ever.
+    database.onversionchange = () => database.close();
+  }
+
+  static async open(name, { factory = globalThis.indexedDB, durability = "strict" } = {}) {
+    const request = factory.open(name, 1);
+    request.onupgradeneeded = () => request.result.createObjectStore(ROWS);
+    return new IndexedDbStorage(await result(request), durability);
+  }
+
+  async get(table, key) {
+    const [row] = await this.getMany([{ table, key }]);
+    return row;
+  }
+
+  async getMany(keys) {
+    // One transaction: all rows are of one state.
+    const rows = this.#database.transaction(ROWS).objectStore(ROWS);
+    return Promise.all(keys.map((key) => result(rows.get(place(key)))));
+  }
+
+  async commit(changes) {
+    const transaction = this.#database.transaction(ROWS, "readwrite", {
+      durability: this.#durability,
+    });
+    const rows = transaction.objectStore(ROWS);
+    for (const change of changes) {
+      if (change.row === null) rows.delete(place(change));
+      else rows.put(change.row, place(change));
+    }
+    await new Promise((resolve, reject) => {
+      transaction.oncomplete = () => resolve();
+      transaction.onabort = () => reject(transaction.error);
+    });
+  }
+
+  close() {
+    this.#database.close();
+  }
+}
+
+function place({ table, key }) {
+  const bytes = new Uint8Array(key.length + 1);
+  bytes[0] = table;
+  bytes.set(key, 1);
+  return bytes;
+}
+
+function result(request) {
+  return new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(request.error);
+  });
+}

@@ -1,0 +1,25 @@
+// Without a loader: the source of the engine is named by its user.
+
+export {
+  Answer,
+  BlockError,
+  ConfigError,
+  decodeTransaction,
+  Engine,
+  ErrorCode,
+  IndexedDbStorage,
+  init,
+  initSync,
+  MemoryStorage,
+  methodNames,
+  MilepostError,
+  PanicError,
+  parseJson,
+  RequestError,
+  StorageError,
+  TransactionError,
+  UsageError,
+  validateRequest,
+  version,
+  writeJson,
+} from "./core.js";

@@ -1,0 +1,11 @@
+// The shared vectors, from their files.
+
+import { readFileSync } from "node:fs";
+import { runner } from "./runner.js";
+
+const directory = new URL("../../../tests/vectors/", import.meta.url);
+export const read = (path) => readFileSync(new URL(path, directory));
+
+const manifest = JSON.parse(read("manifest.json"));
+export const vectors = manifest.vectors;
+export const { setScene, ask } = runner(manifest, read);

@@ -1,0 +1,149 @@
+// What the `.wasm` file weighs, and what in it weighs most.
+//
+// `node tools/size.js [module.wasm [how many]]`. The weights are those of the file that ships; what its parts are called
+// says `names.wasm`, which is the same module with its names, so each part is weighed there.
+
+import { readFileSync } from "node:fs";
+import { fileURLToPath } from "node:url";
+import { brotliCompressSync, constants, gzipSync } from "node:zlib";
+
+const CODE = 10;
+const DATA = 11;
+const CUSTOM = 0;
+const FUNCTION_NAMES = 1;
+const IMPORT = 2;
+const FUNCTION = 0;
+
+/** Bytes as they are, and as servers send them */
+export function weigh(bytes) {
+  return {
+    raw: bytes.length,
+    gzip: gzipSync(bytes, { level: 9 }).length,
+    brotli: brotliCompressSync(bytes, {
+      params: {
+        [constants.BROTLI_PARAM_QUALITY]: 11,
+        [constants.BROTLI_PARAM_LGWIN]: 22,
+        [constants.BROTLI_PARAM_SIZE_HINT]: bytes.length,
+      },
+    }).length,
+  };
+}
+
+/** A reader of the binary format's integers and names */
+class Reader {
+  constructor(bytes) {
+    this.bytes = bytes;
+    this.at = 0;
+  }
+
+  get isAtEnd() {
+    return this.at >= this.bytes.length;
+  }
+
+  byte() {
+    return this.bytes[this.at++];
+  }
+
+  number() {
+    let value = 0;
+    for (let shift = 0; ; shift += 7) {
+      const byte = this.byte();
+      value += (byte & 0x7f) * 2 ** shift;
+      if (byte < 0x80) return value;
+    }
+  }
+
+  take(length) {
+    this.at += length;
+    return this.bytes.subarray(this.at - length, this.at);
+  }
+
+  name() {
+    return new TextDecoder().decode(this.take(this.number()));
+  }
+}
+
+function* sections(bytes) {
+  const reader = new Reader(bytes);
+  reader.take(8);
+  while (!reader.isAtEnd) {
+    const id = reader.byte();
+    yield [id, new Reader(reader.take(reader.number()))];
+  }
+}
+
+/** How many functions are imported: they come first in the numbering */
+function importedFunctions(reader) {
+  let functions = 0;
+  for (let count = reader.number(); count > 0; count -= 1) {
+    reader.name();
+    reader.name();
+    const kind = reader.byte();
+    if (kind === FUNCTION) functions += 1;
+    if (kind === FUNCTION || kind === 4) reader.number();
+    else if (kind === 3) reader.take(2);
+    else {
+      if (kind === 1) reader.byte();
+      const flags = reader.number();
+      reader.number();
+      if (flags & 1) reader.number();
+    }
+  }
+  return functions;
+}
+
+function functionNames(reader) {
+  const names = new Map();
+  while (!reader.isAtEnd) {
+    const kind = reader.byte();
+    const body = new Reader(reader.take(reader.number()));
+    if (kind !== FUNCTION_NAMES) continue;
+    for (let count = body.number(); count > 0; count -= 1) names.set(body.number(), body.name());
+  }
+  return names;
+}
+
+/** Functions and pieces of data with their bytes, the heaviest first */
+export function parts(bytes) {
+  let imported = 0;
+  let names = new Map();
+  const sizes = [];
+  const data = [];
+  for (const [id, reader] of sections(bytes)) {
+    if (id === IMPORT) imported = importedFunctions(reader);
+    if (id === CODE) {
+      for (let count = reader.number(); count > 0; count -= 1) {
+        const size = reader.number();
+        reader.take(size);
+        sizes.push(size);
+      }
+    }
+    if (id === DATA) data.push({ name: "data", size: reader.bytes.length });
+    if (id === CUSTOM && reader.name() === "name") names = functionNames(reader);
+  }
+  const functions = sizes.map((size, index) => ({
+    name: names.get(imported + index) ?? `function ${imported + index}`,
+    size,
+  }));
+  return [...functions, ...data].sort((one, other) => other.size - one.size);
+}
+
+/** The modules that an instance wants things from */
+export function importedModules(bytes) {
+  const modules = new Set();
+  for (const { module } of WebAssembly.Module.imports(new WebAssembly.Module(bytes))) {
+    modules.add(module);
+  }
+  return [...modules];
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) {
+  const dist = new URL("../dist/", import.meta.url);
+  const shipped = readFileSync(process.argv[2] ?? new URL("milepost.wasm", dist));
+  const named = readFileSync(process.argv[2] ?? new URL("../build/names.wasm", import.meta.url));
+  const { raw, gzip, brotli } = weigh(shipped);
+  console.log(`raw ${raw}, gzip ${gzip}, brotli ${brotli} bytes`);
+  for (const { name, size } of parts(named).slice(0, Number(process.argv[3] ?? 20))) {
+    console.log(`${String(size).padStart(8)}  ${name}`);
+  }
+}
