@@ -13,6 +13,7 @@ mod header;
 mod no_std;
 mod npm;
 mod open_requests;
+mod page;
 mod shell;
 mod simulate;
 mod test;
@@ -46,7 +47,8 @@ cargo xtask <command>
                                            (three minutes, 10,240 open files)
   simulate [--seeds N] [--from S]          run seeds of the simulation, by default 10,000
   simulate --seed S                        run one seed and print its events
-  npm                                      build the npm package in bindings/js, from nothing
+  npm                                      build the npm package in bindings/js and the page beside it, from
+                                           nothing; the node that is built next shows the page at `GET /`
   help                                     print this text
 
 `test` ends with a line `N passed, N failed`: the sum over all test binaries, to which a step that
@@ -63,7 +65,7 @@ fn main() -> ExitCode {
         ["bench", "--http"] => bench_http::run().map(|()| ExitCode::SUCCESS),
         ["bench", rest @ ..] => bench::run(rest).map(|()| ExitCode::SUCCESS),
         ["gate", rest @ ..] => gate::run(rest).map(|()| ExitCode::SUCCESS),
-        ["npm"] => npm::build().map(|()| ExitCode::SUCCESS),
+        ["npm"] => npm::build().and_then(|()| page::build()).map(|()| ExitCode::SUCCESS),
         ["open-requests"] => open_requests::run().map(|()| ExitCode::SUCCESS),
         [] | ["help" | "--help" | "-h"] => {
             println!("{}", HELP.replace("{steps}", &test::list()));

@@ -15,6 +15,7 @@ const TARGET: &str = "wasm32-unknown-unknown";
 
 /// Builds the package in `bindings/js`
 pub(crate) fn build() -> Result<(), String> {
+    provide("node", "nodejs npm", &["node", "npm"])?;
     install()?;
     let made = module("", "build")?;
     run(node().arg("build.js").arg(&made))
@@ -23,8 +24,29 @@ pub(crate) fn build() -> Result<(), String> {
 /// Builds the package and runs its tests; hands every line of their output to `each`
 pub(crate) fn test(each: impl FnMut(&str)) -> Result<(), String> {
     build()?;
+    browser()?;
     module("--features test-panic", "build/panic")?;
     watch(node().args(["--expose-gc", "--test", "--test-reporter=tap"]).args(tests()?), each)
+}
+
+/// Makes sure that there is a browser; `CHROMIUM` says where, by default where Debian has it
+pub(crate) fn browser() -> Result<(), String> {
+    let program = std::env::var("CHROMIUM").unwrap_or_else(|_| "/usr/bin/chromium".into());
+    provide("chromium", "chromium", &[&program])
+}
+
+/// Makes sure that these programs are there, by Debian's packages where this may install them
+fn provide(what: &str, packages: &str, programs: &[&str]) -> Result<(), String> {
+    let is_there =
+        || programs.iter().all(|program| output(program_at_root(program).arg("--version")).is_ok());
+    if !is_there() && shell::is_root() {
+        println!("{what} is not here; installing {packages} with apt-get");
+        shell::install(&packages.split(' ').collect::<Vec<_>>())?;
+    }
+    if is_there() {
+        return Ok(());
+    }
+    Err(format!("{what} is not here; on Debian `apt-get install {packages}` brings it"))
 }
 
 /// A `node` in the package

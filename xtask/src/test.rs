@@ -6,7 +6,7 @@
 use std::process::ExitCode;
 
 use crate::shell::{self, cargo, watch};
-use crate::{gate, header, no_std, npm, simulate};
+use crate::{gate, header, no_std, npm, page, simulate};
 
 /// One check: its name, what it does, the check
 struct Step {
@@ -15,7 +15,7 @@ struct Step {
     check: fn(&mut Tally) -> Result<(), String>,
 }
 
-const STEPS: [Step; 11] = [
+const STEPS: [Step; 12] = [
     Step { name: "fmt", about: "the formatting of all Rust code", check: fmt },
     Step { name: "header", about: "the header for C, against its sources", check: header },
     Step { name: "no_std", about: "the engine, built for a target without std", check: no_std },
@@ -30,6 +30,7 @@ const STEPS: [Step; 11] = [
     },
     Step { name: "gate", about: "instructions of ten hot paths, within 3 %", check: gate },
     Step { name: "npm", about: "the npm package, built and tested in Node.js", check: npm },
+    Step { name: "page", about: "the page, in a browser before a running node", check: page },
     Step { name: "tests", about: "unit, documentation and cross-crate tests", check: test },
 ];
 
@@ -152,6 +153,12 @@ fn gate(_: &mut Tally) -> Result<(), String> {
 
 fn npm(tally: &mut Tally) -> Result<(), String> {
     npm::test(|line| tally.add_tap(line))
+}
+
+fn page(tally: &mut Tally) -> Result<(), String> {
+    npm::browser()?;
+    page::build()?;
+    page::test(|line| tally.add_tap(line))
 }
 
 fn test(tally: &mut Tally) -> Result<(), String> {

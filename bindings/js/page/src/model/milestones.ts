@@ -1,0 +1,46 @@
+// The six milestones and their partial order:
+// NONE < INCLUDED < {EXECUTED_OPTIMISTIC, INCLUDED_FINAL} < EXECUTED < FINAL.
+// The two in the middle cannot be compared, so a transaction may pass them in either order.
+
+export const MILESTONES = [
+  'NONE',
+  'INCLUDED',
+  'EXECUTED_OPTIMISTIC',
+  'INCLUDED_FINAL',
+  'EXECUTED',
+  'FINAL',
+] as const;
+
+export type Milestone = (typeof MILESTONES)[number];
+
+const RANK: Record<Milestone, number> = {
+  NONE: 0,
+  INCLUDED: 1,
+  EXECUTED_OPTIMISTIC: 2,
+  INCLUDED_FINAL: 2,
+  EXECUTED: 3,
+  FINAL: 4,
+};
+
+export const MEANING: Record<Milestone, string> = {
+  NONE: 'known, in no block yet',
+  INCLUDED: 'in a block',
+  EXECUTED_OPTIMISTIC: 'executed, in blocks that may still be replaced',
+  INCLUDED_FINAL: 'in a final block',
+  EXECUTED: 'executed, and included in a final block',
+  FINAL: 'executed with all refunds, all of it in final blocks',
+};
+
+export function isMilestone(name: unknown): name is Milestone {
+  return (MILESTONES as readonly unknown[]).includes(name);
+}
+
+/** Whether a transaction that stands at `reached` has reached `wanted` */
+export function reaches(reached: Milestone, wanted: Milestone): boolean {
+  return reached === wanted || RANK[reached] > RANK[wanted];
+}
+
+/** What can be reached next from here: two milestones before the fork, else one */
+export function next(reached: Milestone): Milestone[] {
+  return MILESTONES.filter((milestone) => RANK[milestone] === RANK[reached] + 1);
+}
