@@ -1,6 +1,6 @@
-//! The shared vectors through C: by memory, by a host's storage, and by one that is not at hand.
+//! The shared vectors through C and C++: by memory, by a host's storage, and by one that is not at hand.
 //!
-//! A program in C answers, byte by byte what the vectors say; it also says what it sees in each
+//! A program in each answers, byte by byte what the vectors say; it also says what it sees in each
 //! answer without a JSON parser, which is compared with what a parser sees.
 
 mod c;
@@ -47,7 +47,7 @@ const CLASSES: [&str; 7] = [
 /// The program in C
 struct Program {
     child: Child,
-    input: ChildStdin,
+    input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
 }
 
@@ -76,17 +76,25 @@ impl Program {
             .stdout(Stdio::piped())
             .spawn()
             .expect("the program starts");
-        let input = child.stdin.take().expect("its input is ours");
+        let input = child.stdin.take();
         let output = BufReader::new(child.stdout.take().expect("its output is ours"));
         Self { child, input, output }
     }
 
     fn tell(&mut self, line: &str, bytes: &[&[u8]]) {
-        writeln!(self.input, "{line}").expect("the program reads");
+        let input = self.input.as_mut().expect("its input is ours");
+        writeln!(input, "{line}").expect("the program reads");
         for bytes in bytes {
-            self.input.write_all(bytes).expect("the program reads");
+            input.write_all(bytes).expect("the program reads");
         }
-        self.input.flush().expect("the program reads");
+        input.flush().expect("the program reads");
+    }
+
+    /// Lets the program end by itself: only then can it be told what it leaks
+    fn end(mut self) {
+        drop(self.input.take());
+        let status = self.child.wait().expect("the program is ours");
+        assert!(status.success(), "the program ends with {status}");
     }
 
     fn line(&mut self) -> Vec<u8> {
@@ -336,10 +344,10 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>() + "."
 }
 
-fn every_vector(mode: &str) {
+fn every_vector(source: &str, mode: &str) {
     let Manifest { scenes, vectors, .. } = &vectors::load().expect("the manifest and its files");
     let directory = tempfile::tempdir().expect("a place for the program");
-    let program = c::program(&c::root().join("tests/c/vectors.c"), directory.path());
+    let program = c::program(&c::root().join(source), directory.path());
     let mut program = Program::start(&program, mode);
     let mut complaints = Vec::new();
     for vector in vectors {
@@ -348,27 +356,51 @@ fn every_vector(mode: &str) {
             complaints.push(format!("{}: {difference}", vector.name));
         }
     }
+    program.end();
     let count = (complaints.len(), vectors.len());
     assert!(complaints.is_empty(), "{count:?}\n{}\n", complaints.join("\n"));
     assert!(count.1 > 100, "most vectors are not there");
 }
 
+const C: &str = "tests/c/vectors.c";
+const CPP: &str = "tests/cpp/vectors.cpp";
+
 #[test]
 fn in_memory() {
-    every_vector("memory");
+    every_vector(C, "memory");
 }
 
 #[test]
 fn over_a_storage_that_gives_one_row_at_a_time() {
-    every_vector("get");
+    every_vector(C, "get");
 }
 
 #[test]
 fn over_a_storage_that_gives_many_rows_at_a_time() {
-    every_vector("get_many");
+    every_vector(C, "get_many");
 }
 
 #[test]
 fn over_a_storage_that_is_not_at_hand() {
-    every_vector("far");
+    every_vector(C, "far");
+}
+
+#[test]
+fn in_memory_through_cpp() {
+    every_vector(CPP, "memory");
+}
+
+#[test]
+fn over_a_storage_in_cpp_that_gives_one_row_at_a_time() {
+    every_vector(CPP, "get");
+}
+
+#[test]
+fn over_a_storage_in_cpp_that_gives_many_rows_at_a_time() {
+    every_vector(CPP, "get_many");
+}
+
+#[test]
+fn over_a_storage_in_cpp_that_is_not_at_hand() {
+    every_vector(CPP, "far");
 }

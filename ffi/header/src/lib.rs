@@ -17,7 +17,7 @@ use std::{env, fs, process};
 use cbindgen::{Builder, Config, DocumentationLength, DocumentationStyle, Language, Layout, Style};
 
 pub use source::{Function, Kind, Parameter, Source, read};
-pub use tables::tables;
+pub use tables::{TRANSACTION, tables};
 
 /// Where the header stands, from the root of the repository
 pub const HEADER: &str = "include/milepost.h";

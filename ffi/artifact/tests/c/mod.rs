@@ -1,9 +1,16 @@
-//! Building C programs against the header and the library, and running them.
+//! Building programs of C and C++ against the headers and the library, and running them.
+
+// Each test file is a program of its own, and uses some of this.
+#![allow(dead_code, reason = "no test file uses all of it")]
+
+mod tool;
 
 use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
+
+pub(crate) use tool::{Tool, is_cpp};
 
 /// The root of the repository
 pub(crate) fn root() -> PathBuf {
@@ -21,12 +28,17 @@ pub(crate) fn library() -> &'static Path {
         let target = profile.parent().expect("the test is in a target directory");
         let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut build = Command::new(cargo);
-        build.args(["build", "--quiet", "--package", "milepost-capi", "--target-dir"]).arg(target);
+        build.args(["build", "--quiet", "--package", "milepost-capi"]).current_dir(root());
         if profile.ends_with("release") {
             build.arg("--release");
         }
-        run(build.current_dir(root()));
-        profile.to_owned()
+        let own = Tool::chosen().prepare(&mut build, target);
+        if own.is_none() {
+            build.arg("--target-dir").arg(target);
+        }
+        run(&mut build);
+        let name = profile.file_name().expect("a profile has a name");
+        own.map_or_else(|| profile.to_owned(), |own| own.join(name))
     })
 }
 
@@ -56,22 +68,37 @@ pub(crate) fn compilers(names: &[&'static str]) -> Vec<&'static str> {
 /// The warnings under which all C of the repository compiles
 pub(crate) const STRICT: [&str; 4] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
 
-/// A compiler with the strict warnings, the header, and what the tests share
+/// A compiler with the strict warnings, the headers, and what the tests share
 pub(crate) fn compiler(name: &str, standard: &str) -> Command {
     let mut command = Command::new(name);
     command.arg(format!("-std={standard}")).args(STRICT);
-    command.arg("-I").arg(root().join("include")).arg("-I").arg(root().join("tests/c"));
+    for headers in ["include", "bindings/cpp/include", "tests/c"] {
+        command.arg("-I").arg(root().join(headers));
+    }
     command
 }
 
-/// Compiles a program and links it with the shared library
+/// Compiles a program, by the ending of its source, and links it with the library
 pub(crate) fn program(source: &Path, directory: &Path) -> PathBuf {
+    let standard = if is_cpp(source) { "c++17" } else { "c99" };
+    let compiler = compilers(Tool::chosen().compilers(is_cpp(source)))[0];
+    program_by(compiler, standard, &[], source, directory)
+}
+
+/// Compiles a program by this compiler and standard, and links it with the library
+pub(crate) fn program_by(
+    compiler: &str,
+    standard: &str,
+    arguments: &[&str],
+    source: &Path,
+    directory: &Path,
+) -> PathBuf {
     let name = source.file_stem().expect("a source has a name");
     let program = directory.join(name);
-    let mut command = compiler(compilers(&["cc"])[0], "c99");
-    command.args(["-g", "-O1"]).arg(source).arg("-I").arg(directory).arg("-o").arg(&program);
-    command.arg("-L").arg(library()).args(["-lmilepost", "-lpthread"]);
-    command.arg(format!("-Wl,-rpath,{}", library().display()));
-    run(&mut command);
-    program
+    let mut command = self::compiler(compiler, standard);
+    command.args(["-g", "-O1"]).args(arguments);
+    command.arg(source).arg("-I").arg(directory).arg("-o").arg(&program);
+    let tool = Tool::chosen();
+    run(command.args(tool.arguments(library())));
+    tool.wrap(program)
 }

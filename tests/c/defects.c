@@ -1,0 +1,62 @@
+/*
+ * Programs with a defect, one for each kind that a tool is to find: `defects heap|inside|undefined|leak|race`. When one of
+ * them goes unnoticed, so would those of the library.
+ */
+#include <limits.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "milepost.h"
+
+static int counter;
+
+static void *count(void *unused) {
+    for (int i = 0; i < 100000; i++) {
+        counter++;
+    }
+    return unused;
+}
+
+int main(int argc, char **argv) {
+    const char *defect = argc == 2 ? argv[1] : "";
+    char *volatile text = (char *)malloc(64);
+    memset(text, '[', 64);
+    if (strcmp(defect, "heap") == 0) {
+        free(text);
+        return text[1] == '[';
+    }
+    if (strcmp(defect, "inside") == 0) {
+        /* The library is what reads it. */
+        size_t calls;
+        milepost_answer *refusal;
+        free(text);
+        return milepost_request_validate(NULL, (const uint8_t *)text, 64, NULL, 0, &calls, &refusal, NULL);
+    }
+    if (strcmp(defect, "undefined") == 0) {
+        volatile int most = INT_MAX;
+        free(text);
+        most = most + argc;
+        return most == 7;
+    }
+    if (strcmp(defect, "leak") == 0) {
+        text = NULL;
+        return text == NULL ? 0 : 1;
+    }
+    if (strcmp(defect, "race") == 0) {
+        pthread_t threads[2];
+        free(text);
+        for (int i = 0; i < 2; i++) {
+            if (pthread_create(&threads[i], NULL, count, NULL) != 0) {
+                return 3;
+            }
+        }
+        for (int i = 0; i < 2; i++) {
+            pthread_join(threads[i], NULL);
+        }
+        return 0;
+    }
+    free(text);
+    return strcmp(defect, "none") == 0 ? 0 : 2;
+}
