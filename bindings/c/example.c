@@ -25,7 +25,7 @@ static int32_t commit(void *rows, const milepost_change *changes, size_t len) {
         if (it == NULL) return 1; /* none may be applied then: a real storage rolls back */
         *it = (row){*(row **)rows, key.len, value.len, changes[i].kind == MILEPOST_CHANGE_REMOVE};
         memcpy(it->bytes, key.data, key.len);
-        memcpy(it->bytes + key.len, value.data, value.len);
+        if (value.len != 0) memcpy(it->bytes + key.len, value.data, value.len); /* NULL when it is removed */
         *(row **)rows = it;
     }
     return 0;

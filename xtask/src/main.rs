@@ -8,8 +8,10 @@
 
 mod bench;
 mod bench_http;
+mod c;
 mod gate;
 mod header;
+mod install;
 mod no_std;
 mod npm;
 mod open_requests;
@@ -31,6 +33,8 @@ cargo xtask <command>
                                            tests/src, or only say whether they are written
   header [--check]                         write include/milepost.h from the sources in ffi/src, or only say
                                            whether it is written
+  install --prefix DIR                     build the libraries for C and C++ and lay them out below DIR, with
+                                           headers, pkg-config files and CMake's package
   bench                                    run all benches beside the node's path, and write the ratios
                                            into docs/BENCHMARKS.md (half an hour, on an idle machine)
   bench --rocksdb                          the same, and the node's answers also from rows in RocksDB,
@@ -62,6 +66,7 @@ fn main() -> ExitCode {
         ["simulate", rest @ ..] => simulate::run(rest).map(|()| ExitCode::SUCCESS),
         ["vectors", rest @ ..] => vectors::run(rest).map(|()| ExitCode::SUCCESS),
         ["header", rest @ ..] => header::run(rest).map(|()| ExitCode::SUCCESS),
+        ["install", rest @ ..] => install::run_with(rest).map(|()| ExitCode::SUCCESS),
         ["bench", "--http"] => bench_http::run().map(|()| ExitCode::SUCCESS),
         ["bench", rest @ ..] => bench::run(rest).map(|()| ExitCode::SUCCESS),
         ["gate", rest @ ..] => gate::run(rest).map(|()| ExitCode::SUCCESS),

@@ -6,7 +6,7 @@
 use std::process::ExitCode;
 
 use crate::shell::{self, cargo, watch};
-use crate::{gate, header, no_std, npm, page, simulate};
+use crate::{c, gate, header, no_std, npm, page, simulate};
 
 /// One check: its name, what it does, the check
 struct Step {
@@ -15,7 +15,7 @@ struct Step {
     check: fn(&mut Tally) -> Result<(), String>,
 }
 
-const STEPS: [Step; 12] = [
+const STEPS: [Step; 13] = [
     Step { name: "fmt", about: "the formatting of all Rust code", check: fmt },
     Step { name: "header", about: "the header for C, against its sources", check: header },
     Step { name: "no_std", about: "the engine, built for a target without std", check: no_std },
@@ -31,6 +31,7 @@ const STEPS: [Step; 12] = [
     Step { name: "gate", about: "instructions of ten hot paths, within 3 %", check: gate },
     Step { name: "npm", about: "the npm package, built and tested in Node.js", check: npm },
     Step { name: "page", about: "the page, in a browser before a running node", check: page },
+    Step { name: "c", about: "the interface for C and C++, also under sanitizers", check: c },
     Step { name: "tests", about: "unit, documentation and cross-crate tests", check: test },
 ];
 
@@ -161,8 +162,14 @@ fn page(tally: &mut Tally) -> Result<(), String> {
     page::test(|line| tally.add_tap(line))
 }
 
+fn c(tally: &mut Tally) -> Result<(), String> {
+    c::test(|line| tally.add(line))
+}
+
 fn test(tally: &mut Tally) -> Result<(), String> {
-    let mut command = cargo(&format!("test --workspace --no-fail-fast --features {PEERS}"));
+    let mut command = cargo(&format!(
+        "test --workspace --exclude milepost-capi --no-fail-fast --features {PEERS}"
+    ));
     watch(&mut command, |line| tally.add(line))
 }
 

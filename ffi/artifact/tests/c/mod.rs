@@ -38,8 +38,20 @@ pub(crate) fn library() -> &'static Path {
         }
         run(&mut build);
         let name = profile.file_name().expect("a profile has a name");
-        own.map_or_else(|| profile.to_owned(), |own| own.join(name))
+        let place = own.map_or_else(|| profile.to_owned(), |own| own.join(name));
+        name_the_library(&place);
+        place
     })
+}
+
+/// Puts the name by which programs ask for the shared library beside it, as an installed tree has it
+fn name_the_library(place: &Path) {
+    let (major, minor) = (env!("CARGO_PKG_VERSION_MAJOR"), env!("CARGO_PKG_VERSION_MINOR"));
+    let version = if major == "0" { format!("0.{minor}") } else { major.to_owned() };
+    let name = place.join(format!("libmilepost.so.{version}"));
+    // Another test may be as far as this one.
+    let made = std::os::unix::fs::symlink("libmilepost.so", &name);
+    assert!(made.is_ok() || name.exists(), "{}: {made:?}", name.display());
 }
 
 /// Runs a program to its end and gives its output; it must succeed
