@@ -73,6 +73,27 @@ fn a_result_that_nobody_looks_at_is_told() {
 }
 
 #[test]
+fn the_lines_in_the_readme_compile() {
+    let readme = fs::read_to_string(c::root().join("README.md")).expect("the readme");
+    let shown = readme.split("```cpp\n").nth(1).and_then(|rest| rest.split("```").next());
+    let (includes, lines): (Vec<&str>, Vec<&str>) =
+        shown.expect("lines in C++").lines().partition(|line| line.starts_with("#include"));
+    let text = format!(
+        "{}\n#include \"map_storage.hpp\"\nint tell(const milepost::Error &);\n\
+         void send(std::string_view);\nint ask(std::string_view);\n\
+         int ask(std::string_view request) {{\n{}\nreturn 0;\n}}\n",
+        includes.join("\n"),
+        lines.join("\n")
+    );
+    let directory = tempfile::tempdir().expect("a place for a source");
+    let source = directory.path().join("readme.cpp");
+    fs::write(&source, text).expect("a source is written");
+    let mut command = c::compiler(c::compilers(&["c++"])[0], "c++17");
+    command.arg("-I").arg(c::root().join("bindings/cpp/examples"));
+    c::run(command.arg("-fsyntax-only").arg(&source));
+}
+
+#[test]
 fn it_leaves_out_no_function() {
     let text: String = headers()
         .iter()

@@ -140,7 +140,7 @@ fn two_libraries_in_rust_live_in_one_program() {
     let compiler = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let mut compile = Command::new(compiler);
     compile.args(["--edition", "2024", "--crate-type", "staticlib", "-o"]).arg(&stranger);
-    c::run(compile.arg(c::root().join("tests/package/stranger.rs")));
+    c::run(compile.arg(c::root().join("ffi/artifact/tests/package/stranger.rs")));
     let source = c::root().join("tests/package/two.c");
     // In either order: whichever comes first, the other is not taken for it.
     for is_first in [true, false] {

@@ -1,0 +1,104 @@
+//! What a request costs through C beside the same request in Rust.
+//!
+//! Both answer from memory about one transaction, and give their answer back to the allocator. Told is the
+//! fastest of many rounds, which is what the code costs when the machine does nothing else; rounds of both
+//! sides take turns, so that a slow hour is slow for both. Leaves out waiting, which costs no calls.
+
+use core::ptr;
+use std::hint::black_box;
+use std::time::{Duration, Instant};
+use std::{fs, slice};
+
+use milepost::engine::Engine;
+use milepost::facts::MemoryStorage;
+use milepost::ingest::IngestSettings;
+use milepost_ffi::{
+    MILEPOST_STATUS_OK, milepost_answer, milepost_answer_body, milepost_answer_free,
+    milepost_bytes, milepost_engine, milepost_engine_answer, milepost_engine_free,
+    milepost_engine_ingest, milepost_engine_new,
+};
+use milepost_tests::vectors;
+
+/// Calls of a round: some milliseconds
+const CALLS: u32 = 1_000;
+const ROUNDS: u32 = 400;
+
+fn main() {
+    let manifest = vectors::load().expect("the manifest and its files");
+    for name in ["wait-reached-final", "milestone-final", "config-head"] {
+        let Some(vector) = manifest.vectors.iter().find(|vector| vector.name == name) else {
+            continue;
+        };
+        let scene = manifest.scenes.iter().find(|scene| scene.name == vector.scene);
+        let scene = scene.expect("its scene");
+        if scene.configs.is_empty() {
+            let blocks: Vec<Vec<u8>> =
+                scene.blocks.iter().map(|path| fs::read(path).expect("a block")).collect();
+            compare(name, &blocks, &vector.request);
+        }
+    }
+}
+
+fn compare(name: &str, blocks: &[Vec<u8>], request: &[u8]) {
+    let (engine, mut storage) = (Engine::default(), MemoryStorage::new());
+    let mut other = ptr::null_mut();
+    // SAFETY: the pointers are those of variables that outlive the call, or NULL where that is allowed.
+    let made = unsafe { milepost_engine_new(ptr::null(), &mut other, ptr::null_mut()) };
+    assert_eq!(made, MILEPOST_STATUS_OK);
+    for block in blocks {
+        engine.ingest(block, &IngestSettings::default(), &mut storage).expect("a block");
+        let (text, len) = (block.as_ptr(), block.len());
+        // SAFETY: as above; `text` has `len` bytes.
+        let taken =
+            unsafe { milepost_engine_ingest(other, text, len, ptr::null_mut(), ptr::null_mut()) };
+        assert_eq!(taken, MILEPOST_STATUS_OK);
+    }
+    let expected = in_rust(&engine, &storage, request);
+    through_c(other, request, |body| assert!(body == expected, "both give one answer"));
+
+    let [mut rust, mut c] = [Duration::MAX; 2];
+    for _ in 0..ROUNDS {
+        rust = rust.min(round(|| drop(black_box(in_rust(&engine, &storage, request)))));
+        c = c.min(round(|| through_c(other, request, |body| drop(black_box(body.len())))));
+    }
+    let [rust, c] = [rust, c].map(|time| time.as_nanos() as f64 / f64::from(CALLS));
+    let (bytes, more) = (expected.len(), c - rust);
+    println!("{name}: {bytes} bytes, Rust {rust:.0} ns, C {c:.0} ns, {more:+.0} ns");
+    // SAFETY: `other` came from `milepost_engine_new`, and nothing uses it any more.
+    unsafe { milepost_engine_free(other) };
+}
+
+fn round(mut work: impl FnMut()) -> Duration {
+    let start = Instant::now();
+    (0..CALLS).for_each(|_| work());
+    start.elapsed()
+}
+
+fn in_rust(engine: &Engine, storage: &MemoryStorage, request: &[u8]) -> Vec<u8> {
+    let mut out = Vec::new();
+    engine.respond(black_box(request), None, storage, &mut out);
+    out
+}
+
+fn through_c(engine: *const milepost_engine, request: &[u8], look: impl FnOnce(&[u8])) {
+    let request = black_box(request);
+    let mut answer: *mut milepost_answer = ptr::null_mut();
+    let mut body = milepost_bytes { data: ptr::null(), len: 0 };
+    // SAFETY: the engine lives; the request has so many bytes; the outputs are variables of this function; the
+    // body is looked at before the answer it belongs to is freed.
+    unsafe {
+        let status = milepost_engine_answer(
+            engine,
+            request.as_ptr(),
+            request.len(),
+            ptr::null(),
+            0,
+            &mut answer,
+            ptr::null_mut(),
+        );
+        assert_eq!(status, MILEPOST_STATUS_OK);
+        assert_eq!(milepost_answer_body(answer, &mut body), MILEPOST_STATUS_OK);
+        look(slice::from_raw_parts(body.data, body.len));
+        milepost_answer_free(answer);
+    }
+}
