@@ -1203,6 +1203,26 @@ milepost_status_t milepost_engine_new_over(const struct milepost_storage *storag
                                            struct milepost_error **error);
 
 /**
+ * Makes an engine that keeps its rows in a file, which is made when it is not there
+ *
+ * The file is a database, open in one engine at a time; what was taken in is on disk when its call returns. `path`
+ * is UTF-8. `MILEPOST_STATUS_STORAGE` or `MILEPOST_STATUS_CORRUPT` when it cannot be opened, and it is as it
+ * was. `settings` may be NULL for the defaults. In libraries that were built without their feature `store` this
+ * function is missing.
+ *
+ * Threads: any number at a time.
+ *
+ * To be freed: `engine` by `milepost_engine_free`.
+ *
+ * May be NULL: `settings`, `error`.
+ */
+milepost_status_t milepost_engine_open(const uint8_t *path,
+                                       size_t path_len,
+                                       const struct milepost_settings *settings,
+                                       struct milepost_engine **engine,
+                                       struct milepost_error **error);
+
+/**
  * Takes in a block message, in one commit
  *
  * The message is the JSON of NEAR Lake or neardata, or that of a `milepost_message`. Calls from

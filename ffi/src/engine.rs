@@ -140,6 +140,29 @@ ffi_function! {
     }
 }
 
+#[cfg(feature = "store")]
+ffi_function! {
+    /// Makes an engine that keeps its rows in a file, which is made when it is not there
+    ///
+    /// The file is a database, open in one engine at a time; what was taken in is on disk when its call returns. `path`
+    /// is UTF-8. `MILEPOST_STATUS_STORAGE` or `MILEPOST_STATUS_CORRUPT` when it cannot be opened, and it is as it
+    /// was. `settings` may be NULL for the defaults. In libraries that were built without their feature `store` this
+    /// function is missing.
+    fn milepost_engine_open(
+        path: *const u8,
+        path_len: usize,
+        #[optional] settings: *const milepost_settings,
+        engine: *mut *mut milepost_engine,
+        #[optional] error: *mut *mut milepost_error,
+    ) -> milepost_status_t {
+        let options = milepost_redb::Options::default();
+        let storage = milepost_redb::RedbStorage::open(path.text(path_len)?, &options);
+        let storage = AnyStorage::File(storage.map_err(milepost::Error::from)?);
+        engine.put(EngineState::new(&Chosen::or_default(settings), storage));
+        Ok(())
+    }
+}
+
 ffi_function! {
     /// Takes in a block message, in one commit
     ///

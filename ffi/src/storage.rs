@@ -191,6 +191,8 @@ impl FlatBatch {
 pub(crate) enum AnyStorage {
     Memory(MemoryStorage),
     Host(HostStorage),
+    #[cfg(feature = "store")]
+    File(milepost_redb::RedbStorage),
 }
 
 impl Rows for AnyStorage {
@@ -198,6 +200,8 @@ impl Rows for AnyStorage {
         match self {
             Self::Memory(storage) => storage.get(key),
             Self::Host(storage) => storage.get(key),
+            #[cfg(feature = "store")]
+            Self::File(storage) => storage.get(key),
         }
     }
 
@@ -206,6 +210,8 @@ impl Rows for AnyStorage {
             Self::Memory(storage) => storage.read(key, reader),
             // From a copy: a host may hand a row over and fail all the same.
             Self::Host(storage) => storage.read(key, reader),
+            #[cfg(feature = "store")]
+            Self::File(storage) => storage.read(key, reader),
         }
     }
 
@@ -213,6 +219,8 @@ impl Rows for AnyStorage {
         match self {
             Self::Memory(storage) => storage.get_many(keys, rows),
             Self::Host(storage) => storage.get_many(keys, rows),
+            #[cfg(feature = "store")]
+            Self::File(storage) => storage.get_many(keys, rows),
         }
     }
 }
@@ -222,6 +230,8 @@ impl Storage for AnyStorage {
         match self {
             Self::Memory(storage) => storage.commit(batch),
             Self::Host(storage) => storage.commit(batch),
+            #[cfg(feature = "store")]
+            Self::File(storage) => storage.commit(batch),
         }
     }
 }

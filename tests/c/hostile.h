@@ -95,7 +95,7 @@ static const char *good_bytes(const char *function, const char *parameter) {
         const char *name, *text;
     } TEXTS[] = {
         {"body", WAITS},       {"method", "tx_status"}, {"message", NEXT}, {"config", "{}"},        {"reason", "no rows"},
-        {"transaction", "{}"}, {"outcome", "{}"},       {"receipt", "{}"}, {"row", "a row"},        {"bytes", "borsh"},
+        {"path", "rows.redb"},   {"transaction", "{}"}, {"outcome", "{}"},       {"receipt", "{}"}, {"row", "a row"},        {"bytes", "borsh"},
     };
     if (strcmp(parameter, "text") == 0) {
         return strcmp(function, "milepost_hash_parse") == 0 ? "11111111111111111111111111111112" : TRANSACTION_BASE64;

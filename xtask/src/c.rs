@@ -28,7 +28,7 @@ const TOOLS: [(&str, &str); 10] = [
 /// Under valgrind a program is some thirty times slower, so there the vectors are asked over one storage in C and
 /// one in C++, and storages that misbehave are left out; sanitizers see all of it. Threads are the matter of one test.
 const RUNS: [(&str, &str); 6] = [
-    ("", "--no-fail-fast -- --include-ignored"),
+    ("", "--no-fail-fast"),
     (
         "address",
         "--no-fail-fast --test tools --test hostile --test storage --test tour --test example --test vectors",

@@ -115,7 +115,6 @@ fn differences(before: &Path, after: &str) -> String {
 }
 
 #[test]
-#[ignore = "needs libabigail: run by `cargo xtask test --only c`"]
 fn it_is_the_one_that_is_recorded() {
     let now = describe();
     if env::var("MILEPOST_ACCEPT").is_ok_and(|what| what == "abi") {
@@ -126,13 +125,12 @@ fn it_is_the_one_that_is_recorded() {
     assert!(
         told.is_empty(),
         "{told}\nthe binary interface changed; if that is meant, run\n\
-         MILEPOST_ACCEPT=abi cargo test -p milepost-capi --test abi -- --ignored\n\
+         MILEPOST_ACCEPT=abi cargo test -p milepost-capi --test abi\n\
          and when programs that exist would break, raise the version"
     );
 }
 
 #[test]
-#[ignore = "needs libabigail: run by `cargo xtask test --only c`"]
 fn what_breaks_programs_is_found() {
     let text = fs::read_to_string(record()).expect("the record");
     let without = |part: &str| -> String {

@@ -35,3 +35,30 @@ fn it_is_the_one_in_the_readme() {
     assert!(readme.contains(&format!("```c\n{example}```")), "the readme shows another program");
     assert!(example.lines().count() <= 64, "the example is too long to be read at once");
 }
+
+#[test]
+fn a_file_keeps_what_was_taken_in() {
+    let manifest = vectors::load().expect("the manifest and its files");
+    let vector = manifest.vectors.iter().find(|vector| vector.name == "milestone-final");
+    let vector = vector.expect("the vector");
+    let scene = manifest.scenes.iter().find(|scene| scene.name == vector.scene).expect("its scene");
+    let directory = tempfile::tempdir().expect("a place for the program and its file");
+    let program = c::program(&c::root().join("bindings/c/store.c"), directory.path());
+    let request = directory.path().join("request.json");
+    fs::write(&request, &vector.request).expect("the request is written");
+    let rows = directory.path().join("rows.redb");
+
+    let ask = |blocks: &[std::path::PathBuf]| {
+        let mut command = Command::new(&program);
+        c::run(command.arg(&rows).arg(&request).args(blocks))
+    };
+    let (first, rest) = scene.blocks.split_at(scene.blocks.len() / 2);
+    assert_ne!(ask(first).as_bytes(), vector.answer, "not all of its blocks are in");
+    assert_eq!(ask(rest).as_bytes(), vector.answer, "the others were kept");
+    assert_eq!(ask(&[]).as_bytes(), vector.answer, "all of them were");
+
+    fs::write(&rows, "no rows").expect("the file is written over");
+    let refused = Command::new(&program).arg(&rows).arg(&request).output();
+    let refused = refused.expect("the example runs");
+    assert!(!refused.status.success() && !refused.stderr.is_empty(), "{refused:?}");
+}

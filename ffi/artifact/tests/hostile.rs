@@ -25,7 +25,7 @@ fn attack(program: &str, arguments: &[PathBuf]) -> Vec<usize> {
     );
     let source = c::root().join("tests/c").join(program);
     let program = c::program(&source, directory.path());
-    let output = c::run(Command::new(program).args(arguments));
+    let output = c::run(Command::new(program).args(arguments).current_dir(directory.path()));
     println!("{output}");
     let last = output.lines().last().expect("a line that sums up");
     last.split(' ').filter_map(|word| word.parse().ok()).collect()

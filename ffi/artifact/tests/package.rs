@@ -60,7 +60,6 @@ fn needed(program: &Path) -> String {
 }
 
 #[test]
-#[ignore = "needs cmake and pkg-config: run by `cargo xtask test --only c`"]
 fn pkg_config_finds_the_shared_library() {
     assert_eq!(pkg_config(&["--modversion", "milepost"]), [env!("CARGO_PKG_VERSION")]);
     let place = tempfile::tempdir().expect("a place for the program");
@@ -76,7 +75,6 @@ fn pkg_config_finds_the_shared_library() {
 }
 
 #[test]
-#[ignore = "needs cmake and pkg-config: run by `cargo xtask test --only c`"]
 fn pkg_config_finds_the_static_library() {
     let place = tempfile::tempdir().expect("a place for the program");
     let program = place.path().join("example");
@@ -88,7 +86,6 @@ fn pkg_config_finds_the_static_library() {
 }
 
 #[test]
-#[ignore = "needs cmake and pkg-config: run by `cargo xtask test --only c`"]
 fn cmake_finds_both() {
     let place = tempfile::tempdir().expect("a place for the programs");
     let configure = |version: &str| {
@@ -120,7 +117,6 @@ fn cmake_finds_both() {
 }
 
 #[test]
-#[ignore = "needs cmake and pkg-config: run by `cargo xtask test --only c`"]
 fn the_static_library_shows_its_interface_alone() {
     let library = installed().join("lib/libmilepost.a");
     let symbols = c::run(Command::new("nm").args(["-g", "--defined-only"]).arg(&library));
@@ -133,7 +129,6 @@ fn the_static_library_shows_its_interface_alone() {
 }
 
 #[test]
-#[ignore = "needs cmake and pkg-config: run by `cargo xtask test --only c`"]
 fn two_libraries_in_rust_live_in_one_program() {
     let place = tempfile::tempdir().expect("a place for the program");
     let stranger = place.path().join("libstranger.a");

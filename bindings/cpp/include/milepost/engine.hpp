@@ -127,6 +127,17 @@ public:
         return Engine(engine);
     }
 
+    /// Makes an engine that keeps its rows in a file, which is made when it is not there
+    ///
+    /// The file is a database, open in one engine at a time; what was taken in is on disk when its call returns.
+    static Result<Engine> open(std::string_view path, const Settings &settings = Settings()) noexcept {
+        milepost_engine *engine = nullptr;
+        milepost_error *error = nullptr;
+        milepost_status_t status = milepost_engine_open(data(path), path.size(), settings.get(), &engine, &error);
+        if (status != MILEPOST_STATUS_OK) return refused(status, error);
+        return Engine(engine);
+    }
+
     /// Takes in a block message, in one commit
     ///
     /// Whoever waits at a desk for what it brings is woken by Desk::handle_ingested.
