@@ -6,9 +6,9 @@
 //! again. Numbers of 64 bits are `BigInt`s; what has a shape is JSON text. Timers, promises, classes
 //! of errors and storages are the upper half, in `bindings/js`.
 //!
-//! A panic becomes an exception with its message. WebAssembly cannot unwind, so whatever the instance
-//! held is lost with it: the upper half gives every engine an instance of its own and throws away one
-//! that panicked.
+//! A panic is a trap, which JavaScript sees as an exception. WebAssembly cannot unwind, so whatever the
+//! instance held is lost with it: the upper half gives every engine an instance of its own and throws
+//! away one that panicked.
 
 #![forbid(unsafe_code)]
 
@@ -27,12 +27,3 @@ pub use host::{Host, Settlement};
 pub use question::Question;
 pub use refusal::Refusal;
 pub use setup::Setup;
-
-use wasm_bindgen::prelude::wasm_bindgen;
-
-/// Runs when an instance is made: turns panics into exceptions
-#[wasm_bindgen(start)]
-pub fn start() {
-    #[cfg(target_family = "wasm")]
-    std::panic::set_hook(Box::new(|panic| wasm_bindgen::throw_str(&panic.to_string())));
-}
