@@ -6,9 +6,9 @@
 
 mod c;
 
+use core::fmt::Write as _;
 use std::collections::{BTreeMap, VecDeque};
 use std::env;
-use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
