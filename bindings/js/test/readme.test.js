@@ -21,6 +21,14 @@ function example(heading, names) {
   return run(...imported.map((name) => milepost[name]), ...Object.values(names));
 }
 
+test("the front page of the repository has the same examples", () => {
+  const front = readFileSync(new URL("../../../README.md", import.meta.url), "utf8");
+  for (const heading of ["Node.js", "A page"]) {
+    const code = text.split(`## ${heading}\n`)[1].split("```js\n")[1].split("```")[0];
+    assert.ok(front.includes(code), heading);
+  }
+});
+
 const heights = [100, 101, 102, 103, 104, 105, 106, 108, 109, 110];
 
 test("in Node.js", async () => {
