@@ -48,7 +48,7 @@ pub(super) fn write(
 
 fn write_parts(row: &[u8], parts: &Parts, id: &RequestId, out: &mut Vec<u8>) {
     let length: usize = parts.iter().map(ExactSizeIterator::len).sum();
-    out.reserve(length + id.as_json().len() + ENVELOPE);
+    out.reserve(length + id.as_bytes().len() + ENVELOPE);
     let parts = parts.iter().filter_map(|part| row.get(part.clone()));
     rpc::write_result(id, |out| parts.for_each(|part| out.extend_from_slice(part)), out);
 }
@@ -135,7 +135,7 @@ impl AtHand {
 
     /// The answer in pieces, in their order
     pub(super) fn into_pieces(self, id: &RequestId) -> [Piece; 4] {
-        let mut envelope = Vec::with_capacity(id.as_json().len() + ENVELOPE);
+        let mut envelope = Vec::with_capacity(id.as_bytes().len() + ENVELOPE);
         let mut result_at = 0;
         rpc::write_result(id, |out| result_at = out.len(), &mut envelope);
         let (head, tail) = envelope.split_at(result_at);

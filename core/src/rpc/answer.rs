@@ -49,7 +49,7 @@ where
 /// Appends the last member of an answer and closes it
 pub(super) fn write_id(id: &RequestId, out: &mut Vec<u8>) {
     out.extend_from_slice(br#","id":"#);
-    out.extend_from_slice(id.as_json().as_bytes());
+    out.extend_from_slice(id.as_bytes());
     out.push(b'}');
 }
 

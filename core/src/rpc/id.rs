@@ -43,12 +43,18 @@ impl RequestId {
     pub fn as_json(&self) -> &str {
         match &self.0 {
             Text::Static(text) => text,
-            Text::Short(length, bytes) => {
-                // These bytes were a text when they were put here.
-                let bytes = bytes.get(..usize::from(*length)).unwrap_or_default();
-                str::from_utf8(bytes).unwrap_or_default()
-            }
+            // These bytes were a text when they were put here.
+            Text::Short(..) => str::from_utf8(self.as_bytes()).unwrap_or_default(),
             Text::Long(text) => text,
+        }
+    }
+
+    /// The bytes of the JSON text, which nobody has to look at again
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        match &self.0 {
+            Text::Static(text) => text.as_bytes(),
+            Text::Short(length, bytes) => bytes.get(..usize::from(*length)).unwrap_or_default(),
+            Text::Long(text) => text.as_bytes(),
         }
     }
 
