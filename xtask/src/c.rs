@@ -36,7 +36,7 @@ const RUNS: [(&str, &str); 6] = [
     ("address", "--test cpp -- what_the_vectors_do_not_show the_example_waits"),
     (
         "valgrind",
-        "--no-fail-fast --test tools --test tour --test cpp --test example --test vectors -- what_ the_example it_answers \
+        "--no-fail-fast --test tools --test tour --test cpp --test example --test vectors -- what_ the_example it_answers a_file \
          one_row_at_a_time",
     ),
     ("valgrind", "--test hostile -- every_wrong_call"),
