@@ -32,7 +32,8 @@
 //! | `waiters` | requests that come, go, and are woken by a block, with 1 thousand to 1 million open | asking all of them again at each block, by the engine and by a node |
 //!
 //! The program `gate` goes ten of these paths for `cargo xtask gate`, which counts their instructions;
-//! `disk` says what a settled transaction takes on disk.
+//! `disk` says what a settled transaction takes on disk; `native` is the other side of the bench of the npm
+//! package (`bindings/js/bench`).
 //!
 //! [`Workload`] is what the first four are about.
 //!
