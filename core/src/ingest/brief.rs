@@ -25,7 +25,7 @@ const SYSTEM: &str = "system";
 
 /// What is known of a kind of facts
 pub(super) trait Brief: Sized {
-    /// The type whose reader decides what is right
+    /// The type whose shape decides what is right
     type View: Shaped + serde::de::DeserializeOwned;
 
     /// The brief of a canonical text, if that is surely right

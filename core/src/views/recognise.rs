@@ -1,9 +1,9 @@
 //! Whether a canonical text is surely a value of a type, found out without making the value.
 //!
 //! Block messages are large and nearly always right, so their facts are recognised where they stand, and
-//! only what is not recognised is read into a view, which then says what is wrong or shows that
-//! nothing is. The law, which tests hold all types to: what is recognised is read without a refusal.
-//! The other way round need not be.
+//! only what is not recognised is checked by its shape, which then says what is wrong or shows that
+//! nothing is. The law, which tests hold the facts of blocks to: what is recognised is read into its view
+//! without a refusal. The other way round need not be.
 
 use alloc::string::String;
 use alloc::vec::Vec;
