@@ -32,6 +32,8 @@ const optimise = (...options) =>
     `${made}/module.wasm`,
     "-Oz",
     "--converge",
+    // A large function that is moved into its one caller saves a call and costs what gzip would save: 11 kB.
+    "--one-caller-inline-max-function-size=20",
     ...FEATURES,
     ...options,
   ]);

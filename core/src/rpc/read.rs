@@ -5,14 +5,11 @@
 //! column. What the values mean is not known here.
 
 use alloc::borrow::Cow;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
-use serde_json::value::RawValue;
-
-use crate::codec::json;
+use crate::codec::json::{self, Fault, Reader, Scalar};
 use crate::{Error, ErrorKind};
 
 /// The most bytes of a foreign text that are shown in an error
@@ -39,12 +36,6 @@ impl<'a> Text<'a> {
     /// The string in it, if there is one and nothing of it needs decoding
     fn plain_string(self) -> Option<&'a str> {
         json::plain_string(self.0)
-    }
-}
-
-impl<'a> From<&'a RawValue> for Text<'a> {
-    fn from(value: &'a RawValue) -> Self {
-        Self(value.get())
     }
 }
 
@@ -89,32 +80,23 @@ pub(super) fn skip_space(text: &str) -> &str {
     text.trim_start_matches([' ', '\t', '\n', '\r'])
 }
 
-/// The error of the JSON reader as our own, with the byte of `text` at which it stopped
-fn syntax(text: &str, error: &serde_json::Error) -> Error {
-    unreadable(error).with_offset(offset(text, error))
+/// The error of a text, with the byte at which it was refused
+fn syntax(text: &str, fault: Fault) -> Error {
+    // The byte at fault is the last that was read.
+    let offset = if fault.is_end() { text.len() } else { fault.read.saturating_sub(1) };
+    unreadable(fault).with_offset(offset)
 }
 
 /// The same without a byte: for a value inside the text, where the path says more
-fn unreadable(error: &serde_json::Error) -> Error {
-    let whole = error.to_string();
-    let place = alloc::format!(" at line {} column {}", error.line(), error.column());
-    Error::new(ErrorKind::Syntax, whole.strip_suffix(place.as_str()).unwrap_or(&whole))
-}
-
-fn offset(text: &str, error: &serde_json::Error) -> usize {
-    if error.is_eof() {
-        return text.len();
-    }
-    let line_start: usize =
-        text.split_inclusive('\n').take(error.line().saturating_sub(1)).map(str::len).sum();
-    // Columns count the bytes up to and including the one at fault.
-    text.len().min(line_start + error.column().saturating_sub(1))
+fn unreadable(fault: Fault) -> Error {
+    Error::new(ErrorKind::Syntax, fault.detail)
 }
 
 /// A text that must hold one value and nothing else
 pub(super) fn value(text: &str) -> Result<Text<'_>, Error> {
-    let value = serde_json::from_str::<&RawValue>(text);
-    value.map(Text::from).map_err(|error| syntax(text, &error))
+    let mut reader = Reader::new(text);
+    let value = reader.raw().and_then(|value| reader.end().map(|()| Text(value)));
+    value.map_err(|fault| syntax(text, fault))
 }
 
 /// The string in a value; borrowed unless it holds escapes
@@ -124,24 +106,6 @@ pub(super) fn string<'a>(
     value: Text<'a>,
     expected: impl fmt::Display,
 ) -> Result<Cow<'a, str>, Error> {
-    struct Decoded;
-
-    impl<'de> Visitor<'de> for Decoded {
-        type Value = Cow<'de, str>;
-
-        fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-            formatter.write_str("a string")
-        }
-
-        fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Self::Value, E> {
-            Ok(Cow::Borrowed(text))
-        }
-
-        fn visit_str<E>(self, text: &str) -> Result<Self::Value, E> {
-            Ok(Cow::Owned(text.into()))
-        }
-    }
-
     if let Some(text) = value.plain_string() {
         return Ok(Cow::Borrowed(text));
     }
@@ -149,9 +113,7 @@ pub(super) fn string<'a>(
     if kind != Kind::String {
         return Err(Error::new(ErrorKind::Shape, format_args!("{kind}, expected {expected}")));
     }
-    serde_json::Deserializer::from_str(value.get())
-        .deserialize_str(Decoded)
-        .map_err(|error| unreadable(&error))
+    Reader::new(value.get()).text("a string").map_err(unreadable)
 }
 
 /// The members of params that some method reads, as they were found in a plain request
@@ -284,17 +246,33 @@ impl<'a, const N: usize> Members<'a, N> {
 
     /// Reads a text that must hold one object and nothing else
     pub(super) fn read(&mut self, text: &'a str) -> Result<(), Error> {
-        self.visit(text).map_err(|error| syntax(text, &error))
+        self.visit(text).map_err(|fault| syntax(text, fault))
     }
 
     /// Reads a value that is an object
     pub(super) fn read_value(&mut self, value: Text<'a>) -> Result<(), Error> {
-        self.visit(value.get()).map_err(|error| unreadable(&error))
+        self.visit(value.get()).map_err(unreadable)
     }
 
-    fn visit(&mut self, text: &'a str) -> Result<(), serde_json::Error> {
-        let mut reader = serde_json::Deserializer::from_str(text);
-        reader.deserialize_map(&mut *self)?;
+    fn visit(&mut self, text: &'a str) -> Result<(), Fault> {
+        let mut reader = Reader::new(text);
+        reader.open_object("an object")?;
+        let mut first = true;
+        while let Some(name) = reader.key(first)? {
+            first = false;
+            reader.colon()?;
+            let place = self.names.iter().position(|known| *known == name);
+            if place.is_none() && self.unknown.is_none() {
+                self.unknown = Some(shown(&name).into_owned());
+            }
+            let value = Text(reader.raw()?);
+            if let Some(place) = place {
+                match &mut self.found[place] {
+                    Some(_) => self.twice[place] = true,
+                    none => *none = Some(value),
+                }
+            }
+        }
         reader.end()
     }
 
@@ -314,101 +292,23 @@ impl<'a, const N: usize> Members<'a, N> {
     }
 }
 
-impl<'de, const N: usize> Visitor<'de> for &mut Members<'de, N> {
-    type Value = ();
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        while let Some(place) =
-            map.next_key_seed(Name { names: &self.names, unknown: &mut self.unknown })?
-        {
-            match place {
-                Some(place) if self.found[place].is_none() => {
-                    self.found[place] = Some(map.next_value::<&RawValue>()?.into());
-                }
-                _ => {
-                    if let Some(place) = place {
-                        self.twice[place] = true;
-                    }
-                    map.next_value::<IgnoredAny>()?;
-                }
-            }
-        }
-        Ok(())
-    }
-}
-
-/// Finds the place of a member's name among `names`
-struct Name<'n> {
-    names: &'n [&'static str],
-    unknown: &'n mut Option<String>,
-}
-
-impl<'de> DeserializeSeed<'de> for Name<'_> {
-    type Value = Option<usize>;
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
-        deserializer.deserialize_str(self)
-    }
-}
-
-impl Visitor<'_> for Name<'_> {
-    type Value = Option<usize>;
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("a member name")
-    }
-
-    fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
-        let place = self.names.iter().position(|known| *known == name);
-        if place.is_none() && self.unknown.is_none() {
-            *self.unknown = Some(shown(name).into_owned());
-        }
-        Ok(place)
-    }
-}
-
 /// The first `limit` items of a text that must hold one array and nothing else, and the number of
 /// all its items
-pub(super) fn items(text: &str, limit: usize) -> Result<(Vec<Text<'_>>, usize), Error> {
-    let mut reader = serde_json::Deserializer::from_str(text);
-    reader
-        .deserialize_seq(Items { limit })
-        .and_then(|found| reader.end().map(|()| found))
-        .map_err(|error| syntax(text, &error))
-}
-
-struct Items {
-    limit: usize,
-}
-
-impl<'de> Visitor<'de> for Items {
-    type Value = (Vec<Text<'de>>, usize);
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("an array")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<Self::Value, A::Error> {
-        let mut values = Vec::new();
-        while values.len() < self.limit {
-            match sequence.next_element::<&RawValue>()? {
-                Some(value) => values.push(value.into()),
-                None => {
-                    let count = values.len();
-                    return Ok((values, count));
-                }
+pub(super) fn items<'a>(text: &'a str, limit: usize) -> Result<(Vec<Text<'a>>, usize), Error> {
+    let mut reader = Reader::new(text);
+    let read = |reader: &mut Reader<'a>| {
+        let (mut values, mut count) = (Vec::new(), 0);
+        reader.open_array("an array")?;
+        while reader.item(count == 0)? {
+            let value = Text(reader.raw()?);
+            if count < limit {
+                values.push(value);
             }
-        }
-        let mut count = values.len();
-        while sequence.next_element::<IgnoredAny>()?.is_some() {
             count += 1;
         }
-        Ok((values, count))
-    }
+        reader.end().map(|()| (values, count))
+    };
+    read(&mut reader).map_err(|fault| syntax(text, fault))
 }
 
 /// Checks that every reader can read the value: no lone surrogates, no number out of range, no
@@ -421,79 +321,35 @@ pub(super) fn check(value: Text<'_>, depth: usize) -> Result<(), Error> {
     if value.plain_string().is_some() || is_short(value.get()) {
         return Ok(());
     }
-    let mut reader = serde_json::Deserializer::from_str(value.get());
-    Sound { depth, limit: depth }.deserialize(&mut reader).map_err(|error| unreadable(&error))
+    sound(&mut Reader::new(value.get()), depth, depth).map_err(unreadable)
 }
 
-/// Visits all parts of a value; recurses at most `limit` times
-#[derive(Clone, Copy)]
-struct Sound {
-    depth: usize,
-    limit: usize,
-}
-
-impl Sound {
-    fn deeper<E: serde::de::Error>(self) -> Result<Self, E> {
-        let depth = self
-            .depth
-            .checked_sub(1)
-            .ok_or_else(|| E::custom(format_args!("nested deeper than {} levels", self.limit)))?;
-        Ok(Self { depth, ..self })
-    }
-}
-
-impl<'de> DeserializeSeed<'de> for Sound {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        deserializer.deserialize_any(self)
-    }
-}
-
-impl<'de> Visitor<'de> for Sound {
-    type Value = ();
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("any value")
-    }
-
-    fn visit_unit<E>(self) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_bool<E>(self, _: bool) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_i64<E>(self, _: i64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_u64<E>(self, _: u64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_f64<E>(self, _: f64) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_str<E>(self, _: &str) -> Result<(), E> {
-        Ok(())
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut sequence: A) -> Result<(), A::Error> {
-        let inner = self.deeper()?;
-        while sequence.next_element_seed(inner)?.is_some() {}
-        Ok(())
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
-        let inner = self.deeper()?;
-        while map.next_key_seed(inner)?.is_some() {
-            map.next_value_seed(inner)?;
+/// Reads all parts of a value, `depth` of `limit` levels deep; recurses at most that often
+fn sound(reader: &mut Reader<'_>, depth: usize, limit: usize) -> Result<(), Fault> {
+    let object = match reader.scalar()? {
+        Scalar::Array => false,
+        Scalar::Object => true,
+        _ => return Ok(()),
+    };
+    let Some(depth) = depth.checked_sub(1) else {
+        return Err(reader.refuse(format_args!("nested deeper than {limit} levels")));
+    };
+    let mut first = true;
+    if object {
+        reader.open_object("an object")?;
+        while reader.key(first)?.is_some() {
+            first = false;
+            reader.colon()?;
+            sound(reader, depth, limit)?;
         }
-        Ok(())
+    } else {
+        reader.open_array("an array")?;
+        while reader.item(first)? {
+            first = false;
+            sound(reader, depth, limit)?;
+        }
     }
+    Ok(())
 }
 
 /// The number in a value, exact to 64 bits; `None` for a sign, a fraction or an exponent, which

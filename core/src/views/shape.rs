@@ -1,29 +1,22 @@
 //! The shapes of the wire as tables, for checking a text without building what it says.
 //!
 //! A check refuses what reading the typed view would refuse, with the same words at the same place:
-//! it asks the same reader for the same things in the same order, and only leaves out the values. One
-//! interpreter serves all types, where readers of types are code for each of them; so a host that only
-//! checks carries a fifth of it. The tables are made by the macros that declare the types.
+//! it asks for the same things in the same order, and only leaves out the values. One interpreter serves
+//! all types, where readers of types are code for each of them; so a host that only checks carries a
+//! tenth of it. The tables are made by the macros that declare the types.
 
 #[cfg(test)]
 pub(crate) mod storm;
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt;
 
-use serde::Deserialize;
-use serde::de::{
-    DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Unexpected, Visitor,
-};
-
-use super::extra::{Name, duplicate};
-use super::wire::end_of_variant;
-use super::{Extra, GlobalContractIdentifierView, Raw, StateInitData};
+use super::{GlobalContractIdentifierView, StateInitData};
 use crate::Error;
-use crate::codec::json;
+use crate::codec::json::{self, Fault, Number, Reader, Scalar};
 use crate::primitives::{
     AccountId, Balance, Bytes, CryptoHash, Gas, GasText, PublicKey, Rational, ScalarError,
     Signature,
@@ -273,175 +266,244 @@ const fn less(left: &[u8], right: &[u8]) -> bool {
 
 /// Checks that a text is JSON of the shape of `T`
 ///
+/// Whether an object has a member twice that `T` does not know is not looked at: texts are made canonical
+/// before, and that finds it everywhere.
+///
 /// # Errors
 ///
-/// Those of [`json::read`] with `T`.
+/// Those of [`json::read`](crate::codec::json::read) with `T`.
 pub(crate) fn check<T: Shaped>(text: &str) -> Result<(), Error> {
-    json::read_seed(Look(T::SHAPE), text)
+    let mut reader = Reader::new(text);
+    let looked = look(T::SHAPE, &mut reader).and_then(|()| reader.end());
+    looked.map_err(|fault| fault.of(text))
 }
 
-/// A look at a value
-#[derive(Clone, Copy)]
-struct Look(&'static Shape);
-
-/// Reads a value and drops it
-fn pass<'de, T: Deserialize<'de>, D: Deserializer<'de>>(deserializer: D) -> Result<(), D::Error> {
-    T::deserialize(deserializer).map(drop)
-}
-
-impl<'de> DeserializeSeed<'de> for Look {
-    type Value = ();
-
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        match self.0 {
-            Shape::Text { .. } => deserializer.deserialize_str(self),
-            Shape::Maybe(_) => deserializer.deserialize_option(self),
-            Shape::List(_) => deserializer.deserialize_seq(self),
-            Shape::Pair(_) => deserializer.deserialize_tuple(2, self),
-            Shape::Numbered(_) | Shape::Object { .. } => deserializer.deserialize_map(self),
-            Shape::OneOf { .. } => deserializer.deserialize_any(self),
-            Shape::Leaf(leaf) => match leaf {
-                Leaf::String => pass::<String, D>(deserializer),
-                Leaf::Bool => pass::<bool, D>(deserializer),
-                Leaf::U8 => pass::<u8, D>(deserializer),
-                Leaf::U16 => pass::<u16, D>(deserializer),
-                Leaf::U32 => pass::<u32, D>(deserializer),
-                Leaf::U64 => pass::<u64, D>(deserializer),
-                Leaf::F64 => pass::<f64, D>(deserializer),
-                Leaf::Gas => pass::<Gas, D>(deserializer),
-                Leaf::GasText => pass::<GasText, D>(deserializer),
-                Leaf::Rational => pass::<Rational, D>(deserializer),
-                Leaf::Identifier => pass::<GlobalContractIdentifierView, D>(deserializer),
-                Leaf::StateInitData => pass::<StateInitData, D>(deserializer),
-            },
+/// Goes behind the value that is next, if it is of this shape; recurses as deep as the types of the wire do
+fn look(shape: &Shape, reader: &mut Reader<'_>) -> Result<(), Fault> {
+    match shape {
+        Shape::Text { expected, check } => {
+            let text = reader.text(expected)?;
+            check(&text).map_err(|error| reader.refuse(error))
         }
-    }
-}
-
-impl<'de> Visitor<'de> for Look {
-    type Value = ();
-
-    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self.0 {
-            Shape::Object { name, .. } => return write!(formatter, "an object for {name}"),
-            Shape::OneOf { name, .. } => return write!(formatter, "a variant of {name}"),
-            Shape::Text { expected, .. } => expected,
-            Shape::Maybe(_) => "option",
-            Shape::List(_) => "a sequence",
-            Shape::Pair(_) => "a tuple of size 2",
-            Shape::Numbered(_) => "an object with decimal keys",
-            // Has visitors of its own.
-            Shape::Leaf(_) => "a value",
-        })
-    }
-
-    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<(), E> {
-        match self.0 {
-            Shape::Text { check, .. } => check(text).map_err(E::custom),
-            Shape::OneOf { variants, .. } => match variants.iter().find(|known| known.name == text)
-            {
-                Some(Variant { shape: Some(_), label, .. }) => {
-                    let expected = alloc::format!("a value for {label}");
-                    Err(E::invalid_type(Unexpected::UnitVariant, &expected.as_str()))
-                }
+        Shape::Maybe(shape) => {
+            if reader.null()? {
+                return Ok(());
+            }
+            look(shape, reader)
+        }
+        Shape::List(shape) => {
+            reader.open_array("a sequence")?;
+            let mut first = true;
+            while reader.item(first)? {
+                first = false;
+                look(shape, reader)?;
+            }
+            Ok(())
+        }
+        Shape::Pair(shapes) => {
+            reader.open_array(PAIR)?;
+            for (shape, index) in shapes.iter().zip(0..) {
+                item(reader, index, PAIR)?;
+                look(shape, reader)?;
+            }
+            reader.end_array()
+        }
+        Shape::Numbered(shape) => numbered(shape, reader),
+        Shape::Object { name, members } => {
+            reader.open_object(&format!("an object for {name}"))?;
+            object(members, reader)
+        }
+        Shape::OneOf { name, variants } => match reader.scalar()? {
+            Scalar::String(text) => match variants.iter().find(|known| known.name == text) {
+                Some(Variant { shape: Some(_), label, .. }) => Err(reader.refuse(format_args!(
+                    "invalid type: unit variant, expected a value for {label}"
+                ))),
                 _ => Ok(()),
             },
-            _ => Err(E::invalid_type(Unexpected::Str(text), &self)),
-        }
-    }
-
-    fn visit_none<E: serde::de::Error>(self) -> Result<(), E> {
-        self.visit_unit()
-    }
-
-    fn visit_unit<E: serde::de::Error>(self) -> Result<(), E> {
-        match self.0 {
-            Shape::Maybe(_) => Ok(()),
-            _ => Err(E::invalid_type(Unexpected::Unit, &self)),
-        }
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
-        match self.0 {
-            Shape::Maybe(shape) => Self(shape).deserialize(deserializer),
-            _ => Err(D::Error::invalid_type(Unexpected::Option, &self)),
-        }
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<(), A::Error> {
-        match self.0 {
-            Shape::List(shape) => {
-                while seq.next_element_seed(Self(shape))?.is_some() {}
-                Ok(())
-            }
-            Shape::Pair(shapes) => {
-                for (shape, index) in shapes.iter().zip(0..) {
-                    if seq.next_element_seed(Self(shape))?.is_none() {
-                        return Err(A::Error::invalid_length(index, &self));
-                    }
-                }
-                Ok(())
-            }
-            _ => Err(A::Error::invalid_type(Unexpected::Seq, &self)),
-        }
-    }
-
-    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<(), A::Error> {
-        match self.0 {
-            Shape::Object { members, .. } => object(members, map),
-            Shape::OneOf { variants, .. } => variant(variants, map),
-            Shape::Numbered(shape) => numbered(shape, map),
-            _ => Err(A::Error::invalid_type(Unexpected::Map, &self)),
-        }
+            Scalar::Object => variant(variants, reader),
+            other => Err(reader.wrong_kind(&other, format_args!("a variant of {name}"))),
+        },
+        Shape::Leaf(leaf) => leaf.look(reader),
     }
 }
 
-fn object<'de, A: MapAccess<'de>>(members: &[Member], mut map: A) -> Result<(), A::Error> {
+const PAIR: &str = "a tuple of size 2";
+
+/// Goes to an item that has to be there
+fn item(reader: &mut Reader<'_>, index: usize, expected: &str) -> Result<(), Fault> {
+    if reader.item(index == 0)? {
+        return Ok(());
+    }
+    Err(reader.refuse(format_args!("invalid length {index}, expected {expected}")))
+}
+
+fn object(members: &[Member], reader: &mut Reader<'_>) -> Result<(), Fault> {
     // A bit for each member that was seen; no object of the wire has more than 128, which the macro
     // checks.
     let mut seen = 0_u128;
-    let mut extra = Extra::new();
-    while let Some(Name(name)) = map.next_key()? {
-        match members.binary_search_by(|member| member.name.cmp(&*name)) {
-            Err(_) => extra.read(&name, &mut map)?,
-            Ok(place) if seen >> place & 1 == 1 => return Err(duplicate(&name)),
+    let mut first = true;
+    while let Some(name) = reader.key(first)? {
+        first = false;
+        let place = members.binary_search_by(|member| member.name.cmp(&*name));
+        if place.is_ok_and(|place| seen >> place & 1 == 1) {
+            let name = json::write(&name);
+            return Err(reader.refuse_key(format_args!("duplicate member {name}")));
+        }
+        reader.colon()?;
+        match place {
+            Err(_) => drop(reader.raw()?),
             Ok(place) => {
                 // Just found there.
-                map.next_value_seed(Look(members[place].shape))?;
+                look(members[place].shape, reader)?;
                 seen |= 1 << place;
             }
         }
     }
     for (member, place) in members.iter().zip(0_u32..) {
         if member.required && seen >> place & 1 == 0 {
-            return Err(A::Error::missing_field(member.name));
+            return Err(reader.refuse(format_args!("missing field `{}`", member.name)));
         }
     }
     Ok(())
 }
 
-fn variant<'de, A: MapAccess<'de>>(variants: &[Variant], mut map: A) -> Result<(), A::Error> {
-    let Some(Name(name)) = map.next_key()? else {
-        return Err(A::Error::invalid_length(0, &"one variant"));
+/// The variant in the object that begins here
+fn variant(variants: &[Variant], reader: &mut Reader<'_>) -> Result<(), Fault> {
+    const ONE: &str = "one variant";
+    reader.open_object(ONE)?;
+    let Some(name) = reader.key(true)? else {
+        return Err(reader.refuse(format_args!("invalid length 0, expected {ONE}")));
     };
+    reader.colon()?;
     match variants.iter().find(|known| known.name == name) {
-        Some(Variant { shape: Some(shape), .. }) => map.next_value_seed(Look(shape))?,
-        Some(_) => map.next_value::<()>()?,
-        None => drop(map.next_value::<Raw>()?),
+        Some(Variant { shape: Some(shape), .. }) => look(shape, reader)?,
+        Some(_) => {
+            if !reader.null()? {
+                let found = reader.scalar()?;
+                return Err(reader.wrong(&found, "unit"));
+            }
+        }
+        None => drop(reader.raw()?),
     }
-    end_of_variant(&mut map)
+    match reader.key(false)? {
+        None => Ok(()),
+        Some(second) => {
+            let second = json::write(&second);
+            Err(reader.refuse_key(format_args!("{ONE} expected, found {second} as well")))
+        }
+    }
 }
 
-fn numbered<'de, A: MapAccess<'de>>(shape: &'static Shape, mut map: A) -> Result<(), A::Error> {
+fn numbered(shape: &Shape, reader: &mut Reader<'_>) -> Result<(), Fault> {
+    reader.open_object("an object with decimal keys")?;
     let mut seen = BTreeSet::new();
-    while let Some(key) = map.next_key::<String>()? {
-        let number: u64 = key.parse().map_err(|error| {
-            A::Error::custom(format_args!("key {key:?} is no number of a shard: {error}"))
-        })?;
+    while let Some(key) = reader.key(seen.is_empty())? {
+        let number: u64 = match key.parse() {
+            Ok(number) => number,
+            Err(error) => {
+                let key = json::write(&key);
+                let detail = format!("key {key} is no number of a shard: {error}");
+                return Err(reader.refuse_key(detail));
+            }
+        };
         if !seen.insert(number) {
-            return Err(A::Error::custom(format_args!("duplicate key {number}")));
+            return Err(reader.refuse_key(format_args!("duplicate key {number}")));
         }
-        map.next_value_seed(Look(shape))?;
+        reader.colon()?;
+        look(shape, reader)?;
+    }
+    Ok(())
+}
+
+impl Leaf {
+    fn look(&self, reader: &mut Reader<'_>) -> Result<(), Fault> {
+        let number =
+            |largest: u64, name, reader: &mut Reader<'_>| reader.unsigned(largest, name).map(drop);
+        match self {
+            Self::String => reader.text("a string").map(drop),
+            Self::Bool => match reader.scalar()? {
+                Scalar::Bool(_) => Ok(()),
+                other => Err(reader.wrong(&other, "a boolean")),
+            },
+            Self::U8 => number(u8::MAX.into(), "u8", reader),
+            Self::U16 => number(u16::MAX.into(), "u16", reader),
+            Self::U32 => number(u32::MAX.into(), "u32", reader),
+            Self::U64 => number(u64::MAX, "u64", reader),
+            Self::F64 => match reader.scalar()? {
+                Scalar::Number(_) => Ok(()),
+                other => Err(reader.wrong(&other, "f64")),
+            },
+            Self::Gas | Self::GasText => gas(reader),
+            Self::Rational => rational(reader),
+            Self::Identifier => identifier(reader),
+            Self::StateInitData => state(reader),
+        }
+    }
+}
+
+fn gas(reader: &mut Reader<'_>) -> Result<(), Fault> {
+    const EXPECTED: &str = "an amount of gas, as a number or a decimal string";
+    match reader.scalar()? {
+        Scalar::Number(Number::Unsigned(_)) => Ok(()),
+        Scalar::String(text) => text.parse::<Gas>().map(drop).map_err(|error| reader.refuse(error)),
+        found @ Scalar::Number(Number::Negative(_)) => {
+            Err(reader.refuse(format_args!("invalid value: {found}, expected {EXPECTED}")))
+        }
+        other => Err(reader.wrong_kind(&other, EXPECTED)),
+    }
+}
+
+fn rational(reader: &mut Reader<'_>) -> Result<(), Fault> {
+    reader.open_array("tuple struct Rational")?;
+    for index in 0..2 {
+        item(reader, index, "tuple struct Rational with 2 elements")?;
+        let found = reader.scalar()?;
+        let fits = match found {
+            Scalar::Number(Number::Unsigned(number)) => i32::try_from(number).is_ok(),
+            Scalar::Number(Number::Negative(number)) => i32::try_from(number).is_ok(),
+            _ => return Err(reader.wrong(&found, "i32")),
+        };
+        if !fits {
+            return Err(reader.refuse(format_args!("invalid value: {found}, expected i32")));
+        }
+    }
+    reader.end_array()
+}
+
+fn identifier(reader: &mut Reader<'_>) -> Result<(), Fault> {
+    const VARIANTS: &[Variant] = &[
+        Variant { name: "hash", label: "Hash", shape: Some(CryptoHash::SHAPE) },
+        Variant { name: "account_id", label: "AccountId", shape: Some(AccountId::SHAPE) },
+    ];
+    const EXPECTED: &str = "a published contract, by hash or account id";
+    match reader.scalar()? {
+        Scalar::Object => variant(VARIANTS, reader),
+        Scalar::String(text) => {
+            if text.parse::<CryptoHash>().is_ok() || AccountId::check(&text).is_ok() {
+                return Ok(());
+            }
+            let found = Scalar::String(text);
+            Err(reader.refuse(format_args!("invalid value: {found}, expected {EXPECTED}")))
+        }
+        other => Err(reader.wrong_kind(&other, EXPECTED)),
+    }
+}
+
+fn state(reader: &mut Reader<'_>) -> Result<(), Fault> {
+    reader.open_object("an object of base64 keys and base64 values")?;
+    // By what they mean: keys that differ as texts may be the same bytes.
+    let mut seen = BTreeSet::new();
+    while let Some(key) = reader.key(seen.is_empty())? {
+        let key: Bytes = match key.parse() {
+            Ok(key) => key,
+            Err(error) => return Err(reader.refuse_key(error)),
+        };
+        let shown = format!("duplicate member \"{key}\"");
+        if !seen.insert(key) {
+            return Err(reader.refuse_key(shown));
+        }
+        reader.colon()?;
+        look(Bytes::SHAPE, reader)?;
     }
     Ok(())
 }

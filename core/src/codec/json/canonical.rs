@@ -13,6 +13,7 @@ use core::fmt;
 
 use super::path::path_at;
 use super::plain::run_end;
+use super::reader::Reader;
 use crate::{Error, ErrorKind};
 
 /// The most levels of arrays and objects inside each other, the same as `serde_json` reads
@@ -89,7 +90,7 @@ impl Member {
             return Cow::Borrowed(&text[self.key..self.key_end]);
         }
         // The scan has checked the string, quotes included, so the fallback is never taken.
-        Cow::Owned(serde_json::from_str(&text[self.key - 1..=self.key_end]).unwrap_or_default())
+        Reader::new(&text[self.key - 1..=self.key_end]).text("a key").unwrap_or_default()
     }
 
     fn compare(&self, other: &Self, text: &str) -> Ordering {

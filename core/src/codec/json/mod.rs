@@ -2,18 +2,19 @@
 //!
 //! Canonical means compact, object keys sorted by their bytes at every level, strings escaped as
 //! `serde_json` escapes them, numbers as they came. Two texts of one value have one canonical
-//! form, so fragments made from it can be compared and joined as bytes. Reading into types is
-//! `serde_json`'s work; what is added here is the place of a refusal.
+//! form, so fragments made from it can be compared and joined as bytes. Reading into typed views is
+//! `serde_json`'s work; what the engine looks for itself is read step by step, with the same refusals.
 
 mod canonical;
 mod compact;
 mod path;
 mod plain;
+mod reader;
 mod text;
 
 pub use canonical::{Canonicalizer, MOST_LEVELS, MOST_LEVELS_INSIDE, canonical};
 pub(crate) use compact::Compact;
 pub use path::path_at;
 pub(crate) use plain::{Plain, plain_string};
-pub(crate) use text::read_seed;
+pub(crate) use reader::{Fault, Number, Reader, Scalar};
 pub use text::{read, read_slice, write};

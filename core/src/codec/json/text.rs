@@ -5,7 +5,6 @@
 
 use alloc::string::{String, ToString};
 
-use serde::de::DeserializeSeed;
 use serde::{Deserialize, Serialize};
 use serde_json::error::Category;
 
@@ -34,21 +33,6 @@ const LONGEST_DETAIL: usize = 512;
 /// ```
 pub fn read<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, Error> {
     serde_json::from_str(text).map_err(|error| refusal(text.as_bytes(), &error))
-}
-
-/// Reads the one JSON value in `text` by a seed
-///
-/// # Errors
-///
-/// As [`read`].
-pub(crate) fn read_seed<'de, S>(seed: S, text: &'de str) -> Result<S::Value, Error>
-where
-    S: DeserializeSeed<'de>,
-{
-    let mut reader = serde_json::Deserializer::from_str(text);
-    let value = seed.deserialize(&mut reader);
-    let value = value.and_then(|value| reader.end().map(|()| value));
-    value.map_err(|error| refusal(text.as_bytes(), &error))
 }
 
 /// Reads the one JSON value in `text`, which is checked to be UTF-8 where it is kept
@@ -83,13 +67,6 @@ fn refusal(text: &[u8], error: &serde_json::Error) -> Error {
     {
         detail.truncate(tail);
     }
-    if let Some(rest) = detail.strip_prefix("EOF while") {
-        detail = "the text ends while".to_string() + rest;
-    }
-    if detail.len() > LONGEST_DETAIL {
-        detail.truncate(detail.floor_char_boundary(LONGEST_DETAIL));
-        detail.push('…');
-    }
     let kind = match error.classify() {
         // `serde_json` files its limit under syntax, and ours, of a value that is kept as it is,
         // under data; the sentence is all that tells them apart.
@@ -97,7 +74,19 @@ fn refusal(text: &[u8], error: &serde_json::Error) -> Error {
         Category::Data => ErrorKind::Shape,
         Category::Syntax | Category::Eof | Category::Io => ErrorKind::Syntax,
     };
-    Error::new(kind, detail).with_offset(offset).at(path_at(text, offset))
+    refused(kind, detail).with_offset(offset).at(path_at(text, offset))
+}
+
+/// A refusal with a sentence in the words of `serde_json`
+pub(super) fn refused(kind: ErrorKind, mut detail: String) -> Error {
+    if let Some(rest) = detail.strip_prefix("EOF while") {
+        detail = "the text ends while".to_string() + rest;
+    }
+    if detail.len() > LONGEST_DETAIL {
+        detail.truncate(detail.floor_char_boundary(LONGEST_DETAIL));
+        detail.push('…');
+    }
+    Error::new(kind, detail)
 }
 
 /// Bytes before the place `line`:`column`, where columns count bytes and lines count from 1

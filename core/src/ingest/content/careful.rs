@@ -1,14 +1,11 @@
 //! A block message, read carefully: whatever is wrong with it is named with its place.
 //!
-//! The message is read by `serde_json` first, and its facts one by one after that. What is accepted
-//! here is what a block message may be; the quick reader beside it takes a part of that.
+//! The message is read first, and its facts one by one after that. What is accepted is what a block message may be; the quick reader beside it takes a part of that.
 
 use alloc::collections::BTreeMap;
 
-use serde_json::value::RawValue;
-
 use super::{Content, Rendered};
-use crate::codec::json;
+use crate::codec::json::Reader;
 use crate::facts::record::BlockPoint;
 use crate::ingest::brief::{Brief, OutcomeBrief, ReceiptBrief, TransactionBrief};
 use crate::ingest::message::{Chunk, Executed, Included, Message};
@@ -21,11 +18,10 @@ pub(super) fn read(text: &[u8]) -> Result<Content, Error> {
     let text = core::str::from_utf8(text).map_err(|error| {
         Error::new(ErrorKind::Syntax, "not UTF-8").with_offset(error.valid_up_to())
     })?;
-    let message: Message<'_> = json::read(text)?;
-    let header = message.block.header;
+    let message = Message::read(text)?;
+    let header = message.header;
     let point = BlockPoint { height: header.height, hash: header.hash };
-    let mut renderer =
-        Renderer { message: text, rendered: Rendered::new(point), bodies: BTreeMap::new() };
+    let mut renderer = Renderer { rendered: Rendered::new(point), bodies: BTreeMap::new() };
     for (shard, number) in message.shards.iter().zip(0_usize..) {
         let at = |error: Error| error.at(format_args!("shards[{number}]"));
         if let Some(chunk) = &shard.chunk {
@@ -42,8 +38,6 @@ pub(super) fn read(text: &[u8]) -> Result<Content, Error> {
 
 /// Renders the facts of one block
 struct Renderer<'text> {
-    /// The whole message
-    message: &'text str,
     rendered: Rendered,
     /// The receipts that were rendered, by their text: most stand there twice
     bodies: BTreeMap<&'text str, CryptoHash>,
@@ -58,7 +52,8 @@ impl<'text> Renderer<'text> {
         let lists = [("receipts", &chunk.receipts), ("local_receipts", &chunk.local_receipts)];
         for (name, receipts) in lists {
             for (receipt, index) in receipts.iter().zip(0_usize..) {
-                self.receipt(receipt).map_err(|error| error.at(format_args!("{name}[{index}]")))?;
+                self.receipt(*receipt)
+                    .map_err(|error| error.at(format_args!("{name}[{index}]")))?;
             }
         }
         Ok(())
@@ -92,39 +87,36 @@ impl<'text> Renderer<'text> {
         self.rendered.add_outcome(&brief, transaction.or(receipt)).map_err(at)
     }
 
-    fn receipt(&mut self, raw: &'text RawValue) -> Result<CryptoHash, Error> {
-        if let Some(id) = self.bodies.get(raw.get()) {
+    fn receipt(&mut self, body: Reader<'text>) -> Result<CryptoHash, Error> {
+        let text = raw(body);
+        if let Some(id) = self.bodies.get(text) {
             return Ok(*id);
         }
-        let brief: ReceiptBrief = self.render(raw)?;
-        self.bodies.insert(raw.get(), brief.id);
+        let brief: ReceiptBrief = self.render(body)?;
+        self.bodies.insert(text, brief.id);
         self.rendered.add_receipt(&brief);
         Ok(brief.id)
     }
 
-    /// Makes the canonical text of a raw value, and says what its row has to know
-    fn render<B: Brief>(&mut self, raw: &RawValue) -> Result<B, Error> {
+    /// Makes the canonical text of the value that is next, and says what its row has to know
+    fn render<B: Brief>(&mut self, body: Reader<'text>) -> Result<B, Error> {
         let Rendered { canonicalizer, text, .. } = &mut self.rendered;
         text.clear();
-        let made = canonicalizer.append(raw.get(), text);
-        made.map_err(|error| self.in_message(raw, error))?;
-        B::find(&self.rendered.text).map_err(|error| {
-            // The offset is one of the canonical text; that of the message is found by checking what
-            // came in, which is refused for the same reason.
-            match shape::check::<B::View>(raw.get()) {
-                Err(error) => self.in_message(raw, error),
-                Ok(()) => Error::new(error.kind(), error.detail()).at(error.path()),
-            }
+        // What is wrong with the value is said with the offset in the message.
+        let in_message = |error: Error| match error.offset() {
+            Some(offset) => error.with_offset(body.at() + offset),
+            None => error,
+        };
+        canonicalizer.append(raw(body), text).map_err(in_message)?;
+        B::find(text).or_else(|error| {
+            // Its offset is one of the canonical text; what came in is refused for the same reason.
+            shape::check::<B::View>(raw(body)).map_err(in_message)?;
+            Err(Error::new(error.kind(), error.detail()).at(error.path()))
         })
     }
+}
 
-    /// An error in a raw value, with its offset in the message
-    fn in_message(&self, raw: &RawValue, error: Error) -> Error {
-        // A raw value borrows from the message, so the distance of their first bytes is its place.
-        let start = (raw.get().as_ptr() as usize).saturating_sub(self.message.as_ptr() as usize);
-        match error.offset() {
-            Some(offset) => error.with_offset(start + offset),
-            None => error,
-        }
-    }
+/// The text of a value that was read before
+fn raw<'text>(mut body: Reader<'text>) -> &'text str {
+    body.raw().unwrap_or_default()
 }

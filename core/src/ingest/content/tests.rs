@@ -200,7 +200,10 @@ fn facts() -> [Vec<String>; 3] {
 }
 
 /// What is recognised is read with the same brief, however the text is damaged
-fn law<B: Brief + PartialEq + core::fmt::Debug>(texts: &[String], random: &mut Random) -> usize {
+fn law<B>(texts: &[String], random: &mut Random) -> usize
+where
+    B: Brief<View: serde::de::DeserializeOwned> + PartialEq + core::fmt::Debug,
+{
     let mut sure = 0;
     let canonical = |text: &str| {
         let mut out = String::new();

@@ -1,0 +1,191 @@
+//! The reader beside `serde_json`: the same values, the same refusals at the same places.
+
+use alloc::format;
+use alloc::string::{String, ToString as _};
+use alloc::vec::Vec;
+
+use serde_json::value::RawValue;
+
+use super::*;
+use crate::Error;
+use crate::codec::json;
+
+const BASE: &str = r#"{"id": "7\n\u00e9\ud83d\ude00/", "a":[-1.5e+3,0, true , null,[],-0,12E-2,1e400],
+    "long":"0123456789012345678901234567890123456789é012345678901234","b":{ },"x":false}"#;
+
+/// Numbers that are not random and look so: xorshift64 (Marsaglia 2003)
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 % limit as u64) as usize
+    }
+}
+
+/// The text with a few bytes taken and a few pieces added
+fn damaged(text: &str, dice: &mut Dice) -> String {
+    const PIECES: &[&str] = &[
+        "\"", "\\", ",", ":", "{", "}", "[", "]", "0", "-", ".", "e", " ", "\u{1}", "\\u",
+        "\\ud800", "\n", "true", "nul", "9",
+    ];
+    let mut text = text.to_string();
+    for _ in 0..=dice.below(3) {
+        let at = text.floor_char_boundary(dice.below(text.len() + 1));
+        match dice.below(8) {
+            0..3 if at < text.len() => drop(text.remove(at)),
+            3 => text.truncate(at),
+            _ => text.insert_str(at, PIECES[dice.below(PIECES.len())]),
+        }
+    }
+    text
+}
+
+fn whole(text: &str) -> Result<String, Error> {
+    let mut reader = Reader::new(text);
+    let value = reader.raw().and_then(|value| reader.end().map(|()| value.to_string()));
+    value.map_err(|fault| fault.of(text))
+}
+
+#[test]
+fn what_is_passed_over_serde_json_passes_over() {
+    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+    let mut refused = 0;
+    for _ in 0..60_000 {
+        let text = damaged(BASE, &mut dice);
+        let expected = json::read::<&RawValue>(&text).map(|value| value.get().to_string());
+        let found = whole(&text);
+        refused += usize::from(found.is_err());
+        assert_eq!(found.map_err(alike), expected.map_err(alike), "{text}");
+    }
+    assert!(refused > 30_000, "{refused}");
+}
+
+/// What `serde_json` says of a number that is cut off depends on who asks
+fn alike(error: Error) -> Error {
+    if error.detail() != "invalid number" {
+        return error;
+    }
+    let detail = "the text ends while parsing a value";
+    Error::new(error.kind(), detail).at(error.path()).with_offset(error.offset().unwrap_or(0))
+}
+
+/// What is in a text, read by scalars, without what numbers with a fraction are
+fn parts(reader: &mut Reader<'_>, out: &mut Vec<String>) -> Result<(), Fault> {
+    match reader.scalar()? {
+        Scalar::Array => {
+            out.push("[".into());
+            reader.open_array("")?;
+            let mut first = true;
+            while reader.item(first)? {
+                first = false;
+                parts(reader, out)?;
+            }
+        }
+        Scalar::Object => {
+            out.push("{".into());
+            reader.open_object("")?;
+            let mut first = true;
+            while let Some(key) = reader.key(first)? {
+                first = false;
+                out.push(key.into_owned());
+                reader.colon()?;
+                parts(reader, out)?;
+            }
+        }
+        Scalar::String(text) => out.push(text.into_owned()),
+        Scalar::Number(Number::Fraction(_)) => out.push("fraction".into()),
+        other => out.push(other.to_string()),
+    }
+    Ok(())
+}
+
+fn expected_parts(value: &serde_json::Value, out: &mut Vec<String>) {
+    match value {
+        serde_json::Value::Array(items) => {
+            out.push("[".into());
+            items.iter().for_each(|item| expected_parts(item, out));
+        }
+        serde_json::Value::Object(members) => {
+            out.push("{".into());
+            for (key, value) in members {
+                out.push(key.clone());
+                expected_parts(value, out);
+            }
+        }
+        serde_json::Value::String(text) => out.push(text.clone()),
+        serde_json::Value::Null => out.push("null".into()),
+        serde_json::Value::Bool(value) => out.push(format!("boolean `{value}`")),
+        serde_json::Value::Number(number) if number.is_f64() => out.push("fraction".into()),
+        serde_json::Value::Number(number) => out.push(format!("integer `{number}`")),
+    }
+}
+
+#[test]
+fn what_is_read_serde_json_reads() {
+    // Sorted, and without a number that no one can read.
+    let base = BASE.replace(",1e400", "");
+    let mut canonical = String::new();
+    json::canonical(&base, &mut canonical).unwrap();
+    let mut dice = Dice(7);
+    let (mut read, mut refused) = (0, 0);
+    for round in 0..60_000 {
+        let text = if round == 0 { canonical.clone() } else { damaged(&canonical, &mut dice) };
+        let mut reader = Reader::new(&text);
+        let mut found = Vec::new();
+        let result = parts(&mut reader, &mut found).and_then(|()| reader.end());
+        match (json::read::<serde_json::Value>(&text), result) {
+            (Ok(value), Ok(())) => {
+                let mut expected = Vec::new();
+                expected_parts(&value, &mut expected);
+                // A second member of one name takes the place of the first there.
+                if found.len() == expected.len() {
+                    read += 1;
+                    found.sort();
+                    expected.sort();
+                    assert_eq!(found, expected, "{text}");
+                }
+            }
+            (Err(expected), Err(fault)) => {
+                refused += 1;
+                assert_eq!(alike(fault.of(&text)), alike(expected), "{text}");
+            }
+            (expected, found) => panic!("{expected:?} but {found:?}: {text}"),
+        }
+    }
+    assert!(read > 3_000 && refused > 30_000, "{read} {refused}");
+}
+
+#[test]
+fn numbers_beyond_all_are_refused() {
+    for (text, refused) in [
+        ("1e308", false),
+        ("1e309", true),
+        ("-1e309", true),
+        ("17e307", false),
+        ("18e307", true),
+        ("0.00001e313", false),
+        ("0.00001e314", true),
+        ("0e999999999999999999999", false),
+        ("0.0e5", false),
+        ("1e-999999999999999999999", false),
+        ("1e999999999999999999999", true),
+        ("1.7976931348623157e308", false),
+        ("1.7976931348623159e308", true),
+        ("-0", false),
+        ("18446744073709551616", false),
+    ] {
+        let found = Reader::new(text).scalar();
+        assert_eq!(found.is_err(), refused, "{text}");
+        assert_eq!(serde_json::from_str::<f64>(text).is_err(), refused, "{text}");
+    }
+}
+
+#[test]
+fn what_is_passed_over_may_be_deep() {
+    let text = ["{\"a\":", &"[".repeat(100_000), &"]".repeat(100_000), ",\"b\":1}"].concat();
+    let [found] = Reader::new(&text).members(["b"], "").unwrap();
+    assert_eq!(found.unwrap().raw(), Ok("1"));
+}
