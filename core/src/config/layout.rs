@@ -14,6 +14,7 @@ use core::marker::PhantomData;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
+use crate::codec::json;
 use crate::primitives::{AccountId, ShardId};
 use crate::views::recognise::Recognise;
 use crate::views::shape::{Shape, Shaped};
@@ -140,9 +141,8 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for ShardMap<T> {
                 let mut members = BTreeMap::new();
                 while let Some(key) = map.next_key::<String>()? {
                     let number: u64 = key.parse().map_err(|error| {
-                        A::Error::custom(format_args!(
-                            "key {key:?} is no number of a shard: {error}"
-                        ))
+                        let key = json::write(&key);
+                        A::Error::custom(format_args!("key {key} is no number of a shard: {error}"))
                     })?;
                     match members.entry(number) {
                         Entry::Vacant(entry) => entry.insert(map.next_value()?),

@@ -144,7 +144,7 @@ impl Extra {
 
 /// The refusal of a second member of one name
 pub(crate) fn duplicate<E: serde::de::Error>(name: &str) -> E {
-    E::custom(format_args!("duplicate member {name:?}"))
+    E::custom(format_args!("duplicate member {}", json::write(name)))
 }
 
 /// Members of an [`Extra`] that are still to be written

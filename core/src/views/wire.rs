@@ -9,6 +9,7 @@ use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
 use super::extra::Name;
+use crate::codec::json;
 
 /// Defines a structure with its reader and writer
 ///
@@ -560,7 +561,8 @@ pub(crate) fn end_of_variant<'de, A: MapAccess<'de>>(map: &mut A) -> Result<(), 
     match map.next_key::<Name<'_>>()? {
         None => Ok(()),
         Some(Name(second)) => {
-            Err(A::Error::custom(format_args!("one variant expected, found {second:?} as well")))
+            let second = json::write(&*second);
+            Err(A::Error::custom(format_args!("one variant expected, found {second} as well")))
         }
     }
 }

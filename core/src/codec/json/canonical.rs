@@ -338,7 +338,7 @@ impl fmt::Display for Detail {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fixed(text) => formatter.write_str(text),
-            Self::Duplicate(key) => write!(formatter, "duplicate member {key:?}"),
+            Self::Duplicate(key) => write!(formatter, "duplicate member {}", super::write(key)),
         }
     }
 }
