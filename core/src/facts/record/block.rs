@@ -6,7 +6,7 @@
 
 use alloc::vec::Vec;
 
-use super::cursor::{Builder, Cursor};
+use super::cursor::{Builder, Cursor, Flaw, decode};
 use crate::Error;
 use crate::facts::{Key, Row, Table};
 use crate::primitives::{BlockHeight, CryptoHash};
@@ -31,13 +31,13 @@ impl FactKey {
         row.u8(fact.table.number()).hash(&fact.id)
     }
 
-    fn read(cursor: &mut Cursor<'_>) -> Result<Self, Error> {
+    fn read(cursor: &mut Cursor<'_>) -> Result<Self, Flaw> {
         // Facts leave with their block, so a row that named another table would remove blocks.
         match Table::from_number(cursor.u8()?) {
             Some(
                 table @ (Table::Transactions | Table::Outcomes | Table::Receipts | Table::Origins),
             ) => Ok(Self { table, id: cursor.hash()? }),
-            _ => cursor.refuse("not a table of facts"),
+            _ => Err(cursor.flaw("not a table of facts")),
         }
     }
 }
@@ -85,18 +85,19 @@ impl BlockRecord {
     ///
     /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) unless this engine wrote the row.
     pub fn decode(row: &[u8]) -> Result<Self, Error> {
-        let mut cursor = Cursor::open(Table::Blocks, row)?;
-        let record = Self {
-            height: cursor.u64()?,
-            prev_hash: cursor.hash()?,
-            epoch_id: cursor.hash()?,
-            last_final: cursor.hash()?,
-            last_near_final: cursor.hash()?,
-            protocol_version: cursor.u32()?,
-            ordinal: cursor.option(Cursor::u64)?,
-            facts: cursor.list(33, FactKey::read)?,
-        };
-        cursor.end().map(|()| record)
+        decode(Table::Blocks, row, |cursor| {
+            let record = Self {
+                height: cursor.u64()?,
+                prev_hash: cursor.hash()?,
+                epoch_id: cursor.hash()?,
+                last_final: cursor.hash()?,
+                last_near_final: cursor.hash()?,
+                protocol_version: cursor.u32()?,
+                ordinal: cursor.option(Cursor::u64)?,
+                facts: cursor.list(33, FactKey::read)?,
+            };
+            cursor.end().map(|()| record)
+        })
     }
 }
 
@@ -123,10 +124,11 @@ impl ParkedRecord {
     ///
     /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) unless this engine wrote the row.
     pub fn decode(row: &[u8]) -> Result<Self, Error> {
-        let mut cursor = Cursor::open(Table::Parked, row)?;
-        let facts =
-            cursor.list(37, |cursor| Ok((FactKey::read(cursor)?, Row::from(cursor.bytes()?))))?;
-        cursor.end().map(|()| Self { facts })
+        decode(Table::Parked, row, |cursor| {
+            let facts = cursor
+                .list(37, |cursor| Ok((FactKey::read(cursor)?, Row::from(cursor.bytes()?))))?;
+            cursor.end().map(|()| Self { facts })
+        })
     }
 }
 

@@ -6,7 +6,7 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::cursor::{Builder, Cursor};
+use super::cursor::{Builder, Cursor, Flaw, decode};
 use crate::Error;
 use crate::facts::{Key, Table};
 use crate::primitives::{BlockHeight, CryptoHash};
@@ -92,16 +92,17 @@ impl ChainRecord {
     /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) unless this engine wrote the row.
     pub fn decode(row: Option<&[u8]>) -> Result<Self, Error> {
         let Some(row) = row else { return Ok(Self::default()) };
-        let mut cursor = Cursor::open(Table::Chain, row)?;
-        let front = Self::front(&mut cursor)?;
-        let record = Self {
-            epochs: cursor.list(40, |cursor| {
-                Ok(EpochStart { epoch_id: cursor.hash()?, ordinal: cursor.u64()? })
-            })?,
-            parked: cursor.list(40, point)?,
-            ..front
-        };
-        cursor.end().map(|()| record)
+        decode(Table::Chain, row, |cursor| {
+            let front = Self::front(cursor)?;
+            let record = Self {
+                epochs: cursor.list(40, |cursor| {
+                    Ok(EpochStart { epoch_id: cursor.hash()?, ordinal: cursor.u64()? })
+                })?,
+                parked: cursor.list(40, point)?,
+                ..front
+            };
+            cursor.end().map(|()| record)
+        })
     }
 
     /// The record of a row without its lists, for those who ask about points only; allocates nothing
@@ -109,11 +110,13 @@ impl ChainRecord {
     /// # Errors
     ///
     /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) unless this engine wrote the row.
+    #[inline]
     pub fn decode_front(row: &[u8]) -> Result<Self, Error> {
-        Self::front(&mut Cursor::open(Table::Chain, row)?)
+        decode(Table::Chain, row, Self::front)
     }
 
-    fn front(cursor: &mut Cursor<'_>) -> Result<Self, Error> {
+    #[inline]
+    fn front(cursor: &mut Cursor<'_>) -> Result<Self, Flaw> {
         let record = Self {
             generation: cursor.u64()?,
             first_ordinal: cursor.u64()?,
@@ -126,13 +129,14 @@ impl ChainRecord {
         };
         // No chain comes near the last ordinal, so whoever counts on need not look.
         if record.first_ordinal > record.next_ordinal || record.next_ordinal == u64::MAX {
-            return cursor.refuse("ordinals that cannot be");
+            return Err(cursor.flaw("ordinals that cannot be"));
         }
         Ok(record)
     }
 }
 
-fn point(cursor: &mut Cursor<'_>) -> Result<BlockPoint, Error> {
+#[inline]
+fn point(cursor: &mut Cursor<'_>) -> Result<BlockPoint, Flaw> {
     Ok(BlockPoint { height: cursor.u64()?, hash: cursor.hash()? })
 }
 
@@ -165,16 +169,18 @@ impl ConfigIndex {
     /// # Errors
     ///
     /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) unless this engine wrote the row.
+    #[inline]
     pub fn in_force_by(row: &[u8], height: BlockHeight) -> Result<Option<BlockHeight>, Error> {
-        let mut cursor = Cursor::open(Table::Chain, row)?;
-        cursor.bytes()?;
-        cursor.u64()?;
-        let count = cursor.count(8)?;
-        let (heights, _) = cursor.take(count * 8)?.as_chunks();
-        let first = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
-        let after = heights.partition_point(|bytes| first(bytes) <= height);
-        cursor.end()?;
-        Ok(after.checked_sub(1).and_then(|index| heights.get(index)).map(first))
+        decode(Table::Chain, row, |cursor| {
+            cursor.bytes()?;
+            cursor.u64()?;
+            let count = cursor.count(8)?;
+            let (heights, _) = cursor.take(count * 8)?.as_chunks();
+            let first = |bytes: &[u8; 8]| u64::from_le_bytes(*bytes);
+            let after = heights.partition_point(|bytes| first(bytes) <= height);
+            cursor.end()?;
+            Ok(after.checked_sub(1).and_then(|index| heights.get(index)).map(first))
+        })
     }
 
     /// The row of this record
@@ -193,14 +199,15 @@ impl ConfigIndex {
     /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) unless this engine wrote the row.
     pub fn decode(row: Option<&[u8]>) -> Result<Self, Error> {
         let Some(row) = row else { return Ok(Self::default()) };
-        let mut cursor = Cursor::open(Table::Chain, row)?;
-        let chain_id = match core::str::from_utf8(cursor.bytes()?) {
-            Ok(text) => String::from(text),
-            Err(_) => return cursor.refuse("chain id is not text"),
-        };
-        let record =
-            Self { chain_id, genesis_height: cursor.u64()?, heights: cursor.list(8, Cursor::u64)? };
-        cursor.end().map(|()| record)
+        decode(Table::Chain, row, |cursor| {
+            let chain_id = match core::str::from_utf8(cursor.bytes()?) {
+                Ok(text) => String::from(text),
+                Err(_) => return Err(cursor.flaw("chain id is not text")),
+            };
+            let genesis_height = cursor.u64()?;
+            let record = Self { chain_id, genesis_height, heights: cursor.list(8, Cursor::u64)? };
+            cursor.end().map(|()| record)
+        })
     }
 }
 
@@ -229,7 +236,7 @@ impl<'row> ConfigRecord<'row> {
     ///
     /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) unless this engine wrote the row.
     pub fn decode(row: &'row [u8]) -> Result<Self, Error> {
-        Cursor::open(Table::Configs, row).map(|cursor| Self { fragment: cursor.rest() })
+        decode(Table::Configs, row, |cursor| Ok(Self { fragment: cursor.rest() }))
     }
 }
 

@@ -1,7 +1,8 @@
 //! Reads and writes the fields of a row.
 //!
-//! A read that would leave the row is an error of kind `Corrupt` that names the table; nothing is
-//! allocated by a length that the row cannot hold.
+//! A read that would leave the row is a flaw, which becomes an error of kind `Corrupt` that names the
+//! table and the byte; nothing is allocated by a length that the row cannot hold. Flaws are a few words,
+//! so that reading a sound row, which every answer begins with, is a handful of comparisons.
 
 use alloc::vec::Vec;
 
@@ -10,93 +11,141 @@ use crate::facts::Table;
 use crate::primitives::CryptoHash;
 use crate::{Error, ErrorKind};
 
-/// Reads a row from its start
-pub(super) struct Cursor<'row> {
-    table: Table,
-    row: &'row [u8],
-    position: usize,
+/// Why a row is not what the engine wrote
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Flaw {
+    /// It has another layout
+    Layout(u8),
+    /// What is wrong, and at which byte
+    At(&'static str, usize),
 }
 
-impl<'row> Cursor<'row> {
-    /// A cursor behind the version byte of a row of this table
-    pub(super) fn open(table: Table, row: &'row [u8]) -> Result<Self, Error> {
-        let mut cursor = Self { table, row, position: 0 };
-        match cursor.u8()? {
-            VERSION => Ok(cursor),
-            other => Err(Error::new(
+impl Flaw {
+    /// The error about a row of this table
+    #[cold]
+    fn of(self, table: Table) -> Error {
+        match self {
+            Self::Layout(other) => Error::new(
                 ErrorKind::Corrupt,
                 format_args!("row of layout {other}, this engine reads layout {VERSION}"),
             )
-            .at(table.name())),
+            .at(table.name()),
+            Self::At(what, offset) => {
+                Error::new(ErrorKind::Corrupt, what).at(table.name()).with_offset(offset)
+            }
         }
     }
+}
 
-    /// A cursor at the start of a part of a row, which has no version of its own
-    pub(super) const fn within(table: Table, part: &'row [u8]) -> Self {
-        Self { table, row: part, position: 0 }
+/// What `read` reads from a row of this table, from behind its version byte on
+#[inline]
+pub(super) fn decode<'row, T>(
+    table: Table,
+    row: &'row [u8],
+    read: impl FnOnce(&mut Cursor<'row>) -> Result<T, Flaw>,
+) -> Result<T, Error> {
+    let mut cursor = Cursor::within(row);
+    let opened = match cursor.u8() {
+        Ok(VERSION) => read(&mut cursor),
+        Ok(other) => Err(Flaw::Layout(other)),
+        Err(flaw) => Err(flaw),
+    };
+    opened.map_err(|flaw| flaw.of(table))
+}
+
+/// What `read` reads from a part of a row of this table, which has no version of its own
+pub(super) fn decode_part<'row, T>(
+    table: Table,
+    part: &'row [u8],
+    read: impl FnOnce(&mut Cursor<'row>) -> Result<T, Flaw>,
+) -> Result<T, Error> {
+    read(&mut Cursor::within(part)).map_err(|flaw| flaw.of(table))
+}
+
+/// Reads a row from its start
+pub(super) struct Cursor<'row> {
+    rest: &'row [u8],
+    /// Bytes of the whole row
+    length: usize,
+}
+
+impl<'row> Cursor<'row> {
+    #[inline]
+    const fn within(row: &'row [u8]) -> Self {
+        Self { rest: row, length: row.len() }
     }
 
     /// A part of what is left
+    #[inline]
     pub(super) fn part(&self, (start, end): (u32, u32)) -> Option<&'row [u8]> {
-        self.row.get(self.position..)?.get(start as usize..end as usize)
+        self.rest.get(start as usize..end as usize)
     }
 
-    fn corrupt(&self, what: &str) -> Error {
-        Error::new(ErrorKind::Corrupt, what).at(self.table.name()).with_offset(self.position)
+    /// The flaw of this place of the row
+    #[inline]
+    pub(super) const fn flaw(&self, what: &'static str) -> Flaw {
+        Flaw::At(what, self.length - self.rest.len())
+    }
+
+    const fn too_short(&self) -> Flaw {
+        self.flaw("row ends too early")
     }
 
     /// The next `length` bytes
-    pub(super) fn take(&mut self, length: usize) -> Result<&'row [u8], Error> {
-        let end = self.position.checked_add(length);
-        match end.and_then(|end| self.row.get(self.position..end)) {
-            Some(bytes) => {
-                self.position += length;
-                Ok(bytes)
-            }
-            None => Err(self.corrupt("row ends too early")),
-        }
-    }
-
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], Error> {
-        let mut bytes = [0; N];
-        bytes.copy_from_slice(self.take(N)?);
+    #[inline]
+    pub(super) fn take(&mut self, length: usize) -> Result<&'row [u8], Flaw> {
+        let (bytes, rest) = self.rest.split_at_checked(length).ok_or_else(|| self.too_short())?;
+        self.rest = rest;
         Ok(bytes)
     }
 
-    pub(super) fn u8(&mut self) -> Result<u8, Error> {
+    #[inline]
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Flaw> {
+        let (bytes, rest) = self.rest.split_first_chunk().ok_or_else(|| self.too_short())?;
+        self.rest = rest;
+        Ok(*bytes)
+    }
+
+    #[inline]
+    pub(super) fn u8(&mut self) -> Result<u8, Flaw> {
         self.array::<1>().map(|[byte]| byte)
     }
 
-    pub(super) fn u32(&mut self) -> Result<u32, Error> {
+    #[inline]
+    pub(super) fn u32(&mut self) -> Result<u32, Flaw> {
         self.array().map(u32::from_le_bytes)
     }
 
-    pub(super) fn u64(&mut self) -> Result<u64, Error> {
+    #[inline]
+    pub(super) fn u64(&mut self) -> Result<u64, Flaw> {
         self.array().map(u64::from_le_bytes)
     }
 
-    pub(super) fn hash(&mut self) -> Result<CryptoHash, Error> {
+    #[inline]
+    pub(super) fn hash(&mut self) -> Result<CryptoHash, Flaw> {
         self.array().map(CryptoHash::new)
     }
 
     /// A count of items of at least `size` bytes each, all of which must still fit the row
-    pub(super) fn count(&mut self, size: usize) -> Result<usize, Error> {
+    #[inline]
+    pub(super) fn count(&mut self, size: usize) -> Result<usize, Flaw> {
         let count = self.u32()? as usize;
         match count.checked_mul(size) {
-            Some(bytes) if bytes <= self.row.len() - self.position => Ok(count),
-            _ => Err(self.corrupt("more items than the row can hold")),
+            Some(bytes) if bytes <= self.rest.len() => Ok(count),
+            _ => Err(self.flaw("more items than the row can hold")),
         }
     }
 
     /// `read`, or nothing, by a byte that says which
+    #[inline]
     pub(super) fn option<T>(
         &mut self,
-        read: impl FnOnce(&mut Self) -> Result<T, Error>,
-    ) -> Result<Option<T>, Error> {
+        read: impl FnOnce(&mut Self) -> Result<T, Flaw>,
+    ) -> Result<Option<T>, Flaw> {
         match self.u8()? {
             0 => Ok(None),
             1 => read(self).map(Some),
-            _ => Err(self.corrupt("neither present nor absent")),
+            _ => Err(self.flaw("neither present nor absent")),
         }
     }
 
@@ -104,33 +153,31 @@ impl<'row> Cursor<'row> {
     pub(super) fn list<T>(
         &mut self,
         size: usize,
-        mut read: impl FnMut(&mut Self) -> Result<T, Error>,
-    ) -> Result<Vec<T>, Error> {
+        mut read: impl FnMut(&mut Self) -> Result<T, Flaw>,
+    ) -> Result<Vec<T>, Flaw> {
         let count = self.count(size)?;
         (0..count).map(|_| read(self)).collect()
     }
 
     /// Bytes with their number in front
-    pub(super) fn bytes(&mut self) -> Result<&'row [u8], Error> {
+    #[inline]
+    pub(super) fn bytes(&mut self) -> Result<&'row [u8], Flaw> {
         let length = self.count(1)?;
         self.take(length)
     }
 
     /// Whatever is left
-    pub(super) fn rest(mut self) -> &'row [u8] {
-        let rest = self.row.get(self.position..).unwrap_or_default();
-        self.position = self.row.len();
+    #[inline]
+    pub(super) const fn rest(&mut self) -> &'row [u8] {
+        let rest = self.rest;
+        self.rest = &[];
         rest
     }
 
-    /// An error unless the row ends here
-    pub(super) fn end(self) -> Result<(), Error> {
-        if self.position == self.row.len() { Ok(()) } else { Err(self.corrupt("row is too long")) }
-    }
-
-    /// An error of this row, at this place
-    pub(super) fn refuse<T>(&self, what: &str) -> Result<T, Error> {
-        Err(self.corrupt(what))
+    /// A flaw unless the row ends here
+    #[inline]
+    pub(super) const fn end(&self) -> Result<(), Flaw> {
+        if self.rest.is_empty() { Ok(()) } else { Err(self.flaw("row is too long")) }
     }
 }
 

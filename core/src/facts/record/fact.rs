@@ -6,7 +6,7 @@
 use alloc::vec::Vec;
 
 use super::SettledRecord;
-use super::cursor::{Builder, Cursor};
+use super::cursor::{Builder, Cursor, Flaw, decode};
 use crate::Error;
 use crate::facts::Table;
 use crate::primitives::{BlockHeight, CryptoHash};
@@ -42,8 +42,10 @@ impl<'row> TransactionRecord<'row> {
         if let Some(settled) = SettledRecord::decode(row)? {
             return Ok(settled.transaction());
         }
-        let mut cursor = Cursor::open(Table::Transactions, row)?;
-        Ok(Self { to_itself: cursor.u8()? != 0, height: cursor.u64()?, fragment: cursor.rest() })
+        decode(Table::Transactions, row, |cursor| {
+            let to_itself = cursor.u8()? != 0;
+            Ok(Self { to_itself, height: cursor.u64()?, fragment: cursor.rest() })
+        })
     }
 }
 
@@ -75,8 +77,10 @@ impl<'row> ReceiptRecord<'row> {
     ///
     /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) unless this engine wrote the row.
     pub fn decode(row: &'row [u8]) -> Result<Self, Error> {
-        let mut cursor = Cursor::open(Table::Receipts, row)?;
-        Ok(Self { refund: cursor.u8()? != 0, height: cursor.u64()?, fragment: cursor.rest() })
+        decode(Table::Receipts, row, |cursor| {
+            let refund = cursor.u8()? != 0;
+            Ok(Self { refund, height: cursor.u64()?, fragment: cursor.rest() })
+        })
     }
 }
 
@@ -138,37 +142,32 @@ impl<'row> OutcomeRecord<'row> {
     /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) unless this engine wrote the row, and for the
     /// row of an outcome that is settled: see [`OutcomeRow`].
     pub fn decode(row: &'row [u8]) -> Result<Self, Error> {
-        Self::read(row, None)
+        decode(Table::Outcomes, row, |cursor| Self::read(cursor, None))
     }
 
     /// The record of a row whose fragment stands elsewhere
     pub(super) fn decode_with(row: &'row [u8], fragment: &'row [u8]) -> Result<Self, Error> {
-        Self::read(row, Some(fragment))
+        decode(Table::Outcomes, row, |cursor| Self::read(cursor, Some(fragment)))
     }
 
-    fn read(row: &'row [u8], fragment: Option<&'row [u8]>) -> Result<Self, Error> {
-        let mut cursor = Cursor::open(Table::Outcomes, row)?;
+    fn read(cursor: &mut Cursor<'row>, fragment: Option<&'row [u8]>) -> Result<Self, Flaw> {
         let height = cursor.u64()?;
         let status = match cursor.u8()? {
             0 => OutcomeStatus::Unknown,
             1 => OutcomeStatus::Failure,
             2 => OutcomeStatus::SuccessValue,
             3 => OutcomeStatus::SuccessReceiptId(cursor.hash()?),
-            SETTLED => return cursor.refuse("an outcome that stands with its transaction"),
-            _ => return cursor.refuse("unknown status of an outcome"),
+            SETTLED => return Err(cursor.flaw("an outcome that stands with its transaction")),
+            _ => return Err(cursor.flaw("unknown status of an outcome")),
         };
         let status_text = (cursor.u32()?, cursor.u32()?);
         let count = cursor.count(32)?;
         let (receipt_ids, _) = cursor.take(count * 32)?.as_chunks();
+        let outside = cursor.flaw("the status lies outside of the fragment");
         let fragment = fragment.unwrap_or_else(|| cursor.rest());
-        let record = Self { height, status, status_text, receipt_ids, fragment };
         match fragment.get(status_text.0 as usize..status_text.1 as usize) {
-            Some(_) => Ok(record),
-            None => Err(Error::new(
-                crate::ErrorKind::Corrupt,
-                "the status lies outside of the fragment",
-            )
-            .at(Table::Outcomes.name())),
+            Some(_) => Ok(Self { height, status, status_text, receipt_ids, fragment }),
+            None => Err(outside),
         }
     }
 
@@ -224,11 +223,12 @@ impl<'row> OutcomeRow<'row> {
     ///
     /// As [`decode`](Self::decode), but an outcome that stands here is not looked at.
     pub fn settled_in(row: &[u8]) -> Result<Option<CryptoHash>, Error> {
-        let mut cursor = Cursor::open(Table::Outcomes, row)?;
-        if (cursor.u64()?, cursor.u8()?) != (0, SETTLED) {
-            return Ok(None);
-        }
-        let transaction = cursor.hash()?;
-        cursor.end().map(|()| Some(transaction))
+        decode(Table::Outcomes, row, |cursor| {
+            if (cursor.u64()?, cursor.u8()?) != (0, SETTLED) {
+                return Ok(None);
+            }
+            let transaction = cursor.hash()?;
+            cursor.end().map(|()| Some(transaction))
+        })
     }
 }

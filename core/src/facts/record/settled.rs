@@ -7,7 +7,7 @@
 
 use alloc::vec::Vec;
 
-use super::cursor::{Builder, Cursor};
+use super::cursor::{Builder, decode, decode_part};
 use super::fact::{OutcomeRecord, TransactionRecord};
 use crate::Error;
 use crate::facts::{Key, Table};
@@ -43,9 +43,10 @@ impl OriginRecord {
     ///
     /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) unless this engine wrote the row.
     pub fn decode(row: &[u8]) -> Result<Self, Error> {
-        let mut cursor = Cursor::open(Table::Origins, row)?;
-        let record = Self { transaction: cursor.hash()? };
-        cursor.end().map(|()| record)
+        decode(Table::Origins, row, |cursor| {
+            let record = Self { transaction: cursor.hash()? };
+            cursor.end().map(|()| record)
+        })
     }
 }
 
@@ -108,22 +109,33 @@ impl<'row> SettledRecord<'row> {
     /// # Errors
     ///
     /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) unless this engine wrote the row.
+    #[inline]
     pub fn decode(row: &'row [u8]) -> Result<Option<Self>, Error> {
-        let mut cursor = Cursor::open(Table::Transactions, row)?;
-        let flags = cursor.u8()?;
-        if flags & SETTLED == 0 {
-            return Ok(None);
-        }
-        let (failed, to_itself) = (flags & FAILED != 0, flags & TO_ITSELF != 0);
-        let (height, count) = (cursor.u64()?, cursor.u32()?);
-        let receipts = (cursor.u32()?, cursor.u32()?);
-        let transaction = (cursor.u32()?, cursor.u32()?);
-        let index = cursor.bytes()?;
-        if cursor.part(receipts).is_none() || cursor.part(transaction).is_none() {
-            return cursor.refuse("a part lies outside of the result");
-        }
-        let result = cursor.rest();
-        Ok(Some(Self { failed, height, to_itself, count, receipts, transaction, index, result }))
+        decode(Table::Transactions, row, |cursor| {
+            let flags = cursor.u8()?;
+            if flags & SETTLED == 0 {
+                return Ok(None);
+            }
+            let (failed, to_itself) = (flags & FAILED != 0, flags & TO_ITSELF != 0);
+            let (height, count) = (cursor.u64()?, cursor.u32()?);
+            let receipts = (cursor.u32()?, cursor.u32()?);
+            let transaction = (cursor.u32()?, cursor.u32()?);
+            let index = cursor.bytes()?;
+            if cursor.part(receipts).is_none() || cursor.part(transaction).is_none() {
+                return Err(cursor.flaw("a part lies outside of the result"));
+            }
+            let result = cursor.rest();
+            Ok(Some(Self {
+                failed,
+                height,
+                to_itself,
+                count,
+                receipts,
+                transaction,
+                index,
+                result,
+            }))
+        })
     }
 
     /// The result of an answer without the receipts: what stands before them and what stands after
@@ -175,16 +187,19 @@ pub struct SettledOutcomes<'row> {
 
 impl<'row> SettledOutcomes<'row> {
     fn read(&mut self) -> Result<SettledOutcome<'row>, Error> {
-        let mut cursor = Cursor::within(Table::Transactions, self.index);
-        let id = cursor.hash()?;
-        let fragment = (cursor.u32()?, cursor.u32()?);
-        let body = (cursor.u32()?, cursor.u32()?);
-        let head = cursor.bytes()?;
         let part = |(start, end): Place| self.result.get(start as usize..end as usize);
-        let (Some(fragment), Some(body)) = (part(fragment), part(body)) else {
-            return cursor.refuse("an outcome lies outside of the result");
-        };
-        self.index = cursor.rest();
+        let read = decode_part(Table::Transactions, self.index, |cursor| {
+            let id = cursor.hash()?;
+            let fragment = (cursor.u32()?, cursor.u32()?);
+            let body = (cursor.u32()?, cursor.u32()?);
+            let head = cursor.bytes()?;
+            let (Some(fragment), Some(body)) = (part(fragment), part(body)) else {
+                return Err(cursor.flaw("an outcome lies outside of the result"));
+            };
+            Ok((id, head, fragment, body, cursor.rest()))
+        });
+        let (id, head, fragment, body, index) = read?;
+        self.index = index;
         let body = Some(body).filter(|body| !body.is_empty());
         OutcomeRecord::decode_with(head, fragment).map(|outcome| SettledOutcome {
             id,
