@@ -13,13 +13,53 @@ use super::Settings;
 use crate::config::{BlockReference, Finality};
 use crate::facts::record::{ChainRecord, ConfigIndex, ConfigRecord, SettledRecord};
 use crate::facts::{Key, Row, Rows, Table};
-use crate::rpc::{self, Call, Lookup, Operation, RequestId};
+use crate::rpc::{self, Call, Lookup, Operation, RequestId, StatusRequest};
 
 /// Bytes of an answer beside its result and its id, rounded up
 const ENVELOPE: usize = 64;
 
-/// What is to be sent of a row: all of its result and nothing, or what stands around the receipts
-type Parts = [Range<usize>; 2];
+/// What is to be sent of a row, at whose end the result stands
+struct Shown<'row> {
+    result: &'row [u8],
+    /// Bytes at the start of the result, and at its end; what is between is left out
+    before: usize,
+    behind: usize,
+}
+
+impl<'row> Shown<'row> {
+    const fn whole(result: &'row [u8]) -> Self {
+        Self { result, before: result.len(), behind: 0 }
+    }
+
+    /// What a row shows of a settled transaction; none if it is another or too large
+    #[inline]
+    fn of_transaction(row: &'row [u8], receipts: bool, settings: &Settings) -> Option<Self> {
+        let settled = SettledRecord::decode(row).ok()??;
+        if settled.count as usize > settings.max_receipts {
+            return None;
+        }
+        if receipts {
+            return Some(Self::whole(settled.result));
+        }
+        let [before, behind] = settled.without_receipts().map(<[u8]>::len);
+        Some(Self { result: settled.result, before, behind })
+    }
+
+    /// What a row shows of a configuration
+    #[inline]
+    fn of_config(row: &'row [u8]) -> Option<Self> {
+        ConfigRecord::decode(row).ok().map(|record| Self::whole(record.fragment))
+    }
+
+    #[inline]
+    fn write(&self, id: &RequestId, out: &mut Vec<u8>) {
+        let end = self.result.len().saturating_sub(self.behind);
+        let pieces = [self.result.get(..self.before), self.result.get(end..)];
+        out.reserve(self.before + self.behind + id.as_bytes().len() + ENVELOPE);
+        let pieces = pieces.into_iter().flatten();
+        rpc::write_result(id, |out| pieces.for_each(|piece| out.extend_from_slice(piece)), out);
+    }
+}
 
 /// Appends the answer to a call to `out`, if its result is at hand; whether it is
 ///
@@ -31,14 +71,23 @@ pub(super) fn write(
     out: &mut Vec<u8>,
 ) -> bool {
     let (before, mut written) = (out.len(), false);
-    let shown = key(call, rows).map(|key| {
-        rows.read(&key, &mut |row| {
-            let Some(parts) = parts(call, settings, row) else { return };
-            write_parts(row, &parts, &call.id, out);
+    let shown = match &call.operation {
+        Operation::TransactionStatus(request) => rows.read(&transaction_key(request), &mut |row| {
+            let shown = Shown::of_transaction(row, request.receipts, settings);
+            let Some(shown) = shown else { return };
+            shown.write(&call.id, out);
             written = true;
-        })
-    });
-    written &= matches!(shown, Some(Ok(true)));
+        }),
+        Operation::ProtocolConfig(reference) => {
+            let Some(key) = config_key(reference, rows) else { return false };
+            rows.read(&key, &mut |row| {
+                let Some(shown) = Shown::of_config(row) else { return };
+                shown.write(&call.id, out);
+                written = true;
+            })
+        }
+    };
+    written &= matches!(shown, Ok(true));
     if !written {
         // Of a storage that shows a row and fails behind it.
         out.truncate(before);
@@ -46,70 +95,40 @@ pub(super) fn write(
     written
 }
 
-fn write_parts(row: &[u8], parts: &Parts, id: &RequestId, out: &mut Vec<u8>) {
-    let length: usize = parts.iter().map(ExactSizeIterator::len).sum();
-    out.reserve(length + id.as_bytes().len() + ENVELOPE);
-    let parts = parts.iter().filter_map(|part| row.get(part.clone()));
-    rpc::write_result(id, |out| parts.for_each(|part| out.extend_from_slice(part)), out);
+/// The key of the row that holds all about a transaction once it is settled
+fn transaction_key(request: &StatusRequest) -> Key {
+    let hash = match &request.lookup {
+        Lookup::Hash { hash, .. } => *hash,
+        Lookup::Signed(signed) => signed.hash(),
+    };
+    Key::hash(Table::Transactions, hash)
 }
 
-/// The key of the row that holds the result, if there is one
-fn key(call: &Call, rows: &(impl Rows + ?Sized)) -> Option<Key> {
-    match &call.operation {
-        Operation::TransactionStatus(request) => {
-            let hash = match &request.lookup {
-                Lookup::Hash { hash, .. } => *hash,
-                Lookup::Signed(signed) => signed.hash(),
-            };
-            Some(Key::hash(Table::Transactions, hash))
-        }
-        Operation::ProtocolConfig(BlockReference::Finality(finality)) => {
-            let mut block = None;
-            let chain = |row: &[u8]| {
-                let chain = ChainRecord::decode_front(row).ok()?;
-                match finality {
-                    Finality::Final => chain.last_final,
-                    Finality::Optimistic => chain.head,
-                    Finality::NearFinal => None,
-                }
-            };
-            rows.read(&ChainRecord::key(), &mut |row| block = chain(row)).ok()?;
-            let height = block?.height;
-            let mut first = None;
-            let index = |row: &[u8]| ConfigIndex::in_force_by(row, height).ok().flatten();
-            rows.read(&ConfigIndex::key(), &mut |row| first = index(row)).ok()?;
-            first.map(ConfigRecord::key)
-        }
-        Operation::ProtocolConfig(_) => None,
-    }
-}
-
-/// Where in the row the result stands
-fn parts(call: &Call, settings: &Settings, row: &[u8]) -> Option<Parts> {
-    match &call.operation {
-        Operation::TransactionStatus(request) => {
-            let settled = SettledRecord::decode(row).ok()??;
-            if settled.count as usize > settings.max_receipts {
-                return None;
-            }
-            let [before, behind] = match request.receipts {
-                true => [settled.result.len(), 0],
-                false => settled.without_receipts().map(<[u8]>::len),
-            };
-            let start = row.len() - settled.result.len();
-            Some([start..start + before, row.len() - behind..row.len()])
-        }
-        Operation::ProtocolConfig(_) => {
-            let end = row.len();
-            Some([end - ConfigRecord::decode(row).ok()?.fragment.len()..end, end..end])
-        }
-    }
+/// The key of the row of the configuration that is in force at this block, if it is named by the
+/// chain's own row
+fn config_key(reference: &BlockReference, rows: &(impl Rows + ?Sized)) -> Option<Key> {
+    let BlockReference::Finality(finality) = reference else { return None };
+    let mut height = None;
+    let of_block = |row: &[u8]| {
+        let chain = ChainRecord::decode_front(row).ok()?;
+        let block = match finality {
+            Finality::Final => chain.last_final,
+            Finality::Optimistic => chain.head,
+            Finality::NearFinal => None,
+        };
+        block.map(|block| block.height)
+    };
+    rows.read(&ChainRecord::key(), &mut |row| height = of_block(row)).ok()?;
+    let (height, mut first) = (height?, None);
+    let index = |row: &[u8]| ConfigIndex::in_force_by(row, height).ok().flatten();
+    rows.read(&ConfigIndex::key(), &mut |row| first = index(row)).ok()?;
+    first.map(ConfigRecord::key)
 }
 
 /// A result at the end of its row, to be sent from there
 pub(super) struct AtHand {
     row: Row,
-    parts: Parts,
+    parts: [Range<usize>; 2],
 }
 
 impl AtHand {
@@ -119,8 +138,20 @@ impl AtHand {
         settings: &Settings,
         rows: &(impl Rows + ?Sized),
     ) -> Option<Self> {
-        let row = rows.get(&key(call, rows)?).ok()??;
-        Some(Self { parts: parts(call, settings, &row)?, row })
+        let key = match &call.operation {
+            Operation::TransactionStatus(request) => transaction_key(request),
+            Operation::ProtocolConfig(reference) => config_key(reference, rows)?,
+        };
+        let row = rows.get(&key).ok()??;
+        let shown = match &call.operation {
+            Operation::TransactionStatus(request) => {
+                Shown::of_transaction(&row, request.receipts, settings)?
+            }
+            Operation::ProtocolConfig(_) => Shown::of_config(&row)?,
+        };
+        let (start, end) = (row.len() - shown.result.len(), row.len());
+        let parts = [start..start + shown.before, end - shown.behind..end];
+        Some(Self { row, parts })
     }
 
     /// How many bytes the result has
@@ -130,7 +161,9 @@ impl AtHand {
 
     /// Appends the answer to `out`
     pub(super) fn write(&self, id: &RequestId, out: &mut Vec<u8>) {
-        write_parts(&self.row, &self.parts, id, out);
+        out.reserve(self.len() + id.as_bytes().len() + ENVELOPE);
+        let parts = self.parts.iter().filter_map(|part| self.row.get(part.clone()));
+        rpc::write_result(id, |out| parts.for_each(|part| out.extend_from_slice(part)), out);
     }
 
     /// The answer in pieces, in their order
