@@ -2,8 +2,8 @@
 //!
 //! Decoding costs time quadratic in the length of the text, so a text longer than any encoding of
 //! the expected number of bytes is refused before a single digit is read. Hashes and ed25519 keys (32
-//! bytes) and signatures (64) take the short way of five8; all else, and whatever that refuses, the
-//! general way of bs58, which says what is wrong.
+//! bytes) are read by words of ten digits and written by five8, as signatures (64) are both ways; all
+//! else, and whatever is refused there, takes the general way of bs58, which says what is wrong.
 
 use alloc::string::String;
 use core::fmt;
@@ -111,8 +111,8 @@ pub fn decode_slice(text: &str, bytes: &mut [u8]) -> Result<(), Base58Error> {
     if text.len() > longest(expected) {
         return Err(Base58Error::TooLong { characters: text.len(), expected });
     }
-    let short = if let Ok(bytes) = (&mut *bytes).try_into() {
-        five8::decode_32(text, bytes).is_ok()
+    let short = if let Ok(bytes) = <&mut [u8; 32]>::try_from(&mut *bytes) {
+        decode_32(text).map(|decoded| *bytes = decoded).is_some()
     } else if let Ok(bytes) = (&mut *bytes).try_into() {
         five8::decode_64(text, bytes).is_ok()
     } else {
@@ -136,6 +136,65 @@ pub fn decode_slice(text: &str, bytes: &mut [u8]) -> Result<(), Base58Error> {
             expected,
         }),
     }
+}
+
+/// Not a digit
+const NO_DIGIT: u8 = 0x80;
+
+/// The value of each byte as a digit, or [`NO_DIGIT`]
+const DIGITS: [u8; 256] = {
+    let alphabet = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
+    let (mut digits, mut value) = ([NO_DIGIT; 256], 0);
+    while value < alphabet.len() {
+        digits[alphabet[value] as usize] = value as u8;
+        value += 1;
+    }
+    digits
+};
+
+/// The 32 bytes of a text; none if it is not the text of so many
+///
+/// Ten digits make a word, because `58^10 < 2^59`. Four digits and four such words are all that 32 bytes
+/// can take; the words are joined as digits of base `58^10` are, which takes 16 multiplications.
+fn decode_32(text: &str) -> Option<[u8; 32]> {
+    const MOST: usize = 44;
+    const BASE: u128 = 58_u128.pow(10);
+
+    // Zeros in front change nothing.
+    let mut padded = [b'1'; MOST];
+    padded.get_mut(MOST.checked_sub(text.len())?..)?.copy_from_slice(text.as_bytes());
+    let mut seen = 0;
+    let mut word = |text: &[u8]| {
+        text.iter().fold(0, |word: u64, byte| {
+            let digit = DIGITS[usize::from(*byte)];
+            seen |= digit;
+            word.wrapping_mul(58).wrapping_add(u64::from(digit))
+        })
+    };
+    let (first, rest) = padded.split_first_chunk::<4>()?;
+    let (others, _) = rest.as_chunks::<10>();
+    let (mut number, mut over) = ([word(first), 0, 0, 0], 0);
+    for digits in others {
+        let mut carry = word(digits);
+        for place in &mut number {
+            let product = u128::from(*place) * BASE + u128::from(carry);
+            // The lower half stays, the upper is carried on.
+            (*place, carry) = (product as u64, (product >> 64) as u64);
+        }
+        over |= carry;
+    }
+    if over != 0 || seen & NO_DIGIT != 0 {
+        return None;
+    }
+    let mut bytes = [0; 32];
+    let (places, _) = bytes.as_chunks_mut();
+    for (place, number) in places.iter_mut().zip(number.into_iter().rev()) {
+        *place = number.to_be_bytes();
+    }
+    // A zero byte in front is a digit of its own, so there must be as many of both.
+    let ones = text.bytes().take_while(|byte| *byte == b'1').count();
+    let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+    (ones == zeros).then_some(bytes)
 }
 
 /// The text of the largest 32 bytes
