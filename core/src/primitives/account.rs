@@ -38,10 +38,17 @@ impl AccountId {
     ///
     /// The first rule that is broken, with the byte that breaks it.
     pub fn check(text: &str) -> Result<(), ScalarError> {
+        if is_valid(text.as_bytes()) {
+            return Ok(());
+        }
+        Self::first_broken_rule(text)
+    }
+
+    #[cold]
+    fn first_broken_rule(text: &str) -> Result<(), ScalarError> {
         if !(Self::SHORTEST..=Self::LONGEST).contains(&text.len()) {
             return Err(ScalarError::AccountLength { found: text.len() });
         }
-        // A separator may not come first, so the place before the text counts as one.
         let mut after_separator = true;
         for (offset, byte) in text.bytes().enumerate() {
             let separator = match byte {
@@ -66,6 +73,35 @@ impl AccountId {
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// A letter or a digit, a separator, anything else
+const CLASSES: [u8; 256] = {
+    let (mut classes, mut byte) = ([OTHER; 256], 0);
+    while byte < 256 {
+        match byte as u8 {
+            b'a'..=b'z' | b'0'..=b'9' => classes[byte] = 0,
+            b'-' | b'_' | b'.' => classes[byte] = SEPARATOR,
+            _ => {}
+        }
+        byte += 1;
+    }
+    classes
+};
+const SEPARATOR: u8 = 1;
+const OTHER: u8 = 2;
+
+/// Whether a text breaks no rule; without a way out before its end, for most do not
+fn is_valid(text: &[u8]) -> bool {
+    // A separator may not come first or last, so the places around the text count as ones.
+    let (mut before, mut wrong) = (SEPARATOR, 0);
+    for byte in text {
+        let class = CLASSES[usize::from(*byte)];
+        wrong |= class & (before | OTHER);
+        before = class;
+    }
+    wrong |= before & SEPARATOR;
+    wrong == 0 && (AccountId::SHORTEST..=AccountId::LONGEST).contains(&text.len())
 }
 
 impl FromStr for AccountId {
@@ -108,6 +144,27 @@ text_serde!(AccountId, "an account id");
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn whoever_breaks_no_rule_is_valid() {
+        let mut valid = 0;
+        let mut check = |text: &str| {
+            let is_valid = is_valid(text.as_bytes());
+            assert_eq!(is_valid, AccountId::first_broken_rule(text).is_ok(), "{text}");
+            valid += u32::from(is_valid);
+        };
+        for byte in 0..=0x7f_u8 {
+            let byte = char::from(byte);
+            for (before, behind) in
+                [("", ""), ("a", ""), ("", "0"), ("z", "9"), ("a.", "a"), ("b", "-c"), ("_", "x")]
+            {
+                check(&alloc::format!("{before}{byte}{behind}"));
+            }
+        }
+        (0..70).for_each(|length| check(&"a".repeat(length)));
+        check("é.near");
+        assert!(valid > 150, "{valid}");
+    }
 
     #[test]
     fn the_rules_of_account_ids() {
