@@ -25,17 +25,37 @@ pub(super) fn shown(text: &str) -> Cow<'_, str> {
 
 /// The text of one JSON value, checked by the grammar
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Text<'a>(&'a str);
+pub(super) struct Text<'a> {
+    text: &'a str,
+    /// Whether it is known to be a string of which nothing needs decoding
+    is_plain: bool,
+}
 
 impl<'a> Text<'a> {
     /// The text, without blanks around it
     pub(super) const fn get(self) -> &'a str {
-        self.0
+        self.text
+    }
+
+    /// A text of which nothing else is known
+    pub(super) const fn of(text: &'a str) -> Self {
+        Self { text, is_plain: false }
+    }
+
+    /// The value that begins at a cursor
+    #[inline]
+    fn next(cursor: &mut json::Plain<'a>) -> Option<Self> {
+        let (text, is_plain) = cursor.value_or_string()?;
+        Some(Self { text, is_plain })
     }
 
     /// The string in it, if there is one and nothing of it needs decoding
+    #[inline]
     fn plain_string(self) -> Option<&'a str> {
-        json::plain_string(self.0)
+        match self.is_plain {
+            true => self.text.get(1..self.text.len().saturating_sub(1)),
+            false => json::plain_string(self.text),
+        }
     }
 }
 
@@ -95,20 +115,26 @@ fn unreadable(fault: Fault) -> Error {
 /// A text that must hold one value and nothing else
 pub(super) fn value(text: &str) -> Result<Text<'_>, Error> {
     let mut reader = Reader::new(text);
-    let value = reader.raw().and_then(|value| reader.end().map(|()| Text(value)));
+    let value = reader.raw().and_then(|value| reader.end().map(|()| Text::of(value)));
     value.map_err(|fault| syntax(text, fault))
 }
 
 /// The string in a value; borrowed unless it holds escapes
 ///
 /// `expected` says what the caller wants the string to be.
+#[inline]
 pub(super) fn string<'a>(
     value: Text<'a>,
     expected: impl fmt::Display,
 ) -> Result<Cow<'a, str>, Error> {
-    if let Some(text) = value.plain_string() {
-        return Ok(Cow::Borrowed(text));
+    match value.plain_string() {
+        Some(text) => Ok(Cow::Borrowed(text)),
+        None => decoded_string(value, &expected),
     }
+}
+
+#[cold]
+fn decoded_string<'a>(value: Text<'a>, expected: &dyn fmt::Display) -> Result<Cow<'a, str>, Error> {
     let kind = kind(value);
     if kind != Kind::String {
         return Err(Error::new(ErrorKind::Shape, format_args!("{kind}, expected {expected}")));
@@ -143,9 +169,9 @@ impl<'a> Found<'a> {
     fn read(cursor: &mut json::Plain<'a>) -> Option<Self> {
         let mut found = Self::default();
         cursor.object(|key, cursor| {
-            let value = cursor.value()?;
+            let value = Text::next(cursor)?;
             match Self::place(key) {
-                Some(place) => set(found.0.get_mut(place)?, Text(value)),
+                Some(place) => set(found.0.get_mut(place)?, value),
                 None => Some(()),
             }
         })?;
@@ -173,17 +199,17 @@ impl<'a> PlainRequest<'a> {
         let mut request = Self { id: None, jsonrpc: None, method: None, params: None };
         let mut cursor = json::Plain::new(text);
         cursor.object(|key, cursor| match key {
-            "id" => set(&mut request.id, Text(cursor.value()?)),
-            "jsonrpc" => set(&mut request.jsonrpc, Text(cursor.value()?)),
-            "method" => set(&mut request.method, Text(cursor.value()?)),
+            "id" => set(&mut request.id, Text::next(cursor)?),
+            "jsonrpc" => set(&mut request.jsonrpc, Text::next(cursor)?),
+            "method" => set(&mut request.method, Text::next(cursor)?),
             "params" => {
                 let rest = cursor.rest();
                 let found = match rest.as_bytes().first()? {
                     b'{' => Some(Found::read(cursor)?),
                     _ => cursor.value().map(|_| None)?,
                 };
-                let text = Text(rest.get(..rest.len() - cursor.rest().len())?);
-                set(&mut request.params, Params { text, found })
+                let text = rest.get(..rest.len() - cursor.rest().len())?;
+                set(&mut request.params, Params { text: Text::of(text), found })
             }
             _ => None,
         })?;
@@ -265,7 +291,7 @@ impl<'a, const N: usize> Members<'a, N> {
             if place.is_none() && self.unknown.is_none() {
                 self.unknown = Some(shown(&name).into_owned());
             }
-            let value = Text(reader.raw()?);
+            let value = Text::of(reader.raw()?);
             if let Some(place) = place {
                 match &mut self.found[place] {
                     Some(_) => self.twice[place] = true,
@@ -300,7 +326,7 @@ pub(super) fn items<'a>(text: &'a str, limit: usize) -> Result<(Vec<Text<'a>>, u
         let (mut values, mut count) = (Vec::new(), 0);
         reader.open_array("an array")?;
         while reader.item(count == 0)? {
-            let value = Text(reader.raw()?);
+            let value = Text::of(reader.raw()?);
             if count < limit {
                 values.push(value);
             }

@@ -98,6 +98,21 @@ impl<'text> Plain<'text> {
         self.text.get(start..self.at)
     }
 
+    /// Goes behind the value that begins here, and gives its text and whether it is a string without
+    /// escapes
+    #[inline]
+    pub(crate) fn value_or_string(&mut self) -> Option<(&'text str, bool)> {
+        let (bytes, start) = (self.text.as_bytes(), self.at);
+        if bytes.get(start) == Some(&b'"') {
+            let end = run_end(bytes, start + 1);
+            if bytes.get(end) == Some(&b'"') {
+                self.at = end + 1;
+                return self.text.get(start..self.at).map(|text| (text, true));
+            }
+        }
+        self.value().map(|text| (text, false))
+    }
+
     /// The text from here on
     pub(crate) fn rest(&self) -> &'text str {
         self.text.get(self.at..).unwrap_or_default()
@@ -267,40 +282,51 @@ fn string_end(bytes: &[u8], at: usize) -> Option<usize> {
 
 /// Behind the bytes from here on that need no look: neither quote, backslash nor control character
 ///
-/// Eight bytes at a time, see [`stops`]; most strings are short, hashes among them.
+/// Sixteen bytes at a time, see [`stops`]; most strings are short, hashes among them.
 #[inline]
 pub(super) fn run_end(bytes: &[u8], mut at: usize) -> usize {
-    const WORDS: usize = 8;
-    for _ in 0..WORDS {
-        let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) else {
+    const ROUNDS: usize = 4;
+    for _ in 0..ROUNDS {
+        let Some([first, second]) = words(bytes, at) else {
             return last_run_end(bytes, at);
         };
-        let stops = stops(u64::from_le_bytes(*chunk));
-        if stops != 0 {
-            return at + stops.trailing_zeros() as usize / 8;
+        let stops_first = stops(first);
+        if stops_first != 0 {
+            return at + stops_first.trailing_zeros() as usize / 8;
         }
-        at += 8;
+        let stops_second = stops(second);
+        if stops_second != 0 {
+            return at + 8 + stops_second.trailing_zeros() as usize / 8;
+        }
+        at += 16;
     }
     long_run_end(bytes, at)
 }
 
-/// The end of a long run: by 32 bytes, in a form that compilers turn into vector instructions
+/// The next `N` words, if there are so many
+#[inline]
+fn words<const N: usize>(bytes: &[u8], at: usize) -> Option<[u64; N]> {
+    let (words, _) = bytes.get(at..)?.as_chunks::<8>();
+    words.first_chunk::<N>().map(|words| words.map(u64::from_le_bytes))
+}
+
+/// The end of a long run: by 128 bytes, in a form that compilers turn into vector instructions
 fn long_run_end(bytes: &[u8], mut at: usize) -> usize {
-    let (chunks, _) = bytes.get(at..).unwrap_or_default().as_chunks::<32>();
-    at += chunks.iter().take_while(|chunk| is_plain(chunk)).count() * 32;
-    while let Some(chunk) = bytes.get(at..).and_then(<[u8]>::first_chunk::<8>) {
-        let stops = stops(u64::from_le_bytes(*chunk));
-        if stops != 0 {
-            return at + stops.trailing_zeros() as usize / 8;
-        }
-        at += 8;
-    }
+    let (chunks, _) = bytes.get(at..).unwrap_or_default().as_chunks::<128>();
+    at += chunks.iter().take_while(|chunk| is_plain(chunk)).count() * 128;
     last_run_end(bytes, at)
 }
 
 /// The end of a run in the last bytes of a text
 #[cold]
-fn last_run_end(bytes: &[u8], at: usize) -> usize {
+fn last_run_end(bytes: &[u8], mut at: usize) -> usize {
+    while let Some([word]) = words(bytes, at) {
+        let stops = stops(word);
+        if stops != 0 {
+            return at + stops.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
     let rest = bytes.get(at..).unwrap_or_default();
     at + rest.iter().take_while(|byte| !matches!(byte, b'"' | b'\\' | 0..0x20)).count()
 }
@@ -319,7 +345,7 @@ const fn stops(word: u64) -> u64 {
     (low | backslash) & !word & (ONES * 0x80)
 }
 
-fn is_plain(chunk: &[u8; 32]) -> bool {
+fn is_plain(chunk: &[u8; 128]) -> bool {
     let stops = |byte: u8| u8::from(byte == b'"') | u8::from(byte == b'\\') | u8::from(byte < 0x20);
     // Bytes, and no way out before the end: so it becomes a few vector instructions.
     chunk.iter().fold(0, |stop, byte| stop | stops(*byte)) == 0
@@ -339,9 +365,9 @@ mod tests {
 
     #[test]
     fn a_run_stops_at_the_first_byte_that_matters() {
-        for length in 0..140_usize {
+        for length in 0..400_usize {
             for stop in [0_u8, 0x1f, b'"', b'\\'] {
-                let mut bytes = vec![0x7f_u8; 144];
+                let mut bytes = vec![0x7f_u8; 404];
                 bytes[0] = 0xff;
                 bytes[length] = stop;
                 bytes[length + 1] = b'"';
