@@ -2,7 +2,8 @@
 //! of a node, `EXPERIMENTAL_tx_status` and `EXPERIMENTAL_protocol_config`, over any storage.
 //!
 //! The crate is pure: facts, requests and time go in, answers come out. It does no I/O, reads no
-//! clock, starts no thread and keeps no global; it needs `alloc` and nothing of `std`. Hosts
+//! clock, starts no thread and keeps no global; it needs `alloc` and nothing of `std`, unless the
+//! feature `quick-base64` is asked for, which finds out once what the processor can do. Hosts
 //! (a server, a C library, a web page) live in crates of their own and wrap this one.
 //!
 //! A block message goes in, and answers come out:
@@ -53,6 +54,8 @@
 #![forbid(unsafe_code)]
 
 extern crate alloc;
+#[cfg(feature = "quick-base64")]
+extern crate std;
 
 mod error;
 
