@@ -168,34 +168,61 @@ impl AtHand {
 
     /// The answer in pieces, in their order
     pub(super) fn into_pieces(self, id: &RequestId) -> [Piece; 4] {
-        let mut envelope = Vec::with_capacity(id.as_bytes().len() + ENVELOPE);
-        let mut result_at = 0;
-        rpc::write_result(id, |out| result_at = out.len(), &mut envelope);
-        let (head, tail) = envelope.split_at(result_at);
         let [before, behind] = self.parts;
-        let row = self.row.clone();
         [
-            head.into(),
-            Piece { row, range: before },
-            Piece { row: self.row, range: behind },
-            tail.into(),
+            Piece(Bytes::Static(rpc::BEFORE_RESULT)),
+            Piece(Bytes::Row(self.row.clone(), before)),
+            Piece(Bytes::Row(self.row, behind)),
+            Piece(Bytes::joined(rpc::behind_result(id))),
         ]
     }
 }
 
 /// A part of an answer, which shares the bytes of the row that it was read from
 #[derive(Clone, Debug)]
-pub struct Piece {
-    row: Row,
-    range: Range<usize>,
+pub struct Piece(Bytes);
+
+#[derive(Clone, Debug)]
+enum Bytes {
+    /// A part of a row
+    Row(Row, Range<usize>),
+    /// What is the same in every answer
+    Static(&'static [u8]),
+    /// The end of an answer, without an allocation
+    Short(u8, [u8; SHORT]),
+}
+
+/// The most bytes that are kept without an allocation: they and their number take as much room as a row
+/// and a range, and the end of an answer is shorter if its id is a short one
+const SHORT: usize = 31;
+
+impl Bytes {
+    fn joined(pieces: [&[u8]; 3]) -> Self {
+        let mut bytes = [0; SHORT];
+        let mut length = 0;
+        for piece in pieces {
+            let Some(place) = bytes.get_mut(length..length + piece.len()) else {
+                let whole = pieces.concat();
+                return Self::Row(Row::from(&whole[..]), 0..whole.len());
+            };
+            place.copy_from_slice(piece);
+            length += piece.len();
+        }
+        // At most `SHORT`.
+        Self::Short(length as u8, bytes)
+    }
 }
 
 impl Deref for Piece {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // Made in this file, within its row; any other range would be no bytes.
-        self.row.get(self.range.clone()).unwrap_or_default()
+        // Made in this file, within their bytes; any other range would be no bytes.
+        match &self.0 {
+            Bytes::Row(row, range) => row.get(range.clone()).unwrap_or_default(),
+            Bytes::Static(bytes) => bytes,
+            Bytes::Short(length, bytes) => bytes.get(..usize::from(*length)).unwrap_or_default(),
+        }
     }
 }
 
@@ -213,6 +240,6 @@ impl Borrow<[u8]> for Piece {
 
 impl From<&[u8]> for Piece {
     fn from(bytes: &[u8]) -> Self {
-        Self { row: bytes.into(), range: 0..bytes.len() }
+        Self(Bytes::joined([bytes, &[], &[]]))
     }
 }

@@ -287,7 +287,28 @@ impl Engine {
         rows: &(impl Rows + ?Sized),
         least: usize,
     ) -> Delivery {
-        let incoming = parse(body, path_method, &self.settings.limits);
+        self.deliver_answer(parse(body, path_method, &self.settings.limits), rows, least)
+    }
+
+    /// Answers a request that was read, as [`deliver`](Self::deliver) does
+    ///
+    /// ```
+    /// use milepost::engine::{Delivery, Engine};
+    /// use milepost::facts::MemoryStorage;
+    /// use milepost::rpc::parse;
+    ///
+    /// let engine = Engine::default();
+    /// let incoming = parse(b"[]", None, &engine.settings().limits);
+    /// let delivery = engine.deliver_answer(incoming, &MemoryStorage::new(), 16 << 10);
+    /// let Delivery::Answer(answer) = delivery else { panic!("an empty batch") };
+    /// assert!(answer.body.starts_with(b"{\"jsonrpc\":\"2.0\",\"error\":"));
+    /// ```
+    pub fn deliver_answer(
+        &self,
+        incoming: Incoming,
+        rows: &(impl Rows + ?Sized),
+        least: usize,
+    ) -> Delivery {
         if let Incoming::Single(Ok(call)) = &incoming
             && let Some(result) = AtHand::find(call, &self.settings, rows)
         {

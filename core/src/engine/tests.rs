@@ -89,6 +89,37 @@ fn a_large_result_is_delivered_out_of_its_row() {
 }
 
 #[test]
+fn pieces_are_the_answer_whatever_its_id() {
+    let mut storage = MemoryStorage::new();
+    let engine = Engine::default();
+    engine
+        .put_config(
+            7,
+            r#"{"chain_id":"dev","genesis_height":7,"protocol_version":88}"#,
+            &mut storage,
+        )
+        .unwrap();
+    let block =
+        milepost_practice::Practice::new(milepost_practice::Settings::demo(1)).next_message().json;
+    engine.ingest(&block, &crate::ingest::IngestSettings::default(), &mut storage).unwrap();
+    let mut delivered = 0;
+    for length in (0..40).chain([1_000]) {
+        let id = "7".repeat(length);
+        let body = alloc::format!(
+            r#"{{"method":"EXPERIMENTAL_protocol_config","params":{{"finality":"optimistic"}},"id":"{id}"}}"#
+        );
+        let Reply::Answer(answer) = engine.ask(body.as_bytes(), None, &storage) else {
+            panic!("it waits")
+        };
+        if let Delivery::Pieces(pieces) = engine.deliver(body.as_bytes(), None, &storage, 0) {
+            assert_eq!(pieces.concat(), answer.body);
+            delivered += 1;
+        }
+    }
+    assert_eq!(delivered, 41);
+}
+
+#[test]
 fn a_wait_says_for_what() {
     let Reply::Wait(wait) = Engine::default().ask(WAITING, None, &MemoryStorage::new()) else {
         panic!("it is answered");

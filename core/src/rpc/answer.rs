@@ -7,6 +7,14 @@ use alloc::vec::Vec;
 use super::RequestId;
 use crate::codec::json;
 
+/// What stands before the result of an answer
+pub(crate) const BEFORE_RESULT: &[u8] = br#"{"jsonrpc":"2.0","result":"#;
+
+/// What stands behind the result of an answer, or behind its error, in pieces: the id and what closes it
+pub(crate) fn behind_result(id: &RequestId) -> [&[u8]; 3] {
+    [br#","id":"#, id.as_bytes(), b"}"]
+}
+
 /// Appends the answer with this result to `out`
 ///
 /// `result` appends exactly one JSON value.
@@ -19,7 +27,7 @@ use crate::codec::json;
 /// assert_eq!(body, br#"{"jsonrpc":"2.0","result":{},"id":"dontcare"}"#);
 /// ```
 pub fn write_result(id: &RequestId, result: impl FnOnce(&mut Vec<u8>), out: &mut Vec<u8>) {
-    out.extend_from_slice(br#"{"jsonrpc":"2.0","result":"#);
+    out.extend_from_slice(BEFORE_RESULT);
     result(out);
     write_id(id, out);
 }
@@ -48,9 +56,7 @@ where
 
 /// Appends the last member of an answer and closes it
 pub(super) fn write_id(id: &RequestId, out: &mut Vec<u8>) {
-    out.extend_from_slice(br#","id":"#);
-    out.extend_from_slice(id.as_bytes());
-    out.push(b'}');
+    behind_result(id).into_iter().for_each(|piece| out.extend_from_slice(piece));
 }
 
 /// Appends `text` as a JSON string

@@ -18,6 +18,7 @@ mod tests;
 
 use alloc::vec::Vec;
 
+pub(crate) use answer::{BEFORE_RESULT, behind_result};
 pub use answer::{write_batch, write_result};
 pub use failure::{AnswerClass, Failure, Refusal, TimeoutCause};
 pub use id::RequestId;

@@ -310,11 +310,18 @@ fn words<const N: usize>(bytes: &[u8], at: usize) -> Option<[u64; N]> {
     words.first_chunk::<N>().map(|words| words.map(u64::from_le_bytes))
 }
 
-/// The end of a long run: by 128 bytes, in a form that compilers turn into vector instructions
-fn long_run_end(bytes: &[u8], mut at: usize) -> usize {
-    let (chunks, _) = bytes.get(at..).unwrap_or_default().as_chunks::<128>();
-    at += chunks.iter().take_while(|chunk| is_plain(chunk)).count() * 128;
+/// The end of a long run: by 128 bytes and then by 32, in a form that compilers turn into vector
+/// instructions
+fn long_run_end(bytes: &[u8], at: usize) -> usize {
+    let at = at + plain_chunks::<128>(bytes.get(at..).unwrap_or_default());
+    let at = at + plain_chunks::<32>(bytes.get(at..).unwrap_or_default());
     last_run_end(bytes, at)
+}
+
+/// How many bytes the chunks of `N` have that are plain, up to the first one that is not
+fn plain_chunks<const N: usize>(bytes: &[u8]) -> usize {
+    let (chunks, _) = bytes.as_chunks::<N>();
+    chunks.iter().take_while(|chunk| is_plain(chunk)).count() * N
 }
 
 /// The end of a run in the last bytes of a text
@@ -345,7 +352,7 @@ const fn stops(word: u64) -> u64 {
     (low | backslash) & !word & (ONES * 0x80)
 }
 
-fn is_plain(chunk: &[u8; 128]) -> bool {
+fn is_plain<const N: usize>(chunk: &[u8; N]) -> bool {
     let stops = |byte: u8| u8::from(byte == b'"') | u8::from(byte == b'\\') | u8::from(byte < 0x20);
     // Bytes, and no way out before the end: so it becomes a few vector instructions.
     chunk.iter().fold(0, |stop, byte| stop | stops(*byte)) == 0
