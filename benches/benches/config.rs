@@ -72,6 +72,25 @@ fn config(criterion: &mut Criterion<Cpu>) {
             })
         });
     });
+    // Nothing that copies the answer costs less.
+    group.bench_function("floor/final", |bencher| {
+        bencher.iter_custom(|count| {
+            with_input(
+                count,
+                || &answer[..],
+                |answer| {
+                    out.clear();
+                    out.extend_from_slice(answer);
+                    black_box(&out);
+                },
+            )
+        });
+    });
+    group.bench_function("ours lent/final", |bencher| {
+        bencher.iter_custom(|count| {
+            with_input(count, incoming, |incoming| engine.deliver_answer(incoming, &storage, 0))
+        });
+    });
     group.bench_function("ours as an exchange/final", |bencher| {
         bencher.iter_custom(|count| {
             let open = || Exchange::open(&settings, REQUEST, None);

@@ -1,6 +1,8 @@
 //! Reading requests: from the bytes of a body to a checked, typed request.
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use milepost::codec::base64;
+use milepost::primitives::CryptoHash;
 use milepost::rpc::{Call, Incoming, Limits, Lookup, Operation, parse};
 #[cfg(feature = "peers")]
 use milepost_benches::peer;
@@ -18,6 +20,17 @@ fn read(body: &[u8]) -> Call {
     }
 }
 
+/// What no reading of a transaction's bytes can leave out: the bytes out of their text, and the hash
+/// that names them
+fn decoded_and_named(text: &str) -> (Vec<u8>, CryptoHash) {
+    /// A tag and 64 bytes
+    const SIGNATURE: usize = 65;
+
+    let bytes = base64::decode(text, base64::Padding::Required).expect("base64");
+    let hash = CryptoHash::digest(&bytes[..bytes.len() - SIGNATURE]);
+    (bytes, hash)
+}
+
 fn requests(criterion: &mut Criterion<Cpu>) {
     let (calls, deployment) = (Workload::calls(1), Workload::deployment());
     let mut group = group(criterion, "request");
@@ -29,9 +42,9 @@ fn requests(criterion: &mut Criterion<Cpu>) {
         let Operation::TransactionStatus(request) = read(&body).operation else {
             panic!("a request for a transaction's status")
         };
-        let hash = match request.lookup {
-            Lookup::Hash { hash, .. } => hash,
-            Lookup::Signed(signed) => signed.hash(),
+        let (hash, by_bytes) = match request.lookup {
+            Lookup::Hash { hash, .. } => (hash, false),
+            Lookup::Signed(signed) => (signed.hash(), true),
         };
         assert_eq!(hash, workload.hash);
         #[cfg(feature = "peers")]
@@ -47,6 +60,13 @@ fn requests(criterion: &mut Criterion<Cpu>) {
         group.bench_function(BenchmarkId::new("ours", name), |bencher| {
             bencher.iter_custom(|count| with_input(count, || &body[..], read));
         });
+        if by_bytes {
+            let mut text = String::new();
+            base64::encode(&workload.signed, &mut text);
+            group.bench_function(BenchmarkId::new("floor", name), |bencher| {
+                bencher.iter_custom(|count| with_input(count, || &text[..], decoded_and_named));
+            });
+        }
     }
     group.finish();
 }

@@ -20,8 +20,9 @@ const GROUPS: [(&str, &str); 11] = [
     (
         "answer in memory",
         "The answer about a final transaction with so many receipts, from rows in memory: without \
-         reading the request, with it, and by way of a question that could be suspended. The first two \
-         write into a buffer that is used again, the others into a new one, as a node does.",
+         reading the request, with it, by way of a question that could be suspended, and lent from the \
+         row in pieces. The first two write into a buffer that is used again, the exchange into a new \
+         one, as a node does.",
     ),
     ("answer not final", "The same while the last block is not final yet."),
     (
@@ -48,8 +49,9 @@ const GROUPS: [(&str, &str); 11] = [
     ("request", "From the bytes of a request to a checked, typed request."),
     (
         "protocol configuration",
-        "The configuration in force at the final block: without reading the request, with it, and by way \
-         of a question that could be suspended. The first two write into a buffer that is used again.",
+        "The configuration in force at the final block: without reading the request, with it, by way of \
+         a question that could be suspended, and lent from its row in pieces. The first two write into a \
+         buffer that is used again.",
     ),
     (
         "ingest",
@@ -84,6 +86,39 @@ const TARGETS: [(&str, &str, &str, f64); 14] = [
     ("ingest", "ours", "", 3.0),
     ("block beside a node", "ours", "10000", 1_000.0),
 ];
+
+/// What cannot be left out, measured by itself: group, what it is
+const FLOORS: [(&str, &str); 4] = [
+    (
+        "answer in memory",
+        "the bytes of the answer, copied from one buffer into the one that is used again; lent answers \
+         leave it out",
+    ),
+    (
+        "answer on redb",
+        "the same copy; the file adds finding the page and comparing the checksum of the row",
+    ),
+    (
+        "request",
+        "base64 and SHA-256 of the same bytes, by the same crates with the vector and the SHA \
+         instructions of the processor; both sides need them",
+    ),
+    (
+        "protocol configuration",
+        "the bytes of the answer, copied from one buffer into the one that is used again; lent answers \
+         leave it out",
+    ),
+];
+
+const ABOUT_FLOORS: &str = "\
+## Floors
+
+What a figure cannot do without, measured by itself in the same run. *Peer / floor* is the ratio that would be left
+if all else cost nothing, so a target above it is out of reach of this way.
+
+| | | floor | ours | ours / floor | peer / floor | the floor is |
+|---|---|---:|---:|---:|---:|---|
+";
 
 const HEAD: &str = "\
 # Benchmarks
@@ -153,6 +188,7 @@ pub(super) fn tables(figures: &Figures) -> String {
         }
         text.push('\n');
     }
+    text.push_str(&floors(figures));
     let alone = |figure: &&Figure| GROUPS.iter().all(|(group, _)| figure.group != *group);
     let mut alone = figures.0.iter().filter(alone).peekable();
     if alone.peek().is_some() {
@@ -168,6 +204,29 @@ pub(super) fn tables(figures: &Figures) -> String {
     text.truncate(text.trim_end().len());
     text.push('\n');
     text
+}
+
+/// The table of what cannot be left out; nothing if nothing of it was measured
+fn floors(figures: &Figures) -> String {
+    let mut text = String::new();
+    for (group, what) in FLOORS {
+        for floor in figures.group(group).filter(|figure| figure.side == "floor") {
+            let ours = figures.median(group, "ours", &floor.size);
+            let peer = figures.median(group, "peer", &floor.size);
+            let beside = |median: Option<f64>| median.map(|median| factor(median / floor.median));
+            let _ = writeln!(
+                text,
+                "| {} | {} | {} | {} | {} | {} | {what} |",
+                sentence(group),
+                floor.size,
+                time(floor.median),
+                ours.map(time).unwrap_or_default(),
+                beside(ours).unwrap_or_default(),
+                beside(peer).unwrap_or_default(),
+            );
+        }
+    }
+    if text.is_empty() { text } else { format!("{ABOUT_FLOORS}{text}\n") }
 }
 
 /// Two figures beside each other
@@ -289,6 +348,7 @@ mod tests {
             figure("answer in memory", "ours with the request", "10", 2_000.0),
             figure("answer in memory", "peer", "10", 400_000.0),
             figure("answer in memory", "peer with the request", "10", 420_000.0),
+            figure("answer in memory", "floor", "10", 500.0),
             figure("ingest", "ours", "a block", 2_000_000.0),
             figure("ingest", "ours without commit", "a block", 1_000_000.0),
             figure("ingest", "peer", "a block", 5_000_000.0),
@@ -300,6 +360,7 @@ mod tests {
             "| 10 with the request | 2.00 us | 420 us | 210x |  |  |",
             "| a block | 2.00 ms | 5.00 ms | 2.5x | 3.0x | **missed** |",
             "| a block without commit | 1.00 ms | 5.00 ms | 5.0x |  |  |",
+            "| Answer in memory | 10 | 500 ns | 1.00 us | 2.0x | 800x | the bytes of the answer",
             "| admit 100 | 1000 | 10.0 ns |",
         ] {
             assert!(tables.contains(line), "{line} is not in\n{tables}");
@@ -310,6 +371,9 @@ mod tests {
     #[test]
     fn every_target_is_one_of_a_group_on_the_page() {
         for (of, ..) in TARGETS {
+            assert!(GROUPS.iter().any(|(group, _)| *group == of), "{of}");
+        }
+        for (of, ..) in FLOORS {
             assert!(GROUPS.iter().any(|(group, _)| *group == of), "{of}");
         }
     }
