@@ -1,7 +1,7 @@
 //! The methods that are served, in one table: name, and how its params become an operation.
 
 use super::params::{self, StatusRequest};
-use super::read::Params;
+use super::plain::Params;
 use crate::Error;
 use crate::config::BlockReference;
 
@@ -19,7 +19,7 @@ pub enum Operation {
 pub(super) struct Method {
     pub(super) name: &'static str,
     /// Reads `params`; `None` when the request has none
-    pub(super) read: fn(Option<Params<'_>>) -> Result<Operation, Error>,
+    pub(super) read: fn(Option<Params<'_, '_>>) -> Result<Operation, Error>,
 }
 
 /// The two operations of the interface, and the two other names that nodes give the first one
@@ -35,7 +35,7 @@ static METHODS: [Method; 4] = [
     Method { name: "tx", read: |params| status(params, false) },
 ];
 
-fn status(params: Option<Params<'_>>, receipts: bool) -> Result<Operation, Error> {
+fn status(params: Option<Params<'_, '_>>, receipts: bool) -> Result<Operation, Error> {
     params::status_request(params, receipts).map(Operation::TransactionStatus)
 }
 

@@ -11,6 +11,7 @@ mod failure;
 mod id;
 mod method;
 mod params;
+mod plain;
 mod read;
 mod request;
 #[cfg(test)]

@@ -7,7 +7,8 @@
 use alloc::boxed::Box;
 use core::fmt;
 
-use super::read::{Kind, Params, Text, items, kind, shown, string, unsigned};
+use super::plain::{Member, Params};
+use super::read::{Kind, Text, items, kind, shown, string, unsigned};
 use crate::codec::base64::{self, Padding};
 use crate::config::{BlockReference, Finality, SyncCheckpoint};
 use crate::primitives::{AccountId, CryptoHash};
@@ -43,14 +44,14 @@ pub enum Lookup {
     Signed(Box<SignedTransaction>),
 }
 
-const SIGNED: &str = "signed_tx_base64";
-const HASH: &str = "tx_hash";
-const SENDER: &str = "sender_account_id";
-const WAIT_UNTIL: &str = "wait_until";
+const SIGNED: &str = Member::SignedTxBase64.name();
+const HASH: &str = Member::TxHash.name();
+const SENDER: &str = Member::SenderAccountId.name();
+const WAIT_UNTIL: &str = Member::WaitUntil.name();
 
 /// Reads the params of a question for a status
 pub(super) fn status_request(
-    params: Option<Params<'_>>,
+    params: Option<Params<'_, '_>>,
     receipts: bool,
 ) -> Result<StatusRequest, Error> {
     let expected =
@@ -60,8 +61,12 @@ pub(super) fn status_request(
     })?;
     match kind(params.text) {
         Kind::Object => {
-            let [wait_until, signed, hash, sender] =
-                params.members([WAIT_UNTIL, SIGNED, HASH, SENDER])?;
+            let [wait_until, signed, hash, sender] = params.members([
+                Member::WaitUntil,
+                Member::SignedTxBase64,
+                Member::TxHash,
+                Member::SenderAccountId,
+            ])?;
             // First, because it is wrong for whichever transaction is meant.
             let wait_until = wait_until.map_or(Ok(Milestone::default()), milestone)?;
             Ok(StatusRequest { lookup: lookup(signed, hash, sender)?, wait_until, receipts })
@@ -134,7 +139,7 @@ fn positional_lookup(params: Text<'_>) -> Result<Lookup, Error> {
 /// Reads the params of a question for a protocol configuration
 ///
 /// Of several selectors the first in the order of the alphabet counts, as in a node.
-pub(super) fn block_reference(params: Option<Params<'_>>) -> Result<BlockReference, Error> {
+pub(super) fn block_reference(params: Option<Params<'_, '_>>) -> Result<BlockReference, Error> {
     let expected = "an object with block_id, finality or sync_checkpoint";
     let params = params.ok_or_else(|| {
         Error::new(ErrorKind::Shape, format_args!("missing, expected {expected}"))
@@ -143,7 +148,7 @@ pub(super) fn block_reference(params: Option<Params<'_>>) -> Result<BlockReferen
     if kind != Kind::Object {
         return Err(Error::new(ErrorKind::Shape, format_args!("{kind}, expected {expected}")));
     }
-    match params.members(["block_id", "finality", "sync_checkpoint"])? {
+    match params.members([Member::BlockId, Member::Finality, Member::SyncCheckpoint])? {
         [Some(block), ..] => block_id(block).map_err(|error| error.at("block_id")),
         [None, Some(finality), _] => word(finality, "optimistic, near-final or final", |word| {
             Some(BlockReference::Finality(match word {

@@ -44,7 +44,7 @@ impl<'a> Text<'a> {
 
     /// The value that begins at a cursor
     #[inline]
-    fn next(cursor: &mut json::Plain<'a>) -> Option<Self> {
+    pub(super) fn next(cursor: &mut json::Plain<'a>) -> Option<Self> {
         let (text, is_plain) = cursor.value_or_string()?;
         Some(Self { text, is_plain })
     }
@@ -140,118 +140,6 @@ fn decoded_string<'a>(value: Text<'a>, expected: &dyn fmt::Display) -> Result<Co
         return Err(Error::new(ErrorKind::Shape, format_args!("{kind}, expected {expected}")));
     }
     Reader::new(value.get()).text("a string").map_err(unreadable)
-}
-
-/// The members of params that some method reads, as they were found in a plain request
-///
-/// Whoever reads a request passes over its params, and which method they are for may stand behind
-/// them; so all that methods look for is kept on the way.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Found<'a>([Option<Text<'a>>; 7]);
-
-impl<'a> Found<'a> {
-    /// Where the member of this name is kept, if some method reads it
-    #[inline]
-    fn place(name: &str) -> Option<usize> {
-        Some(match name {
-            "wait_until" => 0,
-            "tx_hash" => 1,
-            "sender_account_id" => 2,
-            "signed_tx_base64" => 3,
-            "finality" => 4,
-            "block_id" => 5,
-            "sync_checkpoint" => 6,
-            _ => return None,
-        })
-    }
-
-    /// Reads the object that begins here; none if one of the members is there twice
-    fn read(cursor: &mut json::Plain<'a>) -> Option<Self> {
-        let mut found = Self::default();
-        cursor.object(|key, cursor| {
-            let value = Text::next(cursor)?;
-            match Self::place(key) {
-                Some(place) => set(found.0.get_mut(place)?, value),
-                None => Some(()),
-            }
-        })?;
-        Some(found)
-    }
-
-    /// The value of the member of this name
-    fn value(&self, name: &str) -> Option<Text<'a>> {
-        self.0.get(Self::place(name)?).copied().flatten()
-    }
-}
-
-/// A request object that is plain: its members, and those of its params
-pub(super) struct PlainRequest<'a> {
-    pub(super) id: Option<Text<'a>>,
-    pub(super) jsonrpc: Option<Text<'a>>,
-    pub(super) method: Option<Text<'a>>,
-    pub(super) params: Option<Params<'a>>,
-}
-
-impl<'a> PlainRequest<'a> {
-    /// Reads a text in one pass, if it holds a plain request without members that are there twice or
-    /// that no request has
-    pub(super) fn read(text: &'a str) -> Option<Self> {
-        let mut request = Self { id: None, jsonrpc: None, method: None, params: None };
-        let mut cursor = json::Plain::new(text);
-        cursor.object(|key, cursor| match key {
-            "id" => set(&mut request.id, Text::next(cursor)?),
-            "jsonrpc" => set(&mut request.jsonrpc, Text::next(cursor)?),
-            "method" => set(&mut request.method, Text::next(cursor)?),
-            "params" => {
-                let rest = cursor.rest();
-                let found = match rest.as_bytes().first()? {
-                    b'{' => Some(Found::read(cursor)?),
-                    _ => cursor.value().map(|_| None)?,
-                };
-                let text = rest.get(..rest.len() - cursor.rest().len())?;
-                set(&mut request.params, Params { text: Text::of(text), found })
-            }
-            _ => None,
-        })?;
-        cursor.end()?;
-        Some(request)
-    }
-}
-
-/// Sets the value of a member that was not there before
-fn set<T>(place: &mut Option<T>, value: T) -> Option<()> {
-    place.replace(value).is_none().then_some(())
-}
-
-/// The params of a request
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Params<'a> {
-    pub(super) text: Text<'a>,
-    /// Its members, if it is an object and they were found on the way
-    found: Option<Found<'a>>,
-}
-
-impl<'a> Params<'a> {
-    /// Params whose members are still to be found
-    pub(super) const fn new(text: Text<'a>) -> Self {
-        Self { text, found: None }
-    }
-
-    /// The values of these members of the object, of which each may be there once
-    pub(super) fn members<const N: usize>(
-        &self,
-        names: [&'static str; N],
-    ) -> Result<[Option<Text<'a>>; N], Error> {
-        if let Some(found) = &self.found {
-            return Ok(names.map(|name| found.value(name)));
-        }
-        let mut members = Members::new(names);
-        members.read_value(self.text)?;
-        match members.repeated() {
-            Some(name) => Err(Error::new(ErrorKind::Shape, "given more than once").at(name)),
-            None => Ok(members.found()),
-        }
-    }
 }
 
 /// The members of one object that have one of `N` names

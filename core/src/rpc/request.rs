@@ -6,7 +6,8 @@
 use alloc::string::{String, ToString};
 
 use super::method::{method, method_names};
-use super::read::{self, Members, Params, PlainRequest, Text, shown, string};
+use super::plain::{Params, PlainRequest};
+use super::read::{self, Members, Text, shown, string};
 use super::{Call, Refusal, RequestId};
 use crate::{Error, ErrorKind};
 
@@ -87,7 +88,8 @@ pub(super) fn call(request: &Members<'_, 4>, path_method: Option<&str>) -> Resul
 
 /// A request that is as plain as nearly all are, and right; none if it is not, whatever is wrong with it
 pub(super) fn plain_call(text: &str, path_method: Option<&str>) -> Option<Call> {
-    let request = PlainRequest::read(text)?;
+    let mut request = PlainRequest::default();
+    request.read(text)?;
     let id = match request.id {
         None => RequestId::default(),
         Some(id) => RequestId::read(id).ok()?,
@@ -99,7 +101,7 @@ pub(super) fn plain_call(text: &str, path_method: Option<&str>) -> Option<Call> 
     if path_method.is_some_and(|path_method| path_method != name) {
         return None;
     }
-    let operation = (method(&name)?.read)(request.params).ok()?;
+    let operation = (method(&name)?.read)(request.params()).ok()?;
     Some(Call { id, operation })
 }
 
