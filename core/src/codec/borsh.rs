@@ -39,6 +39,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The bytes that are left
+    #[inline]
     pub fn rest(&self) -> &'a [u8] {
         // The offset grows in `take` alone, and never past the end.
         self.bytes.get(self.offset..).unwrap_or_default()
@@ -49,13 +50,17 @@ impl<'a> Reader<'a> {
     /// # Errors
     ///
     /// Fewer bytes are left.
+    #[inline]
     pub fn take(&mut self, count: usize) -> Result<&'a [u8], Error> {
-        let rest = self.rest();
-        let taken = rest.get(..count).ok_or_else(|| {
-            self.refuse(format_args!("ends early, {} of {count} bytes are there", rest.len()))
-        })?;
+        let taken = self.rest().get(..count).ok_or_else(|| self.ends_early(count))?;
         self.offset += count;
         Ok(taken)
+    }
+
+    #[cold]
+    fn ends_early(&self, count: usize) -> Error {
+        let left = self.rest().len();
+        self.refuse(format_args!("ends early, {left} of {count} bytes are there"))
     }
 
     /// The next `N` bytes
@@ -63,6 +68,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     ///
     /// Fewer bytes are left.
+    #[inline]
     pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Error> {
         let mut array = [0; N];
         array.copy_from_slice(self.take(N)?);
@@ -74,6 +80,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     ///
     /// Fewer bytes are left.
+    #[inline]
     pub fn u8(&mut self) -> Result<u8, Error> {
         self.array().map(u8::from_le_bytes)
     }
@@ -83,6 +90,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     ///
     /// Fewer bytes are left.
+    #[inline]
     pub fn u16(&mut self) -> Result<u16, Error> {
         self.array().map(u16::from_le_bytes)
     }
@@ -92,6 +100,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     ///
     /// Fewer bytes are left.
+    #[inline]
     pub fn u32(&mut self) -> Result<u32, Error> {
         self.array().map(u32::from_le_bytes)
     }
@@ -101,6 +110,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     ///
     /// Fewer bytes are left.
+    #[inline]
     pub fn u64(&mut self) -> Result<u64, Error> {
         self.array().map(u64::from_le_bytes)
     }
@@ -110,6 +120,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     ///
     /// Fewer bytes are left.
+    #[inline]
     pub fn u128(&mut self) -> Result<u128, Error> {
         self.array().map(u128::from_le_bytes)
     }
@@ -119,6 +130,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     ///
     /// So many items cannot be in the bytes that are left.
+    #[inline]
     pub fn count(&mut self, smallest: usize) -> Result<usize, Error> {
         let start = self.offset;
         let count = self.u32()?;
@@ -127,10 +139,7 @@ impl<'a> Reader<'a> {
         usize::try_from(count)
             .ok()
             .filter(|count| count.checked_mul(smallest).is_some_and(|bytes| bytes <= left))
-            .ok_or_else(|| {
-                let detail = format_args!("a length of {count}, but {left} bytes are left");
-                Error::new(ErrorKind::Syntax, detail).with_offset(start)
-            })
+            .ok_or_else(|| too_long(count, left, start))
     }
 
     /// A byte string, borrowed
@@ -138,6 +147,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     ///
     /// Its length is more than what is left.
+    #[inline]
     pub fn bytes(&mut self) -> Result<&'a [u8], Error> {
         let length = self.count(1)?;
         self.take(length)
@@ -148,11 +158,12 @@ impl<'a> Reader<'a> {
     /// # Errors
     ///
     /// Its length is more than what is left, or it is not UTF-8.
+    #[inline]
     pub fn text(&mut self) -> Result<&'a str, Error> {
         let bytes = self.bytes()?;
         core::str::from_utf8(bytes).map_err(|error| {
             let start = self.offset - bytes.len();
-            Error::new(ErrorKind::Value, "not UTF-8").with_offset(start + error.valid_up_to())
+            not_text(start + error.valid_up_to())
         })
     }
 
@@ -177,6 +188,7 @@ impl<'a> Reader<'a> {
     /// # Errors
     ///
     /// Nothing is left.
+    #[inline]
     pub fn tag(&mut self) -> Result<(u8, usize), Error> {
         let offset = self.offset;
         Ok((self.u8()?, offset))
@@ -187,12 +199,13 @@ impl<'a> Reader<'a> {
     /// # Errors
     ///
     /// What `read` refuses.
+    #[inline]
     pub fn field<T>(
         &mut self,
         name: &str,
         read: impl FnOnce(&mut Self) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        read(self).map_err(|error| error.at(name))
+        read(self).map_err(|error| in_field(error, name))
     }
 
     /// A sequence of items of at least `smallest` bytes, with their numbers as places of refusals
@@ -232,6 +245,22 @@ impl<'a> Reader<'a> {
     pub fn refuse(&self, detail: impl fmt::Display) -> Error {
         Error::new(ErrorKind::Syntax, detail).with_offset(self.offset)
     }
+}
+
+#[cold]
+fn too_long(count: u32, left: usize, start: usize) -> Error {
+    let detail = format_args!("a length of {count}, but {left} bytes are left");
+    Error::new(ErrorKind::Syntax, detail).with_offset(start)
+}
+
+#[cold]
+fn not_text(offset: usize) -> Error {
+    Error::new(ErrorKind::Value, "not UTF-8").with_offset(offset)
+}
+
+#[cold]
+fn in_field(error: Error, name: &str) -> Error {
+    error.at(name)
 }
 
 /// The refusal of a tag at `offset` that no variant of `what` has
