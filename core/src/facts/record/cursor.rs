@@ -38,7 +38,7 @@ impl Flaw {
 }
 
 /// What `read` reads from a row of this table, from behind its version byte on
-#[inline]
+#[inline(always)]
 pub(super) fn decode<'row, T>(
     table: Table,
     row: &'row [u8],
