@@ -13,7 +13,7 @@ use milepost::rpc::parse;
 use milepost::status::StatusQuestion;
 #[cfg(feature = "peers")]
 use milepost_benches::peer;
-use milepost_benches::{Cpu, Workload, group, stored, take_in, with_input};
+use milepost_benches::{Cpu, Workload, copy, group, stored, take_in, with_input};
 use milepost_redb::{Options, RedbStorage};
 
 /// What a node allocates with
@@ -63,7 +63,7 @@ fn ours(
                 || &answer[..],
                 |answer| {
                     out.clear();
-                    out.extend_from_slice(answer);
+                    copy(answer, &mut out);
                     black_box(&out);
                 },
             )

@@ -11,7 +11,7 @@ use milepost::engine::{Engine, Exchange, Reply, Settings};
 use milepost::rpc::parse;
 #[cfg(feature = "peers")]
 use milepost_benches::peer;
-use milepost_benches::{Cpu, Workload, group, stored, with_input};
+use milepost_benches::{Cpu, Workload, copy, group, stored, with_input};
 
 /// What a node allocates with
 #[cfg(feature = "jemalloc")]
@@ -80,7 +80,7 @@ fn config(criterion: &mut Criterion<Cpu>) {
                 || &answer[..],
                 |answer| {
                     out.clear();
-                    out.extend_from_slice(answer);
+                    copy(answer, &mut out);
                     black_box(&out);
                 },
             )
