@@ -101,7 +101,7 @@ fn pieces_are_the_answer_whatever_its_id() {
         .unwrap();
     let block =
         milepost_practice::Practice::new(milepost_practice::Settings::demo(1)).next_message().json;
-    engine.ingest(&block, &crate::ingest::IngestSettings::default(), &mut storage).unwrap();
+    engine.ingest(&block, &IngestSettings::default(), &mut storage).unwrap();
     let mut delivered = 0;
     for length in (0..40).chain([1_000]) {
         let id = "7".repeat(length);
