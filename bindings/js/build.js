@@ -1,4 +1,5 @@
-// Makes `dist` of the engine's module and the sources: `node build.js <directory of glue.js and module.wasm>`.
+// Makes `dist` of the engine's module and the sources: `node build.js`, with `glue.js` and
+// `module.wasm` in `build`.
 //
 // The module is optimised and loses its names (they are kept in `build/names.wasm`, for those who weigh it),
 // the sources become one file for each kind of modules, and the entries are copied as they are.
@@ -10,7 +11,6 @@ import { build } from "esbuild";
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 const { version } = JSON.parse(readFileSync(here("package.json"), "utf8"));
-const made = process.argv[2] ?? here("build");
 
 /** What every engine of the last years can: nothing is asked for that the module does not have already */
 const FEATURES = [
@@ -24,13 +24,12 @@ const FEATURES = [
 
 rmSync(here("dist"), { recursive: true, force: true });
 mkdirSync(here("dist/types"), { recursive: true });
-mkdirSync(here("build"), { recursive: true });
 
 const optimise = (...options) =>
   execFileSync(process.execPath, [
     here("node_modules/binaryen/bin/wasm-opt"),
-    `${made}/module.wasm`,
-    "-Oz",
+    here("build/module.wasm"),
+    "-Os",
     "--converge",
     // A large function that is moved into its one caller saves a call and costs what gzip would save: 11 kB.
     "--one-caller-inline-max-function-size=20",
@@ -40,7 +39,6 @@ const optimise = (...options) =>
 optimise("--strip-debug", "--strip-producers", "-o", here("dist/milepost.wasm"));
 optimise("-g", "-o", here("build/names.wasm"));
 
-copyFileSync(`${made}/glue.js`, here("dist/glue.js"));
 for (const [format, ending] of [
   ["esm", "js"],
   ["cjs", "cjs"],
@@ -57,7 +55,6 @@ for (const [format, ending] of [
     minifySyntax: true,
   });
 }
-rmSync(here("dist/glue.js"));
 for (const entry of readdirSync(here("src/entries"))) {
   copyFileSync(here(`src/entries/${entry}`), here(`dist/${entry}`));
 }

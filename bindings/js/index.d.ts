@@ -131,6 +131,18 @@ export class Engine {
   answerSync(body: RequestBody, options?: CallOptions): Answer | null;
 
   /**
+   * As `answerSync`, into bytes of the caller's, from the first on: the quickest way to an answer, for
+   * who answers many requests and uses the same bytes again. Where they are too few, they stay as
+   * they are, and the answer is in `overflow`. What lies behind the answer is left alone.
+   *
+   * `into` may be a part of a larger buffer, also of a `SharedArrayBuffer`; one whose buffer was
+   * transferred has no bytes, so nothing fits into it.
+   *
+   * @throws {UsageError} The engine has a storage of the host, which may take its time.
+   */
+  answerInto(body: RequestBody, into: Uint8Array, options?: CallOptions): WrittenAnswer | null;
+
+  /**
    * As `ingest`, at once.
    *
    * @throws {UsageError} The engine has a storage of the host, which may take its time.
@@ -179,6 +191,15 @@ export class Answer {
   json<T = RpcResponse<RpcTransactionResponse>>(options?: { bigint?: false }): T;
   json<T = RpcResponse<RpcTransactionResponse>>(options: { bigint: true }): Exact<T>;
   json<T = RpcResponse<RpcTransactionResponse>>(options?: JsonOptions): T | Exact<T>;
+}
+
+/** An answer in bytes of the caller's */
+export interface WrittenAnswer {
+  readonly class: AnswerClass;
+  /** How many bytes of the caller's it takes; 0 if they are too few */
+  readonly written: number;
+  /** The answer in bytes of its own, if the caller's are too few: `overflow.bytes.length` is what it takes */
+  readonly overflow: Answer | null;
 }
 
 /** A block: its height and its hash */
@@ -332,6 +353,9 @@ export type ErrorCode = (typeof ErrorCode)[keyof typeof ErrorCode];
 
 /** A refusal: what, where, and the kind */
 export class MilepostError extends Error {
+  protected constructor();
+  /** The name of its class, also where a minifier changed that */
+  readonly name: string;
   /** One of `ErrorCode` */
   readonly code: ErrorCode;
   /** Where in the input, as in `params.tx_hash`; empty when the input as a whole is refused */

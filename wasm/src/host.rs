@@ -4,16 +4,16 @@
 //! out a [`Question`]; what came of it is handed in again, and the waiting room sees to it that no block
 //! is missed which came in between. A host uses one of the two.
 
-use milepost::engine::{
-    Admission, Answer, Called, ChainQuestion, Desk, Engine, Exchange, Response,
-};
+use core::ops::ControlFlow;
+
+use milepost::engine::{Admission, ChainQuestion, Delivery, Desk, Engine, Exchange, Reply, Wait};
 use milepost::facts::MemoryStorage;
 use milepost::ingest::{IngestQuestion, IngestSettings};
-use milepost::rpc::AnswerClass;
 use milepost::waiting::Ticket;
 use milepost::{Error, ErrorKind};
 use wasm_bindgen::prelude::wasm_bindgen;
 
+use crate::given::{Given, LEAST, Place};
 use crate::{Question, Refusal, Setup, texts};
 
 /// An engine at which requests wait
@@ -23,8 +23,8 @@ pub struct Host {
     desk: Desk,
     ingest: IngestSettings,
     rows: MemoryStorage,
-    /// Of the answer that was given out last
-    class: AnswerClass,
+    request: Place,
+    given: Given,
     /// Of the request that waits, or of the answer that was given out last
     ticket: Ticket,
 }
@@ -60,36 +60,49 @@ impl Host {
             desk: Desk::new(Engine::new(setup.settings), setup.patience),
             ingest: setup.ingest,
             rows: MemoryStorage::new(),
-            class: AnswerClass::Result,
+            request: Place::default(),
+            given: Given::default(),
             ticket: Ticket::from_bits(0),
         }
     }
 
     // With the storage in memory.
 
-    /// Answers a request, or lets it wait until the deadline: then there is a ticket and no answer
-    pub fn call(
-        &mut self,
-        deadline: f64,
-        body: &[u8],
-        path_method: Option<String>,
-    ) -> Option<Vec<u8>> {
-        match self.desk.call(time(deadline), body, path_method.as_deref(), &self.rows) {
-            Called::Answer(answer) => Some(self.give(answer)),
-            Called::Wait(ticket) => {
-                self.ticket = ticket;
-                None
+    /// Where a request of so many bytes is to be put, for the call that follows
+    pub fn room(&mut self, length: usize) -> *mut u8 {
+        self.request.room(length)
+    }
+
+    /// Where it is told what class the answer has that was given out last, and where its pieces lie:
+    /// an address that never changes
+    pub fn table(&self) -> *const u32 {
+        self.given.table()
+    }
+
+    /// Answers the request that was put in, or lets it wait until the deadline; how many bytes the
+    /// answer has, or none: then there is a ticket
+    pub fn call(&mut self, deadline: f64, length: usize, path_method: Option<String>) -> usize {
+        let mut wait = match self.deliver(length, path_method) {
+            ControlFlow::Break(length) => return length,
+            ControlFlow::Continue(wait) => wait,
+        };
+        loop {
+            match self.desk.admit(time(deadline), wait) {
+                Admission::Asleep(ticket) => {
+                    self.ticket = ticket;
+                    return 0;
+                }
+                Admission::Again(exchange) => match exchange.drive(&self.rows) {
+                    Reply::Answer(answer) => return self.given.answer(answer),
+                    Reply::Wait(again) => wait = again,
+                },
             }
         }
     }
 
-    /// Answers a request that need not wait
-    pub fn answer(&mut self, body: &[u8], path_method: Option<String>) -> Option<Vec<u8>> {
-        let mut out = Vec::new();
-        match self.desk.engine().respond(body, path_method.as_deref(), &self.rows, &mut out) {
-            Response::Written(class) => Some(self.give(Answer { body: out, class })),
-            Response::Wait(_) => None,
-        }
+    /// Answers the request that was put in, if it need not wait; how many bytes the answer has, or none
+    pub fn answer(&mut self, length: usize, path_method: Option<String>) -> usize {
+        self.deliver(length, path_method).break_value().unwrap_or(0)
     }
 
     /// Takes in a block message
@@ -122,11 +135,11 @@ impl Host {
         Ok(texts::chain(&self.desk.engine().chain(&self.rows)?))
     }
 
-    /// The answer of a request that waited, with its ticket
-    pub fn poll_answer(&mut self) -> Option<Vec<u8>> {
-        let (ticket, answer) = self.desk.poll_answer(&self.rows)?;
+    /// Gives out the answer of a request that waited, with its ticket; how many bytes it has, or none
+    pub fn poll_answer(&mut self) -> usize {
+        let Some((ticket, answer)) = self.desk.poll_answer(&self.rows) else { return 0 };
         self.ticket = ticket;
-        Some(self.give(answer))
+        self.given.answer(answer)
     }
 
     // With a storage of the host.
@@ -209,11 +222,6 @@ impl Host {
 
     // With either.
 
-    /// The class of the answer that was given out last
-    pub fn class(&self) -> String {
-        class_name(self.class).to_owned()
-    }
-
     /// The ticket of the request that waits, or of the answer that was given out last
     pub fn ticket(&self) -> u64 {
         self.ticket.to_bits()
@@ -247,9 +255,14 @@ impl Host {
 }
 
 impl Host {
-    fn give(&mut self, answer: Answer) -> Vec<u8> {
-        self.class = answer.class;
-        answer.body
+    /// Gives out the answer and how many bytes it has, or goes on with a wait
+    fn deliver(&mut self, length: usize, path_method: Option<String>) -> ControlFlow<usize, Wait> {
+        let body = self.request.bytes(length);
+        match self.desk.engine().deliver(body, path_method.as_deref(), &self.rows, LEAST) {
+            Delivery::Answer(answer) => ControlFlow::Break(self.given.answer(answer)),
+            Delivery::Pieces(pieces) => ControlFlow::Break(self.given.pieces(pieces)),
+            Delivery::Wait(wait) => ControlFlow::Continue(wait),
+        }
     }
 }
 
@@ -258,17 +271,4 @@ fn text(bytes: &[u8]) -> Result<&str, Refusal> {
         Error::new(ErrorKind::Syntax, "not UTF-8").with_offset(error.valid_up_to())
     };
     Ok(core::str::from_utf8(bytes).map_err(not_text)?)
-}
-
-/// The word for a class, as the vectors have it
-pub(crate) const fn class_name(class: AnswerClass) -> &'static str {
-    match class {
-        AnswerClass::Result => "result",
-        AnswerClass::RequestValidation => "request_validation",
-        AnswerClass::Timeout => "timeout",
-        AnswerClass::SkippedBlock => "skipped_block",
-        AnswerClass::Internal => "internal",
-        AnswerClass::Unavailable => "unavailable",
-        _ => "handler",
-    }
 }

@@ -13,6 +13,7 @@
 #![forbid(unsafe_code)]
 
 mod free;
+mod given;
 mod host;
 mod packed;
 mod question;

@@ -12,7 +12,7 @@ use milepost::waiting::Ticket;
 use milepost::{Error, ErrorKind};
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use crate::host::class_name;
+use crate::given::class_number;
 use crate::{Refusal, packed, texts};
 
 /// A question that is under way, or what came of it
@@ -204,11 +204,11 @@ impl Question {
         self.ticket.map_or(0, Ticket::to_bits)
     }
 
-    /// The class of the answer; empty if there is none
-    pub fn class(&self) -> String {
+    /// The number of the answer's class, if there is an answer
+    pub fn class(&self) -> Option<u32> {
         match &self.state {
-            State::Answered(answer) => class_name(answer.class).to_owned(),
-            _ => String::new(),
+            State::Answered(answer) => Some(class_number(answer.class)),
+            _ => None,
         }
     }
 

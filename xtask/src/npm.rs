@@ -17,8 +17,8 @@ const TARGET: &str = "wasm32-unknown-unknown";
 pub(crate) fn build() -> Result<(), String> {
     provide("node", "nodejs npm", &["node", "npm"])?;
     install()?;
-    let made = module("", "build")?;
-    run(node().arg("build.js").arg(&made))
+    module("", "build")?;
+    run(node().arg("build.js"))
 }
 
 /// Builds the package and runs its tests; hands every line of their output to `each`
@@ -86,7 +86,7 @@ fn install() -> Result<(), String> {
 }
 
 /// Builds the engine's module and its glue into a folder of the package
-fn module(features: &str, folder: &str) -> Result<PathBuf, String> {
+fn module(features: &str, folder: &str) -> Result<(), String> {
     let toolchain = Toolchain::find(Wanted::Sources)?;
     let mut command = cargo(&format!("build -p milepost-wasm --profile wasm {features}"));
     command.args(["--target", TARGET]);
@@ -101,8 +101,7 @@ fn module(features: &str, folder: &str) -> Result<PathBuf, String> {
     run(&mut command)?;
     let module = target.join(TARGET).join("wasm/milepost_wasm.wasm");
     let made = package().join(folder);
-    run(cargo("run --quiet --package xtask-npm --").arg(module).arg(&made))?;
-    Ok(made)
+    run(cargo("run --quiet --package xtask-npm --").arg(module).arg(&made))
 }
 
 /// What of the standard library the module is built with
@@ -114,6 +113,9 @@ fn flags() -> Result<String, String> {
         "--cfg sha2_backend_soft=\"compact\"".to_owned(),
         // A panic is a trap, without its text.
         "-Zunstable-options -Cpanic=immediate-abort".to_owned(),
+        // How much code a call may be replaced by, in place of the 5 of code that is to be small: a quarter
+        // quicker from request to answer, for 1 % of the size behind gzip. From 55 on it is 4 %.
+        "-Cllvm-args=-inline-threshold=40".to_owned(),
     ];
     // Bytes that do not depend on where they were made.
     let cargo_home = std::env::var("CARGO_HOME")

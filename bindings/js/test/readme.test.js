@@ -41,6 +41,19 @@ test("in Node.js", async () => {
   assert.ok(said[0][1], "no status");
 });
 
+test("many answers, into the same bytes", async () => {
+  const [scene, written] = [heights.map(block), []];
+  const requests = ["INCLUDED", "FINAL"].map((milestone) => request(milestone));
+  const unknown = request("FINAL", "11111111111111111111111111111111");
+  // The bytes are written before the next answer takes their place.
+  const writeSync = (file, bytes) => written.push([file, new TextDecoder().decode(bytes)]);
+  await example("Many answers", { blocks: scene, requests: [...requests, unknown], file: 7, writeSync });
+  const engine = await milepost.Engine.create();
+  scene.forEach((message) => engine.ingestSync(message));
+  assert.deepEqual(written, requests.map((body) => [7, engine.answerSync(body).text]));
+  engine.dispose();
+});
+
 test("in a page", async () => {
   const [socket, cancelButton, output] = [{}, {}, {}];
   const shown = example("A page", { body: JSON.stringify(request("FINAL")), socket, cancelButton, output });

@@ -4,13 +4,37 @@
 
 import { parseJson } from "./json.js";
 
+/** @import { AnswerClass, Exact, JsonOptions, RpcResponse, RpcTransactionResponse } from "../../index.js" */
+
 const decoder = new TextDecoder();
 
+/**
+ * The classes by their numbers: see `wasm/src/given.rs`
+ *
+ * @type {AnswerClass[]}
+ */
+export const CLASSES = [
+  "result",
+  "request_validation",
+  "timeout",
+  "skipped_block",
+  "handler",
+  "internal",
+  "unavailable",
+];
+
 export class Answer {
+  /** @type {string | undefined} */
   #text;
 
+  /**
+   * @param {Uint8Array} bytes
+   * @param {AnswerClass} kind
+   */
   constructor(bytes, kind) {
+    /** @readonly */
     this.bytes = bytes;
+    /** @readonly */
     this.class = kind;
   }
 
@@ -19,6 +43,28 @@ export class Answer {
     return this.#text;
   }
 
+  /**
+   * @template [T=RpcResponse<RpcTransactionResponse>]
+   * @overload
+   * @param {{ bigint?: false }} [options]
+   * @returns {T}
+   */
+  /**
+   * @template [T=RpcResponse<RpcTransactionResponse>]
+   * @overload
+   * @param {{ bigint: true }} options
+   * @returns {Exact<T>}
+   */
+  /**
+   * @template [T=RpcResponse<RpcTransactionResponse>]
+   * @overload
+   * @param {JsonOptions} [options]
+   * @returns {T | Exact<T>}
+   */
+  /**
+   * @param {JsonOptions} [options]
+   * @returns {any}
+   */
   json(options) {
     return parseJson(this.text, options);
   }

@@ -4,10 +4,14 @@ import { usage } from "./errors.js";
 import { Instance } from "./load.js";
 import { Timer, Waiting, now } from "./waiting.js";
 
+/** @import { PanicError, Refused } from "./errors.js" */
+/** @import { Glue, Host } from "./load.js" */
+
 export class Desk {
   /** Set when the engine was disposed of */
   #over = false;
 
+  /** @param {(glue: Glue) => Host} setUp */
   constructor(setUp) {
     this.waiting = new Waiting();
     this.timer = new Timer(() => this.#ring());
@@ -15,13 +19,24 @@ export class Desk {
     this.host = this.instance.run((glue) => setUp(glue));
   }
 
-  /** Works with the engine */
+  /**
+   * Works with the engine
+   *
+   * @template T
+   * @param {(host: Host, glue: Glue) => T} work
+   * @param {Refused} [Wanted]
+   * @returns {T}
+   */
   run(work, Wanted) {
     if (this.#over) throw usage("the engine was disposed of");
     return this.instance.run((glue) => work(this.host, glue), Wanted);
   }
 
-  /** A call that is open until it is told, or until its signal says so */
+  /**
+   * A call that is open until it is told, or until its signal says so
+   *
+   * @param {AbortSignal | undefined} signal
+   */
   open(signal) {
     return this.waiting.open(signal, (ticket) => {
       if (this.#over || this.instance.isOutOfOrder) return;
@@ -29,6 +44,9 @@ export class Desk {
       this.arm();
     });
   }
+
+  /** Sees to those who were woken: each kind of engine does it its own way */
+  pump() {}
 
   /** To be called after anything that changes who waits */
   arm() {
@@ -59,11 +77,13 @@ export class Desk {
     if (isSound) this.instance.run(() => this.host.free());
     this.#over = true;
     this.timer.clear();
-    this.host = null;
-    this.instance = null;
+    // Nothing looks for them any more, and their memory can be collected.
+    this.host = /** @type {any} */ (null);
+    this.instance = /** @type {any} */ (null);
     this.waiting.rejectAll(usage("the engine was disposed of"));
   }
 
+  /** @param {PanicError} error */
   #panicked(error) {
     this.timer.clear();
     this.waiting.rejectAll(error);

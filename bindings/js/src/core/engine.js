@@ -5,24 +5,47 @@
 // if it had been disposed of.
 
 import { usage } from "./errors.js";
-import { bodyBytes, duration, maybeString, textBytes, uint32, uint64, word } from "./input.js";
+import {
+  bytesOnly,
+  duration,
+  maybeString,
+  requestBody,
+  textBytes,
+  uint32,
+  uint64,
+  word,
+} from "./input.js";
 import { parseJson } from "./json.js";
 import { init } from "./load.js";
 import { LocalDesk } from "./local.js";
 import { RemoteDesk } from "./remote.js";
 
+/** @import { CallOptions, ChainStatus, EngineOptions, Ingested, Patience, RequestBody, Settings, WaitOptions, WrittenAnswer } from "../../index.js" */
+/** @import { Answer } from "./answer.js" */
+/** @import { Glue, Setup } from "./load.js" */
+
 const DEFAULT_TIMEOUT = 10_000;
 
-/** Closes the desks of engines that were forgotten */
+/**
+ * Closes the desks of engines that were forgotten
+ *
+ * @type {FinalizationRegistry<LocalDesk | RemoteDesk>}
+ */
 const forgotten = new FinalizationRegistry((desk) => desk.dispose());
 
 /** For `create` alone */
 const CREATE = Symbol("create");
 
 export class Engine {
+  /** @type {LocalDesk | RemoteDesk} */
   #desk;
   #timeout;
 
+  /**
+   * @param {symbol} key
+   * @param {LocalDesk | RemoteDesk} desk
+   * @param {number} timeout
+   */
   constructor(key, desk, timeout) {
     if (key !== CREATE) throw usage("engines are made by Engine.create");
     this.#desk = desk;
@@ -30,11 +53,15 @@ export class Engine {
     forgotten.register(this, desk, this);
   }
 
+  /**
+   * @param {EngineOptions} [options]
+   * @returns {Promise<Engine>}
+   */
   static async create({ storage, settings = {}, patience = {} } = {}) {
     if (storage !== undefined) checkStorage(storage);
     const timeout = duration(patience.timeout ?? DEFAULT_TIMEOUT, "patience.timeout");
     await init();
-    const setUp = (glue) => {
+    const setUp = (/** @type {Glue} */ glue) => {
       const setup = new glue.Setup();
       apply(setup, settings, patience);
       const host = new glue.Host(setup);
@@ -46,34 +73,76 @@ export class Engine {
     return new Engine(CREATE, desk, timeout);
   }
 
+  /**
+   * @param {string | Uint8Array} message
+   * @returns {Promise<Ingested>}
+   */
   async ingest(message) {
     return ingested(await this.#desk.ingest(textBytes(message, "message")));
   }
 
+  /**
+   * @param {string | Uint8Array} message
+   * @returns {Ingested}
+   */
   ingestSync(message) {
     return ingested(this.#local().ingestSync(textBytes(message, "message")));
   }
 
+  /**
+   * @param {number | bigint} height
+   * @param {string | Uint8Array} config
+   */
   async putConfig(height, config) {
     await this.#desk.putConfig(uint64(height, "height"), textBytes(config, "config"));
   }
 
+  /**
+   * @param {RequestBody} body
+   * @param {WaitOptions} [options]
+   * @returns {Promise<Answer>}
+   */
   async call(body, { pathMethod, signal, timeout = this.#timeout } = {}) {
     duration(timeout, "timeout");
     maybeString(pathMethod, "pathMethod");
     // Keeps this engine from being forgotten while the call is open.
-    return held(this, this.#desk.call(bodyBytes(body), { pathMethod, signal, timeout }));
+    return held(this, this.#desk.call(requestBody(body), { pathMethod, signal, timeout }));
   }
 
+  /**
+   * @param {RequestBody} body
+   * @param {CallOptions} [options]
+   * @returns {Promise<Answer | null>}
+   */
   async answer(body, { pathMethod } = {}) {
-    return this.#desk.answer(bodyBytes(body), maybeString(pathMethod, "pathMethod"));
+    return this.#desk.answer(requestBody(body), maybeString(pathMethod, "pathMethod"));
   }
 
+  /**
+   * @param {RequestBody} body
+   * @param {CallOptions} [options]
+   * @returns {Answer | null}
+   */
   answerSync(body, { pathMethod } = {}) {
-    return this.#local().answerSync(bodyBytes(body), maybeString(pathMethod, "pathMethod"));
+    return this.#local().answerSync(requestBody(body), maybeString(pathMethod, "pathMethod"));
   }
 
+  /**
+   * @param {RequestBody} body
+   * @param {Uint8Array} into
+   * @param {CallOptions} [options]
+   * @returns {WrittenAnswer | null}
+   */
+  answerInto(body, into, { pathMethod } = {}) {
+    const desk = this.#local();
+    // Made before the room is looked at: an object may have a say in how it is written.
+    const request = requestBody(body);
+    return desk.answerInto(request, bytesOnly(into, "into"), maybeString(pathMethod, "pathMethod"));
+  }
+
+  /** @returns {Promise<ChainStatus>} */
   async chain() {
+    /** @type {any} */
     const chain = parseJson(await this.#desk.chain(), { bigint: true });
     const { protocolVersion } = chain;
     return { ...chain, protocolVersion: protocolVersion === null ? null : Number(protocolVersion) };
@@ -109,7 +178,14 @@ if (Symbol.dispose) {
 
 const open = new Map();
 
-/** A promise that keeps `engine` alive until it is settled */
+/**
+ * A promise that keeps `engine` alive until it is settled
+ *
+ * @template T
+ * @param {Engine} engine
+ * @param {Promise<T>} promise
+ * @returns {Promise<T>}
+ */
 async function held(engine, promise) {
   open.set(promise, engine);
   try {
@@ -119,19 +195,27 @@ async function held(engine, promise) {
   }
 }
 
+/** @param {string} text */
 function ingested(text) {
+  /** @type {any} */
   const told = parseJson(text, { bigint: true });
   for (const count of ["transactions", "outcomes", "receipts"]) told[count] = Number(told[count]);
   return told;
 }
 
+/** @param {any} storage */
 function checkStorage(storage) {
   for (const method of ["get", "commit"]) {
     if (typeof storage?.[method] !== "function") throw usage(`storage: has no method ${method}`);
   }
 }
 
-/** Refuses what `apply` would misunderstand */
+/**
+ * Refuses what `apply` would misunderstand
+ *
+ * @param {Settings} settings
+ * @param {Patience} patience
+ */
 function checkSettings(settings, patience) {
   const { unknown, finality, retention, maxReceipts, maxBatch } = settings;
   if (unknown !== undefined) word(unknown, "settings.unknown", ["wait", "immediate"]);
@@ -140,12 +224,28 @@ function checkSettings(settings, patience) {
   if (maxBatch !== undefined) uint32(maxBatch, "settings.maxBatch");
   if (patience.limit !== undefined) uint32(patience.limit, "patience.limit");
   if (retention === undefined || retention === "everything") return;
-  if (typeof retention !== "object" || (retention.blocks ?? retention.epochs) === undefined) {
+  const { blocks, epochs } = counts(retention);
+  if ((blocks ?? epochs) === undefined) {
     throw usage("settings.retention: expected everything, or a number of blocks or epochs");
   }
-  uint64(retention.blocks ?? retention.epochs, "settings.retention");
+  uint64(blocks ?? epochs, "settings.retention");
 }
 
+/**
+ * What is kept, if that is a number of blocks or epochs
+ *
+ * @param {Settings["retention"]} retention
+ * @returns {{ blocks?: number | bigint, epochs?: number | bigint }}
+ */
+function counts(retention) {
+  return typeof retention === "object" && retention !== null ? retention : {};
+}
+
+/**
+ * @param {Setup} setup
+ * @param {Settings} settings
+ * @param {Patience} patience
+ */
 function apply(setup, settings, patience) {
   const { timeoutCause, unknown, finality, retention, maxReceipts, maxBatch } = settings;
   if (timeoutCause) setup.timeout_cause(true);
@@ -153,8 +253,9 @@ function apply(setup, settings, patience) {
   if (finality === "all") setup.all_final();
   if (maxReceipts !== undefined) setup.max_receipts(maxReceipts);
   if (maxBatch !== undefined) setup.max_batch(maxBatch);
-  if (retention?.blocks !== undefined) setup.retain_blocks(BigInt(retention.blocks));
-  else if (retention?.epochs !== undefined) setup.retain_epochs(BigInt(retention.epochs));
+  const { blocks, epochs } = counts(retention);
+  if (blocks !== undefined) setup.retain_blocks(BigInt(blocks));
+  else if (epochs !== undefined) setup.retain_epochs(BigInt(epochs));
   if (patience.limit !== undefined) setup.max_waiting(patience.limit);
   setup.seed(crypto.getRandomValues(new BigUint64Array(1))[0]);
 }

@@ -5,7 +5,36 @@
 // were. No string of the text can be mistaken for an integer. Fractions and numbers with an exponent stay
 // numbers.
 
-/** Parses JSON; with `bigint` every integer is one */
+/** @import { Exact, JsonOptions } from "../../index.js" */
+
+/**
+ * Parses JSON; with `bigint` every integer is one
+ *
+ * @template [T=unknown]
+ * @overload
+ * @param {string} text
+ * @param {{ bigint?: false }} [options]
+ * @returns {T}
+ */
+/**
+ * @template [T=unknown]
+ * @overload
+ * @param {string} text
+ * @param {{ bigint: true }} options
+ * @returns {Exact<T>}
+ */
+/**
+ * @template [T=unknown]
+ * @overload
+ * @param {string} text
+ * @param {JsonOptions} [options]
+ * @returns {T | Exact<T>}
+ */
+/**
+ * @param {string} text
+ * @param {JsonOptions} [options]
+ * @returns {any}
+ */
 export function parseJson(text, { bigint = false } = {}) {
   if (!bigint) return JSON.parse(text);
   try {
@@ -24,6 +53,7 @@ const STRING_OR_NUMBER = /"|-?[0-9][0-9.eE+-]*/g;
 const INTEGER = /^-?(?:0|[1-9][0-9]*)$/;
 const BEFORE_VALUE = /[ \t\n\r]*:/y;
 
+/** @param {string} text */
 function marked(text) {
   let out = "";
   let done = 0;
@@ -46,7 +76,12 @@ function marked(text) {
   return out + text.slice(done);
 }
 
-/** The place behind the quote that ends a string; the end of the text if none does */
+/**
+ * The place behind the quote that ends a string; the end of the text if none does
+ *
+ * @param {string} text
+ * @param {number} start
+ */
 function endOfString(text, start) {
   for (let quote = text.indexOf('"', start); quote >= 0; quote = text.indexOf('"', quote + 1)) {
     let slashes = 0;
@@ -56,11 +91,21 @@ function endOfString(text, start) {
   return text.length;
 }
 
-/** Writes JSON as the language does, and a `bigint` as an integer */
+/**
+ * Writes JSON as the language does, and a `bigint` as an integer
+ *
+ * @param {unknown} value
+ * @returns {string}
+ */
 export function writeJson(value) {
   return write(value, "") ?? "null";
 }
 
+/**
+ * @param {any} value
+ * @param {string} key
+ * @returns {string | undefined}
+ */
 function write(value, key) {
   if (typeof value === "bigint") return value.toString();
   if (value === null || typeof value !== "object") return JSON.stringify(value);

@@ -3,33 +3,54 @@
 // An entry of the package provides a loader that knows where the `.wasm` file is; `slim` provides none,
 // and its users name a source. The first of them that succeeds counts.
 
-import { glue } from "../../dist/glue.js";
+import { glue } from "../../build/glue.js";
 import { ErrorCode, PanicError, refused, usage, UsageError } from "./errors.js";
+import { Memory } from "./memory.js";
+
+/** @import { WasmSource } from "../../slim.js" */
+/** @import { Refused } from "./errors.js" */
+
+/** @typedef {ReturnType<typeof glue>} Glue */
+/** @typedef {InstanceType<Glue["Host"]>} Host */
+/** @typedef {Glue["Question"]["prototype"]} Question */
+/** @typedef {InstanceType<Glue["Setup"]>} Setup */
+/** @typedef {Glue["Refusal"]["prototype"]} Refusal */
+/** @typedef {{ now?: () => BufferSource, source: () => WasmSource }} Loader */
 
 export const version = __VERSION__;
 
+/** @type {WebAssembly.Module | null} */
 let module = null;
+/** @type {Promise<void> | null} */
 let pending = null;
+/** @type {Loader | null} */
 let loader = null;
 
-/** Says where the code comes from when nobody names a source: at once, or by a promise, or both */
+/**
+ * Says where the code comes from when nobody names a source: at once, or by a promise, or both
+ *
+ * @param {Loader} found
+ */
 export function provide(found) {
   loader ??= found;
 }
 
+/** @param {WasmSource} [source] */
 export async function init(source) {
   if (module) return;
   if (!pending) {
-    if (source === undefined && !loader) {
+    const found = source ?? loader?.source();
+    if (found === undefined) {
       throw usage("no source of the engine was given: pass bytes, a module, an address or a response");
     }
-    pending = compile(source ?? loader.source()).then(accept);
+    pending = compile(found).then(accept);
     // Whoever comes later may name a better source.
     pending.catch(() => (pending = null));
   }
   await pending;
 }
 
+/** @param {BufferSource | WebAssembly.Module} source */
 export function initSync(source) {
   if (!module) accept(compileSync(source));
 }
@@ -41,27 +62,36 @@ export function loaded() {
   return module;
 }
 
+/** @param {WebAssembly.Module} compiled */
 function accept(compiled) {
   if (module) return;
-  const found = instantiate(compiled).version();
+  const found = instantiate(compiled).glue.version();
   if (found !== version) {
     throw usage(`the source is an engine of version ${found}, expected ${version}`);
   }
   module = compiled;
 }
 
+/** @param {WebAssembly.Module} compiled */
 function instantiate(compiled) {
   const made = glue();
   try {
-    made.initSync({ module: compiled });
+    const { memory } = made.initSync({ module: compiled });
+    return { glue: made, memory };
   } catch (cause) {
     throw usage("the source is another WebAssembly module, expected the engine", { cause });
   }
-  return made;
 }
 
-const isModule = (value) => Object.prototype.toString.call(value) === "[object WebAssembly.Module]";
+/**
+ * @param {unknown} value
+ * @returns {value is WebAssembly.Module}
+ */
+function isModule(value) {
+  return Object.prototype.toString.call(value) === "[object WebAssembly.Module]";
+}
 
+/** @param {WasmSource} source */
 async function compile(source) {
   const given = await source;
   if (typeof given === "string" || given instanceof URL) return compileResponse(fetched(given));
@@ -70,10 +100,12 @@ async function compile(source) {
   return WebAssembly.compile(checked(given, "the source"));
 }
 
+/** @param {BufferSource | WebAssembly.Module} source */
 function compileSync(source) {
   return isModule(source) ? source : new WebAssembly.Module(checked(source, "the source"));
 }
 
+/** @param {string | URL} address */
 async function fetched(address) {
   try {
     return await fetch(address);
@@ -82,6 +114,7 @@ async function fetched(address) {
   }
 }
 
+/** @param {Response | Promise<Response>} promised */
 async function compileResponse(promised) {
   const response = await promised;
   const from = response.url || "the response";
@@ -96,15 +129,22 @@ async function compileResponse(promised) {
 const HINT =
   "pass the address of milepost/milepost.wasm to init of milepost/slim if the bundler moved it";
 
+/**
+ * @param {unknown} bytes
+ * @param {string} from
+ * @returns {BufferSource}
+ */
 function checked(bytes, from) {
   if (!(bytes instanceof ArrayBuffer) && !ArrayBuffer.isView(bytes)) {
     throw usage(`${from}: no bytes, no module, no address and no response`);
   }
-  const start = new Uint8Array(bytes.buffer ?? bytes, bytes.byteOffset ?? 0).subarray(0, 4);
+  const start = ArrayBuffer.isView(bytes)
+    ? new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    : new Uint8Array(bytes);
   if (start.length < 4 || [0x00, 0x61, 0x73, 0x6d].some((byte, index) => start[index] !== byte)) {
     throw usage(`${from}: not WebAssembly; ${HINT}`);
   }
-  return bytes;
+  return /** @type {BufferSource} */ (bytes);
 }
 
 /**
@@ -112,16 +152,28 @@ function checked(bytes, from) {
  * nothing goes in any more.
  */
 export class Instance {
+  /** @type {Glue} */
   #glue;
+  /** @type {unknown} */
   #panic = null;
   #onPanic;
 
+  /** @param {(error: PanicError) => void} onPanic */
   constructor(onPanic = () => {}) {
-    this.#glue = instantiate(loaded());
+    const { glue, memory } = instantiate(loaded());
+    this.#glue = glue;
+    this.memory = new Memory(memory);
     this.#onPanic = onPanic;
   }
 
-  /** Works with the instance; `Wanted` is the class of the errors that it refuses with */
+  /**
+   * Works with the instance; `Wanted` is the class of the errors that it refuses with
+   *
+   * @template T
+   * @param {(glue: Glue) => T} work
+   * @param {Refused} Wanted
+   * @returns {T}
+   */
   run(work, Wanted = UsageError) {
     if (this.#panic) throw panicked(this.#panic);
     try {
@@ -140,6 +192,7 @@ export class Instance {
   }
 }
 
+/** @param {any} cause */
 function panicked(cause) {
   const detail = `the engine panicked and is out of order: ${cause?.message ?? cause}`;
   return new PanicError(ErrorCode.PANIC, detail, { cause });

@@ -3,9 +3,15 @@
 // Each is copied out, because a view would keep all the others alive, and in a database would be stored
 // with them.
 
+/** @import { RowChange, RowKey } from "../../index.js" */
+
 const REMOVED = 0xffffffff;
 
-/** Keys, one behind the other */
+/**
+ * Keys, one behind the other
+ *
+ * @param {Uint8Array} packed
+ */
 export function unpackKeys(packed) {
   const keys = [];
   for (let at = 0; at < packed.length; ) {
@@ -16,26 +22,35 @@ export function unpackKeys(packed) {
   return keys;
 }
 
-/** Changes, one behind the other */
+/**
+ * Changes, one behind the other
+ *
+ * @param {Uint8Array} packed
+ */
 export function unpackChanges(packed) {
   const view = new DataView(packed.buffer, packed.byteOffset, packed.byteLength);
   const changes = [];
   for (let at = 0; at < packed.length; ) {
     const start = at + 2;
     const end = start + packed[start - 1];
-    const change = { table: packed[start - 2], key: packed.slice(start, end), row: null };
+    /** @type {Uint8Array | null} */
+    let row = null;
     const length = view.getUint32(end, true);
     at = end + 4;
     if (length !== REMOVED) {
-      change.row = packed.slice(at, at + length);
+      row = packed.slice(at, at + length);
       at += length;
     }
-    changes.push(change);
+    changes.push({ table: packed[start - 2], key: packed.slice(start, end), row });
   }
   return changes;
 }
 
-/** A key as a string: for tables of keys */
+/**
+ * A key as a string: for tables of keys
+ *
+ * @param {RowKey} key
+ */
 export function keyName({ table, key }) {
   return String.fromCharCode(table, ...key);
 }

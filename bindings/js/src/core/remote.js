@@ -4,32 +4,56 @@
 // these steps nothing of the engine is held, so blocks come in and other questions are asked meanwhile; the engine's
 // waiting room sends a request round again that a block has overtaken.
 
-import { Answer } from "./answer.js";
+import { Answer, CLASSES } from "./answer.js";
 import { Desk } from "./desk.js";
 import { BlockError, ConfigError, StorageError } from "./errors.js";
 import { keyName, unpackChanges, unpackKeys } from "./packed.js";
+import { bodyBytes } from "./input.js";
 import { Rows } from "./rows.js";
 import { now } from "./waiting.js";
 
+/** @import { Storage } from "../../index.js" */
+/** @import { Refused } from "./errors.js" */
+/** @import { Glue, Host, Question } from "./load.js" */
+/** @import { Known } from "./rows.js" */
+/** @import { Asked, Call } from "./waiting.js" */
+
 export class RemoteDesk extends Desk {
   #rows;
-  /** Fulfilled when the last change that was begun is through */
+  /**
+   * Fulfilled when the last change that was begun is through
+   *
+   * @type {Promise<unknown>}
+   */
   #changed = Promise.resolve();
 
+  /**
+   * @param {(glue: Glue) => Host} setUp
+   * @param {Storage} storage
+   */
   constructor(setUp, storage) {
     super(setUp);
     this.#rows = new Rows(storage);
   }
 
+  /**
+   * @param {Uint8Array} message
+   * @returns {Promise<string>}
+   */
   async ingest(message) {
     // At once: a message that is malformed is refused before its turn, and the caller's bytes are free.
     return this.#change(this.run((host) => host.ask_ingest(message), BlockError), BlockError);
   }
 
+  /**
+   * @param {bigint} height
+   * @param {Uint8Array} config
+   */
   async putConfig(height, config) {
     await this.#change(this.run((host) => host.ask_config(height, config), ConfigError), ConfigError);
   }
 
+  /** @returns {Promise<string>} */
   async chain() {
     const question = this.run((host) => host.ask_chain());
     return this.#using(question, async () => {
@@ -38,19 +62,29 @@ export class RemoteDesk extends Desk {
     });
   }
 
+  /**
+   * @param {string | Uint8Array} body
+   * @param {string | undefined} pathMethod
+   * @returns {Promise<Answer | null>}
+   */
   async answer(body, pathMethod) {
-    const question = this.run((host) => host.ask(body, pathMethod));
+    const question = this.run((host) => host.ask(bodyBytes(body), pathMethod));
     return this.#using(question, async () => {
       await this.#ask(question);
       return this.#answerOf(question);
     });
   }
 
+  /**
+   * @param {string | Uint8Array} body
+   * @param {Asked} asked
+   * @returns {Promise<Answer>}
+   */
   async call(body, { pathMethod, timeout, signal }) {
     const deadline = now() + timeout;
     const call = this.open(signal);
     if (!call.done) {
-      const question = this.run((host) => host.ask(body, pathMethod));
+      const question = this.run((host) => host.ask(bodyBytes(body), pathMethod));
       this.#using(question, () => this.#wait(question, call, deadline)).catch((error) =>
         this.waiting.reject(call, error),
       );
@@ -58,7 +92,14 @@ export class RemoteDesk extends Desk {
     return call.promise;
   }
 
-  /** Asks until there is an answer, or until the request is let in to wait */
+  /**
+   * Asks until there is an answer, or until the request is let in to wait
+   *
+   * @param {Question} question
+   * @param {Call} call
+   * @param {number} deadline
+   * @returns {Promise<void>}
+   */
   async #wait(question, call, deadline) {
     for (;;) {
       await this.#ask(question);
@@ -82,6 +123,10 @@ export class RemoteDesk extends Desk {
     this.arm();
   }
 
+  /**
+   * @param {Question} question
+   * @returns {Promise<void>}
+   */
   async #again(question) {
     const { ticket, kinds } = this.run((_, glue) => ({
       ticket: question.ticket(),
@@ -92,13 +137,20 @@ export class RemoteDesk extends Desk {
       const settlement = this.run((host) => host.settle(question));
       if (settlement === kinds.Again) continue;
       if (settlement === kinds.Answered) {
-        this.waiting.answerTicket(ticket, this.#answerOf(question));
+        const answer = this.#answerOf(question);
+        if (answer) this.waiting.answerTicket(ticket, answer);
       }
       return this.arm();
     }
   }
 
-  /** Takes its turn, asks what changes, commits that, and tells those who wait */
+  /**
+   * Takes its turn, asks what changes, commits that, and tells those who wait
+   *
+   * @param {Question} question
+   * @param {Refused} Wanted
+   * @returns {Promise<string>}
+   */
   async #change(question, Wanted) {
     const before = this.#changed;
     const work = this.#using(question, async () => {
@@ -115,7 +167,11 @@ export class RemoteDesk extends Desk {
     return work;
   }
 
-  /** Drives a request to its answer or its wait; when the storage fails there is an answer for that */
+  /**
+   * Drives a request to its answer or its wait; when the storage fails there is an answer for that
+   *
+   * @param {Question} question
+   */
   async #ask(question) {
     try {
       await this.#drive(question);
@@ -125,6 +181,10 @@ export class RemoteDesk extends Desk {
     }
   }
 
+  /**
+   * @param {Question} question
+   * @param {{ Wanted?: Refused, known?: Known }} [change]
+   */
   async #drive(question, { Wanted, known } = {}) {
     const reader = this.#rows.open();
     try {
@@ -142,14 +202,25 @@ export class RemoteDesk extends Desk {
     }
   }
 
+  /**
+   * @param {Question} question
+   * @returns {Answer | null}
+   */
   #answerOf(question) {
     return this.run(() => {
       const kind = question.class();
-      return kind ? new Answer(question.take_answer(), kind) : null;
+      return kind === undefined ? null : new Answer(/** @type {Uint8Array} */ (question.take_answer()), CLASSES[kind]);
     });
   }
 
-  /** Frees a question when it is done with, if there is still an instance to free it in */
+  /**
+   * Frees a question when it is done with, if there is still an instance to free it in
+   *
+   * @template T
+   * @param {Question} question
+   * @param {() => Promise<T>} work
+   * @returns {Promise<T>}
+   */
   async #using(question, work) {
     try {
       return await work();

@@ -9,15 +9,28 @@ import { storageFailed } from "./errors.js";
 import { isBytes } from "./input.js";
 import { keyName } from "./packed.js";
 
+/** @import { RowChange, RowKey, Storage } from "../../index.js" */
+
+/** @typedef {Map<string, Uint8Array | undefined>} Known Rows by the names of their keys */
+
 export class Rows {
   #storage;
   /** How many commits there were */
   #version = 0;
-  /** For each commit that somebody began before: its number, and the rows before it by their keys */
+  /**
+   * For each commit that somebody began before: its number, and the rows before it by their keys
+   *
+   * @type {{ version: number, before: Known }[]}
+   */
   #before = [];
-  /** How many are reading that began at each version */
+  /**
+   * How many are reading that began at each version
+   *
+   * @type {Map<number, number>}
+   */
   #readers = new Map();
 
+  /** @param {Storage} storage */
   constructor(storage) {
     this.#storage = storage;
   }
@@ -27,12 +40,12 @@ export class Rows {
     const version = this.#version;
     this.#readers.set(version, (this.#readers.get(version) ?? 0) + 1);
     return {
-      read: async (keys) => {
+      read: async (/** @type {RowKey[]} */ keys) => {
         const rows = await this.#fetch(keys);
         return keys.map((key, index) => this.#asOf(version, key, rows[index]));
       },
       close: () => {
-        const left = this.#readers.get(version) - 1;
+        const left = (this.#readers.get(version) ?? 1) - 1;
         if (left > 0) this.#readers.set(version, left);
         else this.#readers.delete(version);
         this.#forget();
@@ -40,7 +53,12 @@ export class Rows {
     };
   }
 
-  /** Commits changes; `known` are rows that were read since the last commit, by the names of their keys */
+  /**
+   * Commits changes; `known` are rows that were read since the last commit, by the names of their keys
+   *
+   * @param {RowChange[]} changes
+   * @param {Known} known
+   */
   async commit(changes, known) {
     const before = new Map();
     const unknown = [];
@@ -64,6 +82,11 @@ export class Rows {
     this.#forget();
   }
 
+  /**
+   * @param {number} version
+   * @param {RowKey} key
+   * @param {Uint8Array | undefined} row
+   */
   #asOf(version, key, row) {
     const name = keyName(key);
     const later = this.#before.find((entry) => entry.version >= version && entry.before.has(name));
@@ -75,6 +98,10 @@ export class Rows {
     while (this.#before.length > 0 && this.#before[0].version < oldest) this.#before.shift();
   }
 
+  /**
+   * @param {RowKey[]} keys
+   * @returns {Promise<(Uint8Array | undefined)[]>}
+   */
   async #fetch(keys) {
     let rows;
     try {

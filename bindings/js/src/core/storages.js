@@ -2,21 +2,30 @@
 
 import { keyName } from "./packed.js";
 
+/** @import { IndexedDbOptions, RowChange, RowKey } from "../../index.js" */
+
 export class MemoryStorage {
+  /** @type {Map<string, Uint8Array>} */
   #rows = new Map();
 
   get size() {
     return this.#rows.size;
   }
 
+  /**
+   * @param {number} table
+   * @param {Uint8Array} key
+   */
   get(table, key) {
     return this.#rows.get(keyName({ table, key }));
   }
 
+  /** @param {readonly RowKey[]} keys */
   getMany(keys) {
     return keys.map(({ table, key }) => this.get(table, key));
   }
 
+  /** @param {readonly RowChange[]} changes */
   commit(changes) {
     for (const change of changes) {
       if (change.row === null) this.#rows.delete(keyName(change));
@@ -32,7 +41,12 @@ export class IndexedDbStorage {
   #database;
   #durability;
 
-  /** For `open` alone */
+  /**
+   * For `open` alone
+   *
+   * @param {IDBDatabase} database
+   * @param {IDBTransactionDurability} durability
+   */
   constructor(database, durability) {
     this.#database = database;
     this.#durability = durability;
@@ -40,23 +54,36 @@ export class IndexedDbStorage {
     database.onversionchange = () => database.close();
   }
 
+  /**
+   * @param {string} name
+   * @param {IndexedDbOptions} [options]
+   */
   static async open(name, { factory = globalThis.indexedDB, durability = "strict" } = {}) {
     const request = factory.open(name, 1);
     request.onupgradeneeded = () => request.result.createObjectStore(ROWS);
     return new IndexedDbStorage(await result(request), durability);
   }
 
+  /**
+   * @param {number} table
+   * @param {Uint8Array} key
+   */
   async get(table, key) {
     const [row] = await this.getMany([{ table, key }]);
     return row;
   }
 
+  /**
+   * @param {readonly RowKey[]} keys
+   * @returns {Promise<(Uint8Array | undefined)[]>}
+   */
   async getMany(keys) {
     // One transaction: all rows are of one state.
     const rows = this.#database.transaction(ROWS).objectStore(ROWS);
     return Promise.all(keys.map((key) => result(rows.get(place(key)))));
   }
 
+  /** @param {readonly RowChange[]} changes */
   async commit(changes) {
     const transaction = this.#database.transaction(ROWS, "readwrite", {
       durability: this.#durability,
@@ -66,10 +93,10 @@ export class IndexedDbStorage {
       if (change.row === null) rows.delete(place(change));
       else rows.put(change.row, place(change));
     }
-    await new Promise((resolve, reject) => {
+    await /** @type {Promise<void>} */ (new Promise((resolve, reject) => {
       transaction.oncomplete = () => resolve();
       transaction.onabort = () => reject(transaction.error);
-    });
+    }));
   }
 
   close() {
@@ -77,6 +104,7 @@ export class IndexedDbStorage {
   }
 }
 
+/** @param {RowKey} key */
 function place({ table, key }) {
   const bytes = new Uint8Array(key.length + 1);
   bytes[0] = table;
@@ -84,6 +112,11 @@ function place({ table, key }) {
   return bytes;
 }
 
+/**
+ * @template T
+ * @param {IDBRequest<T>} request
+ * @returns {Promise<T>}
+ */
 function result(request) {
   return new Promise((resolve, reject) => {
     request.onsuccess = () => resolve(request.result);

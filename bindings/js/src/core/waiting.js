@@ -4,6 +4,10 @@
 // and nowhere else. A timer keeps a program running while a request waits, as any request under way
 // does; a request that waits for ever does not.
 
+/** @import { Answer } from "./answer.js" */
+
+/** @typedef {{ pathMethod: string | undefined, timeout: number, signal: AbortSignal | undefined }} Asked How a call is asked */
+
 /** The longest delay of a timer: what is longer would be none at all */
 const LONGEST_DELAY = 2 ** 31 - 1;
 
@@ -14,27 +18,42 @@ export function now() {
 
 /** A request that is not answered yet */
 export class Call {
-  /** Where it waits, once it does */
+  /**
+   * Where it waits, once it does
+   *
+   * @type {bigint | null}
+   */
   ticket = null;
   done = false;
+  /** @type {AbortSignal | undefined} */
   #signal;
   #abort;
 
+  /**
+   * @param {AbortSignal | undefined} signal
+   * @param {(call: Call) => void} cancel
+   */
   constructor(signal, cancel) {
+    /** @type {Promise<Answer>} */
     this.promise = new Promise((resolve, reject) => {
-      this.resolve = (answer) => this.#end(resolve, answer);
-      this.reject = (error) => this.#end(reject, error);
+      this.resolve = (/** @type {Answer} */ answer) => this.#end(resolve, answer);
+      this.reject = (/** @type {unknown} */ error) => this.#end(reject, error);
     });
     this.#signal = signal;
     this.#abort = () => {
       // First, so that the place is free when the caller hears of it.
       cancel(this);
-      this.reject(signal.reason);
+      this.reject(signal?.reason);
     };
     if (signal?.aborted) this.#abort();
     else signal?.addEventListener("abort", this.#abort, { once: true });
   }
 
+  /**
+   * @template T
+   * @param {(value: T) => void} tell
+   * @param {T} value
+   */
   #end(tell, value) {
     if (this.done) return;
     this.done = true;
@@ -45,10 +64,17 @@ export class Call {
 
 /** The calls that are open */
 export class Waiting {
+  /** @type {Set<Call>} */
   #calls = new Set();
+  /** @type {Map<bigint, Call>} */
   #byTicket = new Map();
 
-  /** A call that is open until it is told */
+  /**
+   * A call that is open until it is told
+   *
+   * @param {AbortSignal | undefined} signal
+   * @param {(ticket: bigint) => void} cancel
+   */
   open(signal, cancel) {
     const call = new Call(signal, (call) => {
       this.#forget(call);
@@ -58,29 +84,49 @@ export class Waiting {
     return call;
   }
 
-  /** The call waits at the engine */
+  /**
+   * The call waits at the engine
+   *
+   * @param {Call} call
+   * @param {bigint} ticket
+   */
   wait(call, ticket) {
     call.ticket = ticket;
     this.#byTicket.set(ticket, call);
   }
 
-  /** The call is answered */
+  /**
+   * The call is answered
+   *
+   * @param {Call} call
+   * @param {Answer} answer
+   */
   answer(call, answer) {
     this.#forget(call);
     call.resolve(answer);
   }
 
-  /** The call that waits with this ticket is answered */
+  /**
+   * The call that waits with this ticket is answered
+   *
+   * @param {bigint} ticket
+   * @param {Answer} answer
+   */
   answerTicket(ticket, answer) {
     const call = this.#byTicket.get(ticket);
     if (call) this.answer(call, answer);
   }
 
+  /**
+   * @param {Call} call
+   * @param {unknown} error
+   */
   reject(call, error) {
     this.#forget(call);
     call.reject(error);
   }
 
+  /** @param {unknown} error */
   rejectAll(error) {
     const calls = [...this.#calls];
     this.#calls.clear();
@@ -88,6 +134,7 @@ export class Waiting {
     for (const call of calls) call.reject(error);
   }
 
+  /** @param {Call} call */
   #forget(call) {
     this.#calls.delete(call);
     if (call.ticket !== null) this.#byTicket.delete(call.ticket);
@@ -96,15 +143,23 @@ export class Waiting {
 
 /** One timer, set to what is due next */
 export class Timer {
+  /** @type {any} */
   #handle = null;
+  /** @type {number | null} */
   #due = null;
+  /** @type {() => void} */
   #ring;
 
+  /** @param {() => void} ring */
   constructor(ring) {
     this.#ring = ring;
   }
 
-  /** Sets the timer to this moment; without one it is taken off */
+  /**
+   * Sets the timer to this moment; without one it is taken off
+   *
+   * @param {number | null} due
+   */
   set(due) {
     if (due === this.#due) return;
     this.clear();
