@@ -1,6 +1,6 @@
 //! Makes the JavaScript glue of the npm package: `xtask-npm <module.wasm> <directory>`.
 //!
-//! Writes `module.wasm`, which lacks what only the glue's maker reads, and `glue.js`. Glue holds one
+//! Writes `module.wasm`, which lacks what only the glue's maker reads, `glue.js`, and `glue.d.ts` with its types. Glue holds one
 //! instance in its variables; that of the target without modules is a script, so it is put into a function
 //! whose every call makes another. A crate of its own, because it takes a minute to build and most
 //! steps of `xtask` do not need it. Leaves out optimising and bundling: `bindings/js/build.js`.
@@ -37,7 +37,7 @@ fn make(module: &Path, directory: &Path) -> Result<(), String> {
         .no_modules(true)
         .and_then(|bindgen| bindgen.no_modules_global(GLOBAL))
         .and_then(|bindgen| {
-            bindgen.typescript(false).omit_default_module_path(true).generate_output()
+            bindgen.typescript(true).omit_default_module_path(true).generate_output()
         })
         .map_err(|error| format!("{}: {error:#}", module.display()))?;
     if output.snippets().values().any(|inline| !inline.is_empty())
@@ -46,9 +46,12 @@ fn make(module: &Path, directory: &Path) -> Result<(), String> {
         return Err(format!("{}: brings JavaScript of its own", module.display()));
     }
     let glue = function(output.js());
+    let types = declaration(output.ts().ok_or("no declarations")?);
     let wasm = output.wasm_mut().emit_wasm();
     fs::create_dir_all(directory).map_err(|error| format!("{}: {error}", directory.display()))?;
-    for (name, bytes) in [("glue.js", glue.as_bytes()), ("module.wasm", &wasm)] {
+    for (name, bytes) in
+        [("glue.js", glue.as_bytes()), ("glue.d.ts", types.as_bytes()), ("module.wasm", &wasm)]
+    {
         let path = directory.join(name);
         fs::write(&path, bytes).map_err(|error| format!("{}: {error}", path.display()))?;
     }
@@ -60,5 +63,13 @@ fn function(script: &str) -> String {
     format!(
         "// Made by wasm-bindgen; every call gives glue for another instance.\n\
          export function glue() {{\n{script}\nreturn {GLOBAL};\n}}\n"
+    )
+}
+
+/// The declarations of the script as those of its function
+fn declaration(types: &str) -> String {
+    format!(
+        "// Made by wasm-bindgen, with the glue.\n\
+         {types}\nexport function glue(): typeof {GLOBAL};\n"
     )
 }
