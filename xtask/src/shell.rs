@@ -28,9 +28,13 @@ pub(crate) fn is_root() -> bool {
 
 /// Installs packages of Debian
 pub(crate) fn install(packages: &[&str]) -> Result<(), String> {
-    let mut install = program_at_root("apt-get");
-    install.env("DEBIAN_FRONTEND", "noninteractive");
-    run(install.args(["install", "--yes", "--no-install-recommends"]).args(packages))
+    let apt = |words: &[&str]| {
+        let mut apt = program_at_root("apt-get");
+        run(apt.env("DEBIAN_FRONTEND", "noninteractive").args(words))
+    };
+    let install = || apt(&[&["install", "--yes", "--no-install-recommends"], packages].concat());
+    // A new machine has no list of packages, and an old one names versions that are gone.
+    install().or_else(|_| apt(&["update"]).and_then(|()| install()))
 }
 
 /// A `cargo` with these arguments: the one that runs this program
