@@ -1,7 +1,7 @@
 // Milepost: how far along the road a NEAR transaction is.
 //
-// Written by hand, and checked by the tests against what the package does. The shapes of requests and
-// answers are in `wire.d.ts`, those of the protocol configuration in `config.d.ts`.
+// Written by hand, and compared by the tests with what the sources do, which are checked against the
+// generated declarations of the module. The shapes of requests and answers are in `wire.d.ts`, those of the protocol configuration in `config.d.ts`.
 
 import type { RpcProtocolConfigResponse } from "./config.js";
 import type {
