@@ -81,10 +81,10 @@ impl<'text> Message<'text> {
     pub(super) fn read(text: &'text str) -> Result<Self, Error> {
         let read = |mut reader: Reader<'text>| {
             let [block, shards] = reader.members(["block", "shards"], "a block message")?;
-            let (block, shards) =
-                (reader.required(block, "block")?, reader.required(shards, "shards")?);
+            let header = Header::read(reader.required(block, "block")?)?;
+            let shards = reader.required(shards, "shards")?;
             reader.end()?;
-            Ok(Self { header: Header::read(block)?, shards: list(Some(shards), Shard::read)? })
+            Ok(Self { header, shards: list(Some(shards), Shard::read)? })
         };
         read(Reader::new(text)).map_err(|fault: Fault| fault.of(text))
     }
