@@ -14,6 +14,7 @@ use core::fmt;
 use super::path::path_at;
 use super::plain::run_end;
 use super::reader::Reader;
+use super::rewrite::Rewriter;
 use crate::{Error, ErrorKind};
 
 /// The most levels of arrays and objects inside each other, the same as `serde_json` reads
@@ -55,6 +56,8 @@ pub struct Canonicalizer {
     levels: Vec<Level>,
     members: Vec<Member>,
     moved: String,
+    /// Does the work where it can
+    rewriter: Rewriter,
 }
 
 /// An open array or object
@@ -118,7 +121,13 @@ impl Canonicalizer {
 
     /// One with empty buffers, that takes so many levels of arrays and objects
     pub const fn with_most_levels(most_levels: usize) -> Self {
-        Self { most_levels, levels: Vec::new(), members: Vec::new(), moved: String::new() }
+        Self {
+            most_levels,
+            levels: Vec::new(),
+            members: Vec::new(),
+            moved: String::new(),
+            rewriter: Rewriter::new(most_levels),
+        }
     }
 
     /// Appends the canonical text of the one JSON value in `text`
@@ -154,6 +163,10 @@ impl Canonicalizer {
     /// Appends the canonical text of the value that begins here in `text`, and says where it ends; if it
     /// is refused, `out` is without meaning
     pub(crate) fn append_next(&mut self, text: &str, at: usize, out: &mut String) -> Option<usize> {
+        if let Some((canonical, end)) = self.rewriter.rewrite(text, at) {
+            out.push_str(canonical);
+            return Some(end);
+        }
         self.scan(text, at, out).ok()
     }
 

@@ -7,9 +7,11 @@
 
 mod canonical;
 mod compact;
+mod keys;
 mod path;
 mod plain;
 mod reader;
+mod rewrite;
 mod text;
 
 pub use canonical::{Canonicalizer, MOST_LEVELS, MOST_LEVELS_INSIDE, canonical};

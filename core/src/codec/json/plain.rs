@@ -226,11 +226,12 @@ fn colon_end(bytes: &[u8], at: usize) -> Option<usize> {
     (*bytes.get(at)? == b':').then_some(at + 1)
 }
 
-fn word_end(bytes: &[u8], at: usize, word: &[u8]) -> Option<usize> {
+#[inline]
+pub(super) fn word_end(bytes: &[u8], at: usize, word: &[u8]) -> Option<usize> {
     bytes.get(at..)?.starts_with(word).then_some(at + word.len())
 }
 
-fn number_end(bytes: &[u8], mut at: usize) -> Option<usize> {
+pub(super) fn number_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     if bytes.get(at) == Some(&b'-') {
         at += 1;
     }
@@ -345,7 +346,7 @@ fn last_run_end(bytes: &[u8], mut at: usize) -> usize {
 /// can only mark bytes above the first true hit. With the bit 0x02 turned over, the quote is 0x20
 /// and blanks and exclamation marks are above it, so one subtraction finds it with the control characters.
 #[inline]
-const fn stops(word: u64) -> u64 {
+pub(super) const fn stops(word: u64) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let low = (word ^ (ONES * 0x02)).wrapping_sub(ONES * 0x21);
     let backslash = (word ^ (ONES * 0x5c)).wrapping_sub(ONES);

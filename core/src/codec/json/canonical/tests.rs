@@ -223,3 +223,102 @@ fn a_long_key_with_escapes_is_decoded_once() {
     assert!(out.starts_with("{\"\":0,\"a0\":0,"), "{}", &out[..20]);
     assert!(out.contains(&["\"a9999\":0,\"", &"m".repeat(200_000), "\":0,\"z20000\":0"].concat()));
 }
+
+/// What is written quickly, which has to be what is written with care
+fn rewritten(rewriter: &mut Rewriter, text: &str) -> Option<String> {
+    let text = format!("{text}, \"and what stands behind it\"");
+    let (written, end) = rewriter.rewrite(&text, 0)?;
+    assert_eq!(canonical_of(&text[..end]).as_deref(), Ok(written), "{text}");
+    Some(written.to_string())
+}
+
+#[test]
+fn what_is_written_quickly_is_canonical() {
+    let mut random = Random(13);
+    // It learns keys from all of them, sound and damaged.
+    let mut rewriter = Rewriter::new(MOST_LEVELS);
+    let (mut sound, mut damaged) = (0, 0);
+    for _ in 0..40_000 {
+        let mut text = String::new();
+        random.value(4, &mut text);
+        let text = text.trim_end();
+        if let Some(written) = rewritten(&mut rewriter, text) {
+            assert_eq!(Ok(written), canonical_of(text));
+            sound += 1;
+        }
+        let at = text.floor_char_boundary(random.below(text.len() as u64 + 1) as usize);
+        let piece = ["\"", "\\", ",", "{", "]", ":", "0", "-", "\u{1}", "e1", " "];
+        let text = format!("{}{}{}", &text[..at], piece[random.below(11) as usize], &text[at..]);
+        damaged += usize::from(rewritten(&mut rewriter, &text).is_some());
+    }
+    assert!(sound > 10_000 && damaged > 5_000, "{sound} {damaged}");
+}
+
+#[test]
+fn a_fact_is_written_quickly() {
+    let outcome = r#"{"id": "a", "outcome": {"logs": ["x\n\u0007 \"y\"", "a log of more than some chunks:
+        its text goes on and on and on, as those of contracts do, and comes to an end after that"],
+        "gas_burnt": 223182562500, "gas": 0, "long": 123456789012345678901234567890, "part": -1.5e+3,
+        "tokens_burnt": "22318256250000000000", "status": {"SuccessValue": ""}, "nothing": null,
+        "metadata": {"version": 3, "gas_profile": [{"cost": "A", "gas_used": "1"}, true, false]}},
+        "block_hash": "b", "proof": [{"hash": "c", "direction": "Left"}, {"hash": "d", "direction":
+        "Right"}], "outcom": {}, "a key that is longer than a chunk": [], "": [[]]}"#
+        .replace("and on,\n        as", "and on, as")
+        .replace(":\n        its", ": its");
+    let mut rewriter = Rewriter::new(MOST_LEVELS);
+    for _ in 0..3 {
+        let written = rewritten(&mut rewriter, &outcome);
+        assert_eq!(written, canonical_of(&outcome).ok());
+        assert!(written.is_some_and(|written| written.starts_with(r#"{"":[[]],"a key"#)));
+    }
+    let compact = canonical_of(&outcome).unwrap();
+    assert_eq!(rewritten(&mut rewriter, &compact), Some(compact));
+}
+
+#[test]
+fn keys_are_written_quickly_whether_they_are_kept_or_not() {
+    let mut rewriter = Rewriter::new(MOST_LEVELS);
+    for round in 0..60 {
+        // More than are kept for a place and altogether, and longer ones, in an order that changes.
+        let member = |number: usize| {
+            let number = (number * 7 + round) % 60;
+            format!(
+                r#""key {number}{}":{{"{round}":0,"b":[{{"{number}":1}}]}}"#,
+                "-".repeat(number)
+            )
+        };
+        let text = format!("{{{}}}", (0..60).map(member).collect::<Vec<_>>().join(","));
+        assert_eq!(rewritten(&mut rewriter, &text), canonical_of(&text).ok());
+        let twice = format!("{{{},{}}}", text.trim_matches(['{', '}']), member(round % 60));
+        assert_eq!(rewritten(&mut rewriter, &twice), None);
+    }
+    for keys in [["a", "a\0"], ["abcdefgh", "abcdefghi"], ["abcdefgz", "abcdefgh"], ["é", "z"]] {
+        for [one, other] in [keys, [keys[1], keys[0]]] {
+            let text = json_object(one, other);
+            assert_eq!(rewritten(&mut rewriter, &text).is_some(), !text.contains("\\u"), "{text}");
+        }
+    }
+}
+
+fn json_object(one: &str, other: &str) -> String {
+    let quoted = |key| serde_json::to_string(key).unwrap();
+    format!("{{{}:1,{}:2}}", quoted(one), quoted(other))
+}
+
+#[test]
+fn levels_that_are_written_quickly_are_limited() {
+    let deep = |levels| ["[".repeat(levels), "]".repeat(levels)].concat();
+    let mut rewriter = Rewriter::new(MOST_LEVELS_INSIDE);
+    assert!(rewritten(&mut rewriter, &deep(MOST_LEVELS_INSIDE)).is_some());
+    assert!(rewritten(&mut rewriter, &deep(MOST_LEVELS_INSIDE + 1)).is_none());
+}
+
+#[test]
+fn a_text_of_any_length_is_written_quickly() {
+    let mut rewriter = Rewriter::new(MOST_LEVELS);
+    for length in (0..200).chain([20_000, 100_000]) {
+        let text =
+            format!(r#"{{"{0}":"{0}","z":[{1}1]}}"#, "y".repeat(length), "0,".repeat(length));
+        assert_eq!(rewritten(&mut rewriter, &text), Some(text));
+    }
+}
