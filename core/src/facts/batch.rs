@@ -19,6 +19,11 @@ impl Batch {
         Self { changes: Vec::new() }
     }
 
+    /// A batch of these changes
+    pub(crate) const fn of(changes: Vec<(Key, Option<Row>)>) -> Self {
+        Self { changes }
+    }
+
     /// Writes a row, in place of the one that may be there
     pub fn put(&mut self, key: Key, row: impl Into<Row>) {
         self.changes.push((key, Some(row.into())));

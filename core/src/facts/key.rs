@@ -3,6 +3,8 @@
 //! A key is `Copy` and holds no pointer, so keys travel freely through callbacks and queues.
 //! Numbers are written big endian, so that a storage that keeps keys in order keeps them by height.
 
+use alloc::vec::Vec;
+use core::cmp::Ordering;
 use core::fmt;
 use core::hash::{Hash, Hasher};
 
@@ -86,7 +88,7 @@ impl Table {
 /// assert_eq!(key.table(), Table::Heights);
 /// assert_eq!(key.as_bytes(), [0, 0, 0, 0, 0, 0, 1, 2]);
 /// ```
-#[derive(Clone, Copy, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Eq, PartialEq)]
 pub struct Key {
     table: Table,
     length: u8,
@@ -121,9 +123,45 @@ impl Key {
         self.table
     }
 
+    /// What comes first in the order of keys, as a number
+    const fn front(&self) -> u64 {
+        let [a, b, c, d, e, f, g, ..] = self.bytes;
+        u64::from_be_bytes([self.table.number(), a, b, c, d, e, f, g])
+    }
+
     /// The bytes within the table
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..usize::from(self.length)]
+    }
+}
+
+/// The items in the order of their keys
+///
+/// Places are sorted by what comes first in a key, which fits a register and differs for hashes; items
+/// move once. The keys of a table have one length.
+pub(crate) fn sorted_by_keys<T>(items: Vec<T>, key: impl Fn(&T) -> Key) -> Vec<T> {
+    let fronts = items.iter().map(|item| key(item).front());
+    let mut places: Vec<(u64, usize)> = fronts.zip(0..).collect();
+    let key_at = |place: usize| items.get(place).map(&key);
+    places.sort_unstable_by(|(one, place), (other, other_place)| {
+        one.cmp(other).then_with(|| key_at(*place).cmp(&key_at(*other_place)))
+    });
+    let mut items: Vec<Option<T>> = items.into_iter().map(Some).collect();
+    places.into_iter().filter_map(|(_, place)| items.get_mut(place)?.take()).collect()
+}
+
+/// By table, then by length, then by bytes
+impl Ord for Key {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let front = |key: &Self| (key.table, key.length);
+        let bytes = |key: &Self| CryptoHash::new(key.bytes);
+        front(self).cmp(&front(other)).then_with(|| bytes(self).cmp(&bytes(other)))
+    }
+}
+
+impl PartialOrd for Key {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -141,5 +179,29 @@ impl fmt::Debug for Key {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}/", self.table.name())?;
         self.as_bytes().iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn items_come_in_the_order_of_their_keys() {
+        let mut keys = Vec::new();
+        for last in (0..=255).rev() {
+            let [mut early, mut late] = [[7; 32]; 2];
+            (early[0], late[31]) = (last, last);
+            for table in [Table::Receipts, Table::Outcomes] {
+                keys.extend([late, early].map(|id| Key::hash(table, CryptoHash::new(id))));
+            }
+            keys.push(Key::number(Table::Heights, u64::from(last)));
+        }
+        keys.dedup();
+        let sorted = sorted_by_keys(keys.clone(), |key| *key);
+        assert!(sorted.iter().zip(&sorted[1..]).all(|(one, next)| one <= next));
+        assert_eq!(sorted.len(), keys.len());
+        let bytes = |key: &Key| (key.table(), key.as_bytes().to_vec());
+        assert!(sorted.is_sorted_by_key(bytes));
     }
 }

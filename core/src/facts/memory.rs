@@ -68,6 +68,9 @@ impl Rows for MemoryStorage {
 
 impl Storage for MemoryStorage {
     fn commit(&mut self, batch: Batch) -> Result<(), Error> {
+        let changes = batch.changes().len();
+        // Some keys are there already, unless none is.
+        self.rows.reserve(if self.is_empty() { changes } else { changes.div_ceil(2) });
         for (key, row) in batch {
             match row {
                 Some(row) => self.rows.insert(key, row),

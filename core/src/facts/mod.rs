@@ -19,6 +19,7 @@ mod row;
 mod storage;
 
 pub use batch::Batch;
+pub(crate) use key::sorted_by_keys;
 pub use key::{Key, Table};
 pub use memory::MemoryStorage;
 pub use question::{Question, Step, drive};

@@ -51,6 +51,14 @@ impl Supplied<'_> {
         Ok(self.kept.rows.get(&key).and_then(Option::as_ref))
     }
 
+    /// The row of a key, to be kept; found by one look where it was supplied
+    pub(crate) fn cloned(&mut self, key: Key) -> Result<Option<Row>, Stop> {
+        match self.kept.rows.get(&key) {
+            Some(row) => Ok(row.clone()),
+            None => self.row(key).map(|row| row.cloned()),
+        }
+    }
+
     /// Makes sure that the rows of all these keys are supplied, in one round trip
     pub(crate) fn all(&mut self, keys: impl IntoIterator<Item = Key>) -> Result<(), Stop> {
         let Kept { rows, wanted } = &mut *self.kept;

@@ -11,6 +11,7 @@ mod tests;
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::mem;
 
 use hashbrown::HashSet;
 
@@ -18,7 +19,7 @@ use super::brief::{OutcomeBrief, ReceiptBrief, TransactionBrief};
 use super::message::Header;
 use crate::codec::json;
 use crate::facts::record::{BlockPoint, FactKey, OutcomeRecord, ReceiptRecord, TransactionRecord};
-use crate::facts::{Row, Table};
+use crate::facts::{Row, Table, sorted_by_keys};
 use crate::primitives::{CryptoHash, HashBuilder};
 use crate::{Error, ErrorKind};
 
@@ -43,8 +44,7 @@ impl Content {
     }
 
     fn new(point: BlockPoint, header: Header, rendered: Rendered) -> Self {
-        let mut facts = rendered.facts;
-        facts.sort_unstable_by_key(|(fact, _)| (fact.table, fact.id));
+        let facts = sorted_by_keys(rendered.facts, |(fact, _)| fact.key());
         let count = |table| facts.iter().filter(|(fact, _)| fact.table == table).count();
         Self {
             point,
@@ -65,6 +65,8 @@ struct Rendered {
     canonicalizer: json::Canonicalizer,
     /// The canonical text of the fact that is looked at
     text: String,
+    /// The row that was made last, for the room it has
+    row: Vec<u8>,
 }
 
 impl Rendered {
@@ -75,6 +77,7 @@ impl Rendered {
             seen: HashSet::default(),
             canonicalizer: json::Canonicalizer::with_most_levels(json::MOST_LEVELS_INSIDE),
             text: String::new(),
+            row: Vec::new(),
         }
     }
 
@@ -86,7 +89,8 @@ impl Rendered {
             to_itself: brief.to_itself,
             fragment: self.text.as_bytes(),
         };
-        self.add(Table::Transactions, brief.hash, row.encode());
+        self.row = row.encode_over(mem::take(&mut self.row));
+        self.add(Table::Transactions, brief.hash);
         Ok(())
     }
 
@@ -112,7 +116,8 @@ impl Rendered {
             receipt_ids: &brief.receipt_ids,
             fragment: self.text.as_bytes(),
         };
-        self.add(Table::Outcomes, brief.id, row.encode());
+        self.row = row.encode_over(mem::take(&mut self.row));
+        self.add(Table::Outcomes, brief.id);
         Ok(())
     }
 
@@ -126,13 +131,15 @@ impl Rendered {
                 height: self.block.height,
                 fragment: self.text.as_bytes(),
             };
-            self.add(Table::Receipts, brief.id, row.encode());
+            self.row = row.encode_over(mem::take(&mut self.row));
+            self.add(Table::Receipts, brief.id);
         }
         new
     }
 
-    fn add(&mut self, table: Table, id: CryptoHash, row: Vec<u8>) {
-        self.facts.push((FactKey { table, id }, row.into()));
+    /// Adds the row that was made
+    fn add(&mut self, table: Table, id: CryptoHash) {
+        self.facts.push((FactKey { table, id }, Row::from(&self.row[..])));
     }
 
     fn once(&mut self, table: Table, id: CryptoHash) -> Result<(), Error> {

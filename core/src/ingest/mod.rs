@@ -24,7 +24,7 @@ use core::mem;
 use crate::facts::record::{BlockPoint, ChainRecord};
 use crate::facts::replay::Replay as _;
 use crate::facts::replay::Replayed;
-use crate::facts::{Batch, Key, Question, Row, Rows, Step};
+use crate::facts::{Batch, Key, Question, Row, Rows, Step, sorted_by_keys};
 use crate::{Error, ErrorKind};
 pub use builder::{BlockHeader, MessageBuilder};
 pub use changes::{Change, Changes};
@@ -210,17 +210,9 @@ impl Planned {
     fn into_batch(mut self, settled: Changed, chain: &ChainRecord) -> (Batch, Ingested) {
         self.changed.extend(settled);
         self.changed.insert(ChainRecord::key(), Some(chain.encode().into()));
-        let mut changes: Vec<(Key, Option<Row>)> = self.changed.into_iter().collect();
+        let changes: Vec<(Key, Option<Row>)> = self.changed.into_iter().collect();
         // Storages in files like neighbours beside each other, and every host gets the same batch.
-        changes.sort_unstable_by_key(|(key, _)| *key);
-        let mut batch = Batch::new();
-        for (key, row) in changes {
-            match row {
-                Some(row) => batch.put(key, row),
-                None => batch.remove(key),
-            }
-        }
-        (batch, self.ingested)
+        (Batch::of(sorted_by_keys(changes, |(key, _)| *key)), self.ingested)
     }
 }
 

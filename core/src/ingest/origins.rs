@@ -15,9 +15,8 @@ use crate::facts::replay::Stop;
 use crate::facts::{Key, Row, Table};
 use crate::primitives::{CryptoHash, HashBuilder};
 
-/// The keys of the rows that a fact needs before it can join the chain
-pub(super) fn keys(fact: &FactKey, row: &Row) -> Vec<Key> {
-    let mut keys = [fact.key()].to_vec();
+/// Lists the keys of the rows that a fact needs before it can join the chain, besides its own
+pub(super) fn add_keys(fact: &FactKey, row: &Row, keys: &mut Vec<Key>) {
     if fact.table == Table::Outcomes {
         keys.push(OriginRecord::key(fact.id));
         keys.push(Key::hash(Table::Transactions, fact.id));
@@ -26,7 +25,6 @@ pub(super) fn keys(fact: &FactKey, row: &Row) -> Vec<Key> {
             keys.extend(outcome.receipts().map(OriginRecord::key));
         }
     }
-    keys
 }
 
 /// Gives the receipts that these outcomes generated their origins
@@ -41,32 +39,34 @@ pub(super) fn trace(
     let mut found = Vec::new();
     for (id, row) in outcomes {
         match origin(*id, overlay)? {
-            Some(transaction) => found.push((transaction, row)),
+            Some(origin) => found.push((origin, row)),
             None => {
                 waiting.insert(*id, row);
             }
         }
     }
-    while let Some((transaction, row)) = found.pop() {
+    while let Some((origin, row)) = found.pop() {
         for receipt in OutcomeRecord::decode(row)?.receipts() {
             let key = OriginRecord::key(receipt);
             // No sound chain has a receipt twice; the second transaction may then not be settled.
             if overlay.row(key)?.is_some() {
                 continue;
             }
-            overlay.put(key, OriginRecord { transaction }.encode());
+            overlay.put(key, origin.clone());
             record.facts.push(FactKey { table: Table::Origins, id: receipt });
-            found.extend(waiting.remove(&receipt).map(|row| (transaction, row)));
+            found.extend(waiting.remove(&receipt).map(|row| (origin.clone(), row)));
         }
     }
     Ok(())
 }
 
-/// The transaction of an outcome; its own if it is a transaction's
-fn origin(id: CryptoHash, overlay: &mut Overlay<'_, '_>) -> Result<Option<CryptoHash>, Stop> {
+/// The origin of what an outcome generated, as a row that all of it shares: the outcome's own, or the
+/// transaction whose outcome it is
+fn origin(id: CryptoHash, overlay: &mut Overlay<'_, '_>) -> Result<Option<Row>, Stop> {
     if overlay.row(Key::hash(Table::Transactions, id))?.is_some() {
-        return Ok(Some(id));
+        return Ok(Some(OriginRecord { transaction: id }.encode().into()));
     }
     let row = overlay.row(OriginRecord::key(id))?;
-    Ok(row.map(|row| OriginRecord::decode(&row)).transpose()?.map(|origin| origin.transaction))
+    row.as_deref().map(OriginRecord::decode).transpose()?;
+    Ok(row)
 }

@@ -35,7 +35,7 @@ impl<'rows, 'source> Overlay<'rows, 'source> {
     pub(super) fn row(&mut self, key: Key) -> Result<Option<Row>, Stop> {
         match self.changes.get(&key).or_else(|| self.before.get(&key)) {
             Some(row) => Ok(row.clone()),
-            None => self.supplied.row(key).map(|row| row.cloned()),
+            None => self.supplied.cloned(key),
         }
     }
 
@@ -44,6 +44,11 @@ impl<'rows, 'source> Overlay<'rows, 'source> {
         let (changes, before) = (&self.changes, self.before);
         let unknown = |key: &Key| !changes.contains_key(key) && !before.contains_key(key);
         self.supplied.all(keys.into_iter().filter(unknown))
+    }
+
+    /// Makes room for so many changes
+    pub(super) fn reserve(&mut self, changes: usize) {
+        self.changes.reserve(changes);
     }
 
     pub(super) fn put(&mut self, key: Key, row: impl Into<Row>) {

@@ -233,7 +233,19 @@ impl Plan {
             facts: self.content.facts.clone(),
         });
         let facts = branch.iter().flat_map(|block| &block.facts);
-        overlay.all(facts.clone().flat_map(|(fact, row)| origins::keys(fact, row)))?;
+        // The rows of the block's own facts were asked for at first.
+        let parked = branch.split_last().map_or(&[][..], |(_, parked)| parked);
+        let mut keys: Vec<Key> =
+            parked.iter().flat_map(|block| &block.facts).map(|(fact, _)| fact.key()).collect();
+        let mut count = 0;
+        for (fact, row) in facts {
+            origins::add_keys(fact, row, &mut keys);
+            count += 1;
+        }
+        // Each fact brings a row, and an outcome those of the receipts that it generated.
+        let changes = count + keys.len() / 2;
+        overlay.all(keys)?;
+        overlay.reserve(changes);
         for block in branch {
             apply(block, &mut chain, &mut overlay, &mut ingested.changes)?;
         }

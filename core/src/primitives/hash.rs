@@ -4,6 +4,7 @@
 //! identity hasher takes its first eight bytes.
 
 use alloc::string::String;
+use core::cmp::Ordering;
 use core::fmt;
 use core::hash::{BuildHasherDefault, Hash, Hasher};
 use core::str::FromStr;
@@ -23,7 +24,7 @@ use crate::codec::base58;
 /// assert_eq!(hash.as_bytes()[31], 1);
 /// assert_eq!(hash.to_string(), "11111111111111111111111111111112");
 /// ```
-#[derive(Clone, Copy, Default, Eq, Ord, PartialEq, PartialOrd)]
+#[derive(Clone, Copy, Default, Eq, PartialEq)]
 pub struct CryptoHash([u8; 32]);
 
 impl CryptoHash {
@@ -43,6 +44,22 @@ impl CryptoHash {
     /// The bytes of the hash
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
+    }
+}
+
+/// That of the bytes; the first eight decide for nearly all hashes, and cost no call
+impl Ord for CryptoHash {
+    fn cmp(&self, other: &Self) -> Ordering {
+        let first = |Self([a, b, c, d, e, f, g, h, ..]): &Self| {
+            u64::from_be_bytes([*a, *b, *c, *d, *e, *f, *g, *h])
+        };
+        first(self).cmp(&first(other)).then_with(|| self.0.cmp(&other.0))
+    }
+}
+
+impl PartialOrd for CryptoHash {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 

@@ -192,6 +192,13 @@ impl Builder {
         Self(row)
     }
 
+    /// The same in a buffer that was used before
+    pub(super) fn over(mut row: Vec<u8>) -> Self {
+        row.clear();
+        row.push(VERSION);
+        Self(row)
+    }
+
     pub(super) fn u8(mut self, number: u8) -> Self {
         self.0.push(number);
         self

@@ -26,11 +26,16 @@ pub struct TransactionRecord<'row> {
 impl<'row> TransactionRecord<'row> {
     /// The row of this record
     pub fn encode(&self) -> Vec<u8> {
-        Builder::new(9 + self.fragment.len())
-            .u8(u8::from(self.to_itself))
-            .u64(self.height)
-            .raw(self.fragment)
-            .finish()
+        self.write(Builder::new(9 + self.fragment.len()))
+    }
+
+    /// The same in a buffer that was used before
+    pub(crate) fn encode_over(&self, row: Vec<u8>) -> Vec<u8> {
+        self.write(Builder::over(row))
+    }
+
+    fn write(&self, row: Builder) -> Vec<u8> {
+        row.u8(u8::from(self.to_itself)).u64(self.height).raw(self.fragment).finish()
     }
 
     /// The record of a row, which may hold a settled transaction
@@ -64,11 +69,16 @@ pub struct ReceiptRecord<'row> {
 impl<'row> ReceiptRecord<'row> {
     /// The row of this record
     pub fn encode(&self) -> Vec<u8> {
-        Builder::new(9 + self.fragment.len())
-            .u8(u8::from(self.refund))
-            .u64(self.height)
-            .raw(self.fragment)
-            .finish()
+        self.write(Builder::new(9 + self.fragment.len()))
+    }
+
+    /// The same in a buffer that was used before
+    pub(crate) fn encode_over(&self, row: Vec<u8>) -> Vec<u8> {
+        self.write(Builder::over(row))
+    }
+
+    fn write(&self, row: Builder) -> Vec<u8> {
+        row.u8(u8::from(self.refund)).u64(self.height).raw(self.fragment).finish()
     }
 
     /// The record of a row
@@ -117,15 +127,22 @@ pub struct OutcomeRecord<'row> {
 impl<'row> OutcomeRecord<'row> {
     /// The row of this record
     pub fn encode(&self) -> Vec<u8> {
+        self.write(Builder::new(64 + self.receipt_ids.len() * 32 + self.fragment.len()))
+    }
+
+    /// The same in a buffer that was used before
+    pub(crate) fn encode_over(&self, row: Vec<u8>) -> Vec<u8> {
+        self.write(Builder::over(row))
+    }
+
+    fn write(&self, row: Builder) -> Vec<u8> {
         let (tag, next) = match self.status {
             OutcomeStatus::Unknown => (0, CryptoHash::ZERO),
             OutcomeStatus::Failure => (1, CryptoHash::ZERO),
             OutcomeStatus::SuccessValue => (2, CryptoHash::ZERO),
             OutcomeStatus::SuccessReceiptId(next) => (3, next),
         };
-        let row = Builder::new(64 + self.receipt_ids.len() * 32 + self.fragment.len())
-            .u64(self.height)
-            .u8(tag);
+        let row = row.u64(self.height).u8(tag);
         let row = if tag == 3 { row.hash(&next) } else { row };
         row.u32(self.status_text.0)
             .u32(self.status_text.1)
