@@ -5,9 +5,14 @@
 //! - `ingest/ours without commit`: reading, checking and rendering only.
 //! - `cold render`: reading, checking and rendering the blocks of one transaction with so many receipts,
 //!   divided by these. Beside it, the node's answer about the same transaction, divided likewise.
+//! - `floor of …` in both: the same bytes, read by others and kept by nobody, or copied and not read.
 
+#[cfg(feature = "peers")]
+use core::hint::black_box;
 use core::time::Duration;
 
+#[cfg(feature = "peers")]
+use criterion::BenchmarkGroup;
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use milepost::engine::Engine;
 use milepost::facts::MemoryStorage;
@@ -44,6 +49,56 @@ fn streamed(message: &[u8]) -> serde_json::Result<near_indexer_primitives::Strea
     serde_json::from_slice(message)
 }
 
+/// Figures of what cannot be left out: the same messages read by others, who keep nothing of them
+#[cfg(feature = "peers")]
+fn floors(
+    group: &mut BenchmarkGroup<'_, Cpu>,
+    size: &str,
+    messages: &[Vec<u8>],
+    each: impl Fn(Duration) -> Duration,
+) {
+    group.bench_function(BenchmarkId::new("floor of serde_json", size), |bencher| {
+        let ignored = |message: &Vec<u8>| -> serde::de::IgnoredAny {
+            serde_json::from_slice(message).expect("JSON")
+        };
+        bencher.iter_custom(|count| {
+            each(with_input(count, || (), |()| messages.iter().map(ignored).for_each(drop)))
+        });
+    });
+    group.bench_function(BenchmarkId::new("floor of simd-json", size), |bencher| {
+        // It writes into what it reads, so each time it is given bytes of its own.
+        let mut buffers = simd_json::Buffers::default();
+        bencher.iter_custom(|count| {
+            each(with_input(
+                count,
+                || messages.to_vec(),
+                |mut messages| {
+                    for message in &mut messages {
+                        let tape = simd_json::to_tape_with_buffers(message, &mut buffers);
+                        drop(tape.expect("JSON"));
+                    }
+                },
+            ))
+        });
+    });
+    group.bench_function(BenchmarkId::new("floor of copying", size), |bencher| {
+        let mut copy = Vec::new();
+        bencher.iter_custom(|count| {
+            each(with_input(
+                count,
+                || (),
+                |()| {
+                    for message in messages {
+                        copy.clear();
+                        copy.extend_from_slice(message);
+                        black_box(&copy);
+                    }
+                },
+            ))
+        });
+    });
+}
+
 /// Whether both sides can read it: old blocks lack what newer types want
 fn reads(message: &[u8]) -> bool {
     #[cfg(feature = "peers")]
@@ -67,6 +122,8 @@ fn whole(criterion: &mut Criterion<Cpu>) {
                 with_input(count, || &message[..], |message| streamed(message).expect("a block"))
             });
         });
+        #[cfg(feature = "peers")]
+        floors(&mut group, &name, core::slice::from_ref(&message), |whole| whole);
         group.bench_function(BenchmarkId::new("ours without commit", &name), |bencher| {
             bencher.iter_custom(|count| {
                 with_input(count, || &message[..], |message| read(message).expect("a block"))
@@ -103,6 +160,7 @@ fn cold(criterion: &mut Criterion<Cpu>) {
                     }))
                 });
             });
+            floors(&mut group, &receipts.to_string(), workload.with_facts(), each);
         }
         group.bench_function(BenchmarkId::new("ours", receipts), |bencher| {
             bencher.iter_custom(|count| {
