@@ -29,7 +29,7 @@ const optimise = (...options) =>
   execFileSync(process.execPath, [
     here("node_modules/binaryen/bin/wasm-opt"),
     here("build/module.wasm"),
-    "-Os",
+    "-O3",
     "--converge",
     // A large function that is moved into its one caller saves a call and costs what gzip would save: 11 kB.
     "--one-caller-inline-max-function-size=20",

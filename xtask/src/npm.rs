@@ -111,8 +111,8 @@ fn flags() -> Result<String, String> {
     let mut flags = vec![
         // A third of the code of the hashes, and no slower where it matters: signatures.
         "--cfg sha2_backend_soft=\"compact\"".to_owned(),
-        // A panic is a trap, without its text.
-        "-Zunstable-options -Cpanic=immediate-abort".to_owned(),
+        // A panic is a trap, without its text and its place.
+        "-Zunstable-options -Cpanic=immediate-abort -Zlocation-detail=none".to_owned(),
         // How much code a call may be replaced by, in place of the 5 of code that is to be small: a fifth
         // quicker from request to answer, for 1.5 % of the size behind gzip. From 55 on it is 4 %.
         "-Cllvm-args=-inline-threshold=40".to_owned(),

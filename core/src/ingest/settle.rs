@@ -6,7 +6,6 @@
 //! taken in twice. No answer changes by this. Blocks are settled in their order and a few at a time,
 //! so that a long delay of finality does not end in one long commit.
 
-use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use super::overlay::{Changed, Overlay};
@@ -106,20 +105,17 @@ fn newly_final(
     canonical(first..end, overlay)
 }
 
-/// The transactions that these blocks may have completed
+/// The transactions that these blocks may have completed, each once
 ///
 /// The last outcome of a transaction, or one beside it in the same block, generated no receipts.
-fn completed(
-    blocks: &[Canonical],
-    overlay: &mut Overlay<'_, '_>,
-) -> Result<BTreeSet<CryptoHash>, Stop> {
+fn completed(blocks: &[Canonical], overlay: &mut Overlay<'_, '_>) -> Result<Vec<CryptoHash>, Stop> {
     let facts = blocks.iter().flat_map(|block| &block.record.facts);
     let outcomes = facts.filter(|fact| fact.table == Table::Outcomes).map(|fact| fact.id);
     overlay.all(outcomes.clone().flat_map(|id| {
         let keys = [Table::Outcomes, Table::Transactions].map(|table| Key::hash(table, id));
         keys.into_iter().chain([OriginRecord::key(id)])
     }))?;
-    let mut found = BTreeSet::new();
+    let mut found = Vec::new();
     for id in outcomes {
         let Some(row) = overlay.row(Key::hash(Table::Outcomes, id))? else { continue };
         match OutcomeRow::decode(&row)? {
@@ -127,11 +123,13 @@ fn completed(
             _ => continue,
         }
         if overlay.row(Key::hash(Table::Transactions, id))?.is_some() {
-            found.insert(id);
+            found.push(id);
         } else if let Some(row) = overlay.row(OriginRecord::key(id))? {
-            found.insert(OriginRecord::decode(&row)?.transaction);
+            found.push(OriginRecord::decode(&row)?.transaction);
         }
     }
+    found.sort_unstable();
+    found.dedup();
     Ok(found)
 }
 

@@ -9,7 +9,7 @@
 pub(crate) mod storm;
 
 use alloc::boxed::Box;
-use alloc::collections::BTreeSet;
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -394,9 +394,12 @@ fn variant(variants: &[Variant], reader: &mut Reader<'_>) -> Result<(), Fault> {
     }
 }
 
+/// The keys of an object that were seen: a map of the one kind that signed transactions bring along
+type Seen = BTreeMap<Bytes, Bytes>;
+
 fn numbered(shape: &Shape, reader: &mut Reader<'_>) -> Result<(), Fault> {
     reader.open_object("an object with decimal keys")?;
-    let mut seen = BTreeSet::new();
+    let mut seen = Seen::new();
     while let Some(key) = reader.key(seen.is_empty())? {
         let number: u64 = match key.parse() {
             Ok(number) => number,
@@ -406,7 +409,7 @@ fn numbered(shape: &Shape, reader: &mut Reader<'_>) -> Result<(), Fault> {
                 return Err(reader.refuse_key(detail));
             }
         };
-        if !seen.insert(number) {
+        if seen.insert(Bytes(number.to_be_bytes().into()), Bytes::default()).is_some() {
             return Err(reader.refuse_key(format_args!("duplicate key {number}")));
         }
         reader.colon()?;
@@ -492,14 +495,14 @@ fn identifier(reader: &mut Reader<'_>) -> Result<(), Fault> {
 fn state(reader: &mut Reader<'_>) -> Result<(), Fault> {
     reader.open_object("an object of base64 keys and base64 values")?;
     // By what they mean: keys that differ as texts may be the same bytes.
-    let mut seen = BTreeSet::new();
+    let mut seen = Seen::new();
     while let Some(key) = reader.key(seen.is_empty())? {
         let key: Bytes = match key.parse() {
             Ok(key) => key,
             Err(error) => return Err(reader.refuse_key(error)),
         };
         let shown = format!("duplicate member \"{key}\"");
-        if !seen.insert(key) {
+        if seen.insert(key, Bytes::default()).is_some() {
             return Err(reader.refuse_key(shown));
         }
         reader.colon()?;
