@@ -149,6 +149,19 @@ impl<'a> Reader<'a> {
     /// Its length is more than what is left.
     #[inline]
     pub fn bytes(&mut self) -> Result<&'a [u8], Error> {
+        // In one step; the steps one by one tell what is wrong.
+        if let Some((length, behind)) = self.rest().split_first_chunk::<4>()
+            && let Ok(length) = usize::try_from(u32::from_le_bytes(*length))
+            && let Some(bytes) = behind.get(..length)
+        {
+            self.offset += 4 + length;
+            return Ok(bytes);
+        }
+        self.incomplete_bytes()
+    }
+
+    #[cold]
+    fn incomplete_bytes(&mut self) -> Result<&'a [u8], Error> {
         let length = self.count(1)?;
         self.take(length)
     }
