@@ -354,9 +354,12 @@ pub(super) const fn stops(word: u64) -> u64 {
 }
 
 fn is_plain<const N: usize>(chunk: &[u8; N]) -> bool {
-    let stops = |byte: u8| u8::from(byte == b'"') | u8::from(byte == b'\\') | u8::from(byte < 0x20);
-    // Bytes, and no way out before the end: so it becomes a few vector instructions.
-    chunk.iter().fold(0, |stop, byte| stop | stops(*byte)) == 0
+    // Bytes, and no way out before the end: so it becomes a few vector instructions. With the bit 0x02
+    // turned over, the quote is 0x20 and blanks and exclamation marks are above it.
+    let (low, backslash) = chunk.iter().fold((0xff_u8, 0xff_u8), |(low, backslash), byte| {
+        (low.min(byte ^ 0x02), backslash.min(byte ^ b'\\'))
+    });
+    low > 0x20 && backslash != 0
 }
 
 #[cfg(test)]
