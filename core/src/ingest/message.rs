@@ -79,21 +79,35 @@ pub(super) struct Executed<'text> {
 impl<'text> Message<'text> {
     /// Reads a message, whose facts stay as they are
     pub(super) fn read(text: &'text str) -> Result<Self, Error> {
-        let read = |mut reader: Reader<'text>| {
-            let [block, shards] = reader.members(["block", "shards"], "a block message")?;
-            let header = Header::read(reader.required(block, "block")?)?;
+        let read = |reader: &mut Reader<'text>| {
+            let (mut block, mut shards) = (None, None);
+            reader.object(&["block", "shards"], "a block message", &mut |place, reader| {
+                match place {
+                    0 => block = Some(Header::of_block(reader)?),
+                    _ => shards = Some(list(reader, Shard::read)?),
+                }
+                Ok(())
+            })?;
+            let header = reader.required(block, "block")?;
             let shards = reader.required(shards, "shards")?;
             reader.end()?;
-            Ok(Self { header, shards: list(Some(shards), Shard::read)? })
+            Ok(Self { header, shards })
         };
-        read(Reader::new(text)).map_err(|fault: Fault| fault.of(text))
+        read(&mut Reader::new(text)).map_err(|fault: Fault| fault.of(text))
     }
 }
 
 impl Header {
-    fn read(mut block: Reader<'_>) -> Result<Self, Fault> {
-        let [header] = block.members(["header"], "a block")?;
-        let mut header = block.required(header, "header")?;
+    fn of_block(block: &mut Reader<'_>) -> Result<Self, Fault> {
+        let mut header = None;
+        block.object(&["header"], "a block", &mut |_, reader| {
+            header = Some(Self::read(reader)?);
+            Ok(())
+        })?;
+        block.required(header, "header")
+    }
+
+    fn read(header: &mut Reader<'_>) -> Result<Self, Fault> {
         let [
             height,
             hash,
@@ -122,95 +136,121 @@ impl Header {
             Some(mut version) => version.unsigned(u32::MAX.into(), "u32")? as u32,
         };
         Ok(Self {
-            height: number(header.required(height, "height")?)?,
-            hash: hash_of(header.required(hash, "hash")?)?,
-            prev_hash: hash_of(header.required(prev_hash, "prev_hash")?)?,
-            prev_height: maybe(prev_height, number)?,
-            epoch_id: hash_of(header.required(epoch_id, "epoch_id")?)?,
-            last_final_block: maybe(last_final_block, hash_of)?,
-            last_ds_final_block: maybe(last_ds_final_block, hash_of)?,
+            height: number(&mut header.required(height, "height")?)?,
+            hash: hash_of(&mut header.required(hash, "hash")?)?,
+            prev_hash: hash_of(&mut header.required(prev_hash, "prev_hash")?)?,
+            prev_height: known(prev_height, number)?,
+            epoch_id: hash_of(&mut header.required(epoch_id, "epoch_id")?)?,
+            last_final_block: known(last_final_block, hash_of)?,
+            last_ds_final_block: known(last_ds_final_block, hash_of)?,
             latest_protocol_version,
         })
     }
 }
 
 impl<'text> Shard<'text> {
-    fn read(mut shard: Reader<'text>) -> Result<Self, Fault> {
-        let [chunk, outcomes] =
-            shard.members(["chunk", "receipt_execution_outcomes"], "a shard")?;
-        Ok(Self {
-            chunk: maybe(chunk, Chunk::read)?,
-            receipt_execution_outcomes: list(outcomes, Executed::read)?,
-        })
+    fn read(shard: &mut Reader<'text>) -> Result<Self, Fault> {
+        let (mut chunk, mut receipt_execution_outcomes) = (None, Vec::new());
+        let names = ["chunk", "receipt_execution_outcomes"];
+        shard.object(&names, "a shard", &mut |place, reader| {
+            match place {
+                0 => chunk = maybe(reader, Chunk::read)?,
+                _ => receipt_execution_outcomes = list(reader, Executed::read)?,
+            }
+            Ok(())
+        })?;
+        Ok(Self { chunk, receipt_execution_outcomes })
     }
 }
 
 impl<'text> Chunk<'text> {
-    fn read(mut chunk: Reader<'text>) -> Result<Self, Fault> {
-        let [transactions, receipts, local_receipts] =
-            chunk.members(["transactions", "receipts", "local_receipts"], "a chunk")?;
+    fn read(chunk: &mut Reader<'text>) -> Result<Self, Fault> {
+        let (mut transactions, mut receipts, mut local_receipts) = (None, None, Vec::new());
+        let names = ["transactions", "receipts", "local_receipts"];
+        chunk.object(&names, "a chunk", &mut |place, reader| {
+            match place {
+                0 => transactions = Some(list(reader, Included::read)?),
+                1 => receipts = Some(list(reader, fact)?),
+                _ => local_receipts = list(reader, fact)?,
+            }
+            Ok(())
+        })?;
         let transactions = chunk.required(transactions, "transactions")?;
-        let receipts = chunk.required(receipts, "receipts")?;
-        Ok(Self {
-            transactions: list(Some(transactions), Included::read)?,
-            receipts: list(Some(receipts), Ok)?,
-            local_receipts: list(local_receipts, Ok)?,
-        })
+        Ok(Self { transactions, receipts: chunk.required(receipts, "receipts")?, local_receipts })
     }
 }
 
 impl<'text> Included<'text> {
-    fn read(mut included: Reader<'text>) -> Result<Self, Fault> {
-        let [transaction, outcome] =
-            included.members(["transaction", "outcome"], "a transaction with its outcome")?;
-        Ok(Self {
-            transaction: included.required(transaction, "transaction")?,
-            outcome: maybe(outcome, Executed::read)?,
-        })
+    fn read(included: &mut Reader<'text>) -> Result<Self, Fault> {
+        let (mut transaction, mut outcome) = (None, None);
+        let expected = "a transaction with its outcome";
+        included.object(&["transaction", "outcome"], expected, &mut |place, reader| {
+            match place {
+                0 => transaction = Some(fact(reader)?),
+                _ => outcome = maybe(reader, Executed::read)?,
+            }
+            Ok(())
+        })?;
+        Ok(Self { transaction: included.required(transaction, "transaction")?, outcome })
     }
 }
 
 impl<'text> Executed<'text> {
-    fn read(mut executed: Reader<'text>) -> Result<Self, Fault> {
-        let [outcome, receipt] =
-            executed.members(["execution_outcome", "receipt"], "an outcome with its receipt")?;
-        Ok(Self {
-            execution_outcome: executed.required(outcome, "execution_outcome")?,
-            receipt: maybe(receipt, Ok)?,
-        })
+    fn read(executed: &mut Reader<'text>) -> Result<Self, Fault> {
+        let (mut outcome, mut receipt) = (None, None);
+        let expected = "an outcome with its receipt";
+        executed.object(&["execution_outcome", "receipt"], expected, &mut |place, reader| {
+            match place {
+                0 => outcome = Some(fact(reader)?),
+                _ => receipt = maybe(reader, fact)?,
+            }
+            Ok(())
+        })?;
+        let execution_outcome = executed.required(outcome, "execution_outcome")?;
+        Ok(Self { execution_outcome, receipt })
     }
 }
 
-fn number(mut reader: Reader<'_>) -> Result<u64, Fault> {
+/// A fact, to be looked at later: a reader before it
+fn fact<'text>(reader: &mut Reader<'text>) -> Result<Reader<'text>, Fault> {
+    let before = *reader;
+    reader.raw().map(|_| before)
+}
+
+fn number(reader: &mut Reader<'_>) -> Result<u64, Fault> {
     reader.unsigned(u64::MAX, "u64")
 }
 
-fn hash_of(mut reader: Reader<'_>) -> Result<CryptoHash, Fault> {
+fn hash_of(reader: &mut Reader<'_>) -> Result<CryptoHash, Fault> {
     let text = reader.text(CryptoHash::EXPECTED)?;
     text.parse().map_err(|error: ScalarError| reader.refuse(error))
 }
 
 /// A member that may be absent or `null`
-fn maybe<'text, T>(
-    found: Option<Reader<'text>>,
-    read: impl FnOnce(Reader<'text>) -> Result<T, Fault>,
+fn known<T>(
+    found: Option<Reader<'_>>,
+    read: impl FnOnce(&mut Reader<'_>) -> Result<T, Fault>,
 ) -> Result<Option<T>, Fault> {
     let Some(mut reader) = found else { return Ok(None) };
+    maybe(&mut reader, read)
+}
+
+/// A value that may be `null`
+fn maybe<'text, T>(
+    reader: &mut Reader<'text>,
+    read: impl FnOnce(&mut Reader<'text>) -> Result<T, Fault>,
+) -> Result<Option<T>, Fault> {
     if reader.null()? { Ok(None) } else { read(reader).map(Some) }
 }
 
-/// The items of a list that may be absent
 fn list<'text, T>(
-    found: Option<Reader<'text>>,
-    read: impl Fn(Reader<'text>) -> Result<T, Fault>,
+    reader: &mut Reader<'text>,
+    read: impl Fn(&mut Reader<'text>) -> Result<T, Fault>,
 ) -> Result<Vec<T>, Fault> {
     let mut items = Vec::new();
-    let Some(mut reader) = found else { return Ok(items) };
     reader.open_array("a sequence")?;
     while reader.item(items.is_empty())? {
-        let item = reader;
-        reader.raw()?;
-        items.push(read(item)?);
+        items.push(read(reader)?);
     }
     Ok(items)
 }

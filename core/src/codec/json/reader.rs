@@ -490,46 +490,51 @@ impl<'t> Reader<'t> {
         self.refuse(detail)
     }
 
-    /// The values of these members of the object that is next, of which each may be there once; readers
-    /// before them
-    pub(crate) fn members<const N: usize>(
+    /// Goes behind the object that is next; `member` is told the place in `names` of each member that is one
+    /// of them, of which each may be there once, and has to go behind its value
+    pub(crate) fn object(
         &mut self,
-        names: [&'static str; N],
+        names: &[&str],
         expected: &str,
-    ) -> Result<[Option<Self>; N], Fault> {
-        let mut found = [None; N];
-        self.find(&names, &mut found, expected)?;
-        Ok(found)
-    }
-
-    fn find(
-        &mut self,
-        names: &[&'static str],
-        found: &mut [Option<Self>],
-        expected: &str,
+        member: &mut dyn FnMut(usize, &mut Self) -> Result<(), Fault>,
     ) -> Result<(), Fault> {
+        // A bit for each name that was seen; nobody asks for more than 32.
+        let (mut seen, mut first) = (0_u32, true);
         self.open_object(expected)?;
-        let mut first = true;
         while let Some(key) = self.key(first)? {
             first = false;
-            let place = names.iter().position(|name| *name == key);
-            if let Some(place) = place.and_then(|place| found.get_mut(place)) {
-                if place.is_some() {
-                    return Err(self.refuse_key(format_args!("duplicate field `{key}`")));
-                }
+            let Some(place) = names.iter().position(|name| *name == key) else {
                 self.colon()?;
-                self.peek();
-                *place = Some(*self);
-            } else {
-                self.colon()?;
+                self.skip()?;
+                continue;
+            };
+            if seen >> place & 1 == 1 {
+                return Err(self.refuse_key(format_args!("duplicate field `{key}`")));
             }
-            self.skip()?;
+            seen |= 1 << place;
+            self.colon()?;
+            self.peek();
+            member(place, self)?;
         }
         Ok(())
     }
 
-    /// The value of a member that has to be there, in the object that ends here
-    pub(crate) fn required(&self, found: Option<Self>, name: &str) -> Result<Self, Fault> {
+    /// The values of these members of the object that is next: readers before them
+    pub(crate) fn members<const N: usize>(
+        &mut self,
+        names: [&str; N],
+        expected: &str,
+    ) -> Result<[Option<Self>; N], Fault> {
+        let mut found = [None; N];
+        self.object(&names, expected, &mut |place, reader| {
+            found[place] = Some(*reader);
+            reader.skip()
+        })?;
+        Ok(found)
+    }
+
+    /// What was read of a member that has to be there, in the object that ends here
+    pub(crate) fn required<T>(&self, found: Option<T>, name: &str) -> Result<T, Fault> {
         found.ok_or_else(|| self.refuse(format_args!("missing field `{name}`")))
     }
 }
