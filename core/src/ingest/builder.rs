@@ -142,9 +142,7 @@ fn value<'text>(text: &'text [u8], name: &str) -> Result<&'text str, Error> {
     let text = core::str::from_utf8(text).map_err(|error| {
         Error::new(ErrorKind::Syntax, "not UTF-8").with_offset(error.valid_up_to()).at(name)
     })?;
-    let mut reader = Reader::new(text);
-    let value = reader.raw().and_then(|value| reader.end().map(|()| value));
-    value.map_err(|fault| fault.of(text).at(name))
+    Reader::new(text).whole().map_err(|fault| fault.of(text).at(name))
 }
 
 fn add(list: &mut Vec<u8>, parts: &[&str]) {

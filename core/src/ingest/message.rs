@@ -93,7 +93,11 @@ impl<'text> Message<'text> {
             reader.end()?;
             Ok(Self { header, shards })
         };
-        read(&mut Reader::new(text)).map_err(|fault: Fault| fault.of(text))
+        read(&mut Reader::new(text)).map_err(|fault: Fault| {
+            // What is no JSON at all is told first, wherever that shows.
+            let whole = Reader::new(text).whole();
+            whole.err().unwrap_or(fault).of(text)
+        })
     }
 }
 

@@ -114,9 +114,7 @@ fn unreadable(fault: Fault) -> Error {
 
 /// A text that must hold one value and nothing else
 pub(super) fn value(text: &str) -> Result<Text<'_>, Error> {
-    let mut reader = Reader::new(text);
-    let value = reader.raw().and_then(|value| reader.end().map(|()| Text::of(value)));
-    value.map_err(|fault| syntax(text, fault))
+    Reader::new(text).whole().map(Text::of).map_err(|fault| syntax(text, fault))
 }
 
 /// The string in a value; borrowed unless it holds escapes

@@ -21,7 +21,7 @@ fn it_answers_a_request_over_a_storage_of_its_own() {
     let answered = c::run(Command::new(&program).arg(&request).args(&scene.blocks));
     assert_eq!(answered.as_bytes(), vector.answer);
 
-    let no_block = c::root().join("README.md");
+    let no_block = c::root().join("Cargo.toml");
     let refused = Command::new(&program).arg(&request).arg(no_block).output();
     let refused = refused.expect("the example runs");
     assert_eq!(refused.status.code(), Some(1), "the status of a syntax error");

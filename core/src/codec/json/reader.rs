@@ -3,8 +3,8 @@
 //! A reader stands before a value and goes behind it; what it passes over is checked by the grammar, so a
 //! text that was read to its end is JSON. Its sentences and places are those of `serde_json`, beside
 //! which it is tested: the typed views are read by that, and a host should not have to know which
-//! of them refused. Nothing here is generic, recurses or decodes what is not asked for, so a host that
-//! only checks stays small.
+//! of them refused. Nothing here recurses, decodes what is not asked for or is compiled anew for each type, so
+//! a host that only checks stays small.
 
 mod fault;
 mod scalar;
@@ -89,6 +89,12 @@ impl<'t> Reader<'t> {
         let start = self.at;
         self.skip()?;
         Ok(self.text.get(start..self.at).unwrap_or_default())
+    }
+
+    /// The one value that is left, and nothing behind it
+    pub(crate) fn whole(mut self) -> Result<&'t str, Fault> {
+        let value = self.raw()?;
+        self.end().map(|()| value)
     }
 
     /// Goes behind the value that is next, however deep it is
@@ -424,7 +430,10 @@ impl<'t> Reader<'t> {
 
     /// Goes behind the end of the array that is open
     pub(crate) fn end_array(&mut self) -> Result<(), Fault> {
-        if self.item(false)? { Err(self.ahead("trailing characters")) } else { Ok(()) }
+        match self.peek() {
+            Some(b',' | b']') | None if !self.item(false)? => Ok(()),
+            _ => Err(self.ahead("trailing characters")),
+        }
     }
 
     /// Goes to the next item of the array that is open, or behind its end; `first` before its first item

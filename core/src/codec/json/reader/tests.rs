@@ -44,9 +44,7 @@ fn damaged(text: &str, dice: &mut Dice) -> String {
 }
 
 fn whole(text: &str) -> Result<String, Error> {
-    let mut reader = Reader::new(text);
-    let value = reader.raw().and_then(|value| reader.end().map(|()| value.to_string()));
-    value.map_err(|fault| fault.of(text))
+    Reader::new(text).whole().map(str::to_string).map_err(|fault| fault.of(text))
 }
 
 #[test]
