@@ -123,6 +123,6 @@ mod tests {
     #[test]
     fn a_check_says_what_reading_says() {
         let refused = storm::<ProtocolConfigView>(80);
-        assert!(refused > 40, "{refused}");
+        assert!(refused > 160, "{refused}");
     }
 }

@@ -6,7 +6,7 @@
 use core::fmt;
 use core::str::FromStr;
 
-use serde::de::{Deserializer, Error as _, Unexpected, Visitor};
+use serde::de::{Deserializer, Unexpected, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use super::ScalarError;
@@ -104,6 +104,6 @@ impl Serialize for GasText {
 
 impl<'de> Deserialize<'de> for GasText {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Gas::deserialize(deserializer).map(|gas| Self(gas.0)).map_err(D::Error::custom)
+        Gas::deserialize(deserializer).map(|gas| Self(gas.0))
     }
 }

@@ -11,6 +11,7 @@ use alloc::vec::Vec;
 use serde::de::DeserializeOwned;
 
 use super::{Leaf, Shape, Shaped, check};
+use crate::Error;
 use crate::codec::json;
 use crate::views::{ExecutionOutcomeWithIdView, ReceiptView, SignedTransactionView};
 
@@ -131,6 +132,22 @@ fn damage(text: &mut String, dice: &mut Dice) {
     }
 }
 
+/// What is said of a number that is cut off depends on who asks for it, and what a fraction is shown as
+fn alike(error: Error) -> Error {
+    const FRACTION: &str = "floating point `";
+    let detail = match error.detail().split_once(FRACTION) {
+        _ if error.detail() == "invalid number" => {
+            "the text ends while parsing a value".to_string()
+        }
+        Some((before, rest)) => {
+            let behind = rest.split_once('`').map_or(rest, |(_, behind)| behind);
+            format!("{before}{FRACTION}…{behind}")
+        }
+        None => return error,
+    };
+    Error::new(error.kind(), detail).at(error.path()).with_offset(error.offset().unwrap_or(0))
+}
+
 /// Compares the check of a type with its reader; how many damaged texts were refused
 pub(crate) fn storm<T: Shaped + DeserializeOwned>(rounds: u64) -> usize {
     let mut refused = 0;
@@ -141,13 +158,15 @@ pub(crate) fn storm<T: Shaped + DeserializeOwned>(rounds: u64) -> usize {
         assert!(json::read::<T>(&text).is_ok(), "{text}");
         for _ in 0..4 {
             damage(&mut text, dice);
-            // A member that is not known may come twice, or hold what no reader takes: that is found before.
-            if json::canonical(&text, &mut String::new()).is_err() {
-                continue;
-            }
             let read = json::read::<T>(&text).map(drop);
             refused += usize::from(read.is_err());
-            assert_eq!(check::<T>(&text), read, "{text}");
+            let checked = check::<T>(&text);
+            // A member that is not known may come twice, or hold what no reader takes: that is found before.
+            if json::canonical(&text, &mut String::new()).is_err() && checked.is_ok() {
+                assert!(read.is_err(), "{text}");
+            } else {
+                assert_eq!(checked.map_err(alike), read.map_err(alike), "{text}");
+            }
         }
     }
     refused
@@ -158,5 +177,5 @@ fn a_check_says_what_reading_says() {
     let refused = storm::<SignedTransactionView>(400)
         + storm::<ReceiptView>(400)
         + storm::<ExecutionOutcomeWithIdView>(800);
-    assert!(refused > 1_200, "{refused}");
+    assert!(refused > 3_000, "{refused}");
 }
