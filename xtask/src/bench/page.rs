@@ -274,12 +274,18 @@ fn floors(figures: &Figures) -> String {
         let floors = figures.group(group).filter(|figure| figure.side == "floor");
         floors.for_each(|floor| row(floor, what));
     }
-    for (side, what) in READERS {
+    for (side, _) in READERS {
         let floors = figures.0.iter().filter(|figure| figure.side == side);
-        floors.for_each(|floor| row(floor, what));
+        floors.for_each(|floor| row(floor, &floor.side));
     }
     if text.is_empty() {
         return text;
+    }
+    if figures.0.iter().any(|figure| figure.side == READERS[0].0) {
+        text.push('\n');
+        for (side, what) in READERS {
+            let _ = writeln!(text, "- **{}**: {what}", sentence(side));
+        }
     }
     let missed = |group: &str, size: &str| {
         let of = |ours: &Figure| ours.group == group && (size.is_empty() || ours.size == size);
@@ -430,7 +436,8 @@ mod tests {
             "| a block without commit | 1.00 ms | 5.00 ms | 5.0x |  |  |",
             "| Answer in memory | 10 | 500 ns | 1.00 us | 2.0x | 800x | the bytes of the answer",
             "- **Request, form A, 200 B of arguments**: SHA-256 is",
-            "| Ingest | a block | 800 us | 2.00 ms | 2.5x | 6.2x | the quickest reader of JSON",
+            "| Ingest | a block | 800 us | 2.00 ms | 2.5x | 6.2x | floor of serde_json |",
+            "- **Floor of simd-json**: a reader by the vector",
             "| admit 100 | 1000 | 10.0 ns |",
         ] {
             assert!(tables.contains(line), "{line} is not in\n{tables}");
