@@ -13,7 +13,7 @@ use milepost::rpc::parse;
 use milepost::status::StatusQuestion;
 #[cfg(feature = "peers")]
 use milepost_benches::peer;
-use milepost_benches::{Cpu, Workload, copy, group, stored, take_in, with_input};
+use milepost_benches::{Cpu, Workload, copying, group, stored, take_in, with_input};
 use milepost_redb::{Options, RedbStorage};
 
 /// What a node allocates with
@@ -57,17 +57,7 @@ fn ours(
     });
     // Nothing that copies an answer costs less.
     group.bench_function(BenchmarkId::new("floor", name), |bencher| {
-        bencher.iter_custom(|count| {
-            with_input(
-                count,
-                || &answer[..],
-                |answer| {
-                    out.clear();
-                    copy(answer, &mut out);
-                    black_box(&out);
-                },
-            )
-        });
+        bencher.iter_custom(|count| copying(count, &answer));
     });
     group.bench_function(BenchmarkId::new("ours lent", name), |bencher| {
         bencher.iter_custom(|count| {

@@ -11,7 +11,7 @@ use milepost::engine::{Engine, Exchange, Reply, Settings};
 use milepost::rpc::parse;
 #[cfg(feature = "peers")]
 use milepost_benches::peer;
-use milepost_benches::{Cpu, Workload, copy, group, stored, with_input};
+use milepost_benches::{Cpu, Workload, copying, group, stored, with_input};
 
 /// What a node allocates with
 #[cfg(feature = "jemalloc")]
@@ -74,17 +74,7 @@ fn config(criterion: &mut Criterion<Cpu>) {
     });
     // Nothing that copies the answer costs less.
     group.bench_function("floor/final", |bencher| {
-        bencher.iter_custom(|count| {
-            with_input(
-                count,
-                || &answer[..],
-                |answer| {
-                    out.clear();
-                    copy(answer, &mut out);
-                    black_box(&out);
-                },
-            )
-        });
+        bencher.iter_custom(|count| copying(count, &answer));
     });
     group.bench_function("ours lent/final", |bencher| {
         bencher.iter_custom(|count| {

@@ -72,6 +72,6 @@ pub use cpu::Cpu;
 pub use crowd::{Block, Crowd, Leaving, Newcomer};
 pub use dice::Dice;
 pub use feed::Feed;
-pub use measure::{copy, group, with_input};
+pub use measure::{copying, group, with_input};
 pub use recorded::{practice_block, recorded_blocks};
 pub use workload::{Workload, stored, take_in};

@@ -28,11 +28,21 @@ pub fn group<'criterion>(
     group
 }
 
-/// Copies an answer to a buffer in the way that takes least: by pieces that C libraries copy by vectors
+/// The time that so many copies of an answer take, into a buffer that is used again: the floor of whoever copies
 ///
-/// The floor of whoever copies; see what the engine says about copies in its `engine/at_hand.rs`.
-pub fn copy(answer: &[u8], out: &mut Vec<u8>) {
-    answer.chunks(1_984).for_each(|piece| out.extend_from_slice(piece));
+/// By pieces that C libraries copy by vectors, which takes least; see what the engine says about copies in
+/// its `engine/at_hand.rs`.
+pub fn copying(count: u64, answer: &[u8]) -> Duration {
+    let mut out = Vec::with_capacity(answer.len());
+    with_input(
+        count,
+        || answer,
+        |answer| {
+            out.clear();
+            answer.chunks(1_984).for_each(|piece| out.extend_from_slice(piece));
+            black_box(&out);
+        },
+    )
 }
 
 /// The time that `work` takes on so many inputs; what it gives is freed in that time
