@@ -5,6 +5,7 @@
 //! languages show the same four facts. Sources are folded into the sentence, because foreign
 //! error types would pull their crates into the public interface.
 
+use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use core::fmt;
 
@@ -48,7 +49,12 @@ impl ErrorKind {
 /// assert_eq!(error.kind().code(), 3);
 /// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
-pub struct Error {
+pub struct Error(Box<Parts>);
+
+/// What an error says, out of the way of those who have none: a result takes no more room for it than a
+/// pointer
+#[derive(Clone, Debug, Eq, PartialEq)]
+struct Parts {
     kind: ErrorKind,
     path: String,
     offset: Option<usize>,
@@ -58,7 +64,8 @@ pub struct Error {
 impl Error {
     /// A refusal without a place
     pub fn new(kind: ErrorKind, detail: impl fmt::Display) -> Self {
-        Self { kind, path: String::new(), offset: None, detail: detail.to_string() }
+        let detail = detail.to_string();
+        Self(Box::new(Parts { kind, path: String::new(), offset: None, detail }))
     }
 
     /// The same refusal, at this path; a path that is already there becomes its tail
@@ -72,52 +79,52 @@ impl Error {
     #[must_use]
     pub fn at(mut self, path: impl fmt::Display) -> Self {
         let mut whole = path.to_string();
-        if !self.path.is_empty() && !whole.is_empty() && !self.path.starts_with('[') {
+        let tail = &mut self.0.path;
+        if !tail.is_empty() && !whole.is_empty() && !tail.starts_with('[') {
             whole.push('.');
         }
-        whole.push_str(&self.path);
-        self.path = whole;
+        whole.push_str(tail);
+        *tail = whole;
         self
     }
 
     /// The same refusal, at this byte of the input
     #[must_use]
-    pub const fn with_offset(mut self, offset: usize) -> Self {
-        self.offset = Some(offset);
+    pub fn with_offset(mut self, offset: usize) -> Self {
+        self.0.offset = Some(offset);
         self
     }
 
     /// What kind of refusal this is
-    pub const fn kind(&self) -> ErrorKind {
-        self.kind
+    pub fn kind(&self) -> ErrorKind {
+        self.0.kind
     }
 
     /// Where in the input, as a JSON path such as `shards[1].chunk.header`; empty when the input
     /// as a whole is refused
     pub fn path(&self) -> &str {
-        &self.path
+        &self.0.path
     }
 
     /// The byte of the input at which the refusal was found
-    pub const fn offset(&self) -> Option<usize> {
-        self.offset
+    pub fn offset(&self) -> Option<usize> {
+        self.0.offset
     }
 
     /// The sentence alone, without place and offset
     pub fn detail(&self) -> &str {
-        &self.detail
+        &self.0.detail
     }
 }
 
 impl fmt::Display for Error {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match (self.path.is_empty(), self.offset) {
-            (true, None) => formatter.write_str(&self.detail),
-            (true, Some(offset)) => write!(formatter, "byte {offset}: {}", self.detail),
-            (false, None) => write!(formatter, "{}: {}", self.path, self.detail),
-            (false, Some(offset)) => {
-                write!(formatter, "{}: {} (byte {offset})", self.path, self.detail)
-            }
+        let Parts { path, offset, detail, .. } = &*self.0;
+        match (path.is_empty(), offset) {
+            (true, None) => formatter.write_str(detail),
+            (true, Some(offset)) => write!(formatter, "byte {offset}: {detail}"),
+            (false, None) => write!(formatter, "{path}: {detail}"),
+            (false, Some(offset)) => write!(formatter, "{path}: {detail} (byte {offset})"),
         }
     }
 }

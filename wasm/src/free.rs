@@ -29,7 +29,7 @@ pub fn method_names() -> Vec<String> {
 pub fn validate_request(body: &[u8], path_method: Option<String>) -> Result<String, Refusal> {
     match rpc::parse(body, path_method.as_deref(), &Limits::default()) {
         Incoming::Single(Ok(call)) => Ok(texts::request(&call)),
-        Incoming::Single(Err(refusal)) | Incoming::Refused(refusal) => Err((*refusal.error).into()),
+        Incoming::Single(Err(refusal)) | Incoming::Refused(refusal) => Err(refusal.error.into()),
         Incoming::Batch(_) => {
             let detail = "a batch, expected one request";
             Err(Error::new(ErrorKind::Shape, detail).at("request").into())

@@ -6,7 +6,6 @@
 //! happened during serializing InternalError"; and `TIMEOUT_ERROR` without a cause has no `info`
 //! at all, as the interface says and nodes before 2.14 had it, where 2.14 can write `null`.
 
-use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
@@ -44,26 +43,26 @@ pub struct Refusal {
     /// What went wrong, as the answer says it
     pub failure: Failure,
     /// What went wrong, for hosts that show the place; its path starts with `request` or `params`
-    pub error: Box<Error>,
+    pub error: Error,
 }
 
 impl Refusal {
     /// The refusal of a body or an envelope that cannot be read
     pub(super) fn of_request(id: RequestId, error: Error) -> Self {
         let error = error.at("request");
-        Self { id, failure: Failure::parse_request(&error), error: error.into() }
+        Self { id, failure: Failure::parse_request(&error), error }
     }
 
     /// The refusal of params that cannot be read
     pub(super) fn of_params(id: RequestId, error: Error) -> Self {
         let error = error.at("params");
-        Self { id, failure: Failure::parse_params(&error), error: error.into() }
+        Self { id, failure: Failure::parse_params(&error), error }
     }
 
     /// The refusal of a method that is not served
     pub(super) fn of_method(id: RequestId, method: String) -> Self {
         let detail = format_args!("no method is called {method}");
-        let error = Error::new(ErrorKind::Value, detail).at("request.method").into();
+        let error = Error::new(ErrorKind::Value, detail).at("request.method");
         Self { id, failure: Failure::MethodNotFound { method }, error }
     }
 
