@@ -38,7 +38,9 @@ impl CryptoHash {
 
     /// The SHA-256 of `bytes`
     pub fn digest(bytes: &[u8]) -> Self {
-        Self(Sha256::digest(bytes).into())
+        let mut hasher = Sha256::new();
+        hasher.update(bytes);
+        Self(hasher.finalize_reset().into())
     }
 
     /// The bytes of the hash
