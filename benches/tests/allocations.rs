@@ -1,12 +1,13 @@
 //! How often an answer allocates, counted call by call.
 //!
-//! Transactions of a practice chain are asked for once everything about them is final, and the
-//! configuration at the final head; answers go into one buffer that is used again and again, as that of
+//! Transactions of a practice chain are asked for, by their hash and by their bytes, once everything
+//! about them is final, and the configuration at the final head; answers go into one buffer that is used again and again, as that of
 //! a connection is. There is one test here, for all threads of a process count together.
 
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::alloc::System;
 
+use milepost::codec::base64;
 use milepost::engine::{Engine, Response};
 use milepost::facts::MemoryStorage;
 use milepost::ingest::IngestSettings;
@@ -57,7 +58,7 @@ fn an_answer_allocates_at_most_twice() {
     let mut storage = MemoryStorage::new();
     engine.put_config(1, &protocol_config("practice", 1, 87, &[]), &mut storage).unwrap();
     let mut requests = Vec::new();
-    for _ in 0..40 {
+    for block in 0..40 {
         let message = chain.next_message();
         engine.ingest(&message.json, &settings, &mut storage).unwrap();
         for transaction in &message.transactions {
@@ -69,6 +70,19 @@ fn an_answer_allocates_at_most_twice() {
                 requests.push(format!(
                     r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{"tx_hash":"{}","sender_account_id":"{}","wait_until":"FINAL"}}}}"#,
                     transaction.hash, transaction.signer_id
+                ));
+            }
+            let mut signed = String::new();
+            base64::encode(&transaction.signed, &mut signed);
+            let mut by_bytes =
+                vec![format!(r#"{{"signed_tx_base64":"{signed}","wait_until":"FINAL"}}"#)];
+            // Such params cannot ask for the end, so only what has long ended is asked for.
+            if block < 25 {
+                by_bytes.push(format!(r#"["{signed}"]"#));
+            }
+            for params in by_bytes {
+                requests.push(format!(
+                    r#"{{"jsonrpc":"2.0","id":1,"method":"EXPERIMENTAL_tx_status","params":{params}}}"#
                 ));
             }
         }

@@ -218,7 +218,7 @@ fn same_status(node: &RpcTransactionStatusRequest, ours: &StatusRequest, params:
     assert_eq!(wait_until, ours.wait_until.name(), "{params}");
     match (&node.transaction_info, &ours.lookup) {
         (TransactionInfo::Transaction { signed_tx }, Lookup::Signed(signed)) => {
-            assert_eq!(borsh::to_vec(signed_tx).unwrap(), signed.encode(), "{params}");
+            assert_eq!(borsh::to_vec(signed_tx).unwrap(), signed.as_bytes(), "{params}");
         }
         (
             TransactionInfo::TransactionId { tx_hash, sender_account_id },

@@ -14,7 +14,7 @@ use generate::{Generator, TAGS};
 use milepost::codec::base64::{self, Padding};
 use milepost::codec::json;
 use milepost::primitives::{CryptoHash, PublicKey, Signature};
-use milepost::transaction::{Action, SignedTransaction};
+use milepost::transaction::{Action, EncodedTransaction, SignedTransaction};
 use milepost_tests::recorded;
 use near_primitives::transaction as near;
 use near_primitives::views as near_views;
@@ -110,7 +110,18 @@ struct Tally {
 impl Tally {
     fn add(&mut self, bytes: &[u8]) {
         let theirs = borsh::from_slice::<near::SignedTransaction>(bytes);
-        match (SignedTransaction::decode(bytes), theirs) {
+        let ours = SignedTransaction::decode(bytes);
+        match (&ours, EncodedTransaction::new(bytes.to_vec())) {
+            (Ok(ours), Ok(encoded)) => {
+                assert_eq!(encoded.hash(), ours.hash());
+                assert_eq!(encoded.signer_id(), ours.signer_id().as_str());
+                assert_eq!(encoded.decode(), *ours);
+            }
+            (ours, encoded) => {
+                assert_eq!(encoded.err().as_ref(), ours.as_ref().err(), "{bytes:02x?}");
+            }
+        }
+        match (ours, theirs) {
             (Ok(ours), Ok(theirs)) => {
                 self.taken += 1;
                 let encoded = ours.encode();

@@ -89,10 +89,12 @@ pub(crate) fn request(call: &Call) -> String {
 fn status_request(id: &str, request: &StatusRequest) -> String {
     let StatusRequest { lookup, wait_until, receipts } = request;
     let (hash, sender, signed) = match lookup {
-        Lookup::Hash { hash, sender } => (*hash, sender.as_ref(), "null".to_owned()),
-        Lookup::Signed(signed) => (signed.hash(), Some(signed.signer_id()), transaction(signed)),
+        Lookup::Hash { hash, sender } => (*hash, sender.as_deref(), "null".to_owned()),
+        Lookup::Signed(signed) => {
+            (signed.hash(), Some(signed.signer_id()), transaction(&signed.decode()))
+        }
     };
-    let sender = write(&sender.map(|sender| sender.as_str()));
+    let sender = write(&sender);
     format!(r#"{{"operation":"transaction_status","id":{id},"hash":"{hash}","senderId":{sender},"#)
         + &format!(r#""waitUntil":"{wait_until}","receipts":{receipts},"signed":{signed}}}"#)
 }

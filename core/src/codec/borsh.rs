@@ -236,10 +236,25 @@ impl<'a> Reader<'a> {
 
         let count = self.count(smallest)?;
         let mut items = Vec::with_capacity(count.min(AT_FIRST));
-        for index in 0..count {
-            items.push(read(self).map_err(|error| error.at(format_args!("[{index}]")))?);
-        }
+        self.each(count, |reader| {
+            items.push(read(reader)?);
+            Ok(())
+        })?;
         Ok(items)
+    }
+
+    /// So many items, with their numbers as places of refusals
+    ///
+    /// # Errors
+    ///
+    /// `read` refuses one.
+    pub fn each(
+        &mut self,
+        count: usize,
+        mut read: impl FnMut(&mut Self) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        (0..count)
+            .try_for_each(|index| read(self).map_err(|error| error.at(format_args!("[{index}]"))))
     }
 
     /// Ends the reading

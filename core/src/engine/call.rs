@@ -18,7 +18,7 @@ use crate::rpc::{
     self, AnswerClass, Failure, Lookup, Operation, Refusal, RequestId, StatusRequest, TimeoutCause,
 };
 use crate::status::{Blocker, Milestone, Standing, StatusQuestion};
-use crate::transaction::SignedTransaction;
+use crate::transaction::EncodedTransaction;
 
 /// A call from its first question to its answer
 #[derive(Debug)]
@@ -44,7 +44,7 @@ pub(super) struct Look {
     /// The call has not waited yet
     first: bool,
     /// The transaction if it was submitted, for the first look
-    signed: Option<Box<SignedTransaction>>,
+    signed: Option<EncodedTransaction>,
     /// Why this look is the last
     end: Option<End>,
 }
@@ -231,7 +231,7 @@ impl Asked {
             }
             // Only here: to look at a signature costs more than most answers, and is of no
             // interest for a transaction that is in a block.
-            None if look.signed.as_deref().is_some_and(is_badly_signed) => {
+            None if look.signed.as_ref().is_some_and(is_badly_signed) => {
                 let error = "\"InvalidSignature\"".to_string();
                 let failure = Failure::InvalidTransaction { error };
                 return Ok(Verdict::Refusal(failed(&self.id, &failure)));
@@ -292,8 +292,8 @@ impl Asked {
 }
 
 /// What cannot be checked, for its scheme was left out of the build, is not called invalid
-fn is_badly_signed(signed: &SignedTransaction) -> bool {
-    signed.try_verify() == Some(false)
+fn is_badly_signed(signed: &EncodedTransaction) -> bool {
+    signed.decode().try_verify() == Some(false)
 }
 
 fn failed(id: &RequestId, failure: &Failure) -> Answer {

@@ -90,7 +90,13 @@ macro_rules! scheme_bytes {
         impl $type {
             /// One of this scheme with these bytes; `None` when their number is not the scheme's
             pub fn new(scheme: Scheme, bytes: &[u8]) -> Option<Self> {
-                (bytes.len() == scheme.$length()).then(|| Self { scheme, bytes: bytes.into() })
+                (bytes.len() == scheme.$length()).then(|| Self::of_checked(scheme, bytes))
+            }
+
+            /// One of this scheme with as many bytes as it wants
+            pub(crate) fn of_checked(scheme: Scheme, bytes: &[u8]) -> Self {
+                debug_assert_eq!(bytes.len(), scheme.$length());
+                Self { scheme, bytes: bytes.into() }
             }
 
             /// The signature scheme

@@ -4,7 +4,6 @@
 //! operation knows are ignored, as every node does, so that clients of later interfaces are
 //! served; a member that is read may stand there only once.
 
-use alloc::boxed::Box;
 use core::fmt;
 
 use super::plain::{Member, Params};
@@ -13,7 +12,7 @@ use crate::codec::base64::{self, Padding};
 use crate::config::{BlockReference, Finality, SyncCheckpoint};
 use crate::primitives::{AccountId, CryptoHash};
 use crate::status::Milestone;
-use crate::transaction::SignedTransaction;
+use crate::transaction::EncodedTransaction;
 use crate::{Error, ErrorKind};
 
 /// A question for the status of a transaction
@@ -41,7 +40,7 @@ pub enum Lookup {
         sender: Option<AccountId>,
     },
     /// By itself; whether its signature is right was not asked yet
-    Signed(Box<SignedTransaction>),
+    Signed(EncodedTransaction),
 }
 
 const SIGNED: &str = Member::SignedTxBase64.name();
@@ -240,7 +239,7 @@ fn signed_transaction(value: Text<'_>) -> Result<Lookup, Error> {
     let text = string(value, SIGNED_TEXT)?;
     let bytes = base64::decode(&text, Padding::Required)
         .map_err(|error| Error::new(ErrorKind::Value, error))?;
-    SignedTransaction::decode(&bytes).map(Box::new).map(Lookup::Signed)
+    EncodedTransaction::new(bytes).map(Lookup::Signed)
 }
 
 fn crypto_hash(value: Text<'_>) -> Result<CryptoHash, Error> {

@@ -122,6 +122,12 @@ impl DelegateActionV2 {
 pub struct NonDelegateAction(Action);
 
 impl NonDelegateAction {
+    /// The action, which is no delegate action
+    pub(super) fn of_checked(action: Action) -> Self {
+        debug_assert!(!matches!(action, Action::Delegate(_) | Action::DelegateV2(_)));
+        Self(action)
+    }
+
     /// The action
     pub const fn as_action(&self) -> &Action {
         &self.0
@@ -139,7 +145,7 @@ impl TryFrom<Action> for NonDelegateAction {
     fn try_from(action: Action) -> Result<Self, NestedDelegate> {
         match action {
             Action::Delegate(_) | Action::DelegateV2(_) => Err(NestedDelegate),
-            action => Ok(Self(action)),
+            action => Ok(Self::of_checked(action)),
         }
     }
 }

@@ -9,6 +9,8 @@
 mod access_key;
 mod action;
 mod delegate;
+mod encoded;
+mod keep;
 mod read;
 mod signature;
 mod view;
@@ -24,10 +26,12 @@ pub use action::{
 pub use delegate::{
     Delegate, DelegateAction, DelegateActionV2, DelegateV2, NestedDelegate, NonDelegateAction,
 };
+pub use encoded::EncodedTransaction;
 pub use signature::try_verify;
 #[cfg(feature = "signatures")]
 pub use signature::verify;
 
+use self::keep::Parts;
 use crate::Error;
 use crate::codec::borsh::{Reader, Writer};
 use crate::primitives::{AccountId, CryptoHash, Nonce, PublicKey, Signature};
@@ -84,9 +88,9 @@ impl SignedTransaction {
     /// place and the byte, as in `actions[2].public_key: unknown key tag 9 (byte 133)`.
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
         let mut reader = Reader::new(bytes);
-        let transaction = read::transaction(&mut reader)?;
+        let transaction = read::transaction::<Parts>(&mut reader)?;
         let end = reader.offset();
-        let signature = reader.field("signature", read::signature)?;
+        let signature = reader.field("signature", read::signature)?.owned();
         reader.finish()?;
         // Only a map has more than one encoding, and its keys may have come in any order.
         let hash = if transaction.actions.iter().any(Action::holds_a_map) {

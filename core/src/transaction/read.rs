@@ -1,13 +1,16 @@
-//! From borsh to transactions.
+//! From borsh to transactions, or to no more than the certainty that there is one.
 //!
-//! Writing what was read gives the bytes that came, but for maps: their keys are put in order, and of
-//! two equal ones the last counts, as for the node. Recurses once at most, for the actions of a delegate action.
+//! One grammar serves both: what is read goes to a [`Keep`], which builds it or lets it go. Writing
+//! what was read gives the bytes that came, but for maps: their keys are put in order, and of two
+//! equal ones the last counts, as for the node. Recurses once at most, for the actions of a delegate
+//! action.
 
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
 use alloc::string::String;
+use alloc::vec::Vec;
 
 use super::action::tag;
+use super::keep::Keep;
 use super::{
     AccessKey, AccessKeyPermission, Action, AddKey, Delegate, DelegateAction, DelegateActionV2,
     DelegateV2, DeterministicStateInit, FunctionCall, FunctionCallPermission, GasKeyInfo,
@@ -21,20 +24,25 @@ use crate::primitives::{
 };
 use crate::{Error, ErrorKind};
 
-pub(super) fn transaction(reader: &mut Reader<'_>) -> Result<Transaction, Error> {
-    let first_version = match *reader.rest() {
+/// What reading gives, if it is kept
+type Read<K, T> = Result<<K as Keep>::Kept<T>, Error>;
+
+/// Reads the version that bytes are of: whether it is the first that says so
+pub(super) fn has_version(reader: &mut Reader<'_>) -> Result<bool, Error> {
+    match *reader.rest() {
         // The low bytes of the signer's length, which is at most 64.
-        [_, 0, ..] => false,
-        [1, _, ..] => {
-            reader.u8()?;
-            true
-        }
-        [tag, _, ..] => return Err(unknown_tag("transaction version", tag, reader.offset())),
+        [_, 0, ..] => Ok(false),
+        [1, _, ..] => reader.u8().map(|_| true),
+        [tag, _, ..] => Err(unknown_tag("transaction version", tag, reader.offset())),
         [] | [_] => {
-            return Err(reader
-                .refuse(format_args!("ends early, {} of 2 bytes are there", reader.rest().len())));
+            let there = reader.rest().len();
+            Err(reader.refuse(format_args!("ends early, {there} of 2 bytes are there")))
         }
-    };
+    }
+}
+
+pub(super) fn transaction<K: Keep>(reader: &mut Reader<'_>) -> Read<K, Transaction> {
+    let first_version = has_version(reader)?;
     let signer_id = reader.field("signer_id", account_id)?;
     let public_key = reader.field("public_key", public_key)?;
     let nonce = if first_version {
@@ -45,47 +53,81 @@ pub(super) fn transaction(reader: &mut Reader<'_>) -> Result<Transaction, Error>
     let receiver_id = reader.field("receiver_id", account_id)?;
     let block_hash = reader.field("block_hash", hash)?;
     // A tag is the whole of the smallest action.
-    let actions = reader.field("actions", |reader| reader.items(1, action))?;
+    let actions = reader.field("actions", |reader| K::items(reader, 1, action::<K>))?;
     let version = if first_version {
         TransactionVersion::V1 { nonce, nonce_mode: reader.field("nonce_mode", nonce_mode)? }
     } else {
         TransactionVersion::V0 { nonce: nonce.nonce() }
     };
-    Ok(Transaction { version, signer_id, public_key, receiver_id, block_hash, actions })
+    Ok(K::map(actions, |actions| Transaction {
+        version,
+        signer_id: signer_id.owned(),
+        public_key: public_key.owned(),
+        receiver_id: receiver_id.owned(),
+        block_hash,
+        actions,
+    }))
 }
 
-pub(super) fn signature(reader: &mut Reader<'_>) -> Result<Signature, Error> {
+pub(super) fn signature<'a>(reader: &mut Reader<'a>) -> Result<SignatureBytes<'a>, Error> {
     let (tag, offset) = reader.tag()?;
-    let unknown = || unknown_tag("signature", tag, offset);
-    let scheme = Scheme::from_tag(tag).ok_or_else(unknown)?;
+    let scheme = Scheme::from_tag(tag).ok_or_else(|| unknown_tag("signature", tag, offset))?;
     let bytes = reader.take(scheme.signature_length())?;
     // The group of ed25519 has an order below 2^253, so the scalar at the end cannot be larger.
     if scheme == Scheme::Ed25519 && bytes.last().is_some_and(|last| last & 0b1110_0000 != 0) {
         let error = Error::new(ErrorKind::Value, ScalarError::SignatureBits);
         return Err(error.with_offset(reader.offset() - 1));
     }
-    Signature::new(scheme, bytes).ok_or_else(unknown)
+    Ok(SignatureBytes(scheme, bytes))
 }
 
-fn public_key(reader: &mut Reader<'_>) -> Result<PublicKey, Error> {
+/// The bytes of a signature, as many as its scheme wants
+#[derive(Clone, Copy)]
+pub(super) struct SignatureBytes<'a>(Scheme, &'a [u8]);
+
+impl SignatureBytes<'_> {
+    pub(super) fn owned(self) -> Signature {
+        Signature::of_checked(self.0, self.1)
+    }
+}
+
+fn public_key<'a>(reader: &mut Reader<'a>) -> Result<KeyBytes<'a>, Error> {
     let (tag, offset) = reader.tag()?;
-    let unknown = || unknown_tag("key", tag, offset);
-    let scheme = Scheme::from_tag(tag).ok_or_else(unknown)?;
-    let bytes = reader.take(scheme.key_length())?;
-    PublicKey::new(scheme, bytes).ok_or_else(unknown)
+    let scheme = Scheme::from_tag(tag).ok_or_else(|| unknown_tag("key", tag, offset))?;
+    Ok(KeyBytes(scheme, reader.take(scheme.key_length())?))
 }
 
-fn account_id(reader: &mut Reader<'_>) -> Result<AccountId, Error> {
+/// The bytes of a public key, as many as its scheme wants
+#[derive(Clone, Copy)]
+struct KeyBytes<'a>(Scheme, &'a [u8]);
+
+impl KeyBytes<'_> {
+    fn owned(self) -> PublicKey {
+        PublicKey::of_checked(self.0, self.1)
+    }
+}
+
+pub(super) fn account_id<'a>(reader: &mut Reader<'a>) -> Result<Account<'a>, Error> {
     let text = reader.text()?;
-    let start = reader.offset() - text.len();
-    text.parse().map_err(|error| {
+    AccountId::check(text).map_err(|error| {
         let inside = match error {
             ScalarError::AccountByte { offset, .. }
             | ScalarError::AccountSeparator { offset, .. } => offset,
             _ => 0,
         };
-        Error::new(ErrorKind::Value, error).with_offset(start + inside)
-    })
+        Error::new(ErrorKind::Value, error).with_offset(reader.offset() - text.len() + inside)
+    })?;
+    Ok(Account(text))
+}
+
+/// The text of an account id that keeps the rules
+#[derive(Clone, Copy)]
+pub(super) struct Account<'a>(pub(super) &'a str);
+
+impl Account<'_> {
+    fn owned(self) -> AccountId {
+        AccountId::of_checked(self.0)
+    }
 }
 
 fn hash(reader: &mut Reader<'_>) -> Result<CryptoHash, Error> {
@@ -94,14 +136,6 @@ fn hash(reader: &mut Reader<'_>) -> Result<CryptoHash, Error> {
 
 fn balance(reader: &mut Reader<'_>) -> Result<Balance, Error> {
     reader.u128().map(Balance)
-}
-
-fn bytes(reader: &mut Reader<'_>) -> Result<Bytes, Error> {
-    reader.bytes().map(|bytes| Bytes(bytes.to_vec()))
-}
-
-fn text(reader: &mut Reader<'_>) -> Result<String, Error> {
-    reader.text().map(String::from)
 }
 
 fn transaction_nonce(reader: &mut Reader<'_>) -> Result<TransactionNonce, Error> {
@@ -123,107 +157,167 @@ fn nonce_mode(reader: &mut Reader<'_>) -> Result<NonceMode, Error> {
     }
 }
 
-fn action(reader: &mut Reader<'_>) -> Result<Action, Error> {
+fn action<K: Keep>(reader: &mut Reader<'_>) -> Read<K, Action> {
     match reader.tag()? {
-        (tag::DELEGATE, _) => Ok(Action::Delegate(Box::new(Delegate {
-            delegate_action: reader.field("delegate_action", delegate_action)?,
-            signature: reader.field("signature", signature)?,
-        }))),
-        (tag::DELEGATE_V2, _) => Ok(Action::DelegateV2(Box::new(DelegateV2 {
-            delegate_action: reader.field("delegate_action", delegate_action_v2)?,
-            signature: reader.field("signature", signature)?,
-        }))),
-        (tag, offset) => plain_action(reader, tag, offset),
+        (tag::DELEGATE, _) => {
+            let action = reader.field("delegate_action", delegate_action::<K>)?;
+            let signature = reader.field("signature", signature)?;
+            Ok(K::map(action, |delegate_action| {
+                let signature = signature.owned();
+                Action::Delegate(Box::new(Delegate { delegate_action, signature }))
+            }))
+        }
+        (tag::DELEGATE_V2, _) => {
+            let action = reader.field("delegate_action", delegate_action_v2::<K>)?;
+            let signature = reader.field("signature", signature)?;
+            Ok(K::map(action, |delegate_action| {
+                let signature = signature.owned();
+                Action::DelegateV2(Box::new(DelegateV2 { delegate_action, signature }))
+            }))
+        }
+        (tag, offset) => plain_action::<K>(reader, tag, offset),
     }
 }
 
-fn non_delegate_action(reader: &mut Reader<'_>) -> Result<NonDelegateAction, Error> {
+fn non_delegate_action<K: Keep>(reader: &mut Reader<'_>) -> Read<K, NonDelegateAction> {
     let (tag, offset) = reader.tag()?;
-    let nested = |_| Error::new(ErrorKind::Shape, NestedDelegate).with_offset(offset);
     if matches!(tag, tag::DELEGATE | tag::DELEGATE_V2) {
-        return Err(nested(NestedDelegate));
+        return Err(Error::new(ErrorKind::Shape, NestedDelegate).with_offset(offset));
     }
-    NonDelegateAction::try_from(plain_action(reader, tag, offset)?).map_err(nested)
+    plain_action::<K>(reader, tag, offset)
+        .map(|action| K::map(action, NonDelegateAction::of_checked))
 }
 
 /// Reads what follows the tag of an action that is no delegate action
-fn plain_action(reader: &mut Reader<'_>, tag: u8, offset: usize) -> Result<Action, Error> {
+fn plain_action<K: Keep>(reader: &mut Reader<'_>, tag: u8, offset: usize) -> Read<K, Action> {
     Ok(match tag {
-        tag::CREATE_ACCOUNT => Action::CreateAccount,
-        tag::DEPLOY_CONTRACT => Action::DeployContract { code: reader.field("code", bytes)? },
-        tag::FUNCTION_CALL => Action::FunctionCall(Box::new(FunctionCall {
-            method_name: reader.field("method_name", text)?,
-            args: reader.field("args", bytes)?,
-            gas: Gas(reader.field("gas", Reader::u64)?),
-            deposit: reader.field("deposit", balance)?,
-        })),
-        tag::TRANSFER => Action::Transfer { deposit: reader.field("deposit", balance)? },
-        tag::STAKE => Action::Stake(Box::new(Stake {
-            stake: reader.field("stake", balance)?,
-            public_key: reader.field("public_key", public_key)?,
-        })),
-        tag::ADD_KEY => Action::AddKey(Box::new(AddKey {
-            public_key: reader.field("public_key", public_key)?,
-            access_key: reader.field("access_key", access_key)?,
-        })),
+        tag::CREATE_ACCOUNT => K::keep(|| Action::CreateAccount),
+        tag::DEPLOY_CONTRACT => {
+            let code = reader.field("code", Reader::bytes)?;
+            K::keep(|| Action::DeployContract { code: owned(code) })
+        }
+        tag::FUNCTION_CALL => {
+            let method_name = reader.field("method_name", Reader::text)?;
+            let args = reader.field("args", Reader::bytes)?;
+            let gas = Gas(reader.field("gas", Reader::u64)?);
+            let deposit = reader.field("deposit", balance)?;
+            K::keep(|| {
+                let (method_name, args) = (method_name.into(), owned(args));
+                Action::FunctionCall(Box::new(FunctionCall { method_name, args, gas, deposit }))
+            })
+        }
+        tag::TRANSFER => {
+            let deposit = reader.field("deposit", balance)?;
+            K::keep(|| Action::Transfer { deposit })
+        }
+        tag::STAKE => {
+            let stake = reader.field("stake", balance)?;
+            let key = reader.field("public_key", public_key)?;
+            K::keep(|| Action::Stake(Box::new(Stake { stake, public_key: key.owned() })))
+        }
+        tag::ADD_KEY => {
+            let key = reader.field("public_key", public_key)?;
+            let access_key = reader.field("access_key", access_key::<K>)?;
+            K::map(access_key, |access_key| {
+                Action::AddKey(Box::new(AddKey { public_key: key.owned(), access_key }))
+            })
+        }
         tag::DELETE_KEY => {
-            Action::DeleteKey { public_key: reader.field("public_key", public_key)? }
+            let key = reader.field("public_key", public_key)?;
+            K::keep(|| Action::DeleteKey { public_key: key.owned() })
         }
         tag::DELETE_ACCOUNT => {
-            Action::DeleteAccount { beneficiary_id: reader.field("beneficiary_id", account_id)? }
+            let beneficiary = reader.field("beneficiary_id", account_id)?;
+            K::keep(|| Action::DeleteAccount { beneficiary_id: beneficiary.owned() })
         }
-        tag::DEPLOY_GLOBAL_CONTRACT => Action::DeployGlobalContract {
-            code: Box::new(reader.field("code", bytes)?),
-            deploy_mode: reader.field("deploy_mode", deploy_mode)?,
-        },
-        tag::USE_GLOBAL_CONTRACT => Action::UseGlobalContract(Box::new(
-            reader.field("contract_identifier", global_contract_identifier)?,
-        )),
+        tag::DEPLOY_GLOBAL_CONTRACT => {
+            let code = reader.field("code", Reader::bytes)?;
+            let deploy_mode = reader.field("deploy_mode", deploy_mode)?;
+            K::keep(|| Action::DeployGlobalContract { code: Box::new(owned(code)), deploy_mode })
+        }
+        tag::USE_GLOBAL_CONTRACT => {
+            let identifier = reader.field("contract_identifier", identifier)?;
+            K::keep(|| Action::UseGlobalContract(Box::new(identifier.owned())))
+        }
         tag::DETERMINISTIC_STATE_INIT => {
-            let (code, data) = reader.field("state_init", state_init)?;
+            let (code, data) = reader.field("state_init", state_init::<K>)?;
             let deposit = reader.field("deposit", balance)?;
-            Action::DeterministicStateInit(Box::new(DeterministicStateInit { code, data, deposit }))
+            K::map(data, |data| {
+                let (code, data) = (code.owned(), data.into_iter().collect());
+                let state_init = DeterministicStateInit { code, data, deposit };
+                Action::DeterministicStateInit(Box::new(state_init))
+            })
         }
-        tag::TRANSFER_TO_GAS_KEY => Action::TransferToGasKey(Box::new(TransferToGasKey {
-            public_key: reader.field("public_key", public_key)?,
-            deposit: reader.field("deposit", balance)?,
-        })),
-        tag::WITHDRAW_FROM_GAS_KEY => Action::WithdrawFromGasKey(Box::new(WithdrawFromGasKey {
-            public_key: reader.field("public_key", public_key)?,
-            amount: reader.field("amount", balance)?,
-        })),
-        tag::UNIVERSAL_STATE_INIT => Action::UniversalStateInit(Box::new(UniversalStateInit {
-            state_init: reader.field("state_init", bytes)?,
-            deposit: reader.field("deposit", balance)?,
-        })),
+        tag::TRANSFER_TO_GAS_KEY => {
+            let key = reader.field("public_key", public_key)?;
+            let deposit = reader.field("deposit", balance)?;
+            K::keep(|| {
+                let transfer = TransferToGasKey { public_key: key.owned(), deposit };
+                Action::TransferToGasKey(Box::new(transfer))
+            })
+        }
+        tag::WITHDRAW_FROM_GAS_KEY => {
+            let key = reader.field("public_key", public_key)?;
+            let amount = reader.field("amount", balance)?;
+            K::keep(|| {
+                let withdrawal = WithdrawFromGasKey { public_key: key.owned(), amount };
+                Action::WithdrawFromGasKey(Box::new(withdrawal))
+            })
+        }
+        tag::UNIVERSAL_STATE_INIT => {
+            let state_init = reader.field("state_init", Reader::bytes)?;
+            let deposit = reader.field("deposit", balance)?;
+            K::keep(|| {
+                let state_init = UniversalStateInit { state_init: owned(state_init), deposit };
+                Action::UniversalStateInit(Box::new(state_init))
+            })
+        }
         _ => return Err(unknown_tag("action", tag, offset)),
     })
 }
 
-fn delegate_action(reader: &mut Reader<'_>) -> Result<DelegateAction, Error> {
-    Ok(DelegateAction {
-        sender_id: reader.field("sender_id", account_id)?,
-        receiver_id: reader.field("receiver_id", account_id)?,
-        actions: reader.field("actions", |reader| reader.items(1, non_delegate_action))?,
-        nonce: reader.field("nonce", Reader::u64)?,
-        max_block_height: reader.field("max_block_height", Reader::u64)?,
-        public_key: reader.field("public_key", public_key)?,
-    })
+fn owned(bytes: &[u8]) -> Bytes {
+    Bytes(bytes.to_vec())
 }
 
-fn delegate_action_v2(reader: &mut Reader<'_>) -> Result<DelegateActionV2, Error> {
+fn delegate_action<K: Keep>(reader: &mut Reader<'_>) -> Read<K, DelegateAction> {
+    let sender_id = reader.field("sender_id", account_id)?;
+    let receiver_id = reader.field("receiver_id", account_id)?;
+    let actions =
+        reader.field("actions", |reader| K::items(reader, 1, non_delegate_action::<K>))?;
+    let nonce = reader.field("nonce", Reader::u64)?;
+    let max_block_height = reader.field("max_block_height", Reader::u64)?;
+    let public_key = reader.field("public_key", public_key)?;
+    Ok(K::map(actions, |actions| DelegateAction {
+        sender_id: sender_id.owned(),
+        receiver_id: receiver_id.owned(),
+        actions,
+        nonce,
+        max_block_height,
+        public_key: public_key.owned(),
+    }))
+}
+
+fn delegate_action_v2<K: Keep>(reader: &mut Reader<'_>) -> Read<K, DelegateActionV2> {
     match reader.tag()? {
         (0, _) => {}
         (tag, offset) => return Err(unknown_tag("delegate action version", tag, offset)),
     }
-    Ok(DelegateActionV2 {
-        sender_id: reader.field("sender_id", account_id)?,
-        receiver_id: reader.field("receiver_id", account_id)?,
-        actions: reader.field("actions", |reader| reader.items(1, non_delegate_action))?,
-        nonce: reader.field("nonce", transaction_nonce)?,
-        max_block_height: reader.field("max_block_height", Reader::u64)?,
-        public_key: reader.field("public_key", public_key)?,
-    })
+    let sender_id = reader.field("sender_id", account_id)?;
+    let receiver_id = reader.field("receiver_id", account_id)?;
+    let actions =
+        reader.field("actions", |reader| K::items(reader, 1, non_delegate_action::<K>))?;
+    let nonce = reader.field("nonce", transaction_nonce)?;
+    let max_block_height = reader.field("max_block_height", Reader::u64)?;
+    let public_key = reader.field("public_key", public_key)?;
+    Ok(K::map(actions, |actions| DelegateActionV2 {
+        sender_id: sender_id.owned(),
+        receiver_id: receiver_id.owned(),
+        actions,
+        nonce,
+        max_block_height,
+        public_key: public_key.owned(),
+    }))
 }
 
 fn deploy_mode(reader: &mut Reader<'_>) -> Result<GlobalContractDeployMode, Error> {
@@ -234,50 +328,73 @@ fn deploy_mode(reader: &mut Reader<'_>) -> Result<GlobalContractDeployMode, Erro
     }
 }
 
-fn global_contract_identifier(reader: &mut Reader<'_>) -> Result<GlobalContractIdentifier, Error> {
+fn identifier<'a>(reader: &mut Reader<'a>) -> Result<Identifier<'a>, Error> {
     match reader.tag()? {
-        (0, _) => hash(reader).map(GlobalContractIdentifier::CodeHash),
-        (1, _) => account_id(reader).map(GlobalContractIdentifier::AccountId),
+        (0, _) => hash(reader).map(Identifier::CodeHash),
+        (1, _) => account_id(reader).map(Identifier::Account),
         (tag, offset) => Err(unknown_tag("contract identifier", tag, offset)),
     }
 }
 
-type StateInit = (GlobalContractIdentifier, BTreeMap<Bytes, Bytes>);
+/// What a published contract is called by
+enum Identifier<'a> {
+    CodeHash(CryptoHash),
+    Account(Account<'a>),
+}
 
-fn state_init(reader: &mut Reader<'_>) -> Result<StateInit, Error> {
+impl Identifier<'_> {
+    fn owned(self) -> GlobalContractIdentifier {
+        match self {
+            Self::CodeHash(hash) => GlobalContractIdentifier::CodeHash(hash),
+            Self::Account(account) => GlobalContractIdentifier::AccountId(account.owned()),
+        }
+    }
+}
+
+/// The code, and the entries of the data as they come
+type StateInit<'a, K> = (Identifier<'a>, <K as Keep>::Kept<Vec<(Bytes, Bytes)>>);
+
+fn state_init<'a, K: Keep>(reader: &mut Reader<'a>) -> Result<StateInit<'a, K>, Error> {
     match reader.tag()? {
         (0, _) => {}
         (tag, offset) => return Err(unknown_tag("state init version", tag, offset)),
     }
-    let code = reader.field("code", global_contract_identifier)?;
-    Ok((code, reader.field("data", state_init_data)?))
+    let code = reader.field("code", identifier)?;
+    let mut before = None;
+    let data = reader.field("data", |reader| {
+        // An entry is two byte strings, each at least its length of 4 bytes.
+        K::items(reader, 8, |reader| {
+            let key = reader.field("key", Reader::bytes)?;
+            let value = reader.field("value", Reader::bytes)?;
+            let is_next = before.replace(key).is_none_or(|before| before < key);
+            Ok(K::keep_entry(is_next, || (owned(key), owned(value))))
+        })
+    })?;
+    Ok((code, data))
 }
 
-fn state_init_data(reader: &mut Reader<'_>) -> Result<BTreeMap<Bytes, Bytes>, Error> {
-    // An entry is two byte strings, each at least its length of 4 bytes.
-    let entries = reader
-        .items(8, |reader| Ok((reader.field("key", bytes)?, reader.field("value", bytes)?)))?;
-    Ok(entries.into_iter().collect())
+fn access_key<K: Keep>(reader: &mut Reader<'_>) -> Read<K, AccessKey> {
+    let nonce = reader.field("nonce", Reader::u64)?;
+    let permission = reader.field("permission", access_key_permission::<K>)?;
+    Ok(K::map(permission, |permission| AccessKey { nonce, permission }))
 }
 
-fn access_key(reader: &mut Reader<'_>) -> Result<AccessKey, Error> {
-    Ok(AccessKey {
-        nonce: reader.field("nonce", Reader::u64)?,
-        permission: reader.field("permission", access_key_permission)?,
+fn access_key_permission<K: Keep>(reader: &mut Reader<'_>) -> Read<K, AccessKeyPermission> {
+    Ok(match reader.tag()? {
+        (0, _) => K::map(function_call_permission::<K>(reader)?, AccessKeyPermission::FunctionCall),
+        (1, _) => K::keep(|| AccessKeyPermission::FullAccess),
+        (2, _) => {
+            let info = gas_key_info(reader)?;
+            K::map(function_call_permission::<K>(reader)?, |permission| {
+                AccessKeyPermission::GasKeyFunctionCall(info, permission)
+            })
+        }
+        (3, _) => {
+            let info = gas_key_info(reader)?;
+            K::keep(|| AccessKeyPermission::GasKeyFullAccess(info))
+        }
+        (tag, offset) => return Err(unknown_tag("permission", tag, offset)),
     })
-}
-
-fn access_key_permission(reader: &mut Reader<'_>) -> Result<AccessKeyPermission, Error> {
-    match reader.tag()? {
-        (0, _) => function_call_permission(reader).map(AccessKeyPermission::FunctionCall),
-        (1, _) => Ok(AccessKeyPermission::FullAccess),
-        (2, _) => Ok(AccessKeyPermission::GasKeyFunctionCall(
-            gas_key_info(reader)?,
-            function_call_permission(reader)?,
-        )),
-        (3, _) => gas_key_info(reader).map(AccessKeyPermission::GasKeyFullAccess),
-        (tag, offset) => Err(unknown_tag("permission", tag, offset)),
-    }
 }
 
 fn gas_key_info(reader: &mut Reader<'_>) -> Result<GasKeyInfo, Error> {
@@ -287,11 +404,16 @@ fn gas_key_info(reader: &mut Reader<'_>) -> Result<GasKeyInfo, Error> {
     })
 }
 
-fn function_call_permission(reader: &mut Reader<'_>) -> Result<FunctionCallPermission, Error> {
-    Ok(FunctionCallPermission {
-        allowance: reader.field("allowance", |reader| reader.option(balance))?,
-        receiver_id: reader.field("receiver_id", text)?,
-        // A text is at least its length of 4 bytes.
-        method_names: reader.field("method_names", |reader| reader.items(4, text))?,
-    })
+fn function_call_permission<K: Keep>(reader: &mut Reader<'_>) -> Read<K, FunctionCallPermission> {
+    let allowance = reader.field("allowance", |reader| reader.option(balance))?;
+    let receiver_id = reader.field("receiver_id", Reader::text)?;
+    // A text is at least its length of 4 bytes.
+    let method_names = reader.field("method_names", |reader| {
+        K::items(reader, 4, |reader| reader.text().map(|name| K::keep(|| String::from(name))))
+    })?;
+    Ok(K::map(method_names, |method_names| FunctionCallPermission {
+        allowance,
+        receiver_id: receiver_id.into(),
+        method_names,
+    }))
 }

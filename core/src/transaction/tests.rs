@@ -163,8 +163,23 @@ fn with_actions(count: u32, actions: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// What is in these bytes, which is the same for those who keep them as they are
+fn decode(bytes: &[u8]) -> Result<SignedTransaction, Error> {
+    let decoded = SignedTransaction::decode(bytes);
+    match (EncodedTransaction::new(bytes.to_vec()), &decoded) {
+        (Ok(encoded), Ok(decoded)) => {
+            assert_eq!(encoded.decode(), *decoded);
+            assert_eq!(encoded.hash(), decoded.hash());
+            assert_eq!(encoded.signer_id(), decoded.signer_id().as_str());
+            assert_eq!(encoded.as_bytes(), bytes);
+        }
+        (encoded, decoded) => assert_eq!(encoded.err(), decoded.clone().err()),
+    }
+    decoded
+}
+
 fn refusal(bytes: &[u8]) -> String {
-    SignedTransaction::decode(bytes).unwrap_err().to_string()
+    decode(bytes).unwrap_err().to_string()
 }
 
 #[test]
@@ -173,7 +188,7 @@ fn every_form_comes_back() {
         for scheme in [Scheme::Ed25519, Scheme::Secp256k1, Scheme::MlDsa65] {
             let signed = signed(version, all_actions(), scheme);
             let bytes = signed.encode();
-            let decoded = SignedTransaction::decode(&bytes).unwrap();
+            let decoded = decode(&bytes).unwrap();
             assert_eq!(decoded, signed);
             assert_eq!(decoded.encode(), bytes);
             let length = bytes.len() - 1 - scheme.signature_length();
@@ -194,7 +209,7 @@ fn every_truncation_is_refused() {
         actions.push(Action::Delegate(Box::new(delegate)));
         let bytes = signed(version, actions, Scheme::Ed25519).encode();
         for length in 0..bytes.len() {
-            let error = SignedTransaction::decode(&bytes[..length]).unwrap_err();
+            let error = decode(&bytes[..length]).unwrap_err();
             assert!(error.offset().unwrap() <= length, "{error}");
         }
         let longer = [&bytes[..], &[0]].concat();
@@ -264,11 +279,11 @@ fn keys_of_a_map_may_come_in_any_order() {
         bytes.extend([0; 16]);
         with_actions(1, &bytes)
     };
-    let sorted = SignedTransaction::decode(&init([1, 2], [7, 8])).unwrap();
-    let turned = SignedTransaction::decode(&init([2, 1], [8, 7])).unwrap();
+    let sorted = decode(&init([1, 2], [7, 8])).unwrap();
+    let turned = decode(&init([2, 1], [8, 7])).unwrap();
     assert_eq!(turned.hash(), sorted.hash());
     assert_eq!(turned.encode(), init([1, 2], [7, 8]));
-    let twice = SignedTransaction::decode(&init([1, 1], [7, 8])).unwrap();
+    let twice = decode(&init([1, 1], [7, 8])).unwrap();
     assert_eq!(twice.hash(), twice.transaction().hash());
     assert!(twice.encode().len() < init([1, 1], [7, 8]).len());
 }
