@@ -66,9 +66,10 @@ pub(super) fn status_request(
                 Member::TxHash,
                 Member::SenderAccountId,
             ])?;
-            // First, because it is wrong for whichever transaction is meant.
+            let lookup = lookup(signed, hash, sender);
+            // Told first, because it is wrong for whichever transaction is meant.
             let wait_until = wait_until.map_or(Ok(Milestone::default()), milestone)?;
-            Ok(StatusRequest { lookup: lookup(signed, hash, sender)?, wait_until, receipts })
+            Ok(StatusRequest { lookup: lookup?, wait_until, receipts })
         }
         Kind::Array => Ok(StatusRequest {
             lookup: positional_lookup(params.text)?,
@@ -100,11 +101,12 @@ fn lookup(
         let detail = "neither signed_tx_base64 nor tx_hash with sender_account_id";
         return Err(Error::new(ErrorKind::Shape, detail));
     }
-    let hash = hash.ok_or_else(|| missing(HASH_TEXT).at(HASH))?;
-    let hash = crypto_hash(hash).map_err(|error| error.at(HASH))?;
-    let sender = sender.ok_or_else(|| missing(ACCOUNT_TEXT).at(SENDER))?;
-    let sender = account_id(sender).map_err(|error| error.at(SENDER))?;
-    Ok(Lookup::Hash { hash, sender: Some(sender) })
+    let hash = hash.ok_or_else(|| missing(HASH_TEXT)).and_then(crypto_hash);
+    let sender = sender.ok_or_else(|| missing(ACCOUNT_TEXT)).and_then(account_id);
+    Ok(Lookup::Hash {
+        hash: hash.map_err(|error| error.at(HASH))?,
+        sender: Some(sender.map_err(|error| error.at(SENDER))?),
+    })
 }
 
 /// Reads `[signed_tx_base64]` or `[tx_hash, sender_account_id]`

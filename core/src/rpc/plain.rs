@@ -7,6 +7,7 @@
 use core::array;
 
 use super::read::{Kind, Members, Text, kind};
+use super::request::REQUEST_MEMBERS;
 use crate::codec::json;
 use crate::{Error, ErrorKind};
 
@@ -23,32 +24,20 @@ pub(super) enum Member {
 }
 
 impl Member {
-    const ALL: [Self; 7] = [
-        Self::WaitUntil,
-        Self::TxHash,
-        Self::SenderAccountId,
-        Self::SignedTxBase64,
-        Self::Finality,
-        Self::BlockId,
-        Self::SyncCheckpoint,
+    /// The names, in the order of the members
+    const NAMES: [&'static str; 7] = [
+        "wait_until",
+        "tx_hash",
+        "sender_account_id",
+        "signed_tx_base64",
+        "finality",
+        "block_id",
+        "sync_checkpoint",
     ];
 
     /// The name of the member
     pub(super) const fn name(self) -> &'static str {
-        match self {
-            Self::WaitUntil => "wait_until",
-            Self::TxHash => "tx_hash",
-            Self::SenderAccountId => "sender_account_id",
-            Self::SignedTxBase64 => "signed_tx_base64",
-            Self::Finality => "finality",
-            Self::BlockId => "block_id",
-            Self::SyncCheckpoint => "sync_checkpoint",
-        }
-    }
-
-    #[inline]
-    fn of(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|member| member.name() == name)
+        Self::NAMES[self as usize]
     }
 }
 
@@ -57,17 +46,14 @@ impl Member {
 /// Whoever reads a request passes over its params, and which method they are for may stand behind
 /// them, so all that methods look for is kept on the way.
 #[derive(Debug, Default)]
-pub(super) struct Found<'a>([Option<Text<'a>>; Member::ALL.len()]);
+pub(super) struct Found<'a>([Option<Text<'a>>; Member::NAMES.len()]);
 
 impl<'a> Found<'a> {
     /// Reads the object that begins here; none if one of the members is there twice
     fn read(&mut self, cursor: &mut json::Plain<'a>) -> Option<()> {
-        cursor.object(|key, cursor| {
+        cursor.members(&Member::NAMES, |place, cursor| {
             let value = Text::next(cursor)?;
-            match Member::of(key) {
-                Some(member) => set(self.0.get_mut(member as usize)?, value),
-                None => Some(()),
-            }
+            place.map_or(Some(()), |place| set(self.0.get_mut(place)?, value))
         })
     }
 
@@ -94,11 +80,11 @@ impl<'a> PlainRequest<'a> {
     /// that no request has
     pub(super) fn read(&mut self, text: &'a str) -> Option<()> {
         let mut cursor = json::Plain::new(text);
-        cursor.object(|key, cursor| match key {
-            "id" => set(&mut self.id, Text::next(cursor)?),
-            "jsonrpc" => set(&mut self.jsonrpc, Text::next(cursor)?),
-            "method" => set(&mut self.method, Text::next(cursor)?),
-            "params" => {
+        cursor.members(&REQUEST_MEMBERS, |place, cursor| match place {
+            Some(0) => set(&mut self.id, Text::next(cursor)?),
+            Some(1) => set(&mut self.jsonrpc, Text::next(cursor)?),
+            Some(2) => set(&mut self.method, Text::next(cursor)?),
+            Some(3) => {
                 let rest = cursor.rest();
                 match rest.as_bytes().first()? {
                     b'{' => self.found.read(cursor)?,

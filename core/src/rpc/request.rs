@@ -90,19 +90,17 @@ pub(super) fn call(request: &Members<'_, 4>, path_method: Option<&str>) -> Resul
 pub(super) fn plain_call(text: &str, path_method: Option<&str>) -> Option<Call> {
     let mut request = PlainRequest::default();
     request.read(text)?;
-    let id = match request.id {
-        None => RequestId::default(),
-        Some(id) => RequestId::read(id).ok()?,
-    };
-    if let Some(version) = request.jsonrpc {
-        check_version(version).ok()?;
-    }
     let name = string(request.method?, "a string").ok()?;
     if path_method.is_some_and(|path_method| path_method != name) {
         return None;
     }
-    let operation = (method(&name)?.read)(request.params()).ok()?;
-    Some(Call { id, operation })
+    // Looked at last: to move what was just written costs more than what is done in the meantime.
+    let operation = (method(&name)?.read)(request.params());
+    let id = request.id.map_or_else(|| Ok(RequestId::default()), RequestId::read);
+    if let Some(version) = request.jsonrpc {
+        check_version(version).ok()?;
+    }
+    Some(Call { id: id.ok()?, operation: operation.ok()? })
 }
 
 fn twice(name: &str) -> Error {

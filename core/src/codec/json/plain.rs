@@ -36,20 +36,59 @@ impl<'text> Plain<'text> {
         mut member: impl FnMut(&'text str, &mut Self) -> Option<()>,
     ) -> Option<()> {
         self.list(b'{', b'}', |cursor| {
-            let bytes = cursor.text.as_bytes();
-            let start = cursor.at + 1;
-            if *bytes.get(cursor.at)? != b'"' {
-                return None;
-            }
-            // It stops at a backslash as well, and then the key is not plain.
-            let end = run_end(bytes, start);
-            if *bytes.get(end)? != b'"' {
-                return None;
-            }
-            let key = cursor.text.get(start..end)?;
-            cursor.at = blanks(bytes, colon_end(bytes, end + 1)?);
+            let key = cursor.key()?;
             member(key, cursor)
         })
+    }
+
+    /// The same for who looks for some members; what it is told of a key is its place among `names`, if
+    /// it has one
+    #[inline]
+    pub(crate) fn members<const N: usize>(
+        &mut self,
+        names: &[&str; N],
+        mut member: impl FnMut(Option<usize>, &mut Self) -> Option<()>,
+    ) -> Option<()> {
+        self.list(b'{', b'}', |cursor| {
+            // Compared where it stands: the processor foresees which one it is, and goes on from its end
+            // before it could have found it.
+            let rest = cursor.text.as_bytes().get(cursor.at..)?.strip_prefix(b"\"")?;
+            let place = names.iter().position(|name| {
+                let behind = rest.strip_prefix(name.as_bytes());
+                behind.is_some_and(|behind| behind.first() == Some(&b'"'))
+            });
+            match place.and_then(|place| names.get(place)) {
+                Some(name) => cursor.go_to_value(cursor.at + 1 + name.len())?,
+                None => cursor.key().map(drop)?,
+            }
+            member(place, cursor)
+        })
+    }
+
+    /// Goes behind the key that begins here and its colon, and gives the key
+    #[inline]
+    fn key(&mut self) -> Option<&'text str> {
+        let bytes = self.text.as_bytes();
+        let start = self.at + 1;
+        if *bytes.get(self.at)? != b'"' {
+            return None;
+        }
+        // It stops at a backslash as well, and then the key is not plain.
+        let end = run_end(bytes, start);
+        if *bytes.get(end)? != b'"' {
+            return None;
+        }
+        let key = self.text.get(start..end)?;
+        self.go_to_value(end)?;
+        Some(key)
+    }
+
+    /// Goes behind the colon that follows a key, whose last quote is here
+    #[inline]
+    fn go_to_value(&mut self, quote: usize) -> Option<()> {
+        let bytes = self.text.as_bytes();
+        self.at = blanks(bytes, colon_end(bytes, quote + 1)?);
+        Some(())
     }
 
     /// Goes behind the array that begins here; `item` has to go behind each of its items
@@ -354,12 +393,11 @@ pub(super) const fn stops(word: u64) -> u64 {
 }
 
 fn is_plain<const N: usize>(chunk: &[u8; N]) -> bool {
-    // Bytes, and no way out before the end: so it becomes a few vector instructions. With the bit 0x02
-    // turned over, the quote is 0x20 and blanks and exclamation marks are above it.
-    let (low, backslash) = chunk.iter().fold((0xff_u8, 0xff_u8), |(low, backslash), byte| {
-        (low.min(byte ^ 0x02), backslash.min(byte ^ b'\\'))
-    });
-    low > 0x20 && backslash != 0
+    // Without a way out before the end, and with one bit for all bytes: so it becomes a few vector
+    // instructions. With the bit 0x02 turned over, the quote is 0x20 and blanks and exclamation marks
+    // are above it.
+    let stops = |byte: u8| u8::from(byte ^ 0x02 <= 0x20) | u8::from(byte == b'\\');
+    chunk.iter().fold(0, |any, byte| any | stops(*byte)) == 0
 }
 
 #[cfg(test)]
