@@ -101,20 +101,20 @@ pub(super) fn skip_space(text: &str) -> &str {
 }
 
 /// The error of a text, with the byte at which it was refused
-fn syntax(text: &str, fault: Fault) -> Error {
+fn syntax(text: &str, fault: &Fault) -> Error {
     // The byte at fault is the last that was read.
-    let offset = if fault.is_end() { text.len() } else { fault.read.saturating_sub(1) };
+    let offset = if fault.is_end() { text.len() } else { fault.read().saturating_sub(1) };
     unreadable(fault).with_offset(offset)
 }
 
 /// The same without a byte: for a value inside the text, where the path says more
-fn unreadable(fault: Fault) -> Error {
-    Error::new(ErrorKind::Syntax, fault.detail)
+fn unreadable(fault: &Fault) -> Error {
+    Error::new(ErrorKind::Syntax, fault.detail())
 }
 
 /// A text that must hold one value and nothing else
 pub(super) fn value(text: &str) -> Result<Text<'_>, Error> {
-    Reader::new(text).whole().map(Text::of).map_err(|fault| syntax(text, fault))
+    Reader::new(text).whole().map(Text::of).map_err(|fault| syntax(text, &fault))
 }
 
 /// The string in a value; borrowed unless it holds escapes
@@ -137,7 +137,7 @@ fn decoded_string<'a>(value: Text<'a>, expected: &dyn fmt::Display) -> Result<Co
     if kind != Kind::String {
         return Err(Error::new(ErrorKind::Shape, format_args!("{kind}, expected {expected}")));
     }
-    Reader::new(value.get()).text("a string").map_err(unreadable)
+    Reader::new(value.get()).text("a string").map_err(|fault| unreadable(&fault))
 }
 
 /// The members of one object that have one of `N` names
@@ -158,12 +158,12 @@ impl<'a, const N: usize> Members<'a, N> {
 
     /// Reads a text that must hold one object and nothing else
     pub(super) fn read(&mut self, text: &'a str) -> Result<(), Error> {
-        self.visit(text).map_err(|fault| syntax(text, fault))
+        self.visit(text).map_err(|fault| syntax(text, &fault))
     }
 
     /// Reads a value that is an object
     pub(super) fn read_value(&mut self, value: Text<'a>) -> Result<(), Error> {
-        self.visit(value.get()).map_err(unreadable)
+        self.visit(value.get()).map_err(|fault| unreadable(&fault))
     }
 
     fn visit(&mut self, text: &'a str) -> Result<(), Fault> {
@@ -220,7 +220,7 @@ pub(super) fn items<'a>(text: &'a str, limit: usize) -> Result<(Vec<Text<'a>>, u
         }
         reader.end().map(|()| (values, count))
     };
-    read(&mut reader).map_err(|fault| syntax(text, fault))
+    read(&mut reader).map_err(|fault| syntax(text, &fault))
 }
 
 /// Checks that every reader can read the value: no lone surrogates, no number out of range, no
@@ -233,7 +233,7 @@ pub(super) fn check(value: Text<'_>, depth: usize) -> Result<(), Error> {
     if value.plain_string().is_some() || is_short(value.get()) {
         return Ok(());
     }
-    sound(&mut Reader::new(value.get()), depth, depth).map_err(unreadable)
+    sound(&mut Reader::new(value.get()), depth, depth).map_err(|fault| unreadable(&fault))
 }
 
 /// Reads all parts of a value, `depth` of `limit` levels deep; recurses at most that often

@@ -48,7 +48,7 @@ impl<'t> Reader<'t> {
     }
 
     /// A fault at what was read last
-    const fn fault(&self, detail: &'static str) -> Fault {
+    fn fault(&self, detail: &'static str) -> Fault {
         Fault::syntax(self.at, detail)
     }
 
@@ -59,7 +59,7 @@ impl<'t> Reader<'t> {
 
     /// A refusal of what was read last
     pub(crate) fn refuse(&self, detail: impl fmt::Display) -> Fault {
-        Fault { kind: ErrorKind::Shape, read: self.at, detail: Cow::Owned(detail.to_string()) }
+        Fault::new(ErrorKind::Shape, self.at, detail.to_string())
     }
 
     /// The byte behind blanks
