@@ -7,7 +7,7 @@
 use core::hint::black_box;
 
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, criterion_group, criterion_main};
-use milepost::engine::{Engine, Exchange, Reply, Settings};
+use milepost::engine::{Engine, Exchange, Reply, Scratch, Settings};
 use milepost::facts::{Rows, drive};
 use milepost::rpc::parse;
 use milepost::status::StatusQuestion;
@@ -33,7 +33,7 @@ fn body(reply: Reply) -> Vec<u8> {
 }
 
 /// Our side of a group: from a request that was read, all the way, and as a question that could be
-/// suspended; the first two write into a buffer that is used again
+/// suspended; the first two write into a buffer, and walk in a scratch, that are used again
 fn ours(
     group: &mut BenchmarkGroup<'_, Cpu>,
     name: &str,
@@ -42,15 +42,15 @@ fn ours(
 ) {
     let (engine, settings) = (Engine::default(), Settings::default());
     let answer = body(engine.ask(request, None, storage));
-    let mut out = Vec::with_capacity(answer.len());
+    let (mut scratch, mut out) = (Scratch::default(), Vec::with_capacity(answer.len()));
     let incoming = || parse(request, None, &settings.limits);
-    engine.answer(incoming(), storage, &mut out);
+    engine.answer_with(&mut scratch, incoming(), storage, &mut out);
     assert!(out == answer, "a response is an answer");
     group.bench_function(BenchmarkId::new("ours", name), |bencher| {
         bencher.iter_custom(|count| {
             with_input(count, incoming, |incoming| {
                 out.clear();
-                engine.answer(incoming, storage, &mut out);
+                engine.answer_with(&mut scratch, incoming, storage, &mut out);
                 black_box(&out);
             })
         });
@@ -71,7 +71,7 @@ fn ours(
                 || request,
                 |request| {
                     out.clear();
-                    engine.respond(request, None, storage, &mut out);
+                    engine.respond_with(&mut scratch, request, None, storage, &mut out);
                     black_box(&out);
                 },
             )

@@ -1,14 +1,15 @@
 //! How often an answer allocates, counted call by call.
 //!
-//! Transactions of a practice chain are asked for, by their hash and by their bytes, once everything
-//! about them is final, and the configuration at the final head; answers go into one buffer that is used again and again, as that of
-//! a connection is. There is one test here, for all threads of a process count together.
+//! Transactions of a practice chain are asked for, by their hash and by their bytes, after each of the
+//! blocks in which they come to their end, and so is the configuration. Answers go into one buffer that
+//! is used again and again, as that of a connection is, and so does the walk. There is one test here, for all threads of a process count together.
 
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::alloc::System;
+use std::collections::VecDeque;
 
 use milepost::codec::base64;
-use milepost::engine::{Engine, Response};
+use milepost::engine::{Engine, Response, Scratch};
 use milepost::facts::MemoryStorage;
 use milepost::ingest::IngestSettings;
 use milepost::rpc::AnswerClass;
@@ -51,64 +52,105 @@ fn counted(work: impl FnOnce()) -> usize {
 /// The most allocations of an answer
 const MOST: usize = 2;
 
+/// The answers that were counted
+#[derive(Default)]
+struct Tally {
+    settled: usize,
+    /// About transactions that were not final yet, or whose bodies were not
+    walked: usize,
+    configurations: usize,
+    most: usize,
+}
+
+/// A host that answers in the same memory again and again
+struct Host {
+    engine: Engine,
+    scratch: Scratch,
+    out: Vec<u8>,
+    tally: Tally,
+}
+
+impl Host {
+    fn ask(&mut self, request: &str, storage: &MemoryStorage) {
+        let Self { engine, scratch, out, tally } = self;
+        // The first time it may grow.
+        for first in [true, false] {
+            out.clear();
+            let mut response = None;
+            let count = counted(|| {
+                response =
+                    Some(engine.respond_with(scratch, request.as_bytes(), None, storage, out));
+            });
+            assert!(matches!(response, Some(Response::Written(AnswerClass::Result))), "{request}");
+            if !first {
+                assert!(count <= MOST, "{count} allocations for {request}");
+                tally.most = tally.most.max(count);
+            }
+        }
+        let final_status = br#""result":{"final_execution_status":"FINAL""#;
+        let is_final = out.windows(final_status.len()).any(|part| part == final_status);
+        *match (request.contains("protocol_config"), is_final) {
+            (true, _) => &mut tally.configurations,
+            (false, true) => &mut tally.settled,
+            (false, false) => &mut tally.walked,
+        } += 1;
+    }
+}
+
 #[test]
 fn an_answer_allocates_at_most_twice() {
     let (engine, settings) = (Engine::default(), IngestSettings::default());
     let mut chain = Practice::new(Settings::demo(5));
     let mut storage = MemoryStorage::new();
     engine.put_config(1, &protocol_config("practice", 1, 87, &[]), &mut storage).unwrap();
-    let mut requests = Vec::new();
-    for block in 0..40 {
-        let message = chain.next_message();
-        engine.ingest(&message.json, &settings, &mut storage).unwrap();
-        for transaction in &message.transactions {
-            for (method, id) in [
-                ("EXPERIMENTAL_tx_status", r#""dontcare""#),
-                ("tx", "17"),
-                ("tx_status", r#""1f8c3a52-77de""#),
-            ] {
-                requests.push(format!(
-                    r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{"tx_hash":"{}","sender_account_id":"{}","wait_until":"FINAL"}}}}"#,
-                    transaction.hash, transaction.signer_id
-                ));
-            }
-            let mut signed = String::new();
-            base64::encode(&transaction.signed, &mut signed);
-            let mut by_bytes =
-                vec![format!(r#"{{"signed_tx_base64":"{signed}","wait_until":"FINAL"}}"#)];
-            // Such params cannot ask for the end, so only what has long ended is asked for.
-            if block < 25 {
-                by_bytes.push(format!(r#"["{signed}"]"#));
-            }
-            for params in by_bytes {
-                requests.push(format!(
-                    r#"{{"jsonrpc":"2.0","id":1,"method":"EXPERIMENTAL_tx_status","params":{params}}}"#
-                ));
-            }
-        }
-    }
-    for finality in ["final", "optimistic"] {
-        requests.push(format!(
-            r#"{{"jsonrpc":"2.0","id":1,"method":"EXPERIMENTAL_protocol_config","params":{{"finality":"{finality}"}}}}"#
-        ));
-    }
     AllocationRegistry::set_global_tracker(Count).unwrap();
     // Were allocations not seen, there would never be too many.
     assert_eq!(counted(|| drop(Vec::<u8>::with_capacity(64))), 1);
 
-    let (mut answered, mut most, mut out) = (0, 0, Vec::with_capacity(1 << 20));
-    for request in &requests {
-        out.clear();
-        let mut response = None;
-        let count = counted(|| {
-            response = Some(engine.respond(request.as_bytes(), None, &storage, &mut out));
-        });
-        // The newest transactions are not final yet.
-        let Some(Response::Written(class)) = response else { continue };
-        assert_eq!(class, AnswerClass::Result, "{request}");
-        assert!(count <= MOST, "{count} allocations for {request}");
-        (answered, most) = (answered + 1, most.max(count));
+    let (scratch, out, tally) = (Scratch::default(), Vec::new(), Tally::default());
+    let mut host = Host { engine, scratch, out, tally };
+    let mut recent = VecDeque::new();
+    for _ in 0..60 {
+        let message = chain.next_message();
+        engine.ingest(&message.json, &settings, &mut storage).unwrap();
+        recent.push_back(message.transactions);
+        // So long that the oldest of them are settled.
+        if recent.len() > 12 {
+            recent.pop_front();
+        }
+        for transaction in recent.iter().flatten() {
+            let (hash, signer) = (transaction.hash, &transaction.signer_id);
+            let mut signed = String::new();
+            base64::encode(&transaction.signed, &mut signed);
+            for (method, id, lookup) in [
+                (
+                    "EXPERIMENTAL_tx_status",
+                    r#""dontcare""#,
+                    format!(r#""tx_hash":"{hash}","sender_account_id":"{signer}""#),
+                ),
+                ("tx", "17", format!(r#""tx_hash":"{hash}","sender_account_id":"{signer}""#)),
+                ("tx_status", r#""1f8c3a52-77de""#, format!(r#""signed_tx_base64":"{signed}""#)),
+            ] {
+                let request = format!(
+                    r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{lookup},"wait_until":"NONE"}}}}"#
+                );
+                host.ask(&request, &storage);
+            }
+        }
+        if storage_has_a_final_block(&engine, &storage) {
+            for finality in ["final", "optimistic"] {
+                let request = format!(
+                    r#"{{"jsonrpc":"2.0","id":1,"method":"EXPERIMENTAL_protocol_config","params":{{"finality":"{finality}"}}}}"#
+                );
+                host.ask(&request, &storage);
+            }
+        }
     }
-    println!("{answered} of {} requests answered, with at most {most} allocations", requests.len());
-    assert!(answered > requests.len() / 2, "{answered} of {}", requests.len());
+    let Tally { settled, walked, configurations, most } = host.tally;
+    println!("{settled} settled, {walked} walked, {configurations} configurations: at most {most}");
+    assert!(settled > 500 && walked > 500 && configurations > 50, "{settled} {walked}");
+}
+
+fn storage_has_a_final_block(engine: &Engine, storage: &MemoryStorage) -> bool {
+    engine.chain(storage).unwrap().last_final.is_some()
 }

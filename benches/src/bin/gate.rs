@@ -11,7 +11,7 @@
 use core::hint::black_box;
 use std::process::ExitCode;
 
-use milepost::engine::{Engine, Settings};
+use milepost::engine::{Engine, Scratch, Settings};
 use milepost::facts::MemoryStorage;
 use milepost::ingest::IngestSettings;
 use milepost::rpc::{Incoming, Limits, parse};
@@ -101,13 +101,13 @@ fn request(body: &[u8], times: u32) {
     repeat(times, || black_box(body), read);
 }
 
-/// From a request that was read to the bytes of the response, in a buffer that is used again
+/// From a request that was read to the bytes of the response, in memory that is used again
 fn answer(body: &[u8], storage: &MemoryStorage, shows: &str, times: u32) {
     let (engine, settings) = (Engine::default(), Settings::default());
-    let mut out = Vec::new();
+    let (mut scratch, mut out) = (Scratch::default(), Vec::new());
     let work = |incoming| {
         out.clear();
-        engine.answer(incoming, storage, &mut out);
+        engine.answer_with(&mut scratch, incoming, storage, &mut out);
         black_box(&out);
     };
     repeat(times, || parse(body, None, &settings.limits), work);

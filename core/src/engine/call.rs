@@ -103,13 +103,8 @@ impl Call {
         };
         match call.operation {
             Operation::TransactionStatus(request) => {
-                let StatusRequest { lookup, wait_until, receipts, .. } = request;
-                let (hash, signed) = match lookup {
-                    Lookup::Hash { hash, .. } => (hash, None),
-                    Lookup::Signed(signed) => (signed.hash(), Some(signed)),
-                };
-                let asked = Asked { id: call.id, hash, wait_until, receipts };
-                asked.look(settings, Look { first: true, signed, end: None })
+                let (asked, look) = Asked::of(call.id, request);
+                asked.look(settings, look)
             }
             Operation::ProtocolConfig(reference) => Self::config(call.id, reference),
         }
@@ -146,16 +141,15 @@ impl Call {
                     return;
                 }
                 Ok(Step::Done(standing)) => {
-                    let generation = question.generation();
-                    match asked.judge(standing.as_ref(), look, settings) {
-                        Ok(Verdict::Answer(answer)) => {
-                            Self::Answered(answer, Some(Kept::Status(asked.take())))
+                    let (generation, mut body) = (question.generation(), Vec::new());
+                    match asked.judge(standing.as_ref(), look, settings, &mut body) {
+                        Verdict::Answer(class) => {
+                            Self::Answered(Answer { body, class }, Some(Kept::Status(asked.take())))
                         }
-                        Ok(Verdict::Refusal(answer)) => Self::Answered(answer, None),
-                        Ok(Verdict::Wait(blocker)) => {
+                        Verdict::Refusal(class) => Self::Answered(Answer { body, class }, None),
+                        Verdict::Wait(blocker) => {
                             Self::Open(Open { asked: asked.take(), blocker, generation })
                         }
-                        Err(error) => Self::Answered(internal(&asked.id, &error), None),
                     }
                 }
                 Err(error) => Self::Answered(internal(&asked.id, &error), None),
@@ -189,15 +183,30 @@ impl Call {
     }
 }
 
-/// What becomes of a call after a look
-enum Verdict {
-    Answer(Answer),
+/// What becomes of a call after a look; an answer was written
+pub(super) enum Verdict {
+    Answer(AnswerClass),
     /// An answer that no rows would change
-    Refusal(Answer),
+    Refusal(AnswerClass),
     Wait(Blocker),
 }
 
 impl Asked {
+    /// What a request asks, and the first look for it
+    pub(super) fn of(id: RequestId, request: StatusRequest) -> (Self, Look) {
+        let StatusRequest { lookup, wait_until, receipts } = request;
+        let (hash, signed) = match lookup {
+            Lookup::Hash { hash, .. } => (hash, None),
+            Lookup::Signed(signed) => (signed.hash(), Some(signed)),
+        };
+        (Self { id, hash, wait_until, receipts }, Look { first: true, signed, end: None })
+    }
+
+    /// The id of the request
+    pub(super) const fn id(&self) -> &RequestId {
+        &self.id
+    }
+
     /// The transaction that was asked about
     pub(super) const fn hash(&self) -> CryptoHash {
         self.hash
@@ -217,64 +226,68 @@ impl Asked {
         Self { id: mem::take(&mut self.id), ..*self }
     }
 
-    /// The answer, or what the call has to wait for
-    fn judge(
+    /// Appends the answer to `out`, or tells what the call has to wait for
+    pub(super) fn judge(
         &self,
         standing: Option<&Standing>,
         look: &Look,
         settings: &Settings,
-    ) -> Result<Verdict, Error> {
-        let unknown = || failed(&self.id, &Failure::UnknownTransaction { hash: self.hash });
+        out: &mut Vec<u8>,
+    ) -> Verdict {
+        let mut fail = |failure: &Failure| fail(&self.id, failure, out);
+        let unknown = Failure::UnknownTransaction { hash: self.hash };
         match standing {
             Some(standing) if standing.milestone().satisfies(self.wait_until) => {
-                return Ok(Verdict::Answer(self.result(standing)));
+                return self.result(standing, out);
             }
             // Only here: to look at a signature costs more than most answers, and is of no
             // interest for a transaction that is in a block.
             None if look.signed.as_ref().is_some_and(is_badly_signed) => {
                 let error = "\"InvalidSignature\"".to_string();
-                let failure = Failure::InvalidTransaction { error };
-                return Ok(Verdict::Refusal(failed(&self.id, &failure)));
+                return Verdict::Refusal(fail(&Failure::InvalidTransaction { error }));
             }
-            None if self.wait_until == Milestone::None => return Ok(Verdict::Answer(unknown())),
+            None if self.wait_until == Milestone::None => return Verdict::Answer(fail(&unknown)),
             // What is answered at once stays so, whatever the rest of the batch waits for.
             None if look.first && settings.unknown == Unknown::Immediate => {
-                return Ok(Verdict::Refusal(unknown()));
+                return Verdict::Refusal(fail(&unknown));
             }
             _ => {}
         }
         match &look.end {
             None => {}
-            Some(End::Expired) => return Ok(Verdict::Answer(self.expire(standing, settings))),
+            Some(End::Expired) => {
+                return Verdict::Answer(fail(&self.expire(standing, settings)));
+            }
             Some(End::Refused(reason)) => {
-                let failure = Failure::Unavailable { message: reason.to_string() };
-                return Ok(Verdict::Refusal(failed(&self.id, &failure)));
+                return Verdict::Refusal(fail(&Failure::Unavailable {
+                    message: reason.to_string(),
+                }));
             }
         }
-        let blocker = match standing {
-            None => Some(Blocker::Inclusion(self.hash)),
-            Some(standing) => standing.blocker(self.wait_until)?,
-        };
-        // There is one, for the milestone is not reached.
-        Ok(Verdict::Wait(blocker.unwrap_or(Blocker::Anything)))
+        match standing.map(|standing| standing.blocker(self.wait_until)).transpose() {
+            // There is one, for the milestone is not reached.
+            Ok(Some(blocker)) => Verdict::Wait(blocker.unwrap_or(Blocker::Anything)),
+            Ok(None) => Verdict::Wait(Blocker::Inclusion(self.hash)),
+            Err(error) => Verdict::Refusal(fail(&Failure::of(&error))),
+        }
     }
 
-    fn result(&self, standing: &Standing) -> Answer {
-        let mut body = Vec::with_capacity(standing.size_hint() + 64);
+    fn result(&self, standing: &Standing, out: &mut Vec<u8>) -> Verdict {
+        let before = out.len();
+        out.reserve(standing.size_hint() + 64);
         let mut written = Ok(());
-        rpc::write_result(
-            &self.id,
-            |result| written = standing.write(self.receipts, result),
-            &mut body,
-        );
+        rpc::write_result(&self.id, |result| written = standing.write(self.receipts, result), out);
         match written {
-            Ok(()) => Answer { body, class: AnswerClass::Result },
-            Err(error) => internal(&self.id, &error),
+            Ok(()) => Verdict::Answer(AnswerClass::Result),
+            Err(error) => {
+                out.truncate(before);
+                Verdict::Answer(fail(&self.id, &Failure::of(&error), out))
+            }
         }
     }
 
     /// The time-out, with its cause if the settings ask for it
-    fn expire(&self, standing: Option<&Standing>, settings: &Settings) -> Answer {
+    fn expire(&self, standing: Option<&Standing>, settings: &Settings) -> Failure {
         let cause = settings.timeout_cause.then(|| match standing {
             None => TimeoutCause::NotObserved,
             Some(standing) => {
@@ -287,7 +300,7 @@ impl Asked {
                 }
             }
         });
-        failed(&self.id, &Failure::Timeout { cause })
+        Failure::Timeout { cause }
     }
 }
 
@@ -296,14 +309,20 @@ fn is_badly_signed(signed: &EncodedTransaction) -> bool {
     signed.decode().try_verify() == Some(false)
 }
 
+/// Appends the answer that is this failure
+pub(super) fn fail(id: &RequestId, failure: &Failure, out: &mut Vec<u8>) -> AnswerClass {
+    failure.write(id, out);
+    failure.class()
+}
+
 fn failed(id: &RequestId, failure: &Failure) -> Answer {
     let mut body = Vec::new();
-    failure.write(id, &mut body);
-    Answer { body, class: failure.class() }
+    let class = fail(id, failure, &mut body);
+    Answer { body, class }
 }
 
 fn internal(id: &RequestId, error: &Error) -> Answer {
-    failed(id, &Failure::Internal { message: error.to_string() })
+    failed(id, &Failure::of(error))
 }
 
 fn config_answer(id: &RequestId, answer: &ConfigAnswer) -> Answer {

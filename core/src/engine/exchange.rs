@@ -4,7 +4,6 @@
 //! them and not for each. A batch is answered as a whole, once none of its calls is open; until
 //! then the answers that are ready wait with it.
 
-use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::mem;
 
@@ -120,7 +119,7 @@ impl Exchange {
 
     /// The answer when the storage failed: `INTERNAL_ERROR` for whatever is not answered yet
     pub fn fail(mut self, error: &Error) -> Answer {
-        let failure = Failure::Internal { message: error.to_string() };
+        let failure = Failure::of(error);
         self.calls.iter_mut().for_each(|call| call.fail(&failure));
         self.answer()
     }

@@ -11,6 +11,7 @@ mod call;
 mod chain;
 mod desk;
 mod exchange;
+mod scratch;
 #[cfg(test)]
 mod storms;
 #[cfg(test)]
@@ -23,6 +24,7 @@ pub use at_hand::Piece;
 pub use chain::{ChainQuestion, ChainStatus};
 pub use desk::{Admission, Called, Desk, Patience, Settled};
 pub use exchange::{Exchange, Reply};
+pub use scratch::Scratch;
 pub use wait::Wait;
 
 use crate::Error;
@@ -30,7 +32,7 @@ use crate::config::PutQuestion;
 use crate::facts::{Rows, Storage, drive};
 use crate::ingest::{IngestQuestion, IngestSettings, Ingested};
 use crate::primitives::BlockHeight;
-use crate::rpc::{AnswerClass, Incoming, Limits, parse};
+use crate::rpc::{AnswerClass, Call, Incoming, Limits, Operation, parse};
 use at_hand::AtHand;
 
 /// How the engine answers where the interface leaves a choice
@@ -243,11 +245,70 @@ impl Engine {
         rows: &(impl Rows + ?Sized),
         out: &mut Vec<u8>,
     ) -> Response {
+        self.answer_with(&mut Scratch::default(), incoming, rows, out)
+    }
+
+    /// Answers the body of a request as [`respond`](Self::respond) does, in memory that is used again
+    ///
+    /// With a buffer and a scratch that are used again, nothing is allocated for a result, settled or not,
+    /// but the account id or the bytes of the transaction in the request, and its id if that is longer
+    /// than 22 bytes. Batches are allocated for.
+    ///
+    /// ```
+    /// use milepost::engine::{Engine, Response, Scratch};
+    /// use milepost::facts::MemoryStorage;
+    ///
+    /// let (engine, storage) = (Engine::default(), MemoryStorage::new());
+    /// let (mut scratch, mut out) = (Scratch::default(), Vec::new());
+    /// let body = br#"{"method":"tx","params":{"tx_hash":"11111111111111111111111111111111",
+    ///     "sender_account_id":"alice.near","wait_until":"NONE"}}"#;
+    /// for _ in 0..2 {
+    ///     out.clear();
+    ///     let response = engine.respond_with(&mut scratch, body, None, &storage, &mut out);
+    ///     assert!(matches!(response, Response::Written(_)));
+    /// }
+    /// ```
+    pub fn respond_with(
+        &self,
+        scratch: &mut Scratch,
+        body: &[u8],
+        path_method: Option<&str>,
+        rows: &(impl Rows + ?Sized),
+        out: &mut Vec<u8>,
+    ) -> Response {
+        self.answer_with(scratch, parse(body, path_method, &self.settings.limits), rows, out)
+    }
+
+    /// Answers a request that was read, as [`respond_with`](Self::respond_with) does
+    pub fn answer_with(
+        &self,
+        scratch: &mut Scratch,
+        incoming: Incoming,
+        rows: &(impl Rows + ?Sized),
+        out: &mut Vec<u8>,
+    ) -> Response {
         if let Incoming::Single(Ok(call)) = &incoming
             && at_hand::write(call, &self.settings, rows, out)
         {
             return Response::Written(AnswerClass::Result);
         }
+        self.answer_long(scratch, incoming, rows, out)
+    }
+
+    /// Answers what is not at hand in one row
+    fn answer_long(
+        &self,
+        scratch: &mut Scratch,
+        incoming: Incoming,
+        rows: &(impl Rows + ?Sized),
+        out: &mut Vec<u8>,
+    ) -> Response {
+        let incoming = match incoming {
+            Incoming::Single(Ok(Call { id, operation: Operation::TransactionStatus(request) })) => {
+                return scratch.answer(id, request, &self.settings, rows, out);
+            }
+            others => others,
+        };
         match Exchange::of_incoming(&self.settings, incoming).drive(rows) {
             Reply::Answer(answer) if out.capacity() == 0 => {
                 *out = answer.body;
@@ -319,9 +380,10 @@ impl Engine {
             result.write(&call.id, &mut body);
             return Delivery::Answer(Answer { body, class: AnswerClass::Result });
         }
-        match Exchange::of_incoming(&self.settings, incoming).drive(rows) {
-            Reply::Answer(answer) => Delivery::Answer(answer),
-            Reply::Wait(wait) => Delivery::Wait(wait),
+        let mut body = Vec::new();
+        match self.answer_long(&mut Scratch::default(), incoming, rows, &mut body) {
+            Response::Written(class) => Delivery::Answer(Answer { body, class }),
+            Response::Wait(wait) => Delivery::Wait(wait),
         }
     }
 

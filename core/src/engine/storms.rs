@@ -143,6 +143,23 @@ fn request(noise: &mut Noise, era: u64) -> String {
     }
 }
 
+/// Asks by an exchange and in memory that was used before; the same becomes of both
+fn agree(engine: &Engine, scratch: &mut Scratch, body: &[u8], storage: &MemoryStorage) {
+    let reply = Exchange::open(engine.settings(), body, None).drive(storage);
+    let mut out = b"before".to_vec();
+    match (reply, engine.respond_with(scratch, body, None, storage, &mut out)) {
+        (Reply::Answer(Answer { body, class }), Response::Written(other)) => {
+            assert_eq!(out.strip_prefix(b"before"), Some(&body[..]));
+            assert_eq!(class, other);
+        }
+        (Reply::Wait(one), Response::Wait(other)) => {
+            assert_eq!(format!("{one:?}"), format!("{other:?}"));
+            assert_eq!(out, b"before");
+        }
+        (reply, response) => panic!("{reply:?}, but {response:?}"),
+    }
+}
+
 /// How many answers came by blocks, and how many looks that took the desk and the host that asks
 /// everyone
 fn storm(seed: u64, retention: Retention) -> (usize, usize, usize) {
@@ -150,6 +167,7 @@ fn storm(seed: u64, retention: Retention) -> (usize, usize, usize) {
     let mut storage = MemoryStorage::new();
     let engine = Engine::default();
     let mut desk = Desk::new(engine, Patience::default());
+    let mut scratch = Scratch::default();
     let ingest = IngestSettings::default().with_retention(retention);
     let hash = CryptoHash::digest(b"root");
     let root = Block { height: 1, hash, above: [CryptoHash::ZERO; 2], era: 0 };
@@ -162,6 +180,7 @@ fn storm(seed: u64, retention: Retention) -> (usize, usize, usize) {
     for step in 0..60 {
         while open.len() < 12 {
             let body = request(noise, era);
+            agree(&engine, &mut scratch, body.as_bytes(), &storage);
             let called = desk.call(0, body.as_bytes(), None, &storage);
             match (engine.ask(body.as_bytes(), None, &storage), called) {
                 (Reply::Wait(wait), Called::Wait(ticket)) => open.push((ticket, wait)),

@@ -22,6 +22,7 @@ pub use batch::Batch;
 pub(crate) use key::sorted_by_keys;
 pub use key::{Key, Table};
 pub use memory::MemoryStorage;
+pub(crate) use question::drive_in;
 pub use question::{Question, Step, drive};
 pub use row::Row;
 pub use storage::{Rows, Storage};

@@ -79,13 +79,21 @@ pub fn drive<Q: Question>(
     question: &mut Q,
     storage: &(impl Rows + ?Sized),
 ) -> Result<Q::Answer, Error> {
-    let mut rows = Vec::new();
+    drive_in(question, storage, &mut Vec::new())
+}
+
+/// The same with a list for the rows, which is empty before and after an answer
+pub(crate) fn drive_in<Q: Question>(
+    question: &mut Q,
+    storage: &(impl Rows + ?Sized),
+    rows: &mut Vec<Option<Row>>,
+) -> Result<Q::Answer, Error> {
     loop {
         rows.clear();
         match question.poll()? {
             Step::Done(answer) => return Ok(answer),
-            Step::Need(keys) => storage.get_many(keys, &mut rows)?,
+            Step::Need(keys) => storage.get_many(keys, rows)?,
         }
-        question.supply(&rows)?;
+        question.supply(rows)?;
     }
 }

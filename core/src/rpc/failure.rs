@@ -152,6 +152,11 @@ pub enum TimeoutCause {
 }
 
 impl Failure {
+    /// The failure to answer for this reason, which is the node's own
+    pub(crate) fn of(error: &Error) -> Self {
+        Self::Internal { message: error.to_string() }
+    }
+
     /// The failure of a request whose params cannot be read; a path in `error` starts with
     /// `params`
     ///

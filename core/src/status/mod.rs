@@ -4,6 +4,7 @@
 //! rendered that was not rendered when its block came in.
 
 mod blocker;
+mod memory;
 mod milestone;
 mod question;
 mod standing;
@@ -11,6 +12,7 @@ mod tree;
 mod walked;
 
 pub use blocker::Blocker;
+pub(crate) use memory::Memory;
 pub use milestone::Milestone;
 pub use question::StatusQuestion;
 pub use standing::{FinalStatus, Standing};

@@ -10,8 +10,7 @@ use core::mem;
 
 use hashbrown::HashMap;
 
-use super::Standing;
-use super::tree::Tree;
+use super::{Memory, Standing};
 use crate::facts::record::{ChainRecord, OutcomeRow, ReceiptRecord, SettledOutcome, SettledRecord};
 use crate::facts::{Key, Question, Row, Step, Table};
 use crate::primitives::{CryptoHash, HashBuilder};
@@ -42,12 +41,11 @@ pub struct StatusQuestion {
     hash: CryptoHash,
     limit: usize,
     stage: Stage,
-    keys: Vec<Key>,
     chain: ChainRecord,
     transaction: Option<Row>,
     /// Whether the row of the transaction holds all there is
     settled: bool,
-    tree: Tree,
+    memory: Memory,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -67,21 +65,23 @@ enum Stage {
 impl StatusQuestion {
     /// A question about the transaction of this hash, of at most `limit` outcomes and receipts
     pub fn new(hash: CryptoHash, limit: usize) -> Self {
-        Self {
-            hash,
-            limit,
-            stage: Stage::Transaction,
-            keys: [
-                ChainRecord::key(),
-                Key::hash(Table::Transactions, hash),
-                Key::hash(Table::Outcomes, hash),
-            ]
-            .into(),
-            chain: ChainRecord::default(),
-            transaction: None,
-            settled: false,
-            tree: Tree::default(),
-        }
+        Self::in_memory(hash, limit, Memory::default())
+    }
+
+    /// The same question in the memory of one before
+    pub(crate) fn in_memory(hash: CryptoHash, limit: usize, mut memory: Memory) -> Self {
+        memory.keys.extend([
+            ChainRecord::key(),
+            Key::hash(Table::Transactions, hash),
+            Key::hash(Table::Outcomes, hash),
+        ]);
+        let (stage, chain) = (Stage::Transaction, ChainRecord::default());
+        Self { hash, limit, stage, chain, transaction: None, settled: false, memory }
+    }
+
+    /// The memory, unless the answer has it
+    pub(crate) fn into_memory(self) -> Memory {
+        self.memory.cleared()
     }
 
     /// The generation of the chain that the answer is true of at least: rows that came after the
@@ -96,8 +96,8 @@ impl StatusQuestion {
         self.transaction.clone_from(transaction);
         self.stage = Stage::Known;
         if self.transaction.is_some() && !self.is_settled()? {
-            self.tree.add(self.hash);
-            if let [own] = self.tree.nodes_mut() {
+            self.memory.tree.add(self.hash);
+            if let [own] = self.memory.tree.nodes_mut() {
                 own.outcome.clone_from(outcome);
             }
             self.resolve(0)?;
@@ -122,11 +122,13 @@ impl StatusQuestion {
     }
 
     fn take_receipts(&mut self, first: usize, rows: &[Option<Row>]) -> Result<(), Error> {
-        if rows.len() != self.keys.len() {
-            return Err(count_error(self.keys.len(), rows.len()));
+        if rows.len() != self.memory.keys.len() {
+            return Err(count_error(self.memory.keys.len(), rows.len()));
         }
         let (pairs, _) = rows.as_chunks::<2>();
-        for (node, [outcome, body]) in self.tree.nodes_mut().iter_mut().skip(first).zip(pairs) {
+        for (node, [outcome, body]) in
+            self.memory.tree.nodes_mut().iter_mut().skip(first).zip(pairs)
+        {
             node.outcome.clone_from(outcome);
             node.body.clone_from(body);
         }
@@ -136,7 +138,9 @@ impl StatusQuestion {
     /// Goes on from the nodes from `first` on, once their outcomes are at hand
     fn resolve(&mut self, first: usize) -> Result<(), Error> {
         let mut elsewhere = Vec::new();
-        for row in self.tree.nodes().iter().skip(first).filter_map(|node| node.outcome.as_deref()) {
+        for row in
+            self.memory.tree.nodes().iter().skip(first).filter_map(|node| node.outcome.as_deref())
+        {
             elsewhere.extend(OutcomeRow::settled_in(row)?);
         }
         if elsewhere.is_empty() {
@@ -148,17 +152,19 @@ impl StatusQuestion {
         }
         elsewhere.sort_unstable();
         elsewhere.dedup();
-        self.keys.clear();
-        self.keys.extend(elsewhere.into_iter().map(|hash| Key::hash(Table::Transactions, hash)));
+        self.memory.keys.clear();
+        self.memory
+            .keys
+            .extend(elsewhere.into_iter().map(|hash| Key::hash(Table::Transactions, hash)));
         self.stage = Stage::Settled { first };
         Ok(())
     }
 
     fn take_settled(&mut self, first: usize, rows: &[Option<Row>]) -> Result<(), Error> {
-        if rows.len() != self.keys.len() {
-            return Err(count_error(self.keys.len(), rows.len()));
+        if rows.len() != self.memory.keys.len() {
+            return Err(count_error(self.memory.keys.len(), rows.len()));
         }
-        if let ([key], [row]) = (&self.keys[..], rows)
+        if let ([key], [row]) = (&self.memory.keys[..], rows)
             && *key == Key::hash(Table::Transactions, self.hash)
         {
             self.stage = Stage::Known;
@@ -171,7 +177,7 @@ impl StatusQuestion {
         }
         // No sound chain has a receipt of two transactions; the other one was settled first.
         let mut open: HashMap<CryptoHash, usize, HashBuilder> = HashMap::default();
-        for (at, node) in self.tree.nodes_mut().iter_mut().enumerate().skip(first) {
+        for (at, node) in self.memory.tree.nodes_mut().iter_mut().enumerate().skip(first) {
             let settled = node.outcome.as_deref().map(OutcomeRow::settled_in).transpose()?;
             if settled.flatten().is_some() {
                 node.outcome = None;
@@ -182,7 +188,7 @@ impl StatusQuestion {
             let Some(settled) = SettledRecord::decode(row)? else { continue };
             for outcome in settled.outcomes() {
                 let SettledOutcome { id, outcome, body } = outcome?;
-                let node = open.remove(&id).and_then(|at| self.tree.nodes_mut().get_mut(at));
+                let node = open.remove(&id).and_then(|at| self.memory.tree.nodes_mut().get_mut(at));
                 let Some(node) = node else { continue };
                 node.outcome = Some(outcome.encode().into());
                 if let Some(fragment) = body {
@@ -196,19 +202,19 @@ impl StatusQuestion {
 
     /// Adds the receipts that the nodes from `first` on generated, and asks for them
     fn descend(&mut self, first: usize) -> Result<(), Error> {
-        self.keys.clear();
-        let next = self.tree.nodes().len();
+        self.memory.keys.clear();
+        let next = self.memory.tree.nodes().len();
         for place in first..next {
-            self.tree.read(place)?;
-            if self.tree.nodes().len() > self.limit.saturating_add(1) {
+            self.memory.tree.read(place)?;
+            if self.memory.tree.nodes().len() > self.limit.saturating_add(1) {
                 return Err(self.too_many());
             }
         }
-        for node in self.tree.nodes().iter().skip(next) {
-            self.keys.push(Key::hash(Table::Outcomes, node.id));
-            self.keys.push(Key::hash(Table::Receipts, node.id));
+        for node in self.memory.tree.nodes().iter().skip(next) {
+            self.memory.keys.push(Key::hash(Table::Outcomes, node.id));
+            self.memory.keys.push(Key::hash(Table::Receipts, node.id));
         }
-        if self.keys.is_empty() {
+        if self.memory.keys.is_empty() {
             self.stage = Stage::Known;
         } else {
             self.stage = Stage::Receipts { first: next };
@@ -228,14 +234,15 @@ impl Question for StatusQuestion {
     fn poll(&mut self) -> Result<Step<'_, Self::Answer>, Error> {
         match self.stage {
             Stage::Transaction | Stage::Receipts { .. } | Stage::Settled { .. } => {
-                Ok(Step::Need(&self.keys))
+                Ok(Step::Need(&self.memory.keys))
             }
             Stage::Known => {
                 self.stage = Stage::Over;
-                let tree = mem::take(&mut self.tree);
                 let standing = match self.transaction.take() {
                     Some(row) if self.settled => Some(Standing::settled(row)),
-                    Some(row) => Some(Standing::walked(row, tree, &self.chain)?),
+                    Some(row) => {
+                        Some(Standing::walked(row, mem::take(&mut self.memory), &self.chain)?)
+                    }
                     None => None,
                 };
                 Ok(Step::Done(standing))

@@ -6,9 +6,8 @@
 
 use alloc::vec::Vec;
 
-use super::tree::Tree;
 use super::walked::Walked;
-use super::{Blocker, Milestone};
+use super::{Blocker, Memory, Milestone};
 use crate::Error;
 use crate::facts::Row;
 use crate::facts::record::{ChainRecord, OutcomeRecord, SettledRecord, TransactionRecord};
@@ -73,8 +72,20 @@ enum Kind {
 }
 
 impl Standing {
-    pub(super) fn walked(transaction: Row, tree: Tree, chain: &ChainRecord) -> Result<Self, Error> {
-        Walked::new(transaction, tree, chain).map(|walked| Self(Kind::Walked(walked)))
+    pub(super) fn walked(
+        transaction: Row,
+        memory: Memory,
+        chain: &ChainRecord,
+    ) -> Result<Self, Error> {
+        Walked::new(transaction, memory, chain).map(|walked| Self(Kind::Walked(walked)))
+    }
+
+    /// The memory of the walk, if there was one
+    pub(crate) fn into_memory(self) -> Option<Memory> {
+        match self.0 {
+            Kind::Walked(walked) => Some(walked.into_memory()),
+            Kind::Settled(_) => None,
+        }
     }
 
     /// The standing of a settled transaction; the row was read as such before

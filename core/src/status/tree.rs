@@ -67,6 +67,12 @@ pub(super) struct Tree {
 }
 
 impl Tree {
+    pub(super) fn clear(&mut self) {
+        self.nodes.clear();
+        self.children.clear();
+        self.places.clear();
+    }
+
     pub(super) fn nodes(&self) -> &[Node] {
         &self.nodes
     }

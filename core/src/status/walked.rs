@@ -4,11 +4,10 @@
 //! without an outcome is pending; whether it is a refund its body says, and an unknown body counts
 //! as "not a refund". What is reported is what the rows prove, never more.
 
-use alloc::vec;
 use alloc::vec::Vec;
 
-use super::tree::{Executed, Node, Tree};
-use super::{Blocker, FinalStatus, Milestone};
+use super::tree::{Executed, Node};
+use super::{Blocker, FinalStatus, Memory, Milestone};
 use crate::facts::Row;
 use crate::facts::record::{
     ChainRecord, OutcomeRecord, OutcomeStatus, Place, ReceiptRecord, SettledRecord,
@@ -21,9 +20,7 @@ use crate::{Error, ErrorKind};
 #[derive(Debug)]
 pub(super) struct Walked {
     transaction: Row,
-    tree: Tree,
-    /// Nodes with an outcome, depth first; the transaction's own comes first
-    order: Vec<u32>,
+    memory: Memory,
     milestone: Milestone,
     final_status: FinalStatus,
     /// The node whose outcome gives the final status its text
@@ -31,11 +28,14 @@ pub(super) struct Walked {
 }
 
 impl Walked {
-    pub(super) fn new(transaction: Row, tree: Tree, chain: &ChainRecord) -> Result<Self, Error> {
+    pub(super) fn new(
+        transaction: Row,
+        memory: Memory,
+        chain: &ChainRecord,
+    ) -> Result<Self, Error> {
         let mut standing = Self {
             transaction,
-            tree,
-            order: Vec::new(),
+            memory,
             milestone: Milestone::Included,
             final_status: FinalStatus::NotStarted,
             leaf: None,
@@ -46,32 +46,37 @@ impl Walked {
         Ok(standing)
     }
 
+    pub(super) fn into_memory(self) -> Memory {
+        self.memory.cleared()
+    }
+
     fn executed_at(&self, place: u32) -> Option<&Executed> {
-        self.tree.node(place)?.executed.as_ref()
+        self.memory.tree.node(place)?.executed.as_ref()
     }
 
     fn list_depth_first(&mut self) {
-        let count = self.tree.nodes().len();
-        let mut order = Vec::with_capacity(count);
-        let mut listed = vec![false; count];
-        let mut stack = vec![0];
+        let Memory { tree, order, listed, stack, .. } = &mut self.memory;
+        let count = tree.nodes().len();
+        order.reserve(count);
+        listed.resize(count, false);
+        stack.push(0);
         while let Some(place) = stack.pop() {
-            let Some(executed) = self.executed_at(place) else { continue };
+            let executed = tree.node(place).and_then(|node| node.executed.as_ref());
+            let Some(executed) = executed else { continue };
             match listed.get_mut(place as usize) {
                 Some(listed) if !*listed => *listed = true,
                 _ => continue,
             }
             order.push(place);
-            stack.extend(self.tree.children(executed).iter().rev());
+            stack.extend(tree.children(executed).iter().rev());
         }
-        self.order = order;
     }
 
     /// The final status by the chain of `SuccessReceiptId` from the transaction's outcome on
     fn follow_to_the_leaf(&mut self) {
         let mut at = 0;
         // A chain without a cycle is no longer than there are nodes.
-        for step in 0..=self.tree.nodes().len() {
+        for step in 0..=self.memory.tree.nodes().len() {
             let Some(executed) = self.executed_at(at) else {
                 if step > 0 {
                     self.final_status = FinalStatus::Started;
@@ -84,7 +89,7 @@ impl Walked {
                 OutcomeStatus::Unknown if step == 0 => FinalStatus::NotStarted,
                 OutcomeStatus::Unknown => FinalStatus::Started,
                 OutcomeStatus::SuccessReceiptId(next) => {
-                    let next = self.tree.place_of(&next);
+                    let next = self.memory.tree.place_of(&next);
                     self.final_status = FinalStatus::Started;
                     match next {
                         Some(next) => at = next,
@@ -114,7 +119,7 @@ impl Walked {
         let mut all_executed = true;
         let mut all_but_refunds_executed = true;
         let mut all_final = true;
-        for node in self.tree.nodes().iter().skip(1) {
+        for node in self.memory.tree.nodes().iter().skip(1) {
             match node.done() {
                 Some(executed) => all_final &= chain.is_final(executed.height),
                 None => {
@@ -141,11 +146,11 @@ impl Walked {
         if self.milestone.satisfies(wanted) {
             return Ok(None);
         }
-        let Some(first) = self.tree.node(0) else { return Ok(None) };
+        let Some(first) = self.memory.tree.node(0) else { return Ok(None) };
         let Some(own) = first.done() else { return Ok(Some(Blocker::Outcome(first.id))) };
         let mut newest = own.height;
         if wanted != Milestone::IncludedFinal {
-            for node in self.tree.nodes().iter().skip(1).rev() {
+            for node in self.memory.tree.nodes().iter().skip(1).rev() {
                 match node.done() {
                     Some(executed) => newest = newest.max(executed.height),
                     None if wanted != Milestone::Final && node.is_refund()? => {}
@@ -169,7 +174,7 @@ impl Walked {
 
     /// Whether the transaction has an outcome; without one, an answer holds the milestone alone
     pub(super) const fn has_outcome(&self) -> bool {
-        !self.order.is_empty()
+        !self.memory.order.is_empty()
     }
 
     /// The transaction
@@ -190,7 +195,7 @@ impl Walked {
     /// The receipts that were generated and are not executed, and whether each is known to be a
     /// refund
     pub(super) fn pending(&self) -> impl Iterator<Item = Result<(CryptoHash, bool), Error>> {
-        let pending = self.tree.nodes().iter().skip(1).filter(|node| node.done().is_none());
+        let pending = self.memory.tree.nodes().iter().skip(1).filter(|node| node.done().is_none());
         pending.map(|node| node.is_refund().map(|refund| (node.id, refund)))
     }
 
@@ -202,7 +207,7 @@ impl Walked {
     }
 
     fn executed(&self) -> impl Iterator<Item = &Node> {
-        self.order.iter().filter_map(|place| self.tree.node(*place))
+        self.memory.order.iter().filter_map(|place| self.memory.tree.node(*place))
     }
 
     /// Appends the `result` of an answer
@@ -248,7 +253,7 @@ impl Walked {
         }
         let TransactionRecord { height, to_itself, .. } = self.transaction()?;
         // The limit of a walk is far below.
-        let count = self.tree.nodes().len() as u32 - 1;
+        let count = self.memory.tree.nodes().len() as u32 - 1;
         let (receipts, transaction) = (parts.receipts, parts.transaction);
         let (index, result) = (&index[..], &result[..]);
         let record = SettledRecord {
@@ -266,7 +271,7 @@ impl Walked {
 
     /// The ids of the receipts that belong to the transaction
     pub(super) fn receipts(&self) -> impl Iterator<Item = CryptoHash> {
-        self.tree.nodes().iter().skip(1).map(|node| node.id)
+        self.memory.tree.nodes().iter().skip(1).map(|node| node.id)
     }
 
     fn write_parts(
@@ -323,7 +328,7 @@ impl Walked {
         match (self.final_status, self.leaf) {
             (FinalStatus::NotStarted, _) => result.extend_from_slice(b"\"NotStarted\""),
             (_, Some(leaf)) => {
-                let row = self.tree.node(leaf).and_then(|node| node.outcome.as_deref());
+                let row = self.memory.tree.node(leaf).and_then(|node| node.outcome.as_deref());
                 let outcome = row.map(OutcomeRecord::decode).transpose()?;
                 let text = outcome.map(|outcome| outcome.status_fragment());
                 result.extend_from_slice(text.unwrap_or_default());
@@ -335,7 +340,7 @@ impl Walked {
         result.extend_from_slice(transaction.fragment);
         parts.transaction = place(start, result);
         result.extend_from_slice(b",\"transaction_outcome\":");
-        if let Some(own) = self.tree.node(0).and_then(Node::fragment) {
+        if let Some(own) = self.memory.tree.node(0).and_then(Node::fragment) {
             parts.outcome(own, result);
         }
         Ok(())
@@ -346,8 +351,8 @@ impl Walked {
         if !self.transaction()?.to_itself {
             return Ok(None);
         }
-        let first = self.executed_at(0).and_then(|own| self.tree.children(own).first());
-        Ok(first.and_then(|place| self.tree.node(*place)).map(|node| node.id))
+        let first = self.executed_at(0).and_then(|own| self.memory.tree.children(own).first());
+        Ok(first.and_then(|place| self.memory.tree.node(*place)).map(|node| node.id))
     }
 }
 
@@ -404,14 +409,15 @@ mod tests {
         };
         let transaction = TransactionRecord { height: 1, to_itself: false, fragment: b"{}" };
         let own = outcome(OutcomeStatus::SuccessReceiptId(id), &[*id.as_bytes()]);
-        let mut tree = Tree::default();
+        let mut memory = Memory::default();
+        let tree = &mut memory.tree;
         tree.add(hash);
         tree.nodes_mut()[0].outcome = own;
         tree.read(0).unwrap();
         tree.nodes_mut()[1].outcome = outcome(OutcomeStatus::Unknown, &[]);
         tree.read(1).unwrap();
         let row = transaction.encode().into();
-        let standing = Walked::new(row, tree, &ChainRecord::default()).unwrap();
+        let standing = Walked::new(row, memory, &ChainRecord::default()).unwrap();
         assert_eq!(standing.milestone(), Milestone::Included);
         let pending: Vec<_> = standing.pending().map(Result::unwrap).collect();
         assert_eq!(pending, [(id, false)]);
