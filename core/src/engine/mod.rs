@@ -280,6 +280,17 @@ impl Engine {
     }
 
     /// Answers a request that was read, as [`respond_with`](Self::respond_with) does
+    ///
+    /// ```
+    /// use milepost::engine::{Engine, Response, Scratch};
+    /// use milepost::facts::MemoryStorage;
+    /// use milepost::rpc::parse;
+    ///
+    /// let (engine, mut scratch, mut out) = (Engine::default(), Scratch::default(), Vec::new());
+    /// let incoming = parse(b"{}", None, &engine.settings().limits);
+    /// let response = engine.answer_with(&mut scratch, incoming, &MemoryStorage::new(), &mut out);
+    /// assert!(matches!(response, Response::Written(_)));
+    /// ```
     pub fn answer_with(
         &self,
         scratch: &mut Scratch,

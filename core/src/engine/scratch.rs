@@ -11,12 +11,12 @@ use super::call::{Asked, Call, Open, Verdict, fail};
 use super::{Response, Settings, Wait};
 use crate::facts::{Row, Rows, drive_in};
 use crate::rpc::{Failure, RequestId, StatusRequest};
-use crate::status::{Memory, StatusQuestion};
+use crate::status::{KEPT, Memory, StatusQuestion};
 
 /// The memory in which an engine walks from receipt to receipt, to be used again for the next request
 ///
-/// Holds no rows between requests, and at most about a megabyte: what a walk over more than 4,096
-/// receipts took is given back.
+/// Holds no rows between requests, and one to two megabytes at most: what a walk took for more than 4,096
+/// receipts is given back.
 #[derive(Debug, Default)]
 pub struct Scratch {
     memory: Memory,
@@ -36,10 +36,12 @@ impl Scratch {
         let (asked, look) = Asked::of(id, request);
         let memory = mem::take(&mut self.memory);
         let mut question = StatusQuestion::in_memory(asked.hash(), settings.max_receipts, memory);
-        let standing = match drive_in(&mut question, rows, &mut self.rows) {
+        let standing = drive_in(&mut question, rows, &mut self.rows);
+        self.rows.clear();
+        self.rows.shrink_to(2 * KEPT);
+        let standing = match standing {
             Ok(standing) => standing,
             Err(error) => {
-                self.rows.clear();
                 self.memory = question.into_memory();
                 return Response::Written(fail(asked.id(), &Failure::of(&error), out));
             }

@@ -8,8 +8,8 @@ use alloc::vec::Vec;
 use super::tree::Tree;
 use crate::facts::Key;
 
-/// The most nodes for which room is kept; of a hundred bytes and a half each
-const KEPT: usize = 4_096;
+/// The most nodes for which room is kept, with two keys each: some 150 bytes and 70
+pub(crate) const KEPT: usize = 4_096;
 
 /// What a walk keeps lists in
 #[derive(Debug, Default)]
@@ -28,14 +28,16 @@ pub(crate) struct Memory {
 impl Memory {
     /// The same memory without what is in it
     pub(super) fn cleared(mut self) -> Self {
-        if self.listed.capacity() > KEPT {
-            return Self::default();
-        }
-        self.keys.clear();
-        self.tree.clear();
-        self.order.clear();
-        self.listed.clear();
-        self.stack.clear();
+        let Self { keys, tree, order, listed, stack } = &mut self;
+        keys.clear();
+        keys.shrink_to(2 * KEPT);
+        tree.clear(KEPT);
+        order.clear();
+        order.shrink_to(KEPT);
+        listed.clear();
+        listed.shrink_to(KEPT);
+        stack.clear();
+        stack.shrink_to(KEPT);
         self
     }
 }

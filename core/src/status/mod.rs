@@ -12,7 +12,7 @@ mod tree;
 mod walked;
 
 pub use blocker::Blocker;
-pub(crate) use memory::Memory;
+pub(crate) use memory::{KEPT, Memory};
 pub use milestone::Milestone;
 pub use question::StatusQuestion;
 pub use standing::{FinalStatus, Standing};

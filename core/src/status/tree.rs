@@ -67,10 +67,14 @@ pub(super) struct Tree {
 }
 
 impl Tree {
-    pub(super) fn clear(&mut self) {
+    /// Forgets all nodes, and keeps room for so many at most
+    pub(super) fn clear(&mut self, kept: usize) {
         self.nodes.clear();
+        self.nodes.shrink_to(kept);
         self.children.clear();
+        self.children.shrink_to(kept);
         self.places.clear();
+        self.places.shrink_to(kept);
     }
 
     pub(super) fn nodes(&self) -> &[Node] {
@@ -156,5 +160,17 @@ mod tests {
             assert!((0..count).all(|number| tree.place_of(&id(number)) == Some(number)));
             assert_eq!(tree.place_of(&id(count)), None);
         }
+    }
+
+    #[test]
+    fn a_tree_that_was_large_keeps_little_room() {
+        let mut tree = Tree::default();
+        for number in 0..5_000_u32 {
+            tree.add(CryptoHash::digest(&number.to_le_bytes()));
+        }
+        tree.clear(64);
+        assert!(tree.nodes().is_empty() && tree.nodes.capacity() < 128);
+        assert!(tree.places.capacity() < 256);
+        assert_eq!(tree.add(CryptoHash::ZERO), 0);
     }
 }
