@@ -245,7 +245,10 @@ impl Engine {
         rows: &(impl Rows + ?Sized),
         out: &mut Vec<u8>,
     ) -> Response {
-        self.answer_with(&mut Scratch::default(), incoming, rows, out)
+        if self.writes_from_a_row(&incoming, rows, out) {
+            return Response::Written(AnswerClass::Result);
+        }
+        self.answer_long(&mut Scratch::default(), incoming, rows, out)
     }
 
     /// Answers the body of a request as [`respond`](Self::respond) does, in memory that is used again
@@ -298,12 +301,24 @@ impl Engine {
         rows: &(impl Rows + ?Sized),
         out: &mut Vec<u8>,
     ) -> Response {
-        if let Incoming::Single(Ok(call)) = &incoming
-            && at_hand::write(call, &self.settings, rows, out)
-        {
+        if self.writes_from_a_row(&incoming, rows, out) {
             return Response::Written(AnswerClass::Result);
         }
         self.answer_long(scratch, incoming, rows, out)
+    }
+
+    /// Appends the answer if it stands in one row; whether it does
+    #[inline]
+    fn writes_from_a_row(
+        &self,
+        incoming: &Incoming,
+        rows: &(impl Rows + ?Sized),
+        out: &mut Vec<u8>,
+    ) -> bool {
+        match incoming {
+            Incoming::Single(Ok(call)) => at_hand::write(call, &self.settings, rows, out),
+            _ => false,
+        }
     }
 
     /// Answers what is not at hand in one row
