@@ -2,7 +2,8 @@
 //!
 //! Transactions of a practice chain are asked for, by their hash and by their bytes, after each of the
 //! blocks in which they come to their end, and so is the configuration. Answers go into one buffer that
-//! is used again and again, as that of a connection is, and so does the walk. There is one test here, for all threads of a process count together.
+//! is used again and again, as that of a connection is, and so is the memory of the walk. There is one
+//! test here, for all threads of a process count together.
 
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::alloc::System;
