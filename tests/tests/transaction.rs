@@ -76,6 +76,8 @@ fn every_transaction_has_the_same_bytes_hash_view_and_verdict() {
         let ours = SignedTransaction::decode(&bytes).unwrap();
         compare(&ours, &theirs, &bytes);
         assert_eq!(ours.verify(), verifies(&theirs));
+        let encoded = EncodedTransaction::new(bytes).unwrap();
+        assert_eq!(encoded.try_verify(), Some(verifies(&theirs)));
         *(if ours.verify() { &mut right } else { &mut wrong }) += 1;
         delegates += compare_delegates(&ours.transaction().actions, theirs.transaction.actions());
         // What was read can be taken apart and put together.

@@ -306,7 +306,7 @@ impl Asked {
 
 /// What cannot be checked, for its scheme was left out of the build, is not called invalid
 fn is_badly_signed(signed: &EncodedTransaction) -> bool {
-    signed.decode().try_verify() == Some(false)
+    signed.try_verify() == Some(false)
 }
 
 /// Appends the answer that is this failure

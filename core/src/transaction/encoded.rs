@@ -7,7 +7,7 @@
 use alloc::vec::Vec;
 
 use super::keep::{Canonical, Parts};
-use super::{SignedTransaction, read};
+use super::{SignedTransaction, read, try_verify};
 use crate::Error;
 use crate::codec::borsh::Reader;
 use crate::primitives::CryptoHash;
@@ -48,14 +48,9 @@ impl EncodedTransaction {
     ///
     /// Those of [`SignedTransaction::decode`].
     pub fn new(bytes: Vec<u8>) -> Result<Self, Error> {
-        let mut reader = Reader::new(&bytes);
-        let Canonical(is_canonical) = read::transaction::<Canonical>(&mut reader)?;
-        let end = reader.offset();
-        reader.field("signature", read::signature)?;
-        reader.finish()?;
-        let hash = if is_canonical {
-            // Reading never goes past the end, so the range is there.
-            CryptoHash::digest(bytes.get(..end).unwrap_or(&bytes))
+        let signed = read::signed::<Canonical>(&bytes)?;
+        let hash = if signed.transaction.0 {
+            CryptoHash::digest(signed.bytes)
         } else {
             SignedTransaction::decode(&bytes)?.hash()
         };
@@ -69,10 +64,21 @@ impl EncodedTransaction {
 
     /// The account that signed and pays; a valid account id
     pub fn signer_id(&self) -> &str {
-        let mut reader = Reader::new(&self.bytes);
-        // Has been read before, so it is there.
-        let signer_id = read::has_version(&mut reader).and_then(|_| read::account_id(&mut reader));
-        signer_id.map(|account| account.0).unwrap_or_default()
+        self.signer().id.0
+    }
+
+    /// Whether the signature is the transaction's public key's; `None` where the feature of its scheme
+    /// is left out
+    ///
+    /// As [`SignedTransaction::try_verify`], without taking the transaction apart.
+    pub fn try_verify(&self) -> Option<bool> {
+        let Ok(signed) = read::signed::<Canonical>(&self.bytes) else { unreadable() };
+        try_verify(&signed.signature.owned(), &self.hash, &self.signer().key.owned())
+    }
+
+    fn signer(&self) -> read::Signer<'_> {
+        let Ok(signer) = read::signer(&mut Reader::new(&self.bytes)) else { unreadable() };
+        signer
     }
 
     /// The encoding, as it came
@@ -87,10 +93,14 @@ impl EncodedTransaction {
 
     /// The transaction in its parts; costs what [`SignedTransaction::decode`] costs, without the hash
     pub fn decode(&self) -> SignedTransaction {
-        let mut reader = Reader::new(&self.bytes);
-        let parts = read::transaction::<Parts>(&mut reader)
-            .and_then(|transaction| Ok((transaction, read::signature(&mut reader)?.owned())));
-        let Ok((transaction, signature)) = parts else { unreachable!("read when it was made") };
+        let Ok(signed) = read::signed::<Parts>(&self.bytes) else { unreadable() };
+        let (transaction, signature) = (signed.transaction, signed.signature.owned());
         SignedTransaction { transaction, signature, hash: self.hash }
     }
+}
+
+/// The bytes of an encoded transaction were read when it was made, and did not change since
+#[cold]
+fn unreadable() -> ! {
+    unreachable!("an encoded transaction was read when it was made")
 }

@@ -33,7 +33,7 @@ pub use signature::verify;
 
 use self::keep::Parts;
 use crate::Error;
-use crate::codec::borsh::{Reader, Writer};
+use crate::codec::borsh::Writer;
 use crate::primitives::{AccountId, CryptoHash, Nonce, PublicKey, Signature};
 
 /// A transaction and the signature of its hash
@@ -87,19 +87,14 @@ impl SignedTransaction {
     /// rules, or nest delegate actions. The refusal names the
     /// place and the byte, as in `actions[2].public_key: unknown key tag 9 (byte 133)`.
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
-        let mut reader = Reader::new(bytes);
-        let transaction = read::transaction::<Parts>(&mut reader)?;
-        let end = reader.offset();
-        let signature = reader.field("signature", read::signature)?.owned();
-        reader.finish()?;
+        let read::Signed { transaction, bytes, signature } = read::signed::<Parts>(bytes)?;
         // Only a map has more than one encoding, and its keys may have come in any order.
         let hash = if transaction.actions.iter().any(Action::holds_a_map) {
             transaction.hash()
         } else {
-            // Reading never goes past the end, so the range is there.
-            CryptoHash::digest(bytes.get(..end).unwrap_or(bytes))
+            CryptoHash::digest(bytes)
         };
-        Ok(Self { transaction, signature, hash })
+        Ok(Self { transaction, signature: signature.owned(), hash })
     }
 
     /// The borsh encoding: the transaction, then the signature

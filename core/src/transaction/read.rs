@@ -27,24 +27,54 @@ use crate::{Error, ErrorKind};
 /// What reading gives, if it is kept
 type Read<K, T> = Result<<K as Keep>::Kept<T>, Error>;
 
-/// Reads the version that bytes are of: whether it is the first that says so
-pub(super) fn has_version(reader: &mut Reader<'_>) -> Result<bool, Error> {
-    match *reader.rest() {
-        // The low bytes of the signer's length, which is at most 64.
-        [_, 0, ..] => Ok(false),
-        [1, _, ..] => reader.u8().map(|_| true),
-        [tag, _, ..] => Err(unknown_tag("transaction version", tag, reader.offset())),
-        [] | [_] => {
-            let there = reader.rest().len();
-            Err(reader.refuse(format_args!("ends early, {there} of 2 bytes are there")))
-        }
-    }
+/// A signed transaction, as far as it is kept
+pub(super) struct Signed<'a, K: Keep> {
+    pub(super) transaction: K::Kept<Transaction>,
+    /// The bytes that were signed
+    pub(super) bytes: &'a [u8],
+    pub(super) signature: SignatureBytes<'a>,
 }
 
-pub(super) fn transaction<K: Keep>(reader: &mut Reader<'_>) -> Read<K, Transaction> {
-    let first_version = has_version(reader)?;
-    let signer_id = reader.field("signer_id", account_id)?;
-    let public_key = reader.field("public_key", public_key)?;
+/// Reads a signed transaction, which ends with these bytes
+pub(super) fn signed<K: Keep>(bytes: &[u8]) -> Result<Signed<'_, K>, Error> {
+    let mut reader = Reader::new(bytes);
+    let transaction = transaction::<K>(&mut reader)?;
+    // Reading never goes past the end, so the range is there.
+    let front = bytes.get(..reader.offset()).unwrap_or(bytes);
+    let signature = reader.field("signature", signature)?;
+    reader.finish()?;
+    Ok(Signed { transaction, bytes: front, signature })
+}
+
+/// The front of a transaction: who signs, and with what
+pub(super) struct Signer<'a> {
+    /// Whether the version is the first that says so
+    first_version: bool,
+    pub(super) id: Account<'a>,
+    pub(super) key: KeyBytes<'a>,
+}
+
+pub(super) fn signer<'a>(reader: &mut Reader<'a>) -> Result<Signer<'a>, Error> {
+    let first_version = match *reader.rest() {
+        // The low bytes of the signer's length, which is at most 64.
+        [_, 0, ..] => false,
+        [1, _, ..] => {
+            reader.u8()?;
+            true
+        }
+        [tag, _, ..] => return Err(unknown_tag("transaction version", tag, reader.offset())),
+        [] | [_] => {
+            let there = reader.rest().len();
+            return Err(reader.refuse(format_args!("ends early, {there} of 2 bytes are there")));
+        }
+    };
+    let id = reader.field("signer_id", account_id)?;
+    let key = reader.field("public_key", public_key)?;
+    Ok(Signer { first_version, id, key })
+}
+
+fn transaction<K: Keep>(reader: &mut Reader<'_>) -> Read<K, Transaction> {
+    let Signer { first_version, id: signer_id, key: public_key } = signer(reader)?;
     let nonce = if first_version {
         reader.field("nonce", transaction_nonce)?
     } else {
@@ -69,7 +99,7 @@ pub(super) fn transaction<K: Keep>(reader: &mut Reader<'_>) -> Read<K, Transacti
     }))
 }
 
-pub(super) fn signature<'a>(reader: &mut Reader<'a>) -> Result<SignatureBytes<'a>, Error> {
+fn signature<'a>(reader: &mut Reader<'a>) -> Result<SignatureBytes<'a>, Error> {
     let (tag, offset) = reader.tag()?;
     let scheme = Scheme::from_tag(tag).ok_or_else(|| unknown_tag("signature", tag, offset))?;
     let bytes = reader.take(scheme.signature_length())?;
@@ -99,15 +129,15 @@ fn public_key<'a>(reader: &mut Reader<'a>) -> Result<KeyBytes<'a>, Error> {
 
 /// The bytes of a public key, as many as its scheme wants
 #[derive(Clone, Copy)]
-struct KeyBytes<'a>(Scheme, &'a [u8]);
+pub(super) struct KeyBytes<'a>(Scheme, &'a [u8]);
 
 impl KeyBytes<'_> {
-    fn owned(self) -> PublicKey {
+    pub(super) fn owned(self) -> PublicKey {
         PublicKey::of_checked(self.0, self.1)
     }
 }
 
-pub(super) fn account_id<'a>(reader: &mut Reader<'a>) -> Result<Account<'a>, Error> {
+fn account_id<'a>(reader: &mut Reader<'a>) -> Result<Account<'a>, Error> {
     let text = reader.text()?;
     AccountId::check(text).map_err(|error| {
         let inside = match error {

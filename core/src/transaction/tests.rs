@@ -171,6 +171,7 @@ fn decode(bytes: &[u8]) -> Result<SignedTransaction, Error> {
             assert_eq!(encoded.decode(), *decoded);
             assert_eq!(encoded.hash(), decoded.hash());
             assert_eq!(encoded.signer_id(), decoded.signer_id().as_str());
+            assert_eq!(encoded.try_verify(), decoded.try_verify());
             assert_eq!(encoded.as_bytes(), bytes);
         }
         (encoded, decoded) => assert_eq!(encoded.err(), decoded.clone().err()),
