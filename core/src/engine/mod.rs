@@ -197,7 +197,8 @@ impl Engine {
     ///
     /// A settled transaction costs one row read and its bytes copied once, the configuration of a
     /// final block three. With a buffer that is used again, nothing is allocated for them but the
-    /// account id of the request, and the request's id if that is longer than 22 bytes.
+    /// account id or the bytes of the transaction in the request, and the request's id if that is longer
+    /// than 22 bytes. For what is not settled see [`respond_with`](Self::respond_with).
     ///
     /// ```
     /// use milepost::engine::{Engine, Response};

@@ -82,7 +82,7 @@ pub fn drive<Q: Question>(
     drive_in(question, storage, &mut Vec::new())
 }
 
-/// The same with a list for the rows, in which those of the last step are left
+/// The same with a list for the rows, which is empty behind an answer, and not behind an error
 pub(crate) fn drive_in<Q: Question>(
     question: &mut Q,
     storage: &(impl Rows + ?Sized),

@@ -66,6 +66,7 @@ pub(super) fn status_request(
                 Member::TxHash,
                 Member::SenderAccountId,
             ])?;
+            // Looked at last, for to move what was just written costs more than what is done in the meantime.
             let lookup = lookup(signed, hash, sender);
             // Told first, because it is wrong for whichever transaction is meant.
             let wait_until = wait_until.map_or(Ok(Milestone::default()), milestone)?;

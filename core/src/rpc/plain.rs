@@ -80,6 +80,7 @@ impl<'a> PlainRequest<'a> {
     /// that no request has
     pub(super) fn read(&mut self, text: &'a str) -> Option<()> {
         let mut cursor = json::Plain::new(text);
+        // By their places among `REQUEST_MEMBERS`.
         cursor.members(&REQUEST_MEMBERS, |place, cursor| match place {
             Some(0) => set(&mut self.id, Text::next(cursor)?),
             Some(1) => set(&mut self.jsonrpc, Text::next(cursor)?),

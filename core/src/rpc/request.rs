@@ -11,7 +11,7 @@ use super::read::{self, Members, Text, shown, string};
 use super::{Call, Refusal, RequestId};
 use crate::{Error, ErrorKind};
 
-/// The members of a request object, in the order in which [`Members::found`] gives them
+/// The members of a request object, in the order in which readers tell of them
 pub(super) const REQUEST_MEMBERS: [&str; 4] = ["id", "jsonrpc", "method", "params"];
 
 /// The refusal of a value where a request should be
