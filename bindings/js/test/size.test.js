@@ -9,7 +9,7 @@ const dist = new URL("../dist/", import.meta.url);
 const wasm = readFileSync(new URL("milepost.wasm", dist));
 
 /** Bytes of the module behind gzip: what a page can afford */
-const BUDGET = 175_000;
+const BUDGET = 178_000;
 
 test("the module keeps to its budget", () => {
   const { raw, gzip, brotli } = weigh(wasm);
