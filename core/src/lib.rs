@@ -38,12 +38,8 @@
 //!
 //! | room | what is in it |
 //! |---|---|
-//! | [`codec`] | base58, base64, borsh, JSON text |
-//! | [`primitives`] | hashes, account ids, keys, amounts |
 //! | [`facts`] | rows, storages, questions that can be suspended |
 //! | [`status`] | the walk over receipts, the final status, the milestones |
-//! | [`views`] | the wire shapes of a transaction's status |
-//! | [`transaction`] | signed transactions from their bytes, and their signatures |
 //! | [`config`] | the protocol configuration, and which one is in force |
 //! | [`ingest`] | block messages, forks, finality, retention |
 //! | [`rpc`] | the envelope, params and errors of JSON-RPC |
@@ -54,21 +50,13 @@
 #![forbid(unsafe_code)]
 
 extern crate alloc;
-#[cfg(feature = "quick-base64")]
-extern crate std;
 
-mod error;
-
-pub mod codec;
 pub mod config;
 pub mod engine;
 pub mod facts;
 pub mod ingest;
-pub mod primitives;
 pub mod rpc;
 pub mod status;
-pub mod transaction;
-pub mod views;
 pub mod waiting;
 
-pub use error::{Error, ErrorKind};
+pub use milepost_protocol::{Error, ErrorKind, codec, primitives, transaction, views};

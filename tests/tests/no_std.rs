@@ -52,7 +52,8 @@ fn arrows_point_to_the_core() {
     for package in published {
         for dependency in shipped_dependencies(package).map(name).filter(|d| rooms.contains(d)) {
             let (from, allowed) = match name(package) {
-                from @ "milepost" => (from, false),
+                from @ "milepost-protocol" => (from, false),
+                from @ "milepost" => (from, dependency == "milepost-protocol"),
                 // Hosts in C have the file too.
                 from @ "milepost-ffi" if dependency == "milepost-redb" => (from, true),
                 from if BESIDE_EACH_OTHER.contains(&from) => (from, dependency == "milepost"),
@@ -109,14 +110,27 @@ fn the_glue_is_made_by_the_version_of_its_macro() {
 }
 
 #[test]
-fn the_core_takes_no_default_features() {
+fn the_engine_takes_no_default_features() {
     let packages = packages();
-    let core = packages.iter().find(|package| name(package) == "milepost").expect("the engine");
-    for dependency in shipped_dependencies(core) {
-        let defaults = dependency["uses_default_features"].as_bool();
-        assert_eq!(defaults, Some(false), "{} with its default features", name(dependency));
+    for (crate_name, directory) in [("milepost-protocol", "protocol"), ("milepost", "core")] {
+        let package = packages.iter().find(|package| name(package) == crate_name);
+        let package = package.expect("a crate of the engine");
+        for dependency in shipped_dependencies(package) {
+            let defaults = dependency["uses_default_features"].as_bool();
+            assert_eq!(defaults, Some(false), "{} with its default features", name(dependency));
+        }
+        let root = format!("{}/../{directory}/src/lib.rs", env!("CARGO_MANIFEST_DIR"));
+        let root = std::fs::read_to_string(root).expect("the root of a crate");
+        assert!(root.lines().any(|line| line == "#![no_std]"), "{crate_name} is built with std");
     }
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../core/src/lib.rs");
-    let root = std::fs::read_to_string(root).expect("the root of the engine");
-    assert!(root.lines().any(|line| line == "#![no_std]"), "the engine is built with std");
+}
+
+#[test]
+fn the_two_crates_of_the_engine_are_released_together() {
+    let packages = packages();
+    let engine = packages.iter().find(|package| name(package) == "milepost").expect("the engine");
+    let mut dependencies = shipped_dependencies(engine);
+    let protocol = dependencies.find(|row| name(row) == "milepost-protocol").expect("the types");
+    let version = engine["version"].as_str().expect("a version");
+    assert_eq!(protocol["req"].as_str(), Some(format!("={version}").as_str()));
 }

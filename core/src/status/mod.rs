@@ -5,7 +5,6 @@
 
 mod blocker;
 mod memory;
-mod milestone;
 mod question;
 mod standing;
 mod tree;
@@ -13,6 +12,6 @@ mod walked;
 
 pub use blocker::Blocker;
 pub(crate) use memory::{KEPT, Memory};
-pub use milestone::Milestone;
+pub use milepost_protocol::views::Milestone;
 pub use question::StatusQuestion;
 pub use standing::{FinalStatus, Standing};

@@ -1,0 +1,333 @@
+//! Base58 in the Bitcoin alphabet: the text form of hashes, keys and signatures.
+//!
+//! Decoding costs time quadratic in the length of the text, so a text longer than any encoding of
+//! the expected number of bytes is refused before a single digit is read. Hashes and ed25519 keys (32
+//! bytes) are read by words of ten digits and written by five8, as signatures (64) are both ways; all
+//! else, and whatever is refused there, takes the general way of bs58, which says what is wrong.
+
+use alloc::string::String;
+use core::fmt;
+
+/// Why a base58 text was refused
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Base58Error {
+    /// A byte outside the alphabet
+    Byte {
+        /// The byte
+        byte: u8,
+        /// Where it stands in the text
+        offset: usize,
+    },
+    /// The text decodes to another number of bytes than expected
+    Length {
+        /// Bytes after decoding
+        found: usize,
+        /// Bytes that were expected
+        expected: usize,
+    },
+    /// The text is longer than any encoding of the expected number of bytes
+    TooLong {
+        /// Characters of the text
+        characters: usize,
+        /// Bytes that were expected
+        expected: usize,
+    },
+}
+
+impl fmt::Display for Base58Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Byte { byte, offset } if byte.is_ascii_graphic() => {
+                write!(formatter, "'{}' at offset {offset} is not base58", char::from(byte))
+            }
+            Self::Byte { byte, offset } => {
+                write!(formatter, "byte {byte} at offset {offset} is not base58")
+            }
+            Self::Length { found, expected } => {
+                write!(formatter, "{found} bytes after base58, expected {expected}")
+            }
+            Self::TooLong { characters, expected } => write!(
+                formatter,
+                "{characters} characters of base58, more than {expected} bytes can have"
+            ),
+        }
+    }
+}
+
+impl core::error::Error for Base58Error {}
+
+/// The most characters that `bytes` bytes can take: `bytes * ln 256 / ln 58`, rounded up
+pub const fn longest(bytes: usize) -> usize {
+    // ln 256 / ln 58 = 1.36566
+    bytes * 13_657 / 10_000 + 1
+}
+
+/// Appends the base58 text of `bytes`
+///
+/// ```
+/// let mut text = String::from("hash ");
+/// milepost_protocol::codec::base58::encode(&[0, 0, 1], &mut text);
+/// assert_eq!(text, "hash 112");
+/// ```
+pub fn encode(bytes: &[u8], text: &mut String) {
+    if let Ok(bytes) = bytes.try_into() {
+        let mut digits = [0; five8::BASE58_ENCODED_32_MAX_LEN];
+        let length = five8::encode_32(bytes, &mut digits);
+        push_digits(&digits, length, text);
+    } else if let Ok(bytes) = bytes.try_into() {
+        let mut digits = [0; five8::BASE58_ENCODED_64_MAX_LEN];
+        let length = five8::encode_64(bytes, &mut digits);
+        push_digits(&digits, length, text);
+    } else {
+        text.push_str(&bs58::encode(bytes).into_string());
+    }
+}
+
+fn push_digits(digits: &[u8], length: u8, text: &mut String) {
+    // Digits of base58 are ASCII, and there are no more of them than there is room.
+    let digits = digits.get(..usize::from(length)).map(str::from_utf8);
+    text.push_str(digits.and_then(Result::ok).unwrap_or_default());
+}
+
+/// Decodes a text that must hold exactly `N` bytes
+///
+/// # Errors
+///
+/// A byte outside the alphabet, or another length; see [`Base58Error`].
+pub fn decode<const N: usize>(text: &str) -> Result<[u8; N], Base58Error> {
+    let mut bytes = [0; N];
+    decode_slice(text, &mut bytes)?;
+    Ok(bytes)
+}
+
+/// Decodes a text that must fill `bytes` exactly
+///
+/// # Errors
+///
+/// As [`decode`].
+pub fn decode_slice(text: &str, bytes: &mut [u8]) -> Result<(), Base58Error> {
+    let expected = bytes.len();
+    if text.len() > longest(expected) {
+        return Err(Base58Error::TooLong { characters: text.len(), expected });
+    }
+    let short = if let Ok(bytes) = <&mut [u8; 32]>::try_from(&mut *bytes) {
+        decode_32(text).map(|decoded| *bytes = decoded).is_some()
+    } else if let Ok(bytes) = (&mut *bytes).try_into() {
+        five8::decode_64(text, bytes).is_ok()
+    } else {
+        false
+    };
+    if short {
+        return Ok(());
+    }
+    match bs58::decode(text).onto(&mut *bytes) {
+        Ok(found) if found == expected => Ok(()),
+        Ok(found) => Err(Base58Error::Length { found, expected }),
+        Err(bs58::decode::Error::InvalidCharacter { index, .. }) => {
+            Err(Base58Error::Byte { byte: text.as_bytes()[index], offset: index })
+        }
+        Err(bs58::decode::Error::NonAsciiCharacter { index }) => {
+            Err(Base58Error::Byte { byte: text.as_bytes()[index], offset: index })
+        }
+        // The buffer was too small: the text holds more bytes. Bounded by `longest` above.
+        Err(_) => Err(Base58Error::Length {
+            found: bs58::decode(text).into_vec().map_or(expected + 1, |all| all.len()),
+            expected,
+        }),
+    }
+}
+
+/// Not a digit
+const NO_DIGIT: u8 = 0x80;
+
+/// The value of each byte as a digit, or [`NO_DIGIT`]
+const DIGITS: [u8; 256] = {
+    let alphabet = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
+    let (mut digits, mut value) = ([NO_DIGIT; 256], 0);
+    while value < alphabet.len() {
+        digits[alphabet[value] as usize] = value as u8;
+        value += 1;
+    }
+    digits
+};
+
+/// The 32 bytes of a text; none if it is not the text of so many
+///
+/// Ten digits make a word, because `58^10 < 2^59`. Four digits and four such words are all that 32 bytes
+/// can take; the words are joined as digits of base `58^10` are, which takes 16 multiplications.
+fn decode_32(text: &str) -> Option<[u8; 32]> {
+    const MOST: usize = 44;
+    const BASE: u128 = 58_u128.pow(10);
+
+    // Zeros in front change nothing.
+    let mut padded = [b'1'; MOST];
+    padded.get_mut(MOST.checked_sub(text.len())?..)?.copy_from_slice(text.as_bytes());
+    let mut seen = 0;
+    let mut word = |text: &[u8]| {
+        text.iter().fold(0, |word: u64, byte| {
+            let digit = DIGITS[usize::from(*byte)];
+            seen |= digit;
+            word.wrapping_mul(58).wrapping_add(u64::from(digit))
+        })
+    };
+    let (first, rest) = padded.split_first_chunk::<4>()?;
+    let (others, _) = rest.as_chunks::<10>();
+    let (mut number, mut over) = ([word(first), 0, 0, 0], 0);
+    for digits in others {
+        let mut carry = word(digits);
+        for place in &mut number {
+            let product = u128::from(*place) * BASE + u128::from(carry);
+            // The lower half stays, the upper is carried on.
+            (*place, carry) = (product as u64, (product >> 64) as u64);
+        }
+        over |= carry;
+    }
+    if over != 0 || seen & NO_DIGIT != 0 {
+        return None;
+    }
+    let mut bytes = [0; 32];
+    let (places, _) = bytes.as_chunks_mut();
+    for (place, number) in places.iter_mut().zip(number.into_iter().rev()) {
+        *place = number.to_be_bytes();
+    }
+    // A zero byte in front is a digit of its own, so there must be as many of both.
+    let ones = text.bytes().take_while(|byte| *byte == b'1').count();
+    let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
+    (ones == zeros).then_some(bytes)
+}
+
+/// The text of the largest 32 bytes
+const LARGEST_32: &[u8; 44] = b"JEKNVnkbo3jma5nREBBJCDoXFVeKkD56V3xKrvRmWxFG";
+
+/// Whether a text is surely one of 32 bytes; without decoding it, so some that are one are not sure
+///
+/// Digits of base58 are in the order of ASCII. 43 digits make 32 bytes from a first digit of 4 on,
+/// because `4 * 58^42 > 2^248`; and 44 digits, which are at least `58^43 > 2^248`, up to the largest.
+pub(crate) fn is_surely_32(text: &str) -> bool {
+    let text = text.as_bytes();
+    let in_range = match text.len() {
+        // The digit 4 is written as 5.
+        43 => text[0] >= b'5',
+        44 => text[0] > b'1' && text <= LARGEST_32,
+        _ => return false,
+    };
+    let (Some(start), Some(end)) = (text.first_chunk::<32>(), text.last_chunk::<16>()) else {
+        return false;
+    };
+    in_range && are_digits(start) && are_digits(end)
+}
+
+/// Whether all of these are digits; without a way out before the end, so it becomes vector instructions
+fn are_digits<const N: usize>(text: &[u8; N]) -> bool {
+    let between = |byte: u8, first: u8, last: u8| byte.wrapping_sub(first) <= last - first;
+    let others = text.iter().fold(0, |others, &byte| {
+        let letter =
+            between(byte | 0x20, b'a', b'z') & (byte != b'I') & (byte != b'O') & (byte != b'l');
+        others | u8::from(!(letter | between(byte, b'1', b'9')))
+    });
+    others == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_surely_32_bytes_is() {
+        let mut sure = 0;
+        let mut check = |text: &str| {
+            if is_surely_32(text) {
+                sure += 1;
+                assert!(decode::<32>(text).is_ok(), "{text}");
+            }
+        };
+        let mut state: u64 = 5;
+        for round in 0..4_000 {
+            let mut bytes = [0; 32];
+            for byte in &mut bytes[usize::from(round % 5 == 0) * (round % 3)..] {
+                state =
+                    state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+                *byte = if round % 7 == 0 { 0xff } else { (state >> 56) as u8 };
+            }
+            let mut text = String::new();
+            encode(&bytes, &mut text);
+            check(&text);
+            for other in ["", "1", "z", "0", "l", "I", "O", "@", "[", "`", "{", "/", ":", "5", "J"]
+            {
+                let at = (state >> 20) as usize % text.len();
+                let mut damaged = text.clone();
+                damaged.replace_range(at..=at, other);
+                check(&damaged);
+                damaged = text.clone();
+                damaged.replace_range(..1, other);
+                check(&damaged);
+            }
+        }
+        for first in "123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz".chars() {
+            for length in 42..=44 {
+                check(&alloc::format!("{first}{}", "1".repeat(length)));
+                check(&alloc::format!("{first}{}", "z".repeat(length)));
+            }
+        }
+        assert!(sure > 20_000, "{sure}");
+        let mut largest = String::new();
+        encode(&[0xff; 32], &mut largest);
+        assert!(largest.as_bytes() == LARGEST_32 && is_surely_32(&largest));
+    }
+
+    #[test]
+    fn lengths_and_offsets_are_named() {
+        assert_eq!(decode::<3>("112"), Ok([0, 0, 1]));
+        assert_eq!(decode::<4>("112"), Err(Base58Error::Length { found: 3, expected: 4 }));
+        assert_eq!(decode::<2>("112"), Err(Base58Error::Length { found: 3, expected: 2 }));
+        assert_eq!(decode::<3>("1O2"), Err(Base58Error::Byte { byte: b'O', offset: 1 }));
+        assert_eq!(decode::<3>("1é2"), Err(Base58Error::Byte { byte: 0xc3, offset: 1 }));
+        assert_eq!(
+            decode::<2>("zzzzzzz"),
+            Err(Base58Error::TooLong { characters: 7, expected: 2 })
+        );
+    }
+
+    /// Both ways, from bytes to text and back, and texts that are damaged
+    #[test]
+    fn the_short_way_is_the_general_way() {
+        fn check<const N: usize>(bytes: [u8; N]) {
+            let mut text = String::new();
+            encode(&bytes, &mut text);
+            assert_eq!(text, bs58::encode(bytes).into_string());
+            assert_eq!(decode(&text), Ok(bytes));
+            for at in 0..text.len() {
+                for other in ["", "1", "z", "0", "é", "\u{7f}"] {
+                    let mut damaged = text.clone();
+                    damaged.replace_range(at..=at, other);
+                    let general = bs58::decode(&damaged).into_vec().ok();
+                    let general = general.and_then(|bytes| <[u8; N]>::try_from(bytes).ok());
+                    assert_eq!(decode(&damaged).ok(), general, "{damaged}");
+                }
+            }
+        }
+        let mut state: u64 = 1;
+        for round in 0..120 {
+            let mut bytes = [0; 64];
+            for byte in &mut bytes[round % 40..] {
+                state =
+                    state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+                *byte = if round % 7 == 0 { 0xff } else { (state >> 56) as u8 };
+            }
+            check(bytes);
+            check::<32>(*bytes.first_chunk().unwrap());
+            check::<32>(*bytes.last_chunk().unwrap());
+        }
+    }
+
+    #[test]
+    fn longest_is_never_too_short() {
+        for bytes in [0_usize, 1, 2, 20, 31, 32, 33, 64, 65, 1952, 3309] {
+            let mut text = String::new();
+            encode(&alloc::vec![0xff; bytes], &mut text);
+            assert!(text.len() <= longest(bytes), "{bytes} bytes take {}", text.len());
+            assert!(longest(bytes) <= text.len() + 2);
+        }
+    }
+}

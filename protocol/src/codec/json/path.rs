@@ -1,0 +1,154 @@
+//! Where in a JSON text an offset is, as a path such as `shards[1].chunk.receipts[0]`.
+//!
+//! The scan goes from the beginning to the offset and checks nothing, because it explains texts
+//! that were refused; it runs only then. Levels, and the length of a key, are cut.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt::Write as _;
+
+use super::canonical::MOST_LEVELS;
+
+/// The most bytes of a key that a path shows
+const LONGEST_KEY: usize = 64;
+
+/// An open array or object
+enum Level {
+    Array { index: usize },
+    Object { key: Option<(usize, usize)> },
+}
+
+/// The path of the value at which a reader stands that has consumed `offset` bytes of `text`
+///
+/// That is the value that ended there, or else the value that is being read, or is about to begin.
+/// A member counts as begun behind its key. The text may be malformed. The root's path is empty;
+/// keys longer than 64 bytes and levels beyond 127 are cut, and shown as `…`.
+///
+/// ```
+/// use milepost_protocol::codec::json::path_at;
+///
+/// let text = br#"{"a": [1, {"b": 2}]}"#;
+/// assert_eq!(path_at(text, 7), "a[0]");
+/// assert_eq!(path_at(text, 16), "a[1].b");
+/// assert_eq!(path_at(text, 18), "a[1]");
+/// assert_eq!(path_at(text, 20), "");
+/// ```
+pub fn path_at(text: &[u8], offset: usize) -> String {
+    let read = &text[..offset.min(text.len())];
+    let mut levels: Vec<Level> = Vec::new();
+    // Levels that are open but too deep to be kept.
+    let mut beyond = 0_usize;
+    let mut at = 0;
+    while let Some(&byte) = read.get(at) {
+        at += 1;
+        match byte {
+            b'"' => {
+                let begin = at;
+                let closed = loop {
+                    match read.get(at) {
+                        Some(b'"') => break true,
+                        Some(b'\\') => at += 2,
+                        Some(_) => at += 1,
+                        None => break false,
+                    }
+                };
+                if let Some(Level::Object { key: key @ None }) = levels.last_mut()
+                    && beyond == 0
+                    && closed
+                {
+                    *key = Some((begin, at));
+                }
+                at += 1;
+            }
+            b'{' | b'[' if levels.len() == MOST_LEVELS => beyond += 1,
+            b'{' => levels.push(Level::Object { key: None }),
+            b'[' => levels.push(Level::Array { index: 0 }),
+            b'}' | b']' if beyond > 0 => beyond -= 1,
+            b'}' | b']' => drop(levels.pop()),
+            b',' if beyond == 0 => match levels.last_mut() {
+                Some(Level::Array { index }) => *index += 1,
+                Some(Level::Object { key }) => *key = None,
+                None => {}
+            },
+            _ => {}
+        }
+    }
+    render(text, &levels, beyond > 0)
+}
+
+fn render(text: &[u8], levels: &[Level], cut: bool) -> String {
+    let mut path = String::new();
+    for level in levels {
+        match level {
+            Level::Array { index } => {
+                // Writing to a string cannot fail.
+                let _ = write!(path, "[{index}]");
+            }
+            Level::Object { key: Some((begin, end)) } => push_key(&mut path, &text[*begin..*end]),
+            Level::Object { key: None } => {}
+        }
+    }
+    if cut {
+        path.push('…');
+    }
+    path
+}
+
+/// Appends `.key`, or `["key"]` when the key is not a plain word
+fn push_key(path: &mut String, key: &[u8]) {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
+    let shown = String::from_utf8_lossy(&key[..key.len().min(LONGEST_KEY)]);
+    let shown = if key.len() > LONGEST_KEY { shown.trim_end_matches('\u{fffd}') } else { &shown };
+    let cut = if key.len() > LONGEST_KEY { "…" } else { "" };
+    if !key.is_empty() && key.iter().take(LONGEST_KEY).all(plain) {
+        let dot = if path.is_empty() { "" } else { "." };
+        let _ = write!(path, "{dot}{shown}{cut}");
+    } else {
+        let _ = write!(path, "[\"{shown}{cut}\"]");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+    use alloc::vec;
+
+    use super::*;
+
+    fn at(text: &str, offset: usize) -> String {
+        path_at(text.as_bytes(), offset)
+    }
+
+    #[test]
+    fn a_value_is_named_from_behind_its_key_to_its_end() {
+        let text = r#"{"shards":[{},{"chunk":{"receipts":[{"receipt":"x"}]}}]}"#;
+        let end = text.find("\"x\"").unwrap() + 3;
+        assert_eq!(at(text, end), "shards[1].chunk.receipts[0].receipt");
+        assert_eq!(at(text, end - 2), "shards[1].chunk.receipts[0].receipt");
+        assert_eq!(at(text, end + 1), "shards[1].chunk.receipts[0]");
+        assert_eq!(at(text, 1), "");
+        assert_eq!(at(text, 9), "shards");
+        assert_eq!(at(text, 4), "");
+        assert_eq!(at(text, usize::MAX), "");
+    }
+
+    #[test]
+    fn malformed_text_is_scanned_as_far_as_it_goes() {
+        assert_eq!(at("]}],,{\"a\":", 10), "a");
+        assert_eq!(at("[1,[\"\\", 6), "[1][0]");
+        assert_eq!(at("{\"a.b\":\"", 8), "[\"a.b\"]");
+        assert_eq!(path_at(b"{\"\xff\":1", 6), "[\"\u{fffd}\"]");
+        assert_eq!(at("", 7), "");
+    }
+
+    #[test]
+    fn depth_and_keys_are_bounded() {
+        let deep = vec![b'['; 1_000_000];
+        assert_eq!(path_at(&deep, deep.len()), "[0]".repeat(MOST_LEVELS) + "…");
+        let long = "{\"".to_string() + &"k".repeat(100_000) + "\":1";
+        assert_eq!(at(&long, long.len()), "k".repeat(64) + "…");
+        // A character of two bytes across the cut is left out.
+        let split = "{\"".to_string() + &"k".repeat(63) + "ééé\":1";
+        assert_eq!(at(&split, split.len()), "[\"".to_string() + &"k".repeat(63) + "…\"]");
+    }
+}

@@ -1,0 +1,286 @@
+//! Signed transactions: from the bytes that a wallet sends to hash, signer, view and verdict on
+//! the signature.
+//!
+//! The hash of a transaction is the SHA-256 of its borsh encoding without the signature, with the
+//! keys of maps in order; bytes that came with the keys in another order name the same transaction,
+//! as they do for the node. Whether a transaction is valid on the chain (nonce,
+//! balance, age, limits) is not asked here.
+
+mod access_key;
+mod action;
+mod delegate;
+mod encoded;
+mod keep;
+mod read;
+mod signature;
+mod view;
+mod write;
+
+use alloc::vec::Vec;
+
+pub use access_key::{AccessKey, AccessKeyPermission, FunctionCallPermission, GasKeyInfo};
+pub use action::{
+    Action, AddKey, DeterministicStateInit, FunctionCall, GlobalContractDeployMode,
+    GlobalContractIdentifier, Stake, TransferToGasKey, UniversalStateInit, WithdrawFromGasKey,
+};
+pub use delegate::{
+    Delegate, DelegateAction, DelegateActionV2, DelegateV2, NestedDelegate, NonDelegateAction,
+};
+pub use encoded::EncodedTransaction;
+pub use signature::try_verify;
+#[cfg(feature = "signatures")]
+pub use signature::verify;
+
+use self::keep::Parts;
+use crate::Error;
+use crate::codec::borsh::Writer;
+use crate::primitives::{AccountId, CryptoHash, Nonce, PublicKey, Signature};
+
+/// A transaction and the signature of its hash
+///
+/// ```
+/// use milepost_protocol::primitives::{Balance, CryptoHash, Scheme, Signature};
+/// use milepost_protocol::transaction::{Action, SignedTransaction, Transaction, TransactionVersion};
+///
+/// let transaction = Transaction {
+///     version: TransactionVersion::V0 { nonce: 7 },
+///     signer_id: "alice.near".parse().unwrap(),
+///     public_key: "ed25519:11111111111111111111111111111111".parse().unwrap(),
+///     receiver_id: "bob.near".parse().unwrap(),
+///     block_hash: CryptoHash::ZERO,
+///     actions: vec![Action::Transfer { deposit: Balance(1) }],
+/// };
+/// let signature = Signature::new(Scheme::Ed25519, &[0; 64]).unwrap();
+/// let bytes = SignedTransaction::new(transaction, signature).encode();
+///
+/// let signed = SignedTransaction::decode(&bytes).unwrap();
+/// assert_eq!(signed.signer_id().as_str(), "alice.near");
+/// assert_eq!(signed.hash(), CryptoHash::digest(&bytes[..bytes.len() - 65]));
+///
+/// let error = SignedTransaction::decode(&bytes[..110]).unwrap_err();
+/// assert_eq!(error.to_string(), "actions[0].deposit: ends early, 6 of 16 bytes are there (byte 104)");
+/// ```
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub struct SignedTransaction {
+    transaction: Transaction,
+    signature: Signature,
+    /// The hash of `transaction`; both are read-only, so they cannot part
+    hash: CryptoHash,
+}
+
+impl SignedTransaction {
+    /// A transaction with this signature, right or wrong
+    pub fn new(transaction: Transaction, signature: Signature) -> Self {
+        let hash = transaction.hash();
+        Self { transaction, signature, hash }
+    }
+
+    /// Reads a signed transaction from its borsh encoding
+    ///
+    /// Takes less than 100 bytes of memory for a byte of input: an action can be one byte there and
+    /// takes 32 here, in a list that grows by doubling. Limits of the chain, such as 100 actions or
+    /// 1.5 MiB, are not applied.
+    ///
+    /// # Errors
+    ///
+    /// The bytes end early or do not end, name an unknown variant, hold a scalar that breaks its
+    /// rules, or nest delegate actions. The refusal names the
+    /// place and the byte, as in `actions[2].public_key: unknown key tag 9 (byte 133)`.
+    pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
+        let read::Signed { transaction, bytes, signature } = read::signed::<Parts>(bytes)?;
+        // Only a map has more than one encoding, and its keys may have come in any order.
+        let hash = if transaction.actions.iter().any(Action::holds_a_map) {
+            transaction.hash()
+        } else {
+            CryptoHash::digest(bytes)
+        };
+        Ok(Self { transaction, signature: signature.owned(), hash })
+    }
+
+    /// The borsh encoding: the transaction, then the signature
+    pub fn encode(&self) -> Vec<u8> {
+        let mut writer = Writer::default();
+        write::transaction(&mut writer, &self.transaction);
+        write::signature(&mut writer, &self.signature);
+        writer.into_bytes()
+    }
+
+    /// The hash that names the transaction; computed once
+    pub const fn hash(&self) -> CryptoHash {
+        self.hash
+    }
+
+    /// The account that signed and pays
+    pub const fn signer_id(&self) -> &AccountId {
+        &self.transaction.signer_id
+    }
+
+    /// The account that the actions are applied to
+    pub const fn receiver_id(&self) -> &AccountId {
+        &self.transaction.receiver_id
+    }
+
+    /// What was signed
+    pub const fn transaction(&self) -> &Transaction {
+        &self.transaction
+    }
+
+    /// The signature of the hash
+    pub const fn signature(&self) -> &Signature {
+        &self.signature
+    }
+
+    /// What was signed, and the signature
+    pub fn into_parts(self) -> (Transaction, Signature) {
+        (self.transaction, self.signature)
+    }
+
+    /// Whether the signature is the transaction's public key's
+    ///
+    /// Signatures of delegate actions inside are not looked at, see [`Delegate::verify`].
+    ///
+    /// ```
+    /// use milepost_protocol::codec::base64::{self, Padding};
+    /// use milepost_protocol::transaction::SignedTransaction;
+    ///
+    /// let text = concat!(
+    ///     "DgAAAHNlbmRlci50ZXN0bmV0AOrmAai64SZOv9e/naX4W15pJx0GAap35wTT1T/DwcbbDwAAAAAAAAAQAAAAcmVjZWl2",
+    ///     "ZXIudGVzdG5ldNMnL7URB1cxPOu3G8jTqlEwlcasagIbKlAJlF5ywVFLAQAAAAMAAACh7czOG8LTAAAAAAAAAGQcOG03",
+    ///     "xVSFQFjoagOb4NBBqWhERnnz45LY4+52JgZhm1iQKz7qAdPByrGFDQhQ2Mfga8RlbysuQ8D8LlA6bQE="
+    /// );
+    /// let mut bytes = base64::decode(text, Padding::Required).unwrap();
+    /// let signed = SignedTransaction::decode(&bytes)?;
+    /// assert_eq!(signed.hash().to_string(), "6zgh2u9DqHHiXzdy9ouTP7oGky2T4nugqzqt9wJZwNFm");
+    /// assert!(signed.verify());
+    ///
+    /// // The first byte of the signature, behind its tag.
+    /// let place = bytes.len() - 64;
+    /// bytes[place] ^= 1;
+    /// assert!(!SignedTransaction::decode(&bytes)?.verify());
+    /// # Ok::<(), milepost_protocol::Error>(())
+    /// ```
+    #[cfg(feature = "signatures")]
+    pub fn verify(&self) -> bool {
+        verify(&self.signature, &self.hash, &self.transaction.public_key)
+    }
+
+    /// Whether the signature is the transaction's public key's; `None` where the feature of its scheme
+    /// is left out
+    pub fn try_verify(&self) -> Option<bool> {
+        try_verify(&self.signature, &self.hash, &self.transaction.public_key)
+    }
+}
+
+/// A transaction without its signature
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "the hash covers exactly these fields")]
+pub struct Transaction {
+    /// What only some versions have
+    pub version: TransactionVersion,
+    /// Account that signs and pays
+    pub signer_id: AccountId,
+    /// Key of the signer that signs
+    pub public_key: PublicKey,
+    /// Account that the actions are applied to
+    pub receiver_id: AccountId,
+    /// A recent block; the transaction is void a day or so after it
+    pub block_hash: CryptoHash,
+    /// What to do, in this order
+    pub actions: Vec<Action>,
+}
+
+impl Transaction {
+    /// The nonce, in the form of version 1
+    pub const fn nonce(&self) -> TransactionNonce {
+        match self.version {
+            TransactionVersion::V0 { nonce } => TransactionNonce::Nonce(nonce),
+            TransactionVersion::V1 { nonce, .. } => nonce,
+        }
+    }
+
+    /// How the nonce must follow the one before; monotonic in version 0
+    pub const fn nonce_mode(&self) -> NonceMode {
+        match self.version {
+            TransactionVersion::V0 { .. } => NonceMode::Monotonic,
+            TransactionVersion::V1 { nonce_mode, .. } => nonce_mode,
+        }
+    }
+
+    /// The borsh encoding, with the byte 1 in front from version 1 on
+    pub fn encode(&self) -> Vec<u8> {
+        let mut writer = Writer::default();
+        write::transaction(&mut writer, self);
+        writer.into_bytes()
+    }
+
+    /// The SHA-256 of the borsh encoding: what is signed, and what names the transaction
+    pub fn hash(&self) -> CryptoHash {
+        CryptoHash::digest(&self.encode())
+    }
+}
+
+/// The version of a transaction, with the fields in which versions differ
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum TransactionVersion {
+    /// Version 0, which is older than version bytes and has none
+    V0 {
+        /// Nonce of the key
+        nonce: Nonce,
+    },
+    /// Version 1, from protocol version 85 on
+    V1 {
+        /// Nonce of the key
+        nonce: TransactionNonce,
+        /// How the nonce must follow the one before
+        nonce_mode: NonceMode,
+    },
+}
+
+/// A nonce, of a key or of one of a gas key's lanes
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum TransactionNonce {
+    /// The nonce of a key
+    Nonce(Nonce),
+    /// One of the nonces of a gas key
+    GasKeyNonce {
+        /// The nonce
+        nonce: Nonce,
+        /// Which of the key's nonces
+        nonce_index: u16,
+    },
+}
+
+impl TransactionNonce {
+    /// The number itself
+    pub const fn nonce(self) -> Nonce {
+        match self {
+            Self::Nonce(nonce) | Self::GasKeyNonce { nonce, .. } => nonce,
+        }
+    }
+
+    /// Which nonce of a gas key; `None` for other keys
+    pub const fn nonce_index(self) -> Option<u16> {
+        match self {
+            Self::Nonce(_) => None,
+            Self::GasKeyNonce { nonce_index, .. } => Some(nonce_index),
+        }
+    }
+}
+
+/// How a nonce must follow the one before
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum NonceMode {
+    /// Greater
+    #[default]
+    Monotonic,
+    /// Greater by one
+    Strict,
+}
+
+#[cfg(test)]
+mod tests;
+#[cfg(test)]
+mod vectors;
