@@ -71,6 +71,10 @@ fn nothing_depends_on_what_is_not_published() {
     assert!(unpublished.contains("milepost-tests"), "the tests are published");
     for package in packages.iter().filter(|package| is_published(package)) {
         for dependency in package["dependencies"].as_array().expect("a list of dependencies") {
+            // A dependency of tests without a version is left out of what is published.
+            if dependency["kind"] == "dev" && dependency["req"] == "*" {
+                continue;
+            }
             let dependency = name(dependency);
             assert!(!unpublished.contains(dependency), "{} depends on {dependency}", name(package));
         }
