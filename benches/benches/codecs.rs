@@ -6,7 +6,8 @@
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, criterion_group, criterion_main};
 use milepost::codec::{base58, base64, json};
 use milepost::transaction::SignedTransaction;
-use milepost_benches::{Cpu, Dice, Workload, group, with_input};
+use milepost_benches::{Cpu, Workload, group, random_hash, with_input};
+use milepost_testkit::Rng;
 
 /// What a node allocates with
 #[cfg(feature = "jemalloc")]
@@ -64,11 +65,11 @@ fn base64_text(bytes: &[u8]) -> String {
 }
 
 fn codecs(criterion: &mut Criterion<Cpu>) {
-    let mut dice = Dice::new(1);
+    let mut rng = Rng::new(1);
     let mut group = group(criterion, "codec");
     let group = &mut group;
 
-    let hash = *dice.hash().as_bytes();
+    let hash = *random_hash(&mut rng).as_bytes();
     let text = base58_text(&hash);
     codec!(
         group,
@@ -87,7 +88,7 @@ fn codecs(criterion: &mut Criterion<Cpu>) {
         |hash| hash.0
     );
     for (name, length) in [("200 bytes", 200), ("1 MiB", 1 << 20)] {
-        let bytes: Vec<u8> = (0..length).map(|_| dice.next() as u8).collect();
+        let bytes: Vec<u8> = (0..length).map(|_| rng.next_u64() as u8).collect();
         let text = base64_text(&bytes);
         codec!(
             group,

@@ -11,11 +11,12 @@ use milepost::ingest::{Changes, IngestSettings};
 use milepost::primitives::CryptoHash;
 use milepost::status::{Blocker, StatusQuestion};
 use milepost::waiting::Ticket;
+use milepost_testkit::Rng;
 
 use crate::feed::SIGNER;
 #[cfg(feature = "peers")]
 use crate::peer;
-use crate::{Dice, Feed};
+use crate::{Feed, random_hash};
 
 /// Facts that a block changes
 const FACTS: usize = 2_000;
@@ -39,7 +40,7 @@ pub struct Crowd {
     storage: MemoryStorage,
     desk: Desk,
     feed: Feed,
-    dice: Dice,
+    rng: Rng,
     now: u64,
     /// Whose transaction is in no block
     unknown: Vec<Open>,
@@ -92,9 +93,9 @@ pub struct Leaving(Open);
 
 impl Asked {
     /// A request for a transaction of this hash, with an id and a milestone as clients send them
-    fn draw(transaction: CryptoHash, dice: &mut Dice) -> Self {
-        let until = if dice.below(3) == 0 { "FINAL" } else { "EXECUTED_OPTIMISTIC" };
-        Self { transaction, until, id: dice.next() }
+    fn draw(transaction: CryptoHash, rng: &mut Rng) -> Self {
+        let until = if rng.index(3) == 0 { "FINAL" } else { "EXECUTED_OPTIMISTIC" };
+        Self { transaction, until, id: rng.next_u64() }
     }
 
     fn body(&self) -> String {
@@ -151,7 +152,7 @@ impl Crowd {
             storage: MemoryStorage::new(),
             desk: Desk::new(engine, patience),
             feed: Feed::new(seed),
-            dice: Dice::new(seed + 1),
+            rng: Rng::new(seed + 1),
             now: 0,
             unknown: Vec::new(),
             pending: Vec::new(),
@@ -168,7 +169,7 @@ impl Crowd {
         crowd.take_in();
         let mut asked = Vec::with_capacity(open);
         for number in 0..open {
-            let mut asking = Asked::draw(crowd.dice.hash(), &mut crowd.dice);
+            let mut asking = Asked::draw(random_hash(&mut crowd.rng), &mut crowd.rng);
             match number % 4 {
                 0 => {}
                 1 => {
@@ -186,7 +187,7 @@ impl Crowd {
         crowd.take_in();
         // They come in no order that the chain or the memory knows.
         for last in (1..asked.len()).rev() {
-            asked.swap(last, crowd.dice.below(last + 1));
+            asked.swap(last, crowd.rng.index(last + 1));
         }
         // They came within one timeout, and the first will be due in a moment.
         for (asking, number) in asked.into_iter().zip(0..) {
@@ -211,12 +212,12 @@ impl Crowd {
     pub fn next_block(&mut self) -> Block {
         let mut concerned = Vec::new();
         for _ in 0..AWAITED_TRANSACTIONS {
-            let open = take_any(&mut self.unknown, &mut self.dice);
+            let open = take_any(&mut self.unknown, &mut self.rng);
             self.feed.include(open.asked.transaction);
             concerned.push(open);
         }
         for _ in 0..AWAITED_RECEIPTS {
-            let open = take_any(&mut self.pending, &mut self.dice);
+            let open = take_any(&mut self.pending, &mut self.rng);
             let (Blocker::Outcome(receipt) | Blocker::OutcomeOrRefund(receipt)) = open.blocker
             else {
                 panic!("{open:?} waits for no outcome")
@@ -224,7 +225,8 @@ impl Crowd {
             self.feed.execute(receipt, 0);
             concerned.push(open);
         }
-        let others: Vec<CryptoHash> = (0..OTHER_TRANSACTIONS).map(|_| self.dice.hash()).collect();
+        let others: Vec<CryptoHash> =
+            (0..OTHER_TRANSACTIONS).map(|_| random_hash(&mut self.rng)).collect();
         let mut executed = 0;
         for transaction in &others {
             let receipt = self.feed.include(*transaction);
@@ -235,7 +237,7 @@ impl Crowd {
             }
         }
         for _ in executed..OTHER_RECEIPTS {
-            let receipt = self.dice.hash();
+            let receipt = random_hash(&mut self.rng);
             self.feed.execute(receipt, 0);
         }
         (0..REFUNDS).for_each(|_| self.feed.refund());
@@ -284,22 +286,22 @@ impl Crowd {
         let (unknown, executed) = (whole.div_ceil(4), whole / 4);
         let pending = whole - unknown - executed;
         while self.executed.len() > executed {
-            let open = take_any(&mut self.executed, &mut self.dice);
+            let open = take_any(&mut self.executed, &mut self.rng);
             assert!(self.desk.cancel(open.ticket));
         }
         while self.pending.len() > pending {
-            let open = take_any(&mut self.pending, &mut self.dice);
+            let open = take_any(&mut self.pending, &mut self.rng);
             assert!(self.desk.cancel(open.ticket));
         }
         while self.unknown.len() < unknown {
-            let transaction = self.dice.hash();
-            let asked = Asked::draw(transaction, &mut self.dice);
+            let transaction = random_hash(&mut self.rng);
+            let asked = Asked::draw(transaction, &mut self.rng);
             self.ask(asked);
         }
         let mut others = block.others.into_iter();
         while self.pending.len() < pending {
             let transaction = others.next().expect("a block has more transactions than it wakes");
-            let asked = Asked::draw(transaction, &mut self.dice);
+            let asked = Asked::draw(transaction, &mut self.rng);
             self.ask(asked);
         }
     }
@@ -307,8 +309,8 @@ impl Crowd {
     /// So many requests that are new, each for a transaction in no block
     pub fn newcomers(&mut self, count: usize) -> Vec<Newcomer> {
         let draw = |_| {
-            let transaction = self.dice.hash();
-            let asked = Asked::draw(transaction, &mut self.dice);
+            let transaction = random_hash(&mut self.rng);
+            let asked = Asked::draw(transaction, &mut self.rng);
             Newcomer { asked, wait: self.wait(&asked) }
         };
         (0..count).map(draw).collect()
@@ -328,7 +330,7 @@ impl Crowd {
     /// Cancels as many of those whose transaction is in no block, at random
     pub fn thin_out(&mut self, count: usize) {
         for _ in 0..count {
-            let open = take_any(&mut self.unknown, &mut self.dice);
+            let open = take_any(&mut self.unknown, &mut self.rng);
             assert!(self.desk.cancel(open.ticket));
         }
     }
@@ -337,7 +339,7 @@ impl Crowd {
     pub fn leaving(&mut self, count: usize) -> Vec<Leaving> {
         let draw = |_| {
             let lists = [&mut self.unknown, &mut self.pending, &mut self.executed];
-            let mut place = self.dice.below(lists.iter().map(|list| list.len()).sum());
+            let mut place = self.rng.index(lists.iter().map(|list| list.len()).sum());
             for list in lists {
                 if place < list.len() {
                     return Leaving(list.swap_remove(place));
@@ -435,8 +437,8 @@ impl Crowd {
 
     /// How many receipts of a transaction are to be executed: mostly few, 3.25 on average
     fn draw_pending(&mut self) -> usize {
-        let most = 1 + self.dice.below(10);
-        1 + self.dice.below(most)
+        let most = 1 + self.rng.index(10);
+        1 + self.rng.index(most)
     }
 
     fn include_pending(&mut self, transaction: CryptoHash) {
@@ -477,8 +479,8 @@ impl Crowd {
     }
 }
 
-fn take_any(list: &mut Vec<Open>, dice: &mut Dice) -> Open {
-    let place = dice.below(list.len());
+fn take_any(list: &mut Vec<Open>, rng: &mut Rng) -> Open {
+    let place = rng.index(list.len());
     list.swap_remove(place)
 }
 

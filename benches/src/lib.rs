@@ -59,19 +59,20 @@
 
 mod cpu;
 mod crowd;
-mod dice;
+
 mod feed;
 mod measure;
 #[cfg(feature = "peers")]
 pub mod peer;
+mod random;
 mod recorded;
 mod shapes;
 mod workload;
 
 pub use cpu::Cpu;
 pub use crowd::{Block, Crowd, Leaving, Newcomer};
-pub use dice::Dice;
 pub use feed::Feed;
 pub use measure::{copying, group, with_input};
+pub use random::random_hash;
 pub use recorded::{practice_block, recorded_blocks};
 pub use workload::{Workload, stored, take_in};
