@@ -5,6 +5,8 @@
 //! final. All requests came in as bodies, all rows by block messages, and the number of open
 //! requests and their shares are the same before each block. Nobody is timed out.
 
+use core::time::Duration;
+
 use milepost::engine::{Admission, Answer, Desk, Engine, Patience, Reply, Wait};
 use milepost::facts::{MemoryStorage, drive};
 use milepost::ingest::{Changes, IngestSettings};
@@ -14,9 +16,7 @@ use milepost::waiting::Ticket;
 use milepost_testkit::Rng;
 
 use crate::feed::SIGNER;
-#[cfg(feature = "peers")]
-use crate::peer;
-use crate::{Feed, random_hash};
+use crate::{Cpu, Feed, random_hash};
 
 /// Facts that a block changes
 const FACTS: usize = 2_000;
@@ -48,9 +48,8 @@ pub struct Crowd {
     pending: Vec<Open>,
     /// Who waits for finality
     executed: Vec<Open>,
-    /// The rows of a node that follows the same chain, if one stands beside
-    #[cfg(feature = "peers")]
-    peer: Option<peer::Rows>,
+    /// The messages of all blocks that nobody has taken yet, for who follows the same chain
+    messages: Option<Vec<Vec<u8>>>,
 }
 
 /// A request that waits
@@ -131,16 +130,15 @@ impl Crowd {
         Self::empty(open, seed).fill(open)
     }
 
-    /// A crowd of the same shares, and a node that takes in the same blocks; outcomes are as long as on
-    /// a chain
+    /// The same crowd on a chain whose outcomes are as long as on a network; the messages of its blocks
+    /// are kept until [`Self::take_messages`]
     ///
     /// # Panics
     ///
-    /// When the engine answers what should wait, or the node refuses a block.
-    #[cfg(feature = "peers")]
-    pub fn beside_a_node(open: usize, seed: u64) -> Self {
-        let (peer, feed) = (Some(peer::Rows::new()), Feed::at_length(seed));
-        Self { peer, feed, ..Self::empty(open, seed) }.fill(open)
+    /// When the engine answers what should wait.
+    pub fn with_long_outcomes(open: usize, seed: u64) -> Self {
+        let (messages, feed) = (Some(Vec::new()), Feed::at_length(seed));
+        Self { messages, feed, ..Self::empty(open, seed) }.fill(open)
     }
 
     /// A desk for so many, at which nobody waits yet
@@ -157,8 +155,7 @@ impl Crowd {
             unknown: Vec::new(),
             pending: Vec::new(),
             executed: Vec::new(),
-            #[cfg(feature = "peers")]
-            peer: None,
+            messages: None,
         }
     }
 
@@ -241,8 +238,7 @@ impl Crowd {
             self.feed.execute(receipt, 0);
         }
         (0..REFUNDS).for_each(|_| self.feed.refund());
-        let message = self.feed.seal();
-        self.tell_the_node(&message);
+        let message = self.seal();
         let ingested = self.engine.ingest(&message, &IngestSettings::default(), &mut self.storage);
         let changes = ingested.expect("a block of the feed").changes;
         assert_eq!(changes.facts.len(), FACTS);
@@ -369,8 +365,7 @@ impl Crowd {
 
     /// Every open request as a wait of its own, for hosts that ask all of them again
     pub fn waits(&self) -> Vec<Wait> {
-        let all = self.unknown.iter().chain(&self.pending).chain(&self.executed);
-        all.map(|open| self.wait(&open.asked)).collect()
+        self.open().map(|open| self.wait(&open.asked)).collect()
     }
 
     /// Asks all of these again; how many were answered
@@ -385,52 +380,69 @@ impl Crowd {
     ///
     /// When the engine refuses the rows.
     pub fn build_all(&self, status: &mut Vec<u8>) -> usize {
-        let all = self.unknown.iter().chain(&self.pending).chain(&self.executed);
-        all.filter(|open| {
-            let mut question = StatusQuestion::new(open.asked.transaction, 1_000);
-            let standing = drive(&mut question, &self.storage).expect("rows of the engine");
-            let Some(standing) = standing else { return false };
-            status.clear();
-            standing.write(true, status).expect("rows of the engine");
-            !status.is_empty()
-        })
-        .count()
+        self.open()
+            .filter(|open| {
+                let mut question = StatusQuestion::new(open.asked.transaction, 1_000);
+                let standing = drive(&mut question, &self.storage).expect("rows of the engine");
+                let Some(standing) = standing else { return false };
+                status.clear();
+                standing.write(true, status).expect("rows of the engine");
+                !status.is_empty()
+            })
+            .count()
     }
 
-    /// Builds the status of every open request as a node does on each block, of the node's types;
-    /// how many have a status
-    ///
-    /// # Panics
-    ///
-    /// When no node stands beside, or one of the milestones is reached.
-    #[cfg(feature = "peers")]
-    pub fn build_all_as_a_node(&self) -> usize {
-        let peer = self.peer.as_ref().expect("a crowd beside a node");
-        let all = self.unknown.iter().chain(&self.pending).chain(&self.executed);
-        all.filter(|open| {
-            let status = peer.status(peer::hash(open.asked.transaction));
-            let Some(status) = core::hint::black_box(status) else { return false };
-            assert!(!peer::satisfies(open.asked.until, &status.status), "{open:?}");
-            true
-        })
-        .count()
+    /// The messages of the blocks since the last call, in their order; none of a crowd that keeps none
+    pub fn take_messages(&mut self) -> Vec<Vec<u8>> {
+        self.messages.as_mut().map(core::mem::take).unwrap_or_default()
     }
 
-    #[cfg(feature = "peers")]
-    fn tell_the_node(&mut self, message: &[u8]) {
-        if let Some(peer) = &mut self.peer {
-            peer.take_in(message);
+    /// The transaction and the milestone of every open request
+    pub fn requests(&self) -> impl Iterator<Item = (CryptoHash, &'static str)> {
+        self.open().map(|open| (open.asked.transaction, open.asked.until))
+    }
+
+    /// The rows of the chain
+    pub const fn storage(&self) -> &MemoryStorage {
+        &self.storage
+    }
+
+    /// The time that it takes to hand a block in, so that whom it concerns is found and woken
+    pub fn time_wake(&mut self) -> Duration {
+        let block = self.next_block();
+        let ((), took) = Cpu::time(|| self.wake(&block));
+        let answers = self.answer();
+        self.refill(block, &answers);
+        took
+    }
+
+    /// The same, and until those who were woken are answered or asleep again
+    pub fn time_answer(&mut self) -> Duration {
+        let block = self.next_block();
+        let (answers, took) = Cpu::time(|| {
+            self.wake(&block);
+            self.answer()
+        });
+        self.refill(block, &answers);
+        took
+    }
+
+    fn open(&self) -> impl Iterator<Item = &Open> {
+        self.unknown.iter().chain(&self.pending).chain(&self.executed)
+    }
+
+    /// The message of the block that the feed has
+    fn seal(&mut self) -> Vec<u8> {
+        let message = self.feed.seal();
+        if let Some(messages) = &mut self.messages {
+            messages.push(message.clone());
         }
+        message
     }
-
-    #[cfg(not(feature = "peers"))]
-    #[expect(clippy::unused_self, reason = "there is no node to be told")]
-    fn tell_the_node(&self, _: &[u8]) {}
 
     /// Takes in the block that the feed has
     fn take_in(&mut self) {
-        let message = self.feed.seal();
-        self.tell_the_node(&message);
+        let message = self.seal();
         let taken = self.desk.ingest(&message, &IngestSettings::default(), &mut self.storage);
         taken.expect("a block of the feed");
     }
@@ -524,33 +536,5 @@ mod tests {
         let mut waits = crowd.waits();
         assert_eq!((waits.len(), crowd.ask_all(&mut waits)), (200, 0));
         assert_eq!(crowd.build_all(&mut Vec::new()), 150);
-    }
-
-    #[test]
-    #[cfg(feature = "peers")]
-    fn a_node_would_answer_the_crowd_the_same() {
-        let mut crowd = Crowd::beside_a_node(200, 6);
-        let block = crowd.next_block();
-        crowd.wake(&block);
-        let answers = crowd.answer();
-        crowd.refill(block, &answers);
-        assert_eq!(crowd.build_all_as_a_node(), 150);
-        let peer = crowd.peer.as_ref().unwrap();
-        let mut compared = 0;
-        for open in crowd.pending.iter().chain(&crowd.executed) {
-            let mut question = StatusQuestion::new(open.asked.transaction, 1_000);
-            let standing = drive(&mut question, &crowd.storage).unwrap().unwrap();
-            let mut ours = Vec::new();
-            standing.write(true, &mut ours).unwrap();
-            let status = peer.status(peer::hash(open.asked.transaction)).unwrap();
-            let node = peer::response(1.into(), status);
-            let [ours, mut node] = [&ours, &node]
-                .map(|text| serde_json::from_slice::<serde_json::Value>(text).unwrap());
-            // The feed makes up the hashes of transactions, and a node finds the real one in its row.
-            node["result"]["transaction"]["hash"] = ours["transaction"]["hash"].clone();
-            assert_eq!(ours, node["result"]);
-            compared += 1;
-        }
-        assert_eq!(compared, 150);
     }
 }
