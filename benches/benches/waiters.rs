@@ -5,12 +5,9 @@
 //! same clock that does not count it.
 
 use core::cell::LazyCell;
-use core::time::Duration;
 
-use criterion::{
-    BenchmarkGroup, BenchmarkId, Criterion, SamplingMode, criterion_group, criterion_main,
-};
-use milepost_benches::{Cpu, Crowd};
+use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
+use milepost_benches::{Cpu, Crowd, round_group, rounds};
 
 /// What a node allocates with
 #[cfg(feature = "jemalloc")]
@@ -21,49 +18,8 @@ static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 const SIZES: [usize; 4] = [1_000, 10_000, 100_000, 1_000_000];
 /// Beyond this asking all takes longer than there is time between blocks
 const MOST_ASKED: usize = 100_000;
-/// Open requests beside a node; with more, its block takes longer than there is time between blocks
-#[cfg(feature = "peers")]
-const SIZES_BESIDE_A_NODE: [usize; 2] = [1_000, 10_000];
 /// Requests that come or go in one measurement
 const AT_A_TIME: usize = 100;
-
-fn group<'criterion>(
-    criterion: &'criterion mut Criterion<Cpu>,
-    name: &str,
-) -> BenchmarkGroup<'criterion, Cpu> {
-    let mut group = criterion.benchmark_group(name);
-    // What is measured is a small part of a round; most of it is making the next block.
-    group.sampling_mode(SamplingMode::Flat);
-    group.sample_size(40);
-    group.warm_up_time(Duration::from_secs(1));
-    group.measurement_time(Duration::from_secs(3));
-    group
-}
-
-/// Measures `round` so many times; it gives what one took
-fn rounds(count: u64, mut round: impl FnMut() -> Duration) -> Duration {
-    (0..count).map(|_| round()).sum()
-}
-
-/// Hands a block in, so that whom it concerns is found and woken
-fn waking(crowd: &mut Crowd) -> Duration {
-    let block = crowd.next_block();
-    let ((), took) = Cpu::time(|| crowd.wake(&block));
-    let answers = crowd.answer();
-    crowd.refill(block, &answers);
-    took
-}
-
-/// The same, and then they are asked until each is answered or asleep again
-fn answering(crowd: &mut Crowd) -> Duration {
-    let block = crowd.next_block();
-    let (answers, took) = Cpu::time(|| {
-        crowd.wake(&block);
-        crowd.answer()
-    });
-    crowd.refill(block, &answers);
-    took
-}
 
 fn waiters(criterion: &mut Criterion<Cpu>) {
     for open in SIZES {
@@ -74,7 +30,7 @@ fn waiters(criterion: &mut Criterion<Cpu>) {
         });
         let id = |what| BenchmarkId::new(what, open);
 
-        let mut requests = group(criterion, "waiters");
+        let mut requests = round_group(criterion, "waiters");
         requests.bench_function(id("admit 100"), |bencher| {
             bencher.iter_custom(|count| {
                 rounds(count, || {
@@ -97,12 +53,12 @@ fn waiters(criterion: &mut Criterion<Cpu>) {
         });
         requests.finish();
 
-        let mut blocks = group(criterion, "block");
+        let mut blocks = round_group(criterion, "block");
         blocks.bench_function(id("wake"), |bencher| {
-            bencher.iter_custom(|count| rounds(count, || waking(&mut crowd)));
+            bencher.iter_custom(|count| rounds(count, || crowd.time_wake()));
         });
         blocks.bench_function(id("answer"), |bencher| {
-            bencher.iter_custom(|count| rounds(count, || answering(&mut crowd)));
+            bencher.iter_custom(|count| rounds(count, || crowd.time_answer()));
         });
         if open <= MOST_ASKED {
             let mut waits = LazyCell::new(|| crowd.waits());
@@ -130,39 +86,6 @@ fn waiters(criterion: &mut Criterion<Cpu>) {
     }
 }
 
-/// The same block with outcomes as long as on a chain, and a node for which as many wait
-#[cfg(feature = "peers")]
-fn beside_a_node(criterion: &mut Criterion<Cpu>) {
-    for open in SIZES_BESIDE_A_NODE {
-        let mut crowd = LazyCell::new(|| Crowd::beside_a_node(open, open as u64));
-        let mut blocks = group(criterion, "block beside a node");
-        blocks.bench_function(BenchmarkId::new("ours", open), |bencher| {
-            bencher.iter_custom(|count| rounds(count, || waking(&mut crowd)));
-        });
-        blocks.bench_function(BenchmarkId::new("ours with the answers", open), |bencher| {
-            bencher.iter_custom(|count| rounds(count, || answering(&mut crowd)));
-        });
-        blocks.sample_size(15);
-        blocks.bench_function(BenchmarkId::new("peer", open), |bencher| {
-            bencher.iter_custom(|count| {
-                rounds(count, || {
-                    let (built, took) = Cpu::time(|| crowd.build_all_as_a_node());
-                    assert_eq!(built, open / 4 * 3);
-                    took
-                })
-            });
-        });
-        blocks.finish();
-    }
-}
-
-#[cfg(feature = "peers")]
-criterion_group! {
-    name = benches;
-    config = Criterion::default().with_measurement(Cpu);
-    targets = beside_a_node, waiters
-}
-#[cfg(not(feature = "peers"))]
 criterion_group! {
     name = benches;
     config = Criterion::default().with_measurement(Cpu);

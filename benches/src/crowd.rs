@@ -5,17 +5,18 @@
 //! final. All requests came in as bodies, all rows by block messages, and the number of open
 //! requests and their shares are the same before each block. Nobody is timed out.
 
+use core::time::Duration;
+
 use milepost::engine::{Admission, Answer, Desk, Engine, Patience, Reply, Wait};
 use milepost::facts::{MemoryStorage, drive};
 use milepost::ingest::{Changes, IngestSettings};
 use milepost::primitives::CryptoHash;
 use milepost::status::{Blocker, StatusQuestion};
 use milepost::waiting::Ticket;
+use milepost_testkit::Rng;
 
 use crate::feed::SIGNER;
-#[cfg(feature = "peers")]
-use crate::peer;
-use crate::{Dice, Feed};
+use crate::{Cpu, Feed, random_hash};
 
 /// Facts that a block changes
 const FACTS: usize = 2_000;
@@ -39,7 +40,7 @@ pub struct Crowd {
     storage: MemoryStorage,
     desk: Desk,
     feed: Feed,
-    dice: Dice,
+    rng: Rng,
     now: u64,
     /// Whose transaction is in no block
     unknown: Vec<Open>,
@@ -47,9 +48,8 @@ pub struct Crowd {
     pending: Vec<Open>,
     /// Who waits for finality
     executed: Vec<Open>,
-    /// The rows of a node that follows the same chain, if one stands beside
-    #[cfg(feature = "peers")]
-    peer: Option<peer::Rows>,
+    /// The messages of all blocks that nobody has taken yet, for who follows the same chain
+    messages: Option<Vec<Vec<u8>>>,
 }
 
 /// A request that waits
@@ -92,9 +92,9 @@ pub struct Leaving(Open);
 
 impl Asked {
     /// A request for a transaction of this hash, with an id and a milestone as clients send them
-    fn draw(transaction: CryptoHash, dice: &mut Dice) -> Self {
-        let until = if dice.below(3) == 0 { "FINAL" } else { "EXECUTED_OPTIMISTIC" };
-        Self { transaction, until, id: dice.next() }
+    fn draw(transaction: CryptoHash, rng: &mut Rng) -> Self {
+        let until = if rng.index(3) == 0 { "FINAL" } else { "EXECUTED_OPTIMISTIC" };
+        Self { transaction, until, id: rng.next_u64() }
     }
 
     fn body(&self) -> String {
@@ -130,16 +130,15 @@ impl Crowd {
         Self::empty(open, seed).fill(open)
     }
 
-    /// A crowd of the same shares, and a node that takes in the same blocks; outcomes are as long as on
-    /// a chain
+    /// The same crowd on a chain whose outcomes are as long as on a network; the messages of its blocks
+    /// are kept until [`Self::take_messages`]
     ///
     /// # Panics
     ///
-    /// When the engine answers what should wait, or the node refuses a block.
-    #[cfg(feature = "peers")]
-    pub fn beside_a_node(open: usize, seed: u64) -> Self {
-        let (peer, feed) = (Some(peer::Rows::new()), Feed::at_length(seed));
-        Self { peer, feed, ..Self::empty(open, seed) }.fill(open)
+    /// When the engine answers what should wait.
+    pub fn with_long_outcomes(open: usize, seed: u64) -> Self {
+        let (messages, feed) = (Some(Vec::new()), Feed::at_length(seed));
+        Self { messages, feed, ..Self::empty(open, seed) }.fill(open)
     }
 
     /// A desk for so many, at which nobody waits yet
@@ -151,13 +150,12 @@ impl Crowd {
             storage: MemoryStorage::new(),
             desk: Desk::new(engine, patience),
             feed: Feed::new(seed),
-            dice: Dice::new(seed + 1),
+            rng: Rng::new(seed + 1),
             now: 0,
             unknown: Vec::new(),
             pending: Vec::new(),
             executed: Vec::new(),
-            #[cfg(feature = "peers")]
-            peer: None,
+            messages: None,
         }
     }
 
@@ -168,7 +166,7 @@ impl Crowd {
         crowd.take_in();
         let mut asked = Vec::with_capacity(open);
         for number in 0..open {
-            let mut asking = Asked::draw(crowd.dice.hash(), &mut crowd.dice);
+            let mut asking = Asked::draw(random_hash(&mut crowd.rng), &mut crowd.rng);
             match number % 4 {
                 0 => {}
                 1 => {
@@ -186,7 +184,7 @@ impl Crowd {
         crowd.take_in();
         // They come in no order that the chain or the memory knows.
         for last in (1..asked.len()).rev() {
-            asked.swap(last, crowd.dice.below(last + 1));
+            asked.swap(last, crowd.rng.index(last + 1));
         }
         // They came within one timeout, and the first will be due in a moment.
         for (asking, number) in asked.into_iter().zip(0..) {
@@ -211,12 +209,12 @@ impl Crowd {
     pub fn next_block(&mut self) -> Block {
         let mut concerned = Vec::new();
         for _ in 0..AWAITED_TRANSACTIONS {
-            let open = take_any(&mut self.unknown, &mut self.dice);
+            let open = take_any(&mut self.unknown, &mut self.rng);
             self.feed.include(open.asked.transaction);
             concerned.push(open);
         }
         for _ in 0..AWAITED_RECEIPTS {
-            let open = take_any(&mut self.pending, &mut self.dice);
+            let open = take_any(&mut self.pending, &mut self.rng);
             let (Blocker::Outcome(receipt) | Blocker::OutcomeOrRefund(receipt)) = open.blocker
             else {
                 panic!("{open:?} waits for no outcome")
@@ -224,7 +222,8 @@ impl Crowd {
             self.feed.execute(receipt, 0);
             concerned.push(open);
         }
-        let others: Vec<CryptoHash> = (0..OTHER_TRANSACTIONS).map(|_| self.dice.hash()).collect();
+        let others: Vec<CryptoHash> =
+            (0..OTHER_TRANSACTIONS).map(|_| random_hash(&mut self.rng)).collect();
         let mut executed = 0;
         for transaction in &others {
             let receipt = self.feed.include(*transaction);
@@ -235,12 +234,11 @@ impl Crowd {
             }
         }
         for _ in executed..OTHER_RECEIPTS {
-            let receipt = self.dice.hash();
+            let receipt = random_hash(&mut self.rng);
             self.feed.execute(receipt, 0);
         }
         (0..REFUNDS).for_each(|_| self.feed.refund());
-        let message = self.feed.seal();
-        self.tell_the_node(&message);
+        let message = self.seal();
         let ingested = self.engine.ingest(&message, &IngestSettings::default(), &mut self.storage);
         let changes = ingested.expect("a block of the feed").changes;
         assert_eq!(changes.facts.len(), FACTS);
@@ -284,22 +282,22 @@ impl Crowd {
         let (unknown, executed) = (whole.div_ceil(4), whole / 4);
         let pending = whole - unknown - executed;
         while self.executed.len() > executed {
-            let open = take_any(&mut self.executed, &mut self.dice);
+            let open = take_any(&mut self.executed, &mut self.rng);
             assert!(self.desk.cancel(open.ticket));
         }
         while self.pending.len() > pending {
-            let open = take_any(&mut self.pending, &mut self.dice);
+            let open = take_any(&mut self.pending, &mut self.rng);
             assert!(self.desk.cancel(open.ticket));
         }
         while self.unknown.len() < unknown {
-            let transaction = self.dice.hash();
-            let asked = Asked::draw(transaction, &mut self.dice);
+            let transaction = random_hash(&mut self.rng);
+            let asked = Asked::draw(transaction, &mut self.rng);
             self.ask(asked);
         }
         let mut others = block.others.into_iter();
         while self.pending.len() < pending {
             let transaction = others.next().expect("a block has more transactions than it wakes");
-            let asked = Asked::draw(transaction, &mut self.dice);
+            let asked = Asked::draw(transaction, &mut self.rng);
             self.ask(asked);
         }
     }
@@ -307,8 +305,8 @@ impl Crowd {
     /// So many requests that are new, each for a transaction in no block
     pub fn newcomers(&mut self, count: usize) -> Vec<Newcomer> {
         let draw = |_| {
-            let transaction = self.dice.hash();
-            let asked = Asked::draw(transaction, &mut self.dice);
+            let transaction = random_hash(&mut self.rng);
+            let asked = Asked::draw(transaction, &mut self.rng);
             Newcomer { asked, wait: self.wait(&asked) }
         };
         (0..count).map(draw).collect()
@@ -328,7 +326,7 @@ impl Crowd {
     /// Cancels as many of those whose transaction is in no block, at random
     pub fn thin_out(&mut self, count: usize) {
         for _ in 0..count {
-            let open = take_any(&mut self.unknown, &mut self.dice);
+            let open = take_any(&mut self.unknown, &mut self.rng);
             assert!(self.desk.cancel(open.ticket));
         }
     }
@@ -337,7 +335,7 @@ impl Crowd {
     pub fn leaving(&mut self, count: usize) -> Vec<Leaving> {
         let draw = |_| {
             let lists = [&mut self.unknown, &mut self.pending, &mut self.executed];
-            let mut place = self.dice.below(lists.iter().map(|list| list.len()).sum());
+            let mut place = self.rng.index(lists.iter().map(|list| list.len()).sum());
             for list in lists {
                 if place < list.len() {
                     return Leaving(list.swap_remove(place));
@@ -367,8 +365,7 @@ impl Crowd {
 
     /// Every open request as a wait of its own, for hosts that ask all of them again
     pub fn waits(&self) -> Vec<Wait> {
-        let all = self.unknown.iter().chain(&self.pending).chain(&self.executed);
-        all.map(|open| self.wait(&open.asked)).collect()
+        self.open().map(|open| self.wait(&open.asked)).collect()
     }
 
     /// Asks all of these again; how many were answered
@@ -383,60 +380,77 @@ impl Crowd {
     ///
     /// When the engine refuses the rows.
     pub fn build_all(&self, status: &mut Vec<u8>) -> usize {
-        let all = self.unknown.iter().chain(&self.pending).chain(&self.executed);
-        all.filter(|open| {
-            let mut question = StatusQuestion::new(open.asked.transaction, 1_000);
-            let standing = drive(&mut question, &self.storage).expect("rows of the engine");
-            let Some(standing) = standing else { return false };
-            status.clear();
-            standing.write(true, status).expect("rows of the engine");
-            !status.is_empty()
-        })
-        .count()
+        self.open()
+            .filter(|open| {
+                let mut question = StatusQuestion::new(open.asked.transaction, 1_000);
+                let standing = drive(&mut question, &self.storage).expect("rows of the engine");
+                let Some(standing) = standing else { return false };
+                status.clear();
+                standing.write(true, status).expect("rows of the engine");
+                !status.is_empty()
+            })
+            .count()
     }
 
-    /// Builds the status of every open request as a node does on each block, of the node's types;
-    /// how many have a status
-    ///
-    /// # Panics
-    ///
-    /// When no node stands beside, or one of the milestones is reached.
-    #[cfg(feature = "peers")]
-    pub fn build_all_as_a_node(&self) -> usize {
-        let peer = self.peer.as_ref().expect("a crowd beside a node");
-        let all = self.unknown.iter().chain(&self.pending).chain(&self.executed);
-        all.filter(|open| {
-            let status = peer.status(peer::hash(open.asked.transaction));
-            let Some(status) = core::hint::black_box(status) else { return false };
-            assert!(!peer::satisfies(open.asked.until, &status.status), "{open:?}");
-            true
-        })
-        .count()
+    /// The messages of the blocks since the last call, in their order; none of a crowd that keeps none
+    pub fn take_messages(&mut self) -> Vec<Vec<u8>> {
+        self.messages.as_mut().map(core::mem::take).unwrap_or_default()
     }
 
-    #[cfg(feature = "peers")]
-    fn tell_the_node(&mut self, message: &[u8]) {
-        if let Some(peer) = &mut self.peer {
-            peer.take_in(message);
+    /// The transaction and the milestone of every open request
+    pub fn requests(&self) -> impl Iterator<Item = (CryptoHash, &'static str)> {
+        self.open().map(|open| (open.asked.transaction, open.asked.until))
+    }
+
+    /// The rows of the chain
+    pub const fn storage(&self) -> &MemoryStorage {
+        &self.storage
+    }
+
+    /// The time that it takes to hand a block in, so that whom it concerns is found and woken
+    pub fn time_wake(&mut self) -> Duration {
+        let block = self.next_block();
+        let ((), took) = Cpu::time(|| self.wake(&block));
+        let answers = self.answer();
+        self.refill(block, &answers);
+        took
+    }
+
+    /// The same, and until those who were woken are answered or asleep again
+    pub fn time_answer(&mut self) -> Duration {
+        let block = self.next_block();
+        let (answers, took) = Cpu::time(|| {
+            self.wake(&block);
+            self.answer()
+        });
+        self.refill(block, &answers);
+        took
+    }
+
+    fn open(&self) -> impl Iterator<Item = &Open> {
+        self.unknown.iter().chain(&self.pending).chain(&self.executed)
+    }
+
+    /// The message of the block that the feed has
+    fn seal(&mut self) -> Vec<u8> {
+        let message = self.feed.seal();
+        if let Some(messages) = &mut self.messages {
+            messages.push(message.clone());
         }
+        message
     }
-
-    #[cfg(not(feature = "peers"))]
-    #[expect(clippy::unused_self, reason = "there is no node to be told")]
-    fn tell_the_node(&self, _: &[u8]) {}
 
     /// Takes in the block that the feed has
     fn take_in(&mut self) {
-        let message = self.feed.seal();
-        self.tell_the_node(&message);
+        let message = self.seal();
         let taken = self.desk.ingest(&message, &IngestSettings::default(), &mut self.storage);
         taken.expect("a block of the feed");
     }
 
     /// How many receipts of a transaction are to be executed: mostly few, 3.25 on average
     fn draw_pending(&mut self) -> usize {
-        let most = 1 + self.dice.below(10);
-        1 + self.dice.below(most)
+        let most = 1 + self.rng.index(10);
+        1 + self.rng.index(most)
     }
 
     fn include_pending(&mut self, transaction: CryptoHash) {
@@ -477,8 +491,8 @@ impl Crowd {
     }
 }
 
-fn take_any(list: &mut Vec<Open>, dice: &mut Dice) -> Open {
-    let place = dice.below(list.len());
+fn take_any(list: &mut Vec<Open>, rng: &mut Rng) -> Open {
+    let place = rng.index(list.len());
     list.swap_remove(place)
 }
 
@@ -522,33 +536,5 @@ mod tests {
         let mut waits = crowd.waits();
         assert_eq!((waits.len(), crowd.ask_all(&mut waits)), (200, 0));
         assert_eq!(crowd.build_all(&mut Vec::new()), 150);
-    }
-
-    #[test]
-    #[cfg(feature = "peers")]
-    fn a_node_would_answer_the_crowd_the_same() {
-        let mut crowd = Crowd::beside_a_node(200, 6);
-        let block = crowd.next_block();
-        crowd.wake(&block);
-        let answers = crowd.answer();
-        crowd.refill(block, &answers);
-        assert_eq!(crowd.build_all_as_a_node(), 150);
-        let peer = crowd.peer.as_ref().unwrap();
-        let mut compared = 0;
-        for open in crowd.pending.iter().chain(&crowd.executed) {
-            let mut question = StatusQuestion::new(open.asked.transaction, 1_000);
-            let standing = drive(&mut question, &crowd.storage).unwrap().unwrap();
-            let mut ours = Vec::new();
-            standing.write(true, &mut ours).unwrap();
-            let status = peer.status(peer::hash(open.asked.transaction)).unwrap();
-            let node = peer::response(1.into(), status);
-            let [ours, mut node] = [&ours, &node]
-                .map(|text| serde_json::from_slice::<serde_json::Value>(text).unwrap());
-            // The feed makes up the hashes of transactions, and a node finds the real one in its row.
-            node["result"]["transaction"]["hash"] = ours["transaction"]["hash"].clone();
-            assert_eq!(ours, node["result"]);
-            compared += 1;
-        }
-        assert_eq!(compared, 150);
     }
 }

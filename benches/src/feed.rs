@@ -8,14 +8,15 @@
 use core::fmt::Write as _;
 
 use milepost::primitives::CryptoHash;
+use milepost_testkit::Rng;
 
-use crate::Dice;
+use crate::random_hash;
 use crate::shapes::Outcome;
 
 /// The block that comes next
 #[derive(Debug)]
 pub struct Feed {
-    dice: Dice,
+    rng: Rng,
     /// Whether outcomes are as long as on a chain
     long: bool,
     height: u64,
@@ -49,10 +50,10 @@ const ACTION: &str = r#"{"FunctionCall":{"method_name":"ft_transfer","args":"eyJ
 impl Feed {
     /// The feed of this seed, before its first block
     pub fn new(seed: u64) -> Self {
-        let mut dice = Dice::new(seed);
-        let (first, previous) = (dice.hash(), dice.hash());
+        let mut rng = Rng::new(seed);
+        let (first, previous) = (random_hash(&mut rng), random_hash(&mut rng));
         Self {
-            dice,
+            rng,
             long: false,
             height: 100_000_000,
             first,
@@ -71,8 +72,8 @@ impl Feed {
 
     /// Includes a transaction; gives the receipt that it generates, which is not executed yet
     pub fn include(&mut self, transaction: CryptoHash) -> CryptoHash {
-        let receipt = self.dice.hash();
-        let nonce = self.height * 1_000_000 + self.dice.below(1_000_000) as u64;
+        let receipt = random_hash(&mut self.rng);
+        let nonce = self.height * 1_000_000 + self.rng.index(1_000_000) as u64;
         let outcome = Outcome {
             id: transaction,
             block: self.hash,
@@ -81,7 +82,7 @@ impl Feed {
             status: format!(r#"{{"SuccessReceiptId":"{receipt}"}}"#),
         };
         let outcome =
-            if self.long { outcome.of_transaction(&mut self.dice) } else { outcome.short() };
+            if self.long { outcome.of_transaction(&mut self.rng) } else { outcome.short() };
         let _ = write!(
             self.transactions.next(),
             r#"{{"transaction":{{"signer_id":"{SIGNER}","public_key":"{KEY}","nonce":{nonce},"receiver_id":"token.near","actions":[{ACTION}],"priority_fee":0,"signature":"{SIGNATURE}","hash":"{transaction}"}},"outcome":{{"execution_outcome":{outcome},"receipt":null}}}}"#,
@@ -92,7 +93,7 @@ impl Feed {
 
     /// Executes a receipt, which generates so many others; gives these
     pub fn execute(&mut self, receipt: CryptoHash, children: usize) -> Vec<CryptoHash> {
-        let children: Vec<CryptoHash> = (0..children).map(|_| self.dice.hash()).collect();
+        let children: Vec<CryptoHash> = (0..children).map(|_| random_hash(&mut self.rng)).collect();
         let status = match children.last() {
             Some(child) => format!(r#"{{"SuccessReceiptId":"{child}"}}"#),
             None => r#"{"SuccessValue":""}"#.to_owned(),
@@ -104,7 +105,7 @@ impl Feed {
             receipts: &children,
             status,
         };
-        let outcome = if self.long { outcome.of_call(&mut self.dice) } else { outcome.short() };
+        let outcome = if self.long { outcome.of_call(&mut self.rng) } else { outcome.short() };
         let _ = write!(self.outcomes.next(), r#"{{"execution_outcome":{outcome},"receipt":null}}"#);
         children.iter().for_each(|child| self.body(*child, "token.near"));
         children
@@ -112,7 +113,7 @@ impl Feed {
 
     /// Brings the body of a refund that nobody heard of before
     pub fn refund(&mut self) {
-        let receipt = self.dice.hash();
+        let receipt = random_hash(&mut self.rng);
         self.body(receipt, "system");
     }
 
@@ -126,7 +127,7 @@ impl Feed {
             r#"{{"block":{{"author":"pool.near","header":{{"height":{height},"epoch_id":"{first}","hash":"{hash}","prev_hash":"{previous}","last_final_block":"{first}","last_ds_final_block":"{first}","latest_protocol_version":80}},"chunks":[]}},"shards":[{{"shard_id":0,"chunk":{{"author":"pool.near","transactions":[{transactions}],"receipts":[{bodies}]}},"receipt_execution_outcomes":[{outcomes}]}}]}}"#
         );
         self.previous = self.hash;
-        self.hash = self.dice.hash();
+        self.hash = random_hash(&mut self.rng);
         self.height += 1;
         message.into_bytes()
     }

@@ -6,7 +6,7 @@
 use core::hint::black_box;
 use core::time::Duration;
 
-use criterion::{BenchmarkGroup, Criterion};
+use criterion::{BenchmarkGroup, Criterion, SamplingMode};
 
 use crate::Cpu;
 
@@ -26,6 +26,24 @@ pub fn group<'criterion>(
     group.warm_up_time(Duration::from_millis(500));
     group.measurement_time(Duration::from_secs(2));
     group
+}
+
+/// A group whose figures are of rounds, most of whose time is spent on making the next one ready
+pub fn round_group<'criterion>(
+    criterion: &'criterion mut Criterion<Cpu>,
+    name: &str,
+) -> BenchmarkGroup<'criterion, Cpu> {
+    let mut group = criterion.benchmark_group(name);
+    group.sampling_mode(SamplingMode::Flat);
+    group.sample_size(40);
+    group.warm_up_time(Duration::from_secs(1));
+    group.measurement_time(Duration::from_secs(3));
+    group
+}
+
+/// The time of so many rounds; `round` gives what is measured of one
+pub fn rounds(count: u64, mut round: impl FnMut() -> Duration) -> Duration {
+    (0..count).map(|_| round()).sum()
 }
 
 /// The time that so many copies of an answer take, into a buffer that is used again: the floor of whoever copies

@@ -4,8 +4,9 @@
 //! padded to their length. The members, their order and their sizes are what counts.
 
 use milepost::primitives::CryptoHash;
+use milepost_testkit::Rng;
 
-use crate::Dice;
+use crate::random_hash;
 
 /// Steps of a proof: a shard's chunk with some 250 outcomes has 8, and the shards of a block 4
 const PROOF: usize = 12;
@@ -54,13 +55,13 @@ impl Outcome<'_> {
     }
 
     /// Of a transaction, which runs no code
-    pub(crate) fn of_transaction(&self, dice: &mut Dice) -> String {
-        self.text(&proof(dice), "", "1", "null")
+    pub(crate) fn of_transaction(&self, rng: &mut Rng) -> String {
+        self.text(&proof(rng), "", "1", "null")
     }
 
     /// Of a function call that logs twice
-    pub(crate) fn of_call(&self, dice: &mut Dice) -> String {
-        self.text(&proof(dice), &logs(dice), "3", &profile(dice))
+    pub(crate) fn of_call(&self, rng: &mut Rng) -> String {
+        self.text(&proof(rng), &logs(rng), "3", &profile(rng))
     }
 
     fn text(&self, proof: &str, logs: &str, version: &str, profile: &str) -> String {
@@ -73,25 +74,25 @@ impl Outcome<'_> {
     }
 }
 
-fn proof(dice: &mut Dice) -> String {
-    let step = |dice: &mut Dice| {
-        let direction = if dice.below(2) == 0 { "Left" } else { "Right" };
-        format!(r#"{{"hash":"{}","direction":"{direction}"}}"#, dice.hash())
+fn proof(rng: &mut Rng) -> String {
+    let step = |rng: &mut Rng| {
+        let direction = if rng.index(2) == 0 { "Left" } else { "Right" };
+        format!(r#"{{"hash":"{}","direction":"{direction}"}}"#, random_hash(rng))
     };
-    let steps: Vec<String> = (0..PROOF).map(|_| step(dice)).collect();
+    let steps: Vec<String> = (0..PROOF).map(|_| step(rng)).collect();
     steps.join(",")
 }
 
-fn profile(dice: &mut Dice) -> String {
+fn profile(rng: &mut Rng) -> String {
     let costs = COSTS.map(|(category, cost)| {
-        let gas = 100_000_000 + dice.next() % 1_000_000_000_000;
+        let gas = 100_000_000 + rng.next_u64() % 1_000_000_000_000;
         format!(r#"{{"cost_category":"{category}","cost":"{cost}","gas_used":"{gas}"}}"#)
     });
     format!("[{}]", costs.join(","))
 }
 
-fn logs(dice: &mut Dice) -> String {
-    let amount = dice.next();
+fn logs(rng: &mut Rng) -> String {
+    let amount = rng.next_u64();
     let plain = format!("Transfer {amount} from alice.near to exchange.near");
     let event = format!(
         r#"EVENT_JSON:{{"standard":"nep141","event":"ft_transfer","data":[{{"amount":"{amount}"}}],"memo":""#

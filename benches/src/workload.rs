@@ -16,8 +16,9 @@ use milepost::primitives::{Balance, Bytes, CryptoHash, Gas, PublicKey, Scheme, S
 use milepost::transaction::{
     Action, FunctionCall, SignedTransaction, Transaction, TransactionVersion,
 };
+use milepost_testkit::Rng;
 
-use crate::Dice;
+use crate::random_hash;
 use crate::shapes::Outcome;
 
 /// Bytes of deployed code
@@ -63,29 +64,30 @@ impl Workload {
     /// When it is none.
     pub fn calls(receipts: usize) -> Self {
         assert!(receipts > 0, "a transaction becomes a receipt");
-        let mut dice = Dice::new(receipts as u64);
-        Self::new(CONTRACT, call(&mut dice), receipts, dice)
+        let mut rng = Rng::new(receipts as u64);
+        Self::new(CONTRACT, call(&mut rng), receipts, rng)
     }
 
     /// 1 MiB of code for the signer's own account
     pub fn deployment() -> Self {
-        let mut dice = Dice::new(0);
-        let code = (0..CODE / 8).flat_map(|_| dice.next().to_le_bytes()).collect();
-        Self::new(SIGNER, Action::DeployContract { code: Bytes(code) }, 1, dice)
+        let mut rng = Rng::new(0);
+        let code = (0..CODE / 8).flat_map(|_| rng.next_u64().to_le_bytes()).collect();
+        Self::new(SIGNER, Action::DeployContract { code: Bytes(code) }, 1, rng)
     }
 
-    fn new(receiver: &str, action: Action, receipts: usize, mut dice: Dice) -> Self {
+    fn new(receiver: &str, action: Action, receipts: usize, mut rng: Rng) -> Self {
         let calls = matches!(action, Action::FunctionCall(_));
-        let signed = sign(receiver, action, &mut dice);
+        let signed = sign(receiver, action, &mut rng);
         let shown = json::write(&signed.transaction().actions[0].view());
-        let ids: Vec<CryptoHash> = (0..receipts).map(|_| dice.hash()).collect();
+        let ids: Vec<CryptoHash> = (0..receipts).map(|_| random_hash(&mut rng)).collect();
         // Receipts by the generation to which they belong; each is executed in a block of its own.
         let (mut generations, mut first, mut end) = (Vec::new(), 0, 1);
         while first < receipts {
             generations.push(first..end);
             (first, end) = (end, receipts.min(CHILDREN * end + 1));
         }
-        let blocks: Vec<CryptoHash> = (0..generations.len() + 4).map(|_| dice.hash()).collect();
+        let blocks: Vec<CryptoHash> =
+            (0..generations.len() + 4).map(|_| random_hash(&mut rng)).collect();
         let mut contents: Vec<Content> = blocks.iter().map(|_| Content::default()).collect();
         let body = |id: CryptoHash, from: &str, action: &str| body(id, from, receiver, action);
 
@@ -99,7 +101,7 @@ impl Workload {
         contents[1].transactions = format!(
             r#"{{"transaction":{},"outcome":{{"execution_outcome":{},"receipt":null}}}}"#,
             json::write(&signed.view()),
-            outcome.of_transaction(&mut dice),
+            outcome.of_transaction(&mut rng),
         );
         contents[1].bodies = body(ids[0], SIGNER, &shown);
         for (generation, block) in generations.into_iter().zip(2..) {
@@ -117,14 +119,14 @@ impl Workload {
                     },
                 };
                 let text = match calls {
-                    true => outcome.of_call(&mut dice),
-                    false => outcome.of_transaction(&mut dice),
+                    true => outcome.of_call(&mut rng),
+                    false => outcome.of_transaction(&mut rng),
                 };
                 let Content { bodies, outcomes, .. } = &mut contents[block];
                 outcomes.push(format!(r#"{{"execution_outcome":{text},"receipt":null}}"#));
                 for child in children {
                     let comma = if bodies.is_empty() { "" } else { "," };
-                    let action = json::write(&call(&mut dice).view());
+                    let action = json::write(&call(&mut rng).view());
                     let _ = write!(bodies, "{comma}{}", body(*child, receiver, &action));
                 }
             }
@@ -196,11 +198,11 @@ fn request(params: &str) -> Vec<u8> {
     .into_bytes()
 }
 
-fn call(dice: &mut Dice) -> Action {
+fn call(rng: &mut Rng) -> Action {
     let mut args =
-        format!(r#"{{"receiver_id":"exchange.near","amount":"{}","memo":""#, dice.next());
+        format!(r#"{{"receiver_id":"exchange.near","amount":"{}","memo":""#, rng.next_u64());
     while args.len() < ARGUMENTS - 2 {
-        args.push(char::from(b'a' + dice.below(26) as u8));
+        args.push(char::from(b'a' + rng.index(26) as u8));
     }
     args.push_str("\"}");
     Action::FunctionCall(Box::new(FunctionCall {
@@ -211,15 +213,15 @@ fn call(dice: &mut Dice) -> Action {
     }))
 }
 
-fn sign(receiver: &str, action: Action, dice: &mut Dice) -> SignedTransaction {
-    let key = SigningKey::from_bytes(dice.hash().as_bytes());
+fn sign(receiver: &str, action: Action, rng: &mut Rng) -> SignedTransaction {
+    let key = SigningKey::from_bytes(random_hash(rng).as_bytes());
     let public_key = PublicKey::new(Scheme::Ed25519, key.verifying_key().as_bytes());
     let transaction = Transaction {
         version: TransactionVersion::V0 { nonce: HEIGHT * 1_000_000 },
         signer_id: SIGNER.parse().expect("an account id"),
         public_key: public_key.expect("a key of 32 bytes"),
         receiver_id: receiver.parse().expect("an account id"),
-        block_hash: dice.hash(),
+        block_hash: random_hash(rng),
         actions: vec![action],
     };
     let signature = key.sign(transaction.hash().as_bytes()).to_bytes();

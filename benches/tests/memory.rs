@@ -12,8 +12,9 @@ use milepost::codec::base64;
 use milepost::engine::{Called, Desk, Engine, Patience};
 use milepost::facts::MemoryStorage;
 use milepost::waiting::Ticket;
-use milepost_benches::Dice;
+use milepost_benches::random_hash;
 use milepost_practice::{Practice, Settings};
+use milepost_testkit::Rng;
 use tracking_allocator::{AllocationGroupId, AllocationRegistry, AllocationTracker, Allocator};
 
 #[global_allocator]
@@ -80,9 +81,9 @@ fn params() -> impl Iterator<Item = String> {
             base64::encode(&transaction.signed, &mut text);
             format!(r#"{{"signed_tx_base64":"{text}","wait_until":"FINAL"}}"#)
         });
-    let mut dice = Dice::new(4);
+    let mut rng = Rng::new(4);
     let looked_up = (SUBMITTED..OPEN).map(move |_| {
-        format!(r#"{{"tx_hash":"{}","sender_account_id":"alice.near"}}"#, dice.hash())
+        format!(r#"{{"tx_hash":"{}","sender_account_id":"alice.near"}}"#, random_hash(&mut rng))
     });
     submitted.chain(looked_up)
 }

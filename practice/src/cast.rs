@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use ed25519_dalek::{Signer as _, SigningKey};
 use milepost::primitives::{AccountId, CryptoHash, PublicKey, Scheme, Signature};
 
-use crate::dice::Dice;
+use crate::rng::Rng;
 
 const PEOPLE: [&str; 26] = [
     "alice", "bob", "carol", "dave", "erin", "frank", "grace", "heidi", "ivan", "judy", "kim",
@@ -59,25 +59,25 @@ impl Cast {
     }
 
     /// Some person, by place
-    pub(crate) fn person(&self, dice: &mut Dice) -> usize {
-        dice.below(self.people.len() as u64) as usize
+    pub(crate) fn person(&self, rng: &mut Rng) -> usize {
+        rng.below(self.people.len() as u64) as usize
     }
 
     /// Some person other than the one at this place
-    pub(crate) fn other(&self, than: usize, dice: &mut Dice) -> &AccountId {
-        let step = 1 + dice.below(self.people.len() as u64 - 1) as usize;
+    pub(crate) fn other(&self, than: usize, rng: &mut Rng) -> &AccountId {
+        let step = 1 + rng.below(self.people.len() as u64 - 1) as usize;
         &self.people[(than + step) % self.people.len()].id
     }
 
     /// Some contract
-    pub(crate) fn contract(&self, dice: &mut Dice) -> &AccountId {
-        dice.one_of(&self.contracts)
+    pub(crate) fn contract(&self, rng: &mut Rng) -> &AccountId {
+        rng.one_of(&self.contracts)
     }
 
     /// An account that no one has yet
-    pub(crate) fn newcomer(&self, dice: &mut Dice) -> AccountId {
-        let letter = char::from(b'a' + dice.below(26) as u8);
-        account(&self.chain_id, &format!("{letter}{:08x}", dice.next() as u32))
+    pub(crate) fn newcomer(&self, rng: &mut Rng) -> AccountId {
+        let letter = char::from(b'a' + rng.below(26) as u8);
+        account(&self.chain_id, &format!("{letter}{:08x}", rng.next_u64() as u32))
     }
 
     /// The producer of the block or chunk with this number

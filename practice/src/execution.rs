@@ -13,9 +13,9 @@ use serde_json::{Value, json};
 
 use crate::action::{attached_gas, deposit, transfer};
 use crate::cast::public_key;
-use crate::dice::Dice;
 use crate::outcome::{Outcome, Status};
 use crate::receipt::{Data, Effect, Ending, Ids, Item, Plan, Receipt};
+use crate::rng::Rng;
 use crate::transaction::{Fate, Transaction};
 
 /// Gas price of a practice chain, in yoctoNEAR: the minimum of the public networks
@@ -88,7 +88,7 @@ pub(crate) fn convert(transaction: &Transaction, place: Place) -> (Outcome, Opti
 
 /// Executes a receipt
 pub(crate) fn execute(mut receipt: Receipt, place: Place) -> Executed {
-    let mut dice = Dice::new(first_eight(receipt.id) ^ first_eight(place.block_hash));
+    let mut rng = Rng::new(first_eight(receipt.id) ^ first_eight(place.block_hash));
     let mut ids = Ids::new(receipt.id, place.height);
     let outputs = mem::take(&mut receipt.outputs);
     let Effect { logs, children, ending, gas, .. } =
@@ -96,8 +96,8 @@ pub(crate) fn execute(mut receipt: Receipt, place: Place) -> Executed {
     // A failed execution takes back the promises it made.
     let failed = matches!(ending, Ending::Failure(_));
     let children = if failed { Vec::new() } else { children };
-    let (mut created, resumptions) = promise(children, &receipt, place, &mut ids, &mut dice);
-    let metadata = metadata(&receipt.actions, gas, logs.len(), created.len(), place, &mut dice);
+    let (mut created, resumptions) = promise(children, &receipt, place, &mut ids, &mut rng);
+    let metadata = metadata(&receipt.actions, gas, logs.len(), created.len(), place, &mut rng);
 
     let mut answers = Vec::new();
     let mut answer = |outputs: Vec<(CryptoHash, AccountId)>, result: Option<&[u8]>| {
@@ -128,7 +128,7 @@ pub(crate) fn execute(mut receipt: Receipt, place: Place) -> Executed {
             None => Status::Value(Vec::new()),
         },
     };
-    created.extend(refunds(&receipt, gas, failed, &mut ids, &mut dice));
+    created.extend(refunds(&receipt, gas, failed, &mut ids, &mut rng));
 
     let free = receipt.predecessor_id.is_system();
     let outcome = Outcome {
@@ -152,7 +152,7 @@ fn promise(
     parent: &Receipt,
     place: Place,
     ids: &mut Ids,
-    dice: &mut Dice,
+    rng: &mut Rng,
 ) -> (Vec<Receipt>, Vec<(u64, Data)>) {
     let mut created: Vec<Receipt> = Vec::new();
     let mut resumptions = Vec::new();
@@ -179,8 +179,8 @@ fn promise(
             };
             resumptions.push((blocks, resumption));
         }
-        if plan.effect.wait == 0 && dice.chance(place.delays) {
-            plan.effect.wait = dice.within(&(3..=8));
+        if plan.effect.wait == 0 && rng.chance(place.delays) {
+            plan.effect.wait = rng.within(&(3..=8));
         }
         created.push(Receipt {
             id,
@@ -207,7 +207,7 @@ fn refunds(
     gas: u64,
     failed: bool,
     ids: &mut Ids,
-    dice: &mut Dice,
+    rng: &mut Rng,
 ) -> Vec<Receipt> {
     // Text of the crate; its validity is tested with every refund.
     let system: AccountId = "system".parse().expect("`system` is an account id");
@@ -222,13 +222,13 @@ fn refunds(
         owed.push((&receipt.predecessor_id, moved, &system, nobody));
     }
     let attached: u64 = receipt.actions.iter().map(attached_gas).sum();
-    if attached > gas && (failed || dice.chance(800)) {
+    if attached > gas && (failed || rng.chance(800)) {
         let signer = &receipt.signer_id;
         let key = receipt.signer_public_key.clone();
         owed.push((signer, u128::from(attached - gas) * GAS_PRICE, signer, key));
     }
     let mut refund = |(receiver_id, amount, signer_id, key): (&AccountId, _, &AccountId, _)| {
-        let wait = if dice.chance(300) { dice.within(&(1..=3)) } else { 0 };
+        let wait = if rng.chance(300) { rng.within(&(1..=3)) } else { 0 };
         Receipt {
             id: ids.take(),
             tx_hash: receipt.tx_hash,
@@ -259,7 +259,7 @@ fn metadata(
     logs: usize,
     children: usize,
     place: Place,
-    dice: &mut Dice,
+    rng: &mut Rng,
 ) -> Value {
     let calls = |action: &Action| matches!(action, Action::FunctionCall(_));
     let mut costs = Vec::new();
@@ -274,13 +274,13 @@ fn metadata(
         };
         share("ACTION_COST", "FUNCTION_CALL_BASE", 200_000_000_000 * children as u64);
         share("ACTION_COST", "NEW_ACTION_RECEIPT", 108_059_500_000 * children as u64);
-        share("WASM_HOST_COST", "BASE", 264_768_111 * (1 + dice.below(40)));
+        share("WASM_HOST_COST", "BASE", 264_768_111 * (1 + rng.below(40)));
         share("WASM_HOST_COST", "CONTRACT_LOADING_BASE", 35_445_963);
-        share("WASM_HOST_COST", "CONTRACT_LOADING_BYTES", 1_089_295 * (1 + dice.below(200_000)));
+        share("WASM_HOST_COST", "CONTRACT_LOADING_BYTES", 1_089_295 * (1 + rng.below(200_000)));
         share("WASM_HOST_COST", "LOG_BASE", 3_543_313_050 * logs as u64);
-        share("WASM_HOST_COST", "READ_MEMORY_BASE", 2_609_863_200 * (1 + dice.below(20)));
-        share("WASM_HOST_COST", "STORAGE_READ_BASE", 56_356_845_749 * dice.below(4));
-        share("WASM_HOST_COST", "STORAGE_WRITE_BASE", 64_196_736_000 * dice.below(3));
+        share("WASM_HOST_COST", "READ_MEMORY_BASE", 2_609_863_200 * (1 + rng.below(20)));
+        share("WASM_HOST_COST", "STORAGE_READ_BASE", 56_356_845_749 * rng.below(4));
+        share("WASM_HOST_COST", "STORAGE_WRITE_BASE", 64_196_736_000 * rng.below(3));
         // The rest: instructions take what nothing else took.
         share("WASM_HOST_COST", "WASM_INSTRUCTION", u64::MAX);
     }
@@ -298,7 +298,7 @@ fn metadata(
         .map(|action| match action {
             Action::FunctionCall(call) => {
                 let code = CryptoHash::digest(call.method_name.as_bytes());
-                let kind = dice.one_of(&["local", "local", "global_hash"]);
+                let kind = rng.one_of(&["local", "local", "global_hash"]);
                 json!({ (*kind): code })
             }
             _ => Value::Null,

@@ -3,7 +3,7 @@
 use milepost::primitives::{AccountId, PublicKey};
 use serde_json::{Value, json};
 
-use crate::dice::Dice;
+use crate::rng::Rng;
 
 /// An error of the action at this place
 fn at(index: u64, kind: Value) -> Value {
@@ -11,7 +11,7 @@ fn at(index: u64, kind: Value) -> Value {
 }
 
 /// An error of a called contract
-pub(crate) fn of_a_call(executor: &AccountId, dice: &mut Dice) -> Value {
+pub(crate) fn of_a_call(executor: &AccountId, rng: &mut Rng) -> Value {
     let panics = [
         "Smart contract panicked: The account doesn't have enough balance",
         "Smart contract panicked: panicked at 'E68: slippage error', src/swap.rs:97:13",
@@ -19,7 +19,7 @@ pub(crate) fn of_a_call(executor: &AccountId, dice: &mut Dice) -> Value {
         "Exceeded the prepaid gas.",
     ];
     let missing = json!({ "CompilationError": { "CodeDoesNotExist": { "account_id": executor } } });
-    let error = match dice.below(8) {
+    let error = match rng.below(8) {
         0 => json!({ "MethodResolveError": "MethodNotFound" }),
         1 => missing,
         2 => {
@@ -31,7 +31,7 @@ pub(crate) fn of_a_call(executor: &AccountId, dice: &mut Dice) -> Value {
                 }},
             });
         }
-        _ => json!({ "ExecutionError": dice.one_of(&panics) }),
+        _ => json!({ "ExecutionError": rng.one_of(&panics) }),
     };
     at(0, json!({ "FunctionCallError": error }))
 }
@@ -56,9 +56,9 @@ pub(crate) fn of_a_transaction(
     signer_id: &AccountId,
     public_key: &PublicKey,
     nonce: u64,
-    dice: &mut Dice,
+    rng: &mut Rng,
 ) -> (&'static str, Value) {
-    match dice.below(4) {
+    match rng.below(4) {
         0 => {
             let nonces = json!({ "tx_nonce": nonce, "ak_nonce": nonce + 1 });
             ("has a nonce that was used before", json!({ "InvalidNonce": nonces }))

@@ -16,7 +16,6 @@ pub mod config;
 
 mod action;
 mod cast;
-mod dice;
 mod execution;
 mod failures;
 mod kind;
@@ -26,6 +25,7 @@ mod outcome;
 mod practice;
 mod queues;
 mod receipt;
+mod rng;
 mod script;
 mod settings;
 mod transaction;

@@ -10,8 +10,8 @@ use alloc::vec::Vec;
 use milepost::primitives::{AccountId, CryptoHash};
 
 use crate::cast::Cast;
-use crate::dice::Dice;
 use crate::ledger::{Ledger, Proposal, World};
+use crate::rng::Rng;
 use crate::script::Desk;
 use crate::transaction::Transaction;
 use crate::{Kind, Settings};
@@ -37,7 +37,7 @@ const MILLISECOND: u64 = 1_000_000;
 pub struct Practice {
     world: World,
     ledger: Ledger,
-    dice: Dice,
+    rng: Rng,
     /// The last nonce that someone used
     nonce: u64,
     /// Transactions that wait for a block on the chain that goes on
@@ -95,7 +95,7 @@ impl Practice {
     pub fn new(settings: Settings) -> Self {
         Self {
             ledger: Ledger::new(&settings),
-            dice: Dice::new(settings.seed),
+            rng: Rng::new(settings.seed),
             // Nonces of a node start from the height times 10^6.
             nonce: settings.genesis_height.saturating_mul(1_000_000),
             carried: VecDeque::new(),
@@ -122,14 +122,14 @@ impl Practice {
             None => self.grow(),
         };
         // Where the clock of a host would be: a little after the block was made.
-        let made = message.at_ms.saturating_add(self.dice.within(&(20..=120)));
+        let made = message.at_ms.saturating_add(self.rng.within(&(20..=120)));
         self.clock = self.clock.max(made);
         message.at_ms = self.clock;
         if !message.repeated {
             if !message.abandoned {
                 self.remember(&message.transactions);
             }
-            if self.dice.chance(self.world.settings.repeats) {
+            if self.rng.chance(self.world.settings.repeats) {
                 self.outbox.push_front(BlockMessage { repeated: true, ..message.clone() });
             }
         }
@@ -157,10 +157,10 @@ impl Practice {
         if self.ledger.tip.ordinal == 0 {
             return self.genesis();
         }
-        if self.dice.chance(self.world.settings.forks) {
+        if self.rng.chance(self.world.settings.forks) {
             return self.fork();
         }
-        let skipped = u64::from(self.dice.chance(self.world.settings.skips));
+        let skipped = u64::from(self.rng.chance(self.world.settings.skips));
         self.extend(self.ledger.tip.height + 1 + skipped)
     }
 
@@ -171,7 +171,7 @@ impl Practice {
             time: settings.genesis_time,
             present: vec![true; settings.shard_count()],
             transactions: Vec::new(),
-            salt: self.dice.next(),
+            salt: self.rng.next_u64(),
         };
         self.seal(proposal)
     }
@@ -182,7 +182,7 @@ impl Practice {
     /// winning chain has one block among those heights at most, and the next above them all.
     fn fork(&mut self) -> BlockMessage {
         let base = self.ledger.tip.height;
-        let length = self.dice.within(&(1..=3));
+        let length = self.rng.within(&(1..=3));
         let main = self.ledger.clone();
         let mut rivals = VecDeque::new();
         let mut shared = Vec::new();
@@ -194,16 +194,16 @@ impl Practice {
         let top = self.ledger.tip.height;
         self.ledger = main;
         // Most of their transactions happen on both chains, some of them only on the lost one.
-        self.carried.extend(shared.into_iter().filter(|_| self.dice.chance(700)));
+        self.carried.extend(shared.into_iter().filter(|_| self.rng.chance(700)));
 
-        let first = base + 1 + u64::from(self.dice.chance(500));
+        let first = base + 1 + u64::from(self.rng.chance(500));
         let mut winners = VecDeque::from([self.extend(first)]);
         if first <= top {
             winners.push_back(self.extend(top + 1));
         }
         while !(rivals.is_empty() && winners.is_empty()) {
             let both = [&rivals, &winners].iter().all(|side| !side.is_empty());
-            let rival = if both { self.dice.chance(600) } else { winners.is_empty() };
+            let rival = if both { self.rng.chance(600) } else { winners.is_empty() };
             let side = if rival { &mut rivals } else { &mut winners };
             self.outbox.extend(side.pop_front());
         }
@@ -226,10 +226,10 @@ impl Practice {
         let shards = settings.shard_count();
         let missing = settings.missing_chunks;
         let gap = height - self.ledger.tip.height;
-        let interval = self.dice.within(&settings.interval).saturating_mul(gap);
+        let interval = self.rng.within(&settings.interval).saturating_mul(gap);
         let time = self.ledger.tip.time.saturating_add(interval.saturating_mul(MILLISECOND));
-        let wanted = self.dice.within(&settings.transactions);
-        let present: Vec<_> = (0..shards).map(|_| !self.dice.chance(missing)).collect();
+        let wanted = self.rng.within(&settings.transactions);
+        let present: Vec<_> = (0..shards).map(|_| !self.rng.chance(missing)).collect();
         while (self.carried.len() as u64) < wanted {
             let transaction = self.write(height);
             self.carried.push_back(transaction);
@@ -243,23 +243,23 @@ impl Practice {
                 self.carried.push_back(transaction);
             }
         }
-        let salt = self.dice.next();
+        let salt = self.rng.next_u64();
         Proposal { height, time, present, transactions, salt }
     }
 
     /// Writes and signs a transaction for the block at this height
     fn write(&mut self, height: u64) -> Transaction {
-        self.nonce += 1 + self.dice.below(3);
+        self.nonce += 1 + self.rng.below(3);
         let desk = Desk {
             cast: &self.world.cast,
-            dice: &mut self.dice,
+            rng: &mut self.rng,
             height,
             nonce: self.nonce,
             late_outcomes: self.world.settings.late_outcomes,
             delays: self.world.settings.delays,
         };
         let draft = desk.draft();
-        let strict = self.dice.chance(150);
+        let strict = self.rng.chance(150);
         let signer = &self.world.cast.people[draft.signer];
         // A block that every fork knows, as soon as there is one.
         let tip = &self.ledger.tip;

@@ -44,4 +44,4 @@ pub use snapshot::Snapshot;
 pub use storage::RedbStorage;
 
 #[cfg(test)]
-use tempfile as _;
+use {milepost_testkit as _, tempfile as _};

@@ -8,7 +8,6 @@
 #![forbid(unsafe_code)]
 
 pub mod declare;
-pub mod numbers;
 pub mod recorded;
 pub mod vectors;
 

@@ -16,7 +16,7 @@ use milepost::engine::Engine;
 use milepost::facts::{MemoryStorage, Rows as _, Table};
 use milepost::ingest::{Finality, IngestSettings, Place, Retention};
 use milepost::primitives::CryptoHash;
-use milepost_tests::numbers::Numbers;
+use milepost_testkit::Rng;
 
 /// What should become of a message
 #[derive(Debug, PartialEq)]
@@ -115,9 +115,9 @@ const FACTS: [Table; 5] =
     [Table::Transactions, Table::Outcomes, Table::Receipts, Table::Heights, Table::Ordinals];
 
 /// A block on top of a random recent one, final four generations back
-fn next_block(numbers: &mut Numbers, all: &[TestBlock], name: u64) -> TestBlock {
+fn next_block(rng: &mut Rng, all: &[TestBlock], name: u64) -> TestBlock {
     let newest = all.len() as u64;
-    let back = if numbers.below(3) == 0 { numbers.below(6.min(newest)) } else { 0 };
+    let back = if rng.below(3) == 0 { rng.below(6.min(newest)) } else { 0 };
     let parent = &all[(newest - 1 - back) as usize];
     let mut ancestor = parent.clone();
     for _ in 0..4 {
@@ -127,15 +127,15 @@ fn next_block(numbers: &mut Numbers, all: &[TestBlock], name: u64) -> TestBlock 
         }
     }
     TestBlock {
-        height: parent.height + 1 + numbers.below(4) / 3,
+        height: parent.height + 1 + rng.below(4) / 3,
         hash: named("block", name),
         prev: parent.hash,
         prev_height: parent.height,
         epoch: (parent.height + 1) / 10,
         last_final: ancestor.hash,
         // Few names, so that branches carry the same facts and a chain repeats an old one.
-        transaction: numbers.below(40) + name / 40 * 40,
-        receipt: numbers.below(40) + name / 40 * 40 + 1_000_000,
+        transaction: rng.below(40) + name / 40 * 40,
+        receipt: rng.below(40) + name / 40 * 40 + 1_000_000,
     }
 }
 
@@ -158,7 +158,7 @@ fn the_storage_holds_what_the_canonical_blocks_alone_would_make() {
     let settings = IngestSettings::default();
     let (mut reorganisations, mut refusals, mut asides) = (0, 0, 0);
     for seed in 0..60 {
-        let mut numbers = Numbers::new(seed);
+        let mut rng = Rng::new(seed);
         let mut storage = MemoryStorage::new();
         let mut naive = NaiveChain::default();
         let mut all = vec![first_block()];
@@ -201,7 +201,7 @@ fn the_storage_holds_what_the_canonical_blocks_alone_would_make() {
             if verdict == Verdict::Refused {
                 all.pop();
             }
-            let next = next_block(&mut numbers, &all, name);
+            let next = next_block(&mut rng, &all, name);
             all.push(next);
         }
     }

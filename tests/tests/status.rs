@@ -14,7 +14,7 @@ use milepost::facts::record::{
 use milepost::facts::{Batch, Key, MemoryStorage, Question as _, Step, Storage as _, Table, drive};
 use milepost::primitives::CryptoHash;
 use milepost::status::{FinalStatus, Milestone, Standing, StatusQuestion};
-use milepost_tests::numbers::Numbers;
+use milepost_testkit::Rng;
 
 #[derive(Clone, Debug)]
 struct Receipt {
@@ -51,28 +51,28 @@ fn id(number: u64) -> CryptoHash {
 }
 
 impl Tree {
-    fn draw(numbers: &mut Numbers) -> Self {
-        let mut tree = Self { receipts: BTreeMap::new(), last_final: numbers.below(12) };
+    fn draw(rng: &mut Rng) -> Self {
+        let mut tree = Self { receipts: BTreeMap::new(), last_final: rng.below(12) };
         let mut next = 1;
         let mut open = vec![(0_u64, 0_u64)];
         while let Some((number, depth)) = open.pop() {
-            let width = if next > 40 || depth > 6 { 0 } else { numbers.below(4) };
+            let width = if next > 40 || depth > 6 { 0 } else { rng.below(4) };
             let children: Vec<u64> = (next..next + width).collect();
             next += width;
             open.extend(children.iter().map(|child| (*child, depth + 1)));
-            let refund = number > 0 && children.is_empty() && numbers.one_in(3);
-            let status = match numbers.below(9) {
+            let refund = number > 0 && children.is_empty() && rng.one_in(3);
+            let status = match rng.below(9) {
                 0 => Status::Failure,
                 1 => Status::Unknown,
                 2 if number > 0 => Status::Value,
                 _ if children.is_empty() => Status::Value,
-                _ => Status::Next(children[numbers.below(children.len() as u64) as usize]),
+                _ => Status::Next(children[rng.below(children.len() as u64) as usize]),
             };
             // Later levels run later; a hidden outcome hides what it generated.
-            let height = depth + numbers.below(4);
-            let executed = !numbers.one_in(if depth == 0 { 30 } else { 7 });
+            let height = depth + rng.below(4);
+            let executed = !rng.one_in(if depth == 0 { 30 } else { 7 });
             let outcome = executed.then_some(Outcome { height, status });
-            let body_seen = outcome.is_some() || numbers.one_in(2);
+            let body_seen = outcome.is_some() || rng.one_in(2);
             tree.receipts.insert(number, Receipt { children, outcome, refund, body_seen });
         }
         tree
@@ -219,7 +219,7 @@ fn the_engine_agrees_with_the_naive_model() {
     let mut reached: BTreeMap<&str, usize> = BTreeMap::new();
     let mut statuses: BTreeMap<String, usize> = BTreeMap::new();
     for seed in 0..20_000 {
-        let tree = Tree::draw(&mut Numbers::new(seed));
+        let tree = Tree::draw(&mut Rng::new(seed));
         let storage = tree.store();
         let standing = ask(&storage);
         let milestone = standing.milestone();
@@ -250,7 +250,7 @@ fn the_engine_agrees_with_the_naive_model() {
 #[test]
 fn a_question_asks_once_per_level() {
     for seed in 0..500 {
-        let tree = Tree::draw(&mut Numbers::new(seed));
+        let tree = Tree::draw(&mut Rng::new(seed));
         let storage = tree.store();
         let mut question = StatusQuestion::new(id(0), 1000);
         let mut round_trips = 0;

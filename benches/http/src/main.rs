@@ -7,10 +7,7 @@
 
 #![forbid(unsafe_code)]
 
-extern crate alloc;
-
 mod feed;
-mod server;
 
 use core::error::Error;
 use std::fs;
@@ -18,6 +15,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use hyper::body::Bytes;
+use milepost_http_benches::server;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

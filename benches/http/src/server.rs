@@ -23,12 +23,16 @@ use tokio::runtime::Builder;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(75);
 
 /// What becomes of a request's body
-pub(crate) trait Answer: Fn(Bytes) -> Bytes + Clone + Send + Sync + 'static {}
+pub trait Answer: Fn(Bytes) -> Bytes + Clone + Send + Sync + 'static {}
 
 impl<Function: Fn(Bytes) -> Bytes + Clone + Send + Sync + 'static> Answer for Function {}
 
 /// Answers until it is ended; says first where it listens
-pub(crate) fn serve(name: &str, answer: impl Answer) -> Result<(), Box<dyn Error>> {
+///
+/// # Errors
+///
+/// When the runtime does not start or the address cannot be listened on.
+pub fn serve(name: &str, answer: impl Answer) -> Result<(), Box<dyn Error>> {
     Builder::new_multi_thread().enable_all().build()?.block_on(accept(name, answer))
 }
 

@@ -8,26 +8,14 @@ use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
+use milepost_testkit::Rng;
+
 use super::*;
 use crate::facts::MemoryStorage;
 use crate::ingest::Retention;
 use crate::primitives::CryptoHash;
 use crate::status::Milestone;
 use crate::waiting::Ticket;
-
-/// Numbers that are not random and look so
-struct Noise(u64);
-
-impl Noise {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        (self.0 ^ (self.0 >> 29)) % end
-    }
-
-    fn one_in(&mut self, end: u64) -> bool {
-        self.below(end) == 0
-    }
-}
 
 const TRANSACTIONS: u64 = 3;
 const RECEIPTS: u64 = 7;
@@ -53,16 +41,16 @@ struct Block {
     era: u64,
 }
 
-fn outcome(noise: &mut Noise, id: CryptoHash, block: &Block, receipts: u64) -> String {
+fn outcome(rng: &mut Rng, id: CryptoHash, block: &Block, receipts: u64) -> String {
     let hash = block.hash;
     let mut made: Vec<CryptoHash> = Vec::new();
     for _ in 0..receipts {
-        let id = receipt_id(block.era, noise.below(RECEIPTS));
+        let id = receipt_id(block.era, rng.below(RECEIPTS));
         if !made.contains(&id) {
             made.push(id);
         }
     }
-    let status = match (noise.below(8), made.first()) {
+    let status = match (rng.below(8), made.first()) {
         (0, _) => "\"Unknown\"".to_string(),
         (1 | 2, Some(id)) => format!(r#"{{"SuccessReceiptId":"{id}"}}"#),
         _ => r#"{"SuccessValue":""}"#.to_string(),
@@ -76,14 +64,14 @@ fn outcome(noise: &mut Noise, id: CryptoHash, block: &Block, receipts: u64) -> S
     )
 }
 
-fn message(noise: &mut Noise, block: &Block, last_final: CryptoHash) -> String {
+fn message(rng: &mut Rng, block: &Block, last_final: CryptoHash) -> String {
     let (mut transactions, mut bodies, mut outcomes) = (Vec::new(), Vec::new(), Vec::new());
     for number in 0..TRANSACTIONS {
         let hash = transaction_hash(block.era, number);
-        if noise.one_in(6) {
-            let own = if noise.one_in(2) {
-                let receipts = noise.below(3);
-                outcome(noise, hash, block, receipts)
+        if rng.one_in(6) {
+            let own = if rng.one_in(2) {
+                let receipts = rng.below(3);
+                outcome(rng, hash, block, receipts)
             } else {
                 "null".to_string()
             };
@@ -93,23 +81,23 @@ fn message(noise: &mut Noise, block: &Block, last_final: CryptoHash) -> String {
                 "receiver_id":"b.near","signer_id":"a.near","signature":"ed25519:{}"}}}}"#,
                 "1".repeat(64)
             ));
-        } else if noise.one_in(12) {
-            let receipts = noise.below(3);
-            outcomes.push(outcome(noise, hash, block, receipts));
+        } else if rng.one_in(12) {
+            let receipts = rng.below(3);
+            outcomes.push(outcome(rng, hash, block, receipts));
         }
     }
     for number in 0..RECEIPTS {
         let id = receipt_id(block.era, number);
-        if noise.one_in(6) {
+        if rng.one_in(6) {
             let from = if number < 3 { "system" } else { "a.near" };
             bodies.push(format!(
                 r#"{{"predecessor_id":"{from}","receiver_id":"b.near","receipt_id":"{id}",
                 "receipt":{{"Data":{{"data_id":"{id}"}}}}}}"#
             ));
         }
-        if noise.one_in(8) {
-            let receipts = noise.below(6).saturating_sub(3);
-            outcomes.push(outcome(noise, id, block, receipts));
+        if rng.one_in(8) {
+            let receipts = rng.below(6).saturating_sub(3);
+            outcomes.push(outcome(rng, id, block, receipts));
         }
     }
     format!(
@@ -126,20 +114,20 @@ fn message(noise: &mut Noise, block: &Block, last_final: CryptoHash) -> String {
     )
 }
 
-fn request(noise: &mut Noise, era: u64) -> String {
-    let one = |noise: &mut Noise| {
+fn request(rng: &mut Rng, era: u64) -> String {
+    let one = |rng: &mut Rng| {
         format!(
             r#"{{"method":"tx","params":{{"tx_hash":"{}","sender_account_id":"a.near",
             "wait_until":"{}"}}}}"#,
-            transaction_hash(era, noise.below(TRANSACTIONS)),
-            Milestone::ALL[1 + noise.below(5) as usize]
+            transaction_hash(era, rng.below(TRANSACTIONS)),
+            Milestone::ALL[1 + rng.below(5) as usize]
         )
     };
-    if noise.one_in(3) {
-        let calls: Vec<String> = (0..2 + noise.below(3)).map(|_| one(noise)).collect();
+    if rng.one_in(3) {
+        let calls: Vec<String> = (0..2 + rng.below(3)).map(|_| one(rng)).collect();
         format!("[{}]", calls.join(","))
     } else {
-        one(noise)
+        one(rng)
     }
 }
 
@@ -163,7 +151,7 @@ fn agree(engine: &Engine, scratch: &mut Scratch, body: &[u8], storage: &MemorySt
 /// How many answers came by blocks, and how many looks that took the desk and the host that asks
 /// everyone
 fn storm(seed: u64, retention: Retention) -> (usize, usize, usize) {
-    let noise = &mut Noise(seed);
+    let rng = &mut Rng::new(seed);
     let mut storage = MemoryStorage::new();
     let engine = Engine::default();
     let mut desk = Desk::new(engine, Patience::default());
@@ -172,36 +160,36 @@ fn storm(seed: u64, retention: Retention) -> (usize, usize, usize) {
     let hash = CryptoHash::digest(b"root");
     let root = Block { height: 1, hash, above: [CryptoHash::ZERO; 2], era: 0 };
     let mut blocks = [root].to_vec();
-    let first = message(noise, &root, CryptoHash::ZERO);
+    let first = message(rng, &root, CryptoHash::ZERO);
     desk.ingest(first.as_bytes(), &ingest, &mut storage).unwrap();
     let mut open: Vec<(Ticket, Wait)> = Vec::new();
     let (mut answered, mut looked, mut naive) = (0, 0, 0);
     let mut era = 0;
     for step in 0..60 {
         while open.len() < 12 {
-            let body = request(noise, era);
+            let body = request(rng, era);
             agree(&engine, &mut scratch, body.as_bytes(), &storage);
             let called = desk.call(0, body.as_bytes(), None, &storage);
             match (engine.ask(body.as_bytes(), None, &storage), called) {
                 (Reply::Wait(wait), Called::Wait(ticket)) => open.push((ticket, wait)),
                 (Reply::Answer(one), Called::Answer(other)) => {
                     assert_eq!(one, other);
-                    if noise.one_in(3) {
+                    if rng.one_in(3) {
                         break;
                     }
                 }
                 (one, other) => panic!("seed {seed}: {one:?}, but the desk: {other:?}"),
             }
         }
-        let recent = noise.below(blocks.len().min(6) as u64) as usize;
-        let recent = if noise.one_in(3) { recent } else { 0 };
+        let recent = rng.below(blocks.len().min(6) as u64) as usize;
+        let recent = if rng.one_in(3) { recent } else { 0 };
         let parent = blocks[blocks.len() - 1 - recent];
-        let height = parent.height + 1 + noise.below(4) / 3;
+        let height = parent.height + 1 + rng.below(4) / 3;
         let hash = CryptoHash::digest(format!("{seed} {step}").as_bytes());
         era = if retention == Retention::Everything { 0 } else { height / ERA };
         let block = Block { height, hash, above: [parent.hash, parent.above[0]], era };
-        let last_final = if noise.one_in(4) { parent.above[1] } else { CryptoHash::ZERO };
-        let text = message(noise, &block, last_final);
+        let last_final = if rng.one_in(4) { parent.above[1] } else { CryptoHash::ZERO };
+        let text = message(rng, &block, last_final);
         if desk.ingest(text.as_bytes(), &ingest, &mut storage).is_err() {
             continue;
         }

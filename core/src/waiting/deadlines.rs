@@ -141,6 +141,8 @@ impl Deadlines {
 mod tests {
     use alloc::collections::BTreeSet;
 
+    use milepost_testkit::Rng;
+
     use super::*;
 
     impl Timed for Due {
@@ -149,24 +151,18 @@ mod tests {
         }
     }
 
-    /// Numbers that are not random and look so
-    fn noise(state: &mut u64) -> u64 {
-        *state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        *state ^ (*state >> 29)
-    }
-
     #[test]
     fn they_are_due_as_a_sorted_list_says() {
-        let state = &mut 1;
+        let mut rng = Rng::new(1);
         for round in 0..40 {
             let (mut wheel, mut pages) = (Deadlines::new(), Pages::<Due>::new());
             let mut sorted: BTreeSet<(u64, u32)> = BTreeSet::new();
-            let mut now = if round % 4 == 0 { u64::MAX - 100_000 } else { noise(state) % 1000 };
+            let mut now = if round % 4 == 0 { u64::MAX - 100_000 } else { rng.below(1000) };
             for _ in 0..600 {
-                let far = 1 << (noise(state) % 40);
-                match noise(state) % 4 {
+                let far = 1 << (rng.below(40));
+                match rng.below(4) {
                     0 => {
-                        now = now.saturating_add(noise(state) % far);
+                        now = now.saturating_add(rng.below(far));
                         let mut due = BTreeSet::new();
                         while let Some(number) = wheel.pop_due(&mut pages, now) {
                             let deadline = pages.remove(number).unwrap().deadline;
@@ -181,17 +177,17 @@ mod tests {
                         sorted = if now == u64::MAX { BTreeSet::new() } else { later };
                     }
                     1 if !sorted.is_empty() => {
-                        let at = noise(state) as usize % sorted.len();
+                        let at = rng.index(sorted.len());
                         let one = *sorted.iter().nth(at).unwrap();
                         sorted.remove(&one);
                         wheel.remove(&mut pages, one.1);
                         assert!(pages.remove(one.1).is_some());
                     }
                     _ => {
-                        let deadline = match noise(state) % 8 {
+                        let deadline = match rng.below(8) {
                             0 => u64::MAX,
                             1 => now.saturating_sub(5),
-                            _ => now.saturating_add(noise(state) % far),
+                            _ => now.saturating_add(rng.below(far)),
                         };
                         let number = pages.add(Due::at(deadline));
                         wheel.add(&mut pages, number);

@@ -2,20 +2,12 @@
 
 use alloc::vec::Vec;
 
+use milepost_testkit::Rng;
+
 use super::{Refusal, Room, Sleep, Ticket};
 use crate::ingest::{Change, Changes};
 use crate::primitives::CryptoHash;
 use crate::status::Blocker;
-
-/// Numbers that are not random and look so
-struct Noise(u64);
-
-impl Noise {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-        (self.0 ^ (self.0 >> 29)) % end
-    }
-}
 
 fn id(number: u64) -> CryptoHash {
     CryptoHash::digest(&number.to_le_bytes())
@@ -59,26 +51,26 @@ fn concerns(changes: &Changes, blocker: &Blocker) -> bool {
     }
 }
 
-fn blocker(noise: &mut Noise) -> Blocker {
-    match noise.below(5) {
-        0 => Blocker::Inclusion(id(noise.below(12))),
-        1 => Blocker::Outcome(id(noise.below(12))),
-        2 => Blocker::OutcomeOrRefund(id(noise.below(12))),
-        3 => Blocker::Finality(noise.below(40)),
-        _ if noise.below(8) == 0 => Blocker::Anything,
-        _ => Blocker::Outcome(id(100 + noise.below(1000))),
+fn blocker(rng: &mut Rng) -> Blocker {
+    match rng.below(5) {
+        0 => Blocker::Inclusion(id(rng.below(12))),
+        1 => Blocker::Outcome(id(rng.below(12))),
+        2 => Blocker::OutcomeOrRefund(id(rng.below(12))),
+        3 => Blocker::Finality(rng.below(40)),
+        _ if rng.below(8) == 0 => Blocker::Anything,
+        _ => Blocker::Outcome(id(100 + rng.below(1000))),
     }
 }
 
-fn block(noise: &mut Noise, generation: u64) -> Changes {
-    let facts = (0..noise.below(6)).map(|_| match noise.below(3) {
-        0 => Change::Transaction(id(noise.below(12))),
-        1 => Change::Outcome(id(noise.below(12))),
-        _ => Change::Refund(id(noise.below(12))),
+fn block(rng: &mut Rng, generation: u64) -> Changes {
+    let facts = (0..rng.below(6)).map(|_| match rng.below(3) {
+        0 => Change::Transaction(id(rng.below(12))),
+        1 => Change::Outcome(id(rng.below(12))),
+        _ => Change::Refund(id(rng.below(12))),
     });
     let mut changes = changes(generation, facts.collect());
-    changes.last_final = (noise.below(3) == 0).then(|| noise.below(40));
-    changes.undone_above = (noise.below(4) == 0).then(|| noise.below(40));
+    changes.last_final = (rng.below(3) == 0).then(|| rng.below(40));
+    changes.undone_above = (rng.below(4) == 0).then(|| rng.below(40));
     changes
 }
 
@@ -102,18 +94,18 @@ fn poll(room: &mut Room<u64>, naive: &mut [Naive]) -> Vec<Ticket> {
 #[test]
 fn it_wakes_whom_a_search_of_all_would_wake() {
     for seed in 0..60 {
-        let noise = &mut Noise(seed);
+        let rng = &mut Rng::new(seed);
         let limit = 40;
         let mut room: Room<u64> = Room::new(limit, seed);
         let mut naive: Vec<Naive> = Vec::new();
         let (mut now, mut generation, mut woken) = (0, 0, 0);
         for _ in 0..500 {
-            match noise.below(8) {
+            match rng.below(8) {
                 0..=2 => {
-                    let blocker = blocker(noise);
-                    let places = if noise.below(4) == 0 { 1 + noise.below(4) as usize } else { 1 };
-                    let behind = u64::from(noise.below(6) == 0).min(generation);
-                    let deadline = now + noise.below(200);
+                    let blocker = blocker(rng);
+                    let places = if rng.below(4) == 0 { 1 + rng.below(4) as usize } else { 1 };
+                    let behind = u64::from(rng.below(6) == 0).min(generation);
+                    let deadline = now + rng.below(200);
                     let sleep = Sleep { generation: generation - behind, blocker };
                     let taken: usize = naive.iter().map(|one| one.places).sum();
                     let expected = if behind > 0 && blocker != Blocker::Anything {
@@ -139,12 +131,12 @@ fn it_wakes_whom_a_search_of_all_would_wake() {
                     }
                 }
                 3 if !naive.is_empty() => {
-                    let gone = naive.swap_remove(noise.below(naive.len() as u64) as usize);
+                    let gone = naive.swap_remove(rng.below(naive.len() as u64) as usize);
                     assert!(room.leave(gone.ticket));
                     assert!(!room.leave(gone.ticket));
                 }
                 4 => {
-                    now += noise.below(80);
+                    now += rng.below(80);
                     room.handle_time(now);
                     for one in naive.iter_mut().filter(|one| one.deadline <= now) {
                         one.expired = true;
@@ -155,9 +147,9 @@ fn it_wakes_whom_a_search_of_all_would_wake() {
                 }
                 5 => {
                     // One is left out now and then: everyone is woken then.
-                    let gap = noise.below(10) == 0;
+                    let gap = rng.below(10) == 0;
                     generation += 1 + u64::from(gap);
-                    let block = block(noise, generation);
+                    let block = block(rng, generation);
                     room.handle_changes(&block);
                     for one in naive.iter_mut().filter(|one| one.state == State::Asleep) {
                         if gap || concerns(&block, &one.blocker) {
@@ -173,7 +165,7 @@ fn it_wakes_whom_a_search_of_all_would_wake() {
                     let away: Vec<Naive> =
                         naive.iter().filter(|one| one.state == State::Away).cloned().collect();
                     for one in away {
-                        let blocker = blocker(noise);
+                        let blocker = blocker(rng);
                         let sleep = Sleep { generation, blocker };
                         let back = room.readmit(one.ticket, one.deadline, sleep);
                         if one.expired {

@@ -1,18 +1,17 @@
 //! What a request costs through C beside the same request in Rust.
 //!
-//! Both answer from memory about one transaction, and give their answer back to the allocator. Told is the
-//! fastest of many rounds, which is what the code costs when the machine does nothing else; rounds of both
-//! sides take turns, so that a slow hour is slow for both. Leaves out waiting, which costs no calls.
+//! Both answer from memory about one transaction, and give their answer back to the allocator, within the
+//! time that is measured; their answers are compared first. Leaves out waiting, which costs no calls.
 
 use core::hint::black_box;
-use core::time::Duration;
 use core::{ptr, slice};
 use std::fs;
-use std::time::Instant;
 
+use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use milepost::engine::Engine;
 use milepost::facts::MemoryStorage;
 use milepost::ingest::IngestSettings;
+use milepost_benches::{Cpu, group, with_input};
 use milepost_ffi::answer::{milepost_answer, milepost_answer_body, milepost_answer_free};
 use milepost_ffi::engine::{
     milepost_engine, milepost_engine_answer, milepost_engine_free, milepost_engine_ingest,
@@ -22,27 +21,23 @@ use milepost_ffi::status::MILEPOST_STATUS_OK;
 use milepost_ffi::value::milepost_bytes;
 use milepost_tests::vectors;
 
-/// Calls of a round: some milliseconds
-const CALLS: u32 = 1_000;
-const ROUNDS: u32 = 400;
+/// Vectors about final transactions and one that is not
+const VECTORS: [&str; 3] = ["wait-reached-final", "wait-reached-included", "milestone-final"];
 
-fn main() {
+fn calls(criterion: &mut Criterion<Cpu>) {
     let manifest = vectors::load().expect("the manifest and its files");
-    for name in ["wait-reached-final", "wait-reached-included", "milestone-final"] {
-        let Some(vector) = manifest.vectors.iter().find(|vector| vector.name == name) else {
-            continue;
-        };
+    for name in VECTORS {
+        let vector = manifest.vectors.iter().find(|vector| vector.name == name);
+        let vector = vector.unwrap_or_else(|| panic!("no vector is called {name}"));
         let scene = manifest.scenes.iter().find(|scene| scene.name == vector.scene);
         let scene = scene.expect("its scene");
-        if scene.configs.is_empty() {
-            let blocks: Vec<Vec<u8>> =
-                scene.blocks.iter().map(|path| fs::read(path).expect("a block")).collect();
-            compare(name, &blocks, &vector.request);
-        }
+        let blocks: Vec<Vec<u8>> =
+            scene.blocks.iter().map(|path| fs::read(path).expect("a block")).collect();
+        compare(criterion, name, &blocks, &vector.request);
     }
 }
 
-fn compare(name: &str, blocks: &[Vec<u8>], request: &[u8]) {
+fn compare(criterion: &mut Criterion<Cpu>, name: &str, blocks: &[Vec<u8>], request: &[u8]) {
     let (engine, mut storage) = (Engine::default(), MemoryStorage::new());
     let mut other = ptr::null_mut();
     // SAFETY: the pointers are those of variables that outlive the call, or NULL where that is allowed.
@@ -59,22 +54,22 @@ fn compare(name: &str, blocks: &[Vec<u8>], request: &[u8]) {
     let expected = in_rust(&engine, &storage, request);
     through_c(other, request, |body| assert!(body == expected, "both give one answer"));
 
-    let [mut rust, mut c] = [Duration::MAX; 2];
-    for _ in 0..ROUNDS {
-        rust = rust.min(round(|| drop(black_box(in_rust(&engine, &storage, request)))));
-        c = c.min(round(|| through_c(other, request, |body| _ = black_box(body.len()))));
-    }
-    let [rust, c] = [rust, c].map(|time| time.as_nanos() as f64 / f64::from(CALLS));
-    let (bytes, more) = (expected.len(), c - rust);
-    println!("{name}: {bytes} bytes, Rust {rust:.0} ns, C {c:.0} ns, {more:+.0} ns");
+    let mut group = group(criterion, "call");
+    let id = |side| BenchmarkId::new(side, format!("{name}, {} bytes", expected.len()));
+    group.bench_function(id("Rust"), |bencher| {
+        bencher.iter_custom(|count| {
+            with_input(count, || request, |request| in_rust(&engine, &storage, request))
+        });
+    });
+    group.bench_function(id("C"), |bencher| {
+        bencher.iter_custom(|count| {
+            let look = |body: &[u8]| _ = black_box(body.len());
+            with_input(count, || request, |request| through_c(other, request, look))
+        });
+    });
+    group.finish();
     // SAFETY: `other` came from `milepost_engine_new`, and nothing uses it any more.
     unsafe { milepost_engine_free(other) };
-}
-
-fn round(mut work: impl FnMut()) -> Duration {
-    let start = Instant::now();
-    (0..CALLS).for_each(|_| work());
-    start.elapsed()
 }
 
 fn in_rust(engine: &Engine, storage: &MemoryStorage, request: &[u8]) -> Vec<u8> {
@@ -105,3 +100,10 @@ fn through_c(engine: *const milepost_engine, request: &[u8], look: impl FnOnce(&
         milepost_answer_free(answer);
     }
 }
+
+criterion_group! {
+    name = benches;
+    config = Criterion::default().with_measurement(Cpu);
+    targets = calls
+}
+criterion_main!(benches);

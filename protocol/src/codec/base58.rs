@@ -231,6 +231,8 @@ fn are_digits<const N: usize>(text: &[u8; N]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use milepost_testkit::Rng;
+
     use super::*;
 
     #[test]
@@ -242,20 +244,18 @@ mod tests {
                 assert!(decode::<32>(text).is_ok(), "{text}");
             }
         };
-        let mut state: u64 = 5;
+        let mut rng = Rng::new(5);
         for round in 0..4_000 {
             let mut bytes = [0; 32];
             for byte in &mut bytes[usize::from(round % 5 == 0) * (round % 3)..] {
-                state =
-                    state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-                *byte = if round % 7 == 0 { 0xff } else { (state >> 56) as u8 };
+                *byte = if round % 7 == 0 { 0xff } else { rng.next_u64() as u8 };
             }
             let mut text = String::new();
             encode(&bytes, &mut text);
             check(&text);
             for other in ["", "1", "z", "0", "l", "I", "O", "@", "[", "`", "{", "/", ":", "5", "J"]
             {
-                let at = (state >> 20) as usize % text.len();
+                let at = rng.index(text.len());
                 let mut damaged = text.clone();
                 damaged.replace_range(at..=at, other);
                 check(&damaged);
@@ -307,13 +307,11 @@ mod tests {
                 }
             }
         }
-        let mut state: u64 = 1;
+        let mut rng = Rng::new(1);
         for round in 0..120 {
             let mut bytes = [0; 64];
             for byte in &mut bytes[round % 40..] {
-                state =
-                    state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-                *byte = if round % 7 == 0 { 0xff } else { (state >> 56) as u8 };
+                *byte = if round % 7 == 0 { 0xff } else { rng.next_u64() as u8 };
             }
             check(bytes);
             check::<32>(*bytes.first_chunk().unwrap());

@@ -13,6 +13,7 @@ use std::thread;
 
 use milepost::facts::{Batch, Key, Rows, Storage, Table};
 use milepost_redb::{OpenErrorKind, Options, RedbStorage};
+use milepost_testkit::mix;
 
 use crate::{unverified, verified};
 
@@ -28,7 +29,7 @@ fn rows_of(number: u64) -> Vec<(Key, Vec<u8>)> {
             let length =
                 if (number + row).is_multiple_of(13) { 30_000 } else { 200 + row as usize * 90 };
             // Spread like hashes, so that a batch changes many pages.
-            let key = (number * 8 + row).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            let key = mix(number * 8 + row);
             let bytes = (0..length).map(|position| (position as u64 * 3 + number + row) as u8);
             (Key::number(tables[row as usize % 4], key), bytes.collect())
         })

@@ -5,9 +5,10 @@
 
 use std::rc::Rc;
 
+use milepost_testkit::Rng;
+
 use crate::block::{self, Block, Header};
 use crate::growth::{Branch, Growth};
-use crate::numbers::Numbers;
 use crate::oracle::Oracle;
 
 /// How a seed likes its forks and its finality
@@ -49,57 +50,57 @@ impl Chain {
     }
 
     /// The next block to deliver: a new one, or now and then an old one
-    pub(crate) fn deliver(&mut self, oracle: &Oracle, numbers: &mut Numbers) -> Rc<Block> {
-        if !self.blocks.is_empty() && numbers.chance(self.shape.repeats) {
-            return Rc::clone(numbers.pick(&self.blocks));
+    pub(crate) fn deliver(&mut self, oracle: &Oracle, rng: &mut Rng) -> Rc<Block> {
+        if !self.blocks.is_empty() && rng.chance(self.shape.repeats) {
+            return Rc::clone(rng.pick(&self.blocks));
         }
-        let parent = self.parent(oracle, numbers);
-        self.make(parent, oracle, numbers)
+        let parent = self.parent(oracle, rng);
+        self.make(parent, oracle, rng)
     }
 
-    fn parent(&self, oracle: &Oracle, numbers: &mut Numbers) -> Option<usize> {
+    fn parent(&self, oracle: &Oracle, rng: &mut Rng) -> Option<usize> {
         let head = oracle.head()?;
-        if numbers.chance(self.shape.refused) {
-            return Some(numbers.pick(oracle.canonical()).number);
+        if rng.chance(self.shape.refused) {
+            return Some(rng.pick(oracle.canonical()).number);
         }
         // The fork that grew before, as long as it is neither canonical nor forgotten.
         let alive = |fork: &usize| oracle.knows(*fork) && !oracle.is_canonical(*fork);
         let fork = self.fork.filter(alive);
         if let Some(fork) = fork
             && fork + 1 == self.blocks.len()
-            && numbers.chance(self.shape.stubborn)
+            && rng.chance(self.shape.stubborn)
         {
             return Some(fork);
         }
-        if !numbers.chance(self.shape.forks) {
+        if !rng.chance(self.shape.forks) {
             return Some(head.number);
         }
         if let Some(fork) = fork
-            && !numbers.one_in(4)
+            && !rng.one_in(4)
         {
             return Some(fork);
         }
         let canonical = oracle.canonical();
         let floor = oracle.last_final().unwrap_or_default();
         let open = canonical.iter().rev().take_while(|block| block.height >= floor).count();
-        let depth = numbers.below((open as u64).min(self.shape.depth + 1)) as usize;
+        let depth = rng.below((open as u64).min(self.shape.depth + 1)) as usize;
         Some(canonical[canonical.len() - 1 - depth].number)
     }
 
-    fn make(&mut self, parent: Option<usize>, oracle: &Oracle, numbers: &mut Numbers) -> Rc<Block> {
+    fn make(&mut self, parent: Option<usize>, oracle: &Oracle, rng: &mut Rng) -> Rc<Block> {
         let number = self.blocks.len();
-        let id = self.growth.names.fresh(numbers);
+        let id = self.growth.names.fresh(rng);
         let parent_block = parent.map(|parent| Rc::clone(&self.blocks[parent]));
         let mut height = match &parent_block {
             Some(parent) => parent.height + 1,
-            None => numbers.between(1, 1000),
+            None => rng.between(1, 1000),
         };
-        while numbers.chance(self.shape.skips) {
-            height += numbers.between(1, 3);
+        while rng.chance(self.shape.skips) {
+            height += rng.between(1, 3);
         }
         let before = parent.map(|parent| self.branches[parent].clone()).unwrap_or_default();
-        let (after, content) = self.growth.grow(&before, id, number as u64, numbers);
-        let last_final = self.last_final(number, parent, numbers);
+        let (after, content) = self.growth.grow(&before, id, number as u64, rng);
+        let last_final = self.last_final(number, parent, rng);
         let names = &self.growth.names;
         let name_of = |block: usize| if block == number { id } else { self.blocks[block].id };
         let header = Header {
@@ -119,19 +120,14 @@ impl Chain {
     }
 
     /// The block that the header of a new block calls final: itself or an ancestor
-    fn last_final(
-        &self,
-        number: usize,
-        parent: Option<usize>,
-        numbers: &mut Numbers,
-    ) -> Option<usize> {
-        if numbers.chance(self.shape.stalls) {
+    fn last_final(&self, number: usize, parent: Option<usize>, rng: &mut Rng) -> Option<usize> {
+        if rng.chance(self.shape.stalls) {
             return None;
         }
-        let lag = if numbers.chance(self.shape.jumps) {
-            numbers.between(0, 1)
+        let lag = if rng.chance(self.shape.jumps) {
+            rng.between(0, 1)
         } else {
-            self.shape.lag + numbers.below(2)
+            self.shape.lag + rng.below(2)
         };
         let mut at = number;
         let mut next = parent;

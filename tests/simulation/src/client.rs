@@ -3,6 +3,8 @@
 //! A batch is answered at the first event after which all its calls can be answered, each from the
 //! chain as it is then; only what is refused at the first look stays so.
 
+use milepost_testkit::Rng;
+
 use crate::names::{Id, Names};
 use crate::oracle::{ALL, Missing, Oracle, Stands};
 
@@ -213,7 +215,7 @@ impl Request {
 pub(crate) const DEFAULT: Stands = Stands::ExecutedOptimistic;
 
 /// A milestone by chance
-pub(crate) fn any_wait(numbers: &mut crate::numbers::Numbers) -> Stands {
+pub(crate) fn any_wait(rng: &mut Rng) -> Stands {
     // NONE is answered at once and needs few tries.
-    if numbers.one_in(12) { ALL[0] } else { *numbers.pick(&ALL[1..]) }
+    if rng.one_in(12) { ALL[0] } else { *rng.pick(&ALL[1..]) }
 }

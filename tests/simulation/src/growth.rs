@@ -9,9 +9,10 @@
 use std::collections::HashMap;
 use std::rc::Rc;
 
+use milepost_testkit::Rng;
+
 use crate::block::{Body, Content, Outcome, Status, Transaction};
 use crate::names::{Id, Names};
-use crate::numbers::Numbers;
 
 /// How a seed likes its blocks
 pub(crate) struct Pace {
@@ -97,15 +98,15 @@ impl Growth {
 
     /// Gives a transaction a receipt before anything is included, so that some block can bring it
     /// before its time
-    pub(crate) fn foresee(&mut self, transaction: Id, numbers: &mut Numbers) {
-        let receipt = self.receipt(false, numbers);
+    pub(crate) fn foresee(&mut self, transaction: Id, rng: &mut Rng) {
+        let receipt = self.receipt(false, rng);
         self.foreseen.push(receipt);
         self.shared.insert((transaction, 0), receipt);
     }
 
     /// A receipt that no block has brought yet
-    fn receipt(&mut self, refund: bool, numbers: &mut Numbers) -> Id {
-        let id = self.names.fresh(numbers);
+    fn receipt(&mut self, refund: bool, rng: &mut Rng) -> Id {
+        let id = self.names.fresh(rng);
         self.bodies.resize_with(self.names.len(), || None);
         self.bodies[id.place()] = Some(Rc::new(Body::new(id, refund, &self.names)));
         self.receipts.push(id);
@@ -118,24 +119,24 @@ impl Growth {
         branch: &Branch,
         block: Id,
         made: u64,
-        numbers: &mut Numbers,
+        rng: &mut Rng,
     ) -> (Branch, Content) {
         let mut after = branch.clone();
         after.length += 1;
         let mut content = Content::default();
         for place in 0..self.pool.len() {
             let bit = 1 << place;
-            if after.included & bit == 0 && self.released[place] <= made && numbers.one_in(2) {
+            if after.included & bit == 0 && self.released[place] <= made && rng.one_in(2) {
                 after.included |= bit;
-                self.include(place, &mut after, &mut content, block, numbers);
-            } else if after.included & bit != 0 && numbers.chance(self.pace.oddities / 2) {
-                self.include(place, &mut after, &mut content, block, numbers);
+                self.include(place, &mut after, &mut content, block, rng);
+            } else if after.included & bit != 0 && rng.chance(self.pace.oddities / 2) {
+                self.include(place, &mut after, &mut content, block, rng);
             }
         }
         let mut place = 0;
         // What happens may make more happen in the same block.
         while let Some(pending) = after.pending.get(place).copied() {
-            if pending.due > after.length || numbers.one_in(5) {
+            if pending.due > after.length || rng.one_in(5) {
                 place += 1;
                 continue;
             }
@@ -143,18 +144,18 @@ impl Growth {
             match pending.what {
                 What::Body => self.arrive(pending.id, &mut after, &mut content),
                 What::Execution(depth) => {
-                    self.execute(pending.id, depth, &mut after, &mut content, block, numbers);
+                    self.execute(pending.id, depth, &mut after, &mut content, block, rng);
                 }
             }
         }
-        if !self.receipts.is_empty() && numbers.chance(self.pace.oddities) {
-            let foreseen = numbers.one_in(2) && !self.foreseen.is_empty();
-            let id = *numbers.pick(if foreseen { &self.foreseen } else { &self.receipts });
-            if numbers.one_in(2) {
+        if !self.receipts.is_empty() && rng.chance(self.pace.oddities) {
+            let foreseen = rng.one_in(2) && !self.foreseen.is_empty();
+            let id = *rng.pick(if foreseen { &self.foreseen } else { &self.receipts });
+            if rng.one_in(2) {
                 self.arrive(id, &mut after, &mut content);
             } else {
-                let depth = numbers.between(1, DEEPEST.into()) as u8;
-                self.execute(id, depth, &mut after, &mut content, block, numbers);
+                let depth = rng.between(1, DEEPEST.into()) as u8;
+                self.execute(id, depth, &mut after, &mut content, block, rng);
             }
         }
         (after, content)
@@ -166,16 +167,16 @@ impl Growth {
         after: &mut Branch,
         content: &mut Content,
         block: Id,
-        numbers: &mut Numbers,
+        rng: &mut Rng,
     ) {
         let transaction = Rc::clone(&self.pool[place]);
         let id = transaction.id;
-        let own = if numbers.one_in(4) || content.has_outcome(id) {
-            let due = after.length + numbers.between(0, 2);
+        let own = if rng.one_in(4) || content.has_outcome(id) {
+            let due = after.length + rng.between(0, 2);
             after.pending.push(Pending { id, what: What::Execution(0), due });
             None
         } else {
-            Some(Rc::new(self.outcome(id, 0, after, block, numbers)))
+            Some(Rc::new(self.outcome(id, 0, after, block, rng)))
         };
         content.included.push((transaction, own));
     }
@@ -195,7 +196,7 @@ impl Growth {
         after: &mut Branch,
         content: &mut Content,
         block: Id,
-        numbers: &mut Numbers,
+        rng: &mut Rng,
     ) {
         // No block has two outcomes of one id.
         if content.has_outcome(id) {
@@ -203,17 +204,17 @@ impl Growth {
         }
         let seen = after.seen.contains(&id);
         let beside = if seen {
-            numbers.chance(self.pace.oddities)
+            rng.chance(self.pace.oddities)
         } else {
             // A body may even come behind the execution.
-            !numbers.chance(self.pace.oddities / 4)
+            !rng.chance(self.pace.oddities / 4)
         };
         let body = self.bodies.get(id.place()).cloned().flatten().filter(|_| beside);
         if body.is_some() {
             after.seen.push(id);
             after.pending.retain(|other| other.id != id || other.what != What::Body);
         }
-        let outcome = self.outcome(id, depth, after, block, numbers);
+        let outcome = self.outcome(id, depth, after, block, rng);
         content.executed.push((Rc::new(outcome), body));
     }
 
@@ -223,33 +224,33 @@ impl Growth {
         depth: u8,
         after: &mut Branch,
         block: Id,
-        numbers: &mut Numbers,
+        rng: &mut Rng,
     ) -> Outcome {
         let (children, refunds) = match depth {
             DEEPEST.. => (0, 0),
-            0 => (*numbers.pick(&[0, 1, 1, 1, 1, 2, 3]), u64::from(numbers.one_in(8))),
+            0 => (*rng.pick(&[0, 1, 1, 1, 1, 2, 3]), u64::from(rng.one_in(8))),
             _ => {
-                let refunds = if numbers.chance(self.pace.refunds) { 1 } else { 0 };
-                (*numbers.pick(&[0, 0, 1, 1, 2]), refunds * numbers.between(1, 2))
+                let refunds = if rng.chance(self.pace.refunds) { 1 } else { 0 };
+                (*rng.pick(&[0, 0, 1, 1, 2]), refunds * rng.between(1, 2))
             }
         };
         let mut receipts = Vec::new();
         for place in 0..(children + refunds) as usize {
             let refund = place as u64 >= children;
-            let child = self.child(id, place, refund, depth, after, numbers);
+            let child = self.child(id, place, refund, depth, after, rng);
             if !receipts.contains(&child) {
                 receipts.push(child);
             }
         }
         // Refunds come last, as a rule.
-        if receipts.len() > 1 && numbers.one_in(10) {
+        if receipts.len() > 1 && rng.one_in(10) {
             receipts.rotate_left(1);
         }
-        let status = if numbers.chance(self.pace.unknown) {
+        let status = if rng.chance(self.pace.unknown) {
             Status::Unknown
-        } else if children > 0 && numbers.chance(600) {
+        } else if children > 0 && rng.chance(600) {
             Status::Receipt(receipts[0])
-        } else if numbers.one_in(5) {
+        } else if rng.one_in(5) {
             Status::Failure
         } else {
             Status::Value
@@ -266,21 +267,21 @@ impl Growth {
         refund: bool,
         depth: u8,
         after: &mut Branch,
-        numbers: &mut Numbers,
+        rng: &mut Rng,
     ) -> Id {
-        if numbers.chance(self.pace.oddities / 10) {
+        if rng.chance(self.pace.oddities / 10) {
             // Its own descendant.
             return parent;
         }
-        if numbers.chance(self.pace.oddities) && !after.pending.is_empty() {
+        if rng.chance(self.pace.oddities) && !after.pending.is_empty() {
             // The receipt of another outcome as well.
-            return numbers.pick(&after.pending).id;
+            return rng.pick(&after.pending).id;
         }
         let known = self.shared.get(&(parent, place)).copied();
-        let id = match known.filter(|_| numbers.chance(self.pace.same_ids)) {
+        let id = match known.filter(|_| rng.chance(self.pace.same_ids)) {
             Some(id) => id,
             None => {
-                let id = self.receipt(refund, numbers);
+                let id = self.receipt(refund, rng);
                 self.shared.entry((parent, place)).or_insert(id);
                 id
             }
@@ -290,16 +291,16 @@ impl Growth {
             (false, pace) => (pace.body, pace.execution),
         };
         let now = after.length;
-        let mut later = |most| now + numbers.between(0, most);
+        let mut later = |most| now + rng.between(0, most);
         let body = Pending { id, what: What::Body, due: later(body) };
         let due = later(execution);
         // Most refunds make nothing more.
-        let depth = if refund && !numbers.one_in(8) { DEEPEST } else { depth + 1 };
+        let depth = if refund && !rng.one_in(8) { DEEPEST } else { depth + 1 };
         let execution = Pending { id, what: What::Execution(depth), due };
-        if !numbers.chance(self.pace.never) {
+        if !rng.chance(self.pace.never) {
             after.pending.push(body);
         }
-        if !numbers.chance(self.pace.never) {
+        if !rng.chance(self.pace.never) {
             after.pending.push(execution);
         }
         id

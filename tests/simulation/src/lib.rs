@@ -13,7 +13,6 @@ mod chain;
 mod client;
 mod growth;
 mod names;
-mod numbers;
 mod oracle;
 mod outside;
 mod requests;

@@ -6,7 +6,7 @@
 #![forbid(unsafe_code)]
 
 // The library's.
-use {ed25519_dalek as _, milepost as _, milepost_redb as _, tempfile as _};
+use {ed25519_dalek as _, milepost as _, milepost_redb as _, milepost_testkit as _, tempfile as _};
 
 use core::panic::AssertUnwindSafe;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -3,8 +3,7 @@
 //! Everything that has a hash (blocks, transactions, receipts) has a name in one list of its run.
 
 use milepost::primitives::CryptoHash;
-
-use crate::numbers::Numbers;
+use milepost_testkit::Rng;
 
 /// The place of a name in [`Names`]
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -22,8 +21,8 @@ pub(crate) struct Names(Vec<String>);
 
 impl Names {
     /// A name that nothing has yet
-    pub(crate) fn fresh(&mut self, numbers: &mut Numbers) -> Id {
-        self.add(CryptoHash::new(numbers.bytes()))
+    pub(crate) fn fresh(&mut self, rng: &mut Rng) -> Id {
+        self.add(CryptoHash::new(rng.bytes()))
     }
 
     /// A name for this hash, which has none yet

@@ -50,7 +50,7 @@ impl Asked {
 impl Run {
     /// The rows as they are now, kept now and then
     fn asked_now(&mut self) -> Asked {
-        let keep = self.numbers.one_in(3);
+        let keep = self.rng.one_in(3);
         let rows = if keep { self.store.snapshot() } else { None };
         Asked { generation: self.committed, rows, behind: None }
     }
@@ -62,7 +62,7 @@ impl Run {
             Reply::Wait(wait) => {
                 let asked = self.asked_now();
                 let flight = Flight { request, wait, asked };
-                if self.numbers.chance(self.setup.habits.away) {
+                if self.rng.chance(self.setup.habits.away) {
                     self.flights.push(flight);
                     return Ok(());
                 }
@@ -109,10 +109,10 @@ impl Run {
             ensure!(stale && !self.stopping, "asked again, and nothing came in");
             self.tally.add(Seen::Again);
             let mut keep = false;
-            let reply = match asked.rows.as_ref().filter(|_| self.numbers.one_in(2)) {
+            let reply = match asked.rows.as_ref().filter(|_| self.rng.one_in(2)) {
                 Some(rows) => {
                     asked.behind = Some(self.handled);
-                    keep = self.numbers.one_in(2) && !self.landing;
+                    keep = self.rng.one_in(2) && !self.landing;
                     exchange.drive(rows)
                 }
                 None => {
@@ -148,7 +148,7 @@ impl Run {
         }
         let held: Vec<Flight> = core::mem::take(&mut self.flights);
         for flight in held {
-            if self.numbers.chance(self.setup.habits.away) {
+            if self.rng.chance(self.setup.habits.away) {
                 self.flights.push(flight);
             } else {
                 self.admit(flight)?;
@@ -210,7 +210,7 @@ impl Run {
     }
 
     fn keep_or_settle(&mut self, open: Open) -> Result<(), String> {
-        if self.numbers.chance(self.setup.habits.away) {
+        if self.rng.chance(self.setup.habits.away) {
             self.open.push(open);
             return Ok(());
         }
@@ -247,14 +247,14 @@ impl Run {
                 "{ticket} is asked again, and nothing came in"
             );
             self.tally.add(Seen::AwayAgain);
-            match asked.rows.filter(|_| !open.due && !self.stopping && self.numbers.one_in(2)) {
+            match asked.rows.filter(|_| !open.due && !self.stopping && self.rng.one_in(2)) {
                 Some(rows) => {
                     let reply = exchange.drive(&rows);
                     ensure!(agrees(&reply, &open.request), "{ticket} differs on the same rows");
                     let (rows, behind) = (Some(rows), Some(self.handled));
                     let asked = Asked { generation: asked.generation, rows, behind };
                     open.away = Some(Away { reply, asked, reached });
-                    if self.numbers.one_in(2) && !self.landing {
+                    if self.rng.one_in(2) && !self.landing {
                         self.open.push(open);
                         return Ok(());
                     }

@@ -35,8 +35,8 @@ pub(crate) const STOPS: &str = "the service stops";
 impl Run {
     /// A transaction worth asking for: most often one that is about to come or that came lately
     fn asked(&mut self) -> Id {
-        if self.numbers.one_in(25) {
-            return *self.numbers.pick(&self.setup.strangers);
+        if self.rng.one_in(25) {
+            return *self.rng.pick(&self.setup.strangers);
         }
         let growth = &self.setup.chain.growth;
         let made = self.setup.chain.blocks.len() as u64;
@@ -44,46 +44,46 @@ impl Run {
             .filter(|(_, released)| **released < made + 5)
             .map(|(transaction, _)| transaction.id)
             .collect();
-        if near.is_empty() || self.numbers.one_in(10) {
-            return self.numbers.pick(&growth.pool).id;
+        if near.is_empty() || self.rng.one_in(10) {
+            return self.rng.pick(&growth.pool).id;
         }
-        *self.numbers.pick(&near)
+        *self.rng.pick(&near)
     }
 
     fn call(&mut self) -> Call {
         let transaction = self.asked();
         let pool = &self.setup.chain.growth.pool;
         let signed = pool.iter().find(|one| one.id == transaction).and_then(|one| one.signed);
-        let mut wait = client::any_wait(&mut self.numbers);
+        let mut wait = client::any_wait(&mut self.rng);
         let form = match signed {
-            Some((right, wrong)) if self.numbers.one_in(2) => {
-                let rightly = !self.numbers.one_in(4);
+            Some((right, wrong)) if self.rng.one_in(2) => {
+                let rightly = !self.rng.one_in(4);
                 self.tally.add(Seen::Signed);
                 self.tally.add_if(Seen::BadlySigned, !rightly);
                 Form::Signed(if rightly { right } else { wrong }, rightly)
             }
-            _ if self.numbers.one_in(8) => Form::Array,
+            _ if self.rng.one_in(8) => Form::Array,
             _ => Form::Hash,
         };
         if form == Form::Array {
             wait = DEFAULT;
         }
         self.sent += 1;
-        let id = match self.numbers.below(3) {
+        let id = match self.rng.below(3) {
             0 => format!("\"c{}\"", self.sent),
             1 => format!("[{}]", self.sent),
             _ => self.sent.to_string(),
         };
         let methods = ["EXPERIMENTAL_tx_status", "EXPERIMENTAL_tx_status", "tx_status", "tx"];
-        let method = self.numbers.pick(&methods);
-        let silent = wait == DEFAULT && self.numbers.one_in(2);
+        let method = self.rng.pick(&methods);
+        let silent = wait == DEFAULT && self.rng.one_in(2);
         Call { transaction, method, form, wait, silent, id, answer: None, fixed: false }
     }
 
     /// A client comes
     pub(crate) fn send(&mut self) -> Result<(), String> {
-        let batch = self.numbers.one_in(5);
-        let calls = if batch { self.numbers.between(1, 5) } else { 1 };
+        let batch = self.rng.one_in(5);
+        let calls = if batch { self.rng.between(1, 5) } else { 1 };
         let calls = (0..calls).map(|_| self.call()).collect();
         self.open_request(Request { calls, batch })
     }
@@ -177,7 +177,7 @@ impl Run {
         if self.open.is_empty() {
             return Ok(());
         }
-        let place = self.numbers.below(self.open.len() as u64) as usize;
+        let place = self.rng.below(self.open.len() as u64) as usize;
         let Open { ticket, mut request, away, .. } = self.open.swap_remove(place);
         log!(self, "{} is cancelled", ticket.to_bits());
         let manners = self.setup.manners;

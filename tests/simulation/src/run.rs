@@ -9,10 +9,10 @@ use std::rc::Rc;
 
 use milepost::engine::{Desk, Engine, Patience, Settings, Unknown};
 use milepost::ingest::{Changes, Ingested, Place};
+use milepost_testkit::{Rng, mix};
 
 use crate::block::{Block, Outcome};
 use crate::names::{Id, Names};
-use crate::numbers::Numbers;
 use crate::oracle::{Oracle, Taken};
 use crate::outside::Flight;
 use crate::requests::Open;
@@ -23,7 +23,7 @@ use crate::tally::{Seen, Tally};
 /// A seed on its way
 pub(crate) struct Run {
     pub(crate) setup: Setup,
-    pub(crate) numbers: Numbers,
+    pub(crate) rng: Rng,
     pub(crate) oracle: Oracle,
     pub(crate) store: Store,
     pub(crate) desk: Desk,
@@ -75,8 +75,9 @@ pub(crate) use {ensure, log};
 ///
 /// How engine and oracle disagree.
 pub fn run(seed: u64, log: bool) -> Result<Tally, String> {
-    let mut numbers = Numbers::new(seed);
-    let setup = Setup::draw(seed, &mut numbers);
+    // Multiplied and mixed, or a stream would be that of a neighbouring seed one step later.
+    let mut rng = Rng::new(mix(seed.wrapping_mul(0xd134_2543_de82_ef95)));
+    let setup = Setup::draw(seed, &mut rng);
     if log {
         println!("{:?}, {:?}, {:?}", setup.rules, setup.manners, setup.habits);
     }
@@ -88,7 +89,7 @@ pub fn run(seed: u64, log: bool) -> Result<Tally, String> {
         desk: desk(&setup),
         open: Vec::new(),
         flights: Vec::new(),
-        now: numbers.below(1 << 40),
+        now: rng.below(1 << 40),
         committed: 0,
         handled: 0,
         queue: VecDeque::new(),
@@ -99,7 +100,7 @@ pub fn run(seed: u64, log: bool) -> Result<Tally, String> {
         undid: false,
         log,
         tally,
-        numbers,
+        rng,
         setup,
     };
     run.events()?;
@@ -125,7 +126,7 @@ impl Run {
         let mut blocks = 0;
         while blocks < self.setup.habits.blocks {
             let habits = &self.setup.habits;
-            let mut chance = self.numbers.below(1000);
+            let mut chance = self.rng.below(1000);
             let mut is = |thousandths: u64| {
                 let happens = chance < thousandths;
                 chance = if happens { u64::MAX } else { chance.saturating_sub(thousandths) };
@@ -147,10 +148,10 @@ impl Run {
                 self.deliver()?;
                 blocks += 1;
             }
-            if self.numbers.one_in(2) {
+            if self.rng.one_in(2) {
                 self.handle_queue();
             }
-            if !self.numbers.chance(self.setup.habits.unpolled) {
+            if !self.rng.chance(self.setup.habits.unpolled) {
                 self.poll()?;
             }
         }
@@ -160,10 +161,10 @@ impl Run {
 
     /// Delivers a block
     fn deliver(&mut self) -> Result<(), String> {
-        let block = self.setup.chain.deliver(&self.oracle, &mut self.numbers);
+        let block = self.setup.chain.deliver(&self.oracle, &mut self.rng);
         let taken = self.oracle.take(&block, self.setup.chain.growth.names.len());
         self.print(&block, taken);
-        let late = !self.queue.is_empty() || self.numbers.chance(self.setup.habits.unhandled);
+        let late = !self.queue.is_empty() || self.rng.chance(self.setup.habits.unhandled);
         let settings = &self.setup.ingest;
         let ingested = match late {
             true => self.desk.engine().ingest(&block.message, settings, &mut self.store),
@@ -256,7 +257,7 @@ impl Run {
     /// Tells the desk of the blocks that it was not told of; all but the last may be left out
     pub(crate) fn handle_queue(&mut self) {
         while let Some(changes) = self.queue.pop_front() {
-            if !self.queue.is_empty() && self.numbers.one_in(10) {
+            if !self.queue.is_empty() && self.rng.one_in(10) {
                 log!(self, "the changes of {} are left out", changes.generation);
                 self.tally.add(Seen::LeftOut);
                 continue;
@@ -286,7 +287,7 @@ impl Run {
         self.flights.clear();
         let lost = core::mem::take(&mut self.open);
         for Open { mut request, .. } in lost {
-            if self.numbers.one_in(2) {
+            if self.rng.one_in(2) {
                 request.calls.iter_mut().for_each(|call| {
                     (call.answer, call.fixed) = (None, false);
                 });
@@ -303,16 +304,16 @@ impl Run {
 
     fn pass_time(&mut self) -> Result<(), String> {
         let habits = &self.setup.habits;
-        let to_a_deadline = self.earliest().filter(|_| self.numbers.chance(habits.deadlines));
-        let then = match (to_a_deadline, self.numbers.below(4)) {
+        let to_a_deadline = self.earliest().filter(|_| self.rng.chance(habits.deadlines));
+        let then = match (to_a_deadline, self.rng.below(4)) {
             (Some(deadline), 0) => deadline.saturating_sub(1),
             (Some(deadline), 1) => deadline,
             (Some(deadline), 2) => deadline + 1,
             (Some(_), _) => return self.follow(),
-            (None, _) if self.numbers.chance(habits.deadlines / 10) => {
+            (None, _) if self.rng.chance(habits.deadlines / 10) => {
                 self.now + self.setup.manners.timeout * 2
             }
-            (None, _) => self.now + self.numbers.between(0, habits.step),
+            (None, _) => self.now + self.rng.between(0, habits.step),
         };
         let then = self.now.max(then);
         self.handle_time(then)
@@ -355,7 +356,7 @@ impl Run {
 
     /// Lets everything that still waits come to its end
     fn end(&mut self) -> Result<(), String> {
-        match self.numbers.below(4) {
+        match self.rng.below(4) {
             0 => {
                 log!(self, "the desk stops");
                 self.tally.add(Seen::Stopped);

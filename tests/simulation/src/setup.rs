@@ -10,13 +10,13 @@ use ed25519_dalek::{Signer as _, SigningKey};
 use milepost::codec::base64;
 use milepost::ingest::{Finality, IngestSettings, Retention};
 use milepost::primitives::CryptoHash;
+use milepost_testkit::Rng;
 
 use crate::block::Transaction;
 use crate::chain::{Chain, Shape};
 use crate::client::Manners;
 use crate::growth::{Growth, Pace};
 use crate::names::{Id, Names};
-use crate::numbers::Numbers;
 use crate::oracle::Rules;
 
 /// What is likely to happen between blocks
@@ -69,80 +69,80 @@ struct Signed {
 }
 
 impl Setup {
-    pub(crate) fn draw(seed: u64, numbers: &mut Numbers) -> Self {
-        let all_final = numbers.one_in(12);
+    pub(crate) fn draw(seed: u64, rng: &mut Rng) -> Self {
+        let all_final = rng.one_in(12);
         // Often fewer than a transaction needs to its end: what is forgotten is unknown, and what is
         // kept goes on.
-        let kept = match numbers.below(10) {
-            0 if numbers.one_in(2) => numbers.between(3, 10) as usize,
-            0 => numbers.between(18, 24) as usize,
+        let kept = match rng.below(10) {
+            0 if rng.one_in(2) => rng.between(3, 10) as usize,
+            0 => rng.between(18, 24) as usize,
             _ => usize::MAX,
         };
         let brief = kept != usize::MAX;
         let pace = Pace {
-            execution: if brief { 1 } else { numbers.below(4) },
-            body: if brief { 1 } else { numbers.below(4) },
-            refund: if brief { 2 } else { *numbers.pick(&[0, 1, 3, 8, 12]) },
-            same_ids: *numbers.pick(&[0, 500, 1000]),
-            refunds: *numbers.pick(&[0, 300, 800]),
-            unknown: *numbers.pick(&[0, 0, 30, 100]),
-            never: *numbers.pick(&[0, 0, 20, 100]),
-            oddities: if brief { 0 } else { *numbers.pick(&[0, 0, 0, 20, 60, 200]) },
+            execution: if brief { 1 } else { rng.below(4) },
+            body: if brief { 1 } else { rng.below(4) },
+            refund: if brief { 2 } else { *rng.pick(&[0, 1, 3, 8, 12]) },
+            same_ids: *rng.pick(&[0, 500, 1000]),
+            refunds: *rng.pick(&[0, 300, 800]),
+            unknown: *rng.pick(&[0, 0, 30, 100]),
+            never: *rng.pick(&[0, 0, 20, 100]),
+            oddities: if brief { 0 } else { *rng.pick(&[0, 0, 0, 20, 60, 200]) },
         };
         let shape = Shape {
-            shards: numbers.between(1, 4) as usize,
-            forks: *numbers.pick(&[0, 80, 160, 300, 450]),
-            stubborn: *numbers.pick(&[0, 500, 850]),
-            depth: numbers.between(1, 6),
-            skips: *numbers.pick(&[0, 100, 300]),
-            lag: numbers.below(if brief { 4 } else { 7 }),
-            stalls: if brief { 0 } else { *numbers.pick(&[0, 0, 100, 500, 850]) },
-            jumps: *numbers.pick(&[0, 0, 50, 200]),
-            repeats: *numbers.pick(&[0, 30, 100]),
-            refused: *numbers.pick(&[0, 0, 0, 30]),
+            shards: rng.between(1, 4) as usize,
+            forks: *rng.pick(&[0, 80, 160, 300, 450]),
+            stubborn: *rng.pick(&[0, 500, 850]),
+            depth: rng.between(1, 6),
+            skips: *rng.pick(&[0, 100, 300]),
+            lag: rng.below(if brief { 4 } else { 7 }),
+            stalls: if brief { 0 } else { *rng.pick(&[0, 0, 100, 500, 850]) },
+            jumps: *rng.pick(&[0, 0, 50, 200]),
+            repeats: *rng.pick(&[0, 30, 100]),
+            refused: *rng.pick(&[0, 0, 0, 30]),
         };
-        let blocks = match numbers.below(20) {
+        let blocks = match rng.below(20) {
             0 => 80,
             1..=4 => 50,
-            _ => numbers.between(16, 36) as usize,
+            _ => rng.between(16, 36) as usize,
         };
         let mut growth = Growth::new(Names::default(), pace);
-        let signed = !brief && numbers.one_in(40);
-        for nonce in 0..numbers.between(1, 5) {
+        let signed = !brief && rng.one_in(40);
+        for nonce in 0..rng.between(1, 5) {
             let signed = signed_transactions().get(nonce as usize).filter(|_| signed);
             let names = &mut growth.names;
             let id = match signed {
                 Some(signed) => names.add(signed.hash),
-                None => names.fresh(numbers),
+                None => names.fresh(rng),
             };
-            let mut transaction = Transaction::new(id, numbers.one_in(4), nonce, names);
+            let mut transaction = Transaction::new(id, rng.one_in(4), nonce, names);
             transaction.signed = signed.map(|signed| (&*signed.right, &*signed.wrong));
             growth.pool.push(Rc::new(transaction));
             if growth.pace.oddities > 0 {
-                growth.foresee(id, numbers);
+                growth.foresee(id, rng);
             }
-            growth.released.push(numbers.below(blocks as u64 / 2));
+            growth.released.push(rng.below(blocks as u64 / 2));
         }
-        let strangers = (0..2).map(|_| growth.names.fresh(numbers)).collect();
+        let strangers = (0..2).map(|_| growth.names.fresh(rng)).collect();
         let manners = Manners {
-            timeout_cause: numbers.one_in(3),
-            immediate: numbers.one_in(8),
-            timeout: *numbers.pick(&[0, 1, 20, 60, 100, 400, 400, 10_000, 10_000]),
-            limit: if numbers.one_in(6) { numbers.below(8) as usize } else { 1000 },
+            timeout_cause: rng.one_in(3),
+            immediate: rng.one_in(8),
+            timeout: *rng.pick(&[0, 1, 20, 60, 100, 400, 400, 10_000, 10_000]),
+            limit: if rng.one_in(6) { rng.below(8) as usize } else { 1000 },
         };
         let habits = Habits {
             blocks,
-            requests: *numbers.pick(&[200, 300, 450]),
-            time: *numbers.pick(&[50, 150, 250]),
-            cancels: *numbers.pick(&[0, 30, 80]),
-            unpolled: *numbers.pick(&[0, 0, 200, 500]),
-            unhandled: *numbers.pick(&[0, 0, 150, 400]),
-            outside: numbers.one_in(3),
-            away: *numbers.pick(&[100, 400, 700]),
-            reopens: *numbers.pick(&[0, 0, 40]),
-            restarts: *numbers.pick(&[0, 0, 0, 25]),
-            deadlines: *numbers.pick(&[0, 100, 500]),
-            step: *numbers.pick(&[3, 10, 30]),
+            requests: *rng.pick(&[200, 300, 450]),
+            time: *rng.pick(&[50, 150, 250]),
+            cancels: *rng.pick(&[0, 30, 80]),
+            unpolled: *rng.pick(&[0, 0, 200, 500]),
+            unhandled: *rng.pick(&[0, 0, 150, 400]),
+            outside: rng.one_in(3),
+            away: *rng.pick(&[100, 400, 700]),
+            reopens: *rng.pick(&[0, 0, 40]),
+            restarts: *rng.pick(&[0, 0, 0, 25]),
+            deadlines: *rng.pick(&[0, 100, 500]),
+            step: *rng.pick(&[3, 10, 30]),
             file: seed % 500 == 7,
         };
         let ingest = IngestSettings::default()

@@ -9,7 +9,7 @@ use milepost::codec::base64;
 use milepost::primitives::CryptoHash;
 use milepost::status::Milestone;
 use milepost_practice::{BlockMessage, Practice};
-use milepost_tests::numbers::Numbers;
+use milepost_testkit::Rng;
 use serde_json::{Value, json};
 
 /// The most messages by which a block of a fork comes too late
@@ -56,17 +56,13 @@ impl Asked {
 }
 
 /// So many messages of the chain, parents before children, and old ones between them
-pub(crate) fn messages(
-    practice: &mut Practice,
-    count: usize,
-    numbers: &mut Numbers,
-) -> Vec<BlockMessage> {
+pub(crate) fn messages(practice: &mut Practice, count: usize, rng: &mut Rng) -> Vec<BlockMessage> {
     let mut turns: HashMap<CryptoHash, u64> = HashMap::new();
     let mut queue: Vec<(u64, BlockMessage)> = Vec::new();
     for number in 0..count as u64 {
         let message = practice.next_message();
-        let late = message.abandoned && numbers.one_in(4);
-        let wanted = number + if late { numbers.below(LATEST) } else { 0 };
+        let late = message.abandoned && rng.one_in(4);
+        let wanted = number + if late { rng.below(LATEST) } else { 0 };
         let turn_of = |hash| turns.get(hash).copied().unwrap_or_default();
         let turn = wanted.max(turn_of(&message.prev_hash)).max(turn_of(&message.hash));
         turns.insert(message.hash, turn);
@@ -76,8 +72,8 @@ pub(crate) fn messages(
     let mut delivered: Vec<BlockMessage> = Vec::new();
     for (_, message) in queue {
         delivered.push(message);
-        if numbers.one_in(25) {
-            let old = numbers.below(delivered.len() as u64) as usize;
+        if rng.one_in(25) {
+            let old = rng.below(delivered.len() as u64) as usize;
             delivered.push(delivered[old].clone());
         }
     }
@@ -85,7 +81,7 @@ pub(crate) fn messages(
 }
 
 /// Every transaction of the messages, in the order in which they come in
-pub(crate) fn sightings(messages: &[BlockMessage], numbers: &mut Numbers) -> Vec<Sighting> {
+pub(crate) fn sightings(messages: &[BlockMessage], rng: &mut Rng) -> Vec<Sighting> {
     let mut sightings: Vec<Sighting> = Vec::new();
     for (number, message) in messages.iter().enumerate() {
         for transaction in &message.transactions {
@@ -100,8 +96,8 @@ pub(crate) fn sightings(messages: &[BlockMessage], numbers: &mut Numbers) -> Vec
                 signer: transaction.signer_id.to_string(),
                 signed: transaction.signed.clone(),
                 method: ["EXPERIMENTAL_tx_status", "EXPERIMENTAL_tx_status", "tx", "tx_status"]
-                    [numbers.below(4) as usize],
-                by_bytes: numbers.one_in(5),
+                    [rng.below(4) as usize],
+                by_bytes: rng.one_in(5),
             };
             let lost = message.abandoned;
             sightings.push(Sighting { asked, first: number, last: number, lost });

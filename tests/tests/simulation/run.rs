@@ -11,7 +11,7 @@ use milepost::status::Milestone;
 use milepost_practice::config::protocol_config;
 use milepost_practice::{BlockMessage, Practice, Settings as PracticeSettings};
 use milepost_simulation::store::Store;
-use milepost_tests::numbers::Numbers;
+use milepost_testkit::Rng;
 use serde_json::{Value, json};
 
 use super::delivery::{Asked, Sighting, messages, sightings};
@@ -31,7 +31,7 @@ pub(crate) struct Simulation {
     sightings: Vec<Sighting>,
     store: Store,
     oracle: Oracle,
-    numbers: Numbers,
+    rng: Rng,
     waits: Vec<Open>,
     protocol_versions: HashSet<u64>,
     boundaries: Vec<String>,
@@ -65,9 +65,9 @@ impl Simulation {
         let settings = practice_settings(seed);
         let boundaries = settings.boundary_accounts().collect();
         let mut practice = Practice::new(settings);
-        let mut numbers = Numbers::new(seed);
-        let messages = messages(&mut practice, MESSAGES, &mut numbers);
-        let sightings = sightings(&messages, &mut numbers);
+        let mut rng = Rng::new(seed);
+        let messages = messages(&mut practice, MESSAGES, &mut rng);
+        let sightings = sightings(&messages, &mut rng);
         let retention = match seed % 5 {
             1 => Retention::Blocks(30),
             3 => Retention::Epochs(3),
@@ -81,7 +81,7 @@ impl Simulation {
             sightings,
             store: if seed.is_multiple_of(4) { Store::file() } else { Store::memory() },
             oracle: Oracle::new(retention),
-            numbers,
+            rng,
             waits: Vec::new(),
             protocol_versions: HashSet::new(),
             boundaries,
@@ -196,17 +196,17 @@ impl Simulation {
             .sightings
             .iter()
             .filter(|sighting| near(sighting))
-            .filter(|_| self.numbers.one_in(40))
+            .filter(|_| self.rng.one_in(40))
             .map(|sighting| sighting.asked.clone())
             .collect();
         let mut batch = Vec::new();
         for asked in &chosen {
             for wait_until in &Milestone::ALL[1..] {
-                let id = json!(self.numbers.below(1 << 40));
+                let id = json!(self.rng.below(1 << 40));
                 let call = Expected::new(asked.clone(), *wait_until, id);
                 self.send(vec![call]);
             }
-            let wait_until = Milestone::ALL[1 + self.numbers.below(5) as usize];
+            let wait_until = Milestone::ALL[1 + self.rng.below(5) as usize];
             batch.push(Expected::new(asked.clone(), wait_until, json!({ "in": [batch.len()] })));
         }
         if batch.len() > 1 {
@@ -228,7 +228,7 @@ impl Simulation {
         for sighting in &self.sightings {
             let is_recent = (now.saturating_sub(RECENT)..=now).contains(&sighting.last);
             let is_lost = sighting.lost && sighting.first <= now;
-            if !(is_recent || is_lost || at_end || self.numbers.one_in(20)) {
+            if !(is_recent || is_lost || at_end || self.rng.one_in(20)) {
                 continue;
             }
             let Asked { hash, .. } = &sighting.asked;
@@ -289,12 +289,12 @@ impl Simulation {
     }
 
     fn compare_configs(&mut self, now: usize) {
-        let some = &self.messages[self.numbers.below(now as u64 + 1) as usize];
+        let some = &self.messages[self.rng.below(now as u64 + 1) as usize];
         let newest = &self.messages[now];
         let selectors = [
             json!({ "block_id": some.height }),
             json!({ "block_id": some.hash.to_string() }),
-            json!({ "block_id": newest.height - self.numbers.below(4) }),
+            json!({ "block_id": newest.height - self.rng.below(4) }),
             json!({ "block_id": newest.hash.to_string() }),
             json!({ "block_id": newest.height + 50 }),
             json!({ "finality": "optimistic" }),

@@ -5,41 +5,18 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 use milepost_practice::{Practice, Settings};
+use milepost_testkit::{Rng, damaged};
 use serde_json::Value;
 
 use super::{Content, careful, plain};
 use crate::codec::json;
 use crate::ingest::brief::{Brief, OutcomeBrief, ReceiptBrief, TransactionBrief};
 
-/// xorshift64 (Marsaglia 2003)
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % limit as u64) as usize
-    }
-
-    /// The text with a few bytes taken out, put in or exchanged
-    fn damage(&mut self, text: &str) -> String {
-        const PIECES: [&str; 24] = [
-            "\"", "\\", ",", ":", "{", "}", "[", "]", "0", "-", ".", "e", " ", "1", "null", "x",
-            "=", "A", "\\n", "true", "\"\"", "é", "_", "system",
-        ];
-        let mut text = text.to_string();
-        for _ in 0..=self.below(2) {
-            let at = text.floor_char_boundary(self.below(text.len() + 1));
-            let end = text.ceil_char_boundary((at + self.below(3)).min(text.len()));
-            text.replace_range(
-                at..end,
-                if self.below(3) == 0 { "" } else { PIECES[self.below(PIECES.len())] },
-            );
-        }
-        text
-    }
-}
+/// What damage puts into a text
+const PIECES: &[&str] = &[
+    "\"", "\\", ",", ":", "{", "}", "[", "]", "0", "-", ".", "e", " ", "1", "null", "x", "=", "A",
+    "\\n", "true", "\"\"", "é", "_", "system",
+];
 
 /// The first messages of a chain, as text
 fn messages(count: usize) -> Vec<String> {
@@ -57,12 +34,13 @@ fn turned(message: &str) -> String {
 
 #[test]
 fn what_is_read_in_one_pass_is_read_carefully_with_the_same_content() {
-    let mut random = Random(11);
+    let mut rng = Rng::new(11);
     let (mut plainly, mut otherwise) = (0, 0);
     for message in messages(30) {
         assert!(plain::read(message.as_bytes()).is_some());
         for round in 0..60 {
-            let text = if round == 0 { message.clone() } else { random.damage(&message) };
+            let text =
+                if round == 0 { message.clone() } else { damaged(&message, PIECES, &mut rng) };
             match plain::read(text.as_bytes()) {
                 Some(content) => {
                     let expected = careful::read(text.as_bytes());
@@ -200,7 +178,7 @@ fn facts() -> [Vec<String>; 3] {
 }
 
 /// What is recognised is read with the same brief, however the text is damaged
-fn law<B>(texts: &[String], random: &mut Random) -> usize
+fn law<B>(texts: &[String], rng: &mut Rng) -> usize
 where
     B: Brief<View: serde::de::DeserializeOwned> + PartialEq + core::fmt::Debug,
 {
@@ -210,8 +188,8 @@ where
         json::canonical(text, &mut out).ok().map(|()| out)
     };
     for text in texts {
-        for _ in 0..4_000 {
-            let Some(text) = canonical(&random.damage(text)) else { continue };
+        for _ in 0..8_000 {
+            let Some(text) = canonical(&damaged(text, PIECES, rng)) else { continue };
             let Some(brief) = B::recognise(&text) else { continue };
             json::read::<B::View>(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
             assert_eq!(B::read(&text), Ok(brief), "{text}");
@@ -223,11 +201,11 @@ where
 
 #[test]
 fn what_is_recognised_is_read_with_the_same_brief() {
-    let mut random = Random(5);
+    let mut rng = Rng::new(5);
     let [transactions, receipts, outcomes] = facts();
-    let sure = law::<TransactionBrief>(&transactions, &mut random)
-        + law::<ReceiptBrief>(&receipts, &mut random)
-        + law::<OutcomeBrief>(&outcomes, &mut random);
+    let sure = law::<TransactionBrief>(&transactions, &mut rng)
+        + law::<ReceiptBrief>(&receipts, &mut rng)
+        + law::<OutcomeBrief>(&outcomes, &mut rng);
     assert!(sure > 4_000, "{sure}");
 }
 

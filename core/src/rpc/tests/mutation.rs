@@ -4,21 +4,11 @@
 use alloc::format;
 use alloc::string::ToString;
 
+use milepost_testkit::Rng;
+
 use super::*;
 
-/// Xorshift (Marsaglia 2003), so that a failure repeats
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        usize::try_from(self.0 % sides as u64).unwrap()
-    }
-}
-
-fn damage(body: &mut Vec<u8>, other: &[u8], dice: &mut Dice) {
+fn damage(body: &mut Vec<u8>, other: &[u8], rng: &mut Rng) {
     const PIECES: [&[u8]; 14] = [
         b"\"",
         b"{",
@@ -35,24 +25,24 @@ fn damage(body: &mut Vec<u8>, other: &[u8], dice: &mut Dice) {
         b"\"id\":3,",
         b"\\",
     ];
-    let at = dice.roll(body.len() + 1);
-    match dice.roll(6) {
+    let at = rng.index(body.len() + 1);
+    match rng.below(6) {
         0 => body.truncate(at),
         1 => {
-            body.splice(at..at, PIECES[dice.roll(PIECES.len())].iter().copied());
+            body.splice(at..at, PIECES[rng.index(PIECES.len())].iter().copied());
         }
         2 => {
-            let end = (at + dice.roll(9)).min(body.len());
+            let end = (at + rng.index(9)).min(body.len());
             body.drain(at..end);
         }
-        3 if at < body.len() => body[at] = u8::try_from(dice.roll(256)).unwrap(),
+        3 if at < body.len() => body[at] = rng.next_u64() as u8,
         4 => {
-            let start = dice.roll(other.len());
-            let end = start + dice.roll(other.len() - start);
+            let start = rng.index(other.len());
+            let end = start + rng.index(other.len() - start);
             body.splice(at..at, other[start..end].iter().copied());
         }
         _ => {
-            let end = (at + dice.roll(40)).min(body.len());
+            let end = (at + rng.index(40)).min(body.len());
             let piece = body[at..end].to_vec();
             body.splice(at..at, piece);
         }
@@ -69,7 +59,9 @@ fn check(refusal: &Refusal, body: &[u8]) {
     };
     assert_eq!(answer["jsonrpc"], "2.0", "{shown}");
     assert_eq!(answer["error"]["name"], "REQUEST_VALIDATION_ERROR", "{shown}");
-    assert!(answer["error"]["data"].as_str().is_some_and(|text| !text.is_empty()), "{shown}");
+    let data = answer["error"]["data"].as_str().unwrap_or_else(|| panic!("no data for {shown}"));
+    // The data of an unknown method are its name, which may be empty.
+    assert!(!data.is_empty() || answer["error"]["code"] == -32601, "{shown}");
     assert!(out.len() < 4096, "{shown}");
     let id = refusal.id.as_json();
     let from_body = body.windows(id.len()).any(|window| window == id.as_bytes());
@@ -90,14 +82,14 @@ fn damaged_bodies_are_answered() {
             r#"[{{"id":1,"method":"EXPERIMENTAL_protocol_config","params":{{"block_id":"{HASH}"}}}},{{"id":"é","method":"tx","params":{{"signed_tx_base64":"{SIGNED}"}}}}]"#
         ),
     ];
-    let mut dice = Dice(0x9e37_79b9_7f4a_7c15);
+    let mut rng = Rng::new(1);
     let limits = Limits { max_batch: 4 };
     let (mut accepted, mut refused) = (0, 0);
     for round in 0..30_000 {
         let mut body = bodies[round % bodies.len()].clone().into_bytes();
-        let other = bodies[dice.roll(bodies.len())].as_bytes();
-        for _ in 0..=dice.roll(4) {
-            damage(&mut body, other, &mut dice);
+        let other = bodies[rng.index(bodies.len())].as_bytes();
+        for _ in 0..=rng.below(4) {
+            damage(&mut body, other, &mut rng);
         }
         let items = match parse(&body, None, &limits) {
             Incoming::Single(item) => [item].into(),

@@ -402,6 +402,7 @@ mod tests {
     use alloc::vec;
     use alloc::vec::Vec;
 
+    use milepost_testkit::{Rng, damaged};
     use serde::Deserializer as _;
     use serde::de::{MapAccess, Visitor};
     use serde_json::value::RawValue;
@@ -466,26 +467,10 @@ mod tests {
         assert!(found(base).is_some_and(|members| members.len() == 4));
         let pieces =
             ["\"", "\\", ",", ":", "{", "}", "[", "]", "0", "-", ".", "e", " ", "\u{1}", "u"];
-        // xorshift64 (Marsaglia 2003)
-        let mut state = 9_u64;
-        let mut random = |limit: usize| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            (state % limit as u64) as usize
-        };
+        let mut rng = Rng::new(9);
         let mut plain = 0;
         for _ in 0..60_000 {
-            let mut text = base.to_string();
-            for _ in 0..=random(3) {
-                let at = text.floor_char_boundary(random(text.len()));
-                if random(2) == 0 {
-                    text.remove(at);
-                }
-                if random(2) == 0 {
-                    text.insert_str(at, pieces[random(pieces.len())]);
-                }
-            }
+            let text = damaged(base, &pieces, &mut rng);
             if let Some(members) = found(&text) {
                 plain += 1;
                 assert_eq!(Some(members), expected(&text), "{text}");

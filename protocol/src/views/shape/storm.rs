@@ -8,6 +8,7 @@ use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 
+use milepost_testkit::{Rng, damaged};
 use serde::de::DeserializeOwned;
 
 use super::{Leaf, Shape, Shaped, check};
@@ -15,122 +16,95 @@ use crate::Error;
 use crate::codec::json;
 use crate::views::{ExecutionOutcomeWithIdView, ReceiptView, SignedTransactionView};
 
-/// Numbers that are not random and look so: xorshift64 (Marsaglia 2003)
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % limit as u64) as usize
-    }
-
-    fn pick<'list>(&mut self, list: &[&'list str]) -> &'list str {
-        list[self.below(list.len())]
-    }
-}
-
 /// A text of this shape
-fn sample(shape: &Shape, dice: &mut Dice) -> String {
+fn sample(shape: &Shape, rng: &mut Rng) -> String {
     match shape {
-        Shape::Text { expected, .. } => format!("\"{}\"", text(expected, dice)),
+        Shape::Text { expected, .. } => format!("\"{}\"", text(expected, rng)),
         Shape::Leaf(leaf) => match leaf {
             Leaf::String => "\"some \\u0074ext\"".to_string(),
-            Leaf::Bool => dice.pick(&["true", "false"]).to_string(),
-            Leaf::U8 => dice.below(256).to_string(),
-            Leaf::U16 => dice.below(1 << 16).to_string(),
-            Leaf::U32 => dice.below(1 << 32).to_string(),
-            Leaf::U64 => dice.pick(&["0", "7", "18446744073709551615"]).to_string(),
-            Leaf::F64 => dice.pick(&["0.5", "1", "1e-3"]).to_string(),
-            Leaf::Gas | Leaf::GasText => dice.pick(&["30", "\"30\""]).to_string(),
+            Leaf::Bool => rng.pick(&["true", "false"]).to_string(),
+            Leaf::U8 => rng.index(256).to_string(),
+            Leaf::U16 => rng.index(1 << 16).to_string(),
+            Leaf::U32 => rng.index(1 << 32).to_string(),
+            Leaf::U64 => rng.pick(&["0", "7", "18446744073709551615"]).to_string(),
+            Leaf::F64 => rng.pick(&["0.5", "1", "1e-3"]).to_string(),
+            Leaf::Gas | Leaf::GasText => rng.pick(&["30", "\"30\""]).to_string(),
             Leaf::Rational => "[1,40]".to_string(),
             Leaf::Identifier => {
-                dice.pick(&["\"a.near\"", "{\"account_id\":\"a.near\"}"]).to_string()
+                rng.pick(&["\"a.near\"", "{\"account_id\":\"a.near\"}"]).to_string()
             }
             Leaf::StateInitData => "{\"AA==\":\"AQ==\",\"\":\"\"}".to_string(),
         },
-        Shape::Maybe(inner) => match dice.below(3) {
+        Shape::Maybe(inner) => match rng.index(3) {
             0 => "null".to_string(),
-            _ => sample(inner, dice),
+            _ => sample(inner, rng),
         },
         Shape::List(inner) => {
-            let items: Vec<String> = (0..dice.below(3)).map(|_| sample(inner, dice)).collect();
+            let items: Vec<String> = (0..rng.index(3)).map(|_| sample(inner, rng)).collect();
             format!("[{}]", items.join(", "))
         }
-        Shape::Pair([one, other]) => format!("[{},{}]", sample(one, dice), sample(other, dice)),
-        Shape::Numbered(inner) => format!("{{\"0\":{},\"12\":{0}}}", sample(inner, dice)),
+        Shape::Pair([one, other]) => format!("[{},{}]", sample(one, rng), sample(other, rng)),
+        Shape::Numbered(inner) => format!("{{\"0\":{},\"12\":{0}}}", sample(inner, rng)),
         Shape::Object { members, .. } => {
             let mut found = Vec::new();
             for member in *members {
-                if member.required || dice.below(3) > 0 {
-                    found.push(format!("\"{}\":{}", member.name, sample(member.shape, dice)));
+                if member.required || rng.index(3) > 0 {
+                    found.push(format!("\"{}\":{}", member.name, sample(member.shape, rng)));
                 }
             }
-            if dice.below(8) == 0 {
+            if rng.index(8) == 0 {
                 found.push("\"unheard_of\": [1, {\"of\": null}]".to_string());
             }
             format!("{{{}}}", found.join(","))
         }
         Shape::OneOf { variants, .. } => {
-            let variant = &variants[dice.below(variants.len())];
+            let variant = &variants[rng.index(variants.len())];
             match variant.shape {
-                None if dice.below(4) == 0 => format!("{{\"{}\":null}}", variant.name),
+                None if rng.index(4) == 0 => format!("{{\"{}\":null}}", variant.name),
                 None => format!("\"{}\"", variant.name),
-                Some(inner) => format!("{{\"{}\":{}}}", variant.name, sample(inner, dice)),
+                Some(inner) => format!("{{\"{}\":{}}}", variant.name, sample(inner, rng)),
             }
         }
     }
 }
 
 /// A text that the scalar with this expectation is parsed from
-fn text(expected: &str, dice: &mut Dice) -> String {
+fn text(expected: &str, rng: &mut Rng) -> String {
     let scheme = |length| format!("ed25519:{}", "1".repeat(length));
     match expected {
         _ if expected.contains("hash") => "1".repeat(32),
         _ if expected.contains("account") => "a.near".to_string(),
-        _ if expected.contains("base64") => dice.pick(&["AQ==", "", "AA"]).to_string(),
+        _ if expected.contains("base64") => rng.pick(&["AQ==", "", "AA"]).to_string(),
         _ if expected.contains("amount") => "340282366920938463463374607431768211455".to_string(),
         _ if expected.contains("signature") => scheme(64),
         _ => scheme(32),
     }
 }
 
-/// Damages a text: takes, adds and exchanges pieces
-fn damage(text: &mut String, dice: &mut Dice) {
-    let pieces = [
-        "\"",
-        "\\",
-        ",",
-        ":",
-        "{",
-        "}",
-        "[",
-        "]",
-        "0",
-        "-",
-        "1.5",
-        "null",
-        "true",
-        " ",
-        "{}",
-        "[]",
-        "\"x\"",
-        "\"x\":1,",
-        "\u{e9}",
-        "18446744073709551616",
-        "\"Unknown\"",
-    ];
-    for _ in 0..=dice.below(2) {
-        let at = text.floor_char_boundary(dice.below(text.len() + 1));
-        let end = text.floor_char_boundary((at + dice.below(6)).min(text.len()));
-        match dice.below(3) {
-            0 => text.replace_range(at..end, ""),
-            1 => text.insert_str(at, dice.pick(&pieces)),
-            _ => text.replace_range(at..end, dice.pick(&pieces)),
-        }
-    }
-}
+/// What damage puts into a text
+const PIECES: &[&str] = &[
+    "\"",
+    "\\",
+    ",",
+    ":",
+    "{",
+    "}",
+    "[",
+    "]",
+    "0",
+    "-",
+    "1.5",
+    "null",
+    "true",
+    " ",
+    "{}",
+    "[]",
+    "\"x\"",
+    "\"x\":1,",
+    "\u{e9}",
+    "18446744073709551616",
+    "\"Unknown\"",
+];
 
 /// What is said of a number that is cut off depends on who asks for it, and what a fraction is shown as
 fn alike(error: Error) -> Error {
@@ -152,12 +126,12 @@ fn alike(error: Error) -> Error {
 pub(crate) fn storm<T: Shaped + DeserializeOwned>(rounds: u64) -> usize {
     let mut refused = 0;
     for round in 1..=rounds {
-        let dice = &mut Dice(round.wrapping_mul(0x9e37_79b9_7f4a_7c15));
-        let mut text = sample(T::SHAPE, dice);
+        let rng = &mut Rng::new(round);
+        let mut text = sample(T::SHAPE, rng);
         assert_eq!(check::<T>(&text), Ok(()), "{text}");
         assert!(json::read::<T>(&text).is_ok(), "{text}");
         for _ in 0..4 {
-            damage(&mut text, dice);
+            text = damaged(&text, PIECES, rng);
             let read = json::read::<T>(&text).map(drop);
             refused += usize::from(read.is_err());
             let checked = check::<T>(&text);

@@ -1,0 +1,254 @@
+//! From a transaction's hash to its status as views, and from these to an answer.
+//!
+//! The order of reads, the sets and the copies are those of a node of version 2.14: outcomes are
+//! collected depth first, each decoded and made a view; bodies of receipts are read afterwards, one for
+//! each outcome; and only then the milestone is found.
+
+use std::collections::{BTreeSet, HashSet};
+
+use near_jsonrpc_primitives::message::Message;
+use near_jsonrpc_primitives::types::transactions::RpcTransactionResponse;
+use near_primitives::hash::CryptoHash;
+use near_primitives::receipt::Receipt;
+use near_primitives::transaction::{
+    ExecutionOutcomeWithId, ExecutionOutcomeWithIdAndProof, ExecutionOutcomeWithProof,
+    SignedTransaction,
+};
+use near_primitives::views::{
+    ExecutionOutcomeWithIdView, ExecutionStatusView, FinalExecutionOutcomeView,
+    FinalExecutionOutcomeViewEnum, FinalExecutionOutcomeWithReceiptView, FinalExecutionStatus,
+    ReceiptView, SignedTransactionView, TxExecutionStatus, TxStatusView,
+};
+use serde_json::Value;
+
+use super::store::Table;
+use super::{Rows, asked};
+
+impl Rows {
+    /// The status of a transaction with its receipts; `None` when it is in no block
+    ///
+    /// # Panics
+    ///
+    /// When a row is broken.
+    pub fn status(&self, hash: CryptoHash) -> Option<TxStatusView> {
+        let transaction =
+            self.store.read(Table::Transactions, hash, decode::<SignedTransaction>)?;
+        let transaction: SignedTransactionView = transaction.into();
+        let mut outcomes = Vec::new();
+        self.walk(&mut outcomes, hash);
+        if outcomes.is_empty() {
+            let status = TxExecutionStatus::Included;
+            return Some(TxStatusView { execution_outcome: None, status });
+        }
+        let status = final_status(&outcomes, hash);
+        let receipts_outcome = outcomes.split_off(1);
+        let transaction_outcome = outcomes.pop().expect("the list is not empty");
+        let result = FinalExecutionOutcomeView {
+            status,
+            transaction,
+            transaction_outcome,
+            receipts_outcome,
+        };
+        let result = self.with_receipts(result);
+        let status = self.milestone(&result.final_outcome);
+        let result = FinalExecutionOutcomeViewEnum::FinalExecutionOutcomeWithReceipt(result);
+        Some(TxStatusView { execution_outcome: Some(result), status })
+    }
+
+    fn walk(&self, outcomes: &mut Vec<ExecutionOutcomeWithIdView>, id: CryptoHash) {
+        let Some(outcome) = self.outcome(id) else { return };
+        let place = outcomes.len();
+        outcomes.push(outcome.into());
+        for child in 0..outcomes[place].outcome.receipt_ids.len() {
+            let id = outcomes[place].outcome.receipt_ids[child];
+            self.walk(outcomes, id);
+        }
+    }
+
+    /// The outcome in a block of the canonical chain
+    fn outcome(&self, id: CryptoHash) -> Option<ExecutionOutcomeWithIdAndProof> {
+        // All are read before the first is looked at.
+        let everywhere = self.store.read_outcomes(id, |block_hash, bytes| {
+            let ExecutionOutcomeWithProof { proof, outcome } = decode(bytes);
+            let outcome_with_id = ExecutionOutcomeWithId { id, outcome };
+            ExecutionOutcomeWithIdAndProof { proof, block_hash, outcome_with_id }
+        });
+        everywhere.into_iter().find(|outcome| self.is_canonical(outcome.block_hash))
+    }
+
+    fn is_canonical(&self, block: CryptoHash) -> bool {
+        self.headers.get(&block).is_some_and(|height| self.heights.get(height) == Some(&block))
+    }
+
+    fn is_final(&self, block: CryptoHash) -> bool {
+        let height = self.headers.get(&block).expect("the header of an outcome's block");
+        *height <= self.last_final && self.heights.get(height) == Some(&block)
+    }
+
+    fn with_receipts(
+        &self,
+        final_outcome: FinalExecutionOutcomeView,
+    ) -> FinalExecutionOutcomeWithReceiptView {
+        // The receipt that the transaction became is shown unless its signer sent it to itself.
+        let first = final_outcome.transaction_outcome.outcome.receipt_ids.first();
+        let local = final_outcome.transaction.signer_id == final_outcome.transaction.receiver_id;
+        let receipts = final_outcome
+            .receipts_outcome
+            .iter()
+            .filter(|outcome| !(local && first == Some(&outcome.id)))
+            .map(|outcome| {
+                let receipt = self.store.read(Table::Receipts, outcome.id, decode::<Receipt>);
+                ReceiptView::from(receipt.expect("the body of a receipt"))
+            })
+            .collect();
+        FinalExecutionOutcomeWithReceiptView { final_outcome, receipts }
+    }
+
+    fn milestone(&self, result: &FinalExecutionOutcomeView) -> TxExecutionStatus {
+        let outcome = &result.transaction_outcome.outcome;
+        if matches!(outcome.status, ExecutionStatusView::Unknown) {
+            return TxExecutionStatus::None;
+        }
+        let mut awaited: HashSet<CryptoHash> = outcome.receipt_ids.iter().copied().collect();
+        let mut executed: HashSet<CryptoHash> = HashSet::new();
+        for one in &result.receipts_outcome {
+            awaited.extend(&one.outcome.receipt_ids);
+            if !matches!(one.outcome.status, ExecutionStatusView::Unknown) {
+                executed.insert(one.id);
+            }
+        }
+        let mut awaited_but_refunds = awaited.clone();
+        for one in &result.receipts_outcome {
+            if let Some(last) = one.outcome.receipt_ids.last()
+                && !executed.contains(last)
+                && self.is_refund(*last)
+            {
+                awaited_but_refunds.remove(last);
+            }
+        }
+        let all_but_refunds = awaited_but_refunds.is_subset(&executed);
+        if !self.is_final(result.transaction_outcome.block_hash) {
+            return match all_but_refunds {
+                true => TxExecutionStatus::ExecutedOptimistic,
+                false => TxExecutionStatus::Included,
+            };
+        }
+        if !all_but_refunds {
+            return TxExecutionStatus::IncludedFinal;
+        }
+        if !awaited.is_subset(&executed) {
+            return TxExecutionStatus::Executed;
+        }
+        let blocks: BTreeSet<CryptoHash> =
+            result.receipts_outcome.iter().map(|outcome| outcome.block_hash).collect();
+        match blocks.into_iter().all(|block| self.is_final(block)) {
+            true => TxExecutionStatus::Final,
+            false => TxExecutionStatus::Executed,
+        }
+    }
+
+    fn is_refund(&self, receipt: CryptoHash) -> bool {
+        let body = self.store.read(Table::Receipts, receipt, decode::<Receipt>);
+        body.is_some_and(|body| body.predecessor_id().is_system())
+    }
+}
+
+/// The final status: what the chain of results that starts with the transaction ends in
+fn final_status(
+    outcomes: &[ExecutionOutcomeWithIdView],
+    transaction: CryptoHash,
+) -> FinalExecutionStatus {
+    let mut wanted = transaction;
+    for one in outcomes {
+        if one.id != wanted {
+            continue;
+        }
+        match &one.outcome.status {
+            ExecutionStatusView::Unknown => break,
+            ExecutionStatusView::Failure(error) => {
+                return FinalExecutionStatus::Failure(error.clone());
+            }
+            ExecutionStatusView::SuccessValue(value) => {
+                return FinalExecutionStatus::SuccessValue(value.clone());
+            }
+            ExecutionStatusView::SuccessReceiptId(id) => wanted = *id,
+        }
+    }
+    FinalExecutionStatus::Started
+}
+
+/// The body of the answer with this status
+///
+/// # Panics
+///
+/// When it cannot be written, which does not happen.
+pub fn response(id: Value, status: TxStatusView) -> Vec<u8> {
+    let response = RpcTransactionResponse::from(status);
+    let result = serde_json::to_value(response).expect("a status is a JSON value");
+    serde_json::to_vec(&Message::response(id, Ok(result))).expect("memory takes what is written")
+}
+
+/// The body of the answer to a request that is not to wait
+///
+/// # Panics
+///
+/// When it is no such request, or about a transaction in no block.
+pub fn answer(body: &[u8], rows: &Rows) -> Vec<u8> {
+    let asked = asked(body);
+    response(asked.id.clone(), rows.status(asked.hash()).expect("a transaction in a block"))
+}
+
+/// Whether a request for this milestone is answered by that
+///
+/// # Panics
+///
+/// When no milestone is called so.
+pub fn satisfies(wanted: &str, reached: &TxExecutionStatus) -> bool {
+    use TxExecutionStatus::{Executed, ExecutedOptimistic, Final, IncludedFinal, None};
+    match wanted {
+        "NONE" => true,
+        "INCLUDED" => *reached != None,
+        "EXECUTED_OPTIMISTIC" => matches!(reached, ExecutedOptimistic | Executed | Final),
+        "INCLUDED_FINAL" => matches!(reached, IncludedFinal | Executed | Final),
+        "EXECUTED" => matches!(reached, Executed | Final),
+        "FINAL" => *reached == Final,
+        unknown => panic!("no milestone is called {unknown}"),
+    }
+}
+
+fn decode<T: borsh::BorshDeserialize>(bytes: &[u8]) -> T {
+    borsh::from_slice(bytes).expect("a row that was written here")
+}
+
+#[cfg(test)]
+mod tests {
+    use milepost::engine::{Engine, Reply};
+    use milepost_benches::{Workload, stored};
+
+    use super::*;
+
+    #[test]
+    fn both_sides_answer_the_same_bytes() {
+        let all = [1, 3, 10, 100].map(Workload::calls).into_iter().chain([Workload::deployment()]);
+        for workload in all {
+            for messages in
+                [&workload.messages[..], workload.until_executed(), &workload.messages[..2]]
+            {
+                let storage = stored(messages);
+                let rows = [
+                    Rows::of(&workload, messages),
+                    #[cfg(feature = "rocksdb")]
+                    Rows::on_disk(&workload, messages),
+                ];
+                for body in [workload.by_hash(), workload.by_bytes()] {
+                    let reply = Engine::default().ask(&body, None, &storage);
+                    let Reply::Answer(ours) = reply else { panic!("a request that waits") };
+                    let ours = ours.body.escape_ascii().to_string();
+                    for rows in &rows {
+                        assert_eq!(ours, answer(&body, rows).escape_ascii().to_string());
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,308 @@
+//! Requests and failures against the node: its own readers of params, its own reader of answers,
+//! and bodies that it wrote.
+//!
+//! The recorded bodies are read from `../shared` beside the repository, or where
+//! `MILEPOST_SHARED` points; without them that one test prints so and passes.
+
+use milepost::config::{BlockReference, Finality, SyncCheckpoint};
+use milepost::rpc::{
+    Call, Failure, Incoming, Limits, Lookup, Operation, Refusal, RequestId, StatusRequest,
+    TimeoutCause, parse,
+};
+use milepost_tests::recorded;
+use near_jsonrpc_primitives::message::{self, Message};
+use near_jsonrpc_primitives::types::config::RpcProtocolConfigRequest;
+use near_jsonrpc_primitives::types::transactions::{RpcTransactionStatusRequest, TransactionInfo};
+use near_primitives::types as near;
+
+const HASH: &str = "GKwe8PT8YLdJiztcH7TpVkf7GVHFtHu4tNW9x5woDp6T";
+/// The documentation's sample transaction, signed by `sender.testnet`
+const SIGNED: &str = concat!(
+    "DgAAAHNlbmRlci50ZXN0bmV0AOrmAai64SZOv9e/naX4W15pJx0GAap35wTT1T/DwcbbDwAAAAAAAAAQAAAAcmVjZWl2ZXIu",
+    "dGVzdG5ldNMnL7URB1cxPOu3G8jTqlEwlcasagIbKlAJlF5ywVFLAQAAAAMAAACh7czOG8LTAAAAAAAAAGQcOG03xVSFQFjo",
+    "agOb4NBBqWhERnnz45LY4+52JgZhm1iQKz7qAdPByrGFDQhQ2Mfga8RlbysuQ8D8LlA6bQE="
+);
+
+fn written(failure: &Failure) -> String {
+    let mut out = Vec::new();
+    failure.write(&RequestId::default(), &mut out);
+    String::from_utf8(out).unwrap()
+}
+
+/// Every recorded body beside the failure that must give it
+fn recorded() -> Vec<(&'static str, Failure)> {
+    let hash = HASH.parse().unwrap();
+    let timeout = |cause| Failure::Timeout { cause: Some(cause) };
+    vec![
+        ("method_not_found", Failure::MethodNotFound { method: "nope".into() }),
+        ("parse_error", Failure::Parse { message: "Failed parsing args: missing field".into() }),
+        ("config_internal_error", Failure::Internal { message: "x".into() }),
+        (
+            "config_unknown_block",
+            Failure::UnknownBlock {
+                message: "DB Not Found Error: BLOCK HEIGHT: 1".into(),
+                skipped: false,
+            },
+        ),
+        ("tx_does_not_track_shard", Failure::DoesNotTrackShard),
+        (
+            "tx_invalid_transaction",
+            Failure::InvalidTransaction {
+                error: r#"{"InvalidNonce":{"ak_nonce":2,"tx_nonce":1}}"#.into(),
+            },
+        ),
+        (
+            "tx_invalid_transaction_unit",
+            Failure::InvalidTransaction { error: r#""Expired""#.into() },
+        ),
+        ("tx_request_routed", Failure::RequestRouted { hash }),
+        ("tx_unknown_transaction", Failure::UnknownTransaction { hash }),
+        (
+            "tx_timeout_does_not_track_shard",
+            timeout(TimeoutCause::DoesNotTrackShard { shard_id: 4 }),
+        ),
+        ("tx_timeout_error", timeout(TimeoutCause::Error { message: "x".into() })),
+        ("tx_timeout_not_observed", timeout(TimeoutCause::NotObserved)),
+        (
+            "tx_timeout_pending",
+            timeout(TimeoutCause::Pending {
+                status: r#"{"final_execution_status":"INCLUDED"}"#.into(),
+            }),
+        ),
+    ]
+}
+
+#[test]
+fn failures_have_the_bytes_that_a_node_writes() {
+    let Some(folder) = recorded::folder("wire") else { return };
+    let body = |name: &str| {
+        let path = folder.join(format!("error_{name}.json"));
+        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"))
+    };
+    for (name, failure) in recorded() {
+        assert_eq!(written(&failure), body(name).trim_end(), "{name}");
+    }
+    // On purpose different: the node loses the message of an internal error on its way into `cause`.
+    assert_eq!(
+        written(&Failure::Internal { message: "details".into() }),
+        body("tx_internal_error")
+            .trim_end()
+            .replace("InternalError happened during serializing InternalError", "details"),
+    );
+    // On purpose different: the interface gives `TIMEOUT_ERROR` no `info`, not even a null.
+    assert_eq!(
+        written(&Failure::Timeout { cause: None }),
+        body("tx_timeout_none").trim_end().replace(r#""info":null,"#, ""),
+    );
+    let known = recorded().len() + 2;
+    let present = std::fs::read_dir(&folder)
+        .unwrap()
+        .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("error_"))
+        .count();
+    assert_eq!(present, known, "a recorded body that nothing here gives");
+}
+
+#[test]
+fn the_clients_of_a_node_read_every_failure() {
+    let mut failures: Vec<_> = recorded().into_iter().map(|(_, failure)| failure).collect();
+    failures.push(Failure::Timeout { cause: None });
+    for failure in failures {
+        let body = written(&failure);
+        let Ok(Message::Response(response)) = message::from_str(&body) else { panic!("{body}") };
+        let error = response.result.expect_err("a failure is no result");
+        assert!(error.error_struct.is_some(), "{body}");
+        assert_eq!(response.id, "dontcare");
+    }
+}
+
+/// All objects that have for each member one of its values; `None` leaves the member out
+fn objects(members: &[(&str, &[Option<&str>])]) -> Vec<String> {
+    let mut all = vec![String::new()];
+    for (name, values) in members {
+        all = all
+            .iter()
+            .flat_map(|object| {
+                values.iter().map(move |value| match value {
+                    None => object.clone(),
+                    Some(value) if object.is_empty() => format!("\"{name}\":{value}"),
+                    Some(value) => format!("{object},\"{name}\":{value}"),
+                })
+            })
+            .collect();
+    }
+    all.iter().map(|object| format!("{{{object}}}")).collect()
+}
+
+fn ask(method: &str, params: &str) -> Result<Call, Refusal> {
+    let body = format!(r#"{{"method":"{method}","params":{params},"id":1}}"#);
+    match parse(body.as_bytes(), None, &Limits::default()) {
+        Incoming::Single(call) => call,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn message(refusal: &Refusal) -> &str {
+    assert_eq!(refusal.id.as_json(), "1");
+    match &refusal.failure {
+        Failure::Parse { message } => message,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn status_params_mean_what_they_mean_to_a_node() {
+    let (hash, signed) = (format!("\"{HASH}\""), format!("\"{SIGNED}\""));
+    let zero = format!("\"{}\"", "1".repeat(32));
+    let long = format!("\"{}\"", "a".repeat(64));
+    let too_long = format!("\"{}\"", "a".repeat(65));
+    let wait_until = [
+        None,
+        Some(r#""NONE""#),
+        Some(r#""INCLUDED""#),
+        Some(r#""EXECUTED_OPTIMISTIC""#),
+        Some(r#""INCLUDED_FINAL""#),
+        Some(r#""EXECUTED""#),
+        Some(r#""FINAL""#),
+        Some(r#""final""#),
+        Some("null"),
+        Some("2"),
+    ];
+    let signed = [None, Some("null"), Some("5"), Some(r#""!!""#), Some(&*signed)];
+    let hash = [None, Some("null"), Some("5"), Some(r#""abc""#), Some(&*hash), Some(&*zero)];
+    let sender = [
+        None,
+        Some("null"),
+        Some(r#""a.near""#),
+        Some(r#""A.near""#),
+        Some(r#""a""#),
+        Some(r#""a-_b""#),
+        Some(&*long),
+        Some(&*too_long),
+    ];
+    let (mut same, mut stricter) = (0, 0);
+    for params in objects(&[
+        ("wait_until", &wait_until),
+        ("signed_tx_base64", &signed),
+        ("tx_hash", &hash),
+        ("sender_account_id", &sender),
+        ("finality", &[None, Some("{}")]),
+    ]) {
+        let node = serde_json::from_str::<serde_json::Value>(&params)
+            .and_then(serde_json::from_value::<RpcTransactionStatusRequest>);
+        let ours = ask("EXPERIMENTAL_tx_status", &params);
+        match (node, ours) {
+            (Ok(node), Ok(call)) => {
+                let Operation::TransactionStatus(ours) = call.operation else { panic!("{params}") };
+                same_status(&node, &ours, &params);
+                same += 1;
+            }
+            (Err(_), Err(refusal)) => {
+                assert!(message(&refusal).starts_with("Failed parsing args: params"), "{params}");
+            }
+            // On purpose: bytes that cannot be read are not passed over for a hash beside them.
+            (Ok(_), Err(refusal)) => {
+                let place = "Failed parsing args: params.signed_tx_base64: ";
+                assert!(message(&refusal).starts_with(place), "{params}: {refusal:?}");
+                stricter += 1;
+            }
+            (Err(error), Ok(call)) => panic!("{params}: {error}, but ours {call:?}"),
+        }
+    }
+    assert!(same > 300 && stricter > 50, "{same} the same, {stricter} stricter");
+}
+
+fn same_status(node: &RpcTransactionStatusRequest, ours: &StatusRequest, params: &str) {
+    let wait_until = serde_json::to_value(&node.wait_until).unwrap();
+    assert_eq!(wait_until, ours.wait_until.name(), "{params}");
+    match (&node.transaction_info, &ours.lookup) {
+        (TransactionInfo::Transaction { signed_tx }, Lookup::Signed(signed)) => {
+            assert_eq!(borsh::to_vec(signed_tx).unwrap(), signed.as_bytes(), "{params}");
+        }
+        (
+            TransactionInfo::TransactionId { tx_hash, sender_account_id },
+            Lookup::Hash { hash, sender: Some(sender) },
+        ) => {
+            assert_eq!(&tx_hash.0, hash.as_bytes(), "{params}");
+            assert_eq!(sender_account_id.as_str(), sender.as_str(), "{params}");
+        }
+        other => panic!("{params}: {other:?}"),
+    }
+}
+
+#[test]
+fn selectors_mean_what_they_mean_to_a_node() {
+    let hash = format!("\"{HASH}\"");
+    let block_id = [
+        None,
+        Some("null"),
+        Some("0"),
+        Some("18446744073709551615"),
+        Some("18446744073709551616"),
+        Some("-1"),
+        Some("5.0"),
+        Some("1e3"),
+        Some(r#""5""#),
+        Some(&*hash),
+        Some("{}"),
+    ];
+    let finality = [
+        None,
+        Some(r#""optimistic""#),
+        Some(r#""near-final""#),
+        Some(r#""final""#),
+        Some(r#""FINAL""#),
+        Some("null"),
+    ];
+    let checkpoint = [
+        None,
+        Some(r#""genesis""#),
+        Some(r#""earliest_available""#),
+        Some(r#""earliest""#),
+        Some("1"),
+    ];
+    let mut same = 0;
+    for params in objects(&[
+        ("sync_checkpoint", &checkpoint),
+        ("foo", &[None, Some("[{}]")]),
+        ("finality", &finality),
+        ("block_id", &block_id),
+    ]) {
+        let node = serde_json::from_str::<serde_json::Value>(&params)
+            .and_then(serde_json::from_value::<RpcProtocolConfigRequest>);
+        let ours = ask("EXPERIMENTAL_protocol_config", &params);
+        match (node, ours) {
+            (Ok(node), Ok(call)) => {
+                let Operation::ProtocolConfig(ours) = call.operation else { panic!("{params}") };
+                assert_eq!(as_ours(&node.block_reference), ours, "{params}");
+                same += 1;
+            }
+            (Err(_), Err(refusal)) => {
+                assert!(message(&refusal).starts_with("Failed parsing args: params"), "{params}");
+            }
+            (node, ours) => panic!("{params}: {node:?}, but ours {ours:?}"),
+        }
+    }
+    assert!(same > 100, "{same} the same");
+}
+
+fn as_ours(reference: &near::BlockReference) -> BlockReference {
+    match reference {
+        near::BlockReference::BlockId(near::BlockId::Height(height)) => {
+            BlockReference::Height(*height)
+        }
+        near::BlockReference::BlockId(near::BlockId::Hash(hash)) => {
+            BlockReference::Hash(hash.0.into())
+        }
+        near::BlockReference::Finality(finality) => BlockReference::Finality(match finality {
+            near::Finality::None => Finality::Optimistic,
+            near::Finality::DoomSlug => Finality::NearFinal,
+            near::Finality::Final => Finality::Final,
+        }),
+        near::BlockReference::SyncCheckpoint(checkpoint) => {
+            BlockReference::SyncCheckpoint(match checkpoint {
+                near::SyncCheckpoint::Genesis => SyncCheckpoint::Genesis,
+                near::SyncCheckpoint::EarliestAvailable => SyncCheckpoint::EarliestAvailable,
+            })
+        }
+    }
+}
