@@ -8,7 +8,7 @@ use crate::{bench, setup, simulate};
 
 /// What there is: name, about
 const NAMES: [(&str, &str); 4] = [
-    ("simulation", "1,000,000 seeds of waiting; `--seeds N` takes another number"),
+    ("simulation", "1,000,000 seeds of waiting (twenty minutes); `--seeds N` takes another number"),
     ("open-requests", "10,000 open HTTP requests on a release build (three minutes)"),
     ("bench", "all benches beside the node's path (half an hour); `--rocksdb` adds its database"),
     ("bench-http", "what a response costs over HTTP, with `wrk` (four minutes)"),

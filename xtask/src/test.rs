@@ -44,7 +44,12 @@ const STEPS: [Step; 14] = [
         &["no_std"],
         no_std::build,
     ),
-    step("features", "crates with few features, as their users build them", &[], features),
+    step(
+        "features",
+        "the engine without its default features, the server with its own",
+        &[],
+        features,
+    ),
     step("header", "the header for C, compared with its sources", &[], header_is_written),
     step("doc", "the documentation, with warnings as errors", &[], doc),
     Step {

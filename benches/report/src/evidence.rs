@@ -22,20 +22,19 @@ What takes too long for every run of `cargo xtask test`, with the figures of its
 const SECTIONS: [(&str, &str); 4] = [
     (
         "simulation",
-        "Chains, forks, requests and failures of storage are made from a seed. What the engine answers \
-         and whom it wakes is compared with a naive oracle, which asks every open request again at each \
-         block. Every count below is of events in which the two agreed.",
+        "Chains, forks, requests and failures of storage are made from a seed. The engine's answers and wake-ups are compared\n\
+         with a naive oracle, which asks every open request again at each block. A difference ends the run; the counts are of\n\
+         the events that there were.",
     ),
     (
         "open-requests",
-        "Ten thousand HTTP requests are open at once on a release build. All are answered when their \
-         milestone is reached; requests that go away leave their places to others; a stop answers all of \
-         them and resets none.",
+        "Ten thousand HTTP requests are open at once on a release build. All are answered when their milestone is reached;\n\
+         requests that go away leave their places to others; a stop answers all of them and resets none.",
     ),
     ("bench", "Processor time beside the node's path: [BENCHMARKS.md](BENCHMARKS.md)."),
     (
         "bench-http",
-        "Processor time and requests per second over HTTP, beside the node's path: \
+        "Processor time and requests per second over HTTP, beside the node's path:\n\
          [BENCHMARKS-HTTP.md](BENCHMARKS-HTTP.md).",
     ),
 ];
