@@ -37,14 +37,17 @@ pub(crate) fn write_ratios(with_rocksdb: bool) -> Result<(), String> {
 
 /// Measures requests over HTTP and writes the page
 pub(crate) fn write_http() -> Result<(), String> {
-    build_servers("--release")?;
+    run_command(&mut cargo("build --release -p milepost-server -p milepost-http-benches"))?;
+    let peer = "build --release -p milepost-peer-benches --bin http-peer --features jemalloc";
+    run_command(&mut interop_cargo(peer)?)?;
     run_command(&mut http_report("release")?)
 }
 
-/// Starts the servers of the bench over HTTP, unoptimised, and compares what they answer
-pub(crate) fn compare_servers() -> Result<(), String> {
-    build_servers("")?;
-    run_command(http_report("debug")?.arg("--check"))
+/// The program that compares what the unoptimised servers of the bench over HTTP answer
+pub(crate) fn compare_servers() -> Result<Command, String> {
+    let mut report = http_report("debug")?;
+    report.arg("--check");
+    Ok(report)
 }
 
 /// A run of the program that writes pages, with these arguments
@@ -74,19 +77,6 @@ fn measure(features: &str, filter: Option<&str>) -> Result<String, String> {
 /// Where criterion writes its figures
 fn folder() -> Result<PathBuf, String> {
     Ok(shell::target()?.join("criterion"))
-}
-
-fn build_servers(profile: &str) -> Result<(), String> {
-    // With the features of the whole workspace where it is built for the tests as well.
-    let packages = match profile {
-        "" => "--workspace --exclude milepost-capi --bin milepost --bin http-bench",
-        _ => "-p milepost-server -p milepost-http-benches",
-    };
-    run_command(&mut cargo(&format!("build {profile} {packages}")))?;
-    // An allocator of C takes a minute to build, and matters only where time is measured.
-    let features = if profile.is_empty() { "" } else { "--features jemalloc" };
-    let peer = format!("build {profile} -p milepost-peer-benches --bin http-peer {features}");
-    run_command(&mut interop_cargo(&peer)?)
 }
 
 fn http_report(profile: &str) -> Result<Command, String> {

@@ -1,4 +1,5 @@
-//! The tests of the interface for C and C++, and again under each tool that watches memory or threads.
+//! The tests of the interface for C and C++, and again under each tool that watches memory or
+//! threads.
 //!
 //! All are tests of `milepost-capi`. `MILEPOST_TOOL` names the tool, and which tests run under it
 //! depends on how long they take there. Compilers and tools come from the distribution

@@ -1,8 +1,8 @@
 //! The check of the inner loop: formatting, lints and tests of what changed.
 //!
-//! Lints cover the crates that changed and all that depend on them; tests are those of the crates that
-//! changed. Leaves out the node's crates, C, JavaScript and everything else that `cargo xtask test`
-//! covers, and prints which of its steps a change needs besides.
+//! Lints cover the crates that changed and all that depend on them; tests are those of the crates
+//! that changed. Leaves out the node's crates, C, JavaScript and everything else that `cargo xtask
+//! test` covers, and prints which of its steps a change needs besides.
 
 use std::collections::BTreeSet;
 use std::process::ExitCode;
@@ -11,8 +11,8 @@ use crate::packages::{Packages, arguments};
 use crate::runner::{self, Job};
 use crate::shell::{cargo, output, program_at_root};
 
-/// The package of the C library; its tests are built by themselves, because its library has the name
-/// of the engine's
+/// The package of the C library; its tests are built by themselves, because its library has the
+/// name of the engine's
 const C_LIBRARY: &str = "milepost-capi";
 
 /// Files that all packages depend on
@@ -24,8 +24,8 @@ const LEFT_OUT: [(&str, &str); 10] = [
     ("wasm/", "npm"),
     ("server/", "page"),
     ("bindings/", "c"),
-    ("include/", "header,c"),
-    ("ffi/", "header,c"),
+    ("include/", "c"),
+    ("ffi/", "c"),
     ("tests/c/", "c"),
     ("tests/cpp/", "c"),
     ("tests/package/", "c"),
@@ -181,7 +181,7 @@ mod tests {
     fn steps_that_are_left_out_are_named() {
         assert_eq!(steps_left_out(&files(&["core/src/lib.rs"])), [""; 0]);
         let of = files(&["ffi/src/lib.rs", "bindings/js/src/a.ts", "bindings/cpp/include/a.hpp"]);
-        assert_eq!(steps_left_out(&of), ["c", "header", "npm", "page"]);
+        assert_eq!(steps_left_out(&of), ["c", "npm", "page"]);
     }
 
     #[test]

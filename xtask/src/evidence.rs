@@ -1,7 +1,7 @@
 //! Runs what takes long and proves much, and keeps the last figures in `docs/EVIDENCE.md`.
 //!
-//! The page is written by `benches/report`, which adds the date, the version and the machine. A run that
-//! fails writes nothing. `cargo xtask test` runs a small version of each.
+//! The page is written by `benches/report`, which adds the date, the version and the machine. A run
+//! that fails writes nothing. `cargo xtask test` runs a small version of each.
 
 use crate::shell::{cargo, feed, show};
 use crate::{bench, setup, simulate};
@@ -43,7 +43,8 @@ fn simulation(seeds: &str) -> Result<(), String> {
 }
 
 fn open_requests() -> Result<(), String> {
-    // They want a release build, all processors and one another's absence, so they run alone and in turn.
+    // They want a release build, all processors and one another's absence, so they run alone and in
+    // turn.
     let command =
         "test --release -p milepost-server --test open_requests -- --nocapture --test-threads 1";
     write("open-requests", "", &show(&mut cargo(command))?)

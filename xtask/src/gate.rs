@@ -1,10 +1,11 @@
 //! The gate: how many instructions the hot paths take, compared with the counts that were accepted.
 //!
-//! Time says little on a machine that does something else as well; the instructions that callgrind counts
-//! are the same in every run, so 3 percent are a difference. A count that moved in either direction fails:
-//! what became cheaper by design is accepted too, or it could be lost again unseen. The paths are run by a
-//! small program (`benches/src/bin/gate.rs`) rather than by a framework, which would need a runner of its own
-//! version installed. Counts say nothing about caches and branches; the benches do.
+//! Time says little on a machine that does something else as well; the instructions that callgrind
+//! counts are the same in every run, so 3 percent are a difference. A count that moved in either
+//! direction fails: what became cheaper by design is accepted too, or it could be lost again
+//! unseen. The paths are run by a small program (`benches/src/bin/gate.rs`) rather than by a
+//! framework, which would need a runner of its own version installed. Counts say nothing about
+//! caches and branches; the benches do.
 
 mod callgrind;
 mod record;
@@ -20,13 +21,13 @@ use crate::shell::{self, cargo, output, program_at_root, root};
 
 /// What was accepted
 const FILE: &str = "benches/gate.toml";
-/// How many percent a count may differ from what was accepted, in either direction; changes elsewhere
-/// move a count by less than 0.5
+/// How many percent a count may differ from what was accepted, in either direction; changes
+/// elsewhere move a count by less than 0.5
 const TOLERANCE: u64 = 3;
 /// The function whose instructions are counted, as it appears in a mangled name
 const COUNTED: &str = "*4gate7counted*";
-/// The C library copies and fills long ranges by string instructions, which count as one for each byte;
-/// with these it does so by vectors below 1 GiB, where one instruction moves 32 bytes
+/// The C library copies and fills long ranges by string instructions, which count as one for each
+/// byte; with these it does so by vectors below 1 GiB, where one instruction moves 32 bytes
 const TUNABLES: &str =
     "glibc.cpu.x86_rep_movsb_threshold=1073741824:glibc.cpu.x86_rep_stosb_threshold=1073741824";
 const HOW_TO_ACCEPT: &str = "when that is meant, accept it with `cargo xtask gate --accept`";

@@ -1,7 +1,7 @@
 //! Writes the header of the C interface from the sources, or compares.
 //!
-//! The work is done by a crate of its own, which depends on cbindgen, so that this program stays quick
-//! to build.
+//! The work is done by a crate of its own, which depends on cbindgen, so that this program stays
+//! quick to build.
 
 use crate::shell::{self, cargo};
 

@@ -1,7 +1,7 @@
 //! What developers and CI run on this repository; `cargo xtask help` lists the commands.
 //!
-//! Starts cargo and other programs and depends on a reader of JSON alone, so it builds in seconds. Leaves
-//! out what `cargo` does well by itself: `cargo run --release` starts the server.
+//! Starts cargo and other programs and depends on a reader of JSON alone, so it builds in seconds.
+//! Leaves out what `cargo` does well by itself: `cargo run --release` starts the server.
 
 #![forbid(unsafe_code)]
 

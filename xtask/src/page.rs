@@ -1,11 +1,13 @@
-//! The page that draws a transaction's progress: built by Vite, tested in a browser against a running server.
+//! The page that draws a transaction's progress: built by Vite, tested in a browser against a
+//! running server.
 //!
-//! The page takes the engine from the npm package, so that is built first; a page built before it does
-//! without. The server is built after the page, because it embeds the page.
+//! The page takes the engine from the npm package, so that is built first; a page built before it
+//! does without. The server is built after the page, because it embeds the page.
 
 use std::process::Command;
 
-use crate::shell::{self, cargo, program_at_root, run};
+use crate::shell::{self, program_at_root, run};
+use crate::test;
 
 /// The folder of the page
 pub(crate) const PAGE: &str = "bindings/js/page";
@@ -18,9 +20,7 @@ pub(crate) fn build() -> Result<(), String> {
 /// Builds the page and a server with it, and uses it as people do
 pub(crate) fn test() -> Result<(), String> {
     build()?;
-    // With the features that the whole workspace asks for, so that the tests and this build the
-    // server's dependencies once.
-    run(&mut cargo("build --workspace --exclude milepost-capi --bin milepost"))?;
+    test::build_server()?;
     let program = shell::target()?.join("debug").join("milepost");
     run(npm("test").env("MILEPOST_BIN", program))
 }

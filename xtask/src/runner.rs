@@ -1,9 +1,10 @@
 //! Runs jobs side by side and prints the output of each in one piece.
 //!
-//! A job is a program with its own standard output. Jobs start in the given order as soon as a slot is
-//! free and the jobs that they follow have ended. The output of the oldest running job is printed as
-//! it comes; that of the others is kept until their turn. All jobs run even when one fails, so one run
-//! reports everything. Leaves out what the jobs share: cargo's own locks keep its commands apart.
+//! A job is a program with its own standard output. Jobs start in the given order as soon as a slot
+//! is free and the jobs that they follow have ended. The output of the oldest running job is
+//! printed as it comes; that of the others is kept until their turn. All jobs run even when one
+//! fails, so one run reports everything. Leaves out what the jobs share: cargo's own locks keep its
+//! commands apart.
 
 use core::fmt::Write as _;
 use core::time::Duration;
@@ -112,8 +113,8 @@ pub(crate) fn run(mut jobs: Vec<Job>, slots: usize, out: impl Write) -> Summary 
 
 /// The first job that can start now
 ///
-/// Jobs that wait for each other in a circle never start by themselves; when nothing else runs, the first
-/// of them does.
+/// Jobs that wait for each other in a circle never start by themselves; when nothing else runs, the
+/// first of them does.
 fn next(jobs: &[Job], states: &[State], slots: usize) -> Option<usize> {
     let is_open = |name: &String| {
         let mut all = jobs.iter().zip(states);

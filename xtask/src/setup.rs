@@ -1,8 +1,9 @@
 //! Installs what the other commands need, and is the only place that installs anything.
 //!
-//! Needs are grouped in parts; a part whose needs are met costs some calls of `--version` and nothing
-//! else. Debian's packages are installed when this runs as root on a machine with apt; elsewhere the
-//! error names them. Leaves out the Rust toolchain itself and the crates, which cargo fetches.
+//! Needs are grouped in parts; a part whose needs are met costs some calls of `--version` and
+//! nothing else. Debian's packages are installed when this runs as root on a machine with apt;
+//! elsewhere the error names them. Leaves out the Rust toolchain itself and the crates, which cargo
+//! fetches.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -1,8 +1,8 @@
 //! The test command: every check of the repository, two or more at a time.
 //!
-//! Each step runs as a program of its own (`xtask step NAME`), so its output can be kept together, and
-//! what the chosen steps need is installed first, beside those that need nothing. Leaves out benches
-//! and fuzzing, which give no verdict; each bench runs once, unmeasured.
+//! Each step runs as a program of its own (`xtask step NAME`), so its output can be kept together,
+//! and what the chosen steps need is installed first, beside those that need nothing. Leaves out
+//! benches and fuzzing, which give no verdict; each bench runs once, unmeasured.
 
 use core::num::NonZero;
 use std::path::PathBuf;
@@ -12,7 +12,7 @@ use crate::packages::Packages;
 use crate::runner::{self, Job};
 use crate::shell::{self, cargo, run as run_command};
 use crate::tally::Format;
-use crate::{bench, c, gate, header, no_std, npm, page, simulate};
+use crate::{bench, c, gate, no_std, npm, page, simulate};
 
 /// One check
 struct Step {
@@ -29,7 +29,7 @@ struct Step {
 ///
 /// Short ones are first. Then steps that build into different directories alternate, because cargo
 /// builds into one directory for one command at a time.
-const STEPS: [Step; 14] = [
+const STEPS: [Step; 13] = [
     step("fmt", "the formatting of all Rust code", &[], fmt),
     step("clippy", "lints of all code, as errors", &[], clippy),
     step("simulation", "10,000 seeds of waiting, compared with an oracle", &[], simulation),
@@ -50,7 +50,6 @@ const STEPS: [Step; 14] = [
         &[],
         features,
     ),
-    step("header", "the header for C, compared with its sources", &[], header_is_written),
     step("doc", "the documentation, with warnings as errors", &[], doc),
     Step {
         after: &["npm", "tests"],
@@ -178,10 +177,6 @@ fn fmt() -> Result<(), String> {
     run_command(&mut cargo("fmt --all --check --manifest-path interop/Cargo.toml"))
 }
 
-fn header_is_written() -> Result<(), String> {
-    header::run(&["--check"])
-}
-
 fn clippy() -> Result<(), String> {
     run_command(&mut cargo("clippy --workspace --all-targets --keep-going -- -D warnings"))?;
     // No target that runs by default, and so not one of all targets.
@@ -200,8 +195,8 @@ fn features() -> Result<(), String> {
 }
 
 fn doc() -> Result<(), String> {
-    // The server's program and the engine's library have one name and would be written to one place,
-    // so libraries are documented by themselves; they come last and stay.
+    // The server's program and the engine's library have one name and would be written to one
+    // place, so libraries are documented by themselves; they come last and stay.
     for targets in ["--bins", "--lib"] {
         let mut command = cargo(&format!("doc --workspace --no-deps --keep-going {targets}"));
         run_command(command.env("RUSTDOCFLAGS", "-D warnings"))?;
@@ -221,10 +216,21 @@ fn interop() -> Result<(), String> {
     run_command(&mut interop_cargo("test --workspace --no-fail-fast")?)
 }
 
+/// Builds the server with the features of `tests`, so its dependencies are built once for both
+///
+/// A test of a package needs the package's programs; `cargo build` would leave out the features
+/// that tests ask for.
+pub(crate) fn build_server() -> Result<(), String> {
+    run_command(&mut cargo(&format!("test {WORKSPACE} --no-run --test program")))
+}
+
 fn benches() -> Result<(), String> {
     run_command(&mut cargo(&format!("test {WORKSPACE} --bench *")))?;
+    // Builds the server of the node's path too, which is a program of the same package.
     run_command(&mut interop_cargo("test --workspace --bench *")?)?;
-    bench::compare_servers()
+    build_server()?;
+    run_command(&mut cargo(&format!("build {WORKSPACE} --bin http-bench")))?;
+    run_command(&mut bench::compare_servers()?)
 }
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
 //! Compilers for targets that this machine cannot run.
 //!
-//! A target comes from rustup, and so do the sources of the standard library where it is built as well.
-//! Where rustup's servers cannot be reached, Debian's compiler for the web has the sources. This file
-//! finds what is there; `setup.rs` installs what is not. Without either, the step fails: a proof that
-//! did not run is no proof.
+//! A target comes from rustup, and so do the sources of the standard library where it is built as
+//! well. Where rustup's servers cannot be reached, Debian's compiler for the web has the sources.
+//! This file finds what is there; `setup.rs` installs what is not. Without either, the step fails:
+//! a proof that did not run is no proof.
 
 use std::path::Path;
 use std::process::Command;
@@ -55,8 +55,8 @@ impl Toolchain {
         }
     }
 
-    /// The name of a directory for what this compiler builds: in a shared one, each of two compilers
-    /// would discard what the other has built
+    /// The name of a directory for what this compiler builds: in a shared one, each of two
+    /// compilers would discard what the other has built
     pub(crate) const fn target_name(self) -> &'static str {
         match self {
             Self::Rustup => "rustup",

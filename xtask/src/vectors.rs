@@ -1,7 +1,7 @@
 //! Writes the shared vectors from their declarations, or compares.
 //!
-//! The work is done by a program of the tests crate, which has the declarations; it is built without
-//! the crate's development dependencies, which takes seconds.
+//! The work is done by a program of the tests crate, which has the declarations; it is built
+//! without the crate's development dependencies, which takes seconds.
 
 use crate::shell::{self, cargo};
 

@@ -1,7 +1,7 @@
 //! The page of evidence: the last figures of every run that takes long, one section each.
 //!
-//! A run replaces its own section and leaves the others as they are, so each section has its own date,
-//! version and machine. Sections are in a fixed order, whichever was written last.
+//! A run replaces its own section and leaves the others as they are, so each section has its own
+//! date, version and machine. Sections are in a fixed order, whichever was written last.
 
 use core::fmt::Write as _;
 use std::fs;

@@ -1,10 +1,10 @@
-//! The bench over HTTP: our server under `wrk`, beside a server that sends the same bytes and beside the
-//! node's path on the same stack.
+//! The bench over HTTP: our server under `wrk`, beside a server that sends the same bytes and
+//! beside the node's path on the same stack.
 //!
-//! What is compared takes turns within seconds, so that whatever else the machine does affects all, and a
-//! ratio is the median of the ratios of the rounds. The processor time is that of the server's process, as
-//! the system counts it; the client's is not in it. Writes its figures and judges none of them. The check
-//! measures nothing and compares what the servers answer.
+//! What is compared takes turns within seconds, so that whatever else the machine does affects all,
+//! and a ratio is the median of the ratios of the rounds. The processor time is that of the
+//! server's process, as the system counts it; the client's is not in it. Writes its figures and
+//! judges none of them. The check measures nothing and compares what the servers answer.
 
 mod page;
 mod servers;
@@ -25,8 +25,8 @@ const ROUNDS: usize = 9;
 const CONNECTIONS: usize = 16;
 /// How long one turn takes; ten ticks of the processor clock are a percent of it
 const TURN: &str = "1s";
-/// How long one turn of the node's path takes, which answers a thousandth as often: a request that is
-/// cut off at the end counts in time and not in number
+/// How long one turn of the node's path takes, which answers a thousandth as often: a request that
+/// is cut off at the end counts in time and not in number
 const PEER_TURN: &str = "3s";
 /// How long the client waits for an answer: all its connections may wait for one processor
 const TIMEOUT: &str = "60s";

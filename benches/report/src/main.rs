@@ -1,8 +1,8 @@
 //! Writes the pages of figures in `docs`; `cargo xtask evidence` and `cargo xtask bench` start it.
 //!
-//! `ratios` reads what criterion wrote, `http` measures servers that were built before, `section` takes
-//! the output of a run. Each page is written by one command alone and never by hand. Leaves out building
-//! and running benches.
+//! `ratios` reads what criterion wrote, `http` measures servers that were built before, `section`
+//! takes the output of a run. Each page is written by one command alone and never by hand. Leaves
+//! out building and running benches.
 
 #![forbid(unsafe_code)]
 

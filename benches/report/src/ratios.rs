@@ -1,7 +1,8 @@
 //! The ratios of the benches: figures that criterion wrote, paired and compared with their targets.
 //!
-//! Written as `docs/BENCHMARKS.md`, with a plot; what misses its target is written like what reaches it.
-//! Figures of some benches only are printed and not written, so everything written is of one run.
+//! Written as `docs/BENCHMARKS.md`, with a plot; what misses its target is written like what
+//! reaches it. Figures of some benches only are printed and not written, so everything written is
+//! of one run.
 
 mod figures;
 mod page;

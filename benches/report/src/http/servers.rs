@@ -1,7 +1,7 @@
 //! The servers of the bench over HTTP and the files that they read.
 //!
-//! Each server is a process of its own that prints where it listens, and ends with its value. Where there
-//! is a processor for the servers and one for the client, each has its own.
+//! Each server is a process of its own that prints where it listens, and ends with its value. Where
+//! there is a processor for the servers and one for the client, each has its own.
 
 use core::time::Duration;
 use std::fs;

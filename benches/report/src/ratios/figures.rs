@@ -1,7 +1,8 @@
 //! The figures that criterion left: medians by group, side and size.
 //!
-//! Of its files only two members are read, by their names; they are written by one program in one form,
-//! so this needs no reader of JSON. Figures of earlier runs are in the same folder; their age tells them.
+//! Of its files only two members are read, by their names; they are written by one program in one
+//! form, so this needs no reader of JSON. Figures of earlier runs are in the same folder; their age
+//! tells them.
 
 use std::fs;
 use std::path::Path;

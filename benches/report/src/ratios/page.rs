@@ -1,7 +1,7 @@
 //! The page of ratios: what was compared, how, on which machine, and which targets were reached.
 //!
-//! Figures are paired by their names: a way of ours stands beside the same way of the peer, or beside
-//! its plain one. A figure without a peer is shown by itself.
+//! Figures are paired by their names: a way of ours stands beside the same way of the peer, or
+//! beside its plain one. A figure without a peer is shown by itself.
 
 use core::fmt::Write as _;
 
@@ -123,7 +123,8 @@ const READERS: [(&str, &str); 3] = [
     ("floor of copying", "the bytes, copied into a buffer that is used again, and not looked at"),
 ];
 
-/// Where the time of ours goes, by profiles that were taken by hand: group, size (all if empty), where
+/// Where the time of ours goes, by profiles that were taken by hand: group, size (all if empty),
+/// where
 const PROFILES: [(&str, &str, &str); 4] = [
     (
         "cold render",
