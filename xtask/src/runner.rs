@@ -57,6 +57,10 @@ pub(crate) struct JobResult {
 #[derive(Debug)]
 pub(crate) struct Summary(Vec<JobResult>);
 
+/// How long output is waited for after a program has ended: a process that it left behind can keep
+/// its output open for ever
+const LAST_OUTPUT: Duration = Duration::from_secs(2);
+
 /// What a job's thread reports; the first number is the job's index
 enum Event {
     Line(usize, Vec<u8>),
@@ -151,13 +155,21 @@ fn start(index: usize, command: &mut Command, sender: Sender<Event>) {
     match spawned {
         Err(error) => report(&sender, Err(error.to_string())),
         Ok((output, child)) => {
+            let (reading, read) = mpsc::channel::<()>();
+            let lines = sender.clone();
             std::thread::spawn(move || {
+                let _reading = reading;
                 let mut output = BufReader::new(output);
                 let mut line = Vec::new();
                 while output.read_until(b'\n', &mut line).is_ok_and(|length| length > 0) {
-                    let _ = sender.send(Event::Line(index, core::mem::take(&mut line)));
+                    let _ = lines.send(Event::Line(index, core::mem::take(&mut line)));
                 }
-                report(&sender, wait(child));
+            });
+            std::thread::spawn(move || {
+                let result = wait(child);
+                // Nothing is sent here; the channel closes when the output ends.
+                let _ = read.recv_timeout(LAST_OUTPUT);
+                report(&sender, result);
             });
         }
     }
@@ -341,6 +353,15 @@ mod tests {
         let end = summary.text();
         assert!(end.contains("steps that failed: bad, absent\n"), "{end}");
         assert!(end.ends_with("\n4 passed, 2 failed\n"), "{end}");
+    }
+
+    #[test]
+    fn a_process_that_a_job_leaves_behind_is_not_waited_for() {
+        let begin = Instant::now();
+        let (text, summary) = run_all(vec![job("one", "sleep 60 & echo done")], 1);
+        assert_eq!(text, "\n== one: a test\ndone\n");
+        assert_eq!(summary.exit_code(), ExitCode::SUCCESS);
+        assert!(begin.elapsed() < Duration::from_secs(30));
     }
 
     #[test]
