@@ -1,72 +1,87 @@
-//! Runs the benches with the node's path beside ours, and writes down the ratios.
+//! Starts the benches and the program that writes their pages (`benches/report`).
 //!
-//! Criterion leaves the median of every figure in a file; here they are paired, put beside their targets
-//! and written as `docs/BENCHMARKS.md`, with a plot. What is missed is written down like what is reached.
-//! A run of some benches only is printed and not written, so that everything written is of one run.
+//! Benches beside the node's path are in the workspace of the node's crates, the others in the main
+//! one; criterion writes the figures of both into one folder. Measures nothing itself.
 
-mod figures;
-mod page;
-mod plot;
-
-use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
 use std::time::SystemTime;
 
-use figures::Figures;
+use crate::shell::{self, cargo, feed, output, run as run_command};
+use crate::test::{interop_cargo, interop_target};
 
-use crate::shell::{self, cargo, output, root};
-
-/// Runs the benches that the arguments choose, by default all
+/// Runs the benches with this in their names and prints their figures: `NAME`, or `--rocksdb NAME`
 pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
-    match arguments {
-        [] | ["--rocksdb"] => {
-            let disk = output(&mut cargo("run --release -p milepost-benches --bin disk"))?;
-            let figures = measure(if arguments.is_empty() { PEERS } else { ROCKSDB }, None)?;
-            write("docs/cost-by-receipts.svg", &plot::cost_by_receipts(&figures)?)?;
-            write("docs/BENCHMARKS.md", &page::page(&figures, &disk, &page::machine()?))
-        }
-        [filter] if !filter.starts_with('-') => {
-            print!("\n{}", page::tables(&measure(PEERS, Some(filter))?));
-            Ok(())
-        }
-        ["--rocksdb", filter] if !filter.starts_with('-') => {
-            print!("\n{}", page::tables(&measure(ROCKSDB, Some(filter))?));
-            Ok(())
-        }
+    let (features, filter) = match arguments {
+        [filter] if !filter.starts_with('-') => (FEATURES, filter),
+        ["--rocksdb", filter] if !filter.starts_with('-') => (WITH_ROCKSDB, filter),
         _ => {
-            Err("`bench` takes `--http`, or `--rocksdb` and a part of the names of benches"
-                .to_owned())
+            return Err("`bench` takes `[--rocksdb] NAME`, a part of the names of benches; \
+                        `evidence bench` runs all"
+                .to_owned());
         }
-    }
+    };
+    let start = measure(features, Some(filter))?;
+    run_command(
+        report("ratios --print").arg("--since").arg(start).arg("--criterion").arg(folder()?),
+    )
 }
 
-/// What the benches are built with
-const PEERS: &str = "peers,jemalloc";
+/// Runs all benches and writes their page
+pub(crate) fn write_ratios(with_rocksdb: bool) -> Result<(), String> {
+    let disk = output(&mut cargo("run --release -p milepost-benches --bin disk"))?;
+    let start = measure(if with_rocksdb { WITH_ROCKSDB } else { FEATURES }, None)?;
+    let mut report = report("ratios");
+    feed(report.arg("--since").arg(start).arg("--criterion").arg(folder()?), &disk)
+}
+
+/// Measures requests over HTTP and writes the page
+pub(crate) fn write_http() -> Result<(), String> {
+    run_command(&mut cargo("build --release -p milepost-server -p milepost-http-benches"))?;
+    let peer = "build --release -p milepost-peer-benches --bin http-peer --features jemalloc";
+    run_command(&mut interop_cargo(peer)?)?;
+    run_command(&mut http_report("release")?)
+}
+
+/// The program that compares what the unoptimised servers of the bench over HTTP answer
+pub(crate) fn compare_servers() -> Result<Command, String> {
+    let mut report = http_report("debug")?;
+    report.arg("--check");
+    Ok(report)
+}
+
+/// A run of the program that writes pages, with these arguments
+pub(crate) fn report(arguments: &str) -> Command {
+    cargo(&format!("run --quiet -p milepost-bench-report -- {arguments}"))
+}
+
+/// What the benches are built with: both sides allocate as a node does
+const FEATURES: &str = "jemalloc";
 /// And with a node's database
-const ROCKSDB: &str = "peers,jemalloc,rocksdb";
+const WITH_ROCKSDB: &str = "jemalloc,rocksdb";
 
-/// Runs the benches and gives the figures of this run
-fn measure(features: &str, filter: Option<&str>) -> Result<Figures, String> {
-    let folder = shell::target()?.join("criterion");
-    let mut command = cargo(&format!("bench -p milepost-benches --features {features}"));
-    if let Some(filter) = filter {
-        command.args(["--", filter]);
+/// Runs benches; returns when they began, in seconds since 1970
+fn measure(features: &str, filter: Option<&str>) -> Result<String, String> {
+    let start = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+    let start = start.map_err(|error| format!("the clock is before 1970: {error}"))?.as_secs();
+    let mut own = cargo("bench -p milepost-benches --features jemalloc");
+    let mut peers = interop_cargo("bench -p milepost-peer-benches")?;
+    peers.args(["--features", features]);
+    for command in [&mut own, &mut peers] {
+        command.env("CRITERION_HOME", folder()?);
+        run_command(command.args(filter.map(|filter| ["--", filter]).into_iter().flatten()))?;
     }
-    let start = SystemTime::now();
-    shell::run(&mut command)?;
-    let figures = Figures::since(start, &folder)?;
-    match figures.is_empty() {
-        true => Err(format!("no bench has `{}` in its name", filter.unwrap_or_default())),
-        false => Ok(figures),
-    }
+    Ok(start.to_string())
 }
 
-fn write(path: &str, text: &str) -> Result<(), String> {
-    let told = |error: std::io::Error| format!("{path}: {error}");
-    let place = root().join(path);
-    if let Some(folder) = place.parent() {
-        fs::create_dir_all(folder).map_err(told)?;
-    }
-    fs::write(place, text).map_err(told)?;
-    println!("written: {path}");
-    Ok(())
+/// Where criterion writes its figures
+fn folder() -> Result<PathBuf, String> {
+    Ok(shell::target()?.join("criterion"))
+}
+
+fn http_report(profile: &str) -> Result<Command, String> {
+    let mut command = report("http");
+    command.arg("--programs").arg(shell::target()?.join(profile));
+    command.arg("--peer").arg(interop_target()?.join(profile).join("http-peer"));
+    Ok(command)
 }

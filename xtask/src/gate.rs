@@ -1,11 +1,11 @@
-//! The gate: how many instructions the hot paths take, beside the counts that were accepted.
+//! The gate: how many instructions the hot paths take, compared with the counts that were accepted.
 //!
-//! Time says little on a machine that does something else as well; instructions that callgrind counts
-//! are the same in every run, so 3 percent can be told from nothing. A path that left its place in
-//! either direction fails: what became cheaper by design is accepted too, or it could be lost again
-//! unseen. The paths are gone by a small program of ours (`benches/src/bin/gate.rs`) rather than by a
-//! framework, which would need a runner of its own version installed. Counts say nothing about caches
-//! and branches; that is what the benches are for.
+//! Time says little on a machine that does something else as well; the instructions that callgrind
+//! counts are the same in every run, so 3 percent are a difference. A count that moved in either
+//! direction fails: what became cheaper by design is accepted too, or it could be lost again
+//! unseen. The paths are run by a small program (`benches/src/bin/gate.rs`) rather than by a
+//! framework, which would need a runner of its own version installed. Counts say nothing about
+//! caches and branches; the benches do.
 
 mod callgrind;
 mod record;
@@ -21,13 +21,13 @@ use crate::shell::{self, cargo, output, program_at_root, root};
 
 /// What was accepted
 const FILE: &str = "benches/gate.toml";
-/// How many percent a count may be from what was accepted, in either direction; what does not belong
-/// to a path moves its count by less than 0.5
+/// How many percent a count may differ from what was accepted, in either direction; changes
+/// elsewhere move a count by less than 0.5
 const TOLERANCE: u64 = 3;
-/// The function whose instructions are counted, as it stands in any mangled name
+/// The function whose instructions are counted, as it appears in a mangled name
 const COUNTED: &str = "*4gate7counted*";
-/// The C library copies and fills long ranges by string instructions, which count as one for each byte;
-/// below 1 GiB it is told to do so by vectors, where one stands for 32 bytes
+/// The C library copies and fills long ranges by string instructions, which count as one for each
+/// byte; with these it does so by vectors below 1 GiB, where one instruction moves 32 bytes
 const TUNABLES: &str =
     "glibc.cpu.x86_rep_movsb_threshold=1073741824:glibc.cpu.x86_rep_stosb_threshold=1073741824";
 const HOW_TO_ACCEPT: &str = "when that is meant, accept it with `cargo xtask gate --accept`";
@@ -41,25 +41,28 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
     }
 }
 
-/// Refuses when a path takes more or fewer instructions than was accepted
+/// Fails when a path takes more or fewer instructions than was accepted
 pub(crate) fn check() -> Result<(), String> {
     let path = root().join(FILE);
-    let told = |error: std::io::Error| format!("{FILE}: {error}; {HOW_TO_ACCEPT}");
-    let accepted = Record::read(&fs::read_to_string(&path).map_err(told)?)?;
+    let failed = |error: std::io::Error| format!("{FILE}: {error}; {HOW_TO_ACCEPT}");
+    let accepted = Record::read(&fs::read_to_string(&path).map_err(failed)?)?;
     let built = Built::here()?;
     if built.target != accepted.built.target {
-        println!("left out: {FILE} is of {}, and this is {}", accepted.built.target, built.target);
+        println!(
+            "left out: {FILE} was counted on {}, and this is {}",
+            accepted.built.target, built.target
+        );
         return Ok(());
     }
     let found = Record { built, counts: count()? };
     print!("{}", accepted.beside(&found));
-    accepted.judge(&found, TOLERANCE).map_err(|refusal| format!("{refusal}; {HOW_TO_ACCEPT}"))
+    accepted.judge(&found, TOLERANCE).map_err(|error| format!("{error}; {HOW_TO_ACCEPT}"))
 }
 
 fn accept() -> Result<(), String> {
     let found = Record { built: Built::here()?, counts: count()? };
-    let told = |error: std::io::Error| format!("{FILE}: {error}");
-    fs::write(root().join(FILE), found.write()).map_err(told)?;
+    let failed = |error: std::io::Error| format!("{FILE}: {error}");
+    fs::write(root().join(FILE), found.write()).map_err(failed)?;
     print!("{}", found.write());
     println!("\nwritten: {FILE}");
     Ok(())
@@ -67,7 +70,6 @@ fn accept() -> Result<(), String> {
 
 /// Instructions by path
 fn count() -> Result<BTreeMap<String, u64>, String> {
-    find_valgrind()?;
     shell::run(&mut cargo("build --profile gate -p milepost-benches --bin gate"))?;
     let target = shell::target()?;
     let program = target.join("gate/gate");
@@ -85,7 +87,7 @@ fn count() -> Result<BTreeMap<String, u64>, String> {
 
 fn start(program: &Path, name: &str, folder: &Path) -> Result<Child, String> {
     let mut valgrind = program_at_root("valgrind");
-    // The environment lies on the stack, and moves what comes after it.
+    // The environment is on the stack, and moves what comes after it.
     valgrind.env_clear().env("GLIBC_TUNABLES", TUNABLES);
     valgrind.envs(std::env::var_os("PATH").map(|path| ("PATH", path)));
     valgrind.args(["--tool=callgrind", "--quiet", "--demangle=no"]);
@@ -102,30 +104,12 @@ fn finish(name: String, child: Child, folder: &Path) -> Result<(String, u64), St
         return Err(format!("{name}: valgrind failed, {}\n{said}", output.status));
     }
     let times = String::from_utf8_lossy(&output.stdout).trim().parse::<u64>();
-    let times = times.map_err(|error| format!("{name}: how often it was gone: {error}"))?;
+    let times = times.map_err(|error| format!("{name}: how often it ran: {error}"))?;
     let profile = fs::read_to_string(folder.join(&name));
     let profile = profile.map_err(|error| format!("{name}: what valgrind wrote: {error}"))?;
     let instructions = callgrind::instructions(&profile)?;
     match instructions.checked_div(times) {
         None | Some(0) => Err(format!("{name}: nothing was counted in {COUNTED}")),
         Some(each) => Ok((name, each)),
-    }
-}
-
-/// Installs valgrind where that is possible
-fn find_valgrind() -> Result<(), String> {
-    let starts = || output(program_at_root("valgrind").arg("--version"));
-    if starts().is_ok() {
-        return Ok(());
-    }
-    if shell::is_root() {
-        println!("valgrind is not installed; installing it with apt-get");
-        shell::install(&["valgrind"])?;
-    }
-    match starts() {
-        Ok(_) => Ok(()),
-        Err(error) => Err(format!(
-            "{error}; instructions are counted by valgrind: on Debian, `apt-get install valgrind`"
-        )),
     }
 }

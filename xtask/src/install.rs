@@ -1,9 +1,9 @@
-//! Lays out what C and C++ programs need below a prefix: headers, both libraries, and the files by
+//! Installs what C and C++ programs need below a prefix: headers, both libraries, and the files by
 //! which pkg-config and CMake find them.
 //!
-//! Every file is relative to the tree it stands in, which may be moved or packed as a whole. The static
-//! library is made of one object whose only global symbols are those of the interface, so that a
-//! program can link another Rust library beside it. For Linux; elsewhere names and tools differ.
+//! Paths in the files are relative to the tree, which may be moved or packed as a whole. The static
+//! library is made of one object whose only global symbols are those of the interface, so a program
+//! can link another Rust library beside it. For Linux; elsewhere names and tools differ.
 
 use std::fs;
 use std::os::unix::fs::symlink;
@@ -11,11 +11,11 @@ use std::path::{Path, PathBuf};
 
 use crate::shell::{cargo, output, program_at_root, root, run};
 
-/// What the static library needs of the system, as `rustc --print native-static-libs` tells it for
-/// Linux with the GNU library; the C library itself is what compilers link anyway
+/// Libraries of the system that the static library needs: `rustc --print native-static-libs` for
+/// Linux with the GNU library, without the C library, which compilers link anyway
 const SYSTEM_LIBRARIES: [&str; 6] = ["gcc_s", "util", "rt", "pthread", "m", "dl"];
 
-/// The symbols that the static library shows
+/// How the global symbols of the static library begin
 const SYMBOLS: &str = "milepost_";
 
 /// What is asked for
@@ -46,7 +46,7 @@ pub(crate) fn run_with(arguments: &[&str]) -> Result<(), String> {
     for name in [format!("libmilepost.so.{abi}"), "libmilepost.so".into()] {
         let link = lib.join(name);
         let _ = fs::remove_file(&link);
-        symlink(&shared, &link).map_err(|error| told(&link, &error))?;
+        symlink(&shared, &link).map_err(|error| failed(&link, &error))?;
     }
     localize(&built.join("libmilepost.a"), &lib.join("libmilepost.a"), &plan.target)?;
 
@@ -58,7 +58,7 @@ pub(crate) fn run_with(arguments: &[&str]) -> Result<(), String> {
         ("cmake/Milepost", "bindings/cmake/MilepostConfigVersion.cmake.in", String::new()),
     ] {
         let template = root().join(file);
-        let text = fs::read_to_string(&template).map_err(|error| told(&template, &error))?;
+        let text = fs::read_to_string(&template).map_err(|error| failed(&template, &error))?;
         let text = text
             .replace("@VERSION@", version)
             .replace("@ABI_VERSION@", &abi)
@@ -93,7 +93,7 @@ impl Plan {
         Ok(Self { prefix, target, profile })
     }
 
-    /// Builds both libraries, and says where they are
+    /// Builds both libraries and returns their directory
     fn build(&self) -> Result<PathBuf, String> {
         let mut build = cargo("build --quiet -p milepost-capi --target-dir");
         build.arg(&self.target);
@@ -105,21 +105,21 @@ impl Plan {
     }
 }
 
-/// The part of the version by which the shared library is named: what has it has one interface
+/// The part of the version in the name of the shared library: versions that share it are compatible
 fn abi_version() -> String {
     let (major, minor) = (env!("CARGO_PKG_VERSION_MAJOR"), env!("CARGO_PKG_VERSION_MINOR"));
     if major == "0" { format!("0.{minor}") } else { major.to_owned() }
 }
 
-/// Makes a library of one object whose global symbols are those of the interface alone
+/// Writes a library of one object whose global symbols are those of the interface alone
 fn localize(library: &Path, made: &Path, target: &Path) -> Result<(), String> {
     let object = target.join("milepost.o");
     let symbols = output(program_at_root("nm").args(["-g", "--defined-only"]).arg(library))?;
     let symbols = symbols.lines().filter_map(|line| line.split(' ').nth(2));
     let mut link = program_at_root("ld");
-    // Groups would be thrown away where another library has one of the same name, though theirs are not the
-    // same symbols any more. Sections that nobody needs are left to the program's linker: where this one leaves them
-    // out, what they asked for stays, and as a demand where it was an offer.
+    // A linker keeps one of several groups of the same name, but after this the symbols in them
+    // differ, so groups are resolved here. Unused sections are left to the program's linker: if
+    // this one removed them, their weak references would stay behind as strong ones.
     link.args(["-r", "--force-group-allocation", "-o"]).arg(&object);
     for symbol in symbols.filter(|symbol| symbol.starts_with(SYMBOLS)) {
         link.arg(format!("--undefined={symbol}"));
@@ -127,18 +127,18 @@ fn localize(library: &Path, made: &Path, target: &Path) -> Result<(), String> {
     output(link.arg(library))?;
     let keep = format!("--keep-global-symbol={SYMBOLS}*");
     let mut narrow = program_at_root("objcopy");
-    // Rust's own library carries its parts as bitcode too, for compilers; put together they are none, and
-    // programs with the plugin of LLVM stumble over them.
+    // Rust's own library has its parts as bitcode too, for compilers. Joined, they are not valid
+    // bitcode, and linkers with LLVM's plugin fail on them.
     narrow.args(["--remove-section=.llvmbc", "--remove-section=.llvmcmd", "--wildcard", &keep]);
     output(narrow.arg(&object))?;
     let _ = fs::remove_file(made);
     output(program_at_root("ar").arg("crs").arg(made).arg(&object))?;
-    fs::remove_file(&object).map_err(|error| told(&object, &error))
+    fs::remove_file(&object).map_err(|error| failed(&object, &error))
 }
 
 fn list(directory: &Path) -> Result<Vec<PathBuf>, String> {
-    let entries = fs::read_dir(directory).map_err(|error| told(directory, &error))?;
-    entries.map(|entry| Ok(entry.map_err(|error| told(directory, &error))?.path())).collect()
+    let entries = fs::read_dir(directory).map_err(|error| failed(directory, &error))?;
+    entries.map(|entry| Ok(entry.map_err(|error| failed(directory, &error))?.path())).collect()
 }
 
 fn copy(file: &Path, directory: &Path) -> Result<(), String> {
@@ -147,16 +147,16 @@ fn copy(file: &Path, directory: &Path) -> Result<(), String> {
 }
 
 fn copy_as(file: &Path, directory: &Path, name: &str) -> Result<(), String> {
-    fs::create_dir_all(directory).map_err(|error| told(directory, &error))?;
-    fs::copy(file, directory.join(name)).map(drop).map_err(|error| told(file, &error))
+    fs::create_dir_all(directory).map_err(|error| failed(directory, &error))?;
+    fs::copy(file, directory.join(name)).map(drop).map_err(|error| failed(file, &error))
 }
 
 fn write(file: &Path, bytes: &[u8]) -> Result<(), String> {
-    let directory = file.parent().ok_or("a file stands in a directory")?;
-    fs::create_dir_all(directory).map_err(|error| told(directory, &error))?;
-    fs::write(file, bytes).map_err(|error| told(file, &error))
+    let directory = file.parent().ok_or("a file is in a directory")?;
+    fs::create_dir_all(directory).map_err(|error| failed(directory, &error))?;
+    fs::write(file, bytes).map_err(|error| failed(file, &error))
 }
 
-fn told(path: &Path, error: &std::io::Error) -> String {
+fn failed(path: &Path, error: &std::io::Error) -> String {
     format!("{}: {error}", path.display())
 }

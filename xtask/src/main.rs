@@ -1,23 +1,26 @@
-//! Everything a developer or a machine runs on this repository: `cargo xtask help` says what.
+//! What developers and CI run on this repository; `cargo xtask help` lists the commands.
 //!
-//! Needs `cargo` and the standard library, nothing else, so that it builds in a second and never
-//! stands in the way of what it checks. Leaves out what `cargo` does well by itself: `cargo run
-//! --release` starts the node.
+//! Starts cargo and other programs and depends on a reader of JSON alone, so it builds in seconds.
+//! Leaves out what `cargo` does well by itself: `cargo run --release` starts the server.
 
 #![forbid(unsafe_code)]
 
 mod bench;
-mod bench_http;
 mod c;
+mod check;
+mod evidence;
 mod gate;
 mod header;
 mod install;
 mod no_std;
 mod npm;
-mod open_requests;
+mod packages;
 mod page;
+mod runner;
+mod setup;
 mod shell;
 mod simulate;
+mod tally;
 mod test;
 mod toolchain;
 mod vectors;
@@ -27,61 +30,64 @@ use std::process::ExitCode;
 const HELP: &str = "\
 cargo xtask <command>
 
-  test [--only STEP,..] [--skip STEP,..]   run the checks; the steps, in their order:
+  check [--since REV]                      formatting, lints and tests of the crates that changed since the
+                                           merge base with the main branch, or since REV
+  test [--only STEP,..] [--skip STEP,..]   install what is missing and run all checks, side by side:
 {steps}
-  vectors [--check]                        write the shared vectors from their declarations in
-                                           tests/src, or only say whether they are written
-  header [--check]                         write include/milepost.h from the sources in ffi/src, or only say
-                                           whether it is written
-  install --prefix DIR                     build the libraries for C and C++ and lay them out below DIR, with
-                                           headers, pkg-config files and CMake's package
-  bench                                    run all benches beside the node's path, and write the ratios
-                                           into docs/BENCHMARKS.md (half an hour, on an idle machine)
-  bench --rocksdb                          the same, and the node's answers also from rows in RocksDB,
-                                           which is built from C++ and needs libclang
-  bench [--rocksdb] NAME                   run the benches with this in their names, and print them
-  bench --http                             measure what an answer costs over HTTP, beside a server
-                                           that sends the same bytes and the node's path, with `wrk`
-                                           (four minutes); writes docs/BENCHMARKS-HTTP.md
-  gate                                     count the instructions of ten hot paths with valgrind; a
-                                           count that is not within 3 % of benches/gate.toml fails
-  gate --accept                            write what is counted into benches/gate.toml
-  open-requests                            open 10,000 HTTP requests at once on a release build: all
-                                           are answered, places are freed, a stop resets none
-                                           (three minutes, 10,240 open files)
-  simulate [--seeds N] [--from S]          run seeds of the simulation, by default 10,000
-  simulate --seed S                        run one seed and print its events
-  npm                                      build the npm package in bindings/js and the page beside it, from
-                                           nothing; the node that is built next shows the page at `GET /`
+  setup [PART ..]                          install what the other commands need, or some parts of it:
+{parts}
+  evidence [NAME]                          run what takes long and write its figures into docs/EVIDENCE.md
+                                           and the pages of benches, on an idle machine:
+{evidence}
+  vectors [--check]                        write the shared vectors from their declarations in tests/src, or
+                                           fail when they are not up to date
+  header [--check]                         write include/milepost.h from the sources in ffi/src, or fail when
+                                           it is not up to date
+  gate [--accept]                          count the instructions of ten hot paths and fail when a count is
+                                           not within 3 % of benches/gate.toml, or write that file
+  npm                                      build the npm package in bindings/js and the page; the server
+                                           that is built next shows the page at `GET /`
+  install --prefix DIR                     build the libraries for C and C++ and install them below DIR, with
+                                           headers, pkg-config files and a CMake package
+  simulate --seed S                        run one seed of the simulation and print its events
+  bench [--rocksdb] NAME                   run the benches with this in their names beside the node's path and
+                                           print the ratios
   help                                     print this text
 
-`test` ends with a line `N passed, N failed`: the sum over all test binaries, to which a step that
-fails without a failed test adds one. Its exit code is 0 when every step passed.";
+`check` and `test` end with a line `N passed, N failed`: the sum over all test programs, to which a step
+that fails without a failed test adds one. The exit code is 0 when every step passed.";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let outcome = match words.as_slice() {
+    let done = |result: Result<(), String>| result.map(|()| ExitCode::SUCCESS);
+    let result = match words.as_slice() {
+        ["check", rest @ ..] => check::run(rest),
         ["test", rest @ ..] => test::run(rest),
-        ["simulate", rest @ ..] => simulate::run(rest).map(|()| ExitCode::SUCCESS),
-        ["vectors", rest @ ..] => vectors::run(rest).map(|()| ExitCode::SUCCESS),
-        ["header", rest @ ..] => header::run(rest).map(|()| ExitCode::SUCCESS),
-        ["install", rest @ ..] => install::run_with(rest).map(|()| ExitCode::SUCCESS),
-        ["bench", "--http"] => bench_http::run().map(|()| ExitCode::SUCCESS),
-        ["bench", rest @ ..] => bench::run(rest).map(|()| ExitCode::SUCCESS),
-        ["gate", rest @ ..] => gate::run(rest).map(|()| ExitCode::SUCCESS),
-        ["npm"] => npm::build().and_then(|()| page::build()).map(|()| ExitCode::SUCCESS),
-        ["open-requests"] => open_requests::run().map(|()| ExitCode::SUCCESS),
+        // What `test` starts for each of its steps.
+        ["step", name] => done(test::run_step(name)),
+        ["setup", rest @ ..] => done(setup::run(rest)),
+        ["evidence", rest @ ..] => done(evidence::run(rest)),
+        ["vectors", rest @ ..] => done(vectors::run(rest)),
+        ["header", rest @ ..] => done(header::run(rest)),
+        ["gate", rest @ ..] => done(setup::run(&["gate"]).and_then(|()| gate::run(rest))),
+        ["npm"] => done(
+            setup::run(&["npm", "page"]).and_then(|()| npm::build()).and_then(|()| page::build()),
+        ),
+        ["install", rest @ ..] => done(install::run_with(rest)),
+        ["simulate", rest @ ..] => done(simulate::replay(rest)),
+        ["bench", rest @ ..] => done(bench::run(rest)),
         [] | ["help" | "--help" | "-h"] => {
-            println!("{}", HELP.replace("{steps}", &test::list()));
+            let help = HELP.replace("{steps}", &test::list()).replace("{parts}", &setup::list());
+            println!("{}", help.replace("{evidence}", &evidence::list()));
             Ok(ExitCode::SUCCESS)
         }
         [unknown, ..] => Err(format!("no command is called `{unknown}`; see `cargo xtask help`")),
     };
-    match outcome {
+    match result {
         Ok(code) => code,
-        Err(refusal) => {
-            eprintln!("xtask: {refusal}");
+        Err(error) => {
+            eprintln!("xtask: {error}");
             ExitCode::FAILURE
         }
     }

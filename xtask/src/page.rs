@@ -1,26 +1,28 @@
-//! The page that shows a transaction's road: built by Vite, tested in a browser against a running node.
+//! The page that draws a transaction's progress: built by Vite, tested in a browser against a
+//! running server.
 //!
-//! The page takes the engine from the package beside it, so that is built first; a page built before does
-//! without. The node is built after the page, because it embeds the page.
+//! The page takes the engine from the npm package, so that is built first; a page built before it
+//! does without. The server is built after the page, because it embeds the page.
 
 use std::process::Command;
 
-use crate::shell::{self, cargo, program_at_root, run, watch};
+use crate::shell::{self, program_at_root, run};
+use crate::test;
 
-const PAGE: &str = "bindings/js/page";
+/// The folder of the page
+pub(crate) const PAGE: &str = "bindings/js/page";
 
-/// Builds the page, from where the next build of the node embeds it
+/// Builds the page into the folder from which the next build of the server embeds it
 pub(crate) fn build() -> Result<(), String> {
-    run(npm("ci").args(["--no-audit", "--no-fund"]))?;
     run(npm("run").arg("build"))
 }
 
-/// Builds a node with the page that was built, and drives it as people do; hands every line of the
-/// output to `each`
-pub(crate) fn test(each: impl FnMut(&str)) -> Result<(), String> {
-    run(&mut cargo("build -p milepost-server"))?;
+/// Builds the page and a server with it, and uses it as people do
+pub(crate) fn test() -> Result<(), String> {
+    build()?;
+    test::build_server()?;
     let program = shell::target()?.join("debug").join("milepost");
-    watch(npm("test").env("MILEPOST_BIN", program), each)
+    run(npm("test").env("MILEPOST_BIN", program))
 }
 
 fn npm(command: &str) -> Command {

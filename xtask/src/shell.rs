@@ -1,10 +1,10 @@
-//! Running other programs, from the root of the repository, with their output shown as it comes.
+//! Runs other programs from the root of the repository and shows their output as it comes.
 //!
-//! A program that cannot be started and one that fails are both a refusal that names the command
-//! line. Leaves out quoting and pipes: arguments go to the program as they are.
+//! A program that cannot be started and one that fails are both an error that names the command
+//! line. Leaves out quoting and pipelines: arguments go to the program as they are.
 
 use std::ffi::OsStr;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -14,27 +14,11 @@ pub(crate) fn root() -> PathBuf {
     here.parent().unwrap_or(here).to_owned()
 }
 
-/// Where cargo puts what it builds: this program stands there, in the folder of its profile
+/// Cargo's target directory: this program is there, in the folder of its profile
 pub(crate) fn target() -> Result<PathBuf, String> {
     let here = std::env::current_exe().map_err(|error| error.to_string())?;
-    let target = here.ancestors().nth(2).ok_or("this program stands in no target directory")?;
+    let target = here.ancestors().nth(2).ok_or("this program is in no target directory")?;
     Ok(target.to_owned())
-}
-
-/// Whether this may install what it needs
-pub(crate) fn is_root() -> bool {
-    output(program_at_root("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
-}
-
-/// Installs packages of Debian
-pub(crate) fn install(packages: &[&str]) -> Result<(), String> {
-    let apt = |words: &[&str]| {
-        let mut apt = program_at_root("apt-get");
-        run(apt.env("DEBIAN_FRONTEND", "noninteractive").args(words))
-    };
-    let install = || apt(&[&["install", "--yes", "--no-install-recommends"], packages].concat());
-    // A new machine has no list of packages, and an old one names versions that are gone.
-    install().or_else(|_| apt(&["update"]).and_then(|()| install()))
 }
 
 /// A `cargo` with these arguments: the one that runs this program
@@ -59,26 +43,44 @@ pub(crate) fn run(command: &mut Command) -> Result<(), String> {
     if status.success() { Ok(()) } else { Err(format!("{} failed, {status}", line(command))) }
 }
 
-/// Runs a program to its end, shows every line of its standard output and hands it to `each`
-pub(crate) fn watch(command: &mut Command, mut each: impl FnMut(&str)) -> Result<(), String> {
+/// Runs a program to its end, shows what it prints on its standard output, and returns that
+pub(crate) fn show(command: &mut Command) -> Result<String, String> {
     announce(command);
-    let told = |error: std::io::Error, command: &Command| format!("{}: {error}", line(command));
-    let mut child = command.stdout(Stdio::piped()).spawn().map_err(|error| told(error, command))?;
+    let failed = |error: std::io::Error, command: &Command| format!("{}: {error}", line(command));
+    let child = command.stdout(Stdio::piped()).spawn();
+    let mut child = child.map_err(|error| failed(error, command))?;
+    let mut text = String::new();
     if let Some(output) = child.stdout.take() {
         let mut output = BufReader::new(output);
         let mut bytes = Vec::new();
-        while output.read_until(b'\n', &mut bytes).map_err(|error| told(error, command))? > 0 {
-            let text = String::from_utf8_lossy(&bytes);
-            print!("{text}");
-            each(text.trim_end());
+        while output.read_until(b'\n', &mut bytes).map_err(|error| failed(error, command))? > 0 {
+            let line = String::from_utf8_lossy(&bytes);
+            print!("{line}");
+            text.push_str(&line);
             bytes.clear();
         }
     }
-    let status = child.wait().map_err(|error| told(error, command))?;
-    if status.success() { Ok(()) } else { Err(format!("{} failed, {status}", line(command))) }
+    let status = child.wait().map_err(|error| failed(error, command))?;
+    if status.success() { Ok(text) } else { Err(format!("{} failed, {status}", line(command))) }
 }
 
-/// What a program prints on its standard output; what it says on the error output is dropped
+/// Runs a program to its end with this text as its standard input
+pub(crate) fn feed(command: &mut Command, input: &str) -> Result<(), String> {
+    announce(command);
+    let failed = |error: std::io::Error, command: &Command| format!("{}: {error}", line(command));
+    let child = command.stdin(Stdio::piped()).spawn();
+    let mut child = child.map_err(|error| failed(error, command))?;
+    // Dropped here, so that the input ends.
+    let written = child.stdin.take().map_or(Ok(()), |mut pipe| pipe.write_all(input.as_bytes()));
+    let status = child.wait().map_err(|error| failed(error, command))?;
+    // A program that fails may not have read its input, so its failure is the one to report.
+    if !status.success() {
+        return Err(format!("{} failed, {status}", line(command)));
+    }
+    written.map_err(|error| failed(error, command))
+}
+
+/// Returns what a program prints on its standard output; its error output is dropped
 pub(crate) fn output(command: &mut Command) -> Result<String, String> {
     let output = command.output().map_err(|error| format!("{}: {error}", line(command)))?;
     if !output.status.success() {

@@ -1,22 +1,22 @@
-//! Runs seeds of the simulation, built with optimisation: without it a run takes ten times as long.
+//! Runs seeds of the simulation, optimised: without optimisation a run takes ten times as long.
 //!
-//! What a seed is and what is compared is said in `tests/simulation`. The words after the command go
-//! to its program as they are.
+//! What a seed is and what is compared, the crate in `tests/simulation` says.
+
+use std::process::Command;
 
 use crate::shell::{self, cargo};
 
-/// Runs the seeds that the arguments name, by default the first 10,000
-pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
-    let mut words = arguments.iter();
-    while let Some(flag) = words.next() {
-        if !["--seeds", "--from", "--seed", "--threads"].contains(flag) {
-            let known = "`--seeds`, `--from`, `--threads` and `--seed`";
-            return Err(format!("`simulate` takes {known}, not `{flag}`"));
-        }
-        if words.next().is_none_or(|value| value.parse::<u64>().is_err()) {
-            return Err(format!("{flag} needs a number"));
+/// Runs one seed and prints its events: `--seed S`
+pub(crate) fn replay(arguments: &[&str]) -> Result<(), String> {
+    match arguments {
+        ["--seed", seed] if seed.parse::<u64>().is_ok() => shell::run(program().args(arguments)),
+        _ => {
+            Err("`simulate` takes `--seed S`; `evidence simulation --seeds N` runs many".to_owned())
         }
     }
-    let mut command = cargo("run --quiet --release -p milepost-simulation --");
-    shell::run(command.args(arguments))
+}
+
+/// The program, to which `--seeds N` says how many to run
+pub(crate) fn program() -> Command {
+    cargo("run --quiet --release -p milepost-simulation --")
 }

@@ -1,51 +1,78 @@
-//! The one test command: every check of the repository, in the order in which they are cheap.
+//! The test command: every check of the repository, two or more at a time.
 //!
-//! All steps run even when one fails, so that one run tells everything; the last line is the sum.
-//! Leaves out benches and fuzzing, which have no verdict.
+//! Each step runs as a program of its own (`xtask step NAME`), so its output can be kept together,
+//! and what the chosen steps need is installed first, beside those that need nothing. Leaves out
+//! benches and fuzzing, which give no verdict; each bench runs once, unmeasured.
 
-use std::process::ExitCode;
+use core::num::NonZero;
+use std::path::PathBuf;
+use std::process::{Command, ExitCode};
 
-use crate::shell::{self, cargo, watch};
-use crate::{c, gate, header, no_std, npm, page, simulate};
+use crate::packages::Packages;
+use crate::runner::{self, Job};
+use crate::shell::{self, cargo, run as run_command};
+use crate::tally::Format;
+use crate::{bench, c, gate, no_std, npm, page, simulate};
 
-/// One check: its name, what it does, the check
+/// One check
 struct Step {
     name: &'static str,
     about: &'static str,
-    check: fn(&mut Tally) -> Result<(), String>,
+    /// Parts of `setup` that it needs
+    parts: &'static [&'static str],
+    /// Steps that have to end first, if they run at all
+    after: &'static [&'static str],
+    check: fn() -> Result<(), String>,
 }
 
+/// All steps, in the order in which they start
+///
+/// Short ones are first. Then steps that build into different directories alternate, because cargo
+/// builds into one directory for one command at a time.
 const STEPS: [Step; 13] = [
-    Step { name: "fmt", about: "the formatting of all Rust code", check: fmt },
-    Step { name: "header", about: "the header for C, against its sources", check: header },
-    Step { name: "no_std", about: "the engine, built for a target without std", check: no_std },
-    Step { name: "features", about: "the engine without its default features", check: features },
-    Step { name: "clippy", about: "lints of all code, as errors", check: clippy },
-    Step { name: "doc", about: "the documentation, with its warnings as errors", check: doc },
-    Step { name: "node", about: "the node's program, built as its users build it", check: node },
+    step("fmt", "the formatting of all Rust code", &[], fmt),
+    step("clippy", "lints of all code, as errors", &[], clippy),
+    step("simulation", "10,000 seeds of waiting, compared with an oracle", &[], simulation),
+    step("gate", "instructions of ten hot paths, within 3 %", &["gate"], gate::check),
+    step("npm", "the npm package, built and tested in Node.js", &["npm", "browser"], npm::test),
+    step("tests", "unit, documentation and cross-crate tests", &[], tests),
+    step("interop", "tests beside the node's crates", &[], interop),
+    step("c", "the interface for C and C++, also under sanitizers", &["c"], c::test),
+    step(
+        "no_std",
+        "the crates that need no std, for a target without it",
+        &["no_std"],
+        no_std::build,
+    ),
+    step(
+        "features",
+        "the engine without its default features, the server with its own",
+        &[],
+        features,
+    ),
+    step("doc", "the documentation, with warnings as errors", &[], doc),
     Step {
-        name: "simulation",
-        about: "10,000 seeds of waiting, beside an oracle",
-        check: simulation,
+        after: &["npm", "tests"],
+        ..step(
+            "page",
+            "the page, in a browser with a running server",
+            &["page", "browser"],
+            page::test,
+        )
     },
-    Step { name: "gate", about: "instructions of ten hot paths, within 3 %", check: gate },
-    Step { name: "npm", about: "the npm package, built and tested in Node.js", check: npm },
-    Step { name: "page", about: "the page, in a browser before a running node", check: page },
-    Step { name: "c", about: "the interface for C and C++, also under sanitizers", check: c },
-    Step { name: "tests", about: "unit, documentation and cross-crate tests", check: test },
+    Step {
+        after: &["tests", "interop"],
+        ..step("benches", "every bench once, and servers that give the same bytes", &[], benches)
+    },
 ];
 
-/// The features that put the node's path beside ours
-///
-/// They are asked for together with the whole workspace: for a package alone the node's crates would
-/// have other features than the cross-crate tests give them, and be built twice.
-const PEERS: &str = "milepost-benches/peers,milepost-http-benches/peers";
-
-/// The sum over all test binaries
-#[derive(Default)]
-struct Tally {
-    passed: u64,
-    failed: u64,
+const fn step(
+    name: &'static str,
+    about: &'static str,
+    parts: &'static [&'static str],
+    check: fn() -> Result<(), String>,
+) -> Step {
+    Step { name, about, parts, after: &[], check }
 }
 
 /// The steps, one line each, for the help
@@ -54,28 +81,53 @@ pub(crate) fn list() -> String {
     lines.join("\n")
 }
 
-/// Runs the chosen steps and prints the sum as the last line; only an unknown word is a refusal
+/// Runs the chosen steps, prints where the time went and the sum of all tests
+///
+/// # Errors
+///
+/// When the arguments name no step; a step that fails is told by the exit code.
 pub(crate) fn run(arguments: &[&str]) -> Result<ExitCode, String> {
-    let steps = choose(arguments)?;
-    let mut tally = Tally::default();
-    let mut refusals = Vec::new();
-    for step in &steps {
-        println!("\n== {}: {}", step.name, step.about);
-        let failed_before = tally.failed;
-        if let Err(refusal) = (step.check)(&mut tally) {
-            eprintln!("xtask: {}: {refusal}", step.name);
-            refusals.push(step.name);
-            if tally.failed == failed_before {
-                tally.failed += 1;
-            }
+    let jobs = jobs(&choose(arguments)?)?;
+    let slots = std::thread::available_parallelism().map_or(2, NonZero::get);
+    let summary = runner::run(jobs, slots, std::io::stdout());
+    print!("{}", summary.text());
+    Ok(summary.exit_code())
+}
+
+/// Runs one step in this process
+pub(crate) fn run_step(name: &str) -> Result<(), String> {
+    let step = STEPS.iter().find(|step| step.name == name);
+    (step.ok_or_else(|| format!("no step is called `{name}`"))?.check)()
+}
+
+/// The jobs of these steps, and before them one that installs what they need
+fn jobs(steps: &[&Step]) -> Result<Vec<Job>, String> {
+    let here = std::env::current_exe().map_err(|error| error.to_string())?;
+    let mut jobs = Vec::new();
+    let mut parts: Vec<&str> = steps.iter().flat_map(|step| step.parts).copied().collect();
+    parts.sort_unstable();
+    parts.dedup();
+    if !parts.is_empty() {
+        let mut command = Command::new(&here);
+        command.arg("setup").args(parts);
+        let setup = Job::new("setup", "what the steps need, installed", command);
+        jobs.push(Job { is_idle: true, ..setup });
+    }
+    for step in steps {
+        let mut command = Command::new(&here);
+        command.args(["step", step.name]);
+        let mut job = Job::new(step.name, step.about, command);
+        job.after = step.after.iter().map(|name| (*name).to_owned()).collect();
+        if !step.parts.is_empty() {
+            job.after.push("setup".to_owned());
         }
+        // Node.js prints other closing lines.
+        if ["npm", "page"].contains(&step.name) {
+            job.format = Format::Tap;
+        }
+        jobs.push(job);
     }
-    println!();
-    if !refusals.is_empty() {
-        println!("steps that failed: {}", refusals.join(", "));
-    }
-    println!("{} passed, {} failed", tally.passed, tally.failed);
-    Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    Ok(jobs)
 }
 
 /// The steps that `--only` names, or all, without those that `--skip` names
@@ -104,130 +156,89 @@ fn choose(arguments: &[&str]) -> Result<Vec<&'static Step>, String> {
     Ok(steps)
 }
 
-fn fmt(_: &mut Tally) -> Result<(), String> {
-    shell::run(&mut cargo("fmt --all --check"))
+/// A `cargo` in the workspace of the node's crates, which is built into a directory of its own
+pub(crate) fn interop_cargo(command: &str) -> Result<Command, String> {
+    let mut cargo = cargo(&format!("{command} --manifest-path interop/Cargo.toml --target-dir"));
+    cargo.arg(interop_target()?);
+    Ok(cargo)
 }
 
-fn header(_: &mut Tally) -> Result<(), String> {
-    header::run(&["--check"])
+/// Where the workspace of the node's crates is built
+pub(crate) fn interop_target() -> Result<PathBuf, String> {
+    Ok(shell::target()?.join("interop"))
 }
 
-fn no_std(_: &mut Tally) -> Result<(), String> {
-    no_std::build()
+/// All packages whose tests run together; the C library has the name of the engine's, and its tests
+/// are a step of their own
+const WORKSPACE: &str = "--workspace --exclude milepost-capi";
+
+fn fmt() -> Result<(), String> {
+    run_command(&mut cargo("fmt --all --check"))?;
+    run_command(&mut cargo("fmt --all --check --manifest-path interop/Cargo.toml"))
 }
 
-fn features(_: &mut Tally) -> Result<(), String> {
-    shell::run(&mut cargo("clippy -p milepost --all-targets --no-default-features -- -D warnings"))
+fn clippy() -> Result<(), String> {
+    run_command(&mut cargo("clippy --workspace --all-targets --keep-going -- -D warnings"))?;
+    // No target that runs by default, and so not one of all targets.
+    run_command(&mut cargo("clippy --workspace --test open_requests -- -D warnings"))?;
+    let mut interop = interop_cargo("clippy --workspace --all-targets --keep-going")?;
+    run_command(interop.args(["--", "-D", "warnings"]))
 }
 
-fn clippy(_: &mut Tally) -> Result<(), String> {
-    shell::run(&mut cargo("clippy --workspace --all-targets --keep-going -- -D warnings"))?;
-    // The node's path, which only the benches have.
-    shell::run(&mut cargo(&format!(
-        "clippy --workspace --all-targets --keep-going --features {PEERS} -- -D warnings"
-    )))?;
-    // Left out of every run, and so out of all targets; its code is judged like any other.
-    shell::run(&mut cargo("clippy -p milepost-server --test open_requests -- -D warnings"))
+fn features() -> Result<(), String> {
+    // Without the tests, whose dependencies ask for the default features.
+    let packages = Packages::read()?.no_std_arguments()?;
+    let engine = format!("clippy {packages} --lib --no-default-features -- -D warnings");
+    run_command(&mut cargo(&engine))?;
+    // The server with its own features, without those that other packages ask for.
+    run_command(&mut cargo("check -p milepost-server"))
 }
 
-fn doc(_: &mut Tally) -> Result<(), String> {
-    // The node's program and the engine's library have one name and would write to one place,
-    // so each is documented by itself; the library comes last and stays.
-    for part in ["-p milepost-server", "--workspace --exclude milepost-server"] {
-        let mut command = cargo(&format!("doc --no-deps --keep-going {part}"));
-        shell::run(command.env("RUSTDOCFLAGS", "-D warnings"))?;
+fn doc() -> Result<(), String> {
+    // The server's program and the engine's library have one name and would be written to one
+    // place, so libraries are documented by themselves; they come last and stay.
+    for targets in ["--bins", "--lib"] {
+        let mut command = cargo(&format!("doc --workspace --no-deps --keep-going {targets}"));
+        run_command(command.env("RUSTDOCFLAGS", "-D warnings"))?;
     }
     Ok(())
 }
 
-fn node(_: &mut Tally) -> Result<(), String> {
-    shell::run(&mut cargo("build -p milepost-server"))
+fn simulation() -> Result<(), String> {
+    run_command(simulate::program().args(["--seeds", "10000"]))
 }
 
-fn simulation(_: &mut Tally) -> Result<(), String> {
-    simulate::run(&["--seeds", "10000"])
+fn tests() -> Result<(), String> {
+    run_command(&mut cargo(&format!("test {WORKSPACE} --no-fail-fast")))
 }
 
-fn gate(_: &mut Tally) -> Result<(), String> {
-    gate::check()
+fn interop() -> Result<(), String> {
+    run_command(&mut interop_cargo("test --workspace --no-fail-fast")?)
 }
 
-fn npm(tally: &mut Tally) -> Result<(), String> {
-    npm::test(|line| tally.add_tap(line))
+/// Builds the server with the features of `tests`, so its dependencies are built once for both
+///
+/// A test of a package needs the package's programs; `cargo build` would leave out the features
+/// that tests ask for.
+pub(crate) fn build_server() -> Result<(), String> {
+    run_command(&mut cargo(&format!("test {WORKSPACE} --no-run --test program")))
 }
 
-fn page(tally: &mut Tally) -> Result<(), String> {
-    npm::browser()?;
-    page::build()?;
-    page::test(|line| tally.add_tap(line))
-}
-
-fn c(tally: &mut Tally) -> Result<(), String> {
-    c::test(|line| tally.add(line))
-}
-
-fn test(tally: &mut Tally) -> Result<(), String> {
-    let mut command = cargo(&format!(
-        "test --workspace --exclude milepost-capi --no-fail-fast --features {PEERS}"
-    ));
-    watch(&mut command, |line| tally.add(line))
-}
-
-impl Tally {
-    /// Adds a closing line of Node's tests; any other line counts nothing
-    fn add_tap(&mut self, line: &str) {
-        let number = |count: &str| count.parse::<u64>().unwrap_or(0);
-        match line.split_once(' ').and_then(|(_, rest)| rest.split_once(' ')) {
-            Some(("pass", count)) if line.starts_with("# ") => self.passed += number(count),
-            Some(("fail", count)) if line.starts_with("# ") => self.failed += number(count),
-            _ => {}
-        }
-    }
-
-    /// Adds the closing line of a test binary; any other line counts nothing
-    fn add(&mut self, line: &str) {
-        let Some(counts) = line.strip_prefix("test result: ") else { return };
-        for count in counts.split([';', '.']) {
-            let mut words = count.split_whitespace();
-            let number = words.next().and_then(|word| word.parse::<u64>().ok());
-            match (number, words.next()) {
-                (Some(number), Some("passed")) => self.passed += number,
-                (Some(number), Some("failed")) => self.failed += number,
-                _ => {}
-            }
-        }
-    }
+fn benches() -> Result<(), String> {
+    run_command(&mut cargo(&format!("test {WORKSPACE} --bench *")))?;
+    // Builds the server of the node's path too, which is a program of the same package.
+    run_command(&mut interop_cargo("test --workspace --bench *")?)?;
+    build_server()?;
+    run_command(&mut cargo(&format!("build {WORKSPACE} --bin http-bench")))?;
+    run_command(&mut bench::compare_servers()?)
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{STEPS, Tally, choose};
+    use super::{STEPS, choose, jobs, list};
 
     fn names(arguments: &[&str]) -> Vec<&'static str> {
         choose(arguments).unwrap().iter().map(|step| step.name).collect()
-    }
-
-    #[test]
-    fn result_lines_are_added_up() {
-        let mut tally = Tally::default();
-        for line in [
-            "running 3 tests",
-            "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.00s",
-            "test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out",
-            "the test result: ok. 100 passed; 100 failed",
-        ] {
-            tally.add(line);
-        }
-        assert_eq!((tally.passed, tally.failed), (15, 2));
-    }
-
-    #[test]
-    fn result_lines_of_node_are_added_up() {
-        let mut tally = Tally::default();
-        for line in ["ok 1 - a # fail 7", "# tests 5", "# pass 3", "# fail 2", "# cancelled 0"] {
-            tally.add_tap(line);
-        }
-        assert_eq!((tally.passed, tally.failed), (3, 2));
     }
 
     #[test]
@@ -243,5 +254,29 @@ mod tests {
         for arguments in [&["--only", "lint"][..], &["--only"], &["--fast"], &["fmt"]] {
             assert!(choose(arguments).is_err(), "{arguments:?}");
         }
+    }
+
+    #[test]
+    fn steps_name_steps_and_parts_that_there_are() {
+        for step in &STEPS {
+            for other in step.after {
+                assert!(STEPS.iter().any(|step| step.name == *other), "{other}");
+            }
+            assert!(crate::setup::are_parts(step.parts), "{:?}", step.parts);
+            assert!(list().contains(step.about));
+        }
+    }
+
+    #[test]
+    fn what_steps_need_is_installed_before_them() {
+        let of = |arguments: &[&str]| jobs(&choose(arguments).unwrap()).unwrap();
+        let with_parts = of(&["--only", "gate,npm,fmt"]);
+        let names: Vec<&str> = with_parts.iter().map(|job| &job.name[..]).collect();
+        assert_eq!(names, ["setup", "fmt", "gate", "npm"]);
+        let words: Vec<_> = with_parts[0].command.get_args().collect();
+        assert_eq!(words, ["setup", "browser", "gate", "npm"]);
+        assert!(with_parts[1].after.is_empty());
+        assert_eq!(with_parts[2].after, ["setup"]);
+        assert_eq!(of(&["--only", "fmt"]).len(), 1);
     }
 }

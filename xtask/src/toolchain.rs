@@ -1,17 +1,14 @@
 //! Compilers for targets that this machine cannot run.
 //!
-//! The target comes from rustup, and so do the sources of the standard library where it is built as well.
-//! Where rustup's servers cannot be reached, Debian's compiler for the web brings the sources; it is
-//! installed when this runs as root on a machine with apt. Where neither works, the step fails
-//! and says what to install: a proof that did not run is no proof.
+//! A target comes from rustup, and so do the sources of the standard library where it is built as
+//! well. Where rustup's servers cannot be reached, Debian's compiler for the web has the sources.
+//! This file finds what is there; `setup.rs` installs what is not. Without either, the step fails:
+//! a proof that did not run is no proof.
 
 use std::path::Path;
 use std::process::Command;
 
-use crate::shell::{self, output, program_at_root};
-
-/// Debian's packages: a compiler, the library's sources, and the linker of the target
-const PACKAGES: [&str; 4] = ["rustc-web", "rust-web-src", "rust-web-llvm", "lld-22"];
+use crate::shell::{output, program_at_root};
 
 const DEBIAN_COMPILER: &str = "/usr/bin/rustc";
 
@@ -25,7 +22,7 @@ pub(crate) enum Toolchain {
 }
 
 /// What rustup has to have for a target
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Wanted {
     /// The library as it comes for the target
     Library(&'static str),
@@ -34,38 +31,20 @@ pub(crate) enum Wanted {
 }
 
 impl Toolchain {
-    /// The toolchain for what is wanted, installed if it has to be
+    /// The toolchain that has what is wanted
+    ///
+    /// # Errors
+    ///
+    /// When neither rustup nor Debian has it, with the command that installs it.
     pub(crate) fn find(wanted: Wanted) -> Result<Self, String> {
         if wanted.is_installed() {
-            return Ok(Self::Rustup);
+            Ok(Self::Rustup)
+        } else if has_sources(program_at_root(DEBIAN_COMPILER), "library/alloc") {
+            Ok(Self::Debian)
+        } else {
+            let words = wanted.rustup_arguments().join(" ");
+            Err(format!("not installed: `rustup {words}` or `cargo xtask setup` installs it"))
         }
-        let (name, words) = match wanted {
-            Wanted::Library(target) => (target, ["target", "add", target]),
-            Wanted::Sources => ("rust-src", ["component", "add", "rust-src"]),
-        };
-        println!("{name} is not installed; asking rustup for it");
-        let asked = output(program_at_root("rustup").args(words));
-        if wanted.is_installed() {
-            return Ok(Self::Rustup);
-        }
-        let installed = || "rustup installed it for another toolchain".into();
-        let rustup = asked.err().unwrap_or_else(installed);
-        if debian_has_sources() {
-            return Ok(Self::Debian);
-        }
-        if shell::is_root() {
-            println!("rustup cannot; installing {} with apt-get", PACKAGES.join(" "));
-            shell::install(&PACKAGES)?;
-        }
-        if debian_has_sources() {
-            return Ok(Self::Debian);
-        }
-        Err(format!(
-            "{name} is not to be had here: {rustup}. Install it with `rustup {}`, \
-             or on Debian with `apt-get install --no-install-recommends {}`",
-            words.join(" "),
-            PACKAGES.join(" ")
-        ))
     }
 
     /// Makes a `cargo` use this toolchain; Debian's builds `parts` of the library
@@ -76,8 +55,8 @@ impl Toolchain {
         }
     }
 
-    /// A directory for what this compiler builds: two in one would take turns in throwing each other's
-    /// work away
+    /// The name of a directory for what this compiler builds: in a shared one, each of two
+    /// compilers would discard what the other has built
     pub(crate) const fn target_name(self) -> &'static str {
         match self {
             Self::Rustup => "rustup",
@@ -93,7 +72,16 @@ impl Toolchain {
 }
 
 impl Wanted {
-    fn is_installed(self) -> bool {
+    /// What rustup is called with to install this
+    pub(crate) const fn rustup_arguments(self) -> [&'static str; 3] {
+        match self {
+            Self::Library(target) => ["target", "add", target],
+            Self::Sources => ["component", "add", "rust-src"],
+        }
+    }
+
+    /// Whether rustup's toolchain has it
+    pub(crate) fn is_installed(self) -> bool {
         match self {
             Self::Library(target) => {
                 let mut compiler = program_at_root("rustc");
@@ -104,10 +92,6 @@ impl Wanted {
             Self::Sources => has_sources(program_at_root("rustc"), "library/std"),
         }
     }
-}
-
-fn debian_has_sources() -> bool {
-    has_sources(program_at_root(DEBIAN_COMPILER), "library/alloc")
 }
 
 /// Whether a compiler finds the sources of this part of the library

@@ -1,11 +1,11 @@
 //! Writes the shared vectors from their declarations, or compares.
 //!
-//! The work is done by a program of the tests crate, which knows the declarations; it is built
-//! without the crate's development dependencies, so it is there in seconds.
+//! The work is done by a program of the tests crate, which has the declarations; it is built
+//! without the crate's development dependencies, which takes seconds.
 
 use crate::shell::{self, cargo};
 
-/// Writes the vectors, or with `--check` says whether they are written
+/// Writes the vectors, or with `--check` fails when they are not up to date
 pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
     let word = match arguments {
         [] => "write",

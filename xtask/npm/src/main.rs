@@ -1,9 +1,10 @@
 //! Makes the JavaScript glue of the npm package: `xtask-npm <module.wasm> <directory>`.
 //!
-//! Writes `module.wasm`, which lacks what only the glue's maker reads, `glue.js`, and `glue.d.ts` with its types. Glue holds one
-//! instance in its variables; that of the target without modules is a script, so it is put into a function
-//! whose every call makes another. A crate of its own, because it takes a minute to build and most
-//! steps of `xtask` do not need it. Leaves out optimising and bundling: `bindings/js/build.js`.
+//! Writes `module.wasm` without the sections that only wasm-bindgen reads, `glue.js`, and
+//! `glue.d.ts` with its types. Glue has one instance in its variables; that of the target without
+//! modules is a script, so it is put into a function, and each call of that makes another instance.
+//! A crate of its own, because it takes a minute to build and most commands of `xtask` do not need
+//! it. Leaves out optimising and bundling, which `bindings/js/build.js` does.
 
 #![forbid(unsafe_code)]
 

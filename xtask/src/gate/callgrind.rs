@@ -37,7 +37,7 @@ pub(crate) fn instructions(profile: &str) -> Result<u64, String> {
             }
         }
     }
-    // Would something be read wrongly, it would not add up.
+    // If a line were read wrongly, the sums would differ.
     match total {
         Some(total) if total == sum + left_out => Ok(sum),
         _ => Err(format!("callgrind: {sum} and {left_out} do not add up to {total:?}")),

@@ -1,9 +1,8 @@
-//! Counts as they stand in the repository: one line for each path, in the order of the names.
+//! The accepted counts in the repository: one line for each path, in the order of the names.
 //!
-//! They belong to what they were built with: another compiler inlines otherwise, another C library
-//! allocates and copies otherwise. A count that is in its place under another compiler is in its
-//! place; one that is not is refused with both named. The file is TOML, of which only what is
-//! written here is read.
+//! They depend on what was used to build: another compiler inlines differently, another C library
+//! allocates and copies differently. A count within the limit is accepted under any compiler; an
+//! error names both compilers. The file is TOML, of which only what this writes is read.
 
 use core::fmt::Write as _;
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,7 +14,7 @@ const HEAD: &str = "\
 # Written by `cargo xtask gate --accept`.
 ";
 
-/// What counts depend on, beside the code
+/// What counts depend on, besides the code
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Built {
     pub(crate) compiler: String,
@@ -31,14 +30,14 @@ pub(crate) struct Record {
 }
 
 impl Built {
-    /// What is built with here
+    /// The compiler, the C library and the target of this machine
     pub(crate) fn here() -> Result<Self, String> {
         let said = output(program_at_root("rustc").arg("-vV"))?;
         let target = said.lines().find_map(|line| line.strip_prefix("host: "));
         let library = output(program_at_root("getconf").arg("GNU_LIBC_VERSION"));
         Ok(Self {
             compiler: said.lines().next().unwrap_or_default().to_owned(),
-            // Where it is another library, it is another target.
+            // Another library than glibc means another target.
             library: library.unwrap_or_default().trim().to_owned(),
             target: target.ok_or("rustc names no host")?.to_owned(),
         })
@@ -52,15 +51,15 @@ impl Record {
             if line.is_empty() || line.starts_with(['#', '[']) {
                 continue;
             }
-            let told = || format!("gate.toml:{number}: `{line}` is not understood");
-            let (key, value) = line.split_once(" = ").ok_or_else(told)?;
+            let unknown = || format!("gate.toml:{number}: `{line}` is not understood");
+            let (key, value) = line.split_once(" = ").ok_or_else(unknown)?;
             let text = value.trim_matches('"').to_owned();
             match key {
                 "compiler" => record.built.compiler = text,
                 "library" => record.built.library = text,
                 "target" => record.built.target = text,
                 path => {
-                    let count = value.parse::<u64>().map_err(|_| told())?;
+                    let count = value.parse::<u64>().map_err(|_| unknown())?;
                     record.counts.insert(path.to_owned(), count);
                 }
             }
@@ -80,7 +79,7 @@ impl Record {
         text
     }
 
-    /// What was found beside this, as a table
+    /// A table of these counts and those that were found
     pub(crate) fn beside(&self, found: &Self) -> String {
         let mut table = format!("{:<24} {:>12} {:>12}\n", "instructions of", "accepted", "now");
         let show = |count: Option<&u64>| count.map_or_else(|| "none".to_owned(), u64::to_string);
@@ -92,7 +91,8 @@ impl Record {
         table
     }
 
-    /// Refuses paths whose counts differ by more than so many percent, and those that only one side has
+    /// Fails for paths whose counts differ by more than `tolerance` percent or that only one side
+    /// has
     pub(crate) fn judge(&self, found: &Self, tolerance: u64) -> Result<(), String> {
         let moved = |one: Option<&u64>, other: Option<&u64>| match (one, other) {
             (Some(one), Some(other)) => 100 * one.abs_diff(*other) > tolerance * one,
@@ -106,17 +106,17 @@ impl Record {
         if moved.is_empty() {
             return Ok(());
         }
-        let mut refusal =
+        let mut error =
             format!("not within {tolerance} % of the accepted instructions: {}", moved.join(", "));
         let Built { compiler, library, .. } = &self.built;
         if self.built != found.built {
             let _ = write!(
-                refusal,
+                error,
                 " (accepted with {compiler} and {library}, counted with {} and {})",
                 found.built.compiler, found.built.library
             );
         }
-        Err(refusal)
+        Err(error)
     }
 
     /// All paths of both sides
@@ -129,7 +129,7 @@ impl Record {
     }
 }
 
-/// By which part of it a count has grown
+/// The relative change of a count
 fn change(from: u64, to: u64) -> f64 {
     to as f64 / from as f64 - 1.0
 }
@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn another_compiler_is_named_only_where_a_count_left_its_place() {
+    fn another_compiler_is_named_only_where_a_count_moved() {
         let (accepted, mut found) = (record(&[("one", 1_000)]), record(&[("one", 1_001)]));
         found.built.compiler = "rustc 1.96.0".into();
         assert_eq!(accepted.judge(&found, 3), Ok(()));

@@ -1,19 +1,17 @@
 //! The page of ratios: what was compared, how, on which machine, and which targets were reached.
 //!
-//! Figures are paired by their names: a way of ours stands beside the same way of the peer, or beside
-//! its plain one. A figure without a peer is shown by itself.
+//! Figures are paired by their names: a way of ours stands beside the same way of the peer, or
+//! beside its plain one. A figure without a peer is shown by itself.
 
 use core::fmt::Write as _;
-use std::fs;
-use std::process::Command;
 
 use super::figures::{Figure, Figures};
-use crate::shell::output;
+use crate::machine::Machine;
 
 /// The group that there is only where RocksDB was built
 const BESIDE_ROCKSDB: &str = "answer on redb beside RocksDB";
 const NO_ROCKSDB: &str =
-    "\nRocksDB was not measured; `cargo xtask bench --rocksdb` does, where it builds.\n";
+    "\nRocksDB was not measured; `cargo xtask evidence bench --rocksdb` does, where it builds.\n";
 
 /// What each group is, in the order of the page
 const GROUPS: [(&str, &str); 11] = [
@@ -125,7 +123,8 @@ const READERS: [(&str, &str); 3] = [
     ("floor of copying", "the bytes, copied into a buffer that is used again, and not looked at"),
 ];
 
-/// Where the time of ours goes, by profiles that were taken by hand: group, size (all if empty), where
+/// Where the time of ours goes, by profiles that were taken by hand: group, size (all if empty),
+/// where
 const PROFILES: [(&str, &str, &str); 4] = [
     (
         "cold render",
@@ -168,7 +167,7 @@ if all else cost nothing, so a target above it is out of reach of this way.
 const HEAD: &str = "\
 # Benchmarks
 
-Written by `cargo xtask bench`, which measures all of it anew; not by hand. Each line compares two medians of one run,
+Written by `cargo xtask evidence bench`, which measures all of it anew; not by hand. Each line compares two medians of one run,
 in one process, over the same facts. What counts is the ratio: times are of the machine below, and other machines have
 others.
 
@@ -202,12 +201,12 @@ short. The file grows in steps.
 ";
 
 /// The page about these figures, with the table of what is on disk
-pub(super) fn page(figures: &Figures, disk: &str, machine: &str) -> String {
+pub(super) fn page(figures: &Figures, disk: &str, machine: &Machine) -> String {
     let missed = compared(figures).filter(|line| line.reached() == Some(false)).count();
     let targets = compared(figures).filter(|line| line.target.is_some()).count();
     let is_beside = figures.group(BESIDE_ROCKSDB).next().is_some();
     let rocksdb = if is_beside { "" } else { NO_ROCKSDB };
-    let mut page = format!("{HEAD}{rocksdb}\n{machine}\n");
+    let mut page = format!("{HEAD}{rocksdb}\n{}\n", table(machine));
     let _ = writeln!(
         page,
         "Of {targets} targets, {} are reached and {missed} missed.\n",
@@ -373,34 +372,20 @@ fn time(nanoseconds: f64) -> String {
     }
 }
 
-/// The machine and what else it was doing, as far as Linux tells
-pub(super) fn machine() -> Result<String, String> {
-    let read = |path| fs::read_to_string(path).unwrap_or_default();
-    let processor = read("/proc/cpuinfo");
-    let first = |name: &str| {
-        let line = processor.lines().find(|line| line.starts_with(name));
-        line.and_then(|line| line.split_once(": ")).map_or("unknown", |(_, value)| value).to_owned()
-    };
-    let cores = processor.lines().filter(|line| line.starts_with("processor")).count();
-    let memory = read("/proc/meminfo");
-    let memory = memory.split_whitespace().nth(1).and_then(|word| word.parse::<u64>().ok());
-    let load = read("/proc/loadavg");
-    let load = load.split_whitespace().nth(1).unwrap_or("unknown");
+/// The machine and how busy it was, as a table
+fn table(machine: &Machine) -> String {
+    let Machine { processor, cores, cache, memory_gib, compiler, load: [_, load], .. } = machine;
     // The benches themselves are one.
-    let busy = load.parse().is_ok_and(|load: f64| load > 1.5);
-    let busy = if busy { BUSY } else { "" };
-    let compiler = output(Command::new("rustc").arg("--version"))?;
-    Ok(format!(
-        "| machine | |\n|---|---|\n| processor | {}, {cores} cores, cache {} |\n| memory | {} GiB |\n\
-         | system | {} {} |\n| load over the last five minutes | {load}{busy} |\n\
-         | compiler | {}, release, thin LTO, no `target-cpu` |\n",
-        first("model name"),
-        first("cache size"),
-        memory.unwrap_or(0) >> 20,
+    let is_busy = load.parse().is_ok_and(|load: f64| load > 1.5);
+    let busy = if is_busy { BUSY } else { "" };
+    format!(
+        "| machine | |\n|---|---|\n| processor | {processor}, {cores} cores, cache {cache} |\n\
+         | memory | {memory_gib} GiB |\n| system | {} {} |\n\
+         | load over the last five minutes | {load}{busy} |\n\
+         | compiler | {compiler}, release, thin LTO, no `target-cpu` |\n",
         std::env::consts::OS,
         std::env::consts::ARCH,
-        compiler.trim(),
-    ))
+    )
 }
 
 #[cfg(test)]
@@ -441,7 +426,10 @@ mod tests {
         ] {
             assert!(tables.contains(line), "{line} is not in\n{tables}");
         }
-        assert!(page(&figures, "", "").contains("Of 3 targets, 1 are reached and 2 missed."));
+        assert!(
+            page(&figures, "", &Machine::now())
+                .contains("Of 3 targets, 1 are reached and 2 missed.")
+        );
     }
 
     #[test]

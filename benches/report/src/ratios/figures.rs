@@ -1,7 +1,8 @@
 //! The figures that criterion left: medians by group, side and size.
 //!
-//! Of its files only two members are read, by their names; they are written by one program in one form,
-//! so this needs no reader of JSON. Figures of earlier runs lie beside them and are told by their age.
+//! Of its files only two members are read, by their names; they are written by one program in one
+//! form, so this needs no reader of JSON. Figures of earlier runs are in the same folder; their age
+//! tells them.
 
 use std::fs;
 use std::path::Path;
@@ -9,24 +10,24 @@ use std::time::SystemTime;
 
 /// One figure
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Figure {
+pub(super) struct Figure {
     /// What is measured: `answer in memory`
-    pub(crate) group: String,
+    pub(super) group: String,
     /// Which side, and how: `ours`, `peer with the request`
-    pub(crate) side: String,
+    pub(super) side: String,
     /// Of what: `10`
-    pub(crate) size: String,
+    pub(super) size: String,
     /// Nanoseconds
-    pub(crate) median: f64,
+    pub(super) median: f64,
 }
 
 /// The figures of a run
 #[derive(Debug, Default)]
-pub(crate) struct Figures(pub(crate) Vec<Figure>);
+pub(super) struct Figures(pub(super) Vec<Figure>);
 
 impl Figures {
     /// Those below this folder that were written since
-    pub(crate) fn since(start: SystemTime, folder: &Path) -> Result<Self, String> {
+    pub(super) fn since(start: SystemTime, folder: &Path) -> Result<Self, String> {
         let mut figures = Self::default();
         figures.collect(start, folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         figures.0.sort_by(|one, other| {
@@ -52,17 +53,17 @@ impl Figures {
         Ok(())
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    pub(super) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
     /// Those of a group
-    pub(crate) fn group(&self, name: &str) -> impl Iterator<Item = &Figure> {
+    pub(super) fn group(&self, name: &str) -> impl Iterator<Item = &Figure> {
         self.0.iter().filter(move |figure| figure.group == name)
     }
 
     /// The median of this figure, in nanoseconds
-    pub(crate) fn median(&self, group: &str, side: &str, size: &str) -> Option<f64> {
+    pub(super) fn median(&self, group: &str, side: &str, size: &str) -> Option<f64> {
         let mut figures = self.group(group);
         let found = figures.find(|figure| figure.side == side && figure.size == size)?;
         Some(found.median)
@@ -90,7 +91,7 @@ fn figure(description: &str, estimates: &str) -> Option<Figure> {
 }
 
 /// The text of a member, if it has one without escapes
-pub(crate) fn text(json: &str, name: &str) -> Option<String> {
+fn text(json: &str, name: &str) -> Option<String> {
     let (_, value) = json.split_once(&format!("\"{name}\":"))?;
     let (value, _) = value.trim_start().strip_prefix('"')?.split_once('"')?;
     (!value.contains('\\')).then(|| value.to_owned())

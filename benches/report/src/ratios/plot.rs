@@ -1,7 +1,7 @@
 //! The cost of an answer against its receipts, as a plot with logarithmic axes.
 //!
-//! A picture for the page, in SVG: three lines, their points and their names. Colours are read on white,
-//! so it brings its own ground.
+//! A picture for the page, in SVG: three lines, their points and their names. Colours are read on
+//! white, so it brings its own ground.
 
 use core::fmt::Write as _;
 

@@ -1,0 +1,221 @@
+//! The servers of the bench over HTTP and the files that they read.
+//!
+//! Each server is a process of its own that prints where it listens, and ends with its value. Where
+//! there is a processor for the servers and one for the client, each has its own.
+
+use core::time::Duration;
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+
+use super::output;
+
+/// How long a server does nothing until it counts as idle
+const REST: Duration = Duration::from_millis(100);
+/// Clock ticks per second in `/proc`, on every Linux
+const TICKS: f64 = 100.0;
+
+/// Where the programs are and where the bench keeps its files
+pub(super) struct Folder {
+    /// The folder of the programs `milepost` and `http-bench`
+    programs: PathBuf,
+    /// The program of the node's path
+    peer: PathBuf,
+    /// The folder of this bench, empty at its start
+    files: PathBuf,
+}
+
+impl Folder {
+    pub(super) fn new(programs: &Path, peer: &Path) -> Result<Self, String> {
+        let files = programs.join("http-bench-files");
+        // What an earlier run has left.
+        let _ = fs::remove_dir_all(&files);
+        fs::create_dir_all(&files).map_err(|error| format!("{}: {error}", files.display()))?;
+        Ok(Self { programs: programs.to_owned(), peer: peer.to_owned(), files })
+    }
+
+    pub(super) fn path(&self, name: &str) -> Result<String, String> {
+        let path = self.files.join(name).into_os_string();
+        path.into_string().map_err(|path| format!("{}: not UTF-8", path.display()))
+    }
+
+    pub(super) fn write(&self, name: &str, bytes: &[u8]) -> Result<String, String> {
+        let path = self.path(name)?;
+        fs::write(&path, bytes).map_err(|error| format!("{path}: {error}"))?;
+        Ok(path)
+    }
+
+    /// Writes the block messages; returns the transactions that they contain
+    pub(super) fn feed(&self) -> Result<Vec<Transaction>, String> {
+        let lines = output(
+            Command::new(self.programs.join("http-bench")).args(["feed", &self.path("feed")?]),
+        )?;
+        lines.lines().map(Transaction::read).collect()
+    }
+
+    /// A node that answers out of this store
+    pub(super) fn node(&self, store: &str) -> Result<Server, String> {
+        let feed = self.path("feed")?;
+        let serve = ["serve", "--listen", "127.0.0.1:0", "--finality", "final", "--blocks", &feed];
+        Server::start(
+            pinned(0, self.programs.join("milepost")).args(serve).args(["--store", store]),
+        )
+    }
+
+    /// The node's path, from rows in memory
+    pub(super) fn peer(&self) -> Result<Server, String> {
+        let feed = self.path("feed")?;
+        Server::start(pinned(0, &self.peer).args([&feed]))
+    }
+
+    /// A server that always sends these bytes
+    pub(super) fn constant(&self, answer: &[u8]) -> Result<Server, String> {
+        let file = self.write("answer.json", answer)?;
+        Server::start(pinned(0, self.programs.join("http-bench")).args(["constant", &file]))
+    }
+
+    /// The script that makes the client send this body
+    pub(super) fn script(&self, body: &str) -> Result<String, String> {
+        let script = format!(
+            "wrk.method = \"POST\"\nwrk.body = [[{body}]]\nwrk.headers[\"Content-Type\"] = \"application/json\"\n"
+        );
+        self.write("request.lua", script.as_bytes())
+    }
+}
+
+/// A program on a processor of its own, if there is one for the servers and one for the client
+pub(super) fn pinned(processor: usize, program: impl AsRef<Path>) -> Command {
+    if !pins() {
+        return Command::new(program.as_ref());
+    }
+    let mut command = Command::new("taskset");
+    command.args(["-c", &processor.to_string()]).arg(program.as_ref());
+    command
+}
+
+pub(super) fn pins() -> bool {
+    let starts = |command: &mut Command| {
+        command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|end| end.success())
+    };
+    starts(Command::new("taskset").args(["-c", "0,1", "true"]))
+}
+
+/// A transaction that the node knows
+pub(super) struct Transaction {
+    pub(super) receipts: usize,
+    hash: String,
+    signer: String,
+}
+
+impl Transaction {
+    pub(super) fn read(line: &str) -> Result<Self, String> {
+        let mut words = line.split(' ');
+        let receipts = words.next().and_then(|word| word.parse().ok());
+        match (receipts, words.next(), words.next()) {
+            (Some(receipts), Some(hash), Some(signer)) => {
+                Ok(Self { receipts, hash: hash.to_owned(), signer: signer.to_owned() })
+            }
+            _ => Err(format!("`{line}` names no transaction")),
+        }
+    }
+
+    pub(super) fn request(&self) -> String {
+        let Self { hash, signer, .. } = self;
+        format!(
+            r#"{{"jsonrpc":"2.0","id":"dontcare","method":"EXPERIMENTAL_tx_status","params":{{"tx_hash":"{hash}","sender_account_id":"{signer}","wait_until":"FINAL"}}}}"#
+        )
+    }
+}
+
+/// A server that ends with this value
+pub(super) struct Server {
+    child: Child,
+    pub(super) address: String,
+    /// Kept open, so that the server can print more
+    _lines: BufReader<ChildStdout>,
+}
+
+impl Server {
+    /// Starts a server that prints where it listens
+    pub(super) fn start(command: &mut Command) -> Result<Self, String> {
+        let failed = |error: std::io::Error| format!("a server does not start: {error}");
+        let mut child = command
+            .env("MILEPOST_LOG", "warn")
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(failed)?;
+        let stdout = child.stdout.take().ok_or("a server has no output")?;
+        let mut server = Self { child, address: String::new(), _lines: BufReader::new(stdout) };
+        let mut line = String::new();
+        server._lines.read_line(&mut line).map_err(failed)?;
+        let address = line.trim_end().rsplit_once("http://").map(|(_, address)| address);
+        server.address = address.ok_or("a server ended before it listened")?.to_owned();
+        Ok(server)
+    }
+
+    /// The body of the answer to a POST with this one
+    pub(super) fn answer(&self, body: &str) -> Result<Vec<u8>, String> {
+        let failed = |error: std::io::Error| format!("{}: {error}", self.address);
+        let mut stream = TcpStream::connect(&self.address).map_err(failed)?;
+        let length = body.len();
+        let request = format!(
+            "POST / HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
+        );
+        stream.write_all(request.as_bytes()).map_err(failed)?;
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).map_err(failed)?;
+        let end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n");
+        match end {
+            Some(end) if answer.starts_with(b"HTTP/1.1 200 ") => Ok(answer.split_off(end + 4)),
+            _ => Err(format!("{}: {}", self.address, String::from_utf8_lossy(&answer))),
+        }
+    }
+
+    /// Seconds of processor time so far
+    pub(super) fn seconds(&self) -> Result<f64, String> {
+        let path = format!("/proc/{}/stat", self.child.id());
+        let stat = fs::read_to_string(&path).map_err(|error| {
+            format!("{path}: {error}; processor time is read where Linux shows it")
+        })?;
+        // The name, which may have spaces, ends in the last `)`; user and system time follow as
+        // the 12th and 13th word.
+        let words = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+        let ticks: Vec<u64> = words.skip(11).take(2).filter_map(|word| word.parse().ok()).collect();
+        Ok(ticks.iter().sum::<u64>() as f64 / TICKS)
+    }
+
+    /// Waits until it has nothing to do
+    pub(super) fn rest(&self) -> Result<(), String> {
+        loop {
+            let before = self.seconds()?;
+            std::thread::sleep(REST);
+            if self.seconds()? <= before {
+                return Ok(());
+            }
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // It may have ended by itself.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Transaction;
+
+    #[test]
+    fn transactions_are_read_from_the_words_of_the_feed() {
+        let transaction = Transaction::read("10 8raF alice.near").unwrap();
+        assert_eq!((transaction.receipts, transaction.hash.as_str()), (10, "8raF"));
+        assert!(transaction.request().contains(r#""sender_account_id":"alice.near""#));
+        assert!(Transaction::read("ten").is_err());
+    }
+}

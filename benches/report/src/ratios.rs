@@ -1,0 +1,36 @@
+//! The ratios of the benches: figures that criterion wrote, paired and compared with their targets.
+//!
+//! Written as `docs/BENCHMARKS.md`, with a plot; what misses its target is written like what
+//! reaches it. Figures of some benches only are printed and not written, so everything written is
+//! of one run.
+
+mod figures;
+mod page;
+mod plot;
+
+use std::path::Path;
+use std::time::SystemTime;
+
+use figures::Figures;
+
+use crate::evidence;
+use crate::machine::Machine;
+
+/// Writes the page and the plot from the figures in a folder that were written since `start`
+pub(crate) fn write(folder: &Path, start: SystemTime, disk: &str) -> Result<(), String> {
+    let figures = read(folder, start)?;
+    super::write("docs/cost-by-receipts.svg", &plot::cost_by_receipts(&figures)?)?;
+    super::write("docs/BENCHMARKS.md", &page::page(&figures, disk, &Machine::now()))?;
+    evidence::write_link("bench")
+}
+
+/// Prints the tables of these figures
+pub(crate) fn print(folder: &Path, start: SystemTime) -> Result<(), String> {
+    print!("\n{}", page::tables(&read(folder, start)?));
+    Ok(())
+}
+
+fn read(folder: &Path, start: SystemTime) -> Result<Figures, String> {
+    let figures = Figures::since(start, folder)?;
+    if figures.is_empty() { Err("no bench has this in its name".to_owned()) } else { Ok(figures) }
+}

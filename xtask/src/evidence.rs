@@ -1,0 +1,56 @@
+//! Runs what takes long and proves much, and keeps the last figures in `docs/EVIDENCE.md`.
+//!
+//! The page is written by `benches/report`, which adds the date, the version and the machine. A run
+//! that fails writes nothing. `cargo xtask test` runs a small version of each.
+
+use crate::shell::{cargo, feed, show};
+use crate::{bench, setup, simulate};
+
+/// What there is: name, about
+const NAMES: [(&str, &str); 4] = [
+    ("simulation", "1,000,000 seeds of waiting (twenty minutes); `--seeds N` takes another number"),
+    ("open-requests", "10,000 open HTTP requests on a release build (three minutes)"),
+    ("bench", "all benches beside the node's path (half an hour); `--rocksdb` adds its database"),
+    ("bench-http", "what a response costs over HTTP, with `wrk` (four minutes)"),
+];
+
+/// Seeds of the simulation, unless the arguments say another number
+const SEEDS: &str = "1000000";
+
+/// The names, one line each, for the help
+pub(crate) fn list() -> String {
+    let lines = NAMES.map(|(name, about)| format!("      {name:<14} {about}"));
+    lines.join("\n")
+}
+
+/// Runs what the arguments name, or everything in turn
+pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
+    match arguments {
+        [] => NAMES.iter().try_for_each(|(name, _)| run(&[name])),
+        ["simulation"] => simulation(SEEDS),
+        ["simulation", "--seeds", seeds] if seeds.parse::<u64>().is_ok() => simulation(seeds),
+        ["open-requests"] => open_requests(),
+        ["bench"] => bench::write_ratios(false),
+        ["bench", "--rocksdb"] => bench::write_ratios(true),
+        ["bench-http"] => setup::run(&["wrk"]).and_then(|()| bench::write_http()),
+        _ => Err(format!("`evidence` takes one of these, or nothing:\n{}", list())),
+    }
+}
+
+fn simulation(seeds: &str) -> Result<(), String> {
+    let text = show(simulate::program().args(["--seeds", seeds]))?;
+    write("simulation", &format!("--seeds {seeds}"), &text)
+}
+
+fn open_requests() -> Result<(), String> {
+    // They want a release build, all processors and one another's absence, so they run alone and in
+    // turn.
+    let command =
+        "test --release -p milepost-server --test open_requests -- --nocapture --test-threads 1";
+    write("open-requests", "", &show(&mut cargo(command))?)
+}
+
+/// Hands the output of a run to the program that writes the page
+fn write(name: &str, arguments: &str, text: &str) -> Result<(), String> {
+    feed(&mut bench::report(&format!("section {name} {arguments}")), text)
+}
