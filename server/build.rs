@@ -1,9 +1,9 @@
-//! Embeds the page that the program shows at `GET /`.
+//! Embeds the files that the server sends for `GET /`.
 //!
-//! The page is built by `cargo xtask npm` into `bindings/js/page/dist/site`. Without it, on a machine
-//! without Node.js or from a packaged crate, a small page without scripts takes its place, so
-//! the program builds everywhere. Writes a table of files; what is done with them is said in
-//! `src/http/page.rs`.
+//! `cargo xtask npm` builds the page into `bindings/js/page/dist/site`. Where that is missing, on a
+//! machine without Node.js or in a packaged crate, a small page without scripts is embedded
+//! instead, so the program builds everywhere. The output is a table of files that
+//! `src/http/page.rs` includes.
 
 use core::fmt::Write as _;
 use core::hash::{Hash as _, Hasher as _};
@@ -12,15 +12,15 @@ use std::hash::DefaultHasher;
 use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
-/// The directory into which the page is built; it is there in every checkout, with nothing to show
-/// in it, because a directory that is missing could not be watched
+/// The output directory of the page's build; every checkout has it, because cargo cannot watch a
+/// directory that is missing
 const BUILT: &str = "../bindings/js/page/dist";
-/// The page that needs nothing to be built
+/// The page that needs no build
 const PLAIN: &str = "src/http/page";
 
 fn main() -> io::Result<()> {
     let built = Path::new(BUILT);
-    for watched in [built, Path::new(PLAIN)].into_iter().filter(|place| place.exists()) {
+    for watched in [built, Path::new(PLAIN)].into_iter().filter(|path| path.exists()) {
         println!("cargo::rerun-if-changed={}", watched.display());
     }
     println!("cargo::rerun-if-changed=build.rs");
@@ -28,16 +28,16 @@ fn main() -> io::Result<()> {
     let is_built = site.join("index.html").is_file();
     let directory = if is_built { site } else { PLAIN.into() };
     let mut table = String::from("&[\n");
-    for (path, place) in files(&directory)? {
-        let place = fs::canonicalize(place)?;
-        let bytes = fs::read(&place)?;
-        let (media_type, tag) = (media_type(&path)?, tag(&bytes));
-        // Only the names that the page's own build makes change with what is in the file.
-        let is_hashed = is_built && path.starts_with("/assets/");
-        let path = if path == "/index.html" { "/" } else { &path };
+    for (url_path, file) in files(&directory)? {
+        let file = fs::canonicalize(file)?;
+        let bytes = fs::read(&file)?;
+        let (media_type, etag) = (media_type(&url_path)?, etag(&bytes));
+        // Only the file names of the page's build contain a hash of the content.
+        let is_hashed = is_built && url_path.starts_with("/assets/");
+        let path = if url_path == "/index.html" { "/" } else { &url_path };
         let _ = writeln!(
             table,
-            "    File {{ path: {path:?}, media_type: {media_type:?}, tag: {tag:?}, is_hashed: {is_hashed}, bytes: include_bytes!({place:?}) }},",
+            "    StaticFile {{ path: {path:?}, media_type: {media_type:?}, etag: {etag:?}, is_hashed: {is_hashed}, bytes: include_bytes!({file:?}) }},",
         );
     }
     table.push(']');
@@ -45,16 +45,16 @@ fn main() -> io::Result<()> {
     fs::write(out.join("page.rs"), table)
 }
 
-/// The files below a directory by their addresses, in order
+/// The files below a directory by their URL paths, sorted
 fn files(directory: &Path) -> io::Result<BTreeMap<String, PathBuf>> {
     let mut files = BTreeMap::new();
-    let mut open = vec![(String::from("/"), directory.to_owned())];
-    while let Some((prefix, directory)) = open.pop() {
+    let mut stack = vec![(String::from("/"), directory.to_owned())];
+    while let Some((prefix, directory)) = stack.pop() {
         for entry in fs::read_dir(directory)? {
             let entry = entry?;
             let path = format!("{prefix}{}", entry.file_name().to_string_lossy());
             if entry.file_type()?.is_dir() {
-                open.push((format!("{path}/"), entry.path()));
+                stack.push((format!("{path}/"), entry.path()));
             } else {
                 files.insert(path, entry.path());
             }
@@ -71,12 +71,12 @@ fn media_type(path: &str) -> io::Result<&'static str> {
         "wasm" => "application/wasm",
         "svg" => "image/svg+xml",
         "txt" => "text/plain; charset=utf-8",
-        _ => return Err(io::Error::other(format!("{path}: no media type is known for it"))),
+        _ => return Err(io::Error::other(format!("{path}: unknown media type"))),
     })
 }
 
-/// An entity tag: other bytes have another one, up to a chance of 2^-64
-fn tag(bytes: &[u8]) -> String {
+/// An entity tag: a 64-bit hash of the bytes
+fn etag(bytes: &[u8]) -> String {
     let mut hasher = DefaultHasher::new();
     bytes.hash(&mut hasher);
     format!("\"{:016x}\"", hasher.finish())

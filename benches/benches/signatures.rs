@@ -1,7 +1,7 @@
-//! Checking the signature of a submitted transaction, of each scheme.
+//! Verifying the signature of a submitted transaction, of each scheme.
 //!
-//! What the engine does once for a transaction that was submitted and that it knows nothing about. The
-//! transaction is read beforehand; its hash, which is what was signed, is known from reading it.
+//! The engine does this once for a submitted transaction that it does not know. The transaction is
+//! decoded before the clock starts, which also computes the signed hash.
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use ed25519_dalek::Signer as _;
@@ -11,7 +11,7 @@ use milepost_benches::{Cpu, group, random_hash, with_input};
 use milepost_testkit::Rng;
 use ml_dsa::MlDsa65;
 
-/// What a node allocates with
+/// The allocator of a node
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -26,7 +26,7 @@ fn secp256k1(rng: &mut Rng) -> SignedTransaction {
     let seed: [u8; 32] = rng.bytes();
     let key = k256::ecdsa::SigningKey::from_slice(&seed).expect("a scalar of the group");
     let point = key.verifying_key().to_sec1_point(false);
-    // Without the byte that says that the point is not compressed.
+    // Without the tag byte of uncompressed points.
     transfer(Scheme::Secp256k1, &point.as_bytes()[1..], rng, |digest| {
         let (signature, recovery_id) = key.sign_prehash_recoverable(digest);
         [&signature.to_bytes()[..], &[recovery_id.to_byte()]].concat()
@@ -42,7 +42,7 @@ fn ml_dsa_65(rng: &mut Rng) -> SignedTransaction {
     })
 }
 
-/// A transfer that the key signed to which this public key belongs
+/// A transfer with this public key, signed by `sign`
 fn transfer(
     scheme: Scheme,
     public_key: &[u8],

@@ -1,53 +1,53 @@
-//! Requests that wait: coming, going, and being woken by a block, with few and with many open.
+//! Suspending, cancelling and waking pending requests, with few and with many open.
 //!
-//! What is compared is in the crate's documentation. Figures of one size are taken from one crowd,
-//! which is made when the first of them is asked for. Room is refilled between measurements, by the
-//! same clock that does not count it.
+//! The crate's documentation describes the figures. All figures of one size use one
+//! [`OpenRequests`], made when the first of them runs; it is refilled between measurements, outside
+//! of the measured time.
 
 use core::cell::LazyCell;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use milepost_benches::{Cpu, Crowd, round_group, rounds};
+use milepost_benches::{Cpu, OpenRequests, round_group, rounds};
 
-/// What a node allocates with
+/// The allocator of a node
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// Open requests
+/// Numbers of open requests
 const SIZES: [usize; 4] = [1_000, 10_000, 100_000, 1_000_000];
-/// Beyond this asking all takes longer than there is time between blocks
-const MOST_ASKED: usize = 100_000;
-/// Requests that come or go in one measurement
-const AT_A_TIME: usize = 100;
+/// With more open requests, evaluating all takes longer than the time between blocks
+const MAX_EVALUATED: usize = 100_000;
+/// Requests per round
+const ROUND_SIZE: usize = 100;
 
 fn waiters(criterion: &mut Criterion<Cpu>) {
     for open in SIZES {
-        let mut crowd = LazyCell::new(|| {
-            let (crowd, took) = Cpu::time(|| Crowd::new(open, open as u64));
-            println!("{open} open requests, made in {took:.1?}");
-            crowd
+        let mut open_requests = LazyCell::new(|| {
+            let (open_requests, elapsed) = Cpu::time(|| OpenRequests::new(open, open as u64));
+            println!("{open} open requests, made in {elapsed:.1?}");
+            open_requests
         });
-        let id = |what| BenchmarkId::new(what, open);
+        let id = |name| BenchmarkId::new(name, open);
 
         let mut requests = round_group(criterion, "waiters");
-        requests.bench_function(id("admit 100"), |bencher| {
+        requests.bench_function(id("suspend 100"), |bencher| {
             bencher.iter_custom(|count| {
                 rounds(count, || {
-                    let newcomers = crowd.newcomers(AT_A_TIME);
-                    let ((), took) = Cpu::time(|| crowd.admit(newcomers));
-                    crowd.thin_out(AT_A_TIME);
-                    took
+                    let new_requests = open_requests.new_requests(ROUND_SIZE);
+                    let ((), elapsed) = Cpu::time(|| open_requests.suspend(new_requests));
+                    open_requests.cancel_unknown(ROUND_SIZE);
+                    elapsed
                 })
             });
         });
         requests.bench_function(id("cancel 100"), |bencher| {
             bencher.iter_custom(|count| {
                 rounds(count, || {
-                    let leaving = crowd.leaving(AT_A_TIME);
-                    let ((), took) = Cpu::time(|| crowd.cancel(&leaving));
-                    crowd.return_to(leaving);
-                    took
+                    let cancelled = open_requests.take_random(ROUND_SIZE);
+                    let ((), elapsed) = Cpu::time(|| open_requests.cancel(&cancelled));
+                    open_requests.resubmit(cancelled);
+                    elapsed
                 })
             });
         });
@@ -55,29 +55,30 @@ fn waiters(criterion: &mut Criterion<Cpu>) {
 
         let mut blocks = round_group(criterion, "block");
         blocks.bench_function(id("wake"), |bencher| {
-            bencher.iter_custom(|count| rounds(count, || crowd.time_wake()));
+            bencher.iter_custom(|count| rounds(count, || open_requests.time_wake()));
         });
-        blocks.bench_function(id("answer"), |bencher| {
-            bencher.iter_custom(|count| rounds(count, || crowd.time_answer()));
+        blocks.bench_function(id("wake and respond"), |bencher| {
+            bencher.iter_custom(|count| rounds(count, || open_requests.time_respond()));
         });
-        if open <= MOST_ASKED {
-            let mut waits = LazyCell::new(|| crowd.waits());
-            blocks.bench_function(id("ask all"), |bencher| {
+        if open <= MAX_EVALUATED {
+            let mut pending = LazyCell::new(|| open_requests.pending_requests());
+            blocks.bench_function(id("evaluate all"), |bencher| {
                 bencher.iter_custom(|count| {
                     rounds(count, || {
-                        let (answers, took) = Cpu::time(|| crowd.ask_all(&mut waits));
-                        assert_eq!(answers, 0);
-                        took
+                        let (answered, elapsed) =
+                            Cpu::time(|| open_requests.evaluate_all(&mut pending));
+                        assert_eq!(answered, 0);
+                        elapsed
                     })
                 });
             });
-            let mut status = Vec::new();
+            let mut out = Vec::new();
             blocks.bench_function(id("build all"), |bencher| {
                 bencher.iter_custom(|count| {
                     rounds(count, || {
-                        let (built, took) = Cpu::time(|| crowd.build_all(&mut status));
+                        let (built, elapsed) = Cpu::time(|| open_requests.build_all(&mut out));
                         assert_eq!(built, open / 4 * 3);
-                        took
+                        elapsed
                     })
                 });
             });

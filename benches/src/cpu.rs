@@ -1,8 +1,8 @@
-//! The clock of the benches: processor time of the thread that measures.
+//! The clock of the benches: processor time of the measuring thread.
 //!
-//! Time in which the thread does not run is not counted, whether the machine is busy with something
-//! else or the thread sleeps. Reading this clock is a system call of some hundred nanoseconds, so
-//! what is measured in one go takes a good deal longer than that.
+//! Time in which the thread does not run is not counted, whether it was preempted or blocked.
+//! Reading this clock is a system call of some hundred nanoseconds, so one measurement must be much
+//! longer.
 
 use core::time::Duration;
 
@@ -14,7 +14,7 @@ use criterion::measurement::{Measurement, ValueFormatter, WallTime};
 pub struct Cpu;
 
 impl Cpu {
-    /// What `work` gives, and the processor time that it took
+    /// The result of `work`, and the processor time that it took
     pub fn time<T>(work: impl FnOnce() -> T) -> (T, Duration) {
         let start = ThreadTime::now();
         let result = work();
@@ -47,7 +47,7 @@ impl Measurement for Cpu {
     }
 
     fn formatter(&self) -> &dyn ValueFormatter {
-        // The same unit as the clock on the wall.
+        // The same unit as wall-clock time.
         WallTime.formatter()
     }
 }

@@ -1,24 +1,23 @@
-//! Block messages that bring what they are told to bring.
+//! Block messages with contents that the caller chooses.
 //!
-//! A practice chain runs by rules of its own; here the bench says which transaction comes and which
-//! receipt is executed. Messages have the shape of a chain's; outcomes are short, or as long as there. Ids
-//! are random, signatures are not looked at by anyone, and no block after the first becomes final,
-//! so that whoever waits for finality goes on waiting.
+//! The caller decides which transaction a block includes and which receipt it executes. Messages
+//! have the members of a chain's; outcomes are short, or as long as on a chain. Ids are random,
+//! signatures are not valid, and no block after the first becomes final, so requests for `FINAL`
+//! stay pending.
 
 use core::fmt::Write as _;
 
 use milepost::primitives::CryptoHash;
 use milepost_testkit::Rng;
 
+use crate::outcomes::Outcome;
 use crate::random_hash;
-use crate::shapes::Outcome;
 
-/// The block that comes next
+/// The chain, and the contents of its next block
 #[derive(Debug)]
 pub struct Feed {
     rng: Rng,
-    /// Whether outcomes are as long as on a chain
-    long: bool,
+    has_long_outcomes: bool,
     height: u64,
     first: CryptoHash,
     previous: CryptoHash,
@@ -28,7 +27,7 @@ pub struct Feed {
     outcomes: Items,
 }
 
-/// JSON values with commas between
+/// JSON values separated by commas
 #[derive(Debug, Default)]
 struct Items(String);
 
@@ -54,7 +53,7 @@ impl Feed {
         let (first, previous) = (random_hash(&mut rng), random_hash(&mut rng));
         Self {
             rng,
-            long: false,
+            has_long_outcomes: false,
             height: 100_000_000,
             first,
             previous,
@@ -66,11 +65,11 @@ impl Feed {
     }
 
     /// The same, with outcomes as long as on a chain: 1 KiB for a transaction, 3 KiB for a receipt
-    pub fn at_length(seed: u64) -> Self {
-        Self { long: true, ..Self::new(seed) }
+    pub fn with_long_outcomes(seed: u64) -> Self {
+        Self { has_long_outcomes: true, ..Self::new(seed) }
     }
 
-    /// Includes a transaction; gives the receipt that it generates, which is not executed yet
+    /// Includes a transaction; returns the receipt that it generates, which is not executed yet
     pub fn include(&mut self, transaction: CryptoHash) -> CryptoHash {
         let receipt = random_hash(&mut self.rng);
         let nonce = self.height * 1_000_000 + self.rng.index(1_000_000) as u64;
@@ -81,8 +80,11 @@ impl Feed {
             receipts: &[receipt],
             status: format!(r#"{{"SuccessReceiptId":"{receipt}"}}"#),
         };
-        let outcome =
-            if self.long { outcome.of_transaction(&mut self.rng) } else { outcome.short() };
+        let outcome = if self.has_long_outcomes {
+            outcome.of_transaction(&mut self.rng)
+        } else {
+            outcome.short()
+        };
         let _ = write!(
             self.transactions.next(),
             r#"{{"transaction":{{"signer_id":"{SIGNER}","public_key":"{KEY}","nonce":{nonce},"receiver_id":"token.near","actions":[{ACTION}],"priority_fee":0,"signature":"{SIGNATURE}","hash":"{transaction}"}},"outcome":{{"execution_outcome":{outcome},"receipt":null}}}}"#,
@@ -91,7 +93,7 @@ impl Feed {
         receipt
     }
 
-    /// Executes a receipt, which generates so many others; gives these
+    /// Executes a receipt, which generates `children` others; returns their ids
     pub fn execute(&mut self, receipt: CryptoHash, children: usize) -> Vec<CryptoHash> {
         let children: Vec<CryptoHash> = (0..children).map(|_| random_hash(&mut self.rng)).collect();
         let status = match children.last() {
@@ -105,19 +107,20 @@ impl Feed {
             receipts: &children,
             status,
         };
-        let outcome = if self.long { outcome.of_call(&mut self.rng) } else { outcome.short() };
+        let outcome =
+            if self.has_long_outcomes { outcome.of_call(&mut self.rng) } else { outcome.short() };
         let _ = write!(self.outcomes.next(), r#"{{"execution_outcome":{outcome},"receipt":null}}"#);
         children.iter().for_each(|child| self.body(*child, "token.near"));
         children
     }
 
-    /// Brings the body of a refund that nobody heard of before
+    /// Adds the body of a new refund
     pub fn refund(&mut self) {
         let receipt = random_hash(&mut self.rng);
         self.body(receipt, "system");
     }
 
-    /// The message of the block; what comes after goes into the next
+    /// Returns the message of the block and starts the next one
     pub fn seal(&mut self) -> Vec<u8> {
         let [transactions, bodies, outcomes] =
             [&mut self.transactions, &mut self.bodies, &mut self.outcomes]

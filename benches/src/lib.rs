@@ -1,4 +1,4 @@
-//! What things cost: the workloads of all benches, and the benches of what has no counterpart in a node.
+//! The workloads of all benches, and the benches of what has no counterpart in a node.
 //!
 //! ```text
 //! cargo bench -p milepost-benches --features jemalloc
@@ -6,57 +6,59 @@
 //! cargo test -p milepost-benches -- --nocapture
 //! ```
 //!
-//! A bench measures processor time of its own thread ([`Cpu`]), so a busy machine disturbs it little;
-//! caches are shared all the same, so what decides something is measured on a machine that is idle.
-//! What is compared is measured in one run, by one clock, over the same data. Memory is counted by
-//! tests, for bytes do not depend on the machine. With the feature `jemalloc`, benches allocate as a node
-//! does.
+//! A bench measures processor time of its own thread ([`Cpu`]), so other processes disturb it
+//! little; they still share the caches, so measure on an idle machine before you decide on a
+//! figure. Compared figures are of one run, one clock and the same data. Memory is counted by
+//! tests, because bytes do not depend on the machine. With the feature `jemalloc`, benches allocate
+//! as a node does.
 //!
-//! Benches that put the path of the reference node beside ours are in `interop/benches`, which depends on
-//! the node's crates and uses the workloads from here: answers, requests, the protocol configuration,
-//! ingest, codecs. `cargo xtask bench` runs both and writes the ratios into `docs/BENCHMARKS.md`.
+//! `interop/benches` measures the path of the reference node beside the engine with the workloads
+//! of this crate: responses, requests, the protocol configuration, import, codecs. `cargo xtask
+//! evidence bench` runs both and writes the ratios into `docs/BENCHMARKS.md`.
 //!
 //! | bench | what is measured |
 //! |---|---|
-//! | `waiters` | requests that come, go, and are woken by a block, with 1 thousand to 1 million open |
-//! | `endpoint` | one request that waits, the block that wakes it and its response, with 1 to 100 thousand others |
-//! | `signatures` | checking the signature of a submitted transaction, of each scheme |
+//! | `waiters` | requests that are suspended, cancelled, and woken by a block, with 1 thousand to 1 million open |
+//! | `endpoint` | one pending request, the block that wakes it and its response, with 1 to 100 thousand others |
+//! | `signatures` | verifying the signature of a submitted transaction, of each scheme |
 //!
-//! The program `gate` goes ten paths for `cargo xtask gate`, which counts their instructions; `disk` says
-//! what a settled transaction takes on disk; `native` is the other side of the bench of the npm package
-//! (`bindings/js/bench`).
+//! The program `gate` runs ten hot paths for `cargo xtask gate`, which counts their instructions;
+//! `disk` prints the size of a finalized transaction on disk; `native` is the native side of the
+//! bench of the npm package (`bindings/js/bench`).
 //!
-//! `waiters` has a group for each of these, and a figure for each number of open requests:
+//! `waiters` has these groups, each with a figure for each number of open requests:
 //!
-//! - `admit`, `cancel`: 100 requests come, or 100 that were waiting go.
-//! - `block/wake`: a block that changed 2,000 facts, 100 of which someone sleeps on, is handed in: those
-//!   100 are found and woken.
-//! - `block/answer`: the same, and the 100 are asked until each is answered or asleep again.
-//! - `block/ask all`: every open request is asked again, by the questions of this engine, which build no
-//!   answer before its time. Left out with a million, where one block takes seconds.
-//! - `block/build all`: the status of every open request is built with its receipts, as a node does for
-//!   each block before it looks whether the milestone is reached; from the texts of this engine, which
-//!   costs a small part of what a node's views cost.
+//! - `waiters/suspend`, `waiters/cancel`: 100 requests are suspended, or 100 pending ones are
+//!   cancelled.
+//! - `block/wake`: the endpoint gets a block with 2,000 changes, for 100 of which a request waits,
+//!   and finds and wakes those 100 requests.
+//! - `block/wake and respond`: the same, and the 100 are evaluated until each is answered or waits
+//!   again.
+//! - `block/evaluate all`: every open request is evaluated again by the engine's queries, which
+//!   write no response before the milestone is reached. Left out with a million, where a block
+//!   takes seconds.
+//! - `block/build all`: the status of every open request is built with its receipts, as a node does
+//!   for each block before it checks the milestone; from the engine's texts, which costs a small
+//!   part of what a node's views cost.
 //!
-//! Every block is new: ids are random, as they are on a chain, and none was seen by a block before,
-//! so that no cache knows them. See [`Crowd`] for who waits, and [`Feed`] for what blocks bring.
+//! The ids in each block are random and new, as on a chain, so no cache has them. [`OpenRequests`]
+//! describes the requests, and [`Feed`] the blocks.
 
 #![forbid(unsafe_code)]
 
 mod cpu;
-mod crowd;
-
 mod feed;
 mod measure;
+mod open_requests;
+mod outcomes;
 mod practice;
 mod random;
-mod shapes;
 mod workload;
 
 pub use cpu::Cpu;
-pub use crowd::{Block, Crowd, Leaving, Newcomer};
 pub use feed::Feed;
 pub use measure::{copying, group, round_group, rounds, with_input};
+pub use open_requests::{Block, NewRequest, OpenRequest, OpenRequests};
 pub use practice::practice_block;
 pub use random::random_hash;
-pub use workload::{Workload, stored, take_in};
+pub use workload::{Workload, import_all, stored};

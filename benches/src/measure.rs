@@ -1,7 +1,7 @@
-//! How the benches of what takes microseconds measure.
+//! Criterion groups and loops for operations that take microseconds.
 //!
-//! What is measured is given its input ready made, and what it leaves is freed within the time that is
-//! measured, as a server would: otherwise the allocator would have nothing to hand out again.
+//! Inputs are made before the clock starts. Outputs are dropped while it runs, as in a server;
+//! otherwise the allocator could not reuse their memory.
 
 use core::hint::black_box;
 use core::time::Duration;
@@ -10,11 +10,11 @@ use criterion::{BenchmarkGroup, Criterion, SamplingMode};
 
 use crate::Cpu;
 
-/// Inputs that are made at a time: the clock is read once for them
+/// Inputs of a batch, for which the clock is read once
 ///
-/// Reading it takes some 300 nanoseconds, so 5 of them are counted for each. More inputs would not
-/// stay in the cache next to the core, where a server has the one that it works on.
-const AT_A_TIME: u64 = 64;
+/// Reading it takes about 300 nanoseconds, so 5 of them are counted for each input. More inputs
+/// would not stay in the first-level cache, where a server has its current input.
+const BATCH_SIZE: u64 = 64;
 
 /// A group whose figures take 2 seconds each
 pub fn group<'criterion>(
@@ -28,7 +28,7 @@ pub fn group<'criterion>(
     group
 }
 
-/// A group whose figures are of rounds, most of whose time is spent on making the next one ready
+/// A group whose iterations are rounds that take longer to prepare than to measure
 pub fn round_group<'criterion>(
     criterion: &'criterion mut Criterion<Cpu>,
     name: &str,
@@ -41,46 +41,47 @@ pub fn round_group<'criterion>(
     group
 }
 
-/// The time of so many rounds; `round` gives what is measured of one
+/// The time of `count` rounds; `round` returns the measured time of one
 pub fn rounds(count: u64, mut round: impl FnMut() -> Duration) -> Duration {
     (0..count).map(|_| round()).sum()
 }
 
-/// The time that so many copies of an answer take, into a buffer that is used again: the floor of whoever copies
+/// The time of `count` copies of a response into a reused buffer: the lower bound of any response
+/// that is copied
 ///
-/// By pieces that C libraries copy by vectors, which takes least; see what the engine says about copies in
-/// its `engine/at_hand.rs`.
-pub fn copying(count: u64, answer: &[u8]) -> Duration {
-    let mut out = Vec::with_capacity(answer.len());
+/// Copies in chunks of a length that C libraries copy with vector instructions, which is fastest;
+/// see `endpoint/fast_path.rs` in the engine.
+pub fn copying(count: u64, response: &[u8]) -> Duration {
+    let mut out = Vec::with_capacity(response.len());
     with_input(
         count,
-        || answer,
-        |answer| {
+        || response,
+        |response| {
             out.clear();
-            answer.chunks(1_984).for_each(|piece| out.extend_from_slice(piece));
+            response.chunks(1_984).for_each(|chunk| out.extend_from_slice(chunk));
             black_box(&out);
         },
     )
 }
 
-/// The time that `work` takes on so many inputs; what it gives is freed in that time
+/// The time that `work` takes on `count` inputs, with dropping its outputs
 pub fn with_input<Input, Output>(
     count: u64,
     mut make: impl FnMut() -> Input,
     mut work: impl FnMut(Input) -> Output,
 ) -> Duration {
-    let mut taken = Duration::ZERO;
+    let mut total = Duration::ZERO;
     let mut left = count;
     while left > 0 {
-        let now = left.min(AT_A_TIME);
-        left -= now;
-        let inputs: Vec<Input> = (0..now).map(|_| make()).collect();
-        let ((), took) = Cpu::time(|| {
+        let batch = left.min(BATCH_SIZE);
+        left -= batch;
+        let inputs: Vec<Input> = (0..batch).map(|_| make()).collect();
+        let ((), elapsed) = Cpu::time(|| {
             for input in inputs {
                 black_box(work(black_box(input)));
             }
         });
-        taken += took;
+        total += elapsed;
     }
-    taken
+    total
 }

@@ -2,9 +2,10 @@
 
 use milepost_practice::{Practice, Settings};
 
-/// A block of a practice chain with so many new transactions in each, in four shards
+/// The thirteenth block of a practice chain with this number of new transactions per block, in four
+/// shards
 ///
-/// It is some blocks into the chain, so receipts of earlier ones are executed in it.
+/// It also executes receipts of earlier blocks.
 pub fn practice_block(transactions: u64) -> Vec<u8> {
     let mut practice = Practice::new(Settings {
         transactions: transactions..=transactions,

@@ -3,7 +3,7 @@
 use milepost::primitives::CryptoHash;
 use milepost_testkit::Rng;
 
-/// An id that no block, row or cache has seen before
+/// A random id, which no block, row or cache contains yet
 pub fn random_hash(rng: &mut Rng) -> CryptoHash {
     CryptoHash::new(rng.bytes())
 }

@@ -1,32 +1,32 @@
-//! One transaction on a chain of its own: how it is asked for, and the blocks that bring it.
+//! A chain with one transaction: its block messages, and the requests for it.
 //!
-//! A contract is called with 200 bytes of arguments; each receipt is such a call, logs twice and
-//! generates up to three others, until there are as many as wanted. Or 1 MiB of code is deployed.
-//! A receipt is executed one block after it was generated. Transactions are signed for real, so that
-//! they can be asked for by their bytes. Everyone who stands beside takes in the same messages.
+//! The transaction calls a contract with 200 bytes of arguments; each receipt is such a call, logs
+//! twice and generates up to three others, until there is the wanted number. Or it deploys 1 MiB of
+//! code. A receipt is executed one block after it was generated. Transactions have valid
+//! signatures, so requests can submit their bytes. Peers of a bench import the same messages.
 
 use core::fmt::Write as _;
 
 use ed25519_dalek::{Signer as _, SigningKey};
 use milepost::codec::{base64, json};
-use milepost::engine::Engine;
-use milepost::facts::{MemoryStorage, Storage};
-use milepost::ingest::IngestSettings;
+use milepost::endpoint::Engine;
+use milepost::import::ImportSettings;
 use milepost::primitives::{Balance, Bytes, CryptoHash, Gas, PublicKey, Scheme, Signature};
+use milepost::storage::{MemoryStorage, Storage};
 use milepost::transaction::{
     Action, FunctionCall, SignedTransaction, Transaction, TransactionVersion,
 };
 use milepost_testkit::Rng;
 
+use crate::outcomes::Outcome;
 use crate::random_hash;
-use crate::shapes::Outcome;
 
 /// Bytes of deployed code
-const CODE: usize = 1 << 20;
+const CODE_LEN: usize = 1 << 20;
 /// Bytes of arguments
-const ARGUMENTS: usize = 200;
-/// The most receipts that a receipt generates
-const CHILDREN: usize = 3;
+const ARGUMENTS_LEN: usize = 200;
+/// The maximum number of receipts that a receipt generates
+const MAX_CHILDREN: usize = 3;
 /// Height of the first block
 const HEIGHT: u64 = 100_000_000;
 
@@ -36,19 +36,19 @@ const CONTRACT: &str = "token.sweat";
 /// A transaction and its blocks
 #[derive(Clone, Debug)]
 pub struct Workload {
-    /// Block messages in their order; after the last, everything is final
+    /// Block messages in the order of the chain; after the last, the transaction is `FINAL`
     pub messages: Vec<Vec<u8>>,
-    /// How many of them there are until all receipts are executed
+    /// Number of messages until all receipts are executed
     executed: usize,
-    /// Borsh of the signed transaction
+    /// The signed transaction in Borsh
     pub signed: Vec<u8>,
-    /// Its hash
+    /// The hash of the transaction
     pub hash: CryptoHash,
-    /// How many receipts have outcomes
+    /// Number of receipts, all of which have outcomes
     pub receipts: usize,
 }
 
-/// What is in a block
+/// The contents of a block
 #[derive(Default)]
 struct Content {
     transactions: String,
@@ -57,11 +57,11 @@ struct Content {
 }
 
 impl Workload {
-    /// A call that leads to so many receipts in all
+    /// A call that leads to `receipts` receipts in total
     ///
     /// # Panics
     ///
-    /// When it is none.
+    /// When `receipts` is 0.
     pub fn calls(receipts: usize) -> Self {
         assert!(receipts > 0, "a transaction becomes a receipt");
         let mut rng = Rng::new(receipts as u64);
@@ -71,20 +71,20 @@ impl Workload {
     /// 1 MiB of code for the signer's own account
     pub fn deployment() -> Self {
         let mut rng = Rng::new(0);
-        let code = (0..CODE / 8).flat_map(|_| rng.next_u64().to_le_bytes()).collect();
+        let code = (0..CODE_LEN / 8).flat_map(|_| rng.next_u64().to_le_bytes()).collect();
         Self::new(SIGNER, Action::DeployContract { code: Bytes(code) }, 1, rng)
     }
 
     fn new(receiver: &str, action: Action, receipts: usize, mut rng: Rng) -> Self {
         let calls = matches!(action, Action::FunctionCall(_));
         let signed = sign(receiver, action, &mut rng);
-        let shown = json::write(&signed.transaction().actions[0].view());
+        let action_view = json::write(&signed.transaction().actions[0].view());
         let ids: Vec<CryptoHash> = (0..receipts).map(|_| random_hash(&mut rng)).collect();
-        // Receipts by the generation to which they belong; each is executed in a block of its own.
+        // Each generation of receipts is executed in a block of its own.
         let (mut generations, mut first, mut end) = (Vec::new(), 0, 1);
         while first < receipts {
             generations.push(first..end);
-            (first, end) = (end, receipts.min(CHILDREN * end + 1));
+            (first, end) = (end, receipts.min(MAX_CHILDREN * end + 1));
         }
         let blocks: Vec<CryptoHash> =
             (0..generations.len() + 4).map(|_| random_hash(&mut rng)).collect();
@@ -103,13 +103,13 @@ impl Workload {
             json::write(&signed.view()),
             outcome.of_transaction(&mut rng),
         );
-        contents[1].bodies = body(ids[0], SIGNER, &shown);
+        contents[1].bodies = body(ids[0], SIGNER, &action_view);
         for (generation, block) in generations.into_iter().zip(2..) {
-            for place in generation {
-                let first = receipts.min(CHILDREN * place + 1);
-                let children = &ids[first..receipts.min(first + CHILDREN)];
+            for index in generation {
+                let first = receipts.min(MAX_CHILDREN * index + 1);
+                let children = &ids[first..receipts.min(first + MAX_CHILDREN)];
                 let outcome = Outcome {
-                    id: ids[place],
+                    id: ids[index],
                     block: blocks[block],
                     executor: receiver,
                     receipts: children,
@@ -132,7 +132,7 @@ impl Workload {
             }
         }
         let messages =
-            contents.iter().zip(0..).map(|(content, place)| message(&blocks, content, place));
+            contents.iter().zip(0..).map(|(content, index)| message(&blocks, content, index));
         Self {
             messages: messages.collect(),
             executed: blocks.len() - 2,
@@ -142,17 +142,17 @@ impl Workload {
         }
     }
 
-    /// The messages until all receipts are executed: after them, the last block is not final
+    /// The messages until all receipts are executed; after them, the last block is not final
     pub fn until_executed(&self) -> &[Vec<u8>] {
         &self.messages[..self.executed]
     }
 
-    /// The messages that bring what an answer shows
-    pub fn with_facts(&self) -> &[Vec<u8>] {
+    /// The messages that contain the transaction, its receipts and its outcomes
+    pub fn with_contents(&self) -> &[Vec<u8>] {
         &self.messages[1..self.executed]
     }
 
-    /// A request by the hash, for whatever is reached
+    /// A request by the hash that never waits
     pub fn by_hash(&self) -> Vec<u8> {
         let hash = self.hash;
         request(&format!(
@@ -160,7 +160,7 @@ impl Workload {
         ))
     }
 
-    /// A request by the bytes of the transaction, for whatever is reached
+    /// A request by the bytes of the transaction that never waits
     pub fn by_bytes(&self) -> Vec<u8> {
         let mut text = String::new();
         base64::encode(&self.signed, &mut text);
@@ -168,26 +168,26 @@ impl Workload {
     }
 }
 
-/// Takes in these messages
+/// Imports these messages
 ///
 /// # Panics
 ///
-/// When the engine or the storage refuses one.
-pub fn take_in(messages: &[Vec<u8>], storage: &mut impl Storage) {
+/// When an import fails.
+pub fn import_all(messages: &[Vec<u8>], storage: &mut impl Storage) {
     for message in messages {
-        let taken = Engine::default().ingest(message, &IngestSettings::default(), storage);
-        taken.expect("a block of the workload");
+        let summary = Engine::default().import_block(message, &ImportSettings::default(), storage);
+        summary.expect("a block of the workload");
     }
 }
 
-/// The rows that these messages make
+/// A storage into which these messages were imported
 ///
 /// # Panics
 ///
-/// When the engine refuses one.
+/// When an import fails.
 pub fn stored(messages: &[Vec<u8>]) -> MemoryStorage {
     let mut storage = MemoryStorage::new();
-    take_in(messages, &mut storage);
+    import_all(messages, &mut storage);
     storage
 }
 
@@ -201,7 +201,7 @@ fn request(params: &str) -> Vec<u8> {
 fn call(rng: &mut Rng) -> Action {
     let mut args =
         format!(r#"{{"receiver_id":"exchange.near","amount":"{}","memo":""#, rng.next_u64());
-    while args.len() < ARGUMENTS - 2 {
+    while args.len() < ARGUMENTS_LEN - 2 {
         args.push(char::from(b'a' + rng.index(26) as u8));
     }
     args.push_str("\"}");
@@ -235,55 +235,56 @@ fn body(id: CryptoHash, predecessor: &str, receiver: &str, action: &str) -> Stri
     )
 }
 
-/// The message of the block at this place; it calls the block two before it final
-fn message(blocks: &[CryptoHash], content: &Content, place: usize) -> Vec<u8> {
-    let before = |distance: usize| blocks[place.saturating_sub(distance)];
-    let (hash, previous, last_final) = (blocks[place], before(1), before(2));
-    let previous = if place == 0 { CryptoHash::ZERO } else { previous };
-    let (height, epoch) = (HEIGHT + place as u64, blocks[0]);
+/// The message of the block at this index, whose final block is two blocks below it
+fn message(blocks: &[CryptoHash], content: &Content, index: usize) -> Vec<u8> {
+    let ancestor = |distance: usize| blocks[index.saturating_sub(distance)];
+    let (hash, previous, last_final) = (blocks[index], ancestor(1), ancestor(2));
+    let previous = if index == 0 { CryptoHash::ZERO } else { previous };
+    let (height, epoch) = (HEIGHT + index as u64, blocks[0]);
     let Content { transactions, bodies, outcomes } = content;
     let outcomes = outcomes.join(",");
     format!(
         r#"{{"block":{{"author":"pool.near","header":{{"height":{height},"epoch_id":"{epoch}","hash":"{hash}","prev_hash":"{previous}","last_final_block":"{last_final}","last_ds_final_block":"{}","latest_protocol_version":83}},"chunks":[]}},"shards":[{{"shard_id":0,"chunk":{{"author":"pool.near","transactions":[{transactions}],"receipts":[{bodies}]}},"receipt_execution_outcomes":[{outcomes}]}}]}}"#,
-        before(1),
+        ancestor(1),
     )
     .into_bytes()
 }
 
 #[cfg(test)]
 mod tests {
-    use milepost::engine::Reply;
+    use milepost::endpoint::RequestState;
     use serde_json::Value;
 
     use super::*;
 
-    fn answer(workload: &Workload, messages: &[Vec<u8>], body: &[u8]) -> Value {
-        let reply = Engine::default().ask(body, None, &stored(messages));
-        let Reply::Answer(answer) = reply else { panic!("{workload:?} waits") };
-        serde_json::from_slice::<Value>(&answer.body).unwrap()["result"].take()
+    fn respond(workload: &Workload, messages: &[Vec<u8>], body: &[u8]) -> Value {
+        let engine = Engine::default();
+        let state = engine.respond(engine.parse(body, None), &stored(messages));
+        let RequestState::Ready(response) = state else { panic!("{workload:?} waits") };
+        serde_json::from_slice::<Value>(&response.body).unwrap()["result"].take()
     }
 
     #[test]
-    fn a_workload_is_answered_in_both_forms_before_and_after_it_is_final() {
+    fn both_request_forms_are_answered_before_and_after_finality() {
         let all = [1, 3, 10, 40].map(Workload::calls).into_iter().chain([Workload::deployment()]);
         for workload in all {
-            let last = answer(&workload, &workload.messages, &workload.by_hash());
+            let last = respond(&workload, &workload.messages, &workload.by_hash());
             assert_eq!(last["final_execution_status"], "FINAL");
             assert_eq!(last["receipts_outcome"].as_array().unwrap().len(), workload.receipts);
-            assert_eq!(answer(&workload, &workload.messages, &workload.by_bytes()), last);
-            let before = answer(&workload, workload.until_executed(), &workload.by_hash());
-            // Of a tree of one level, not even the first block is final yet.
+            assert_eq!(respond(&workload, &workload.messages, &workload.by_bytes()), last);
+            let before = respond(&workload, workload.until_executed(), &workload.by_hash());
+            // With one level of receipts, not even the first block is final yet.
             let reached = if workload.receipts == 1 { "EXECUTED_OPTIMISTIC" } else { "EXECUTED" };
             assert_eq!(before["final_execution_status"], reached);
         }
     }
 
     #[test]
-    fn a_receipt_takes_as_much_of_an_answer_as_it_does_on_a_chain() {
+    fn a_receipt_has_the_size_in_a_response_that_it_has_on_a_chain() {
         let [short, long] = [10, 20].map(Workload::calls).map(|workload| {
-            answer(&workload, &workload.messages, &workload.by_hash()).to_string().len()
+            respond(&workload, &workload.messages, &workload.by_hash()).to_string().len()
         });
-        // 4,144 bytes where the targets were found.
+        // 4,144 bytes in the chain from which the targets are.
         let each = (long - short) / 10;
         assert!((3_900..4_400).contains(&each), "{each} bytes");
     }

@@ -1,19 +1,19 @@
-//! How often an answer allocates, counted call by call.
+//! The number of allocations per response.
 //!
-//! Transactions of a practice chain are asked for, by their hash and by their bytes, after each of the
-//! blocks in which they come to their end, and so is the configuration. Answers go into one buffer that
-//! is used again and again, as that of a connection is, and so is the memory of the walk. There is one
-//! test here, for all threads of a process count together.
+//! Requests name transactions of a practice chain, by hash and by bytes, after each of the blocks
+//! in which they are executed and finalized, and the configuration. Responses are written into one
+//! reused buffer, as on a connection, and the buffers of the walk are reused too. This file has one
+//! test, because the tracker counts all threads of a process.
 
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::alloc::System;
 use std::collections::VecDeque;
 
 use milepost::codec::base64;
-use milepost::engine::{Delivery, Engine, Response, Scratch};
-use milepost::facts::MemoryStorage;
-use milepost::ingest::IngestSettings;
-use milepost::rpc::AnswerClass;
+use milepost::endpoint::{Buffers, Engine, RequestState, ResponseBody};
+use milepost::import::ImportSettings;
+use milepost::rpc::ResponseKind;
+use milepost::storage::MemoryStorage;
 use milepost_practice::config::protocol_config;
 use milepost_practice::{Practice, Settings};
 use tracking_allocator::{AllocationGroupId, AllocationRegistry, AllocationTracker, Allocator};
@@ -23,9 +23,9 @@ static ALLOCATOR: Allocator<System> = Allocator::system();
 
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
-struct Count;
+struct Counter;
 
-impl AllocationTracker for Count {
+impl AllocationTracker for Counter {
     fn allocated(&self, _: usize, _: usize, _: usize, _: AllocationGroupId) {
         COUNT.fetch_add(1, Relaxed);
     }
@@ -41,7 +41,7 @@ impl AllocationTracker for Count {
     }
 }
 
-/// How many allocations `work` makes
+/// The number of allocations of `work`
 fn counted(work: impl FnOnce()) -> usize {
     let before = COUNT.load(Relaxed);
     AllocationRegistry::enable_tracking();
@@ -50,80 +50,86 @@ fn counted(work: impl FnOnce()) -> usize {
     COUNT.load(Relaxed) - before
 }
 
-/// The most allocations of an answer
-const MOST: usize = 2;
+/// The maximum number of allocations per response
+const MAX_ALLOCATIONS: usize = 2;
 
-/// The answers that were counted
+/// Numbers of checked requests, and the most allocations of one
 #[derive(Default)]
 struct Tally {
-    settled: usize,
-    /// About transactions that were not settled yet
+    finalized: usize,
+    /// About transactions that were not finalized yet
     walked: usize,
     configurations: usize,
-    most: usize,
+    max: usize,
 }
 
-/// A host that answers in the same memory again and again
+/// A host that reuses its buffers
 struct Host {
     engine: Engine,
-    scratch: Scratch,
+    buffers: Buffers,
     out: Vec<u8>,
     tally: Tally,
 }
 
 impl Host {
-    fn ask(&mut self, request: &str, storage: &MemoryStorage) {
-        let Self { engine, scratch, out, tally } = self;
-        let stands_in_a_row =
-            matches!(engine.deliver(request.as_bytes(), None, storage, 0), Delivery::Pieces(_));
-        // The first time it may grow.
+    fn check(&mut self, request: &str, storage: &MemoryStorage) {
+        let Self { engine, buffers, out, tally } = self;
+        let body = request.as_bytes();
+        let state = engine.respond_chunks(engine.parse(body, None), storage, 0);
+        let is_one_row = matches!(state, RequestState::Ready(ResponseBody::Chunks(_)));
+        // The buffers may grow the first time.
         for first in [true, false] {
-            let mut check = |respond: &mut dyn FnMut(&mut Vec<u8>) -> Response| {
-                out.clear();
-                let mut response = None;
-                let count = counted(|| response = Some(respond(out)));
-                assert!(
-                    matches!(response, Some(Response::Written(AnswerClass::Result))),
-                    "{request}"
-                );
-                if !first {
-                    assert!(count <= MOST, "{count} allocations for {request}");
-                    tally.most = tally.most.max(count);
-                }
-            };
-            let body = request.as_bytes();
-            check(&mut |out| engine.respond_with(scratch, body, None, storage, out));
-            // That takes no scratch.
-            if stands_in_a_row {
-                check(&mut |out| engine.respond(body, None, storage, out));
+            let mut count_one =
+                |respond: &mut dyn FnMut(&mut Vec<u8>) -> RequestState<ResponseKind>| {
+                    out.clear();
+                    let mut response = None;
+                    let count = counted(|| response = Some(respond(out)));
+                    assert!(
+                        matches!(response, Some(RequestState::Ready(ResponseKind::Result))),
+                        "{request}"
+                    );
+                    if !first {
+                        assert!(count <= MAX_ALLOCATIONS, "{count} allocations for {request}");
+                        tally.max = tally.max.max(count);
+                    }
+                };
+            count_one(&mut |out| {
+                engine.respond_into(engine.parse(body, None), storage, buffers, out)
+            });
+            // The fast path does not need the buffers.
+            if is_one_row {
+                count_one(&mut |out| {
+                    let request = engine.parse(body, None);
+                    engine.respond_into(request, storage, &mut Buffers::default(), out)
+                });
             }
         }
-        *match (request.contains("protocol_config"), stands_in_a_row) {
+        *match (request.contains("protocol_config"), is_one_row) {
             (true, _) => &mut tally.configurations,
-            (false, true) => &mut tally.settled,
+            (false, true) => &mut tally.finalized,
             (false, false) => &mut tally.walked,
         } += 1;
     }
 }
 
 #[test]
-fn an_answer_allocates_at_most_twice() {
-    let (engine, settings) = (Engine::default(), IngestSettings::default());
+fn a_response_allocates_at_most_twice() {
+    let (engine, settings) = (Engine::default(), ImportSettings::default());
     let mut chain = Practice::new(Settings::demo(5));
     let mut storage = MemoryStorage::new();
     engine.put_config(1, &protocol_config("practice", 1, 87, &[]), &mut storage).unwrap();
-    AllocationRegistry::set_global_tracker(Count).unwrap();
-    // Were allocations not seen, there would never be too many.
+    AllocationRegistry::set_global_tracker(Counter).unwrap();
+    // Without a working tracker, every count would be 0.
     assert_eq!(counted(|| drop(Vec::<u8>::with_capacity(64))), 1);
 
-    let (scratch, out, tally) = (Scratch::default(), Vec::new(), Tally::default());
-    let mut host = Host { engine, scratch, out, tally };
+    let (buffers, out, tally) = (Buffers::default(), Vec::new(), Tally::default());
+    let mut host = Host { engine, buffers, out, tally };
     let mut recent = VecDeque::new();
     for _ in 0..60 {
         let message = chain.next_message();
-        engine.ingest(&message.json, &settings, &mut storage).unwrap();
+        engine.import_block(&message.json, &settings, &mut storage).unwrap();
         recent.push_back(message.transactions);
-        // So long that the oldest of them are settled.
+        // Long enough that the oldest are finalized.
         if recent.len() > 12 {
             recent.pop_front();
         }
@@ -131,7 +137,7 @@ fn an_answer_allocates_at_most_twice() {
             let (hash, signer) = (transaction.hash, &transaction.signer_id);
             let mut signed = String::new();
             base64::encode(&transaction.signed, &mut signed);
-            for (method, id, lookup) in [
+            for (method, id, transaction) in [
                 (
                     "EXPERIMENTAL_tx_status",
                     r#""dontcare""#,
@@ -141,25 +147,27 @@ fn an_answer_allocates_at_most_twice() {
                 ("tx_status", r#""1f8c3a52-77de""#, format!(r#""signed_tx_base64":"{signed}""#)),
             ] {
                 let request = format!(
-                    r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{lookup},"wait_until":"NONE"}}}}"#
+                    r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{{{transaction},"wait_until":"NONE"}}}}"#
                 );
-                host.ask(&request, &storage);
+                host.check(&request, &storage);
             }
         }
-        if storage_has_a_final_block(&engine, &storage) {
+        if has_final_block(&engine, &storage) {
             for finality in ["final", "optimistic"] {
                 let request = format!(
                     r#"{{"jsonrpc":"2.0","id":1,"method":"EXPERIMENTAL_protocol_config","params":{{"finality":"{finality}"}}}}"#
                 );
-                host.ask(&request, &storage);
+                host.check(&request, &storage);
             }
         }
     }
-    let Tally { settled, walked, configurations, most } = host.tally;
-    println!("{settled} settled, {walked} walked, {configurations} configurations: at most {most}");
-    assert!(settled > 500 && walked > 500 && configurations > 50, "{settled} {walked}");
+    let Tally { finalized, walked, configurations, max } = host.tally;
+    println!(
+        "{finalized} finalized, {walked} walked, {configurations} configurations: at most {max}"
+    );
+    assert!(finalized > 500 && walked > 500 && configurations > 50, "{finalized} {walked}");
 }
 
-fn storage_has_a_final_block(engine: &Engine, storage: &MemoryStorage) -> bool {
-    engine.chain(storage).unwrap().last_final.is_some()
+fn has_final_block(engine: &Engine, storage: &MemoryStorage) -> bool {
+    engine.chain_status(storage).unwrap().last_final.is_some()
 }

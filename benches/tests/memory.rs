@@ -1,17 +1,16 @@
-//! How much memory open requests take, counted byte by byte.
+//! The memory of open requests, in bytes.
 //!
-//! Every allocation is reported by the allocator and counted as glibc's `malloc` would take it from
-//! the machine: with its header and rounded up. Only what the desk keeps is counted, and at its
-//! peak, so also the moment in which a table that grows is there twice. There is one test here, for
-//! all threads of a process count together.
+//! Every allocation is counted with the size that glibc's `malloc` takes for it: with its header
+//! and rounded up. Only allocations of the endpoint are counted, also at their peak, when a growing
+//! table exists twice. This file has one test, because the tracker counts all threads of a process.
 
 use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::alloc::System;
 
 use milepost::codec::base64;
-use milepost::engine::{Called, Desk, Engine, Patience};
-use milepost::facts::MemoryStorage;
-use milepost::waiting::Ticket;
+use milepost::endpoint::{Endpoint, Engine, RequestState, WaitConfig};
+use milepost::storage::MemoryStorage;
+use milepost::waiting::RequestHandle;
 use milepost_benches::random_hash;
 use milepost_practice::{Practice, Settings};
 use milepost_testkit::Rng;
@@ -22,14 +21,14 @@ static ALLOCATOR: Allocator<System> = Allocator::system();
 
 /// Bytes in use
 static LIVE: AtomicUsize = AtomicUsize::new(0);
-/// The most bytes that were in use
+/// The maximum of bytes in use
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-struct Count;
+struct Counter;
 
-impl AllocationTracker for Count {
+impl AllocationTracker for Counter {
     fn allocated(&self, _: usize, size: usize, _: usize, _: AllocationGroupId) {
-        let live = LIVE.fetch_add(taken(size), Relaxed) + taken(size);
+        let live = LIVE.fetch_add(allocated_len(size), Relaxed) + allocated_len(size);
         PEAK.fetch_max(live, Relaxed);
     }
 
@@ -41,13 +40,13 @@ impl AllocationTracker for Count {
         _: AllocationGroupId,
         _: AllocationGroupId,
     ) {
-        LIVE.fetch_sub(taken(size), Relaxed);
+        LIVE.fetch_sub(allocated_len(size), Relaxed);
     }
 }
 
-/// What glibc on a machine of 64 bits takes for so many bytes: a header of 8, in steps of 16, at
+/// Bytes that glibc on a 64-bit machine takes for an allocation: a header of 8, in steps of 16, at
 /// least 32; from 128 KiB on a header of 16, in pages of 4 KiB
-const fn taken(size: usize) -> usize {
+const fn allocated_len(size: usize) -> usize {
     if size >= 128 * 1024 {
         return (size + 16).next_multiple_of(4096);
     }
@@ -56,11 +55,11 @@ const fn taken(size: usize) -> usize {
 }
 
 const OPEN: usize = 1_000_000;
-/// How many of them submit their transaction; the others look it up
+/// Number of requests that submit their transaction; the others name its hash
 const SUBMITTED: usize = 1_000;
-const MOST_BYTES: usize = 256 << 20;
+const MAX_BYTES: usize = 256 << 20;
 
-/// The ids that clients send: `near-api-js`, a counter, a UUID, none
+/// Ids as clients send them: that of `near-api-js`, a counter, a UUID, none
 fn id(number: usize) -> String {
     match number % 4 {
         0 => r#""id":"dontcare","#.into(),
@@ -70,7 +69,7 @@ fn id(number: usize) -> String {
     }
 }
 
-/// The params of requests about transactions that are in no block
+/// Params of requests for transactions that are in no block
 fn params() -> impl Iterator<Item = String> {
     let mut chain = Practice::new(Settings::demo(3));
     let submitted = core::iter::from_fn(move || Some(chain.next_message().transactions))
@@ -82,30 +81,31 @@ fn params() -> impl Iterator<Item = String> {
             format!(r#"{{"signed_tx_base64":"{text}","wait_until":"FINAL"}}"#)
         });
     let mut rng = Rng::new(4);
-    let looked_up = (SUBMITTED..OPEN).map(move |_| {
+    let by_hash = (SUBMITTED..OPEN).map(move |_| {
         format!(r#"{{"tx_hash":"{}","sender_account_id":"alice.near"}}"#, random_hash(&mut rng))
     });
-    submitted.chain(looked_up)
+    submitted.chain(by_hash)
 }
 
 #[test]
-fn a_million_open_requests_fit_into_256_mib_and_are_given_back() {
+fn a_million_open_requests_fit_into_256_mib_which_cancelling_frees() {
     let storage = MemoryStorage::new();
-    let mut tickets: Vec<Ticket> = Vec::with_capacity(OPEN);
-    let mut desk = Desk::new(Engine::default(), Patience::default().with_limit(OPEN));
-    AllocationRegistry::set_global_tracker(Count).unwrap();
+    let mut handles: Vec<RequestHandle> = Vec::with_capacity(OPEN);
+    let mut endpoint =
+        Endpoint::new(Engine::default(), WaitConfig::default().with_max_waiting(OPEN));
+    AllocationRegistry::set_global_tracker(Counter).unwrap();
     for (params, number) in params().zip(0..) {
         let id = id(number);
         let body = format!(
             r#"{{"jsonrpc":"2.0",{id}"method":"EXPERIMENTAL_tx_status","params":{params}}}"#
         );
         AllocationRegistry::enable_tracking();
-        let called = desk.call(number as u64 / 100, body.as_bytes(), None, &storage);
+        let state = endpoint.handle_request(number as u64 / 100, body.as_bytes(), None, &storage);
         AllocationRegistry::disable_tracking();
-        let Called::Wait(ticket) = called else { panic!("{body}: {called:?}") };
-        tickets.push(ticket);
+        let RequestState::Pending(handle) = state else { panic!("{body}: {state:?}") };
+        handles.push(handle);
     }
-    assert_eq!(desk.open(), OPEN);
+    assert_eq!(endpoint.pending_count(), OPEN);
     let (live, peak) = (LIVE.load(Relaxed), PEAK.load(Relaxed));
     println!(
         "{OPEN} open requests: {} MiB, at most {} MiB; {} bytes per request",
@@ -113,15 +113,15 @@ fn a_million_open_requests_fit_into_256_mib_and_are_given_back() {
         peak >> 20,
         live / OPEN
     );
-    assert!(peak <= MOST_BYTES, "{peak} bytes, the limit is {MOST_BYTES}");
-    // Were allocations not seen, nothing would be too much: a hash alone has 32 bytes.
+    assert!(peak <= MAX_BYTES, "{peak} bytes, the limit is {MAX_BYTES}");
+    // Without a working tracker, every count would be 0: a hash alone has 32 bytes.
     assert!(live >= OPEN * 32, "{live} bytes for {OPEN} requests");
 
     AllocationRegistry::enable_tracking();
-    tickets.iter().for_each(|ticket| assert!(desk.cancel(*ticket)));
+    handles.iter().for_each(|handle| assert!(endpoint.cancel(*handle)));
     AllocationRegistry::disable_tracking();
-    assert_eq!(desk.open(), 0);
+    assert_eq!(endpoint.pending_count(), 0);
     let left = LIVE.load(Relaxed);
     println!("all cancelled: {} KiB", left >> 10);
-    assert!(left <= 1 << 20, "{left} bytes for no request");
+    assert!(left <= 1 << 20, "{left} bytes without open requests");
 }

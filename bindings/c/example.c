@@ -1,10 +1,14 @@
-/* Answers a request over a storage of its own: cc example.c -lmilepost && ./a.out request.json block.json... */
+/*
+ * Imports blocks into a storage of its own, then answers a request from it.
+ *
+ *     cc example.c -lmilepost && ./a.out request.json block.json...
+ */
 #include <milepost.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct row { /* of a list, the newest first; a database needs the same two functions */
+typedef struct row { /* A list, newest first. A database needs the same two functions. */
     struct row *next;
     size_t key_len, len;
     int removed;
@@ -12,9 +16,12 @@ typedef struct row { /* of a list, the newest first; a database needs the same t
 } row;
 
 static int32_t get(void *rows, const uint8_t *key, size_t key_len, milepost_sink *sink) {
-    for (row *it = *(row **)rows; it != NULL; it = it->next)
-        if (it->key_len == key_len && memcmp(it->bytes, key, key_len) == 0)
-            return it->removed ? milepost_sink_absent(sink) : milepost_sink_row(sink, it->bytes + key_len, it->len);
+    for (row *it = *(row **)rows; it != NULL; it = it->next) {
+        if (it->key_len == key_len && memcmp(it->bytes, key, key_len) == 0) {
+            if (it->removed) break;
+            return milepost_sink_row(sink, it->bytes + key_len, it->len);
+        }
+    }
     return milepost_sink_absent(sink);
 }
 
@@ -22,10 +29,10 @@ static int32_t commit(void *rows, const milepost_change *changes, size_t len) {
     for (size_t i = 0; i < len; i++) {
         milepost_bytes key = changes[i].key, value = changes[i].row;
         row *it = malloc(sizeof *it + key.len + value.len);
-        if (it == NULL) return 1; /* none may be applied then: a real storage rolls back */
+        if (it == NULL) return 1; /* A real storage rolls back: all changes are applied, or none. */
         *it = (row){*(row **)rows, key.len, value.len, changes[i].kind == MILEPOST_CHANGE_REMOVE};
         memcpy(it->bytes, key.data, key.len);
-        if (value.len != 0) memcpy(it->bytes + key.len, value.data, value.len); /* NULL when it is removed */
+        if (value.len != 0) memcpy(it->bytes + key.len, value.data, value.len);
         *(row **)rows = it;
     }
     return 0;
@@ -34,26 +41,31 @@ static int32_t commit(void *rows, const milepost_change *changes, size_t len) {
 int main(int argc, char **argv) {
     static uint8_t request[1 << 16], block[1 << 20];
     row *rows = NULL;
-    milepost_storage storage = {.size = sizeof storage, .context = &rows, .get = get, .commit = commit};
+    milepost_storage storage = {sizeof storage, &rows, get, NULL, commit, NULL};
     milepost_engine *engine;
-    milepost_answer *answer;
+    milepost_response *response;
     milepost_error *error = NULL;
-    milepost_detail why;
+    milepost_error_view why;
     milepost_bytes body;
-    size_t request_len = 0;
+    size_t len, request_len = 0;
     milepost_status_t status = milepost_engine_new_over(&storage, NULL, &engine, &error);
     for (int i = 1; i < argc && status == MILEPOST_STATUS_OK; i++) {
         FILE *file = fopen(argv[i], "rb");
         if (file == NULL) return perror(argv[i]), 1;
-        if (i == 1) request_len = fread(request, 1, sizeof request, file);
-        else status = milepost_engine_ingest(engine, block, fread(block, 1, sizeof block, file), NULL, &error);
+        if (i == 1) {
+            request_len = fread(request, 1, sizeof request, file);
+        } else {
+            len = fread(block, 1, sizeof block, file);
+            status = milepost_engine_import_block(engine, block, len, NULL, &error);
+        }
         fclose(file);
     }
     if (status == MILEPOST_STATUS_OK)
-        status = milepost_engine_answer(engine, request, request_len, NULL, 0, &answer, &error);
-    if (status == MILEPOST_STATUS_OK && milepost_answer_body(answer, &body) == MILEPOST_STATUS_OK) {
+        status = milepost_engine_respond(engine, request, request_len, NULL, 0, &response, &error);
+    if (status == MILEPOST_STATUS_OK) {
+        milepost_response_body(response, &body);
         fwrite(body.data, 1, body.len, stdout);
-        milepost_answer_free(answer);
+        milepost_response_free(response);
     } else if (milepost_error_read(error, &why) == MILEPOST_STATUS_OK) {
         fprintf(stderr, "%.*s\n", (int)why.message.len, (const char *)why.message.data);
     }

@@ -1,7 +1,9 @@
 /*
- * Answers a request over the embedded store: cc store.c -lmilepost && ./a.out rows.redb request.json [block.json...]
+ * Imports blocks into the embedded database, then answers a request from it.
  *
- * The blocks are taken into the file, which keeps them for the next run: then the request alone is enough.
+ *     cc store.c -lmilepost && ./a.out rows.redb request.json [block.json...]
+ *
+ * The file keeps the blocks: the next run can answer without importing any.
  */
 #include <milepost.h>
 #include <stdio.h>
@@ -20,8 +22,8 @@ static int read_file(const char *path, size_t *len) {
     return 1;
 }
 
-static int tell(milepost_status_t status, milepost_error *error) {
-    milepost_detail why;
+static int report(milepost_status_t status, milepost_error *error) {
+    milepost_error_view why;
     if (milepost_error_read(error, &why) == MILEPOST_STATUS_OK) {
         fprintf(stderr, "%.*s\n", (int)why.message.len, (const char *)why.message.data);
     }
@@ -31,7 +33,7 @@ static int tell(milepost_status_t status, milepost_error *error) {
 
 int main(int argc, char **argv) {
     milepost_engine *engine;
-    milepost_answer *answer;
+    milepost_response *response;
     milepost_error *error;
     milepost_bytes body;
     milepost_status_t status;
@@ -42,28 +44,28 @@ int main(int argc, char **argv) {
     }
     status = milepost_engine_open((const uint8_t *)argv[1], strlen(argv[1]), NULL, &engine, &error);
     if (status != MILEPOST_STATUS_OK) {
-        return tell(status, error);
+        return report(status, error);
     }
     for (int i = 3; i < argc; i++) {
         if (!read_file(argv[i], &len)) {
             break;
         }
-        status = milepost_engine_ingest(engine, text, len, NULL, &error);
+        status = milepost_engine_import_block(engine, text, len, NULL, &error);
         if (status != MILEPOST_STATUS_OK) {
             milepost_engine_free(engine);
-            return tell(status, error);
+            return report(status, error);
         }
     }
     if (read_file(argv[2], &len)) {
-        status = milepost_engine_answer(engine, text, len, NULL, 0, &answer, &error);
+        status = milepost_engine_respond(engine, text, len, NULL, 0, &response, &error);
         if (status != MILEPOST_STATUS_OK) {
             milepost_engine_free(engine);
-            return tell(status, error);
+            return report(status, error);
         }
-        if (milepost_answer_body(answer, &body) == MILEPOST_STATUS_OK) {
+        if (milepost_response_body(response, &body) == MILEPOST_STATUS_OK) {
             fwrite(body.data, 1, body.len, stdout);
         }
-        milepost_answer_free(answer);
+        milepost_response_free(response);
     }
     milepost_engine_free(engine);
     return 0;

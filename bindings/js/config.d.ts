@@ -1,8 +1,8 @@
-// The protocol configuration on the wire.
+// The protocol configuration in the wire format.
 //
-// The set of parameters changes with each release of a network, so members that are younger or older
-// than others are optional, and members that are not listed may be there. Gas is in gas units, amounts
-// of tokens are yoctoNEAR in strings, and a `Rational` is a fraction of 1.
+// Parameters change from one protocol version to the next: members that only some versions have are
+// optional, and members that are not listed may occur. Gas is in gas units, amounts of tokens are
+// yoctoNEAR in strings, and a `Rational` is a fraction of 1.
 
 import type { AccountId, NearGas, NearToken, Rational, ShardId, Uint64 } from "./wire.js";
 
@@ -108,7 +108,8 @@ export interface CongestionControlConfigView {
   outgoing_receipts_big_size_limit: Uint64;
 }
 
-/** Gas for sending to oneself, for sending to others, and for executing */
+/** Gas for sending to the same account (`sir`: sender is receiver), to another one, and for
+ *  executing */
 export interface Fee {
   send_sir: NearGas;
   send_not_sir: NearGas;
@@ -141,7 +142,7 @@ export interface RuntimeFeesConfigView {
   ml_dsa_65_verification_cost?: NearGas;
 }
 
-/** A host function's cost by the name of the cost: `base`, `sha256_byte`, … */
+/** Costs of host functions by name: `base`, `sha256_byte`, … */
 export type ExtCostsConfigView = Record<string, NearGas>;
 
 export interface VMConfigView {

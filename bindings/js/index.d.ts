@@ -1,7 +1,8 @@
-// Milepost: how far along the road a NEAR transaction is.
+// Milepost answers NEAR's `tx_status` and `protocol_config` from the blocks you feed it.
 //
-// Written by hand, and compared by the tests with what the sources do, which are checked against the
-// generated declarations of the module. The shapes of requests and answers are in `wire.d.ts`, those of the protocol configuration in `config.d.ts`.
+// Written by hand; a test compares it with the types of the sources, which are checked against the
+// generated declarations of the module. `wire.d.ts` has the types of requests and responses,
+// `config.d.ts` those of the protocol configuration, `errors.d.ts` those of failed transactions.
 
 import type { RpcProtocolConfigResponse } from "./config.js";
 import type {
@@ -23,149 +24,154 @@ import type {
 } from "./wire.js";
 
 export type * from "./config.js";
-export type * from "./failures.js";
+export type * from "./errors.js";
 export type * from "./wire.js";
 
-/** The version of the package and of the engine in it */
+/** The version of the package and of its engine */
 export const version: string;
 
 /**
- * Loads the engine. In Node.js it is loaded by itself when it is first needed; in a page wait for this
- * before `validateRequest`, `decodeTransaction` or `methodNames`, which answer at once. `Engine.create` waits by itself.
+ * Loads the engine. In Node.js it is loaded when it is first needed. In a page, await this before
+ * you call `validateRequest`, `decodeTransaction` or `methodNames`, which are synchronous;
+ * `Endpoint.create` awaits it itself.
  *
- * @throws {UsageError} The `.wasm` file cannot be loaded; the message says from where, and what helps.
+ * @throws {UsageError} The `.wasm` file cannot be loaded; the message names its URL.
  */
 export function init(): Promise<void>;
 
-// --- The engine -----------------------------------------------------------------------------------
+// --- The endpoint --------------------------------------------------------------------------------
 
-/** How the engine answers where the interface leaves a choice */
+/** How the endpoint responds where the interface leaves a choice, and how it imports blocks */
 export interface Settings {
-  /** `TIMEOUT_ERROR` says why and shows the last status; default `false`, because strict clients of the
-   *  interface refuse it */
+  /** Whether `TIMEOUT_ERROR` has a cause and the last status; default `false`, because strict
+   *  clients of the interface reject them */
   timeoutCause?: boolean;
-  /** What becomes of a request for a milestone of a transaction that is in no block: it waits, or it is
-   *  answered with `UNKNOWN_TRANSACTION` at once; default `"wait"`, as a node does */
+  /** Whether a request for a milestone of a transaction that is in no block waits, or is answered
+   *  with `UNKNOWN_TRANSACTION` at once; default `"wait"`, as in a node */
   unknown?: "wait" | "immediate";
-  /** The most outcomes and pending receipts of one answer; default 100,000 */
+  /** Maximum number of outcomes and pending receipts in a response; default 100,000 */
   maxReceipts?: number;
-  /** The most requests in one batch; default 50 */
+  /** Maximum number of requests in a batch; default 50 */
   maxBatch?: number;
-  /** When a block is final: when a later header says so (default), or as it comes in, for feeds that
-   *  carry final blocks only */
+  /** When a block is final: when the header of a later block says so (default), or on import, for
+   *  feeds of final blocks */
   finality?: "headers" | "all";
-  /** How many of the newest blocks, or blocks of how many of the newest epochs, are kept; default all */
+  /** The newest blocks, or the blocks of the newest epochs, that are retained; default all */
   retention?: "everything" | { blocks: number | bigint } | { epochs: number | bigint };
 }
 
 /** How long requests may wait, and how many of them */
-export interface Patience {
+export interface WaitConfig {
   /** Milliseconds from a request to its `TIMEOUT_ERROR`; default 10,000, as in a node */
   timeout?: number;
-  /** The most requests that wait at a time; default 100,000, which take some 25 MiB */
-  limit?: number;
+  /** Maximum number of pending requests; default 100,000, which take some 25 MiB */
+  maxWaiting?: number;
 }
 
-export interface EngineOptions {
-  /** Where facts are kept; default in the memory of the engine itself, which is the quickest */
+export interface EndpointOptions {
+  /** Where rows are stored; default the memory of the endpoint itself, which is the fastest */
   storage?: Storage;
   settings?: Settings;
-  patience?: Patience;
+  waitConfig?: WaitConfig;
 }
 
-export interface CallOptions {
-  /** The method that the address of the request names, if it names one: a body that names another is
-   *  refused */
-  pathMethod?: string;
+export interface RequestOptions {
+  /** The method that the URL of the request names, if it names one: a body that names another is an
+   *  invalid request */
+  urlMethod?: string;
 }
 
-export interface WaitOptions extends CallOptions {
-  /** Ends the wait: the promise is rejected with the signal's reason, and the place is free */
+export interface WaitOptions extends RequestOptions {
+  /** Cancels the request: the promise is rejected with the signal's reason */
   signal?: AbortSignal;
-  /** Milliseconds until `TIMEOUT_ERROR`; default that of `patience`. `Infinity` waits for ever. */
+  /** Milliseconds until `TIMEOUT_ERROR`; default that of `waitConfig`. `Infinity` waits for
+   *  ever. */
   timeout?: number;
 }
 
-/** The body of a request: JSON text, its bytes, or an object (whose `bigint`s are written as integers) */
+/** The body of a request: JSON text, its bytes, or an object (whose `bigint`s are written as
+ *  integers) */
 export type RequestBody = string | Uint8Array | RpcRequest | readonly RpcRequest[];
 
 /**
- * The engine: blocks in, answers out.
+ * Imports blocks and answers requests.
  *
- * Each engine is a WebAssembly instance of its own. Should it fail in a way that it must not (a
- * `PanicError`), it alone is out of order; other engines, also over the same storage, live on.
+ * Each endpoint is a WebAssembly instance of its own. After a panic (a `PanicError`) it cannot be
+ * used any more; other endpoints, also those over the same storage, are not affected.
  */
-export class Engine {
+export class Endpoint {
   private constructor();
 
-  static create(options?: EngineOptions): Promise<Engine>;
+  static create(options?: EndpointOptions): Promise<Endpoint>;
 
   /**
-   * Takes in a block message, in one commit, and answers those whose milestone it reaches. Messages that
-   * come while one is taken in have to wait their turn.
+   * Imports a block message in one commit, and answers the pending requests whose milestone it
+   * reaches. Messages are imported one at a time, in the order of the calls.
    *
    * @throws {BlockError} The message is malformed or contradicts the chain; nothing is changed.
    * @throws {StorageError} The storage failed; `cause` is its error.
    */
-  ingest(message: string | Uint8Array): Promise<Ingested>;
+  handleBlock(message: string | Uint8Array): Promise<ImportSummary>;
 
   /**
-   * Puts a protocol configuration in force from this height on, in place of the one that may be there.
+   * Puts a protocol configuration in force from this height on, and replaces the one of this
+   * height.
    *
-   * @throws {ConfigError} The configuration lacks something, or is of another chain.
+   * @throws {ConfigError} The configuration is malformed, or belongs to another chain.
    * @throws {StorageError} The storage failed; `cause` is its error.
    */
   putConfig(height: number | bigint, config: string | Uint8Array): Promise<void>;
 
-  /** Answers a request when its milestone is reached, or with `TIMEOUT_ERROR` when its time is up */
-  call(body: RequestBody, options?: WaitOptions): Promise<Answer>;
+  /** Answers a request when its milestone is reached, or with `TIMEOUT_ERROR` after the timeout */
+  handleRequest(body: RequestBody, options?: WaitOptions): Promise<EndpointResponse>;
 
-  /** Answers a request from what is known now; `null` if it would have to wait */
-  answer(body: RequestBody, options?: CallOptions): Promise<Answer | null>;
-
-  /**
-   * As `answer`, at once.
-   *
-   * @throws {UsageError} The engine has a storage of the host, which may take its time.
-   */
-  answerSync(body: RequestBody, options?: CallOptions): Answer | null;
+  /** Answers a request from the rows as they are now; `null` if it would have to wait */
+  respond(body: RequestBody, options?: RequestOptions): Promise<EndpointResponse | null>;
 
   /**
-   * As `answerSync`, into bytes of the caller's, from the first on: the quickest way to an answer, for
-   * who answers many requests and uses the same bytes again. Where they are too few, they stay as
-   * they are, and the answer is in `overflow`. What lies behind the answer is left alone.
+   * The same as `respond`, synchronously.
    *
-   * `into` may be a part of a larger buffer, also of a `SharedArrayBuffer`; one whose buffer was
-   * transferred has no bytes, so nothing fits into it.
-   *
-   * @throws {UsageError} The engine has a storage of the host, which may take its time.
+   * @throws {UsageError} The endpoint has a storage of the host, which may be asynchronous.
    */
-  answerInto(body: RequestBody, into: Uint8Array, options?: CallOptions): WrittenAnswer | null;
+  respondSync(body: RequestBody, options?: RequestOptions): EndpointResponse | null;
 
   /**
-   * As `ingest`, at once.
+   * The same as `respondSync`, but writes the response to the start of `into`: the fastest way to
+   * answer many requests with one array. If `into` is too small it is not changed, and the response
+   * is in `overflow`. Bytes after the response are not changed.
    *
-   * @throws {UsageError} The engine has a storage of the host, which may take its time.
+   * `into` may be a part of a larger buffer, also of a `SharedArrayBuffer`. If its buffer is
+   * detached it has no bytes, so nothing fits into it.
+   *
+   * @throws {UsageError} The endpoint has a storage of the host, which may be asynchronous.
    */
-  ingestSync(message: string | Uint8Array): Ingested;
+  respondInto(body: RequestBody, into: Uint8Array, options?: RequestOptions): WrittenResponse | null;
 
-  /** What is known about the chain as a whole */
-  chain(): Promise<ChainStatus>;
+  /**
+   * The same as `handleBlock`, synchronously.
+   *
+   * @throws {UsageError} The endpoint has a storage of the host, which may be asynchronous.
+   */
+  handleBlockSync(message: string | Uint8Array): ImportSummary;
 
-  /** How many requests wait */
-  readonly open: number;
+  /** What the storage holds of the chain */
+  chainStatus(): Promise<ChainStatus>;
 
-  /** Ends all waiting: open requests are looked at once more and then answered with an error, as are
-   *  those that come later and would have to wait */
-  stop(): void;
+  /** Number of pending requests; each request of a batch counts */
+  readonly pendingCount: number;
 
-  /** Frees the engine; whatever is open is rejected with a `UsageError`, and nothing can be asked any more */
+  /** Ends all waiting: pending requests are checked once more and then answered with an error, as
+   *  are later requests that would have to wait */
+  shutdown(): void;
+
+  /** Frees the endpoint and rejects pending requests with a `UsageError`; every later call is an
+   *  error */
   dispose(): void;
   [Symbol.dispose](): void;
 }
 
-/** What kind of answer it is: what a host needs to choose an HTTP status without reading the body */
-export type AnswerClass =
+/** The kind of a response, for hosts that choose an HTTP status without parsing the body */
+export type ResponseKind =
   | "result"
   | "request_validation"
   | "timeout"
@@ -175,52 +181,53 @@ export type AnswerClass =
   | "unavailable";
 
 export interface JsonOptions {
-  /** Every integer is a `bigint`, and so exact; by default they are numbers, which round above 2^53 */
+  /** Whether every integer becomes a `bigint`, which is exact; default `false`: numbers, which
+   *  round above 2^53 */
   bigint?: boolean;
 }
 
-/** A finished answer: the body of a JSON-RPC response */
-export class Answer {
+/** The body of a JSON-RPC response */
+export class EndpointResponse {
   private constructor();
   /** Compact JSON in UTF-8 */
   readonly bytes: Uint8Array;
   readonly text: string;
-  /** A batch is a `result`, whatever is in it */
-  readonly class: AnswerClass;
-  /** The body as objects. For a configuration say so: `answer.json<ProtocolConfigRpcResponse>()` */
+  /** `result` for every batch, whatever its responses are */
+  readonly kind: ResponseKind;
+  /** The parsed body. For a configuration: `response.json<ProtocolConfigRpcResponse>()` */
   json<T = RpcResponse<RpcTransactionResponse>>(options?: { bigint?: false }): T;
   json<T = RpcResponse<RpcTransactionResponse>>(options: { bigint: true }): Exact<T>;
   json<T = RpcResponse<RpcTransactionResponse>>(options?: JsonOptions): T | Exact<T>;
 }
 
-/** An answer in bytes of the caller's */
-export interface WrittenAnswer {
-  readonly class: AnswerClass;
-  /** How many bytes of the caller's it takes; 0 if they are too few */
+/** A response in an array of the caller */
+export interface WrittenResponse {
+  readonly kind: ResponseKind;
+  /** Number of bytes written; 0 if the array is too small */
   readonly written: number;
-  /** The answer in bytes of its own, if the caller's are too few: `overflow.bytes.length` is what it takes */
-  readonly overflow: Answer | null;
+  /** The response in an array of its own if the caller's is too small */
+  readonly overflow: EndpointResponse | null;
 }
 
-/** A block: its height and its hash */
+/** The height and the hash of a block */
 export interface BlockPoint {
   height: bigint;
   hash: CryptoHash;
 }
 
-/** What became of a block message */
-export interface Ingested {
+/** The result of importing a block message */
+export interface ImportSummary {
   block: BlockPoint;
-  /** It is the new head, it was in before, or it is on a fork that is not canonical */
-  place: "head" | "known" | "aside";
+  /** It is the new head, it was imported before, or it is on a fork */
+  position: "head" | "known" | "fork";
   /** Blocks that left the canonical chain because of it, newest first */
-  undone: BlockPoint[];
+  reverted: BlockPoint[];
   /** Blocks of a fork that joined the canonical chain with it, oldest first */
-  redone: BlockPoint[];
-  /** The newest final block, as of now */
+  reapplied: BlockPoint[];
+  /** The newest final block after the import */
   lastFinal: BlockPoint | null;
   transactions: number;
-  /** Those of transactions included */
+  /** Including those of transactions */
   outcomes: number;
   receipts: number;
 }
@@ -230,39 +237,39 @@ export interface ChainStatus {
   head: BlockPoint | null;
   /** The newest final block */
   lastFinal: BlockPoint | null;
-  /** The oldest canonical block that is kept */
+  /** The oldest canonical block that is retained */
   earliest: BlockPoint | null;
-  /** Of the protocol configurations */
+  /** Chain id of the protocol configurations */
   chainId: string | null;
-  /** The latest that the head's producer supports */
+  /** The latest protocol version that the producer of the head supports */
   protocolVersion: number | null;
-  /** Canonical blocks that are kept */
+  /** Number of canonical blocks that are retained */
   blocks: bigint;
-  /** How often the chain was changed */
+  /** Number of changes of the canonical chain so far */
   generation: bigint;
 }
 
-// --- Without an engine ----------------------------------------------------------------------------
+// --- Without an endpoint -------------------------------------------------------------------------
 
 /** What a request asks for */
 export type RequestSummary = StatusSummary | ConfigSummary;
 
 export interface StatusSummary {
-  operation: "transaction_status";
+  method: "transaction_status";
   id: RequestId;
-  /** The transaction's hash; of a signed transaction it is computed */
+  /** The transaction's hash, computed if the request has the signed transaction */
   hash: CryptoHash;
-  /** The account that was named or that signed */
+  /** The sender in the request, or the signer of the signed transaction */
   senderId: AccountId;
   waitUntil: TxExecutionStatus;
-  /** Whether the answer will list the receipts */
+  /** Whether the response lists the receipts */
   receipts: boolean;
-  /** The transaction, if it was given whole */
+  /** The signed transaction, if the request has it */
   signed: DecodedTransaction | null;
 }
 
 export interface ConfigSummary {
-  operation: "protocol_config";
+  method: "protocol_config";
   id: RequestId;
   block:
     | { height: bigint }
@@ -272,39 +279,39 @@ export interface ConfigSummary {
 }
 
 /**
- * Checks a request as the engine would, and says what it asks for.
+ * Checks a request as the endpoint does, and returns what it asks for.
  *
  * @throws {RequestError} What is wrong with it, and where.
  */
 export function validateRequest(
   body: string | Uint8Array | RpcRequest,
-  options?: CallOptions,
+  options?: RequestOptions,
 ): RequestSummary;
 
-/** A signed transaction from its bytes */
+/** A signed transaction, decoded */
 export interface DecodedTransaction {
   hash: CryptoHash;
   signerId: AccountId;
   publicKey: PublicKey;
   nonce: bigint;
-  /** Which nonce of a gas key */
+  /** Index of the nonce of a gas key */
   nonceIndex: number | null;
   nonceMode: "monotonic" | "strict";
   receiverId: AccountId;
-  /** A recent block: the transaction is void a day or so after it */
+  /** A recent block: the transaction expires about a day after it */
   blockHash: CryptoHash;
-  /** As answers show them, with integers as `bigint` */
+  /** As in responses, with integers as `bigint` */
   actions: Exact<ActionView>[];
   signature: Signature;
-  /** Whether it is the key's signature; `null` if this build does not know the scheme: a page can check
-   *  ed25519 only */
+  /** Whether the signature is valid; `null` if the scheme is not ed25519, which is the only one
+   *  that this build verifies */
   signatureValid: boolean | null;
-  /** The transaction as answers show it: compact JSON, parsed a {@link SignedTransactionView} */
+  /** The transaction as in responses: compact JSON text of a {@link SignedTransactionView} */
   json: string;
 }
 
 /**
- * Reads a signed transaction from its borsh encoding, in base64 or as bytes.
+ * Decodes a signed transaction from its borsh encoding, in base64 or as bytes.
  *
  * @throws {TransactionError} What is wrong with it, at which field and byte.
  */
@@ -314,8 +321,8 @@ export function decodeTransaction(transaction: Base64 | Uint8Array): DecodedTran
 export function methodNames(): string[];
 
 /**
- * Parses JSON; with `bigint: true` every integer becomes a `bigint` and stays exact, fractions stay
- * numbers.
+ * Parses JSON; with `bigint: true` every integer becomes a `bigint`, which is exact, and fractions
+ * stay numbers.
  *
  * @throws {SyntaxError} The text is not JSON.
  */
@@ -326,19 +333,19 @@ export function parseJson<T = unknown>(text: string, options?: JsonOptions): T |
 /** Writes JSON as `JSON.stringify` does, and a `bigint` as an integer */
 export function writeJson(value: unknown): string;
 
-// --- Errors ---------------------------------------------------------------------------------------
+// --- Errors --------------------------------------------------------------------------------------
 
-/** What kind of refusal it is; the numbers are those of the Rust and C libraries */
+/** The kinds of errors; the numbers are those of the Rust and C libraries */
 export const ErrorCode: {
-  /** The engine failed as it must not; of JavaScript only */
+  /** The engine panicked; in JavaScript only */
   readonly PANIC: 0;
   /** Not JSON, or not borsh */
   readonly SYNTAX: 1;
-  /** A member is missing, is one too many, or has the wrong type */
-  readonly SHAPE: 2;
-  /** A scalar breaks its rules */
+  /** The JSON lacks a member, has an extra one, or has one of the wrong type */
+  readonly SCHEMA: 2;
+  /** A scalar is invalid */
   readonly VALUE: 3;
-  /** A limit would be exceeded */
+  /** A limit is exceeded */
   readonly LIMIT: 4;
   /** A block contradicts the chain that is known */
   readonly CHAIN: 5;
@@ -346,53 +353,57 @@ export const ErrorCode: {
   readonly STORAGE: 6;
   /** A row in the storage is not what the engine wrote */
   readonly CORRUPT: 7;
-  /** The caller broke the order of calls */
+  /** The caller broke the order of calls, or passed an invalid value */
   readonly USAGE: 8;
+  /** A row in the storage has a format version that this release does not read */
+  readonly VERSION: 9;
 };
 export type ErrorCode = (typeof ErrorCode)[keyof typeof ErrorCode];
 
-/** A refusal: what, where, and the kind */
+/** The base class of all errors of the package */
 export class MilepostError extends Error {
   protected constructor();
-  /** The name of its class, also where a minifier changed that */
+  /** The name of the class, also after a minifier changed that */
   readonly name: string;
   /** One of `ErrorCode` */
   readonly code: ErrorCode;
-  /** Where in the input, as in `params.tx_hash`; empty when the input as a whole is refused */
+  /** Path in the input, such as `params.tx_hash`; empty if the error is about the whole input */
   readonly path: string;
-  /** The byte of the input at which it was found */
+  /** Offset in bytes into the input */
   readonly offset: number | null;
-  /** The sentence alone, without path and offset */
+  /** The message without path and offset */
   readonly detail: string;
 }
 
-/** A request cannot be read */
+/** A request is invalid */
 export class RequestError extends MilepostError {}
-/** A signed transaction cannot be read */
+/** A signed transaction is invalid */
 export class TransactionError extends MilepostError {}
-/** A block message cannot be taken in */
+/** A block message cannot be imported */
 export class BlockError extends MilepostError {}
 /** A protocol configuration cannot be put in force */
 export class ConfigError extends MilepostError {}
-/** The storage failed, or holds what the engine did not write; `cause` is the storage's own error */
+/** The storage failed, or holds rows that the engine did not write; `cause` is the storage's own
+ *  error */
 export class StorageError extends MilepostError {}
-/** The caller broke the order of calls, or passed what cannot be */
+/** The caller broke the order of calls, or passed an invalid value */
 export class UsageError extends MilepostError {}
-/** The engine failed as it must not, and is out of order from now on; other engines live on */
+/** The engine panicked, and the endpoint cannot be used any more; other endpoints are not
+ *  affected */
 export class PanicError extends MilepostError {}
 
-// --- Storages -------------------------------------------------------------------------------------
+// --- Storages ------------------------------------------------------------------------------------
 
 /** A value, or a promise of it */
 export type MaybePromise<T> = T | PromiseLike<T>;
 
-/** The address of a row: a table (0 to 255) and 1 to 32 bytes */
+/** The key of a row: a table (0 to 255) and 1 to 32 bytes */
 export interface RowKey {
   readonly table: number;
   readonly key: Uint8Array;
 }
 
-/** A row to be written, or to be removed if `row` is `null` */
+/** Writes a row, or removes it if `row` is `null` */
 export interface RowChange extends RowKey {
   readonly row: Uint8Array | null;
 }
@@ -401,26 +412,26 @@ export interface RowChange extends RowKey {
 export type MaybeRow = Uint8Array | null | undefined;
 
 /**
- * Where facts are kept: a map from table and key to bytes.
+ * Where rows are stored: a map from table and key to bytes.
  *
- * Duties of the storage: `commit` happens whole or not at all, and every read that begins after its
- * promise is fulfilled sees it. What throws or rejects means that the storage cannot say; a missing row is no error.
- * Duties of the engine: one commit at a time, keys and rows that it never changes, and questions that
- * see one state of the storage, whatever is committed meanwhile. Only one engine may commit to a storage
- * at a time. A storage may ask its engine from within its methods, but must not wait there for
- * `ingest` or `putConfig`, which wait for the storage.
+ * The storage has to make `commit` atomic, and visible to every read that begins after its promise
+ * is fulfilled. An exception or a rejection means that the storage failed; a missing row is no
+ * error. The endpoint makes one commit at a time, never changes keys and rows that it passed, and
+ * runs each query on one state of the storage, whatever is committed in the meantime. Only one
+ * endpoint may commit to a storage at a time. A storage may call its endpoint from within its
+ * methods, but must not await `handleBlock` or `putConfig` there, which wait for the storage.
  */
 export interface Storage {
   get(table: number, key: Uint8Array): MaybePromise<MaybeRow>;
-  /** The rows of these keys in their order, in one go; without it each is asked for by `get` */
+  /** The rows of these keys, in their order; default one `get` for each */
   getMany?(keys: readonly RowKey[]): MaybePromise<readonly MaybeRow[]>;
   commit(changes: readonly RowChange[]): MaybePromise<void>;
 }
 
-/** A storage in a `Map`, for tests and for engines that share their rows */
+/** A storage in a `Map`, for tests and for endpoints that share their rows */
 export class MemoryStorage implements Storage {
   constructor();
-  /** How many rows there are */
+  /** Number of rows */
   readonly size: number;
   get(table: number, key: Uint8Array): Uint8Array | undefined;
   getMany(keys: readonly RowKey[]): (Uint8Array | undefined)[];
@@ -430,19 +441,20 @@ export class MemoryStorage implements Storage {
 export interface IndexedDbOptions {
   /** Default `globalThis.indexedDB` */
   factory?: IDBFactory;
-  /** How sure a commit is when it reports: `strict` (default) outlives the machine, `relaxed` the page */
+  /** What a commit survives: a crash of the machine (`strict`, default), or of the page
+   *  (`relaxed`) */
   durability?: "strict" | "relaxed";
 }
 
-/** A storage in a database of the browser */
+/** A storage in an IndexedDB database */
 export class IndexedDbStorage implements Storage {
   private constructor();
-  /** Opens the database of this name, and makes it if it is not there */
+  /** Opens the database of this name; creates it if it does not exist */
   static open(name: string, options?: IndexedDbOptions): Promise<IndexedDbStorage>;
   get(table: number, key: Uint8Array): Promise<Uint8Array | undefined>;
   getMany(keys: readonly RowKey[]): Promise<(Uint8Array | undefined)[]>;
   commit(changes: readonly RowChange[]): Promise<void>;
-  /** Closes the connection; what is under way is finished */
+  /** Closes the connection after the transactions in progress */
   close(): void;
 }
 

@@ -1,11 +1,12 @@
-// The shapes of requests and answers on the wire, in the names of the interface.
+// The types of requests and responses in the wire format.
 //
-// Integers are written as `number` here. Parsed with `{ bigint: true }` every integer of an answer is a
-// `bigint`, and its type is `Exact<…>` of the one below. Amounts of tokens are strings of digits in
-// either case. A newer network can send variants that are not listed: what comes in goes out unchanged.
+// Integers have the type `number` here. Parsed with `{ bigint: true }` every integer of a response
+// is a `bigint`, and the type is `Exact<…>` of the one below. Amounts of tokens are strings of
+// digits in either case. Variants of newer protocol versions are not listed; they pass through
+// unchanged.
 
 import type { RpcProtocolConfigResponse } from "./config.js";
-import type { TxExecutionError } from "./failures.js";
+import type { TxExecutionError } from "./errors.js";
 
 /** Base58 of 32 bytes */
 export type CryptoHash = string;
@@ -23,7 +24,7 @@ export type Base64 = string;
 export type Uint64 = number;
 /** Gas units, 64 bits */
 export type NearGas = Uint64;
-/** Number of a shard, 64 bits */
+/** Shard id, 64 bits */
 export type ShardId = Uint64;
 /** Numerator and denominator */
 export type Rational = [number, number];
@@ -31,20 +32,20 @@ export type Rational = [number, number];
 /** An object with exactly one of these members */
 export type OneOf<T> = { [K in keyof T]: { [P in K]: T[K] } }[keyof T];
 
-/** Members whose numbers are fractions, and stay numbers */
+/** Members that are fractions, and stay numbers */
 type Fractions = "congestion_level" | "reject_tx_congestion_threshold";
 
-/** A shape with every integer as a `bigint`: what `{ bigint: true }` parses */
+/** A type with every integer as a `bigint`: what `{ bigint: true }` parses */
 export type Exact<T> = T extends number
   ? bigint
   : T extends object
     ? { [K in keyof T]: K extends Fractions ? T[K] : Exact<T[K]> }
     : T;
 
-// --- Requests -------------------------------------------------------------------------------------
+// --- Requests ------------------------------------------------------------------------------------
 
-/** How far along the road a transaction is: a partial order, in which `EXECUTED_OPTIMISTIC` and
- *  `INCLUDED_FINAL` cannot be compared */
+/** The milestones of a transaction: a partial order, in which `EXECUTED_OPTIMISTIC` and
+ *  `INCLUDED_FINAL` are incomparable */
 export type TxExecutionStatus =
   | "NONE"
   | "INCLUDED"
@@ -53,10 +54,10 @@ export type TxExecutionStatus =
   | "EXECUTED"
   | "FINAL";
 
-/** What is echoed in the answer; `dontcare` when there is none */
+/** The id that the response repeats; `dontcare` if the request has none */
 export type RequestId = string | number | bigint | null;
 
-/** Which transaction, and until when the answer may take */
+/** A transaction, and the milestone to wait for */
 export type RpcTransactionStatusRequest = (
   | { signed_tx_base64: Base64 }
   | { tx_hash: CryptoHash; sender_account_id: AccountId }
@@ -68,7 +69,7 @@ export type RpcTransactionStatusRequest = (
 export type Finality = "optimistic" | "near-final" | "final";
 export type SyncCheckpoint = "genesis" | "earliest_available";
 
-/** The block whose configuration is asked for */
+/** The block whose configuration is requested */
 export type RpcProtocolConfigRequest =
   | { block_id: Uint64 | bigint | CryptoHash }
   | { finality: Finality }
@@ -80,7 +81,7 @@ interface RequestEnvelope {
 }
 
 export interface TransactionStatusRpcRequest extends RequestEnvelope {
-  /** `tx` leaves the receipts out of the answer */
+  /** `tx` omits the receipts from the response */
   method: "EXPERIMENTAL_tx_status" | "tx_status" | "tx";
   params: RpcTransactionStatusRequest | [Base64] | [CryptoHash, AccountId];
 }
@@ -92,34 +93,34 @@ export interface ProtocolConfigRpcRequest extends RequestEnvelope {
 
 export type RpcRequest = TransactionStatusRpcRequest | ProtocolConfigRpcRequest;
 
-// --- Responses ------------------------------------------------------------------------------------
+// --- Responses -----------------------------------------------------------------------------------
 
-export interface RpcSuccess<Result> {
+export interface RpcSuccessResponse<Result> {
   jsonrpc: "2.0";
   result: Result;
   error?: undefined;
   id: RequestId;
 }
 
-export interface RpcFailure<Cause = RpcErrorCause> {
+export interface RpcErrorResponse<Cause = RpcErrorCause> {
   jsonrpc: "2.0";
   result?: undefined;
   error: RpcError<Cause>;
   id: RequestId;
 }
 
-export type RpcResponse<Result, Cause = RpcErrorCause> = RpcSuccess<Result> | RpcFailure<Cause>;
+export type RpcResponse<Result, Cause = RpcErrorCause> = RpcSuccessResponse<Result> | RpcErrorResponse<Cause>;
 export type TransactionStatusRpcResponse = RpcResponse<RpcTransactionResponse, RpcTransactionError>;
 export type ProtocolConfigRpcResponse = RpcResponse<RpcProtocolConfigResponse, RpcProtocolConfigError>;
 
-interface RpcErrorTail {
-  /** -32700 unreadable, -32601 no such method, -32000 anything else */
+interface RpcErrorFields {
+  /** -32700 parse error, -32601 method not found, -32000 any other */
   code: number;
   message: string;
   data?: unknown;
 }
 
-export type RpcError<Cause = RpcErrorCause> = RpcErrorTail &
+export type RpcError<Cause = RpcErrorCause> = RpcErrorFields &
   (
     | { name: "REQUEST_VALIDATION_ERROR"; cause: RpcRequestValidationError }
     | { name: "HANDLER_ERROR"; cause: Cause }
@@ -155,7 +156,7 @@ export type RpcProtocolConfigError =
 
 export type RpcErrorCause = RpcTransactionError | RpcProtocolConfigError;
 
-// --- The status of a transaction ------------------------------------------------------------------
+// --- The status of a transaction -----------------------------------------------------------------
 
 export interface FinalExecutionOutcomeView {
   status: FinalExecutionStatus;
@@ -178,7 +179,7 @@ export interface NoOutcome {
 }
 
 export type RpcTransactionResponse = {
-  /** What the facts prove, never more */
+  /** What the blocks prove so far, never more */
   final_execution_status: TxExecutionStatus;
 } & (
   | FinalExecutionOutcomeWithReceiptView
@@ -197,7 +198,7 @@ export interface SignedTransactionView {
   nonce: Uint64;
   receiver_id: AccountId;
   actions: ActionView[];
-  /** No longer used, and 0 */
+  /** No longer used; always 0 */
   priority_fee: Uint64;
   signature: Signature;
   hash: CryptoHash;
@@ -240,7 +241,7 @@ export interface ExecutionMetadataView {
 export interface CostGasUsed {
   cost_category: "ACTION_COST" | "WASM_HOST_COST" | (string & {});
   cost: string;
-  /** The one gas that is a string */
+  /** Gas units; a string, unlike all other gas */
   gas_used: string;
 }
 
@@ -255,7 +256,7 @@ export interface ReceiptView {
   receiver_id: AccountId;
   receipt_id: CryptoHash;
   receipt: ReceiptEnumView;
-  /** No longer used, and 0 */
+  /** No longer used; always 0 */
   priority?: Uint64;
 }
 
@@ -282,7 +283,7 @@ export type ReceiptEnumView = OneOf<{
 
 export type GlobalContractIdentifier = OneOf<{ hash: CryptoHash; account_id: AccountId }>;
 
-// --- Actions --------------------------------------------------------------------------------------
+// --- Actions -------------------------------------------------------------------------------------
 
 interface FunctionCall {
   method_name: string;
@@ -309,7 +310,7 @@ interface StakeAction {
 export type ActionView =
   | "CreateAccount"
   | OneOf<{
-      /** Base64 of the hash of the code, here and in the other views of deployments */
+      /** Base64 of the hash of the code, here and in the other deployment actions */
       DeployContract: { code: Base64 };
       FunctionCall: FunctionCall;
       Transfer: { deposit: NearToken };
@@ -386,7 +387,7 @@ export interface DelegateActionV2 extends DelegatedActions {
   }>;
 }
 
-/** An action inside a delegate action: the protocol's own form, with code in full */
+/** An action inside a delegate action: the protocol's own form, with the whole code */
 export type NonDelegateAction = OneOf<{
   CreateAccount: Record<string, never>;
   DeployContract: { code: Base64 };

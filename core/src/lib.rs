@@ -1,50 +1,154 @@
-//! How far along the road a NEAR transaction is: an engine that answers two JSON-RPC operations
-//! of a node, `EXPERIMENTAL_tx_status` and `EXPERIMENTAL_protocol_config`, over any storage.
+//! Milepost answers NEAR's `EXPERIMENTAL_tx_status` and `EXPERIMENTAL_protocol_config` from the
+//! blocks that it imports, over any storage. This crate is the engine; hosts (an HTTP server, a C
+//! library, a WebAssembly module, any Rust program) wrap it.
 //!
-//! The crate is pure: facts, requests and time go in, answers come out. It does no I/O, reads no
-//! clock, starts no thread and keeps no global; it needs `alloc` and nothing of `std`, unless the
-//! feature `quick-base64` is asked for, which finds out once what the processor can do. Hosts
-//! (a server, a C library, a web page) live in crates of their own and wrap this one.
+//! The engine is sans-IO: blocks, requests, rows and the time go in, responses and batches to
+//! commit come out. It performs no I/O, reads no clock, starts no thread and has no global state.
+//! It needs `alloc` but not `std`, and contains no unsafe code.
 //!
-//! A block message goes in, and answers come out:
+//! # Three ways to use it
+//!
+//! **A local storage: [`Engine`].** One call imports a block, and one call responds to a request
+//! from what is stored. A request for a milestone that is not reached is returned as pending:
 //!
 //! ```
-//! use milepost::engine::{Engine, Reply};
-//! use milepost::facts::MemoryStorage;
-//! use milepost::ingest::IngestSettings;
+//! use milepost::endpoint::{Engine, RequestState};
+//! use milepost::import::ImportSettings;
+//! use milepost::storage::MemoryStorage;
 //!
-//! let message = br#"{"block": {"header": {"height": 7, "epoch_id": "11111111111111111111111111111111",
-//!     "hash": "11111111111111111111111111111117", "prev_hash": "11111111111111111111111111111116"}},
-//!     "shards": []}"#;
+//! let block = br#"{"block": {"header": {"height": 7,
+//!     "hash": "11111111111111111111111111111117",
+//!     "prev_hash": "11111111111111111111111111111116",
+//!     "epoch_id": "11111111111111111111111111111111"}}, "shards": []}"#;
 //! let (engine, mut storage) = (Engine::default(), MemoryStorage::new());
-//! engine.ingest(message, &IngestSettings::default(), &mut storage)?;
+//! engine.import_block(block, &ImportSettings::default(), &mut storage)?;
 //!
-//! let body = br#"{"method": "EXPERIMENTAL_tx_status", "params": {"sender_account_id": "alice.near",
-//!     "tx_hash": "11111111111111111111111111111118", "wait_until": "FINAL"}}"#;
-//! match engine.ask(body, None, &storage) {
-//!     Reply::Answer(answer) => panic!("{answer:?}"),
-//!     // Nothing is known of it: ask again after the next block, and give up in the end.
-//!     Reply::Wait(mut wait) => {
-//!         assert!(wait.again(&storage).is_none());
-//!         assert!(wait.expire(&storage).body.starts_with(b"{\"jsonrpc\":\"2.0\",\"error\""));
+//! let body = br#"{"method": "EXPERIMENTAL_tx_status", "params": {
+//!     "tx_hash": "11111111111111111111111111111118", "sender_account_id": "alice.near",
+//!     "wait_until": "FINAL"}}"#;
+//! match engine.respond(engine.parse(body, None), &storage) {
+//!     RequestState::Ready(response) => panic!("{response:?}"),
+//!     // The transaction is unknown: evaluate the request again after the next block, or end it.
+//!     RequestState::Pending(mut pending) => {
+//!         assert!(pending.again(&storage).is_none());
+//!         let response = pending.expire(&storage);
+//!         assert!(response.body.starts_with(b"{\"jsonrpc\":\"2.0\",\"error\""));
 //!     }
 //! }
 //! # Ok::<(), milepost::Error>(())
 //! ```
 //!
-//! # Rooms
+//! **A remote storage: [`Query`].** A query returns the keys of the rows that it needs, and
+//! continues when they are supplied, so the host fetches them in its own way: asynchronously, from
+//! a C event loop or with JavaScript promises. [`BlockImport`] is the query of an import,
+//! [`RequestQuery`] that of a request:
 //!
-//! From the ground up; each uses only those above it in this table.
+//! ```
+//! use milepost::endpoint::{Engine, RequestQuery, RequestState};
+//! use milepost::import::{BlockImport, ImportSettings};
+//! use milepost::storage::{Batch, Key, Query, Row, Step};
+//! # use milepost::storage::{MemoryStorage, Snapshot, Storage};
+//! # struct Client(MemoryStorage);
+//! # impl Client {
+//! #     fn fetch(&self, key: &Key) -> Option<Row> { self.0.get(key).unwrap() }
+//! #     fn send(&mut self, batch: Batch) { self.0.commit(batch).unwrap() }
+//! # }
 //!
-//! | room | what is in it |
+//! /// Runs a query; `client.fetch` and `client.send` are the host's
+//! fn run<Q: Query>(mut query: Q, client: &Client) -> Result<Q::Output, milepost::Error> {
+//!     loop {
+//!         let rows: Vec<Option<Row>> = match query.poll()? {
+//!             Step::NeedRows(keys) => keys.iter().map(|key| client.fetch(key)).collect(),
+//!             Step::Done(output) => return Ok(output),
+//!         };
+//!         query.supply_rows(&rows)?;
+//!     }
+//! }
+//!
+//! # let block = br#"{"block": {"header": {"height": 7,
+//! #     "hash": "11111111111111111111111111111117",
+//! #     "prev_hash": "11111111111111111111111111111116",
+//! #     "epoch_id": "11111111111111111111111111111111"}}, "shards": []}"#;
+//! # let body = br#"{"method": "tx", "params": ["11111111111111111111111111111118", "a.near"]}"#;
+//! # let mut client = Client(MemoryStorage::new());
+//! let (batch, _summary) = run(BlockImport::new(block, ImportSettings::default())?, &client)?;
+//! client.send(batch);
+//! let engine = Engine::default();
+//! let query = RequestQuery::new(engine.settings(), engine.parse(body, None));
+//! assert!(matches!(run(query, &client)?, RequestState::Pending(_)));
+//! # Ok::<(), milepost::Error>(())
+//! ```
+//!
+//! **Many pending requests: [`Endpoint`].** It keeps the pending requests, with their deadlines. A
+//! block wakes only the requests that it affects, whether ten or a million are pending:
+//!
+//! ```
+//! use milepost::endpoint::{Endpoint, Engine, RequestState, WaitConfig};
+//! use milepost::storage::MemoryStorage;
+//!
+//! let storage = MemoryStorage::new();
+//! let mut endpoint = Endpoint::new(Engine::default(), WaitConfig::default().with_timeout(10_000));
+//! let body = br#"{"method": "tx", "params": ["11111111111111111111111111111118", "alice.near"]}"#;
+//! let state = endpoint.handle_request(0, body, None, &storage);
+//! let RequestState::Pending(handle) = state else { panic!("the transaction is unknown") };
+//! // After every `handle_block` and `handle_timeout`, responses are polled:
+//! assert!(endpoint.poll_response(&storage).is_none());
+//! endpoint.handle_timeout(10_000);
+//! assert_eq!(endpoint.poll_response(&storage).map(|(handle, _)| handle), Some(handle));
+//! ```
+//!
+//! # Crate features
+//!
+//! | feature | default | effect |
+//! |---|---|---|
+//! | `signatures` | yes | `ed25519`, `secp256k1` and `ml-dsa-65` |
+//! | `ed25519`, … | yes | verifies the signatures of submitted transactions in this scheme |
+//! | `fast-import` | yes | imports block messages several times faster, for 100 KiB of code |
+//! | `simd-base64` | no | decodes base64 with vector instructions; uses `std` to detect them |
+//! | `conformance` | no | `storage::conformance`: tests that every storage should pass |
+//!
+//! # Terms
+//!
+//! All other words are those of NEAR, of JSON-RPC 2.0 and of databases. These are ours:
+//!
+//! - **Milestone**: how far a transaction is processed; a request waits for one. NEAR's
+//!   `TxExecutionStatus`, the values of `wait_until`.
+//! - **Fragment**: the JSON text of a transaction, receipt, outcome or configuration, validated and
+//!   written once on import. A result is joined from fragments.
+//! - **Finalized transaction**: a transaction about which nothing can change any more, stored as
+//!   one row with its complete result.
+//! - **Wait condition**: an unmet condition without which a milestone cannot be reached, such as an
+//!   outcome that is missing. A pending request waits for one of them.
+//! - **Generation** of the canonical chain: a number that increases with every change of it.
+//! - **Practice chain**: blocks made from a seed, for tests and demos.
+//! - **Vector**: blocks, requests and the expected responses, which every host runs.
+//! - **Hot store**: the storage of recent blocks, with forks, and of transactions that are not
+//!   finalized.
+//! - **Archive**: the storage of finalized transactions, one immutable row each.
+//! - **Feed**: a source of block messages, in the order of the chain.
+//!
+//! # Modules
+//!
+//! Each uses only those above it.
+//!
+//! | module | content |
 //! |---|---|
-//! | [`facts`] | rows, storages, questions that can be suspended |
+//! | [`storage`] | rows, storages, and queries that can be suspended |
 //! | [`status`] | the walk over receipts, the final status, the milestones |
-//! | [`config`] | the protocol configuration, and which one is in force |
-//! | [`ingest`] | block messages, forks, finality, retention |
+//! | [`config`] | the protocol configurations, and which one is in force |
+//! | [`import`] | block messages, forks, finality, retention |
 //! | [`rpc`] | the envelope, params and errors of JSON-RPC |
-//! | [`waiting`] | who sleeps on which fact, until when |
-//! | [`engine`] | the front desk: requests and blocks in, answers and waits out |
+//! | [`waiting`] | pending requests by wait condition and deadline |
+//! | [`endpoint`] | requests and blocks in, responses and pending requests out |
+//!
+//! The crate `milepost-protocol` has the modules [`codec`], [`primitives`], [`transaction`] and
+//! [`views`], which are re-exported here.
+//!
+//! [`BlockImport`]: import::BlockImport
+//! [`Endpoint`]: endpoint::Endpoint
+//! [`Engine`]: endpoint::Engine
+//! [`Query`]: storage::Query
+//! [`RequestQuery`]: endpoint::RequestQuery
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -52,11 +156,11 @@
 extern crate alloc;
 
 pub mod config;
-pub mod engine;
-pub mod facts;
-pub mod ingest;
+pub mod endpoint;
+pub mod import;
 pub mod rpc;
 pub mod status;
+pub mod storage;
 pub mod waiting;
 
 pub use milepost_protocol::{Error, ErrorKind, codec, primitives, transaction, views};

@@ -1,24 +1,24 @@
-//! The engine over its storage: blocks in, answers out, from any number of threads.
+//! The engine over its storage: blocks in, responses out, from any number of threads.
 //!
-//! The storage stands behind a lock: answers share it, a block has it for itself, so every answer
-//! sees one state of the chain. Nothing waits here; what would have to is answered as though its
-//! time was up. Waiting is the desk's.
+//! A read-write lock protects the storage: requests share it and an import has exclusive access,
+//! so every response is from one state of the chain. Nothing waits here: a request whose milestone
+//! is not reached is answered as if it had timed out. Waiting is done by `milepost_endpoint`.
 
 use core::fmt;
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use milepost::engine::{Answer, Engine, Response};
-use milepost::facts::record::BlockPoint;
-use milepost::facts::{MemoryStorage, Rows, Storage};
-use milepost::ingest::{IngestQuestion, IngestSettings, Ingested};
+use milepost::endpoint::{Buffers, Engine, RequestState, Response};
+use milepost::import::{BlockImport, ImportSettings, ImportSummary};
+use milepost::storage::rows::BlockPoint;
+use milepost::storage::{MemoryStorage, Snapshot, Storage};
 
-use crate::answer::{Answered, milepost_answer};
+use crate::block_import::{milepost_block_point, milepost_import_summary};
 use crate::boundary::ffi_function;
 use crate::boundary::handle::{Handle, Shared};
 use crate::error::milepost_error;
-use crate::ingest::{milepost_ingested, milepost_point};
-use crate::settings::{Chosen, milepost_settings};
-use crate::status::{MILEPOST_STATUS_POISONED, Refusal};
+use crate::response::{ParsedResponse, milepost_response};
+use crate::settings::{HostSettings, milepost_settings};
+use crate::status::{CallError, MILEPOST_STATUS_POISONED};
 use crate::storage::{AnyStorage, HostStorage, milepost_storage};
 
 /// An engine over a storage
@@ -26,10 +26,10 @@ pub struct milepost_engine {
     _private: (),
 }
 
-/// What an engine is made of
+/// An engine with its settings and its storage
 pub struct EngineState {
     pub(crate) engine: Engine,
-    ingest: IngestSettings,
+    import_settings: ImportSettings,
     storage: RwLock<AnyStorage>,
 }
 
@@ -45,71 +45,76 @@ impl Handle for milepost_engine {
     const NAME: &'static str = "milepost_engine";
 }
 
-/// What the storage knows about the chain
+/// State of the chain in the storage
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub struct milepost_chain {
-    /// Whether there is any block: 0 or 1; then `head` and `earliest` are known
+pub struct milepost_chain_status {
+    /// Whether there is a block: 0 or 1; if so, `head` and `earliest` are set
     pub has_head: i32,
-    /// Whether any block is final: 0 or 1; then `last_final` is known
+    /// Whether a block is final: 0 or 1; if so, `last_final` is set
     pub has_last_final: i32,
-    /// The newest canonical block
-    pub head: milepost_point,
-    /// The newest final block
-    pub last_final: milepost_point,
-    /// The oldest canonical block that is kept
-    pub earliest: milepost_point,
-    /// Number of canonical blocks kept
+    /// Newest canonical block
+    pub head: milepost_block_point,
+    /// Newest final block
+    pub last_final: milepost_block_point,
+    /// Oldest canonical block in the storage
+    pub earliest: milepost_block_point,
+    /// Number of canonical blocks in the storage
     pub blocks: u64,
-    /// How many batches have changed the chain: equal numbers mean equal blocks and facts
+    /// Number of batches that changed the chain: equal numbers mean equal blocks and rows
     pub generation: u64,
     /// `latest_protocol_version` of the head's header; 0 without a head
     pub protocol_version: u32,
 }
 
 impl EngineState {
-    fn new(chosen: &Chosen, storage: AnyStorage) -> Self {
-        let (engine, ingest) = (Engine::new(chosen.engine), chosen.ingest);
-        Self { engine, ingest, storage: RwLock::new(storage) }
+    fn new(settings: &HostSettings, storage: AnyStorage) -> Self {
+        let (engine, import_settings) = (Engine::new(settings.engine), settings.import);
+        Self { engine, import_settings, storage: RwLock::new(storage) }
     }
 
-    /// The storage, to be asked
-    pub(crate) fn rows(&self) -> Result<RwLockReadGuard<'_, AnyStorage>, Refusal> {
-        self.storage.read().map_err(|_| failed())
+    /// Shared access to the storage
+    pub(crate) fn snapshot(&self) -> Result<RwLockReadGuard<'_, AnyStorage>, CallError> {
+        self.storage.read().map_err(|_| poisoned())
     }
 
-    /// Takes in a block message; those who ask wait only while the storage is looked at and changed
-    pub(crate) fn take_in(&self, message: &[u8]) -> Result<Ingested, Refusal> {
-        let question = IngestQuestion::new(message, self.ingest)?;
+    /// Imports a block message; requests wait only while the storage is read and changed
+    pub(crate) fn import_block(&self, message: &[u8]) -> Result<ImportSummary, CallError> {
+        let import = BlockImport::new(message, self.import_settings)?;
         let mut storage = self.storage()?;
-        let (batch, ingested) = question.drive(&*storage)?;
+        let (batch, summary) = import.run(&*storage)?;
         if !batch.is_empty() {
             storage.commit(batch)?;
         }
-        Ok(ingested)
+        Ok(summary)
     }
 
-    /// The storage, to be changed
-    fn storage(&self) -> Result<RwLockWriteGuard<'_, AnyStorage>, Refusal> {
-        self.storage.write().map_err(|_| failed())
+    /// Exclusive access to the storage
+    fn storage(&self) -> Result<RwLockWriteGuard<'_, AnyStorage>, CallError> {
+        self.storage.write().map_err(|_| poisoned())
     }
 }
 
-fn failed() -> Refusal {
-    Refusal::new(MILEPOST_STATUS_POISONED, "the storage was in use when the library failed")
+fn poisoned() -> CallError {
+    CallError::new(MILEPOST_STATUS_POISONED, "the storage was in use by a call that panicked")
 }
 
-/// The answer to a request that is not waited for
-fn answer_at_once(engine: &Engine, body: &[u8], method: Option<&str>, rows: &impl Rows) -> Answer {
-    let mut out = Vec::new();
-    match engine.respond(body, method, rows, &mut out) {
-        Response::Written(class) => Answer { body: out, class },
-        Response::Wait(wait) => wait.expire(rows),
+/// Answers a request without waiting
+fn respond(
+    engine: &Engine,
+    body: &[u8],
+    url_method: Option<&str>,
+    snapshot: &impl Snapshot,
+) -> Response {
+    let (request, mut out) = (engine.parse(body, url_method), Vec::new());
+    match engine.respond_into(request, snapshot, &mut Buffers::default(), &mut out) {
+        RequestState::Ready(kind) => Response { body: out, kind },
+        RequestState::Pending(pending) => pending.expire(snapshot),
     }
 }
 
 ffi_function! {
-    /// Makes an engine that keeps its rows in memory
+    /// Creates an engine that keeps its rows in memory
     ///
     /// `settings` may be NULL for the defaults.
     fn milepost_engine_new(
@@ -118,16 +123,16 @@ ffi_function! {
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         let storage = AnyStorage::Memory(MemoryStorage::new());
-        engine.put(EngineState::new(&Chosen::or_default(settings), storage));
+        engine.write(EngineState::new(&HostSettings::or_default(settings), storage));
         Ok(())
     }
 }
 
 ffi_function! {
-    /// Makes an engine over a storage of the host's
+    /// Creates an engine over a storage of the host
     ///
-    /// The structure is copied. Its `finalize` is called when the last handle that uses the engine is freed; when
-    /// this call does not return `MILEPOST_STATUS_OK`, it never is. `settings` may be NULL for the defaults.
+    /// The structure is copied. Its `finalize` is called when the last handle that uses the engine
+    /// is freed, and not at all if this call fails. `settings` may be NULL for the defaults.
     fn milepost_engine_new_over(
         storage: *const milepost_storage,
         #[optional] settings: *const milepost_settings,
@@ -135,19 +140,20 @@ ffi_function! {
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         let storage = AnyStorage::Host(HostStorage::new(storage)?);
-        engine.put(EngineState::new(&Chosen::or_default(settings), storage));
+        engine.write(EngineState::new(&HostSettings::or_default(settings), storage));
         Ok(())
     }
 }
 
 #[cfg(feature = "store")]
 ffi_function! {
-    /// Makes an engine that keeps its rows in a file, which is made when it is not there
+    /// Creates an engine that keeps its rows in a file; creates the file if it does not exist
     ///
-    /// The file is a database, open in one engine at a time; what was taken in is on disk when its call returns. `path`
-    /// is UTF-8. `MILEPOST_STATUS_STORAGE` or `MILEPOST_STATUS_CORRUPT` when it cannot be opened, and it is as it
-    /// was. `settings` may be NULL for the defaults. In libraries that were built without their feature `store` this
-    /// function is missing.
+    /// The file is a database that one engine at a time can open; an import is on disk when its
+    /// call returns. `path` is UTF-8. `MILEPOST_STATUS_STORAGE`, `MILEPOST_STATUS_CORRUPT` or
+    /// `MILEPOST_STATUS_VERSION` if the file cannot be opened; it is unchanged then. `settings` may
+    /// be NULL for the defaults. Libraries that are built without the feature `store` do not have
+    /// this function.
     fn milepost_engine_open(
         path: *const u8,
         path_len: usize,
@@ -158,27 +164,28 @@ ffi_function! {
         let options = milepost_redb::Options::default();
         let storage = milepost_redb::RedbStorage::open(path.text(path_len)?, &options);
         let storage = AnyStorage::File(storage.map_err(milepost::Error::from)?);
-        engine.put(EngineState::new(&Chosen::or_default(settings), storage));
+        engine.write(EngineState::new(&HostSettings::or_default(settings), storage));
         Ok(())
     }
 }
 
 ffi_function! {
-    /// Takes in a block message, in one commit
+    /// Imports a block message, in one commit
     ///
-    /// The message is the JSON of NEAR Lake or neardata, or that of a `milepost_message`. Calls from
-    /// several threads wait for each other. What came of it is of use to desks.
-    /// When the message is refused nothing is changed.
-    fn milepost_engine_ingest(
+    /// The message is JSON of NEAR Lake or neardata, or the text of a `milepost_message_builder`.
+    /// Concurrent calls run one after the other. Pass the summary to endpoints that share the
+    /// engine, by `milepost_endpoint_handle_chain_update`. If the call fails the storage is
+    /// unchanged.
+    fn milepost_engine_import_block(
         engine: *const milepost_engine,
         message: *const u8,
         message_len: usize,
-        #[optional] ingested: *mut *mut milepost_ingested,
+        #[optional] summary: *mut *mut milepost_import_summary,
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
-        let taken = engine.take_in(message.bytes(message_len)?)?;
-        if let Some(ingested) = ingested {
-            ingested.put(taken);
+        let imported = engine.import_block(message.bytes(message_len)?)?;
+        if let Some(summary) = summary {
+            summary.write(imported);
         }
         Ok(())
     }
@@ -187,8 +194,8 @@ ffi_function! {
 ffi_function! {
     /// Puts a protocol configuration in force from this height on, in one commit
     ///
-    /// The text is the result of `EXPERIMENTAL_protocol_config` of a node. One that is there for this height is
-    /// replaced. All configurations of a storage belong to one chain.
+    /// The text is the result of a node's `EXPERIMENTAL_protocol_config`. Replaces the
+    /// configuration of the same height. All configurations of a storage belong to one chain.
     fn milepost_engine_put_config(
         engine: *const milepost_engine,
         height: u64,
@@ -203,37 +210,37 @@ ffi_function! {
 }
 
 ffi_function! {
-    /// Answers the body of a request at once
+    /// Answers the body of a request without waiting
     ///
-    /// There is an answer to any body; a request whose milestone is not reached is answered as though its time was
-    /// up. `method` is what the address of the request names, and of length 0 when it names none: a body that
-    /// names another is refused by its answer.
-    fn milepost_engine_answer(
+    /// Every body has a response; a request whose milestone is not reached is answered as if it had
+    /// timed out. `url_method` is the method that the request's URL names; pass length 0 if it
+    /// names none. A body that names another method gets an error response.
+    fn milepost_engine_respond(
         engine: *const milepost_engine,
         body: *const u8,
         body_len: usize,
-        method: *const u8,
-        method_len: usize,
-        answer: *mut *mut milepost_answer,
+        url_method: *const u8,
+        url_method_len: usize,
+        response: *mut *mut milepost_response,
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
-        let (body, method) = (body.bytes(body_len)?, method.method(method_len)?);
-        let found = answer_at_once(&engine.engine, body, method, &*engine.rows()?);
-        answer.put(Answered::new(found));
+        let (body, url_method) = (body.bytes(body_len)?, url_method.url_method(url_method_len)?);
+        let answered = respond(&engine.engine, body, url_method, &*engine.snapshot()?);
+        response.write(ParsedResponse::new(answered));
         Ok(())
     }
 }
 
 ffi_function! {
-    /// Says what the storage knows about the chain
-    fn milepost_engine_chain(
+    /// Returns the state of the chain in the storage
+    fn milepost_engine_chain_status(
         engine: *const milepost_engine,
-        chain: *mut milepost_chain,
+        chain_status: *mut milepost_chain_status,
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
-        let status = engine.engine.chain(&*engine.rows()?)?;
+        let status = engine.engine.chain_status(&*engine.snapshot()?)?;
         let point = |point: Option<BlockPoint>| point.map_or_else(Default::default, Into::into);
-        chain.put(milepost_chain {
+        chain_status.write(milepost_chain_status {
             has_head: i32::from(status.head.is_some()),
             has_last_final: i32::from(status.last_final.is_some()),
             head: point(status.head),
@@ -248,6 +255,6 @@ ffi_function! {
 }
 
 ffi_function! {
-    /// Frees an engine; desks that use it keep what they need of it
+    /// Frees an engine; endpoints that share it stay valid
     fn milepost_engine_free(engine: *mut milepost_engine);
 }

@@ -1,70 +1,66 @@
-//! Looking at a request without answering it.
+//! Validation of a request without answering it.
 //!
-//! What is wrong with the envelope and the params is found; whether the transaction or the block is
-//! known is not asked, and no signature is checked.
+//! Checks the envelope and the params; does not check whether the transaction or the block is
+//! known, or a signature.
 
-use milepost::engine::Answer;
-use milepost::rpc::{AnswerClass, Incoming, Refusal as Refused, parse, write_batch};
+use milepost::endpoint::Response;
+use milepost::rpc::{InvalidRequest, Request, ResponseKind, parse, write_batch};
 
-use crate::answer::{Answered, milepost_answer};
 use crate::boundary::ffi_function;
 use crate::error::milepost_error;
-use crate::settings::{Chosen, milepost_settings};
+use crate::response::{ParsedResponse, milepost_response};
+use crate::settings::{HostSettings, milepost_settings};
 
 ffi_function! {
-    /// Checks the body of a request, and gives the answer to one that is not in order
+    /// Validates the body of a request; returns the error response to an invalid one
     ///
-    /// `refusal` is NULL after `MILEPOST_STATUS_OK` when the request is in order. Of a batch in which any call is not,
-    /// it is the array of the answers to those. `calls` is how many calls the body has; 0 when it cannot be read.
-    /// `settings` may be NULL for the defaults. `method` is what the address of the request names, and of length 0
-    /// when it names none.
+    /// `response` is NULL after `MILEPOST_STATUS_OK` if the request is valid. For a batch with
+    /// invalid calls it is the array of their responses. `calls` is the number of calls in the
+    /// body, 0 if the body cannot be read. `settings` may be NULL for the defaults. `url_method` is
+    /// the method that the request's URL names; pass length 0 if it names none.
     fn milepost_request_validate(
         #[optional] settings: *const milepost_settings,
         body: *const u8,
         body_len: usize,
-        method: *const u8,
-        method_len: usize,
+        url_method: *const u8,
+        url_method_len: usize,
         calls: *mut usize,
-        refusal: *mut *mut milepost_answer,
+        response: *mut *mut milepost_response,
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
-        let (body, method) = (body.bytes(body_len)?, method.method(method_len)?);
-        let chosen = Chosen::or_default(settings);
-        let (count, refused) = look(parse(body, method, &chosen.engine.limits));
-        calls.put(count);
-        if let Some(refused) = refused {
-            refusal.put(Answered::new(refused));
+        let (body, url_method) = (body.bytes(body_len)?, url_method.url_method(url_method_len)?);
+        let settings = HostSettings::or_default(settings);
+        let (count, invalid) = validate(parse(body, url_method, &settings.engine.limits));
+        calls.write(count);
+        if let Some(invalid) = invalid {
+            response.write(ParsedResponse::new(invalid));
         }
         Ok(())
     }
 }
 
-/// How many calls there are, and the answer to those that are not in order
-fn look(incoming: Incoming) -> (usize, Option<Answer>) {
-    let written = |refused: &Refused| {
+/// Returns the number of calls and the response to those that are invalid
+fn validate(request: Request) -> (usize, Option<Response>) {
+    let body = |error: &InvalidRequest| {
         let mut body = Vec::new();
-        refused.write(&mut body);
+        error.write(&mut body);
         body
     };
-    match incoming {
-        Incoming::Single(Ok(_)) => (1, None),
-        Incoming::Single(Err(refused)) => {
-            let (body, class) = (written(&refused), refused.failure.class());
-            (1, Some(Answer { body, class }))
-        }
-        Incoming::Refused(refused) => {
-            let (body, class) = (written(&refused), refused.failure.class());
-            (0, Some(Answer { body, class }))
-        }
-        Incoming::Batch(calls) => {
-            let refused: Vec<Vec<u8>> =
-                calls.iter().filter_map(|call| call.as_ref().err()).map(written).collect();
-            let answer = (!refused.is_empty()).then(|| {
+    let response =
+        |error: &InvalidRequest| Response { body: body(error), kind: error.rpc_error.kind() };
+    match request {
+        Request::Single(Ok(_)) => (1, None),
+        Request::Single(Err(error)) => (1, Some(response(&error))),
+        Request::Invalid(error) => (0, Some(response(&error))),
+        Request::Batch(calls) => {
+            let invalid: Vec<Vec<u8>> =
+                calls.iter().filter_map(|call| call.as_ref().err()).map(body).collect();
+            let response = (!invalid.is_empty()).then(|| {
                 let mut body = Vec::new();
-                write_batch(&refused, &mut body);
-                Answer { body, class: AnswerClass::Result }
+                write_batch(&invalid, &mut body);
+                Response { body, kind: ResponseKind::Result }
             });
-            (calls.len(), answer)
+            (calls.len(), response)
         }
     }
 }

@@ -1,85 +1,87 @@
-//! Statuses: what every function returns, and what a refusal carries to the error object.
+//! Status codes: what every function returns, and the error of a call that fails.
 //!
-//! Numbers are stable and never reused. 1 to 8 are the kinds of the engine's errors; from 64 on
+//! Numbers are stable and never reused. 1 to 63 are the kinds of the engine's errors; from 64 on
 //! they are the boundary's own. `docs/C-API.md` lists them.
 
 use milepost::Error;
 
-/// What a function returns: `MILEPOST_STATUS_OK`, or why it refused
+/// What a function returns: `MILEPOST_STATUS_OK`, or why it failed
 pub type milepost_status_t = i32;
 
-/// Done; outputs are valid
+/// Success; outputs are valid
 pub const MILEPOST_STATUS_OK: milepost_status_t = 0;
 /// The text is not JSON, or the bytes are not borsh
 pub const MILEPOST_STATUS_SYNTAX: milepost_status_t = 1;
-/// The JSON lacks a member, has one too many, or has one of the wrong type
-pub const MILEPOST_STATUS_SHAPE: milepost_status_t = 2;
-/// A scalar breaks its rules: a hash of 31 bytes, an account id with an upper-case letter
+/// A JSON member is missing, unexpected or of the wrong type
+pub const MILEPOST_STATUS_SCHEMA: milepost_status_t = 2;
+/// A scalar is invalid: a hash of 31 bytes, an account id with an upper-case letter
 pub const MILEPOST_STATUS_VALUE: milepost_status_t = 3;
-/// A limit would be exceeded: depth, size, number of items
+/// A limit is exceeded: depth, size, number of items
 pub const MILEPOST_STATUS_LIMIT: milepost_status_t = 4;
-/// A block contradicts the chain that is already known
+/// A block contradicts the known chain
 pub const MILEPOST_STATUS_CHAIN: milepost_status_t = 5;
 /// The storage failed
 pub const MILEPOST_STATUS_STORAGE: milepost_status_t = 6;
-/// A row in the storage is not what the engine wrote
+/// A row in the storage is not one that the engine wrote
 pub const MILEPOST_STATUS_CORRUPT: milepost_status_t = 7;
-/// The order of calls was broken
+/// The call is not allowed in the present state of its handles
 pub const MILEPOST_STATUS_USAGE: milepost_status_t = 8;
-/// A pointer is NULL that must not be
+/// A stored row or file has a format version that this release does not read
+pub const MILEPOST_STATUS_VERSION: milepost_status_t = 9;
+/// A pointer that must not be NULL is NULL
 pub const MILEPOST_STATUS_NULL: milepost_status_t = 64;
 /// A number is not one of its constants
 pub const MILEPOST_STATUS_ENUM: milepost_status_t = 65;
-/// A length that nothing in memory has, a structure of another size, or an array at an odd address
+/// A length above `PTRDIFF_MAX`, a structure of another size, or a misaligned array
 pub const MILEPOST_STATUS_LENGTH: milepost_status_t = 66;
-/// An index is past the end
+/// An index is out of range
 pub const MILEPOST_STATUS_INDEX: milepost_status_t = 67;
 /// The handle is in use by another call
 pub const MILEPOST_STATUS_BUSY: milepost_status_t = 68;
-/// Called from inside a callback, where only `milepost_sink_*` may be called
+/// Called inside a callback, where only `milepost_sink_*` may be called
 pub const MILEPOST_STATUS_REENTRANT: milepost_status_t = 69;
-/// A defect of the library; the handles of this call are poisoned
+/// A bug in the library; the handles of this call are poisoned
 pub const MILEPOST_STATUS_PANIC: milepost_status_t = 70;
-/// An earlier call with this handle ended in `MILEPOST_STATUS_PANIC`
+/// An earlier call with this handle returned `MILEPOST_STATUS_PANIC`
 pub const MILEPOST_STATUS_POISONED: milepost_status_t = 71;
-/// The handle was freed, or never was one; told in debug builds
+/// The handle was freed, or never was one; detected in debug builds
 pub const MILEPOST_STATUS_STALE: milepost_status_t = 72;
 
-/// Why a function refuses
+/// Why a call failed
 #[derive(Debug)]
-pub struct Refusal {
+pub struct CallError {
     status: milepost_status_t,
-    error: Refused,
+    cause: Cause,
 }
 
-/// What there is to tell beside the status
 #[derive(Debug)]
-enum Refused {
-    /// The engine's error
+enum Cause {
+    /// An error of the engine
     Engine(Error),
-    /// A sentence of the boundary
+    /// A message of the boundary
     Boundary(String),
 }
 
-impl Refusal {
-    /// A refusal of the boundary
-    pub(crate) fn new(status: milepost_status_t, sentence: impl Into<String>) -> Self {
-        Self { status, error: Refused::Boundary(sentence.into()) }
+impl CallError {
+    /// An error of the boundary
+    pub(crate) fn new(status: milepost_status_t, message: impl Into<String>) -> Self {
+        Self { status, cause: Cause::Boundary(message.into()) }
     }
 
-    /// An index is past the end
+    /// An index is out of range
     pub(crate) fn index(index: usize, count: usize) -> Self {
-        Self::new(MILEPOST_STATUS_INDEX, format!("index {index} of {count}"))
+        let message = format!("index {index} is out of range: {count} items");
+        Self::new(MILEPOST_STATUS_INDEX, message)
     }
 
     /// A number is not one of its constants
-    pub(crate) fn number(what: &str, number: impl core::fmt::Display) -> Self {
-        Self::new(MILEPOST_STATUS_ENUM, format!("{number} is no {what}"))
+    pub(crate) fn invalid_enum(what: &str, number: impl core::fmt::Display) -> Self {
+        Self::new(MILEPOST_STATUS_ENUM, format!("{number} is not a valid {what}"))
     }
 
-    /// The order of calls was broken
-    pub(crate) fn usage(sentence: &str) -> Self {
-        Error::new(milepost::ErrorKind::Usage, sentence).into()
+    /// The call is not allowed in the present state of its handles
+    pub(crate) fn usage(message: &str) -> Self {
+        Error::new(milepost::ErrorKind::Usage, message).into()
     }
 
     /// The status to return
@@ -87,17 +89,17 @@ impl Refusal {
         self.status
     }
 
-    /// Place, offset and sentence
-    pub(crate) fn parts(&self) -> (&str, Option<usize>, &str) {
-        match &self.error {
-            Refused::Engine(error) => (error.path(), error.offset(), error.detail()),
-            Refused::Boundary(sentence) => ("", None, sentence),
+    /// Path, offset and message
+    pub(crate) fn details(&self) -> (&str, Option<usize>, &str) {
+        match &self.cause {
+            Cause::Engine(error) => (error.path(), error.offset(), error.detail()),
+            Cause::Boundary(message) => ("", None, message),
         }
     }
 }
 
-impl From<Error> for Refusal {
+impl From<Error> for CallError {
     fn from(error: Error) -> Self {
-        Self { status: milepost_status_t::from(error.kind().code()), error: Refused::Engine(error) }
+        Self { status: milepost_status_t::from(error.kind().code()), cause: Cause::Engine(error) }
     }
 }

@@ -1,35 +1,35 @@
-//! Where an engine keeps its rows: in memory, or behind the functions of the host.
+//! Storage of an engine: in memory, in a file, or the functions of the host.
 //!
-//! A host's functions are called with nothing but bytes, and what they give is copied before it is
-//! used; a number other than 0, a row too many or too few is an error of the storage. That they
-//! may be called from several threads is the host's promise, made with the structure.
+//! The host's functions get bytes only, and the rows they pass are copied before use; a return
+//! value other than 0 and a wrong number of rows are storage errors. By passing the structure the
+//! host promises that its functions may be called from several threads.
 
 use core::ffi::c_void;
 use core::{fmt, ptr};
 
-use milepost::facts::{Batch, Key, MemoryStorage, Row, Rows, Storage};
+use milepost::storage::{Batch, Key, MemoryStorage, Row, Snapshot, Storage};
 use milepost::{Error, ErrorKind};
 
 use crate::boundary::callback;
 use crate::sink::milepost_sink;
-use crate::status::{MILEPOST_STATUS_NULL, Refusal};
+use crate::status::{CallError, MILEPOST_STATUS_NULL};
 use crate::value::milepost_bytes;
 
 /// Whether a change writes a row or removes one
 pub type milepost_change_t = i32;
 
-/// The row is written, in place of the one that may be there
+/// Writes the row, and replaces one that exists
 pub const MILEPOST_CHANGE_PUT: milepost_change_t = 1;
-/// The row is removed; one that is not there is no error
+/// Removes the row; one that does not exist is not an error
 pub const MILEPOST_CHANGE_REMOVE: milepost_change_t = 2;
 
 /// One change of the storage
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct milepost_change {
-    /// The key: the number of the table, then 1 to 32 bytes
+    /// Key: number of the table, then 1 to 32 bytes
     pub key: milepost_bytes,
-    /// The row to be written; no bytes when it is removed
+    /// Row to write; no bytes for a removal
     pub row: milepost_bytes,
     /// `MILEPOST_CHANGE_PUT` or `MILEPOST_CHANGE_REMOVE`
     pub kind: milepost_change_t,
@@ -41,13 +41,13 @@ pub struct milepost_change {
 pub struct milepost_row {
     /// Its bytes, copied by the call they are passed to
     pub bytes: milepost_bytes,
-    /// 1, or 0 when there is no row of this key, and then `bytes` is not looked at
+    /// 1, or 0 if the key has no row; then `bytes` is not looked at
     pub present: i32,
 }
 
-/// Finds the row of a key and hands it over to the sink; returns 0, or another number to fail
+/// Finds the row of a key and passes it to the sink; returns 0, or another number to fail
 ///
-/// The key is its table's number and 1 to 32 bytes, good for the time of the call.
+/// The key is the number of its table and 1 to 32 bytes, valid during the call.
 pub type milepost_get_fn = Option<
     unsafe extern "C" fn(
         context: *mut c_void,
@@ -57,8 +57,8 @@ pub type milepost_get_fn = Option<
     ) -> i32,
 >;
 
-/// Finds the rows of many keys and hands them over in the order of the keys; returns 0, or another number
-/// to fail
+/// Finds the rows of many keys and passes them in the order of the keys; returns 0, or another
+/// number to fail
 pub type milepost_get_many_fn = Option<
     unsafe extern "C" fn(
         context: *mut c_void,
@@ -68,7 +68,7 @@ pub type milepost_get_many_fn = Option<
     ) -> i32,
 >;
 
-/// Applies all changes, in their order, or none; returns 0, or another number when none was applied
+/// Applies all changes in their order and returns 0, or applies none and returns another number
 pub type milepost_commit_fn = Option<
     unsafe extern "C" fn(
         context: *mut c_void,
@@ -77,45 +77,45 @@ pub type milepost_commit_fn = Option<
     ) -> i32,
 >;
 
-/// Called once when nothing uses the storage any more
+/// Called once, when nothing uses the storage any more
 pub type milepost_finalize_fn = Option<unsafe extern "C" fn(context: *mut c_void)>;
 
-/// Makes an empty storage that is not at hand of any other; returns 0, or another number to fail
-pub type milepost_make_fn =
+/// Creates an empty storage, independent of any other; returns 0, or another number to fail
+pub type milepost_create_fn =
     Option<unsafe extern "C" fn(context: *mut c_void, storage: *mut milepost_storage) -> i32>;
 
-/// A storage of the host's: a map from keys to rows
+/// Storage of the host: a map from keys to rows
 ///
-/// `get` and `get_many` are called from any thread that asks, several at a time; `commit` alone. What
-/// callbacks owe is said in `docs/C-API.md`.
+/// `get` and `get_many` are called from any thread that uses the engine, concurrently; `commit` is
+/// called alone. `docs/C-API.md` states the requirements of callbacks.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct milepost_storage {
-    /// `sizeof(milepost_storage)`, by which the library knows which members there are
+    /// `sizeof(milepost_storage)`, by which the library detects another version of the structure
     pub size: usize,
-    /// Passed to every function; the host's, and never looked at
+    /// Passed to every function; opaque to the library
     pub context: *mut c_void,
     /// Finds one row; required
     pub get: milepost_get_fn,
-    /// Finds many rows in one round trip; NULL when `get` is as good
+    /// Finds many rows in one round trip; NULL to call `get` for each key
     pub get_many: milepost_get_many_fn,
     /// Changes rows; required
     pub commit: milepost_commit_fn,
-    /// Ends the storage; NULL when there is nothing to end
+    /// Ends the storage; may be NULL
     pub finalize: milepost_finalize_fn,
 }
 
-/// A key as the host sees it: the number of its table, then its bytes
+/// Key in the form that the host sees: the number of its table, then its bytes
 pub(crate) struct FlatKey {
-    bytes: [u8; 1 + Key::LONGEST],
+    bytes: [u8; 1 + Key::MAX_LEN],
     len: usize,
 }
 
 impl FlatKey {
-    pub(crate) fn of(key: &Key) -> Self {
-        let mut bytes = [0; 1 + Key::LONGEST];
+    pub(crate) fn new(key: &Key) -> Self {
+        let mut bytes = [0; 1 + Key::MAX_LEN];
         bytes[0] = key.table().number();
-        // A key has at most `LONGEST` bytes.
+        // A key has at most `MAX_LEN` bytes.
         bytes[1..=key.as_bytes().len()].copy_from_slice(key.as_bytes());
         Self { bytes, len: 1 + key.as_bytes().len() }
     }
@@ -125,23 +125,23 @@ impl FlatKey {
     }
 }
 
-/// Keys that the host sees until the question is polled again
+/// Keys that the host sees until the query is polled again
 #[derive(Default)]
 pub(crate) struct FlatKeys {
-    /// What `spans` point to
+    /// Target of the pointers in `spans`
     keys: Vec<FlatKey>,
     spans: Vec<milepost_bytes>,
 }
 
-// SAFETY: the pointers are to the keys beside them, which nobody changes while they are shared.
+// SAFETY: the pointers are to `keys` of the same structure, which is not changed while shared.
 unsafe impl Send for FlatKeys {}
 // SAFETY: as above.
 unsafe impl Sync for FlatKeys {}
 
 impl FlatKeys {
-    pub(crate) fn of(keys: &[Key]) -> Self {
-        let keys: Vec<_> = keys.iter().map(FlatKey::of).collect();
-        let spans = keys.iter().map(|key| milepost_bytes::of(key.as_bytes())).collect();
+    pub(crate) fn new(keys: &[Key]) -> Self {
+        let keys: Vec<_> = keys.iter().map(FlatKey::new).collect();
+        let spans = keys.iter().map(|key| milepost_bytes::new(key.as_bytes())).collect();
         Self { keys, spans }
     }
 
@@ -151,26 +151,26 @@ impl FlatKeys {
     }
 }
 
-/// A batch as the host sees it
+/// Batch in the form that the host sees
 pub(crate) struct FlatBatch {
-    /// What `changes` point to
+    /// Target of the pointers in `changes`, together with `keys`
     batch: Batch,
     keys: FlatKeys,
     changes: Vec<milepost_change>,
 }
 
-// SAFETY: the pointers are to the keys and rows beside them, which nobody changes.
+// SAFETY: the pointers are to keys and rows of the same structure, which are not changed.
 unsafe impl Send for FlatBatch {}
 // SAFETY: as above.
 unsafe impl Sync for FlatBatch {}
 
 impl FlatBatch {
-    pub(crate) fn of(batch: Batch) -> Self {
+    pub(crate) fn new(batch: Batch) -> Self {
         let keys: Vec<Key> = batch.changes().iter().map(|(key, _)| *key).collect();
-        let keys = FlatKeys::of(&keys);
+        let keys = FlatKeys::new(&keys);
         let changes = keys.spans().iter().zip(batch.changes()).map(|(&key, (_, row))| match row {
             Some(row) => {
-                milepost_change { key, row: milepost_bytes::of(row), kind: MILEPOST_CHANGE_PUT }
+                milepost_change { key, row: milepost_bytes::new(row), kind: MILEPOST_CHANGE_PUT }
             }
             None => {
                 let row = milepost_bytes::NONE;
@@ -187,7 +187,7 @@ impl FlatBatch {
     }
 }
 
-/// The storage of an engine
+/// Storage of an engine
 pub(crate) enum AnyStorage {
     Memory(MemoryStorage),
     Host(HostStorage),
@@ -195,7 +195,7 @@ pub(crate) enum AnyStorage {
     File(milepost_redb::RedbStorage),
 }
 
-impl Rows for AnyStorage {
+impl Snapshot for AnyStorage {
     fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
         match self {
             Self::Memory(storage) => storage.get(key),
@@ -205,13 +205,13 @@ impl Rows for AnyStorage {
         }
     }
 
-    fn read(&self, key: &Key, reader: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
+    fn get_with(&self, key: &Key, reader: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
         match self {
-            Self::Memory(storage) => storage.read(key, reader),
-            // From a copy: a host may hand a row over and fail all the same.
-            Self::Host(storage) => storage.read(key, reader),
+            Self::Memory(storage) => storage.get_with(key, reader),
+            // Reads from a copy, because a host may pass a row and fail afterwards.
+            Self::Host(storage) => storage.get_with(key, reader),
             #[cfg(feature = "store")]
-            Self::File(storage) => storage.read(key, reader),
+            Self::File(storage) => storage.get_with(key, reader),
         }
     }
 
@@ -236,17 +236,17 @@ impl Storage for AnyStorage {
     }
 }
 
-/// A storage behind the functions of the host
+/// A storage that calls the functions of the host
 pub(crate) struct HostStorage {
     functions: milepost_storage,
     get: unsafe extern "C" fn(*mut c_void, *const u8, usize, *mut milepost_sink) -> i32,
     commit: unsafe extern "C" fn(*mut c_void, *const milepost_change, usize) -> i32,
 }
 
-// SAFETY: the context is only passed on, and the host promises with the structure that its functions
-// may be called from any thread.
+// SAFETY: the context is only passed on, and the host promises with the structure that its
+// functions may be called from any thread.
 unsafe impl Send for HostStorage {}
-// SAFETY: as above; `get` and `get_many` several at a time.
+// SAFETY: as above; `get` and `get_many` may be called concurrently.
 unsafe impl Sync for HostStorage {}
 
 impl fmt::Debug for HostStorage {
@@ -256,22 +256,25 @@ impl fmt::Debug for HostStorage {
 }
 
 impl HostStorage {
-    /// The storage of these functions, which is finalized when it is dropped
-    pub(crate) fn new(functions: milepost_storage) -> Result<Self, Refusal> {
-        let missing = |name| Refusal::new(MILEPOST_STATUS_NULL, format!("storage.{name} is NULL"));
+    /// A storage of these functions; dropping it calls `finalize`
+    pub(crate) fn new(functions: milepost_storage) -> Result<Self, CallError> {
+        let missing =
+            |name| CallError::new(MILEPOST_STATUS_NULL, format!("storage.{name} is NULL"));
         let get = functions.get.ok_or_else(|| missing("get"))?;
         let commit = functions.commit.ok_or_else(|| missing("commit"))?;
         Ok(Self { functions, get, commit })
     }
 }
 
-/// A function that makes storages
+/// A function of the host that creates storages
 #[derive(Clone, Copy, Debug)]
-pub struct Maker(pub(crate) unsafe extern "C" fn(*mut c_void, *mut milepost_storage) -> i32);
+pub struct StorageFactory(
+    pub(crate) unsafe extern "C" fn(*mut c_void, *mut milepost_storage) -> i32,
+);
 
-impl Maker {
-    /// A storage that the host makes
-    pub(crate) fn make(self, context: *mut c_void) -> Result<HostStorage, Error> {
+impl StorageFactory {
+    /// Lets the host create a storage
+    pub(crate) fn create(self, context: *mut c_void) -> Result<HostStorage, Error> {
         let mut storage = milepost_storage {
             size: size_of::<milepost_storage>(),
             context: ptr::null_mut(),
@@ -281,53 +284,53 @@ impl Maker {
             finalize: None,
         };
         // SAFETY: the host's function with its context, and a structure that outlives the call.
-        let code = callback::inside(|| unsafe { (self.0)(context, &raw mut storage) });
+        let code = callback::run(|| unsafe { (self.0)(context, &raw mut storage) });
         if code != 0 {
-            return Err(failed("make", code));
+            return Err(callback_failed("create", code));
         }
-        HostStorage::new(storage)
-            .map_err(|refusal| Error::new(ErrorKind::Storage, refusal.parts().2))
+        HostStorage::new(storage).map_err(|error| Error::new(ErrorKind::Storage, error.details().2))
     }
 }
 
 impl Drop for HostStorage {
     fn drop(&mut self) {
         if let Some(finalize) = self.functions.finalize {
-            // SAFETY: the host's function with the host's context, once, and never again.
-            callback::inside(|| unsafe { finalize(self.functions.context) });
+            // SAFETY: the host's function with its context, called only here.
+            callback::run(|| unsafe { finalize(self.functions.context) });
         }
     }
 }
 
-/// What a callback gave, if it kept its duties
-fn given(
+/// Returns the rows that a callback passed, if it succeeded and passed one for each key
+fn check_rows(
     name: &str,
     (code, rows): (i32, Vec<Option<Row>>),
     keys: usize,
 ) -> Result<Vec<Option<Row>>, Error> {
     if code != 0 {
-        return Err(failed(name, code));
+        return Err(callback_failed(name, code));
     }
     if rows.len() != keys {
-        let detail = format_args!("the storage's {name} handed over {} rows of {keys}", rows.len());
+        let passed = rows.len();
+        let detail = format_args!("the storage's {name} passed {passed} rows for {keys} keys");
         return Err(Error::new(ErrorKind::Storage, detail));
     }
     Ok(rows)
 }
 
-fn failed(name: &str, code: i32) -> Error {
+fn callback_failed(name: &str, code: i32) -> Error {
     Error::new(ErrorKind::Storage, format_args!("the storage's {name} returned {code}"))
 }
 
-impl Rows for HostStorage {
+impl Snapshot for HostStorage {
     fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
-        let key = FlatKey::of(key);
-        let given_by_host = callback::with_sink(1, |sink| {
+        let key = FlatKey::new(key);
+        let result = callback::run_with_sink(1, |sink| {
             let (data, len) = (key.as_bytes().as_ptr(), key.as_bytes().len());
             // SAFETY: the host's function with its context, and a key that outlives the call.
             unsafe { (self.get)(self.functions.context, data, len, sink.cast_mut().cast()) }
         });
-        Ok(given("get", given_by_host, 1)?.into_iter().next().flatten())
+        Ok(check_rows("get", result, 1)?.into_iter().next().flatten())
     }
 
     fn get_many(&self, keys: &[Key], rows: &mut Vec<Option<Row>>) -> Result<(), Error> {
@@ -337,35 +340,36 @@ impl Rows for HostStorage {
             }
             return Ok(());
         };
-        let flat = FlatKeys::of(keys);
-        let given_by_host = callback::with_sink(keys.len(), |sink| {
+        let flat = FlatKeys::new(keys);
+        let result = callback::run_with_sink(keys.len(), |sink| {
             let (data, len) = (flat.spans().as_ptr(), flat.spans().len());
             // SAFETY: the host's function with its context, and keys that outlive the call.
             unsafe { get_many(self.functions.context, data, len, sink.cast_mut().cast()) }
         });
-        rows.extend(given("get_many", given_by_host, keys.len())?);
+        rows.extend(check_rows("get_many", result, keys.len())?);
         Ok(())
     }
 }
 
 impl Storage for HostStorage {
     fn commit(&mut self, batch: Batch) -> Result<(), Error> {
-        let batch = FlatBatch::of(batch);
+        let batch = FlatBatch::new(batch);
         let (data, len) = (batch.changes().as_ptr(), batch.changes().len());
         // SAFETY: the host's function with its context, and changes that outlive the call.
-        let code = callback::inside(|| unsafe { (self.commit)(self.functions.context, data, len) });
-        if code == 0 { Ok(()) } else { Err(failed("commit", code)) }
+        let code = callback::run(|| unsafe { (self.commit)(self.functions.context, data, len) });
+        if code == 0 { Ok(()) } else { Err(callback_failed("commit", code)) }
     }
 }
 
-/// The rows that a host supplies, copied
-pub(crate) fn rows(supplied: &[milepost_row]) -> Result<Vec<Option<Row>>, Refusal> {
+/// Copies the rows that a host supplies
+pub(crate) fn copy_rows(supplied: &[milepost_row]) -> Result<Vec<Option<Row>>, CallError> {
     supplied
         .iter()
         .map(|row| match row.present {
             0 => Ok(None),
-            1 => crate::boundary::parameter::copied(&row.bytes, "row").map(|row| Some(row.into())),
-            other => Err(Refusal::number("presence of a row", other)),
+            1 => crate::boundary::parameter::copy_bytes(&row.bytes, "row")
+                .map(|row| Some(row.into())),
+            other => Err(CallError::invalid_enum("value of present (0 or 1)", other)),
         })
         .collect()
 }

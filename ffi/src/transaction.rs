@@ -1,7 +1,7 @@
-//! Signed transactions from the bytes that a wallet sends.
+//! Signed transactions, decoded from the bytes that a wallet sends.
 //!
-//! Read once and then fixed: hash, accounts, nonce, view, and whether the signature is right.
-//! Whether the chain would take it is not asked.
+//! Decoded once, with hash, accounts, nonce, JSON view and the validity of the signature. Whether
+//! the chain would accept the transaction is not checked.
 
 use milepost::codec::base64::{self, Padding};
 use milepost::codec::json;
@@ -10,9 +10,9 @@ use milepost::transaction::SignedTransaction;
 use milepost::{Error, ErrorKind};
 
 use crate::boundary::ffi_function;
-use crate::boundary::handle::{Fixed, Handle};
+use crate::boundary::handle::{Handle, Immutable};
 use crate::error::milepost_error;
-use crate::status::Refusal;
+use crate::status::CallError;
 use crate::value::{milepost_bytes, milepost_hash};
 
 /// A signed transaction
@@ -21,14 +21,14 @@ pub struct milepost_transaction {
 }
 
 impl Handle for milepost_transaction {
-    type Value = Decoded;
-    type Ownership = Fixed;
+    type Value = DecodedTransaction;
+    type Ownership = Immutable;
     const NAME: &'static str = "milepost_transaction";
 }
 
-/// A transaction with all that is told of it
+/// Owned members of a decoded transaction
 #[derive(Debug)]
-pub struct Decoded {
+pub struct DecodedTransaction {
     hash: CryptoHash,
     signer_id: String,
     receiver_id: String,
@@ -38,29 +38,29 @@ pub struct Decoded {
     json: String,
 }
 
-/// What is told of a transaction; bytes belong to it
+/// Members of a transaction; bytes belong to it
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct milepost_transaction_view {
-    /// Its hash, by which it is asked for
+    /// Hash of the transaction
     pub hash: milepost_hash,
     /// Account that signed and pays
     pub signer_id: milepost_bytes,
-    /// Account that the actions are applied to
+    /// Account that the actions apply to
     pub receiver_id: milepost_bytes,
-    /// Nonce of the key it was signed with
+    /// Nonce of the access key
     pub nonce: u64,
-    /// Number of its actions
+    /// Number of actions
     pub actions: usize,
-    /// Whether the signature is that of its public key: 0 or 1
+    /// Whether the signature matches the public key: 0 or 1
     pub signature_is_valid: i32,
-    /// The transaction as answers show it, as JSON
+    /// The JSON of `SignedTransactionView`, as in responses
     pub json: milepost_bytes,
 }
 
-fn decode(bytes: &[u8]) -> Result<Decoded, Refusal> {
+fn decode(bytes: &[u8]) -> Result<DecodedTransaction, CallError> {
     let signed = SignedTransaction::decode(bytes)?;
-    Ok(Decoded {
+    Ok(DecodedTransaction {
         hash: signed.hash(),
         signer_id: signed.signer_id().as_str().to_owned(),
         receiver_id: signed.receiver_id().as_str().to_owned(),
@@ -72,20 +72,20 @@ fn decode(bytes: &[u8]) -> Result<Decoded, Refusal> {
 }
 
 ffi_function! {
-    /// Reads a signed transaction from its borsh encoding, and checks its signature
+    /// Decodes a signed transaction from borsh, and verifies its signature
     fn milepost_transaction_decode(
         bytes: *const u8,
         bytes_len: usize,
         transaction: *mut *mut milepost_transaction,
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
-        transaction.put(decode(bytes.bytes(bytes_len)?)?);
+        transaction.write(decode(bytes.bytes(bytes_len)?)?);
         Ok(())
     }
 }
 
 ffi_function! {
-    /// Reads a signed transaction from the base64 of its borsh encoding, as requests carry it
+    /// Decodes a signed transaction from the base64 of its borsh, as in `signed_tx_base64`
     fn milepost_transaction_decode_base64(
         text: *const u8,
         text_len: usize,
@@ -95,25 +95,25 @@ ffi_function! {
         let text = text.text(text_len)?;
         let bytes = base64::decode(text, Padding::Required)
             .map_err(|error| Error::new(ErrorKind::Value, error))?;
-        transaction.put(decode(&bytes)?);
+        transaction.write(decode(&bytes)?);
         Ok(())
     }
 }
 
 ffi_function! {
-    /// What is told of a transaction
+    /// Returns the members of a transaction
     fn milepost_transaction_read(
         transaction: *const milepost_transaction,
         view: *mut milepost_transaction_view,
     ) -> milepost_status_t {
-        view.put(milepost_transaction_view {
+        view.write(milepost_transaction_view {
             hash: transaction.hash.into(),
-            signer_id: milepost_bytes::of(transaction.signer_id.as_bytes()),
-            receiver_id: milepost_bytes::of(transaction.receiver_id.as_bytes()),
+            signer_id: milepost_bytes::new(transaction.signer_id.as_bytes()),
+            receiver_id: milepost_bytes::new(transaction.receiver_id.as_bytes()),
             nonce: transaction.nonce,
             actions: transaction.actions,
             signature_is_valid: i32::from(transaction.signature_is_valid),
-            json: milepost_bytes::of(transaction.json.as_bytes()),
+            json: milepost_bytes::new(transaction.json.as_bytes()),
         });
         Ok(())
     }

@@ -1,7 +1,7 @@
-//! Plain values: bytes, hashes, and the text of a hash.
+//! Plain values: bytes, hashes, and the base58 text of a hash.
 //!
-//! They are copied, hold no resource and have no owner; the bytes that a value points to belong to
-//! the handle it came from.
+//! They are copied, own no resource and are not freed; the bytes that a value points to belong to
+//! the handle that it came from.
 
 use core::ptr;
 
@@ -11,17 +11,17 @@ use milepost::{Error, ErrorKind};
 
 use crate::boundary::ffi_function;
 use crate::error::milepost_error;
-use crate::status::Refusal;
+use crate::status::CallError;
 
-/// Bytes that belong to someone else; text is UTF-8, and never terminated by NUL
+/// Borrowed bytes; text is UTF-8, never terminated by NUL
 ///
-/// With `len` 0 there is nothing at `data`.
+/// With `len` 0, `data` points to nothing.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct milepost_bytes {
-    /// Where they start
+    /// First byte
     pub data: *const u8,
-    /// How many there are
+    /// Number of bytes
     pub len: usize,
 }
 
@@ -29,17 +29,17 @@ impl milepost_bytes {
     /// No bytes
     pub(crate) const NONE: Self = Self { data: ptr::null(), len: 0 };
 
-    /// These bytes, as long as they live
-    pub(crate) const fn of(bytes: &[u8]) -> Self {
+    /// Points to these bytes; the caller keeps them alive
+    pub(crate) const fn new(bytes: &[u8]) -> Self {
         Self { data: bytes.as_ptr(), len: bytes.len() }
     }
 }
 
-/// A hash: the name of a transaction, a receipt or a block
+/// Hash of a transaction or a block, or id of a receipt
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[repr(C)]
 pub struct milepost_hash {
-    /// Its bytes, as SHA-256 gives them
+    /// SHA-256 digest
     pub bytes: [u8; 32],
 }
 
@@ -49,18 +49,18 @@ impl From<CryptoHash> for milepost_hash {
     }
 }
 
-/// The text of a hash in base58: 32 to 44 bytes
+/// Base58 text of a hash: 32 to 44 bytes
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub struct milepost_text {
-    /// The bytes of the text; behind it zeroes
+pub struct milepost_hash_text {
+    /// The text, padded with zeroes
     pub bytes: [u8; 44],
-    /// How many of them the text has
+    /// Length of the text
     pub len: u32,
 }
 
 ffi_function! {
-    /// Reads a hash from its text in base58
+    /// Reads a hash from its base58 text
     fn milepost_hash_parse(
         text: *const u8,
         text_len: usize,
@@ -70,22 +70,25 @@ ffi_function! {
         let text = text.text(text_len)?;
         let parsed: CryptoHash =
             text.parse().map_err(|error| Error::new(ErrorKind::Value, error))?;
-        hash.put(parsed.into());
+        hash.write(parsed.into());
         Ok(())
     }
 }
 
 ffi_function! {
-    /// Writes the text of a hash, in base58
-    fn milepost_hash_format(hash: *const milepost_hash, text: *mut milepost_text) -> milepost_status_t {
-        let mut written = String::new();
-        base58::encode(&hash.bytes, &mut written);
+    /// Writes the base58 text of a hash
+    fn milepost_hash_format(
+        hash: *const milepost_hash,
+        text: *mut milepost_hash_text,
+    ) -> milepost_status_t {
+        let mut encoded = String::new();
+        base58::encode(&hash.bytes, &mut encoded);
         let mut bytes = [0; 44];
-        // 32 bytes have 44 digits at the most, which is ceil(256 / log2(58)).
-        let place = bytes.get_mut(..written.len());
-        let place = place.ok_or_else(|| Refusal::usage("a hash of more than 44 digits"))?;
-        place.copy_from_slice(written.as_bytes());
-        text.put(milepost_text { bytes, len: written.len() as u32 });
+        // 32 bytes have at most ceil(256 / log2(58)) = 44 digits.
+        let digits = bytes.get_mut(..encoded.len());
+        let digits = digits.ok_or_else(|| CallError::usage("a hash of more than 44 digits"))?;
+        digits.copy_from_slice(encoded.as_bytes());
+        text.write(milepost_hash_text { bytes, len: encoded.len() as u32 });
         Ok(())
     }
 }

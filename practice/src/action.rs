@@ -1,4 +1,4 @@
-//! Small helpers around the actions of transactions.
+//! Helpers to build and inspect actions.
 
 use alloc::boxed::Box;
 use alloc::string::{String, ToString as _};
@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 /// 10^12 gas
 pub(crate) const TERA_GAS: u64 = 1_000_000_000_000;
 
-/// A call with JSON arguments
+/// A function call with JSON arguments
 pub(crate) fn call(method_name: &str, args: &Value, tera_gas: u64, deposit: u128) -> Action {
     Action::FunctionCall(Box::new(FunctionCall {
         method_name: method_name.into(),
@@ -21,12 +21,12 @@ pub(crate) fn call(method_name: &str, args: &Value, tera_gas: u64, deposit: u128
     }))
 }
 
-/// A transfer of so many yoctoNEAR
+/// A transfer of this number of yoctoNEAR
 pub(crate) const fn transfer(deposit: u128) -> Action {
     Action::Transfer { deposit: Balance(deposit) }
 }
 
-/// The amount that travels with an action
+/// The deposit of an action
 pub(crate) fn deposit(action: &Action) -> u128 {
     match action {
         Action::FunctionCall(call) => call.deposit.0,
@@ -35,7 +35,7 @@ pub(crate) fn deposit(action: &Action) -> u128 {
     }
 }
 
-/// The gas that is attached to an action
+/// The gas attached to an action
 pub(crate) fn attached_gas(action: &Action) -> u64 {
     match action {
         Action::FunctionCall(call) => call.gas.0,
@@ -43,7 +43,7 @@ pub(crate) fn attached_gas(action: &Action) -> u64 {
     }
 }
 
-/// A list of actions as block messages show it
+/// A list of actions in the format of block messages
 pub(crate) fn view_all(actions: &[Action]) -> Value {
     actions.iter().map(|action| json!(action.view())).collect()
 }

@@ -1,24 +1,23 @@
-//! The protocol configuration of the practice chain, complete in every member.
+//! The protocol configuration of the practice chain, with every member.
 //!
-//! The economics are small and made up; gas costs and limits are the public parameters of protocol
-//! versions 87 and 88, so that what a client computes from them is realistic. The text is
-//! canonical (no blanks, members sorted by name), because it is what the chain's node answers.
-//! Costs of protocol versions before 87 are left out.
+//! Economic parameters are made up; gas costs and limits are the public parameters of protocol
+//! versions 87 and 88, so that what a client computes from them is realistic. The text is canonical
+//! (no white space, members sorted by name), as a node returns it. Parameters of protocol versions
+//! before 87 are not included.
 
-/// The protocol version in which the practice chain starts
+/// The first protocol version of the practice chain
 pub const FIRST_PROTOCOL_VERSION: u32 = 87;
-/// The protocol version to which it switches; it prices state inits higher and has universal
-/// accounts
+/// The protocol version after the upgrade; it has higher costs of state init and universal accounts
 pub const SECOND_PROTOCOL_VERSION: u32 = 88;
 
 /// The protocol configuration of a practice chain, as canonical JSON
 ///
-/// `boundary_accounts` divide the accounts into one shard more than there are boundaries, numbered
-/// from 0; they must be valid account ids in rising order. Versions up to
+/// `boundary_accounts` divide the accounts into shards, one more than there are boundaries,
+/// numbered from 0; they must be valid account ids in ascending order. Versions up to
 /// [`FIRST_PROTOCOL_VERSION`] have its parameters, all later ones those of
 /// [`SECOND_PROTOCOL_VERSION`].
 ///
-/// # Example: what the switch changes
+/// # Example: what the upgrade changes
 ///
 /// ```
 /// use milepost_practice::config::protocol_config;
@@ -41,13 +40,13 @@ pub fn protocol_config(
         ("chunk_validator_only_kickout_threshold", "70".into()),
         ("dynamic_resharding", "false".into()),
         ("epoch_length", EPOCH_LENGTH.to_string()),
-        // No one can stake that much, so there are no fishermen.
+        // More than any stake, so there are no fishermen.
         ("fishermen_threshold", string(&u128::MAX.to_string())),
         ("gas_limit", PETAGAS.to_string()),
         ("gas_price_adjustment_rate", "[1,100]".into()),
         ("genesis_height", genesis_height.to_string()),
         ("genesis_time", string(GENESIS_TIME)),
-        // 10^22 yoctoNEAR per gas: in effect no upper bound.
+        // 10^22 yoctoNEAR per gas: practically no upper bound.
         ("max_gas_price", string("10000000000000000000000")),
         ("max_inflation_rate", "[1,40]".into()),
         ("max_kickout_stake_perc", "30".into()),
@@ -59,7 +58,7 @@ pub fn protocol_config(
         // One block per second.
         ("num_blocks_per_year", "31536000".into()),
         ("online_max_threshold", "[99,100]".into()),
-        // Not reduced, as nodes write it.
+        // Not a reduced fraction, as nodes write it.
         ("online_min_threshold", "[90,100]".into()),
         ("protocol_reward_rate", "[1,10]".into()),
         ("protocol_treasury_account", string("treasury.near")),
@@ -123,7 +122,7 @@ fn wasm_config(second: bool) -> String {
     ]))
 }
 
-/// A layout of version 2 with the shards 0, 1, 2 … in the order of their accounts
+/// A shard layout of version 2 with the shards 0, 1, 2 … in the order of their accounts
 fn shard_layout(boundary_accounts: &[&str]) -> String {
     let accounts: Vec<_> = boundary_accounts.iter().map(|account| string(account)).collect();
     let ids: Vec<_> = (0..=boundary_accounts.len()).map(|shard| shard.to_string()).collect();
@@ -160,7 +159,8 @@ fn fees(table: &[(&'static str, [u64; 3])]) -> impl Iterator<Item = (&'static st
     table.iter().map(|&(name, costs)| (name, fee(costs)))
 }
 
-/// A fee of `[send_sir, send_not_sir, execution]`: sent to oneself, sent to others, executed
+/// A fee of `[send_sir, send_not_sir, execution]`: sent to the sender itself, sent to others,
+/// executed
 fn fee([send_sir, send_not_sir, execution]: [u64; 3]) -> String {
     object(numbers(&[
         ("send_sir", send_sir),
@@ -169,9 +169,9 @@ fn fee([send_sir, send_not_sir, execution]: [u64; 3]) -> String {
     ]))
 }
 
-/// Blocks of one epoch of the practice chain
+/// Number of blocks of an epoch of the practice chain
 pub const EPOCH_LENGTH: u64 = 50;
-/// When the practice chain began, in RFC 3339
+/// The genesis time of the practice chain, in RFC 3339
 pub const GENESIS_TIME: &str = "2026-01-01T00:00:00Z";
 
 /// 10^15 gas: the gas limit of one chunk
@@ -200,10 +200,10 @@ const DATA_RECEIPT_FEES: &[(&str, [u64; 3])] = &[
     ("cost_per_byte", [17_212_011, 47_683_715, 17_212_011]),
 ];
 
-/// Bytes that an account and a record of its state take beside their contents
+/// Bytes of storage of an account and of a state record, in addition to their content
 const STORAGE_USAGE: &[(&str, u64)] = &[("num_bytes_account", 100), ("num_extra_bytes_record", 40)];
 
-/// Gas, bytes and blocks from which a shard counts as congested
+/// Parameters of congestion control: gas, bytes and missed chunks
 const CONGESTION: &[(&str, u64)] = &[
     ("allowed_shard_outgoing_gas", 1_000_000_000_000_000),
     ("max_congestion_incoming_gas", 400_000_000_000_000_000),
@@ -218,7 +218,7 @@ const CONGESTION: &[(&str, u64)] = &[
     ("outgoing_receipts_usual_size_limit", 102_400),
 ];
 
-/// Bytes of a state witness
+/// Limits of a state witness, in bytes
 const WITNESS: &[(&str, u64)] = &[
     ("combined_transactions_size_limit", 4_194_304),
     ("main_storage_proof_size_soft_limit", 4_000_000),
@@ -250,7 +250,7 @@ const OPERATIONS: &[(&str, u64)] = &[
     ("regular_op_cost", 822_756),
 ];
 
-/// Gas of host functions, where protocol versions 87 and 88 agree
+/// Gas of host functions that is the same in protocol versions 87 and 88
 const EXT_COSTS: &[(&str, u64)] = &[
     ("alt_bn128_g1_multiexp_base", 713_000_000_000),
     ("alt_bn128_g1_multiexp_element", 320_000_000_000),
@@ -361,7 +361,7 @@ const STATE_INIT_COSTS_88: &[(&str, u64)] = &[
     ("universal_state_init_to_account_id_byte", 83_100_000),
 ];
 
-/// Limits of contracts, transactions and receipts; 2^32 - 1 means that there is none yet
+/// Limits of contracts, transactions and receipts; 2^32 - 1 means no limit
 const LIMITS: &[(&str, u64)] = &[
     ("account_id_validity_rules_version", 2),
     ("initial_memory_pages", 1024),

@@ -1,7 +1,7 @@
-//! Executing one transaction or one receipt: an outcome, and what it sets on its way.
+//! Executes one transaction or one receipt: its outcome, and the receipts that it creates.
 //!
-//! Chance is drawn from the id and the block, so the same receipt in two rival blocks can meet
-//! two fates, as on a real chain, without any state being shared.
+//! Random numbers are seeded by the id and the block, so the same receipt can have different
+//! results in two forks, as on a real chain, without shared state.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -11,42 +11,47 @@ use milepost::primitives::{AccountId, CryptoHash};
 use milepost::transaction::Action;
 use serde_json::{Value, json};
 
+use crate::accounts::public_key;
 use crate::action::{attached_gas, deposit, transfer};
-use crate::cast::public_key;
 use crate::outcome::{Outcome, Status};
-use crate::receipt::{Data, Effect, Ending, Ids, Item, Plan, Receipt};
+use crate::receipt::{
+    DataReceipt, IncomingReceipt, PlannedExecution, PlannedReceipt, Receipt, ReceiptIds, ReturnData,
+};
 use crate::rng::Rng;
-use crate::transaction::{Fate, Transaction};
+use crate::transaction::{PlannedResult, Transaction};
 
 /// Gas price of a practice chain, in yoctoNEAR: the minimum of the public networks
 pub(crate) const GAS_PRICE: u128 = 100_000_000;
 
-/// Gas burnt by turning a transaction into a receipt, without its arguments
+/// Gas burnt by converting a transaction into a receipt, without its arguments
 const CONVERSION_GAS: u64 = 308_059_500_000;
 
-/// The block in which something is executed
+/// The block of an execution
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct BlockContext {
     pub(crate) height: u64,
     pub(crate) block_hash: CryptoHash,
     /// Whether outcomes name the contracts that ran (metadata of version 4)
     pub(crate) names_contracts: bool,
-    /// Thousandths of receipts that are delayed
+    /// Probability that a receipt is delayed, in thousandths
     pub(crate) delays: u16,
 }
 
-/// What came of a receipt
+/// The result of executing a receipt
 #[derive(Debug)]
-pub(crate) struct Executed {
+pub(crate) struct ExecutionResult {
     pub(crate) outcome: Outcome,
-    /// Received in the next block
-    pub(crate) created: Vec<Item>,
-    /// Resumptions of yielded promises, and the blocks until each
-    pub(crate) resumptions: Vec<(u64, Data)>,
+    /// Receipts that are received in the next block
+    pub(crate) created: Vec<IncomingReceipt>,
+    /// Resumptions of yielded promises, with the number of blocks until each
+    pub(crate) resumptions: Vec<(u64, DataReceipt)>,
 }
 
-/// Turns a transaction into its first receipt, or refuses it
-pub(crate) fn convert(transaction: &Transaction, place: Place) -> (Outcome, Option<Receipt>) {
+/// Converts a transaction into its first receipt; an invalid one has none
+pub(crate) fn convert(
+    transaction: &Transaction,
+    block: BlockContext,
+) -> (Outcome, Option<Receipt>) {
     let mut outcome = Outcome {
         id: transaction.hash,
         executor_id: transaction.signer_id.clone(),
@@ -57,14 +62,14 @@ pub(crate) fn convert(transaction: &Transaction, place: Place) -> (Outcome, Opti
         status: Status::Value(Vec::new()),
         metadata: json!({ "version": 1, "gas_profile": null }),
     };
-    let effect = match &transaction.fate {
-        Fate::Executed(effect) | Fate::Late(effect) => effect.clone(),
-        Fate::Invalid(error) => {
+    let execution = match &transaction.planned_result {
+        PlannedResult::Executed(execution) | PlannedResult::Late(execution) => execution.clone(),
+        PlannedResult::Invalid(error) => {
             outcome.status = Status::Failure(json!({ "InvalidTxError": error }));
             return (outcome, None);
         }
     };
-    let id = Ids::new(transaction.hash, place.height).take();
+    let id = ReceiptIds::new(transaction.hash, block.height).next_id();
     outcome.gas_burnt = CONVERSION_GAS + transaction.signed.len() as u64 * 2_235_934;
     outcome.tokens_burnt = u128::from(outcome.gas_burnt) * GAS_PRICE;
     outcome.receipt_ids.push(id);
@@ -81,28 +86,28 @@ pub(crate) fn convert(transaction: &Transaction, place: Place) -> (Outcome, Opti
         outputs: Vec::new(),
         inputs: Vec::new(),
         yielded: false,
-        effect,
+        execution,
     };
     (outcome, Some(receipt))
 }
 
 /// Executes a receipt
-pub(crate) fn execute(mut receipt: Receipt, place: Place) -> Executed {
-    let mut rng = Rng::new(first_eight(receipt.id) ^ first_eight(place.block_hash));
-    let mut ids = Ids::new(receipt.id, place.height);
+pub(crate) fn execute(mut receipt: Receipt, block: BlockContext) -> ExecutionResult {
+    let mut rng = Rng::new(seed_from(receipt.id) ^ seed_from(block.block_hash));
+    let mut ids = ReceiptIds::new(receipt.id, block.height);
     let outputs = mem::take(&mut receipt.outputs);
-    let Effect { logs, children, ending, gas, .. } =
-        mem::replace(&mut receipt.effect, Effect::plain());
-    // A failed execution takes back the promises it made.
-    let failed = matches!(ending, Ending::Failure(_));
+    let PlannedExecution { logs, children, return_data, gas, .. } =
+        mem::replace(&mut receipt.execution, PlannedExecution::plain());
+    // A failed execution creates no receipts.
+    let failed = matches!(return_data, ReturnData::Failure(_));
     let children = if failed { Vec::new() } else { children };
-    let (mut created, resumptions) = promise(children, &receipt, place, &mut ids, &mut rng);
-    let metadata = metadata(&receipt.actions, gas, logs.len(), created.len(), place, &mut rng);
+    let (mut created, resumptions) = create_receipts(children, &receipt, block, &mut ids, &mut rng);
+    let metadata = metadata(&receipt.actions, gas, logs.len(), created.len(), block, &mut rng);
 
-    let mut answers = Vec::new();
-    let mut answer = |outputs: Vec<(CryptoHash, AccountId)>, result: Option<&[u8]>| {
-        answers.extend(outputs.into_iter().map(|(data_id, receiver_id)| Data {
-            id: ids.take(),
+    let mut data_receipts = Vec::new();
+    let mut push_data_receipts = |outputs: Vec<(CryptoHash, AccountId)>, result: Option<&[u8]>| {
+        data_receipts.extend(outputs.into_iter().map(|(data_id, receiver_id)| DataReceipt {
+            id: ids.next_id(),
             predecessor_id: receipt.receiver_id.clone(),
             receiver_id,
             data_id,
@@ -110,17 +115,17 @@ pub(crate) fn execute(mut receipt: Receipt, place: Place) -> Executed {
             resume: false,
         }));
     };
-    let status = match ending {
-        Ending::Value(value) => {
-            answer(outputs, Some(&value));
+    let status = match return_data {
+        ReturnData::Value(value) => {
+            push_data_receipts(outputs, Some(&value));
             Status::Value(value)
         }
-        Ending::Failure(error) => {
-            answer(outputs, None);
+        ReturnData::Failure(error) => {
+            push_data_receipts(outputs, None);
             Status::Failure(json!({ "ActionError": error }))
         }
-        Ending::Child(child) => match created.get_mut(child) {
-            // The promise that is returned answers for this receipt.
+        ReturnData::Child(child) => match created.get_mut(child) {
+            // The child returns its result to the receivers of this receipt.
             Some(child) => {
                 child.outputs.extend(outputs);
                 Status::Receipt(child.id)
@@ -130,107 +135,107 @@ pub(crate) fn execute(mut receipt: Receipt, place: Place) -> Executed {
     };
     created.extend(refunds(&receipt, gas, failed, &mut ids, &mut rng));
 
-    let free = receipt.predecessor_id.is_system();
+    let is_refund = receipt.predecessor_id.is_system();
     let outcome = Outcome {
         id: receipt.id,
         executor_id: receipt.receiver_id,
         gas_burnt: gas,
-        tokens_burnt: if free { 0 } else { u128::from(gas) * GAS_PRICE },
+        tokens_burnt: if is_refund { 0 } else { u128::from(gas) * GAS_PRICE },
         logs,
         receipt_ids: created.iter().map(|receipt| receipt.id).collect(),
         status,
         metadata,
     };
-    let answers = answers.into_iter().map(Item::Data);
-    let created = created.into_iter().map(Item::from).chain(answers).collect();
-    Executed { outcome, created, resumptions }
+    let data_receipts = data_receipts.into_iter().map(IncomingReceipt::Data);
+    let created = created.into_iter().map(IncomingReceipt::from).chain(data_receipts).collect();
+    ExecutionResult { outcome, created, resumptions }
 }
 
-/// Turns the plans of a receipt into receipts, tied to each other where one waits for another
-fn promise(
-    plans: Vec<Plan>,
+/// Creates the planned receipts, with data dependencies where one waits for another
+fn create_receipts(
+    planned_receipts: Vec<PlannedReceipt>,
     parent: &Receipt,
-    place: Place,
-    ids: &mut Ids,
+    block: BlockContext,
+    ids: &mut ReceiptIds,
     rng: &mut Rng,
-) -> (Vec<Receipt>, Vec<(u64, Data)>) {
+) -> (Vec<Receipt>, Vec<(u64, DataReceipt)>) {
     let mut created: Vec<Receipt> = Vec::new();
     let mut resumptions = Vec::new();
-    for mut plan in plans {
-        let id = ids.take();
+    for mut planned in planned_receipts {
+        let id = ids.next_id();
         let mut inputs = Vec::new();
-        for sibling in plan.awaits {
-            let data_id = ids.take();
+        for sibling in planned.awaits {
+            let data_id = ids.next_id();
             inputs.push(data_id);
             if let Some(sibling) = created.get_mut(sibling) {
-                sibling.outputs.push((data_id, plan.receiver_id.clone()));
+                sibling.outputs.push((data_id, planned.receiver_id.clone()));
             }
         }
-        if let Some(blocks) = plan.resumed_after {
-            let data_id = ids.take();
+        if let Some(blocks) = planned.resumed_after {
+            let data_id = ids.next_id();
             inputs.push(data_id);
-            let resumption = Data {
-                id: ids.take(),
-                predecessor_id: plan.receiver_id.clone(),
-                receiver_id: plan.receiver_id.clone(),
+            let resumption = DataReceipt {
+                id: ids.next_id(),
+                predecessor_id: planned.receiver_id.clone(),
+                receiver_id: planned.receiver_id.clone(),
                 data_id,
                 data: Some(br#"{"signature":"resumed"}"#.to_vec()),
                 resume: true,
             };
             resumptions.push((blocks, resumption));
         }
-        if plan.effect.wait == 0 && rng.chance(place.delays) {
-            plan.effect.wait = rng.within(&(3..=8));
+        if planned.execution.delay == 0 && rng.chance(block.delays) {
+            planned.execution.delay = rng.within(&(3..=8));
         }
         created.push(Receipt {
             id,
             tx_hash: parent.tx_hash,
             predecessor_id: parent.receiver_id.clone(),
-            receiver_id: plan.receiver_id,
+            receiver_id: planned.receiver_id,
             signer_id: parent.signer_id.clone(),
             signer_public_key: parent.signer_public_key.clone(),
             gas_price: GAS_PRICE,
-            actions: plan.actions,
+            actions: planned.actions,
             outputs: Vec::new(),
             inputs,
-            yielded: plan.resumed_after.is_some(),
-            effect: plan.effect,
+            yielded: planned.resumed_after.is_some(),
+            execution: planned.execution,
         });
     }
     (created, resumptions)
 }
 
-/// What a receipt gives back: the deposits when it failed, to its sender, and most often the gas
-/// that it did not burn, to the signer
+/// The refunds of a receipt: deposits to its predecessor if it failed, and most often the gas that
+/// it did not burn to the signer
 fn refunds(
     receipt: &Receipt,
     gas: u64,
     failed: bool,
-    ids: &mut Ids,
+    ids: &mut ReceiptIds,
     rng: &mut Rng,
 ) -> Vec<Receipt> {
-    // Text of the crate; its validity is tested with every refund.
+    // A constant; tested with every refund.
     let system: AccountId = "system".parse().expect("`system` is an account id");
-    // The protocol's own transfers come from nobody: what fails of them is lost.
+    // A refund is not refunded.
     if receipt.predecessor_id == system {
         return Vec::new();
     }
-    let mut owed = Vec::new();
-    let moved: u128 = receipt.actions.iter().map(deposit).sum();
-    if failed && moved > 0 {
-        let nobody = public_key(&[0; 32]);
-        owed.push((&receipt.predecessor_id, moved, &system, nobody));
+    let mut amounts = Vec::new();
+    let deposits: u128 = receipt.actions.iter().map(deposit).sum();
+    if failed && deposits > 0 {
+        let system_key = public_key(&[0; 32]);
+        amounts.push((&receipt.predecessor_id, deposits, &system, system_key));
     }
     let attached: u64 = receipt.actions.iter().map(attached_gas).sum();
     if attached > gas && (failed || rng.chance(800)) {
         let signer = &receipt.signer_id;
         let key = receipt.signer_public_key.clone();
-        owed.push((signer, u128::from(attached - gas) * GAS_PRICE, signer, key));
+        amounts.push((signer, u128::from(attached - gas) * GAS_PRICE, signer, key));
     }
     let mut refund = |(receiver_id, amount, signer_id, key): (&AccountId, _, &AccountId, _)| {
-        let wait = if rng.chance(300) { rng.within(&(1..=3)) } else { 0 };
+        let delay = if rng.chance(300) { rng.within(&(1..=3)) } else { 0 };
         Receipt {
-            id: ids.take(),
+            id: ids.next_id(),
             tx_hash: receipt.tx_hash,
             predecessor_id: system.clone(),
             receiver_id: receiver_id.clone(),
@@ -241,48 +246,49 @@ fn refunds(
             outputs: Vec::new(),
             inputs: Vec::new(),
             yielded: false,
-            effect: Effect { wait, ..Effect::plain() },
+            execution: PlannedExecution { delay, ..PlannedExecution::plain() },
         }
     };
-    owed.into_iter().map(&mut refund).collect()
+    amounts.into_iter().map(&mut refund).collect()
 }
 
-/// The first eight bytes of a hash, as a seed
-fn first_eight(hash: CryptoHash) -> u64 {
+/// The first eight bytes of a hash as a seed
+fn seed_from(hash: CryptoHash) -> u64 {
     hash.as_bytes().first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
 }
 
-/// The metadata of a receipt's outcome: a gas profile that adds up, and the contracts that ran
+/// The metadata of a receipt's outcome: a gas profile whose sum is `gas`, and the contracts that
+/// ran
 fn metadata(
     actions: &[Action],
     gas: u64,
     logs: usize,
     children: usize,
-    place: Place,
+    block: BlockContext,
     rng: &mut Rng,
 ) -> Value {
-    let calls = |action: &Action| matches!(action, Action::FunctionCall(_));
+    let is_call = |action: &Action| matches!(action, Action::FunctionCall(_));
     let mut costs = Vec::new();
-    if actions.iter().any(calls) {
-        let mut left = gas;
-        let mut share = |category, name, wanted: u64| {
-            let used = wanted.min(left);
-            left -= used;
+    if actions.iter().any(is_call) {
+        let mut remaining = gas;
+        let mut add = |category, name, cost: u64| {
+            let used = cost.min(remaining);
+            remaining -= used;
             if used > 0 {
                 costs.push((category, name, used));
             }
         };
-        share("ACTION_COST", "FUNCTION_CALL_BASE", 200_000_000_000 * children as u64);
-        share("ACTION_COST", "NEW_ACTION_RECEIPT", 108_059_500_000 * children as u64);
-        share("WASM_HOST_COST", "BASE", 264_768_111 * (1 + rng.below(40)));
-        share("WASM_HOST_COST", "CONTRACT_LOADING_BASE", 35_445_963);
-        share("WASM_HOST_COST", "CONTRACT_LOADING_BYTES", 1_089_295 * (1 + rng.below(200_000)));
-        share("WASM_HOST_COST", "LOG_BASE", 3_543_313_050 * logs as u64);
-        share("WASM_HOST_COST", "READ_MEMORY_BASE", 2_609_863_200 * (1 + rng.below(20)));
-        share("WASM_HOST_COST", "STORAGE_READ_BASE", 56_356_845_749 * rng.below(4));
-        share("WASM_HOST_COST", "STORAGE_WRITE_BASE", 64_196_736_000 * rng.below(3));
-        // The rest: instructions take what nothing else took.
-        share("WASM_HOST_COST", "WASM_INSTRUCTION", u64::MAX);
+        add("ACTION_COST", "FUNCTION_CALL_BASE", 200_000_000_000 * children as u64);
+        add("ACTION_COST", "NEW_ACTION_RECEIPT", 108_059_500_000 * children as u64);
+        add("WASM_HOST_COST", "BASE", 264_768_111 * (1 + rng.below(40)));
+        add("WASM_HOST_COST", "CONTRACT_LOADING_BASE", 35_445_963);
+        add("WASM_HOST_COST", "CONTRACT_LOADING_BYTES", 1_089_295 * (1 + rng.below(200_000)));
+        add("WASM_HOST_COST", "LOG_BASE", 3_543_313_050 * logs as u64);
+        add("WASM_HOST_COST", "READ_MEMORY_BASE", 2_609_863_200 * (1 + rng.below(20)));
+        add("WASM_HOST_COST", "STORAGE_READ_BASE", 56_356_845_749 * rng.below(4));
+        add("WASM_HOST_COST", "STORAGE_WRITE_BASE", 64_196_736_000 * rng.below(3));
+        // The rest.
+        add("WASM_HOST_COST", "WASM_INSTRUCTION", u64::MAX);
     }
     let profile: Value = costs
         .into_iter()
@@ -290,7 +296,7 @@ fn metadata(
             json!({ "cost_category": category, "cost": cost, "gas_used": alloc::format!("{used}") })
         })
         .collect();
-    if !place.names_contracts {
+    if !block.names_contracts {
         return json!({ "version": 3, "gas_profile": profile });
     }
     let contracts: Value = actions

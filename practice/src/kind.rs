@@ -1,39 +1,38 @@
-//! What kinds of transactions happen on a practice chain.
+//! The kinds of transactions on a practice chain.
 //!
-//! Each kind is there because its answer differs from all others in a way that a reader should
-//! have met. How often each happens is decided elsewhere.
+//! The status of each kind has a form that no other kind has.
 
 use core::fmt;
 
-/// What a practice transaction is an example of
+/// The kind of a practice transaction
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[non_exhaustive]
 pub enum Kind {
-    /// Moves tokens to someone else
+    /// Moves tokens to another account
     Transfer,
-    /// Signed by and sent to the same account, so that its receipt is executed in the same block
+    /// Signer and receiver are the same account, so its receipt is executed in the same block
     Local,
-    /// Calls a contract that answers at once
+    /// Calls a contract that returns without calling others
     Call,
     /// Calls a contract that calls others: chains of 2 to 6 receipts, with side branches
     CallAcrossShards,
-    /// Calls a contract that waits for the results of others, which travel as data receipts
+    /// Calls a contract that waits for the results of others, which arrive as data receipts
     Callback,
     /// Calls a contract that yields and is resumed some blocks later
     Yield,
-    /// Calls a contract on a busy shard: included and final long before it is executed
+    /// Calls a contract on a congested shard: included and final long before it is executed
     Congestion,
     /// Fails when it is executed
     Failure,
-    /// Sent by a relayer for someone who signed a delegate action
+    /// A delegate action, sent by a relayer
     Delegate,
     /// Deploys a contract
     Deployment,
     /// Creates or deletes accounts, changes keys, stakes
     Account,
-    /// Is included, but refused: its outcome is a failure without receipts
+    /// Included although invalid: its outcome is a failure without receipts
     Invalid,
-    /// Is included two blocks before its outcome (see
+    /// Included two blocks before its outcome (see
     /// [`Settings::late_outcomes`](crate::Settings::late_outcomes))
     LateOutcome,
 }
@@ -56,7 +55,7 @@ impl Kind {
         Self::LateOutcome,
     ];
 
-    /// The kind in words: `call across shards`
+    /// A name for people: `call across shards`
     pub const fn name(self) -> &'static str {
         match self {
             Self::Transfer => "transfer",
@@ -75,7 +74,7 @@ impl Kind {
         }
     }
 
-    /// How often the kind is drawn, in hundredths; late outcomes are drawn by their own setting
+    /// The probability of the kind in percent; late outcomes have a setting of their own
     pub(crate) const fn weight(self) -> u64 {
         match self {
             Self::Transfer => 17,
@@ -106,7 +105,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_weights_are_hundredths() {
+    fn the_weights_add_up_to_100() {
         assert_eq!(Kind::ALL.into_iter().map(Kind::weight).sum::<u64>(), 100);
     }
 }

@@ -1,12 +1,13 @@
-//! A practice chain: blocks, transactions and forks in the shape of a NEAR network, made from a
-//! seed, for demos, tests, simulation and benches.
+//! A practice chain: blocks, transactions and forks in the format of a NEAR network, generated from
+//! a seed, for demos, tests, simulation and benches.
 //!
-//! [`Practice::next_message`] gives one block message after the other, without end, in the form
-//! that block sources deliver. Equal [`Settings`] give equal bytes: there is no clock, no I/O and
-//! no thread. Hashes, ids, transaction signatures and outcome proofs are real; signatures of
-//! blocks and chunks, and the roots that no one can check from the messages, are only well formed.
+//! [`Practice::next_message`] returns an endless sequence of block messages, in the format that
+//! block sources deliver. Equal [`Settings`] result in equal bytes: there is no clock, no I/O and
+//! no thread. Hashes, ids, transaction signatures and outcome proofs are real; signatures of blocks
+//! and chunks, and roots that cannot be checked from the messages, are only well-formed.
 //!
-//! It is not a node: no contract runs. What comes of a transaction is drawn when it is written.
+//! It is not a node: no contract runs. The execution of a transaction is drawn at random together
+//! with the transaction.
 
 #![forbid(unsafe_code)]
 
@@ -14,21 +15,21 @@ extern crate alloc;
 
 pub mod config;
 
+mod accounts;
 mod action;
-mod cast;
+mod chain;
+mod errors;
 mod execution;
-mod failures;
 mod kind;
-mod ledger;
 mod merkle;
 mod outcome;
 mod practice;
-mod queues;
 mod receipt;
+mod receipt_queues;
 mod rng;
-mod script;
 mod settings;
 mod transaction;
+mod transaction_generator;
 
 pub use kind::Kind;
 pub use practice::{BlockMessage, Practice, PracticeTransaction};

@@ -1,6 +1,6 @@
-//! Merkle trees as the protocol folds them, so that proofs of a practice chain verify.
+//! Merkle trees of the protocol, so that proofs of a practice chain verify.
 //!
-//! A node is SHA-256 of its two children; a node without a right neighbour moves up unchanged.
+//! A node is SHA-256 of its two children; a node without a right sibling moves up unchanged.
 
 use alloc::vec;
 use alloc::vec::Vec;
@@ -8,10 +8,10 @@ use alloc::vec::Vec;
 use milepost::primitives::CryptoHash;
 use serde_json::{Value, json};
 
-/// One step of a proof: the neighbour, and whether it stands on the right
-pub(crate) type Step = (CryptoHash, bool);
+/// One step of a proof: the sibling, and whether it is on the right
+pub(crate) type ProofStep = (CryptoHash, bool);
 
-/// The SHA-256 of two hashes, one after the other
+/// The SHA-256 of two concatenated hashes
 fn join(left: CryptoHash, right: CryptoHash) -> CryptoHash {
     let mut bytes = [0; 64];
     bytes[..32].copy_from_slice(left.as_bytes());
@@ -19,16 +19,16 @@ fn join(left: CryptoHash, right: CryptoHash) -> CryptoHash {
     CryptoHash::digest(&bytes)
 }
 
-/// The root over these leaves, and for every leaf the way up to it; no leaves give the zero hash
-pub(crate) fn tree(leaves: &[CryptoHash]) -> (CryptoHash, Vec<Vec<Step>>) {
+/// The root of these leaves, and the proof of every leaf; without leaves the root is zero
+pub(crate) fn tree(leaves: &[CryptoHash]) -> (CryptoHash, Vec<Vec<ProofStep>>) {
     let mut proofs = vec![Vec::new(); leaves.len()];
     let mut level = leaves.to_vec();
     let mut height = 0;
     while level.len() > 1 {
         for (leaf, proof) in proofs.iter_mut().enumerate() {
-            let place = leaf >> height;
-            if let Some(neighbour) = level.get(place ^ 1) {
-                proof.push((*neighbour, place & 1 == 0));
+            let index = leaf >> height;
+            if let Some(sibling) = level.get(index ^ 1) {
+                proof.push((*sibling, index & 1 == 0));
             }
         }
         level = level
@@ -44,7 +44,7 @@ pub(crate) fn tree(leaves: &[CryptoHash]) -> (CryptoHash, Vec<Vec<Step>>) {
 }
 
 /// The JSON form of a proof
-pub(crate) fn view(proof: &[Step]) -> Value {
+pub(crate) fn view(proof: &[ProofStep]) -> Value {
     proof
         .iter()
         .map(|(hash, right)| {
@@ -63,8 +63,8 @@ mod tests {
             let leaves: Vec<_> = (0..count).map(|leaf| CryptoHash::digest(&[leaf])).collect();
             let (root, proofs) = tree(&leaves);
             for (leaf, proof) in leaves.into_iter().zip(proofs) {
-                let folded = proof.into_iter().fold(leaf, |below, (neighbour, right)| {
-                    if right { join(below, neighbour) } else { join(neighbour, below) }
+                let folded = proof.into_iter().fold(leaf, |node, (sibling, right)| {
+                    if right { join(node, sibling) } else { join(sibling, node) }
                 });
                 assert_eq!(folded, root, "{count} leaves");
             }

@@ -1,4 +1,4 @@
-//! Outcomes: how they are shown, and the leaf that each puts into its chunk's Merkle tree.
+//! Outcomes: their JSON, and their leaves in the Merkle tree of the chunk.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -8,18 +8,18 @@ use milepost::primitives::{AccountId, Balance, CryptoHash};
 use serde_json::{Value, json};
 
 use crate::action::base64_of;
-use crate::merkle::{self, Step};
+use crate::merkle::{self, ProofStep};
 
 /// How an execution ended
 #[derive(Clone, Debug)]
 pub(crate) enum Status {
     Value(Vec<u8>),
     Receipt(CryptoHash),
-    /// The error as it is shown, an `ActionError` or an `InvalidTxError`
+    /// The JSON of the error, an `ActionError` or an `InvalidTxError`
     Failure(Value),
 }
 
-/// What came of a transaction or a receipt in one block
+/// The outcome of a transaction or a receipt
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
     pub(crate) id: CryptoHash,
@@ -33,7 +33,7 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// The leaf: SHA-256 of the borsh list of the id, the outcome's own hash and every log's hash
+    /// The leaf: SHA-256 of the borsh list of the id, the outcome's hash and the hash of every log
     pub(crate) fn leaf(&self) -> CryptoHash {
         let mut out = Writer::default();
         out.count(2 + self.logs.len()).raw(self.id.as_bytes()).raw(self.digest().as_bytes());
@@ -43,7 +43,7 @@ impl Outcome {
         CryptoHash::digest(&out.into_bytes())
     }
 
-    /// The hash of the parts that are not logs; of a failure only that it failed
+    /// The hash of the fields except the logs; a failure is hashed without its error
     fn digest(&self) -> CryptoHash {
         let mut out = Writer::default();
         out.count(self.receipt_ids.len());
@@ -59,8 +59,8 @@ impl Outcome {
         CryptoHash::digest(&out.into_bytes())
     }
 
-    /// The outcome as block messages show it
-    pub(crate) fn view(&self, block_hash: CryptoHash, proof: &[Step]) -> Value {
+    /// The outcome in the format of block messages
+    pub(crate) fn view(&self, block_hash: CryptoHash, proof: &[ProofStep]) -> Value {
         json!({
             "proof": merkle::view(proof),
             "block_hash": block_hash,

@@ -1,7 +1,7 @@
-//! Receipts on their way, and what will come of them.
+//! Receipts and their planned execution.
 //!
-//! A practice chain runs no contracts: every receipt carries its own future, a tree of plans that
-//! was drawn when the transaction was written. Ids are derived as the protocol derives them.
+//! A practice chain runs no contracts: every receipt contains its execution, a tree of planned
+//! receipts that was drawn together with the transaction. Ids are derived as in the protocol.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -15,63 +15,67 @@ use crate::action::{self, base64_of};
 
 /// A receipt that will be created
 #[derive(Clone, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct PlannedReceipt {
     pub(crate) receiver_id: AccountId,
     pub(crate) actions: Vec<Action>,
-    pub(crate) effect: Effect,
-    /// Places among its siblings of the receipts whose results it waits for
+    pub(crate) execution: PlannedExecution,
+    /// The indices among its siblings of the receipts whose results it waits for
     pub(crate) awaits: Vec<usize>,
-    /// Blocks after which a yielded promise is resumed; `None` for ordinary receipts
+    /// Number of blocks until a yielded promise is resumed; `None` for ordinary receipts
     pub(crate) resumed_after: Option<u64>,
 }
 
-impl Plan {
-    pub(crate) const fn new(receiver_id: AccountId, actions: Vec<Action>, effect: Effect) -> Self {
-        Self { receiver_id, actions, effect, awaits: Vec::new(), resumed_after: None }
+impl PlannedReceipt {
+    pub(crate) const fn new(
+        receiver_id: AccountId,
+        actions: Vec<Action>,
+        execution: PlannedExecution,
+    ) -> Self {
+        Self { receiver_id, actions, execution, awaits: Vec::new(), resumed_after: None }
     }
 }
 
-/// What executing a receipt does
+/// The execution of a receipt, drawn in advance
 #[derive(Clone, Debug)]
-pub(crate) struct Effect {
+pub(crate) struct PlannedExecution {
     pub(crate) logs: Vec<String>,
-    pub(crate) children: Vec<Plan>,
-    pub(crate) ending: Ending,
-    /// Gas burnt, in gas
+    pub(crate) children: Vec<PlannedReceipt>,
+    pub(crate) return_data: ReturnData,
+    /// Gas burnt
     pub(crate) gas: u64,
-    /// Blocks that the receipt waits after it was received
-    pub(crate) wait: u64,
+    /// Number of blocks from receiving to executing the receipt
+    pub(crate) delay: u64,
 }
 
-impl Effect {
+impl PlannedExecution {
     /// Gas burnt by an action that calls no contract: the transfer of current nodes
     const PLAIN_GAS: u64 = 223_182_562_500;
 
-    /// Nothing but success
+    /// A successful execution without logs and receipts
     pub(crate) const fn plain() -> Self {
         Self {
             logs: Vec::new(),
             children: Vec::new(),
-            ending: Ending::Value(Vec::new()),
+            return_data: ReturnData::Value(Vec::new()),
             gas: Self::PLAIN_GAS,
-            wait: 0,
+            delay: 0,
         }
     }
 
-    /// Failure
+    /// A failed execution
     pub(crate) fn failing(failure: Value) -> Self {
-        Self { ending: Ending::Failure(failure), ..Self::plain() }
+        Self { return_data: ReturnData::Failure(failure), ..Self::plain() }
     }
 }
 
-/// How an execution ends
+/// The result of an execution
 #[derive(Clone, Debug)]
-pub(crate) enum Ending {
-    /// With these bytes
+pub(crate) enum ReturnData {
+    /// These bytes
     Value(Vec<u8>),
-    /// With whatever the child at this place will end with
+    /// The result of the child at this index
     Child(usize),
-    /// With this error
+    /// This error
     Failure(Value),
 }
 
@@ -86,16 +90,16 @@ pub(crate) struct Receipt {
     pub(crate) signer_public_key: PublicKey,
     pub(crate) gas_price: u128,
     pub(crate) actions: Vec<Action>,
-    /// Who wants the result, and under which id
+    /// The receivers of the result: data id and account
     pub(crate) outputs: Vec<(CryptoHash, AccountId)>,
-    /// Data that has to be there first
+    /// The ids of the data that it waits for
     pub(crate) inputs: Vec<CryptoHash>,
     pub(crate) yielded: bool,
-    pub(crate) effect: Effect,
+    pub(crate) execution: PlannedExecution,
 }
 
 impl Receipt {
-    /// The receipt as block messages show it
+    /// The receipt in the format of block messages
     pub(crate) fn view(&self) -> Value {
         let outputs: Value = self
             .outputs
@@ -120,20 +124,20 @@ impl Receipt {
     }
 }
 
-/// A receipt with the result of another
+/// A data receipt: the result of another receipt
 #[derive(Clone, Debug)]
-pub(crate) struct Data {
+pub(crate) struct DataReceipt {
     pub(crate) id: CryptoHash,
     pub(crate) predecessor_id: AccountId,
     pub(crate) receiver_id: AccountId,
     pub(crate) data_id: CryptoHash,
-    /// The result; `None` when the other failed
+    /// The result; `None` if the other receipt failed
     pub(crate) data: Option<Vec<u8>>,
     pub(crate) resume: bool,
 }
 
-impl Data {
-    /// The receipt as block messages show it
+impl DataReceipt {
+    /// The receipt in the format of block messages
     pub(crate) fn view(&self) -> Value {
         json!({
             "predecessor_id": self.predecessor_id,
@@ -149,20 +153,20 @@ impl Data {
     }
 }
 
-/// Anything that is received
+/// An action receipt or a data receipt
 #[derive(Clone, Debug)]
-pub(crate) enum Item {
+pub(crate) enum IncomingReceipt {
     Action(Box<Receipt>),
-    Data(Data),
+    Data(DataReceipt),
 }
 
-impl From<Receipt> for Item {
+impl From<Receipt> for IncomingReceipt {
     fn from(receipt: Receipt) -> Self {
         Self::Action(Box::new(receipt))
     }
 }
 
-impl Item {
+impl IncomingReceipt {
     pub(crate) const fn receiver_id(&self) -> &AccountId {
         match self {
             Self::Action(receipt) => &receipt.receiver_id,
@@ -171,21 +175,21 @@ impl Item {
     }
 }
 
-/// Gives out the ids of what one transaction or receipt creates in one block
+/// Generates the ids of what a transaction or receipt creates
 #[derive(Debug)]
-pub(crate) struct Ids {
+pub(crate) struct ReceiptIds {
     parent: CryptoHash,
     height: u64,
     next: u64,
 }
 
-impl Ids {
+impl ReceiptIds {
     pub(crate) const fn new(parent: CryptoHash, height: u64) -> Self {
         Self { parent, height, next: 0 }
     }
 
-    /// SHA-256 of the parent, the height of the block and how many ids came before
-    pub(crate) fn take(&mut self) -> CryptoHash {
+    /// SHA-256 of the parent, the height of the block and the number of previous ids
+    pub(crate) fn next_id(&mut self) -> CryptoHash {
         let mut bytes = self.parent.as_bytes().to_vec();
         bytes.extend_from_slice(&self.height.to_le_bytes());
         bytes.extend_from_slice(&self.next.to_le_bytes());

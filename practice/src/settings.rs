@@ -1,7 +1,7 @@
-//! What a practice chain should be like.
+//! The settings of a practice chain.
 //!
-//! Everything that the chain is follows from these settings; two chains with equal settings give
-//! equal bytes. Probabilities are in thousandths, because integers are the same everywhere.
+//! The chain follows from its settings: equal settings result in equal bytes. Probabilities are in
+//! thousandths, because integers are the same on every platform.
 
 use alloc::string::String;
 use core::ops::RangeInclusive;
@@ -10,7 +10,7 @@ use crate::config;
 
 /// The settings of a practice chain
 ///
-/// Start from [`Settings::demo`] or [`Settings::simulation`] and change what matters:
+/// Start from [`Settings::demo`] or [`Settings::simulation`] and change fields:
 ///
 /// ```
 /// use milepost_practice::Settings;
@@ -21,54 +21,54 @@ use crate::config;
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "made to be written with `..Settings::demo(seed)`")]
 pub struct Settings {
-    /// What all chance, and every key, is drawn from
+    /// The seed of the random numbers and of every key
     pub seed: u64,
-    /// The name of the chain; it is also the top-level account of everyone on it
+    /// The chain id; also the top-level account of all accounts
     pub chain_id: String,
-    /// Shards, at least 1 and at most [`Settings::MOST_SHARDS`]
+    /// Number of shards, at least 1 and at most [`Settings::MAX_SHARDS`]
     pub shards: usize,
     /// Height of the first block
     pub genesis_height: u64,
     /// Time of the first block, in nanoseconds since 1970
     pub genesis_time: u64,
-    /// Milliseconds from a block to the next
+    /// Milliseconds between blocks
     pub interval: RangeInclusive<u64>,
-    /// New transactions per block
+    /// Number of new transactions per block
     pub transactions: RangeInclusive<u64>,
-    /// Blocks of an epoch
+    /// Number of blocks of an epoch
     pub epoch_length: u64,
     /// Protocol version before the upgrade
     pub protocol_version: u32,
     /// Protocol version from the upgrade on
     pub upgraded_version: u32,
-    /// Epoch, counted from 0, with which the upgrade comes
+    /// The first epoch of the upgraded version, counted from 0
     pub upgrade_epoch: u64,
-    /// Thousandths of heights that stay without a block
+    /// Probability that a height has no block, in thousandths
     pub skips: u16,
-    /// Thousandths of chunks that are missing from their block
+    /// Probability that a chunk is missing, in thousandths
     pub missing_chunks: u16,
-    /// Thousandths of receipts that wait 3 to 8 blocks before they are executed
+    /// Probability that a receipt is delayed by 3 to 8 blocks, in thousandths
     pub delays: u16,
-    /// Thousandths of transactions whose outcome comes two blocks after them
+    /// Probability that the outcome of a transaction is two blocks later, in thousandths
     ///
-    /// Such a transaction has `"outcome": null` in its chunk. Its outcome stands in
+    /// Such a transaction has `"outcome": null` in its chunk. Its outcome is in
     /// `receipt_execution_outcomes` of the later block, with `"receipt": null` and its own hash as
-    /// `tx_hash`. No node writes this form; it makes "known, but not executed" last long enough to
-    /// be looked at. Strict readers of block messages refuse it, so set 0 for them.
+    /// `tx_hash`. No node writes this form; it makes "included, but not executed" observable.
+    /// Strict readers of block messages reject it, so set 0 for them.
     pub late_outcomes: u16,
-    /// Thousandths of blocks with a rival: a fork of 1 to 3 blocks that is abandoned
+    /// Probability that a block has a fork of 1 to 3 blocks, which is abandoned, in thousandths
     pub forks: u16,
-    /// Thousandths of messages that are delivered a second time, byte for byte
+    /// Probability that a message is delivered a second time, in thousandths
     pub repeats: u16,
-    /// How many transactions [`Practice::recent`](crate::Practice::recent) remembers
+    /// Maximum number of transactions that [`Practice::recent`](crate::Practice::recent) returns
     pub recent: usize,
 }
 
 impl Settings {
-    /// The most shards a practice chain can have: one per first letter of an account id
-    pub const MOST_SHARDS: usize = 26;
+    /// Maximum number of shards: one per first letter of an account id
+    pub const MAX_SHARDS: usize = 26;
 
-    /// A friendly chain that shows everything and never takes anything back
+    /// A chain with every kind of transaction and without forks
     pub fn demo(seed: u64) -> Self {
         Self {
             seed,
@@ -93,7 +93,7 @@ impl Settings {
         }
     }
 
-    /// A rough chain: forks, repeated messages, skipped heights and missing chunks are common
+    /// A chain with many forks, repeated messages, skipped heights and missing chunks
     pub fn simulation(seed: u64) -> Self {
         Self {
             transactions: 0..=6,
@@ -111,18 +111,18 @@ impl Settings {
         if epoch < self.upgrade_epoch { self.protocol_version } else { self.upgraded_version }
     }
 
-    /// How many shards there really are: [`shards`](Self::shards), kept within its limits
+    /// The number of shards: [`shards`](Self::shards), clamped to its limits
     pub const fn shard_count(&self) -> usize {
         if self.shards == 0 {
             1
-        } else if self.shards > Self::MOST_SHARDS {
-            Self::MOST_SHARDS
+        } else if self.shards > Self::MAX_SHARDS {
+            Self::MAX_SHARDS
         } else {
             self.shards
         }
     }
 
-    /// The first account id of every shard but the first, in order
+    /// The first account id of every shard except the first, in order
     ///
     /// ```
     /// let settings = milepost_practice::Settings::demo(1);
@@ -136,7 +136,7 @@ impl Settings {
         })
     }
 
-    /// The shard of an account: the one after the last boundary that is not above its id
+    /// The shard of an account: the number of boundaries that are not greater than its id
     pub fn shard_of(&self, account_id: &str) -> usize {
         self.boundary_accounts().filter(|boundary| boundary.as_str() <= account_id).count()
     }
@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn accounts_lie_between_their_boundaries() {
+    fn accounts_are_between_the_boundaries_of_their_shard() {
         let settings = Settings::demo(1);
         for (account, shard) in [("0a", 0), ("alice", 0), ("g0", 1), ("grace", 1), ("zoe", 3)] {
             assert_eq!(settings.shard_of(account), shard, "{account}");

@@ -1,4 +1,4 @@
-//! Transactions: encoded, hashed and signed for real, so that their bytes can be submitted.
+//! Transactions with a real encoding, hash and signature, so that their bytes can be submitted.
 
 use alloc::string::String;
 use alloc::string::ToString as _;
@@ -12,33 +12,33 @@ use milepost::transaction::{
 use serde_json::{Value, json};
 
 use crate::Kind;
-use crate::cast::Person;
-use crate::receipt::Effect;
+use crate::accounts::Signer;
+use crate::receipt::PlannedExecution;
 
 /// A transaction before it is signed
 #[derive(Clone, Debug)]
-pub(crate) struct Draft {
+pub(crate) struct TransactionDraft {
     pub(crate) kind: Kind,
     pub(crate) label: &'static str,
-    /// Place of the signer among the people
+    /// Index of the signer
     pub(crate) signer: usize,
     pub(crate) receiver_id: AccountId,
     pub(crate) actions: Vec<Action>,
-    pub(crate) fate: Fate,
+    pub(crate) planned_result: PlannedResult,
 }
 
-/// What becomes of a transaction
+/// What converting a transaction will result in
 #[derive(Clone, Debug)]
-pub(crate) enum Fate {
-    /// It is turned into a receipt, which does this
-    Executed(Effect),
-    /// The same, but two blocks after its chunk
-    Late(Effect),
-    /// It is refused with this `InvalidTxError`
+pub(crate) enum PlannedResult {
+    /// A receipt with this execution
+    Executed(PlannedExecution),
+    /// The same, two blocks after the transaction is included
+    Late(PlannedExecution),
+    /// This `InvalidTxError`
     Invalid(Value),
 }
 
-/// A signed transaction and its future
+/// A signed transaction and its planned result
 #[derive(Clone, Debug)]
 pub(crate) struct Transaction {
     pub(crate) hash: CryptoHash,
@@ -48,7 +48,7 @@ pub(crate) struct Transaction {
     pub(crate) public_key: PublicKey,
     pub(crate) receiver_id: AccountId,
     pub(crate) actions: Vec<Action>,
-    pub(crate) fate: Fate,
+    pub(crate) planned_result: PlannedResult,
     /// Borsh of the signed transaction
     pub(crate) signed: Vec<u8>,
     /// JSON of the signed transaction
@@ -56,10 +56,10 @@ pub(crate) struct Transaction {
 }
 
 impl Transaction {
-    /// Encodes and signs a draft; a strict nonce makes it one of version 1
+    /// Encodes and signs a draft; one with a strict nonce has version 1
     pub(crate) fn sign(
-        draft: Draft,
-        signer: &Person,
+        draft: TransactionDraft,
+        signer: &Signer,
         nonce: u64,
         strict: bool,
         block_hash: CryptoHash,
@@ -91,7 +91,7 @@ impl Transaction {
             public_key: unsigned.public_key,
             receiver_id: unsigned.receiver_id,
             actions: unsigned.actions,
-            fate: draft.fate,
+            planned_result: draft.planned_result,
             signed: bytes,
             view,
         }

@@ -1,7 +1,6 @@
-//! What every practice chain promises to those who lean on it.
+//! Properties of every practice chain.
 //!
-//! Each test reads the messages as a stranger would: from the JSON alone, beside the few facts
-//! that a message carries outside it.
+//! Each test reads the messages like a consumer: from the JSON, and the few fields beside it.
 
 extern crate alloc;
 
@@ -38,28 +37,28 @@ fn outcomes(shard: &Value) -> Vec<(&Value, &Value)> {
 }
 
 #[test]
-fn equal_settings_give_equal_bytes_and_other_seeds_other_blocks() {
-    let mut one = Practice::new(Settings::simulation(5));
+fn the_stream_follows_from_the_settings() {
+    let mut first = Practice::new(Settings::simulation(5));
     let mut same = Practice::new(Settings::simulation(5));
     let mut other = Practice::new(Settings::simulation(6));
     for _ in 0..60 {
-        let message = one.next_message();
+        let message = first.next_message();
         let again = same.next_message();
-        assert_eq!((&message.json, message.at_ms), (&again.json, again.at_ms));
+        assert_eq!((&message.json, message.arrival_ms), (&again.json, again.arrival_ms));
         assert_ne!(message.json, other.next_message().json);
     }
 }
 
 #[test]
-fn a_chain_goes_on_without_gaps_and_its_finality_follows_the_header_rule() {
+fn blocks_extend_their_parent_and_finality_follows_the_header_rule() {
     let mut practice = Practice::new(Settings::demo(2));
     let mut chain: Vec<(u64, CryptoHash)> = Vec::new();
     let mut epochs = BTreeMap::new();
     let (mut skipped, mut before) = (0, 0);
     for _ in 0..260 {
         let message = practice.next_message();
-        assert!(message.at_ms >= before);
-        before = message.at_ms;
+        assert!(message.arrival_ms >= before);
+        before = message.arrival_ms;
         let header = &read(&message)["block"]["header"];
         let hash = |name: &str| text(&header[name]).parse::<CryptoHash>().unwrap();
         assert_eq!(hash("hash"), message.hash);
@@ -70,11 +69,11 @@ fn a_chain_goes_on_without_gaps_and_its_finality_follows_the_header_rule() {
             continue;
         };
         assert_eq!((hash("prev_hash"), &header["prev_height"]), (parent, &height.into()));
-        let straight = chain.windows(2).last().is_none_or(|pair| pair[0].0 + 1 == pair[1].0);
+        let consecutive = chain.windows(2).last().is_none_or(|pair| pair[0].0 + 1 == pair[1].0);
         if message.height == height + 1 {
             assert_eq!(hash("last_ds_final_block"), parent);
             if let [.., grandparent, _] = chain.as_slice()
-                && straight
+                && consecutive
             {
                 assert_eq!(hash("last_final_block"), grandparent.1);
             }
@@ -93,12 +92,12 @@ fn a_chain_goes_on_without_gaps_and_its_finality_follows_the_header_rule() {
 }
 
 #[test]
-fn every_outcome_belongs_to_something_known_and_its_proof_holds() {
+fn every_outcome_belongs_to_a_transaction_or_receipt_and_its_proof_is_valid() {
     let mut practice = Practice::new(Settings::demo(3));
-    // What may have an outcome: transactions in a chunk, receipts in an outcome.
+    // Ids that may have an outcome: of transactions in a chunk, of receipts in an outcome.
     let mut expected = HashSet::new();
-    let mut bodies = HashSet::new();
-    let mut settled = HashSet::new();
+    let mut received_ids = HashSet::new();
+    let mut finalized = HashSet::new();
     let mut roots: HashMap<u64, String> = HashMap::new();
     for _ in 0..200 {
         let message = practice.next_message();
@@ -117,7 +116,10 @@ fn every_outcome_belongs_to_something_known_and_its_proof_holds() {
             }
             for name in ["receipts", "local_receipts"] {
                 for receipt in shard["chunk"][name].as_array().into_iter().flatten() {
-                    assert!(bodies.insert(text(&receipt["receipt_id"])), "a body came twice");
+                    assert!(
+                        received_ids.insert(text(&receipt["receipt_id"])),
+                        "a receipt was received twice"
+                    );
                 }
             }
         }
@@ -132,10 +134,10 @@ fn every_outcome_belongs_to_something_known_and_its_proof_holds() {
                 }
                 if !receipt.is_null() {
                     assert_eq!(text(&receipt["receipt_id"]), id);
-                    assert!(bodies.contains(&id), "the body of {id} was never received");
+                    assert!(received_ids.contains(&id), "receipt {id} was not received");
                     assert_eq!(receipt["receiver_id"], outcome["outcome"]["executor_id"]);
                 }
-                assert!(settled.insert(id), "an outcome came twice");
+                assert!(finalized.insert(id), "two outcomes have one id");
                 let folded = fold(outcome);
                 assert_eq!(*root.get_or_insert_with(|| folded.clone()), folded);
             }
@@ -143,20 +145,24 @@ fn every_outcome_belongs_to_something_known_and_its_proof_holds() {
             roots.insert(shard["shard_id"].as_u64().unwrap(), root);
         }
         for id in created {
-            assert!(expected.insert(id), "an id was given twice");
+            assert!(expected.insert(id), "an id was created twice");
         }
         for shard in list(&block["shards"]) {
             for (outcome, _) in outcomes(shard) {
-                assert!(expected.contains(&text(&outcome["id"])), "an outcome out of nowhere");
+                assert!(expected.contains(&text(&outcome["id"])), "an outcome of an unknown id");
             }
         }
     }
-    assert!(settled.len() > 1000);
-    // Everything is executed in the end: what is under way is not more than a few blocks' worth.
-    assert!(expected.len() - settled.len() < 300, "{} are open", expected.len() - settled.len());
+    assert!(finalized.len() > 1000);
+    // Everything is executed after a few blocks.
+    assert!(
+        expected.len() - finalized.len() < 300,
+        "{} are not executed",
+        expected.len() - finalized.len()
+    );
 }
 
-/// The root that an outcome and its proof fold to, from the rules of the protocol alone
+/// The root that an outcome and its proof result in, by the rules of the protocol
 fn fold(outcome: &Value) -> String {
     let hash = |value: &Value| base58::decode::<32>(value.as_str().unwrap()).unwrap();
     let body = &outcome["outcome"];
@@ -199,7 +205,7 @@ fn fold(outcome: &Value) -> String {
 }
 
 #[test]
-fn receipt_ids_follow_from_their_parent_the_height_and_their_place() {
+fn receipt_ids_follow_from_their_parent_the_height_and_their_index() {
     let mut practice = Practice::new(Settings::demo(4));
     let mut refunds = 0;
     for _ in 0..40 {
@@ -208,10 +214,10 @@ fn receipt_ids_follow_from_their_parent_the_height_and_their_place() {
             for (outcome, receipt) in outcomes(shard) {
                 let parent: CryptoHash = text(&outcome["id"]).parse().unwrap();
                 let derived: Vec<_> = (0..40_u64)
-                    .map(|place| {
+                    .map(|index| {
                         let mut bytes = parent.as_bytes().to_vec();
                         bytes.extend(message.height.to_le_bytes());
-                        bytes.extend(place.to_le_bytes());
+                        bytes.extend(index.to_le_bytes());
                         CryptoHash::digest(&bytes).to_string()
                     })
                     .collect();
@@ -231,7 +237,7 @@ fn receipt_ids_follow_from_their_parent_the_height_and_their_place() {
 }
 
 #[test]
-fn transactions_are_hashed_and_signed_for_real() {
+fn transaction_hashes_and_signatures_are_valid() {
     let mut practice = Practice::new(Settings::demo(8));
     let mut versions = BTreeSet::new();
     for _ in 0..12 {
@@ -244,7 +250,7 @@ fn transactions_are_hashed_and_signed_for_real() {
             .collect();
         assert_eq!(views.len(), message.transactions.len());
         for transaction in &message.transactions {
-            // A signature is a tag and 64 bytes, and stands at the end.
+            // The signature is at the end: a tag and 64 bytes.
             let (body, signature) = transaction.signed.split_last_chunk::<64>().unwrap();
             let body = &body[..body.len() - 1];
             assert_eq!(CryptoHash::digest(body), transaction.hash);
@@ -262,11 +268,11 @@ fn transactions_are_hashed_and_signed_for_real() {
 }
 
 #[test]
-fn everything_that_can_happen_happens_within_300_blocks() {
+fn every_variant_occurs_within_300_blocks() {
     let mut practice = Practice::new(Settings::demo(1));
     let mut seen: BTreeMap<String, u32> = BTreeMap::new();
     let mut kinds: BTreeMap<Kind, u32> = BTreeMap::new();
-    // When each receipt was received.
+    // The number of the block that received a receipt.
     let mut received: HashMap<String, usize> = HashMap::new();
     let mut failed_with_deposit = 0;
     for number in 0..300 {
@@ -331,14 +337,14 @@ fn everything_that_can_happen_happens_within_300_blocks() {
                         count("log beyond ascii");
                     }
                 }
-                let Some(waited) = received.get(&text(&outcome["id"])).map(|then| number - then)
+                let Some(delay) = received.get(&text(&outcome["id"])).map(|then| number - then)
                 else {
                     count("outcome without receipt");
                     continue;
                 };
                 let refund = receipt["predecessor_id"] == "system";
-                match (refund, waited) {
-                    (true, 0) => count("refund at once"),
+                match (refund, delay) {
+                    (true, 0) => count("immediate refund"),
                     (true, _) => count("refund later"),
                     (false, 3..) => count("delayed receipt"),
                     (false, _) => {}
@@ -346,7 +352,7 @@ fn everything_that_can_happen_happens_within_300_blocks() {
             }
         }
     }
-    assert!(failed_with_deposit > 0, "no failure gave back both deposit and gas");
+    assert!(failed_with_deposit > 0, "no failure refunded both deposit and gas");
     for kind in Kind::ALL {
         assert!(kinds.get(&kind).is_some_and(|count| *count > 10), "{kind}: {kinds:?}");
         assert!(practice.latest(kind).is_some_and(|latest| latest.kind == kind));
@@ -386,21 +392,21 @@ fn everything_that_can_happen_happens_within_300_blocks() {
         "log",
         "log beyond ascii",
         "outcome without receipt",
-        "refund at once",
+        "immediate refund",
         "refund later",
         "delayed receipt",
     ] {
-        assert!(seen.contains_key(what), "{what} never happened: {seen:?}");
+        assert!(seen.contains_key(what), "{what} did not occur: {seen:?}");
     }
 }
 
 #[test]
-fn a_rough_chain_has_rivals_that_lose_and_messages_that_come_twice() {
+fn a_simulation_has_abandoned_forks_and_repeated_messages() {
     let mut practice = Practice::new(Settings::simulation(9));
     let mut parents: HashMap<CryptoHash, CryptoHash> = HashMap::new();
     let mut heights: HashMap<CryptoHash, u64> = HashMap::new();
     let mut last: Option<BlockMessage> = None;
-    let mut tip = CryptoHash::ZERO;
+    let mut head = CryptoHash::ZERO;
     let mut finals = Vec::new();
     let (mut abandoned, mut both) = (HashSet::new(), 0);
     let (mut repeats, mut overtaken) = (0, 0);
@@ -416,7 +422,11 @@ fn a_rough_chain_has_rivals_that_lose_and_messages_that_come_twice() {
         assert!(message.prev_hash == CryptoHash::ZERO || heights.contains_key(&message.prev_hash));
         let highest = heights.values().copied().max().unwrap_or_default();
         parents.insert(message.hash, message.prev_hash);
-        assert_eq!(heights.insert(message.hash, message.height), None, "a block came twice");
+        assert_eq!(
+            heights.insert(message.hash, message.height),
+            None,
+            "a block was delivered twice"
+        );
         for transaction in &message.transactions {
             let times = included.entry(transaction.hash).or_default();
             *times += 1;
@@ -425,28 +435,28 @@ fn a_rough_chain_has_rivals_that_lose_and_messages_that_come_twice() {
         if message.abandoned {
             abandoned.insert(message.hash);
         } else {
-            assert_eq!(message.prev_hash, tip, "the chain goes on where it was");
+            assert_eq!(message.prev_hash, head, "a canonical block extends the head");
             overtaken += u32::from(message.height <= highest);
-            tip = message.hash;
+            head = message.hash;
         }
         finals.push(text(&header["last_final_block"]).parse::<CryptoHash>().unwrap());
         last = Some(message);
     }
     assert!(repeats > 5 && abandoned.len() > 30, "{repeats} repeats, {abandoned:?}");
-    assert!(overtaken > 5, "only {overtaken} times was a rival the higher one");
+    assert!(overtaken > 5, "only {overtaken} times was a fork higher");
     assert!(both > 10, "only {both} transactions were on both sides of a fork");
-    // The chain that goes on is the highest one, and all that was ever final is on it.
+    // Every block that became final is on the canonical chain.
     let mut chain = HashSet::from([CryptoHash::ZERO]);
-    while tip != CryptoHash::ZERO {
-        chain.insert(tip);
-        tip = parents[&tip];
+    while head != CryptoHash::ZERO {
+        chain.insert(head);
+        head = parents[&head];
     }
     assert!(chain.is_disjoint(&abandoned));
     assert!(finals.iter().all(|hash| chain.contains(hash)));
 }
 
 #[test]
-fn any_number_of_shards_serves_everyone() {
+fn receipts_are_executed_on_the_shard_of_their_receiver() {
     for shards in [0, 1, 2, 7, 26, 100] {
         let settings = Settings { shards, late_outcomes: 0, ..Settings::demo(11) };
         let count = settings.shard_count();
@@ -467,7 +477,7 @@ fn any_number_of_shards_serves_everyone() {
 }
 
 #[test]
-fn no_transaction_is_remembered_beyond_the_limit() {
+fn recent_transactions_are_limited() {
     let mut practice = Practice::new(Settings { recent: 9, ..Settings::demo(12) });
     for _ in 0..12 {
         practice.next_message();

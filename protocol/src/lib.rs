@@ -1,36 +1,42 @@
-//! The wire types of NEAR's `tx_status` and `protocol_config`: codecs, primitives, views, signed
-//! transactions and configurations, each valid once it has been read.
+//! The wire types of NEAR's `EXPERIMENTAL_tx_status` and `EXPERIMENTAL_protocol_config`: codecs,
+//! primitives, JSON views, signed transactions and protocol configurations.
 //!
-//! The crate `milepost` is the engine that answers both operations; this one is what it reads and
-//! writes, for hosts that need the types alone. It does no I/O and keeps no state; it needs `alloc`
-//! and nothing of `std`, unless the feature `quick-base64` is enabled, which detects once what the
-//! processor can do. Both crates are released in lockstep.
+//! The crate `milepost` is the engine that answers both methods. This crate has the types that it
+//! reads and writes, for programs that need only those. Every value is valid: it is checked when it
+//! is read. Views keep unknown members and variants, so that a newer node's data is not lost.
 //!
 //! ```
 //! use milepost_protocol::codec::json;
 //! use milepost_protocol::views::ActionView;
 //!
-//! let action: ActionView = json::read(r#"{"Transfer": {"deposit": "5"}}"#)?;
-//! assert_eq!(json::write(&action), r#"{"Transfer":{"deposit":"5"}}"#);
+//! let action: ActionView = json::read(r#"{"Transfer": {"deposit": "5", "memo": "new"}}"#)?;
+//! assert!(matches!(&action, ActionView::Transfer { deposit, .. } if deposit.0 == 5));
+//! assert_eq!(json::write(&action), r#"{"Transfer":{"deposit":"5","memo":"new"}}"#);
+//!
+//! let error = json::read::<ActionView>(r#"{"Transfer": {"deposit": "-5"}}"#).unwrap_err();
+//! assert_eq!(error.path(), "Transfer.deposit");
+//! assert_eq!(error.detail(), "byte 45 at offset 0 is not a decimal digit");
 //! # Ok::<(), milepost_protocol::Error>(())
 //! ```
-//!
-//! Items that are hidden from the documentation are shared with the engine only and may change with
-//! every release.
 //!
 //! | module | content |
 //! |---|---|
 //! | [`codec`] | base58, base64, borsh, JSON text |
 //! | [`primitives`] | hashes, account ids, keys, amounts |
-//! | [`views`] | the JSON types of a transaction's status |
+//! | [`views`] | the JSON types of transaction status |
 //! | [`transaction`] | signed transactions in borsh, and their signatures |
-//! | [`config`] | the JSON types of a protocol configuration |
+//! | [`config`] | the JSON types of protocol configurations |
+//!
+//! The crate does no I/O and has no state. It needs `alloc` but not `std`, except with the feature
+//! `simd-base64`, which detects the features of the processor once. Both crates are released in
+//! lockstep: items that are hidden from the documentation are for the engine and may change in any
+//! release.
 
 #![no_std]
 #![forbid(unsafe_code)]
 
 extern crate alloc;
-#[cfg(feature = "quick-base64")]
+#[cfg(feature = "simd-base64")]
 extern crate std;
 
 mod error;
@@ -42,3 +48,8 @@ pub mod transaction;
 pub mod views;
 
 pub use error::{Error, ErrorKind};
+
+/// Runs the examples of the readme
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+const _: () = ();

@@ -1,27 +1,27 @@
-//! The command line: what can be said, and what it means.
+//! The command line: subcommands and their arguments.
 //!
-//! Values are checked while they are read, so a bad one is refused with its text before anything
-//! is opened. Exit codes: 0 done or found; 1 not found, or the service failed; 2 not understood,
-//! or a question could not be asked.
+//! Values are checked while they are parsed, so an invalid one is rejected before anything is
+//! opened. Exit codes: 0 success or found; 1 not found, or the server failed; 2 invalid command
+//! line, or the query failed.
 
 use core::time::Duration;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
-use milepost::engine::Unknown;
-use milepost::ingest::{Finality, IngestSettings, Retention};
+use milepost::endpoint::UnknownTransaction;
+use milepost::import::{FinalityRule, ImportSettings, Retention};
 use milepost::primitives::{AccountId, CryptoHash};
 use milepost::status::Milestone;
 
 use crate::http::{Cors, StatusMode};
-use crate::units::{self, Place};
-use crate::{ask, serve};
+use crate::value_parsers::{self, StoreLocation};
+use crate::{query_commands, serve};
 
-/// Tells how far along the road a NEAR transaction is
+/// Serves NEAR transaction statuses and protocol configurations from block messages
 ///
-/// Without a command, this is `milepost serve`; without blocks to serve, it plays a practice chain
-/// and prints requests to try.
+/// Without a command, runs `milepost serve`. Without blocks to serve, the server runs a practice
+/// chain and prints requests to try.
 #[derive(Debug, Parser)]
 #[command(version, args_conflicts_with_subcommands = true)]
 pub(crate) struct Cli {
@@ -35,85 +35,98 @@ pub(crate) struct Cli {
 enum Command {
     /// Serves transaction statuses and protocol configurations over HTTP
     Serve(ServeArgs),
-    /// Takes in block messages and ends
-    Ingest(IngestArgs),
+    /// Imports block messages into a store and exits
+    // The command's first name; existing scripts fill their stores with it.
+    #[command(alias = "ingest")]
+    Import(ImportArgs),
     /// Shows the status of a transaction as a tree of receipts
     Status(StatusArgs),
     /// Shows a protocol configuration
     Config(ConfigArgs),
 }
 
-/// What `milepost serve` takes
+/// Arguments of `milepost serve`
 #[derive(Args, Debug)]
 pub(crate) struct ServeArgs {
-    /// Address to listen on; port 0 takes a free one
+    /// Address to listen on; port 0 picks a free one
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:3030")]
     pub(crate) listen: String,
     /// `memory`, or the file of a durable store
     #[arg(long, value_name = "PATH|memory", default_value = "memory")]
-    pub(crate) store: Place,
+    pub(crate) store: StoreLocation,
     /// Message file, directory of message files, or lake directory; can be repeated
     #[arg(long, value_name = "PATH")]
     pub(crate) blocks: Vec<PathBuf>,
-    /// Seed of the practice chain that runs when there is nothing to serve
+    /// Seed of the practice chain that runs when there are no blocks to serve
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,
     #[command(flatten)]
     pub(crate) feed: FeedArgs,
-    /// How long a request may wait for its milestone
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = units::duration)]
+    /// Maximum time that a request waits for its milestone
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = value_parsers::duration)]
     pub(crate) wait_timeout: Duration,
-    /// The most calls that wait for a milestone at a time; one more is answered by HTTP status 503
+    /// Maximum number of calls that wait for a milestone at a time; further ones get HTTP status
+    /// 503
     #[arg(long, value_name = "NUMBER", default_value = "100000")]
     pub(crate) max_waiting: usize,
-    /// A request about a transaction that nobody has seen: `wait` for it, or answer
-    /// UNKNOWN_TRANSACTION at once, which is `immediate`
-    #[arg(long, value_name = "wait|immediate", default_value = "wait", value_parser = units::unknown)]
-    pub(crate) unknown: Unknown,
-    /// HTTP statuses of errors: those of a `node`, or `always-200`
+    /// A request for an unknown transaction: `wait` for the transaction, or return
+    /// UNKNOWN_TRANSACTION immediately (`immediate`)
+    #[arg(
+        long,
+        value_name = "wait|immediate",
+        default_value = "wait",
+        value_parser = value_parsers::unknown_transaction
+    )]
+    pub(crate) unknown: UnknownTransaction,
+    /// HTTP status codes of JSON-RPC errors: those of a `node`, or `always-200`
     #[arg(long, value_name = "node|always-200", default_value = "node")]
     pub(crate) http_status: StatusMode,
-    /// Says in a TIMEOUT_ERROR why, and shows the last status, as node 2.14 does
+    /// Adds the cause and the last status to a TIMEOUT_ERROR, as node 2.14 does
     #[arg(long)]
     pub(crate) timeout_cause: bool,
-    /// Web pages that may read answers: `*`, `none`, or origins with commas between
+    /// Origins of web pages that may read responses (CORS): `*`, `none`, or a comma-separated list
     #[arg(long, value_name = "ORIGINS", default_value = "*")]
     pub(crate) cors: Cors,
-    /// The most bytes of a request body
-    #[arg(long, value_name = "SIZE", default_value = "10MiB", value_parser = units::bytes)]
+    /// Maximum size of a request body
+    #[arg(long, value_name = "SIZE", default_value = "10MiB", value_parser = value_parsers::bytes)]
     pub(crate) body_limit: usize,
-    /// The most connections at a time [default: 100 fewer than the files that the process may
+    /// Maximum number of open connections [default: 100 fewer than the files that the process may
     /// open, at most 65536]
     #[arg(long, value_name = "NUMBER", value_parser = up_to_a_million)]
     pub(crate) max_connections: Option<usize>,
 }
 
-/// How blocks are taken in
+/// How blocks are imported
 #[derive(Args, Clone, Debug)]
 pub(crate) struct FeedArgs {
-    /// When a block is final: as `headers` say, or at once in a feed of `final` blocks
-    #[arg(long, value_name = "headers|final", default_value = "headers", value_parser = units::finality)]
-    pub(crate) finality: Finality,
+    /// When a block is final: as its `headers` declare, or at once in a feed of `final` blocks only
+    #[arg(
+        long,
+        value_name = "headers|final",
+        default_value = "headers",
+        value_parser = value_parsers::finality
+    )]
+    pub(crate) finality: FinalityRule,
     /// Blocks that are kept: `all` (the default), `blocks:N` or `epochs:N`
-    #[arg(long, value_name = "WHICH", value_parser = units::retention)]
+    #[arg(long, value_name = "WHICH", value_parser = value_parsers::retention)]
     pub(crate) retention: Option<Retention>,
-    /// Directory of protocol configurations, `<height>.json`, each in force from its height on
+    /// Directory of protocol configurations, `<height>.json`, each effective from its height on
     #[arg(long, value_name = "DIR")]
     pub(crate) configs: Option<PathBuf>,
 }
 
 impl FeedArgs {
-    /// These arguments in the words of the engine
-    pub(crate) fn settings(&self) -> IngestSettings {
-        IngestSettings::default()
+    /// The import settings of the engine
+    pub(crate) fn import_settings(&self) -> ImportSettings {
+        ImportSettings::default()
             .with_finality(self.finality)
             .with_retention(self.retention.unwrap_or_default())
     }
 }
 
-/// What `milepost ingest` takes
+/// Arguments of `milepost import`
 #[derive(Args, Debug)]
-pub(crate) struct IngestArgs {
+pub(crate) struct ImportArgs {
     /// The file of the durable store
     #[arg(long, value_name = "PATH")]
     pub(crate) store: PathBuf,
@@ -124,69 +137,69 @@ pub(crate) struct IngestArgs {
     pub(crate) paths: Vec<PathBuf>,
 }
 
-/// Where a question is asked
+/// What a query is sent to
 #[derive(Args, Debug)]
 #[group(multiple = false)]
-pub(crate) struct WhereArgs {
-    /// Asks the durable store in this file
+pub(crate) struct TargetArgs {
+    /// Queries the durable store in this file
     #[arg(long, value_name = "PATH")]
     pub(crate) store: Option<PathBuf>,
-    /// Asks the node at this address
+    /// Queries the node at this address
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:3030")]
     pub(crate) url: String,
 }
 
-/// What `milepost status` takes
+/// Arguments of `milepost status`
 #[derive(Args, Debug)]
 pub(crate) struct StatusArgs {
     /// Hash of the transaction
     pub(crate) hash: CryptoHash,
-    /// Account that signed it; only nodes that do not keep every shard need to know
+    /// Account that signed it; needed only by nodes that do not track every shard
     pub(crate) sender: Option<AccountId>,
     #[command(flatten)]
-    pub(crate) at: WhereArgs,
+    pub(crate) target: TargetArgs,
     /// Milestone to wait for
     #[arg(long, value_name = "MILESTONE", default_value = "NONE", value_parser = milestone)]
     pub(crate) wait_until: Milestone,
-    /// Prints the answer as it is
+    /// Prints the response as received
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// What `milepost config` takes
+/// Arguments of `milepost config`
 #[derive(Args, Debug)]
 pub(crate) struct ConfigArgs {
     #[command(flatten)]
-    pub(crate) at: WhereArgs,
+    pub(crate) target: TargetArgs,
     #[command(flatten)]
     pub(crate) block: BlockArgs,
 }
 
-/// Which block a configuration is asked for
+/// The block whose protocol configuration is queried
 #[derive(Args, Debug)]
 #[group(multiple = false)]
 pub(crate) struct BlockArgs {
     /// Height or hash of a block
     #[arg(long, value_name = "HEIGHT|HASH")]
     pub(crate) block_id: Option<String>,
-    /// The newest block that is so final: optimistic, near-final or final (the default)
+    /// The newest block of this finality: optimistic, near-final or final (the default)
     #[arg(long, value_name = "FINALITY", value_parser = ["optimistic", "near-final", "final"])]
     pub(crate) finality: Option<String>,
-    /// An old block: genesis or earliest_available
+    /// A checkpoint: genesis or earliest_available
     #[arg(long, value_name = "CHECKPOINT", value_parser = ["genesis", "earliest_available"])]
     pub(crate) sync_checkpoint: Option<String>,
 }
 
 impl Cli {
-    /// Does what was asked for
+    /// Runs the command; prints its error
     pub(crate) fn run(self) -> ExitCode {
-        let done = match self.command.unwrap_or(Command::Serve(self.serve)) {
+        let result = match self.command.unwrap_or(Command::Serve(self.serve)) {
             Command::Serve(args) => serve::serve(args).map_err(|text| (text, 1)),
-            Command::Ingest(args) => serve::ingest(&args).map_err(|text| (text, 1)),
-            Command::Status(args) => ask::status(&args).map_err(|text| (text, 2)),
-            Command::Config(args) => ask::config(&args).map_err(|text| (text, 2)),
+            Command::Import(args) => serve::import(&args).map_err(|text| (text, 1)),
+            Command::Status(args) => query_commands::status(&args).map_err(|text| (text, 2)),
+            Command::Config(args) => query_commands::config(&args).map_err(|text| (text, 2)),
         };
-        match done {
+        match result {
             Ok(code) => code,
             Err((text, code)) => {
                 eprintln!("milepost: {text}");
@@ -206,7 +219,7 @@ fn milestone(text: &str) -> Result<Milestone, String> {
 fn up_to_a_million(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(number @ 1..=1_000_000) => Ok(number),
-        _ => Err(format!("`{text}` is no number from 1 to 1000000")),
+        _ => Err(format!("`{text}` is not a number from 1 to 1000000")),
     }
 }
 
@@ -217,15 +230,21 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_command_line_is_sound() {
+    fn command_definition_is_valid() {
         Cli::command().debug_assert();
     }
 
     #[test]
-    fn no_command_is_serve() {
+    fn serve_is_the_default_command() {
         let cli = Cli::try_parse_from(["milepost", "--listen", "127.0.0.1:0"]).unwrap();
         assert!(cli.command.is_none());
         assert_eq!(cli.serve.listen, "127.0.0.1:0");
-        assert_eq!(cli.serve.store, Place::Memory);
+        assert_eq!(cli.serve.store, StoreLocation::Memory);
+    }
+
+    #[test]
+    fn ingest_is_an_alias_of_import() {
+        let cli = Cli::try_parse_from(["milepost", "ingest", "--store", "x", "y"]).unwrap();
+        assert!(matches!(cli.command, Some(Command::Import(_))));
     }
 }

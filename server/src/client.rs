@@ -1,7 +1,6 @@
-//! A small HTTP client: one POST to one address, for the commands that ask a node.
+//! A small HTTP client: one POST to one address, for the commands that query a node.
 //!
-//! Plain `http://` only; a TLS library would be most of this program. Behind `https://` there is a
-//! public node with its own tools, and answers of such nodes can be piped in from there.
+//! Plain `http://` only: a TLS library would be most of this program.
 
 use core::time::Duration;
 
@@ -14,33 +13,33 @@ use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
 use tokio::time;
 
-/// The largest answer that is read
-const LARGEST_ANSWER: usize = 512 << 20;
-/// How long an answer may take: nodes wait 10 s for a milestone, some are set to more
+/// Maximum size of a response body
+const MAX_RESPONSE_LEN: usize = 512 << 20;
+/// Maximum time of a request: nodes wait 10 s for a milestone, some are configured to wait longer
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Posts a JSON body and returns that of the answer, whatever its HTTP status
+/// Posts a JSON body and returns the response body, whatever its HTTP status
 pub(crate) async fn post(url: &str, body: Vec<u8>) -> Result<Vec<u8>, String> {
     let seconds = TIMEOUT.as_secs();
-    time::timeout(TIMEOUT, exchange(url, body))
+    time::timeout(TIMEOUT, send(url, body))
         .await
-        .unwrap_or_else(|_| Err(format!("no answer within {seconds} s")))
+        .unwrap_or_else(|_| Err(format!("no response within {seconds} s")))
         .map_err(|error| format!("{url}: {error}"))
 }
 
-async fn exchange(url: &str, body: Vec<u8>) -> Result<Vec<u8>, String> {
-    let uri: Uri = url.parse().map_err(|error| format!("no address: {error}"))?;
+async fn send(url: &str, body: Vec<u8>) -> Result<Vec<u8>, String> {
+    let uri: Uri = url.parse().map_err(|error| format!("invalid URL: {error}"))?;
     if uri.scheme_str() != Some("http") {
-        return Err("only http:// addresses are asked".to_owned());
+        return Err("only http:// URLs are supported".to_owned());
     }
-    let authority = uri.authority().ok_or("no host in the address")?;
+    let authority = uri.authority().ok_or("no host in the URL")?;
     let (host, port) = (authority.host(), authority.port_u16().unwrap_or(80));
-    // An IPv6 address stands in brackets in an address, and without them everywhere else.
+    // A URL writes an IPv6 address in brackets, which `connect` does not accept.
     let host = host.trim_start_matches('[').trim_end_matches(']');
     let stream = TcpStream::connect((host, port)).await.map_err(|error| error.to_string())?;
     let (mut sender, connection) =
         http1::handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())?;
-    // Ends with the sender; what goes wrong on the way is told to the sender as well.
+    // Ends with the sender, which gets its errors as well.
     tokio::spawn(connection);
     let request = Request::builder()
         .method(Method::POST)
@@ -50,12 +49,12 @@ async fn exchange(url: &str, body: Vec<u8>) -> Result<Vec<u8>, String> {
         .header(ACCEPT, "application/json")
         .body(Full::new(Bytes::from(body)))
         .map_err(|error| error.to_string())?;
-    let answer = sender.send_request(request).await.map_err(|error| error.to_string())?;
-    let status = answer.status();
-    let body = Limited::new(answer.into_body(), LARGEST_ANSWER).collect().await;
+    let response = sender.send_request(request).await.map_err(|error| error.to_string())?;
+    let status = response.status();
+    let body = Limited::new(response.into_body(), MAX_RESPONSE_LEN).collect().await;
     let body = body.map_err(|error| error.to_string())?.to_bytes();
     if body.is_empty() {
-        return Err(format!("HTTP status {status} and nothing else"));
+        return Err(format!("HTTP status {status} with an empty body"));
     }
     Ok(body.into())
 }

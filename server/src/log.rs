@@ -1,7 +1,7 @@
-//! What the program says about itself, on standard error.
+//! Logging to standard error, and the output of commands on standard output.
 //!
-//! Quiet per request and per block; `MILEPOST_LOG` takes the directives of `tracing` (`debug`,
-//! `milepost::http=trace`, ...). Standard output is left to what commands print.
+//! Requests and blocks are not logged one by one at the default level; `MILEPOST_LOG` takes the
+//! directives of `tracing` (`debug`, `milepost::http=trace`, ...).
 
 use std::io::{self, IsTerminal as _, Write as _};
 
@@ -9,7 +9,7 @@ use tracing::level_filters::LevelFilter;
 use tracing_subscriber::EnvFilter;
 
 /// Starts logging to standard error
-pub(crate) fn start() {
+pub(crate) fn init() {
     let filter = EnvFilter::builder()
         .with_default_directive(LevelFilter::INFO.into())
         .with_env_var("MILEPOST_LOG")
@@ -22,8 +22,8 @@ pub(crate) fn start() {
         .init();
 }
 
-/// Prints a line on standard output at once; a reader that went away is no failure of the service
-pub(crate) fn say(line: impl core::fmt::Display) {
+/// Prints a line on standard output and flushes it; ignores a closed pipe
+pub(crate) fn print_line(line: impl core::fmt::Display) {
     let mut out = io::stdout().lock();
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
 }

@@ -1,29 +1,29 @@
-//! `milepost`: a node service for transaction status and protocol configuration, in one command.
+//! `milepost`: a server for transaction status and protocol configuration, in one command.
 //!
-//! The program feeds block messages to the engine and serves the engine's answers over HTTP; what
-//! an answer says is decided in the engine alone. Each file here is one duty: the command line,
-//! the feeds, the store, waiting, HTTP, metrics, and the tree that a person reads.
+//! The program feeds block messages to the engine and serves the engine's responses over HTTP; the
+//! engine alone decides what a response says. Each file here has one task: the command line, the
+//! feeds, the store, pending requests, HTTP, metrics, and the text output for people.
 
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
-mod ask;
-mod board;
 mod cli;
 mod client;
-mod disk;
+mod demo_index;
 mod feed;
-mod files;
+mod file_limit;
 mod http;
+mod io_budget;
+mod json_scan;
 mod log;
 mod metrics;
-mod node;
-mod scan;
+mod query_commands;
+mod receipt_tree;
 mod serve;
+mod service;
 mod store;
-mod tree;
-mod units;
+mod value_parsers;
 mod waiting;
 
 use std::process::ExitCode;
@@ -33,6 +33,6 @@ use clap::Parser as _;
 use {loom as _, tempfile as _};
 
 fn main() -> ExitCode {
-    log::start();
+    log::init();
     cli::Cli::parse().run()
 }

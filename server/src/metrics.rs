@@ -1,7 +1,7 @@
-//! Counters of the service, and their text for Prometheus.
+//! Metrics of the server, in the text format of Prometheus.
 //!
-//! Counting is one atomic addition, so it can stand in every path. Labels are closed sets: what a
-//! client writes never becomes a label, or one client could fill the memory of the monitoring.
+//! Counting is one atomic addition. Label values are closed sets: text of a client never becomes a
+//! label, so clients cannot create time series.
 
 use alloc::borrow::Cow;
 use alloc::sync::Arc;
@@ -9,15 +9,15 @@ use core::fmt::Write as _;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use core::time::Duration;
 
-use milepost::engine::ChainStatus;
-use milepost::ingest::{Ingested, Place};
-use milepost::rpc::AnswerClass;
+use milepost::endpoint::ChainStatus;
+use milepost::import::{BlockPosition, ImportSummary};
+use milepost::rpc::ResponseKind;
 use tokio::time::Instant;
 
-/// The labels of methods; the last two stand for everything else and for batches
+/// The values of the label `method`; the last two are for all other methods and for batches
 const METHODS: [&str; 6] =
     ["EXPERIMENTAL_tx_status", "tx_status", "tx", "EXPERIMENTAL_protocol_config", "other", "batch"];
-const CLASSES: [&str; 7] = [
+const KINDS: [&str; 7] = [
     "result",
     "request_validation",
     "timeout",
@@ -26,8 +26,8 @@ const CLASSES: [&str; 7] = [
     "internal",
     "unavailable",
 ];
-const REFUSALS: [u16; 6] = [400, 404, 405, 408, 413, 415];
-const PLACES: [&str; 3] = ["head", "known", "aside"];
+const REJECTION_STATUSES: [u16; 6] = [400, 404, 405, 408, 413, 415];
+const POSITIONS: [&str; 3] = ["head", "known", "fork"];
 
 /// The method of a request, as a label
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -37,7 +37,7 @@ impl MethodLabel {
     pub(crate) const BATCH: Self = Self(5);
     const OTHER: Self = Self(4);
 
-    /// The name of a method, which is kept only where it is unknown
+    /// The name of a method; borrowed if it is a known one
     pub(crate) fn name_of(method: &str) -> Cow<'static, str> {
         match METHODS.get(Self::of(method).0) {
             Some(known) if *known == method => Cow::Borrowed(known),
@@ -45,12 +45,12 @@ impl MethodLabel {
         }
     }
 
-    /// The label of a method; all unknown ones share one
+    /// The label of a method; all unknown methods share one
     pub(crate) fn of(method: &str) -> Self {
         METHODS[..Self::OTHER.0].iter().position(|name| *name == method).map_or(Self::OTHER, Self)
     }
 
-    /// Whether this is a method that has an address of its own
+    /// Whether this is a method with its own path
     pub(crate) fn is_known(self) -> bool {
         self.0 < Self::OTHER.0
     }
@@ -61,92 +61,92 @@ impl MethodLabel {
 pub(crate) enum WaitEnd {
     Reached,
     Timeout,
-    Gone,
-    Stopped,
+    Disconnected,
+    Shutdown,
 }
 
 impl WaitEnd {
-    const NAMES: [&str; 4] = ["reached", "timeout", "gone", "stopped"];
+    const NAMES: [&str; 4] = ["reached", "timeout", "disconnected", "shutdown"];
 }
 
-/// The counters
+/// All counters, gauges and histograms
 #[derive(Default)]
 pub(crate) struct Metrics {
     commit_delays: Arc<Histogram>,
-    requests: [[AtomicU64; CLASSES.len()]; METHODS.len()],
-    refusals: [AtomicU64; REFUSALS.len()],
-    waits_open: AtomicU64,
+    requests: [[AtomicU64; KINDS.len()]; METHODS.len()],
+    rejections: [AtomicU64; REJECTION_STATUSES.len()],
+    pending: AtomicU64,
     waits: [AtomicU64; WaitEnd::NAMES.len()],
-    blocks: [AtomicU64; PLACES.len()],
-    undone: AtomicU64,
+    blocks: [AtomicU64; POSITIONS.len()],
+    reverted: AtomicU64,
     transactions: AtomicU64,
     outcomes: AtomicU64,
-    answer_bytes: AtomicU64,
+    response_bytes: AtomicU64,
     connections: AtomicU64,
     durations: Histogram,
 }
 
 impl Metrics {
-    /// Counts an answer to a JSON-RPC request
-    pub(crate) fn answered(
+    /// Counts a response to a JSON-RPC request
+    pub(crate) fn request_answered(
         &self,
         method: MethodLabel,
-        class: AnswerClass,
+        kind: ResponseKind,
         bytes: usize,
-        took: Duration,
+        duration: Duration,
     ) {
-        let class = match class {
-            AnswerClass::Result => 0,
-            AnswerClass::RequestValidation => 1,
-            AnswerClass::Timeout => 2,
-            AnswerClass::SkippedBlock => 3,
-            AnswerClass::Internal => 5,
-            AnswerClass::Unavailable => 6,
+        let kind = match kind {
+            ResponseKind::Result => 0,
+            ResponseKind::RequestValidation => 1,
+            ResponseKind::Timeout => 2,
+            ResponseKind::SkippedBlock => 3,
+            ResponseKind::Internal => 5,
+            ResponseKind::Unavailable => 6,
             _ => 4,
         };
-        self.requests[method.0][class].fetch_add(1, Relaxed);
-        self.answer_bytes.fetch_add(bytes as u64, Relaxed);
-        self.durations.observe(took);
+        self.requests[method.0][kind].fetch_add(1, Relaxed);
+        self.response_bytes.fetch_add(bytes as u64, Relaxed);
+        self.durations.observe(duration);
     }
 
-    /// Counts a request that was refused before the engine saw it
-    pub(crate) fn refused(&self, status: u16) {
-        if let Some(at) = REFUSALS.iter().position(|refusal| *refusal == status) {
-            self.refusals[at].fetch_add(1, Relaxed);
+    /// Counts an HTTP request that was rejected before it reached the engine
+    pub(crate) fn request_rejected(&self, status: u16) {
+        if let Some(index) = REJECTION_STATUSES.iter().position(|known| *known == status) {
+            self.rejections[index].fetch_add(1, Relaxed);
         }
     }
 
-    /// Counts a block message
-    pub(crate) fn block(&self, ingested: &Ingested) {
-        let place = match ingested.place {
-            Place::Head => 0,
-            Place::Known => 1,
+    /// Counts an imported block message
+    pub(crate) fn block_imported(&self, summary: &ImportSummary) {
+        let position = match summary.position {
+            BlockPosition::Head => 0,
+            BlockPosition::Known => 1,
             _ => 2,
         };
-        self.blocks[place].fetch_add(1, Relaxed);
-        self.undone.fetch_add(ingested.undone.len() as u64, Relaxed);
-        self.transactions.fetch_add(ingested.transactions as u64, Relaxed);
-        self.outcomes.fetch_add(ingested.outcomes as u64, Relaxed);
+        self.blocks[position].fetch_add(1, Relaxed);
+        self.reverted.fetch_add(summary.reverted.len() as u64, Relaxed);
+        self.transactions.fetch_add(summary.transactions as u64, Relaxed);
+        self.outcomes.fetch_add(summary.outcomes as u64, Relaxed);
     }
 
-    /// A commit, as of now
+    /// A commit at the current time
     pub(crate) fn commit(&self) -> Arc<Commit> {
         let delays = Arc::clone(&self.commit_delays);
-        Arc::new(Commit { at: Instant::now(), last_answer: AtomicU64::new(0), delays })
+        Arc::new(Commit { time: Instant::now(), last_response: AtomicU64::new(0), delays })
     }
 
-    pub(crate) fn wait_began(&self) {
-        self.waits_open.fetch_add(1, Relaxed);
+    pub(crate) fn wait_started(&self) {
+        self.pending.fetch_add(1, Relaxed);
     }
 
     pub(crate) fn wait_ended(&self, end: WaitEnd) {
-        self.waits_open.fetch_sub(1, Relaxed);
+        self.pending.fetch_sub(1, Relaxed);
         self.waits[end as usize].fetch_add(1, Relaxed);
     }
 
-    /// Number of requests that wait now
-    pub(crate) fn waiting(&self) -> u64 {
-        self.waits_open.load(Relaxed)
+    /// Number of pending requests
+    pub(crate) fn pending_count(&self) -> u64 {
+        self.pending.load(Relaxed)
     }
 
     pub(crate) fn connected(&self) {
@@ -157,39 +157,40 @@ impl Metrics {
         self.connections.fetch_sub(1, Relaxed);
     }
 
-    /// All of it in the text format of Prometheus, version 0.0.4
+    /// All metrics in the text format of Prometheus, version 0.0.4
     pub(crate) fn text(&self, chain: &ChainStatus) -> String {
         let mut text = String::with_capacity(8 << 10);
         let out = &mut text;
         family(out, "requests_total", "counter", "JSON-RPC requests answered");
-        for (method, classes) in METHODS.iter().zip(&self.requests) {
-            for (class, count) in CLASSES.iter().zip(classes) {
-                let labels = format!("{{method=\"{method}\",class=\"{class}\"}}");
+        for (method, kinds) in METHODS.iter().zip(&self.requests) {
+            for (kind, count) in KINDS.iter().zip(kinds) {
+                let labels = format!("{{method=\"{method}\",kind=\"{kind}\"}}");
                 sample(out, "requests_total", &labels, count.load(Relaxed));
             }
         }
-        family(out, "refusals_total", "counter", "HTTP requests refused before the engine");
-        for (status, count) in REFUSALS.iter().zip(&self.refusals) {
-            sample(out, "refusals_total", &format!("{{status=\"{status}\"}}"), count.load(Relaxed));
+        let rejected = "requests_rejected_total";
+        family(out, rejected, "counter", "HTTP requests rejected before they reached the engine");
+        for (status, count) in REJECTION_STATUSES.iter().zip(&self.rejections) {
+            sample(out, rejected, &format!("{{status=\"{status}\"}}"), count.load(Relaxed));
         }
-        family(out, "waits_open", "gauge", "Requests that wait for a milestone");
-        sample(out, "waits_open", "", self.waiting());
-        family(out, "waits_total", "counter", "Waits that ended, by how");
+        family(out, "requests_pending", "gauge", "Requests that wait for a milestone");
+        sample(out, "requests_pending", "", self.pending_count());
+        family(out, "waits_total", "counter", "Waits for a milestone that ended, by reason");
         for (end, count) in WaitEnd::NAMES.iter().zip(&self.waits) {
             sample(out, "waits_total", &format!("{{end=\"{end}\"}}"), count.load(Relaxed));
         }
-        family(out, "connections_open", "gauge", "Connections that are open");
+        family(out, "connections_open", "gauge", "Open connections");
         sample(out, "connections_open", "", self.connections.load(Relaxed));
-        family(out, "blocks_ingested_total", "counter", "Block messages taken in, by place");
-        for (place, count) in PLACES.iter().zip(&self.blocks) {
-            let labels = format!("{{place=\"{place}\"}}");
-            sample(out, "blocks_ingested_total", &labels, count.load(Relaxed));
+        let imported = "blocks_imported_total";
+        family(out, imported, "counter", "Block messages imported, by position in the chain");
+        for (position, count) in POSITIONS.iter().zip(&self.blocks) {
+            sample(out, imported, &format!("{{position=\"{position}\"}}"), count.load(Relaxed));
         }
         let counters = [
-            ("blocks_undone_total", "Blocks that left the canonical chain", &self.undone),
-            ("transactions_ingested_total", "Transactions taken in", &self.transactions),
-            ("outcomes_ingested_total", "Execution outcomes taken in", &self.outcomes),
-            ("answer_bytes_total", "Bytes of JSON-RPC answers", &self.answer_bytes),
+            ("blocks_reverted_total", "Blocks that left the canonical chain", &self.reverted),
+            ("transactions_imported_total", "Transactions imported", &self.transactions),
+            ("outcomes_imported_total", "Execution outcomes imported", &self.outcomes),
+            ("response_bytes_total", "Bytes of JSON-RPC responses", &self.response_bytes),
         ];
         for (name, help, count) in counters {
             family(out, name, "counter", help);
@@ -198,7 +199,7 @@ impl Metrics {
         let heights = [
             ("head_height", "Height of the newest block", chain.head),
             ("final_height", "Height of the newest final block", chain.last_final),
-            ("earliest_height", "Height of the oldest block kept", chain.earliest),
+            ("earliest_height", "Height of the oldest block in the store", chain.earliest),
         ];
         for (name, help, point) in heights {
             if let Some(point) = point {
@@ -206,17 +207,17 @@ impl Metrics {
                 sample(out, name, "", point.height);
             }
         }
-        family(out, "blocks_kept", "gauge", "Canonical blocks kept");
-        sample(out, "blocks_kept", "", chain.blocks);
+        family(out, "blocks_stored", "gauge", "Canonical blocks in the store");
+        sample(out, "blocks_stored", "", chain.blocks);
         self.durations.text(
             out,
             "request_duration_seconds",
-            "Time from a whole request to its answer, waits included",
+            "Time from a received request to its response, waits included",
         );
         self.commit_delays.text(
             out,
-            "commit_to_last_answer_seconds",
-            "Time from a commit to the answer of the last request that it ended",
+            "commit_to_last_response_seconds",
+            "Time from a commit to the response of the last request that it ended",
         );
         text
     }
@@ -224,32 +225,32 @@ impl Metrics {
 
 /// A commit that woke requests
 ///
-/// Each of them holds it until it is answered or sleeps again, so it is over when the last one lets it
-/// go: then the time to its last answer goes into the histogram.
+/// Each woken request holds it until it is answered or waits again. When the last one drops it, the
+/// time to the last response goes into the histogram.
 pub(crate) struct Commit {
-    at: Instant,
-    /// Microseconds to the last answer, and one more; 0 while there was none
-    last_answer: AtomicU64,
+    time: Instant,
+    /// Microseconds to the last response, plus one; 0 while there is none
+    last_response: AtomicU64,
     delays: Arc<Histogram>,
 }
 
 impl Commit {
-    /// Notes that a request is answered because of this commit
+    /// Records that a request is answered because of this commit
     pub(crate) fn answered(&self) {
-        let micros = u64::try_from(self.at.elapsed().as_micros()).unwrap_or(u64::MAX);
-        self.last_answer.fetch_max(micros.saturating_add(1), Relaxed);
+        let micros = u64::try_from(self.time.elapsed().as_micros()).unwrap_or(u64::MAX);
+        self.last_response.fetch_max(micros.saturating_add(1), Relaxed);
     }
 }
 
 impl Drop for Commit {
     fn drop(&mut self) {
-        if let Some(micros) = self.last_answer.get_mut().checked_sub(1) {
+        if let Some(micros) = self.last_response.get_mut().checked_sub(1) {
             self.delays.observe(Duration::from_micros(micros));
         }
     }
 }
 
-/// Upper bounds of the buckets in microseconds, and their text in seconds: from one answer out of
+/// Upper bounds of the buckets in microseconds, and their text in seconds: from one response out of
 /// memory to a wait of 10 s, in steps of about a factor of 3
 const BOUNDS: [(u64, &str); 12] = [
     (30, "0.00003"),
@@ -266,7 +267,7 @@ const BOUNDS: [(u64, &str); 12] = [
     (10_100_000, "10.1"),
 ];
 
-/// How many spans of time fell into which bucket
+/// A histogram of durations
 #[derive(Default)]
 struct Histogram {
     buckets: [AtomicU64; BOUNDS.len()],
@@ -275,10 +276,10 @@ struct Histogram {
 }
 
 impl Histogram {
-    fn observe(&self, span: Duration) {
-        let micros = u64::try_from(span.as_micros()).unwrap_or(u64::MAX);
-        if let Some(at) = BOUNDS.iter().position(|(bound, _)| micros <= *bound) {
-            self.buckets[at].fetch_add(1, Relaxed);
+    fn observe(&self, duration: Duration) {
+        let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+        if let Some(index) = BOUNDS.iter().position(|(bound, _)| micros <= *bound) {
+            self.buckets[index].fetch_add(1, Relaxed);
         }
         self.micros.fetch_add(micros, Relaxed);
         self.count.fetch_add(1, Relaxed);
@@ -286,13 +287,13 @@ impl Histogram {
 
     fn text(&self, out: &mut String, name: &str, help: &str) {
         family(out, name, "histogram", help);
-        let mut below = 0;
+        let mut cumulative = 0;
         for ((_, bound), bucket) in BOUNDS.iter().zip(&self.buckets) {
-            below += bucket.load(Relaxed);
-            sample(out, &format!("{name}_bucket"), &format!("{{le=\"{bound}\"}}"), below);
+            cumulative += bucket.load(Relaxed);
+            sample(out, &format!("{name}_bucket"), &format!("{{le=\"{bound}\"}}"), cumulative);
         }
-        // Read after the buckets, and counted after them: never below their sum.
-        let count = self.count.load(Relaxed).max(below);
+        // An observation in between may be in a bucket and not in the count yet.
+        let count = self.count.load(Relaxed).max(cumulative);
         sample(out, &format!("{name}_bucket"), "{le=\"+Inf\"}", count);
         let seconds = Duration::from_micros(self.micros.load(Relaxed)).as_secs_f64();
         sample(out, &format!("{name}_sum"), "", seconds);
@@ -314,24 +315,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_commit_counts_once_with_its_last_answer() {
+    fn a_commit_is_observed_once_with_its_last_response() {
         let metrics = Metrics::default();
         let count = || metrics.commit_delays.count.load(Relaxed);
         let commit = metrics.commit();
-        let woken = [Arc::clone(&commit), Arc::clone(&commit)];
+        let holders = [Arc::clone(&commit), Arc::clone(&commit)];
         drop(commit);
-        for one in woken {
+        for holder in holders {
             assert_eq!(count(), 0);
-            one.answered();
+            holder.answered();
         }
         assert_eq!(count(), 1);
-        // One that woke nobody to an answer has no delay.
+        // A commit that answered no request has no delay.
         drop(metrics.commit());
         assert_eq!(count(), 1);
     }
 
     #[test]
-    fn buckets_are_cumulative_and_end_in_the_count() {
+    fn buckets_are_cumulative_and_end_with_the_count() {
         let histogram = Histogram::default();
         for micros in [1, 30, 31, 5_000, 60_000_000] {
             histogram.observe(Duration::from_micros(micros));

@@ -1,75 +1,75 @@
-//! `milepost serve` and `milepost ingest`: everything put together, started and stopped.
+//! `milepost serve` and `milepost import`: startup, main loop and shutdown.
 //!
-//! The address is taken before a long ingest and opened after it, so a port that is in use is
-//! known at once, and nobody is served half a chain. SIGTERM and SIGINT end both commands the same way:
-//! the block at hand is finished, waits are answered, and the exit code is 0.
+//! The address is bound before a long import and opened after it: a port that is in use is reported
+//! at once, and requests are accepted only when all blocks are imported. SIGTERM and SIGINT end
+//! both commands alike: the current block is completed, pending requests are answered, and the exit
+//! code is 0.
 
 use alloc::sync::Arc;
+use core::fmt::Display;
 use core::net::SocketAddr;
 use core::time::Duration;
 use std::path::PathBuf;
 use std::process::{self, ExitCode};
 
-use milepost::engine::{ChainStatus, Engine, Settings};
-use milepost::ingest::Retention;
+use milepost::endpoint::{ChainStatus, Engine, Settings};
+use milepost::import::Retention;
 use tokio::net::{TcpListener, TcpSocket, lookup_host};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task;
 use tokio::time::{self, MissedTickBehavior};
 use tracing::{error, info, warn};
 
-use crate::board::Board;
-use crate::cli::{FeedArgs, IngestArgs, ServeArgs};
-use crate::disk;
-use crate::feed::{self, Fed, PracticeFeed};
-use crate::files;
-use crate::http;
-use crate::log::say;
-use crate::node::{Node, Patience};
+use crate::cli::{FeedArgs, ImportArgs, ServeArgs};
+use crate::demo_index::DemoIndex;
+use crate::feed::{self, FeedSummary, PracticeFeed};
+use crate::log::print_line;
+use crate::service::{Service, WaitConfig};
 use crate::store::Store;
-use crate::units::Place;
-use crate::waiting;
+use crate::value_parsers::StoreLocation;
+use crate::{file_limit, http, io_budget, waiting};
 
-/// From one practice block to the next: what a shard of a live network takes
+/// Time between practice blocks: about the block time of a live network
 const PRACTICE_INTERVAL: Duration = Duration::from_millis(600);
-/// What is kept of a practice chain in memory, so that it can run for weeks: ten minutes, which
-/// take some 150 MB
+/// Retention of a practice chain in memory, so that it can run for weeks: ten minutes, some 150 MB
 const PRACTICE_RETENTION: Retention = Retention::Blocks(1_000);
-/// How long work beside the serving threads may take to end: one commit
-const LAST_COMMIT: Duration = Duration::from_secs(5);
-/// Clients that may queue in the kernel before they are accepted: what Linux allows (its
-/// `net.core.somaxconn` since 5.4), because who comes when the queue is full tries again a second later
+/// Maximum time that the blocking thread pool may take to end: one commit
+const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
+/// Length of the kernel's accept queue: the maximum of Linux (`net.core.somaxconn` since 5.4), as a
+/// client that finds the queue full retries only a second later
 const BACKLOG: u32 = 4096;
 
-/// The runtime of a command, with a thread for each processor or with so many
+/// The runtime of a command, with this number of threads or one for each processor
 pub(crate) fn runtime(threads: Option<usize>) -> Result<Runtime, String> {
     let mut builder = Builder::new_multi_thread();
     if let Some(threads) = threads {
         builder.worker_threads(threads);
     }
-    builder.enable_all().build().map_err(|error| format!("no threads to run on: {error}"))
+    builder.enable_all().build().map_err(|error| format!("cannot start threads: {error}"))
 }
 
-/// Serves until it is told to stop
+/// Serves until a signal arrives
 pub(crate) fn serve(args: ServeArgs) -> Result<ExitCode, String> {
-    let runtime = runtime((args.store != Place::Memory).then(disk::serving_threads))?;
+    let is_file = args.store != StoreLocation::Memory;
+    let runtime = runtime(is_file.then(io_budget::serving_threads))?;
     let served = runtime.block_on(run(args));
-    runtime.shutdown_timeout(LAST_COMMIT);
+    runtime.shutdown_timeout(SHUTDOWN_TIMEOUT);
     served.map(|()| ExitCode::SUCCESS)
 }
 
-/// Takes in blocks and ends
-pub(crate) fn ingest(args: &IngestArgs) -> Result<ExitCode, String> {
+/// Imports blocks into a store
+pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, String> {
     let runtime = runtime(None)?;
-    let store = Store::open(&Place::File(args.store.clone()))?;
-    // Nobody can ask, so nobody waits.
-    let patience = Patience { timeout: Duration::ZERO, limit: 0 };
-    let node = Arc::new(Node::new(Engine::default(), store, args.feed.settings(), patience));
-    let _signals = runtime.enter();
-    stop_on_signals(&node)?;
-    let fed = take_in(&node, &args.feed, &args.paths)?;
-    say(fed);
-    if fed.stopped {
+    let store = Store::open(&StoreLocation::File(args.store.clone()))?;
+    // There are no requests, so none waits.
+    let wait_config = WaitConfig { timeout: Duration::ZERO, max_waiting: 0 };
+    let import_settings = args.feed.import_settings();
+    let service = Arc::new(Service::new(Engine::default(), store, import_settings, wait_config));
+    let _guard = runtime.enter();
+    shutdown_on_signals(&service)?;
+    let summary = import_feeds(&service, &args.feed, &args.paths)?;
+    print_line(summary);
+    if summary.interrupted {
         info!("stopped before the last message");
     }
     Ok(ExitCode::SUCCESS)
@@ -77,103 +77,114 @@ pub(crate) fn ingest(args: &IngestArgs) -> Result<ExitCode, String> {
 
 async fn run(args: ServeArgs) -> Result<(), String> {
     let socket = bind(&args.listen).await?;
-    let connections = places(args.max_connections);
+    let max_connections = max_connections(args.max_connections);
     let settings =
         Settings::default().with_timeout_cause(args.timeout_cause).with_unknown(args.unknown);
     let store = Store::open(&args.store)?;
-    let mut feed = args.feed.settings();
-    if args.blocks.is_empty() && args.store == Place::Memory && args.feed.retention.is_none() {
-        feed.retention = PRACTICE_RETENTION;
+    let mut import_settings = args.feed.import_settings();
+    let is_memory = args.store == StoreLocation::Memory;
+    if args.blocks.is_empty() && is_memory && args.feed.retention.is_none() {
+        import_settings.retention = PRACTICE_RETENTION;
     }
-    let patience = Patience { timeout: args.wait_timeout, limit: args.max_waiting };
-    let node = Arc::new(Node::new(Engine::new(settings), store, feed, patience));
-    stop_on_signals(&node)?;
+    let wait_config = WaitConfig { timeout: args.wait_timeout, max_waiting: args.max_waiting };
+    let engine = Engine::new(settings);
+    let service = Arc::new(Service::new(engine, store, import_settings, wait_config));
+    shutdown_on_signals(&service)?;
 
     let practice = {
-        let node = Arc::clone(&node);
+        let service = Arc::clone(&service);
         let (feed, blocks) = (args.feed.clone(), args.blocks.clone());
         let prepare = move || {
-            let fed = take_in(&node, &feed, &blocks)?;
+            let summary = import_feeds(&service, &feed, &blocks)?;
             if !blocks.is_empty() {
-                info!("{fed}");
+                info!("{summary}");
             }
-            let chain = node.chain_now().map_err(|error| error.to_string())?;
-            let plays = blocks.is_empty() && PracticeFeed::belongs_to(&chain);
-            plays.then(|| PracticeFeed::start(&node, args.seed, &chain)).transpose()
+            let chain = service.chain_status_blocking().map_err(|error| error.to_string())?;
+            let is_practice = blocks.is_empty() && PracticeFeed::can_continue(&chain);
+            is_practice.then(|| PracticeFeed::start(&service, args.seed, &chain)).transpose()
         };
-        beside(prepare).await?
+        spawn_blocking(prepare).await?
     };
-    if node.is_stopping() {
+    if service.is_shut_down() {
         return Ok(());
     }
     let listener = listen(socket)?;
     let address = listener.local_addr().map_err(|error| error.to_string())?;
     let url = format!("http://{address}");
-    say(format_args!("milepost listens on {url}"));
-    let chain = node.chain().await.map_err(|error| error.to_string())?;
+    print_line(format_args!("milepost listens on {url}"));
+    let chain = service.chain_status().await.map_err(|error| error.to_string())?;
     info!("{}", describe(&chain));
-    let board = practice.is_some().then(|| Arc::new(Board::default()));
-    if let (Some(practice), Some(board)) = (practice, &board) {
-        tokio::spawn(play(Arc::clone(&node), practice, Arc::clone(board), url));
+    let demo_index = practice.is_some().then(|| Arc::new(DemoIndex::default()));
+    if let (Some(practice), Some(demo_index)) = (practice, &demo_index) {
+        tokio::spawn(run_practice(Arc::clone(&service), practice, Arc::clone(demo_index), url));
     }
-    tokio::spawn(waiting::keep_time(Arc::clone(&node)));
+    tokio::spawn(waiting::run_timeouts(Arc::clone(&service)));
     let options = http::Options {
         cors: args.cors,
         statuses: args.http_status,
         body_limit: args.body_limit,
-        connections,
+        max_connections,
     };
-    http::serve(listener, Arc::clone(&node), board, options).await;
+    http::serve(listener, Arc::clone(&service), demo_index, options).await;
     info!("stopped");
     Ok(())
 }
 
-/// How many connections may be open at a time, if there are files for them
-fn places(wanted: Option<usize>) -> usize {
-    let files = files::raise();
-    if let Some(wanted) = wanted.filter(|wanted| *wanted >= files) {
-        warn!("{wanted} connections are allowed, but only {files} files may be open");
+/// The maximum number of connections; warns if the limit of open files does not allow it
+fn max_connections(requested: Option<usize>) -> usize {
+    let files = file_limit::raise();
+    if let Some(requested) = requested.filter(|requested| *requested >= files) {
+        warn!("--max-connections is {requested}, but the limit of open files is {files}");
     }
-    wanted.unwrap_or_else(|| files::connections(files))
+    requested.unwrap_or_else(|| file_limit::default_max_connections(files))
 }
 
-/// Takes in what the command line names, configurations first
-fn take_in(node: &Node, feed: &FeedArgs, blocks: &[PathBuf]) -> Result<Fed, String> {
+/// Imports the configurations and then the blocks of the command line
+fn import_feeds(
+    service: &Service,
+    feed: &FeedArgs,
+    blocks: &[PathBuf],
+) -> Result<FeedSummary, String> {
     if let Some(directory) = &feed.configs {
-        let count = feed::put_configs(node, directory)?;
-        info!("protocol configurations taken in: {count}");
+        let count = feed::import_configs(service, directory)?;
+        info!("protocol configurations imported: {count}");
     }
-    feed::ingest(node, blocks)
+    feed::import_blocks(service, blocks)
 }
 
-/// Plays the practice chain until the node stops, after a word on what can be asked
-async fn play(node: Arc<Node>, mut practice: PracticeFeed, board: Arc<Board>, url: String) {
-    board.put_up(practice.notices());
+/// Prints example requests, then runs the practice chain until the service shuts down
+async fn run_practice(
+    service: Arc<Service>,
+    mut practice: PracticeFeed,
+    demo_index: Arc<DemoIndex>,
+    url: String,
+) {
+    demo_index.replace(practice.demo_transactions());
     let examples = {
-        let node = Arc::clone(&node);
-        beside(move || Ok((practice.examples(&node, &url), practice))).await
+        let service = Arc::clone(&service);
+        spawn_blocking(move || Ok((practice.examples(&service, &url), practice))).await
     };
-    let Ok((lines, played)) = examples else { return };
-    practice = played;
-    lines.iter().for_each(say);
+    let Ok((lines, returned)) = examples else { return };
+    practice = returned;
+    lines.iter().for_each(print_line);
     let mut ticks = time::interval_at(time::Instant::now() + PRACTICE_INTERVAL, PRACTICE_INTERVAL);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
     loop {
         tokio::select! {
-            () = node.stopping() => return,
+            () = service.shutdown_signal() => return,
             _ = ticks.tick() => {}
         }
         let step = {
-            let node = Arc::clone(&node);
-            beside(move || practice.step(&node).map(|()| practice)).await
+            let service = Arc::clone(&service);
+            spawn_blocking(move || practice.step(&service).map(|()| practice)).await
         };
         match step {
-            Ok(played) => {
-                practice = played;
-                board.put_up(practice.notices());
+            Ok(returned) => {
+                practice = returned;
+                demo_index.replace(practice.demo_transactions());
             }
             Err(text) => {
-                // What is in the store is still true, so it is served on.
+                // The store is still valid, so it is served without new blocks.
                 error!("the practice chain ended: {text}");
                 return;
             }
@@ -181,27 +192,27 @@ async fn play(node: Arc<Node>, mut practice: PracticeFeed, board: Arc<Board>, ur
     }
 }
 
-/// Runs work that takes long beside the threads that serve sockets
-async fn beside<T: Send + 'static>(
+/// Runs long work on the blocking thread pool
+async fn spawn_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, String> {
-    task::spawn_blocking(work).await.unwrap_or_else(|error| Err(format!("a bug: {error}")))
+    task::spawn_blocking(work).await.unwrap_or_else(|error| Err(format!("internal error: {error}")))
 }
 
-/// Takes an address without opening it yet
+/// Binds an address without listening on it yet
 async fn bind(address: &str) -> Result<TcpSocket, String> {
-    let refused = |error: &dyn core::fmt::Display| format!("cannot listen on {address}: {error}");
-    let mut found = lookup_host(address).await.map_err(|error| refused(&error))?;
-    let resolved = found.next().ok_or_else(|| refused(&"the name has no address"))?;
+    let failed = |error: &dyn Display| format!("cannot listen on {address}: {error}");
+    let mut addresses = lookup_host(address).await.map_err(|error| failed(&error))?;
+    let resolved = addresses.next().ok_or_else(|| failed(&"the name has no address"))?;
     let socket = match resolved {
         SocketAddr::V4(_) => TcpSocket::new_v4(),
         SocketAddr::V6(_) => TcpSocket::new_v6(),
     };
-    let socket = socket.map_err(|error| refused(&error))?;
-    // A service that is started anew must not wait for the last connections of the old one.
+    let socket = socket.map_err(|error| failed(&error))?;
+    // A restarted server binds while connections of the previous one are in TIME_WAIT.
     #[cfg(unix)]
-    socket.set_reuseaddr(true).map_err(|error| refused(&error))?;
-    socket.bind(resolved).map_err(|error| refused(&error))?;
+    socket.set_reuseaddr(true).map_err(|error| failed(&error))?;
+    socket.bind(resolved).map_err(|error| failed(&error))?;
     Ok(socket)
 }
 
@@ -220,14 +231,15 @@ fn describe(chain: &ChainStatus) -> String {
     }
 }
 
-/// Stops the node on SIGTERM or SIGINT; a second one ends the program at once
-fn stop_on_signals(node: &Arc<Node>) -> Result<(), String> {
-    let mut signals = Signals::new().map_err(|error| format!("no signals: {error}"))?;
-    let node = Arc::clone(node);
+/// Shuts the service down on SIGTERM or SIGINT; a second signal ends the program at once
+fn shutdown_on_signals(service: &Arc<Service>) -> Result<(), String> {
+    let mut signals =
+        Signals::new().map_err(|error| format!("cannot install signal handlers: {error}"))?;
+    let service = Arc::clone(service);
     tokio::spawn(async move {
         signals.next().await;
         info!("stopping");
-        node.stop();
+        service.shutdown();
         signals.next().await;
         process::exit(1);
     });
@@ -269,7 +281,7 @@ impl Signals {
 
     async fn next(&mut self) {
         if tokio::signal::ctrl_c().await.is_err() {
-            // No way to be told: run until the process is ended.
+            // Signals are not available: run until the process is killed.
             core::future::pending::<()>().await;
         }
     }

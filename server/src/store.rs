@@ -1,92 +1,93 @@
-//! The store behind the service: in memory, or in a file.
+//! The store of the service: in memory, or in a file.
 //!
-//! Any number of readers see the state between two commits; one writer at a time changes it. In
-//! memory, readers are kept out only while a finished batch is put in, never while a block is
-//! checked. Keeps no rows itself and knows nothing of what they mean.
+//! Any number of readers see the state between two commits; one writer at a time changes it. The
+//! memory store blocks its readers only while a finished batch is applied, never while a block is
+//! checked. This module does not interpret rows.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use milepost::Error;
-use milepost::facts::{Batch, Key, MemoryStorage, Row, Rows, Storage};
-use milepost_redb::{Options, RedbStorage, Snapshot};
+use milepost::storage::{Batch, Key, MemoryStorage, Row, Snapshot, Storage};
+use milepost_redb::{Options, RedbSnapshot, RedbStorage};
 
-use crate::disk::{Turnstile, Visit};
-use crate::units::Place;
+use crate::io_budget::{IoBudget, IoPermit};
+use crate::value_parsers::StoreLocation;
 
 /// Rows in memory or in a file
 pub(crate) struct Store {
-    rows: Kind,
-    /// Held by whoever writes: what is read for a commit must not change before it is committed
+    backend: Backend,
+    /// Held by the writer: rows that were read for a commit must not change before it
     writer: Mutex<()>,
 }
 
-enum Kind {
+enum Backend {
     Memory(RwLock<MemoryStorage>),
-    File(RedbStorage, Turnstile),
+    File(RedbStorage, IoBudget),
 }
 
-/// Leave to read on a thread that serves sockets
-pub(crate) struct InPlace<'store> {
-    _visit: Option<Visit<'store>>,
+/// Permission to read on a thread that serves sockets
+pub(crate) struct InlineRead<'store> {
+    _permit: Option<IoPermit<'store>>,
 }
 
 impl Store {
-    /// Opens the store at this place; a file that is not there is made
-    pub(crate) fn open(place: &Place) -> Result<Self, String> {
-        let rows = match place {
-            Place::Memory => Kind::Memory(RwLock::new(MemoryStorage::new())),
-            Place::File(path) => {
+    /// Opens the store at this location; creates a file that does not exist
+    pub(crate) fn open(location: &StoreLocation) -> Result<Self, String> {
+        let backend = match location {
+            StoreLocation::Memory => Backend::Memory(RwLock::new(MemoryStorage::new())),
+            StoreLocation::File(path) => {
                 let storage = RedbStorage::open(path, &Options::default());
-                Kind::File(storage.map_err(|error| error.to_string())?, Turnstile::new())
+                Backend::File(storage.map_err(|error| error.to_string())?, IoBudget::new())
             }
         };
-        Ok(Self { rows, writer: Mutex::new(()) })
+        Ok(Self { backend, writer: Mutex::new(()) })
     }
 
-    /// Leave to read on a thread that serves sockets; `None` when the disk may hold it up
-    pub(crate) fn in_place(&self) -> Option<InPlace<'_>> {
-        match &self.rows {
-            Kind::Memory(_) => Some(InPlace { _visit: None }),
-            Kind::File(_, turnstile) => {
-                turnstile.enter().map(|visit| InPlace { _visit: Some(visit) })
+    /// Permission to read on a thread that serves sockets; `None` if the disk may block it
+    pub(crate) fn try_inline_read(&self) -> Option<InlineRead<'_>> {
+        match &self.backend {
+            Backend::Memory(_) => Some(InlineRead { _permit: None }),
+            Backend::File(_, budget) => {
+                budget.try_acquire().map(|permit| InlineRead { _permit: Some(permit) })
             }
         }
     }
 
-    /// The rows as they are now; a store that cannot say fails each question that is asked of it
-    pub(crate) fn read(&self) -> Reading<'_> {
-        match &self.rows {
-            Kind::Memory(rows) => Reading::Memory(shared(rows)),
-            Kind::File(storage, _) => match storage.snapshot() {
-                Ok(snapshot) => Reading::File(Box::new(snapshot)),
-                Err(error) => Reading::Failed(error),
+    /// The rows after the last commit; if the file cannot be read, every read returns its error
+    pub(crate) fn snapshot(&self) -> StoreSnapshot<'_> {
+        match &self.backend {
+            Backend::Memory(rows) => StoreSnapshot::Memory(read_lock(rows)),
+            Backend::File(storage, _) => match storage.snapshot() {
+                Ok(snapshot) => StoreSnapshot::File(Box::new(snapshot)),
+                Err(error) => StoreSnapshot::Failed(error),
             },
         }
     }
 
-    /// The rows to be changed, once every other writer is done
-    pub(crate) fn write(&self) -> Writing<'_> {
-        // A writer that panicked has committed its batch or has not; either way the store is whole.
-        let turn = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        let rows = match &self.rows {
-            Kind::Memory(rows) => Changing::Memory(rows),
-            Kind::File(storage, _) => Changing::File(storage.clone()),
+    /// Write access to the rows; waits for other writers
+    pub(crate) fn writer(&self) -> StoreWriter<'_> {
+        // A writer that panicked has committed its whole batch or nothing, so the rows are
+        // consistent.
+        let lock = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let backend = match &self.backend {
+            Backend::Memory(rows) => WriterBackend::Memory(rows),
+            Backend::File(storage, _) => WriterBackend::File(storage.clone()),
         };
-        Writing { rows, _turn: turn }
+        StoreWriter { backend, _lock: lock }
     }
 }
 
 /// The rows between two commits
-pub(crate) enum Reading<'store> {
-    /// In memory; no batch is put in while this is held
+pub(crate) enum StoreSnapshot<'store> {
+    /// In memory; commits wait until this is dropped
     Memory(RwLockReadGuard<'store, MemoryStorage>),
-    /// In a file, as it was when this was taken
-    File(Box<Snapshot>),
-    /// In a file that cannot be read: every row fails with the reason
+    /// In a file, as of the time of the snapshot
+    File(Box<RedbSnapshot>),
+    /// In a file that cannot be read: every read returns this error
     Failed(Error),
 }
 
-impl Rows for Reading<'_> {
+impl Snapshot for StoreSnapshot<'_> {
     fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
         match self {
             Self::Memory(rows) => rows.get(key),
@@ -95,10 +96,10 @@ impl Rows for Reading<'_> {
         }
     }
 
-    fn read(&self, key: &Key, reader: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
+    fn get_with(&self, key: &Key, reader: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
         match self {
-            Self::Memory(rows) => rows.read(key, reader),
-            Self::File(rows) => rows.read(key, reader),
+            Self::Memory(rows) => rows.get_with(key, reader),
+            Self::File(rows) => rows.get_with(key, reader),
             Self::Failed(error) => Err(error.clone()),
         }
     }
@@ -112,47 +113,46 @@ impl Rows for Reading<'_> {
     }
 }
 
-/// The rows in the hands of the one writer
-pub(crate) struct Writing<'store> {
-    rows: Changing<'store>,
-    _turn: MutexGuard<'store, ()>,
+/// Exclusive write access to the rows
+pub(crate) struct StoreWriter<'store> {
+    backend: WriterBackend<'store>,
+    _lock: MutexGuard<'store, ()>,
 }
 
-enum Changing<'store> {
+enum WriterBackend<'store> {
     Memory(&'store RwLock<MemoryStorage>),
     File(RedbStorage),
 }
 
-impl Rows for Writing<'_> {
-    // The reads of a writer come from one state although each takes its own lock: only the
-    // writer changes it.
+impl Snapshot for StoreWriter<'_> {
+    // Each read takes its own lock and still sees one state, because only this writer changes it.
     fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
-        match &self.rows {
-            Changing::Memory(rows) => shared(rows).get(key),
-            Changing::File(rows) => rows.get(key),
+        match &self.backend {
+            WriterBackend::Memory(rows) => read_lock(rows).get(key),
+            WriterBackend::File(rows) => rows.get(key),
         }
     }
 
     fn get_many(&self, keys: &[Key], found: &mut Vec<Option<Row>>) -> Result<(), Error> {
-        match &self.rows {
-            Changing::Memory(rows) => shared(rows).get_many(keys, found),
-            Changing::File(rows) => rows.get_many(keys, found),
+        match &self.backend {
+            WriterBackend::Memory(rows) => read_lock(rows).get_many(keys, found),
+            WriterBackend::File(rows) => rows.get_many(keys, found),
         }
     }
 }
 
-impl Storage for Writing<'_> {
+impl Storage for StoreWriter<'_> {
     fn commit(&mut self, batch: Batch) -> Result<(), Error> {
-        match &mut self.rows {
-            Changing::Memory(rows) => {
+        match &mut self.backend {
+            WriterBackend::Memory(rows) => {
                 rows.write().unwrap_or_else(PoisonError::into_inner).commit(batch)
             }
-            Changing::File(rows) => rows.commit(batch),
+            WriterBackend::File(rows) => rows.commit(batch),
         }
     }
 }
 
-fn shared(rows: &RwLock<MemoryStorage>) -> RwLockReadGuard<'_, MemoryStorage> {
-    // Poisoned means that a thread panicked while it put a batch in, which only moves rows.
+fn read_lock(rows: &RwLock<MemoryStorage>) -> RwLockReadGuard<'_, MemoryStorage> {
+    // Poisoned if a thread panicked while it applied a batch, which only moves rows.
     rows.read().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,9 +1,9 @@
-//! What tests, simulations and benches of every crate share: random numbers, and texts damaged at random.
+//! Random numbers, and randomly edited texts, for the tests, simulations and benches of all crates.
 //!
-//! Everything follows from a seed, is the same on every platform and in every run, and stays the same
-//! between versions: recorded vectors, counts of instructions and seeds of the simulation depend on it.
-//! Has no dependencies and needs no `std`, so that every crate can use it, the engine included. Leaves
-//! out what only one crate needs, and anything that is shipped.
+//! Results depend only on the seed and are the same on every platform and in every version:
+//! recorded vectors, instruction counts and seeds of the simulation depend on them. Has no
+//! dependencies and needs no `std`, so every crate can use it. Leaves out helpers of only one
+//! crate, and is never shipped.
 
 #![no_std]
 #![forbid(unsafe_code)]

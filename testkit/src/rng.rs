@@ -1,12 +1,12 @@
 //! The random number generator: SplitMix64 (Steele, Lea and Flood, OOPSLA 2014).
 //!
-//! One addition and three multiplications and shifts per number. Two seeds give streams that do not
-//! overlap in any test. For variety, not for secrets.
+//! One addition, three xor-shifts and two multiplications per number. The streams of
+//! different seeds do not overlap in any test. Not for cryptography.
 
-/// What SplitMix64 adds to its state for each number: 2^64 divided by the golden ratio
+/// The increment of the state for each number: 2^64 divided by the golden ratio
 const INCREMENT: u64 = 0x9e37_79b9_7f4a_7c15;
 
-/// A stream of random numbers that follows from its seed
+/// A stream of random numbers, determined by its seed
 ///
 /// # Example: the same seed, the same numbers
 ///
@@ -34,7 +34,7 @@ impl Rng {
 
     /// A number below `bound`; 0 when `bound` is 0
     pub const fn below(&mut self, bound: u64) -> u64 {
-        // The upper half of a 128-bit product (Lemire 2019), evenly spread up to 2^-64 * bound.
+        // The upper half of a 128-bit product (Lemire 2019), uniform up to 2^-64 * bound.
         ((self.next_u64() as u128 * bound as u128) >> 64) as u64
     }
 
@@ -48,12 +48,12 @@ impl Rng {
         min + self.below(max - min + 1)
     }
 
-    /// True once in `bound` times
+    /// True with a probability of 1 in `bound`
     pub const fn one_in(&mut self, bound: u64) -> bool {
         self.below(bound) == 0
     }
 
-    /// True `per_mille` times in 1,000
+    /// True with a probability of `per_mille` in 1,000
     pub const fn chance(&mut self, per_mille: u64) -> bool {
         self.below(1000) < per_mille
     }
@@ -67,7 +67,7 @@ impl Rng {
         &items[self.index(items.len())]
     }
 
-    /// So many random bytes: the little-endian bytes of the next numbers
+    /// `LENGTH` random bytes: the little-endian bytes of the next numbers
     pub fn bytes<const LENGTH: usize>(&mut self) -> [u8; LENGTH] {
         let mut bytes = [0; LENGTH];
         for word in bytes.chunks_mut(8) {
@@ -77,9 +77,10 @@ impl Rng {
     }
 }
 
-/// The finalizer of SplitMix64: a bijection in which each bit of the result depends on each bit of `number`
+/// The finalizer of SplitMix64: a bijection in which each bit of the result depends on each bit of
+/// `number`
 ///
-/// Makes consecutive numbers look random, as hashes do.
+/// Maps consecutive numbers to pseudorandom ones.
 pub const fn mix(number: u64) -> u64 {
     let mixed = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -91,7 +92,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_stream_is_the_published_one() {
+    fn the_stream_is_that_of_the_reference_implementation() {
         // The first numbers of the reference implementation for the seed 1234567.
         let mut rng = Rng::new(1_234_567);
         let numbers = [rng.next_u64(), rng.next_u64(), rng.next_u64()];
@@ -115,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_those_of_the_numbers() {
+    fn bytes_are_little_endian_bytes_of_the_numbers() {
         let (mut numbers, mut rng) = (Rng::new(3), Rng::new(3));
         let [first, second] = [numbers.next_u64(), numbers.next_u64()].map(u64::to_le_bytes);
         let bytes: [u8; 11] = rng.bytes();

@@ -1,6 +1,7 @@
 /*
- * Programs with a defect, one for each kind that a tool is to find: `defects heap|inside|undefined|leak|race`. When one of
- * them goes unnoticed, so would those of the library.
+ * Programs with a defect, one for each kind that a tool has to detect:
+ * `defects heap|inside|undefined|leak|race`. A tool that misses one would miss it in the library
+ * too.
  */
 #include <limits.h>
 #include <pthread.h>
@@ -28,17 +29,18 @@ int main(int argc, char **argv) {
         return text[1] == '[';
     }
     if (strcmp(defect, "inside") == 0) {
-        /* The library is what reads it. */
+        /* The library reads it. */
         size_t calls;
-        milepost_answer *refusal;
+        milepost_response *response;
         free(text);
-        return milepost_request_validate(NULL, (const uint8_t *)text, 64, NULL, 0, &calls, &refusal, NULL);
+        return milepost_request_validate(NULL, (const uint8_t *)text, 64, NULL, 0, &calls,
+                                         &response, NULL);
     }
     if (strcmp(defect, "undefined") == 0) {
-        volatile int most = INT_MAX;
+        volatile int number = INT_MAX;
         free(text);
-        most = most + argc;
-        return most == 7;
+        number = number + argc;
+        return number == 7;
     }
     if (strcmp(defect, "leak") == 0) {
         text = NULL;

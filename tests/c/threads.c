@@ -1,14 +1,15 @@
 /*
- * Threads that share one engine: some answer, one takes in blocks, and all fight for one desk. Every call returns OK, or BUSY
- * where a desk is in use; in the end every request was answered once.
+ * Threads that share one engine: four send requests, one imports blocks, and all contend for one
+ * endpoint. Every call must return OK, or BUSY where the endpoint is in use, and every request must
+ * be answered once.
  *
  *     threads <request> <block>...
  */
 #include <pthread.h>
 
-#include "trial.h"
+#include "report.h"
 
-#define ASKERS 4
+#define REQUEST_THREADS 4
 #define ROUNDS 200
 
 static uint8_t request[1 << 16], blocks[16][1 << 16];
@@ -16,13 +17,13 @@ static size_t request_len, blocks_len, block_lens[16];
 
 typedef struct shared {
     milepost_engine *engine;
-    milepost_desk *desk;
-    milepost_answer *answer;
+    milepost_endpoint *endpoint;
+    milepost_response *response;
 } shared;
 
 typedef struct counts {
     const shared *shared;
-    size_t waited, polled, busy, other;
+    size_t pending, polled, busy, other;
 } counts;
 
 static void count(counts *counts, milepost_status_t status) {
@@ -33,106 +34,119 @@ static void count(counts *counts, milepost_status_t status) {
     }
 }
 
-static void *ask(void *context) {
+static void respond(counts *self) {
+    milepost_response *response;
+    count(self, milepost_engine_respond(self->shared->engine, request, request_len, NULL, 0,
+                                        &response, NULL));
+    milepost_response_free(response);
+}
+
+static void *send_requests(void *context) {
     counts *self = (counts *)context;
+    const shared *shared = self->shared;
     for (size_t i = 0; i < ROUNDS; i++) {
-        milepost_answer *answer;
-        milepost_result result;
-        milepost_chain chain;
+        milepost_response *response;
+        milepost_transaction_status transaction_status;
+        milepost_chain_status chain_status;
         milepost_status_t status;
-        uint64_t ticket;
-        count(self, milepost_engine_answer(self->shared->engine, request, request_len, NULL, 0, &answer, NULL));
-        milepost_answer_free(answer);
-        count(self, milepost_engine_chain(self->shared->engine, &chain, NULL));
-        /* One answer, looked at for the first time by all of them */
-        count(self, milepost_answer_result(self->shared->answer, &result, NULL));
-        status = milepost_desk_submit(self->shared->desk, i, request, request_len, NULL, 0, &ticket, &answer, NULL);
+        uint64_t handle;
+        respond(self);
+        count(self, milepost_engine_chain_status(shared->engine, &chain_status, NULL));
+        /* All threads parse the contents of one response at first use. */
+        count(self,
+              milepost_response_transaction_status(shared->response, &transaction_status, NULL));
+        status = milepost_endpoint_handle_request(shared->endpoint, i, request, request_len, NULL,
+                                                  0, &handle, &response, NULL);
         count(self, status);
-        self->waited += status == MILEPOST_STATUS_OK && answer == NULL;
-        milepost_answer_free(answer);
-        status = milepost_desk_poll_answer(self->shared->desk, &ticket, &answer, NULL);
-        count(self, status);
-        self->polled += answer != NULL;
-        milepost_answer_free(answer);
+        self->pending += status == MILEPOST_STATUS_OK && response == NULL;
+        milepost_response_free(response);
+        count(self, milepost_endpoint_poll_response(shared->endpoint, &handle, &response, NULL));
+        self->polled += response != NULL;
+        milepost_response_free(response);
     }
     return NULL;
 }
 
-static void *take_in(void *context) {
+static void *import_blocks(void *context) {
     counts *self = (counts *)context;
+    const shared *shared = self->shared;
     for (size_t i = 0; i < blocks_len; i++) {
-        milepost_ingested *ingested;
+        milepost_import_summary *summary;
         milepost_status_t status;
         for (size_t round = 0; round < ROUNDS / 4; round++) {
-            milepost_answer *answer;
-            count(self, milepost_engine_answer(self->shared->engine, request, request_len, NULL, 0, &answer, NULL));
-            milepost_answer_free(answer);
+            respond(self);
         }
-        count(self, milepost_engine_ingest(self->shared->engine, blocks[i], block_lens[i], &ingested, NULL));
+        count(self, milepost_engine_import_block(shared->engine, blocks[i], block_lens[i], &summary,
+                                                 NULL));
         do {
-            status = milepost_desk_handle_ingested(self->shared->desk, ingested);
+            status = milepost_endpoint_handle_chain_update(shared->endpoint, summary);
         } while (status == MILEPOST_STATUS_BUSY);
         count(self, status);
-        milepost_ingested_free(ingested);
+        milepost_import_summary_free(summary);
     }
     return NULL;
 }
 
-static size_t read_file(const char *path, uint8_t *bytes, size_t room) {
+static size_t read_file(const char *path, uint8_t *bytes, size_t capacity) {
     FILE *file = fopen(path, "rb");
-    size_t len = file == NULL ? room : fread(bytes, 1, room, file);
-    must(len == room ? MILEPOST_STATUS_LIMIT : MILEPOST_STATUS_OK, path);
+    size_t len = file == NULL ? capacity : fread(bytes, 1, capacity, file);
+    must(len == capacity ? MILEPOST_STATUS_LIMIT : MILEPOST_STATUS_OK, path);
     fclose(file);
     return len;
 }
 
 int main(int argc, char **argv) {
     shared shared;
-    counts counts[ASKERS + 1];
-    pthread_t threads[ASKERS + 1];
-    milepost_engine *finished;
-    milepost_answer *answer;
-    uint64_t ticket;
-    size_t waited = 0, polled = 0, open;
+    counts counts[REQUEST_THREADS + 1];
+    pthread_t threads[REQUEST_THREADS + 1];
+    milepost_engine *complete;
+    milepost_response *response;
+    uint64_t handle;
+    size_t pending = 0, polled = 0, left;
     if (argc < 3 || argc > 18) {
-        must(MILEPOST_STATUS_USAGE, "a request and its blocks are expected");
+        must(MILEPOST_STATUS_USAGE, "expected a request and its blocks");
     }
     request_len = read_file(argv[1], request, sizeof request);
-    must(milepost_engine_new(NULL, &finished, NULL), "engine");
-    for (blocks_len = 0; blocks_len + 2 < (size_t)argc; blocks_len++) {
-        block_lens[blocks_len] = read_file(argv[blocks_len + 2], blocks[blocks_len], sizeof blocks[0]);
-        must(milepost_engine_ingest(finished, blocks[blocks_len], block_lens[blocks_len], NULL, NULL), "block");
+    must(milepost_engine_new(NULL, &complete, NULL), "engine");
+    for (size_t i = 0; i + 2 < (size_t)argc; i++, blocks_len++) {
+        block_lens[i] = read_file(argv[i + 2], blocks[i], sizeof blocks[0]);
+        must(milepost_engine_import_block(complete, blocks[i], block_lens[i], NULL, NULL), "block");
     }
-    must(milepost_engine_answer(finished, request, request_len, NULL, 0, &shared.answer, NULL), "answer");
-    milepost_engine_free(finished);
+    must(milepost_engine_respond(complete, request, request_len, NULL, 0, &shared.response, NULL),
+         "response");
+    milepost_engine_free(complete);
     must(milepost_engine_new(NULL, &shared.engine, NULL), "engine");
-    must(milepost_desk_new(shared.engine, NULL, &shared.desk, NULL), "desk");
+    must(milepost_endpoint_new(shared.engine, NULL, &shared.endpoint, NULL), "endpoint");
     memset(counts, 0, sizeof counts);
-    for (size_t i = 0; i <= ASKERS; i++) {
+    for (size_t i = 0; i <= REQUEST_THREADS; i++) {
+        void *(*run)(void *) = i < REQUEST_THREADS ? send_requests : import_blocks;
         counts[i].shared = &shared;
-        if (pthread_create(&threads[i], NULL, i < ASKERS ? ask : take_in, &counts[i]) != 0) {
-            must(MILEPOST_STATUS_USAGE, "a thread");
+        if (pthread_create(&threads[i], NULL, run, &counts[i]) != 0) {
+            must(MILEPOST_STATUS_USAGE, "thread");
         }
     }
-    for (size_t i = 0; i <= ASKERS; i++) {
+    for (size_t i = 0; i <= REQUEST_THREADS; i++) {
         pthread_join(threads[i], NULL);
-        waited += counts[i].waited;
+        pending += counts[i].pending;
         polled += counts[i].polled;
-        wrong += counts[i].other;
+        failures += counts[i].other;
         calls += counts[i].busy;
     }
-    must(milepost_desk_handle_time(shared.desk, 1000000), "time");
-    while (milepost_desk_poll_answer(shared.desk, &ticket, &answer, NULL) == MILEPOST_STATUS_OK && answer != NULL) {
+    must(milepost_endpoint_handle_timeout(shared.endpoint, 1000000), "handle_timeout");
+    while (milepost_endpoint_poll_response(shared.endpoint, &handle, &response, NULL) ==
+               MILEPOST_STATUS_OK &&
+           response != NULL) {
         polled++;
-        milepost_answer_free(answer);
+        milepost_response_free(response);
     }
-    must(milepost_desk_open(shared.desk, &open), "open");
-    printf("%zu busy, %zu wrong, %zu waited, %zu answered, %zu open\n", calls, wrong, waited, polled, open);
-    if (open != 0 || polled != waited) {
-        complain("threads", "all", "lost a request", (long)open);
+    must(milepost_endpoint_pending_count(shared.endpoint, &left), "pending_count");
+    printf("%zu busy, %zu failures, %zu pending, %zu answered, %zu left\n", calls, failures,
+           pending, polled, left);
+    if (left != 0 || polled != pending) {
+        report("threads", "all", "lost a request", (long)left);
     }
-    milepost_answer_free(shared.answer);
+    milepost_response_free(shared.response);
     milepost_engine_free(shared.engine);
-    milepost_desk_free(shared.desk);
-    return wrong != 0;
+    milepost_endpoint_free(shared.endpoint);
+    return failures != 0;
 }

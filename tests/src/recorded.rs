@@ -1,16 +1,16 @@
-//! Recorded data of the network, where it is at hand: blocks, answers, transactions.
+//! Recorded data of the network, if it is present: blocks, responses, transactions.
 //!
-//! It lies in `../shared/data` beside the repository, or below the folder that `MILEPOST_SHARED`
-//! names. It is not part of the repository, and no test needs it: without it, a test that would read
-//! it prints so and passes.
+//! The data is in `../shared/data` next to the repository, or in `data` below the folder that
+//! `MILEPOST_SHARED` names. It is not part of the repository, and no test requires it: without it,
+//! a test that reads it prints that it was skipped, and passes.
 
 use std::path::{Path, PathBuf};
 use std::{env, fs};
 
-/// The folder of this name; a line is printed when it is not there
+/// Returns the folder of this name; prints a line and returns `None` if it does not exist
 pub fn folder(name: &str) -> Option<PathBuf> {
-    let beside = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared");
-    let shared = env::var_os("MILEPOST_SHARED").map_or_else(beside, PathBuf::from);
+    let default = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../shared");
+    let shared = env::var_os("MILEPOST_SHARED").map_or_else(default, PathBuf::from);
     let folder = shared.join("data").join(name);
     if folder.is_dir() {
         return Some(folder);
@@ -19,11 +19,11 @@ pub fn folder(name: &str) -> Option<PathBuf> {
     None
 }
 
-/// The files of a folder whose names begin so, by name, with their bytes; none without the folder
+/// Returns name and content of the files with this prefix, by name; empty without the folder
 ///
 /// # Panics
 ///
-/// When the folder is there and cannot be read.
+/// If the folder exists and cannot be read.
 pub fn files(name: &str, prefix: &str) -> Vec<(String, Vec<u8>)> {
     let Some(folder) = folder(name) else { return Vec::new() };
     let entries = fs::read_dir(folder).expect("recorded data can be listed");

@@ -1,16 +1,15 @@
-//! Real blocks: every transaction in them is asked for, and every fragment of the answer is the
-//! block's own JSON with sorted keys.
+//! Recorded blocks of the network: the status of every transaction in them.
 //!
-//! Runs where the recorded blocks are at hand, and says so where they are not. What an answer must
-//! hold is computed from the messages alone: an index of all outcomes and receipts, a recursive
-//! walk, and the milestones by their definition.
+//! Every fragment of a response must be the JSON of the block with sorted keys. The expected
+//! response is computed from the block messages alone: an index of outcomes and receipts, a
+//! recursive walk, and the milestones by their definition. Skipped without the recorded blocks.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use milepost::engine::{Engine, Reply};
-use milepost::facts::MemoryStorage;
-use milepost::ingest::{Finality, IngestSettings};
-use milepost::rpc::AnswerClass;
+use milepost::endpoint::{Engine, RequestState};
+use milepost::import::{FinalityRule, ImportSettings};
+use milepost::rpc::ResponseKind;
+use milepost::storage::MemoryStorage;
 use milepost_tests::recorded;
 use serde_json::{Value, json};
 
@@ -28,37 +27,37 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap()
 }
 
-/// Everything the messages say, by id
+/// The content of all block messages, by id
 #[derive(Default)]
-struct Facts {
+struct Index {
     transactions: BTreeMap<String, Value>,
     outcomes: HashMap<String, Value>,
     receipts: HashMap<String, Value>,
 }
 
-impl Facts {
-    fn gather(blocks: &[(u64, Vec<u8>, Value)]) -> Self {
-        let mut facts = Self::default();
+impl Index {
+    fn new(blocks: &[(u64, Vec<u8>, Value)]) -> Self {
+        let mut index = Self::default();
         for (.., block) in blocks {
             for shard in block["shards"].as_array().unwrap() {
                 let chunk = &shard["chunk"];
                 for included in chunk["transactions"].as_array().into_iter().flatten() {
                     let transaction = included["transaction"].clone();
                     let hash = text(&transaction["hash"]).to_string();
-                    facts.transactions.insert(hash, transaction);
-                    facts.add_outcome(&included["outcome"]["execution_outcome"]);
+                    index.transactions.insert(hash, transaction);
+                    index.add_outcome(&included["outcome"]["execution_outcome"]);
                 }
                 let local = chunk["local_receipts"].as_array().into_iter().flatten();
                 for receipt in chunk["receipts"].as_array().into_iter().flatten().chain(local) {
-                    facts.add_receipt(receipt);
+                    index.add_receipt(receipt);
                 }
                 for executed in shard["receipt_execution_outcomes"].as_array().unwrap() {
-                    facts.add_outcome(&executed["execution_outcome"]);
-                    facts.add_receipt(&executed["receipt"]);
+                    index.add_outcome(&executed["execution_outcome"]);
+                    index.add_receipt(&executed["receipt"]);
                 }
             }
         }
-        facts
+        index
     }
 
     fn add_outcome(&mut self, outcome: &Value) {
@@ -98,8 +97,8 @@ impl Facts {
         }
     }
 
-    /// The result of the interface; every block counts as final
-    fn answer(&self, hash: &str) -> Value {
+    /// The expected result; every block is final
+    fn result(&self, hash: &str) -> Value {
         let transaction = &self.transactions[hash];
         let (mut order, mut pending) = (Vec::new(), Vec::new());
         self.walk(hash, &mut order, &mut pending);
@@ -137,32 +136,34 @@ impl Facts {
 }
 
 #[test]
-fn every_transaction_of_the_recorded_blocks_is_answered_by_their_own_words() {
+fn statuses_of_recorded_transactions_have_the_json_of_their_blocks() {
     let blocks = blocks();
     let engine = Engine::default();
     let mut storage = MemoryStorage::new();
-    let settings = IngestSettings::default().with_finality(Finality::All);
+    let settings = ImportSettings::default().with_finality(FinalityRule::All);
     for (height, message, _) in &blocks {
-        let ingested = engine.ingest(message, &settings, &mut storage);
-        assert_eq!(ingested.map(|ingested| ingested.block.height), Ok(*height));
+        let summary = engine.import_block(message, &settings, &mut storage);
+        assert_eq!(summary.map(|summary| summary.block.height), Ok(*height));
     }
-    let facts = Facts::gather(&blocks);
+    let index = Index::new(&blocks);
     let mut milestones: BTreeMap<String, usize> = BTreeMap::new();
-    for (hash, transaction) in &facts.transactions {
+    for (hash, transaction) in &index.transactions {
         let body = json!({
             "jsonrpc": "2.0", "id": "dontcare", "method": "EXPERIMENTAL_tx_status",
             "params": {"tx_hash": hash, "sender_account_id": transaction["signer_id"], "wait_until": "NONE"},
         });
-        let Reply::Answer(answer) = engine.ask(body.to_string().as_bytes(), None, &storage) else {
-            panic!("{hash} waits");
+        let RequestState::Ready(response) =
+            engine.respond(engine.parse(body.to_string().as_bytes(), None), &storage)
+        else {
+            panic!("{hash} is pending");
         };
-        assert_eq!(answer.class, AnswerClass::Result);
-        let expected = facts.answer(hash);
-        // serde_json keeps objects sorted, so this is the text with sorted keys.
+        assert_eq!(response.kind, ResponseKind::Result);
+        let expected = index.result(hash);
+        // serde_json sorts the keys of objects.
         let expected_body = format!(r#"{{"jsonrpc":"2.0","result":{expected},"id":"dontcare"}}"#);
-        assert_eq!(String::from_utf8(answer.body).unwrap(), expected_body);
+        assert_eq!(String::from_utf8(response.body).unwrap(), expected_body);
         *milestones.entry(text(&expected["final_execution_status"]).to_string()).or_default() += 1;
     }
     println!("{milestones:?}");
-    assert_eq!(milestones.values().sum::<usize>(), facts.transactions.len());
+    assert_eq!(milestones.values().sum::<usize>(), index.transactions.len());
 }

@@ -1,20 +1,19 @@
-//! The arrows between the crates, read from their manifests.
+//! The dependencies between the crates, read from their manifests.
 //!
-//! `core` depends on no other room and takes no dependency with `std` switched on by default;
-//! hosts depend on `core`; nothing depends on what is not published, and nothing in this workspace on
-//! the crates of the node. That `core` needs no `std` is proved by building it for a
-//! target without one, which `cargo xtask test` does.
+//! `protocol` depends on no other crate of the workspace, `core` only on `protocol`, and both
+//! disable the default features of their dependencies; hosts depend on `core`. No published crate
+//! depends on an unpublished one, and no crate of this workspace on those of the NEAR node.
+//! `cargo xtask test` checks that `core` needs no `std` by building it for a target without one.
 
 use std::collections::BTreeSet;
 use std::process::Command;
 
 use serde_json::Value;
 
-/// The rooms that stand beside each other on top of the engine
-const BESIDE_EACH_OTHER: [&str; 4] =
-    ["milepost-redb", "milepost-practice", "milepost-ffi", "milepost-wasm"];
-/// What the names of the node's crates begin with
-const NODE: &str = "near-";
+/// The crates that depend on `core` and not on each other
+const HOSTS: [&str; 4] = ["milepost-redb", "milepost-practice", "milepost-ffi", "milepost-wasm"];
+/// The prefix of the names of the node's crates
+const NODE_PREFIX: &str = "near-";
 
 fn packages() -> Vec<Value> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
@@ -26,7 +25,7 @@ fn packages() -> Vec<Value> {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let metadata: Value = serde_json::from_slice(&output.stdout).expect("cargo writes JSON");
     let packages = metadata["packages"].as_array().expect("a list of packages").clone();
-    assert!(packages.iter().any(|package| package["name"] == "milepost"), "no engine");
+    assert!(packages.iter().any(|package| package["name"] == "milepost"), "no package milepost");
     packages
 }
 
@@ -38,26 +37,26 @@ fn is_published(package: &Value) -> bool {
     package["publish"].is_null()
 }
 
-/// The dependencies of a package that its users build too
+/// The dependencies of a package that its users build as well
 fn shipped_dependencies(package: &Value) -> impl Iterator<Item = &Value> {
     let all = package["dependencies"].as_array().expect("a list of dependencies");
     all.iter().filter(|dependency| dependency["kind"] != "dev")
 }
 
 #[test]
-fn arrows_point_to_the_core() {
+fn crates_depend_only_on_the_layers_below() {
     let packages = packages();
-    let rooms: BTreeSet<&str> = packages.iter().map(name).collect();
+    let members: BTreeSet<&str> = packages.iter().map(name).collect();
     let published = packages.iter().filter(|package| is_published(package));
     for package in published {
-        for dependency in shipped_dependencies(package).map(name).filter(|d| rooms.contains(d)) {
+        for dependency in shipped_dependencies(package).map(name).filter(|d| members.contains(d)) {
             let (from, allowed) = match name(package) {
                 from @ "milepost-protocol" => (from, false),
                 from @ "milepost" => (from, dependency == "milepost-protocol"),
-                // Hosts in C have the file too.
+                // The C library includes the embedded storage.
                 from @ "milepost-ffi" if dependency == "milepost-redb" => (from, true),
-                from if BESIDE_EACH_OTHER.contains(&from) => (from, dependency == "milepost"),
-                from => (from, dependency == "milepost" || BESIDE_EACH_OTHER.contains(&dependency)),
+                from if HOSTS.contains(&from) => (from, dependency == "milepost"),
+                from => (from, dependency == "milepost" || HOSTS.contains(&dependency)),
             };
             assert!(allowed, "{from} depends on {dependency}");
         }
@@ -65,14 +64,14 @@ fn arrows_point_to_the_core() {
 }
 
 #[test]
-fn nothing_depends_on_what_is_not_published() {
+fn no_published_crate_depends_on_an_unpublished_one() {
     let packages = packages();
     let unpublished: BTreeSet<&str> =
         packages.iter().filter(|package| !is_published(package)).map(name).collect();
-    assert!(unpublished.contains("milepost-tests"), "the tests are published");
+    assert!(unpublished.contains("milepost-tests"), "milepost-tests is published");
     for package in packages.iter().filter(|package| is_published(package)) {
         for dependency in package["dependencies"].as_array().expect("a list of dependencies") {
-            // A dependency of tests without a version is left out of what is published.
+            // A development dependency without a version is not part of the published manifest.
             if dependency["kind"] == "dev" && dependency["req"] == "*" {
                 continue;
             }
@@ -83,57 +82,61 @@ fn nothing_depends_on_what_is_not_published() {
 }
 
 #[test]
-fn the_crates_of_the_node_are_in_a_workspace_of_their_own() {
+fn the_crates_of_the_node_are_in_a_separate_workspace() {
     let node_crates = |lock_file: &str| {
         let path = [env!("CARGO_MANIFEST_DIR"), "/../", lock_file].concat();
         let text = std::fs::read_to_string(path).expect("a lock file");
         let names: Vec<String> = text
             .lines()
-            .filter(|line| line.starts_with(&format!("name = \"{NODE}")))
+            .filter(|line| line.starts_with(&format!("name = \"{NODE_PREFIX}")))
             .map(str::to_owned)
             .collect();
         names
     };
     assert_eq!(node_crates("Cargo.lock"), [""; 0]);
-    assert!(!node_crates("interop/Cargo.lock").is_empty(), "nothing is compared with the node");
+    assert!(
+        !node_crates("interop/Cargo.lock").is_empty(),
+        "interop does not use the crates of the node"
+    );
 }
 
 #[test]
-fn the_glue_is_made_by_the_version_of_its_macro() {
+fn wasm_bindgen_and_its_command_have_the_same_version() {
     let packages = packages();
-    let asked = |package: &str, wanted: &str| {
+    let requirement = |package: &str, dependency: &str| {
         let package = packages.iter().find(|row| name(row) == package).expect("a package");
         let mut dependencies = package["dependencies"].as_array().expect("a list").iter();
-        let dependency = dependencies.find(|row| name(row) == wanted).expect("a dependency");
+        let dependency = dependencies.find(|row| name(row) == dependency).expect("a dependency");
         dependency["req"].as_str().expect("a requirement").to_owned()
     };
-    let version = asked("milepost-wasm", "wasm-bindgen");
+    let version = requirement("milepost-wasm", "wasm-bindgen");
     assert!(version.starts_with('='), "wasm-bindgen {version} is not pinned");
-    assert_eq!(version, asked("xtask-npm", "wasm-bindgen-cli-support"));
+    assert_eq!(version, requirement("xtask-npm", "wasm-bindgen-cli-support"));
 }
 
 #[test]
-fn the_engine_takes_no_default_features() {
+fn the_engine_disables_default_features() {
     let packages = packages();
     for (crate_name, directory) in [("milepost-protocol", "protocol"), ("milepost", "core")] {
         let package = packages.iter().find(|package| name(package) == crate_name);
         let package = package.expect("a crate of the engine");
         for dependency in shipped_dependencies(package) {
             let defaults = dependency["uses_default_features"].as_bool();
-            assert_eq!(defaults, Some(false), "{} with its default features", name(dependency));
+            assert_eq!(defaults, Some(false), "{} has its default features", name(dependency));
         }
         let root = format!("{}/../{directory}/src/lib.rs", env!("CARGO_MANIFEST_DIR"));
         let root = std::fs::read_to_string(root).expect("the root of a crate");
-        assert!(root.lines().any(|line| line == "#![no_std]"), "{crate_name} is built with std");
+        assert!(root.lines().any(|line| line == "#![no_std]"), "{crate_name} is not no_std");
     }
 }
 
 #[test]
-fn the_two_crates_of_the_engine_are_released_together() {
+fn core_requires_the_same_version_of_protocol() {
     let packages = packages();
     let engine = packages.iter().find(|package| name(package) == "milepost").expect("the engine");
     let mut dependencies = shipped_dependencies(engine);
-    let protocol = dependencies.find(|row| name(row) == "milepost-protocol").expect("the types");
+    let protocol =
+        dependencies.find(|row| name(row) == "milepost-protocol").expect("the dependency");
     let version = engine["version"].as_str().expect("a version");
     assert_eq!(protocol["req"].as_str(), Some(format!("={version}").as_str()));
 }

@@ -1,19 +1,19 @@
-//! The walk, the final status and the milestone beside a naive model, over generated trees.
+//! The walk, the final status and the milestone, compared with a naive model over generated trees.
 //!
-//! A tree of receipts is drawn by seed, then parts of it are hidden: outcomes that have not
-//! happened, bodies that were not seen, blocks that are not final. The model walks by recursion
-//! and states each milestone by its definition; the engine must agree on every one, must ask in
-//! one round trip per level, and must survive rows that no honest chain has.
+//! A tree of receipts is drawn from a seed, with missing outcomes, missing bodies and blocks that
+//! are not final. The model walks by recursion and evaluates each milestone by its definition. The
+//! engine must agree, must need one round trip per level, and must handle rows that no valid chain
+//! has.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use milepost::ErrorKind;
-use milepost::facts::record::{
+use milepost::primitives::CryptoHash;
+use milepost::status::{FinalStatus, Milestone, StatusQuery, TransactionStatus};
+use milepost::storage::rows::{
     BlockPoint, ChainRecord, OutcomeRecord, OutcomeStatus, ReceiptRecord, TransactionRecord,
 };
-use milepost::facts::{Batch, Key, MemoryStorage, Question as _, Step, Storage as _, Table, drive};
-use milepost::primitives::CryptoHash;
-use milepost::status::{FinalStatus, Milestone, Standing, StatusQuestion};
+use milepost::storage::{Batch, Key, MemoryStorage, Query as _, Step, Storage as _, Table, run};
 use milepost_testkit::Rng;
 
 #[derive(Clone, Debug)]
@@ -22,7 +22,7 @@ struct Receipt {
     /// `None`: not executed
     outcome: Option<Outcome>,
     refund: bool,
-    body_seen: bool,
+    body_known: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -54,12 +54,12 @@ impl Tree {
     fn draw(rng: &mut Rng) -> Self {
         let mut tree = Self { receipts: BTreeMap::new(), last_final: rng.below(12) };
         let mut next = 1;
-        let mut open = vec![(0_u64, 0_u64)];
-        while let Some((number, depth)) = open.pop() {
+        let mut stack = vec![(0_u64, 0_u64)];
+        while let Some((number, depth)) = stack.pop() {
             let width = if next > 40 || depth > 6 { 0 } else { rng.below(4) };
             let children: Vec<u64> = (next..next + width).collect();
             next += width;
-            open.extend(children.iter().map(|child| (*child, depth + 1)));
+            stack.extend(children.iter().map(|child| (*child, depth + 1)));
             let refund = number > 0 && children.is_empty() && rng.one_in(3);
             let status = match rng.below(9) {
                 0 => Status::Failure,
@@ -68,12 +68,12 @@ impl Tree {
                 _ if children.is_empty() => Status::Value,
                 _ => Status::Next(children[rng.below(children.len() as u64) as usize]),
             };
-            // Later levels run later; a hidden outcome hides what it generated.
+            // Deeper receipts are executed later.
             let height = depth + rng.below(4);
             let executed = !rng.one_in(if depth == 0 { 30 } else { 7 });
             let outcome = executed.then_some(Outcome { height, status });
-            let body_seen = outcome.is_some() || rng.one_in(2);
-            tree.receipts.insert(number, Receipt { children, outcome, refund, body_seen });
+            let body_known = outcome.is_some() || rng.one_in(2);
+            tree.receipts.insert(number, Receipt { children, outcome, refund, body_known });
         }
         tree
     }
@@ -83,7 +83,8 @@ impl Tree {
         let point = BlockPoint { height: self.last_final, hash: CryptoHash::ZERO };
         let chain = ChainRecord { last_final: Some(point), ..ChainRecord::default() };
         batch.put(ChainRecord::key(), chain.encode());
-        let transaction = TransactionRecord { height: 0, to_itself: false, fragment: b"T" };
+        let transaction =
+            TransactionRecord { height: 0, signer_is_receiver: false, fragment: b"T" };
         batch.put(Key::hash(Table::Transactions, id(0)), transaction.encode());
         for (number, receipt) in &self.receipts {
             if let Some(outcome) = &receipt.outcome {
@@ -104,7 +105,7 @@ impl Tree {
                 .encode();
                 batch.put(Key::hash(Table::Outcomes, id(*number)), record);
             }
-            if receipt.body_seen && *number > 0 {
+            if receipt.body_known && *number > 0 {
                 let body = format!("R{number}");
                 let record =
                     ReceiptRecord { refund: receipt.refund, height: 0, fragment: body.as_bytes() };
@@ -157,8 +158,8 @@ impl Tree {
         }
     }
 
-    /// Each milestone by the words of the interface; the reached one is the greatest that holds
-    fn holds(&self, milestone: Milestone) -> bool {
+    /// Whether a milestone is satisfied, by its definition in the interface
+    fn satisfies(&self, milestone: Milestone) -> bool {
         let (mut order, mut generated) = (Vec::new(), BTreeSet::new());
         self.walk(0, &mut order, &mut generated);
         let Some(own) = self.outcome(0) else {
@@ -171,15 +172,15 @@ impl Tree {
             self.outcome(number).is_some_and(|outcome| outcome.height <= self.last_final)
         };
         let is_known_refund =
-            |number: &u64| self.receipts[number].refund && self.receipts[number].body_seen;
+            |number: &u64| self.receipts[number].refund && self.receipts[number].body_known;
         let all = generated.iter().all(|number| self.is_executed(*number));
-        let all_but_refunds =
+        let all_except_refunds =
             generated.iter().all(|number| self.is_executed(*number) || is_known_refund(number));
         match milestone {
             Milestone::None | Milestone::Included => true,
-            Milestone::ExecutedOptimistic => all_but_refunds,
+            Milestone::ExecutedOptimistic => all_except_refunds,
             Milestone::IncludedFinal => is_final(0),
-            Milestone::Executed => is_final(0) && all_but_refunds,
+            Milestone::Executed => is_final(0) && all_except_refunds,
             Milestone::Final => {
                 is_final(0) && all && generated.iter().all(|number| is_final(*number))
             }
@@ -187,8 +188,8 @@ impl Tree {
     }
 }
 
-/// The answer's bytes, spelled with the names of the fragments
-fn expected_answer(tree: &Tree, milestone: Milestone, receipts: bool) -> String {
+/// The bytes of the result, with the names of the fragments
+fn expected_result(tree: &Tree, milestone: Milestone, receipts: bool) -> String {
     let (mut order, mut generated) = (Vec::new(), BTreeSet::new());
     tree.walk(0, &mut order, &mut generated);
     if order.is_empty() {
@@ -210,8 +211,8 @@ fn expected_answer(tree: &Tree, milestone: Milestone, receipts: bool) -> String 
     )
 }
 
-fn ask(storage: &MemoryStorage) -> Standing {
-    drive(&mut StatusQuestion::new(id(0), 1000), storage).unwrap().unwrap()
+fn query(storage: &MemoryStorage) -> TransactionStatus {
+    run(&mut StatusQuery::new(id(0), 1000), storage).unwrap().unwrap()
 }
 
 #[test]
@@ -221,24 +222,24 @@ fn the_engine_agrees_with_the_naive_model() {
     for seed in 0..20_000 {
         let tree = Tree::draw(&mut Rng::new(seed));
         let storage = tree.store();
-        let standing = ask(&storage);
-        let milestone = standing.milestone();
-        for wanted in Milestone::ALL {
+        let status = query(&storage);
+        let milestone = status.milestone();
+        for expected in Milestone::ALL {
             assert_eq!(
-                milestone.satisfies(wanted),
-                tree.holds(wanted),
-                "seed {seed}: {milestone} and {wanted}, {tree:?}"
+                milestone.satisfies(expected),
+                tree.satisfies(expected),
+                "seed {seed}: {milestone} and {expected}, {tree:?}"
             );
         }
-        assert_eq!(standing.final_status(), tree.leaf(0, true).0, "seed {seed}: {tree:?}");
+        assert_eq!(status.final_status(), tree.leaf(0, true).0, "seed {seed}: {tree:?}");
         for receipts in [true, false] {
-            let mut answer = Vec::new();
-            standing.write(receipts, &mut answer).unwrap();
-            let expected = expected_answer(&tree, milestone, receipts);
-            assert_eq!(String::from_utf8(answer).unwrap(), expected, "seed {seed}");
+            let mut result = Vec::new();
+            status.write(receipts, &mut result).unwrap();
+            let expected = expected_result(&tree, milestone, receipts);
+            assert_eq!(String::from_utf8(result).unwrap(), expected, "seed {seed}");
         }
         *reached.entry(milestone.name()).or_default() += 1;
-        *statuses.entry(format!("{:?}", standing.final_status())).or_default() += 1;
+        *statuses.entry(format!("{:?}", status.final_status())).or_default() += 1;
     }
     for milestone in Milestone::ALL {
         assert!(reached.get(milestone.name()).is_some_and(|count| *count > 100), "{reached:?}");
@@ -248,25 +249,25 @@ fn the_engine_agrees_with_the_naive_model() {
 }
 
 #[test]
-fn a_question_asks_once_per_level() {
+fn a_query_needs_one_round_trip_per_level() {
     for seed in 0..500 {
         let tree = Tree::draw(&mut Rng::new(seed));
         let storage = tree.store();
-        let mut question = StatusQuestion::new(id(0), 1000);
+        let mut query = StatusQuery::new(id(0), 1000);
         let mut round_trips = 0;
         loop {
-            let keys = match question.poll().unwrap() {
-                Step::Need(keys) => keys.to_vec(),
-                Step::Done(standing) => break assert!(standing.is_some()),
+            let keys = match query.poll().unwrap() {
+                Step::NeedRows(keys) => keys.to_vec(),
+                Step::Done(status) => break assert!(status.is_some()),
             };
             round_trips += 1;
             let mut rows = Vec::new();
-            milepost::facts::Rows::get_many(&storage, &keys, &mut rows).unwrap();
-            assert_eq!(question.supply(&rows[1..]).unwrap_err().kind(), ErrorKind::Usage);
-            question.supply(&rows).unwrap();
+            milepost::storage::Snapshot::get_many(&storage, &keys, &mut rows).unwrap();
+            assert_eq!(query.supply_rows(&rows[1..]).unwrap_err().kind(), ErrorKind::Usage);
+            query.supply_rows(&rows).unwrap();
         }
         assert_eq!(round_trips, 1 + tree.depth(0), "seed {seed}");
-        assert_eq!(question.poll().unwrap_err().kind(), ErrorKind::Usage);
+        assert_eq!(query.poll().unwrap_err().kind(), ErrorKind::Usage);
     }
 }
 
@@ -280,7 +281,7 @@ fn outcome(status: OutcomeStatus, receipts: &[u64]) -> Vec<u8> {
 
 fn storage_of(outcomes: &[(u64, Vec<u8>)]) -> MemoryStorage {
     let mut batch = Batch::new();
-    let transaction = TransactionRecord { height: 0, to_itself: false, fragment: b"T" };
+    let transaction = TransactionRecord { height: 0, signer_is_receiver: false, fragment: b"T" };
     batch.put(Key::hash(Table::Transactions, id(0)), transaction.encode());
     for (number, row) in outcomes {
         batch.put(Key::hash(Table::Outcomes, id(*number)), row.clone());
@@ -293,62 +294,62 @@ fn storage_of(outcomes: &[(u64, Vec<u8>)]) -> MemoryStorage {
 }
 
 #[test]
-fn receipts_that_generate_each_other_end_the_walk() {
+fn a_walk_over_cyclic_receipts_ends() {
     let next = |number| OutcomeStatus::SuccessReceiptId(id(number));
     let storage = storage_of(&[
         (0, outcome(next(1), &[1, 1])),
         (1, outcome(next(2), &[2, 0])),
         (2, outcome(next(1), &[1, 2])),
     ]);
-    let standing = ask(&storage);
-    assert_eq!(standing.final_status(), FinalStatus::Started);
-    assert_eq!(standing.outcomes().count(), 3);
+    let status = query(&storage);
+    assert_eq!(status.final_status(), FinalStatus::Started);
+    assert_eq!(status.outcomes().count(), 3);
 }
 
 #[test]
-fn a_chain_of_a_hundred_thousand_receipts_needs_no_machine_stack() {
+fn a_chain_of_a_hundred_thousand_receipts_does_not_overflow_the_stack() {
     let last = 100_000;
     let mut rows: Vec<(u64, Vec<u8>)> = (0..last)
         .map(|n| (n, outcome(OutcomeStatus::SuccessReceiptId(id(n + 1)), &[n + 1])))
         .collect();
     rows.push((last, outcome(OutcomeStatus::SuccessValue, &[])));
     let storage = storage_of(&rows);
-    let mut question = StatusQuestion::new(id(0), 200_000);
-    let standing = drive(&mut question, &storage).unwrap().unwrap();
-    assert_eq!(standing.final_status(), FinalStatus::SuccessValue);
-    assert_eq!(standing.milestone(), Milestone::ExecutedOptimistic);
+    let mut query = StatusQuery::new(id(0), 200_000);
+    let status = run(&mut query, &storage).unwrap().unwrap();
+    assert_eq!(status.final_status(), FinalStatus::SuccessValue);
+    assert_eq!(status.milestone(), Milestone::ExecutedOptimistic);
 
-    let error = drive(&mut StatusQuestion::new(id(0), 1000), &storage).unwrap_err();
+    let error = run(&mut StatusQuery::new(id(0), 1000), &storage).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Limit);
     assert!(error.to_string().ends_with("more than 1000 receipts"), "{error}");
 }
 
 #[test]
 fn damaged_rows_are_errors_and_never_panics() {
-    let whole = storage_of(&[
+    let valid = storage_of(&[
         (0, outcome(OutcomeStatus::SuccessReceiptId(id(1)), &[1])),
         (1, outcome(OutcomeStatus::SuccessValue, &[])),
     ]);
-    let keys: Vec<Key> = whole.iter().map(|(key, _)| *key).collect();
-    let mut refused = 0;
+    let keys: Vec<Key> = valid.iter().map(|(key, _)| *key).collect();
+    let mut errors = 0;
     for key in keys {
-        let row = milepost::facts::Rows::get(&whole, &key).unwrap().unwrap();
+        let row = milepost::storage::Snapshot::get(&valid, &key).unwrap().unwrap();
         for length in 0..row.len() {
-            let mut storage = whole.clone();
+            let mut storage = valid.clone();
             let mut batch = Batch::new();
             batch.put(key, &row[..length]);
             storage.commit(batch).unwrap();
-            match drive(&mut StatusQuestion::new(id(0), 1000), &storage) {
+            match run(&mut StatusQuery::new(id(0), 1000), &storage) {
                 Err(error) => {
                     assert_eq!(error.kind(), ErrorKind::Corrupt, "{key:?} of {length} bytes");
-                    refused += 1;
+                    errors += 1;
                 }
-                Ok(standing) => {
-                    let mut answer = Vec::new();
-                    let _ = standing.unwrap().write(true, &mut answer);
+                Ok(status) => {
+                    let mut result = Vec::new();
+                    let _ = status.unwrap().write(true, &mut result);
                 }
             }
         }
     }
-    assert!(refused > 100, "{refused}");
+    assert!(errors > 100, "{errors}");
 }

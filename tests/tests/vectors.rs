@@ -1,11 +1,11 @@
-//! The shared vectors, on the crate and on the node's program.
+//! The shared vectors, on the crate and on the server.
 //!
-//! All vectors run and all that differ are named, because a change of one rule shows in many. The
-//! files are also compared with their declarations, so that neither can change without the other.
+//! All vectors run and all that fail are named, because one rule affects many. The files are also
+//! compared with their declarations, so that neither changes without the other.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use milepost::facts::MemoryStorage;
+use milepost::storage::MemoryStorage;
 use milepost_tests::declare::Declarations;
 use milepost_tests::vectors::{self, Manifest, Vector, engine, http};
 
@@ -13,82 +13,80 @@ fn manifest() -> Manifest {
     vectors::load().expect("the manifest and its files")
 }
 
-/// Fails with the names of the vectors that differ, and how
-fn none(complaints: &[String], asked: usize) {
-    let count = complaints.len();
-    assert!(complaints.is_empty(), "{count} of {asked} vectors\n{}\n", complaints.join("\n"));
+/// Panics with the failures, if there are any
+fn assert_none(failures: &[String], total: usize) {
+    let count = failures.len();
+    assert!(failures.is_empty(), "{count} of {total} vectors\n{}\n", failures.join("\n"));
 }
 
 #[test]
 fn files_are_as_declared() {
-    let changes = Declarations::new().settle(&vectors::directory(), false);
+    let changes = Declarations::new().sync(&vectors::directory(), false);
     let changes = changes.expect("the files can be read");
     assert!(changes.is_empty(), "run `cargo xtask vectors` and review: {changes:#?}");
 }
 
 #[test]
-fn every_vector_has_its_scene() {
+fn every_vector_has_a_fixture_and_a_description() {
     let manifest = manifest();
-    let scenes: BTreeSet<&str> = manifest.scenes.iter().map(|scene| scene.name.as_str()).collect();
-    let asked: BTreeSet<&str> = manifest.vectors.iter().map(|v| v.scene.as_str()).collect();
-    assert!(asked.is_subset(&scenes), "scenes that are not there: {asked:?}");
-    assert!(
-        manifest.vectors.iter().all(|vector| !vector.about.is_empty()),
-        "a vector about nothing"
-    );
+    let declared: BTreeSet<&str> = manifest.fixtures.iter().map(|f| f.name.as_str()).collect();
+    for vector in &manifest.vectors {
+        assert!(declared.contains(vector.fixture.as_str()), "{}: no such fixture", vector.name);
+        assert!(!vector.about.is_empty(), "{}: no description", vector.name);
+    }
 }
 
 #[test]
-fn the_engine_gives_every_answer() {
+fn the_engine_gives_every_response() {
     let manifest = manifest();
-    let (mut complaints, mut asked) = (Vec::new(), 0);
-    for scene in &manifest.scenes {
-        let storage = match engine::set(scene, MemoryStorage::new()) {
+    let (mut failures, mut total) = (Vec::new(), 0);
+    for fixture in &manifest.fixtures {
+        let storage = match engine::import_fixture(fixture, MemoryStorage::new()) {
             Ok(storage) => storage,
-            Err(refusal) => {
-                complaints.push(format!("scene {}: {refusal}", scene.name));
+            Err(error) => {
+                failures.push(format!("fixture {}: {error}", fixture.name));
                 continue;
             }
         };
-        for vector in manifest.of(scene) {
-            asked += 1;
-            if let Err(difference) = engine::run(vector, scene, &storage) {
-                complaints.push(format!("{}: {difference}", vector.name));
+        for vector in manifest.of(fixture) {
+            total += 1;
+            if let Err(difference) = engine::run(vector, fixture, &storage) {
+                failures.push(format!("{}: {difference}", vector.name));
             }
         }
     }
-    none(&complaints, asked);
-    assert_eq!(asked, manifest.vectors.len());
+    assert_none(&failures, total);
+    assert_eq!(total, manifest.vectors.len());
 }
 
 #[test]
-fn the_node_gives_every_answer() {
+fn the_server_gives_every_response() {
     let manifest = manifest();
-    let program = http::program().expect("the node's program");
-    let (mut complaints, mut asked) = (Vec::new(), 0);
-    for scene in &manifest.scenes {
+    let program = http::program().expect("the server is built");
+    let (mut failures, mut total) = (Vec::new(), 0);
+    for fixture in &manifest.fixtures {
         let mut by_flags: BTreeMap<Vec<String>, Vec<&Vector>> = BTreeMap::new();
-        for vector in manifest.of(scene).filter(|vector| http::can_ask(vector, scene)) {
+        for vector in manifest.of(fixture).filter(|vector| http::is_supported(vector, fixture)) {
             by_flags.entry(http::flags(vector)).or_default().push(vector);
         }
         for (flags, vectors) in by_flags {
-            let work = tempfile::tempdir().expect("a directory for the node");
-            let node = match http::Node::start(&program, scene, &flags, work.path()) {
-                Ok(node) => node,
-                Err(refusal) => {
-                    complaints.push(format!("scene {}: {refusal}", scene.name));
+            let directory = tempfile::tempdir().expect("a directory for the server");
+            let server = match http::Server::start(&program, fixture, &flags, directory.path()) {
+                Ok(server) => server,
+                Err(error) => {
+                    failures.push(format!("fixture {}: {error}", fixture.name));
                     continue;
                 }
             };
             for vector in vectors {
-                asked += 1;
-                if let Err(difference) = node.run(vector) {
-                    complaints.push(format!("{}: {difference}", vector.name));
+                total += 1;
+                if let Err(difference) = server.run(vector) {
+                    failures.push(format!("{}: {difference}", vector.name));
                 }
             }
         }
     }
-    none(&complaints, asked);
-    // Only what the command line has no word for is left out.
-    assert!(asked * 10 > manifest.vectors.len() * 9, "only {asked} vectors were asked");
+    assert_none(&failures, total);
+    // Only what the command line cannot express is excluded.
+    assert!(total * 10 > manifest.vectors.len() * 9, "only {total} vectors ran");
 }

@@ -1,15 +1,14 @@
-//! Whole response bodies as the node writes them, reproduced by the engine from facts.
+//! Recorded response bodies of the node, reproduced by the engine from blocks.
 //!
-//! Runs where the recorded bodies are at hand. The recorded statuses show every variant of every
-//! type, but their ids do not link: no tree of receipts has them. They are linked here (the outcome
-//! gets the transaction's hash, the transaction generates the receipts that are listed) and
-//! everything else must come out byte for byte. Error bodies that no request can cause here, such
-//! as `REQUEST_ROUTED`, are compared where errors are written.
+//! Skipped without the recorded bodies. The recorded statuses have every variant of every type, but
+//! their ids do not form a tree of receipts. They are linked here: the outcome gets the hash of the
+//! transaction, and the transaction generates the listed receipts. All else must be equal byte for
+//! byte. Errors that no request can cause here, such as `REQUEST_ROUTED`, are tested in `core`.
 
-use milepost::engine::{Engine, Reply, Settings};
-use milepost::facts::MemoryStorage;
-use milepost::ingest::{Finality, IngestSettings};
+use milepost::endpoint::{Engine, RequestState, Settings};
+use milepost::import::{FinalityRule, ImportSettings};
 use milepost::primitives::CryptoHash;
+use milepost::storage::MemoryStorage;
 use milepost_tests::recorded;
 use serde_json::{Value, json};
 
@@ -18,15 +17,15 @@ fn recorded(prefix: &str) -> Vec<(String, String)> {
     files.map(|(name, bytes)| (name, String::from_utf8(bytes).unwrap().trim_end().into())).collect()
 }
 
-fn answer(engine: &Engine, storage: &MemoryStorage, method: &str, params: &Value) -> String {
+fn respond(engine: &Engine, storage: &MemoryStorage, method: &str, params: &Value) -> String {
     let body = json!({"jsonrpc": "2.0", "id": "dontcare", "method": method, "params": params});
-    match engine.ask(body.to_string().as_bytes(), None, storage) {
-        Reply::Answer(answer) => String::from_utf8(answer.body).unwrap(),
-        Reply::Wait(wait) => String::from_utf8(wait.expire(storage).body).unwrap(),
+    match engine.respond(engine.parse(body.to_string().as_bytes(), None), storage) {
+        RequestState::Ready(response) => String::from_utf8(response.body).unwrap(),
+        RequestState::Pending(pending) => String::from_utf8(pending.expire(storage).body).unwrap(),
     }
 }
 
-/// A block of this height that holds the transaction, its outcome, and the receipts with theirs
+/// A block of this height with the transaction, its outcome, and the receipts with theirs
 fn block(height: u64, result: &Value, bodies: &[Value]) -> Vec<u8> {
     let executed: Vec<Value> = result["receipts_outcome"]
         .as_array()
@@ -49,7 +48,7 @@ fn block(height: u64, result: &Value, bodies: &[Value]) -> Vec<u8> {
     .into_bytes()
 }
 
-/// Links the ids of a recorded result, and gives every executed receipt a body
+/// Links the ids of a recorded result; returns a body for every executed receipt
 fn link(result: &mut Value) -> Vec<Value> {
     result["transaction_outcome"]["id"] = result["transaction"]["hash"].clone();
     let block_hash = result["transaction_outcome"]["block_hash"].clone();
@@ -76,11 +75,11 @@ fn link(result: &mut Value) -> Vec<Value> {
         result["status"] = json!("Started");
     }
     let recorded = result["receipts"].as_array().cloned().unwrap_or_default();
-    let spare = json!({
+    let default_body = json!({
         "predecessor_id": "a.near", "priority": 0, "receiver_id": "b.near",
         "receipt": {"Data": {"data": null, "data_id": CryptoHash::ZERO, "is_promise_resume": false}},
     });
-    let bodies = recorded.into_iter().chain(core::iter::repeat(spare));
+    let bodies = recorded.into_iter().chain(core::iter::repeat(default_body));
     ids.into_iter()
         .zip(bodies)
         .map(|(id, mut body)| {
@@ -91,7 +90,7 @@ fn link(result: &mut Value) -> Vec<Value> {
 }
 
 #[test]
-fn recorded_statuses_come_out_byte_for_byte() {
+fn recorded_statuses_are_reproduced_byte_for_byte() {
     let mut compared = 0;
     for (name, text) in recorded("tx_status_") {
         let mut expected: Value = serde_json::from_str(&text).unwrap();
@@ -100,12 +99,12 @@ fn recorded_statuses_come_out_byte_for_byte() {
         }
         let result = &mut expected["result"];
         if result["receipts_outcome"] == json!([]) && result["receipts"] != json!([]) {
-            // Receipts of every kind without outcomes: give them some, so that they are listed.
-            let like = result["transaction_outcome"].clone();
+            // Receipts without outcomes would not be listed.
+            let template = result["transaction_outcome"].clone();
             let outcomes = result["receipts"].as_array().into_iter().flatten().zip(0_u32..);
             let outcomes: Vec<Value> = outcomes
                 .map(|(_, index)| {
-                    let mut outcome = like.clone();
+                    let mut outcome = template.clone();
                     outcome["id"] = json!(CryptoHash::digest(&index.to_le_bytes()));
                     outcome
                 })
@@ -127,9 +126,9 @@ fn recorded_statuses_come_out_byte_for_byte() {
 
         let engine = Engine::default();
         let mut storage = MemoryStorage::new();
-        let settings = IngestSettings::default().with_finality(Finality::All);
+        let settings = ImportSettings::default().with_finality(FinalityRule::All);
         engine
-            .ingest(&block(7, result, &bodies), &settings, &mut storage)
+            .import_block(&block(7, result, &bodies), &settings, &mut storage)
             .unwrap_or_else(|error| panic!("{name}: {error}"));
         let method = if without_receipts { "tx" } else { "EXPERIMENTAL_tx_status" };
         let hash = &result["transaction"]["hash"];
@@ -137,7 +136,7 @@ fn recorded_statuses_come_out_byte_for_byte() {
             json!({"tx_hash": hash, "sender_account_id": "any.near", "wait_until": "NONE"});
         let result = &expected["result"];
         assert_eq!(
-            answer(&engine, &storage, method, &params),
+            respond(&engine, &storage, method, &params),
             format!(r#"{{"jsonrpc":"2.0","result":{result},"id":"dontcare"}}"#),
             "{name}"
         );
@@ -147,38 +146,44 @@ fn recorded_statuses_come_out_byte_for_byte() {
 }
 
 #[test]
-fn recorded_configurations_come_out_byte_for_byte() {
+fn recorded_configurations_are_reproduced_byte_for_byte() {
     for (name, text) in recorded("protocol_config_") {
         let engine = Engine::default();
         let mut storage = MemoryStorage::new();
         engine.put_config(0, &text, &mut storage).unwrap_or_else(|error| panic!("{name}: {error}"));
         let params = json!({"sync_checkpoint": "genesis"});
-        let found = answer(&engine, &storage, "EXPERIMENTAL_protocol_config", &params);
+        let found = respond(&engine, &storage, "EXPERIMENTAL_protocol_config", &params);
         assert_eq!(found, text, "{name}");
     }
 }
 
 #[test]
-fn recorded_errors_come_out_byte_for_byte() {
+fn recorded_errors_are_reproduced_byte_for_byte() {
     let bodies = recorded("error_");
-    let expect = |name: &str, found: String| {
+    let assert_recorded = |name: &str, found: String| {
         if let Some((_, expected)) = bodies.iter().find(|(recorded, _)| recorded == name) {
             assert_eq!(&found, expected, "{name}");
         }
     };
     let unknown = "GKwe8PT8YLdJiztcH7TpVkf7GVHFtHu4tNW9x5woDp6T";
-    let lookup = |wait_until: &str| json!({"tx_hash": unknown, "sender_account_id": "a.near", "wait_until": wait_until});
+    let status_params = |wait_until: &str| json!({"tx_hash": unknown, "sender_account_id": "a.near", "wait_until": wait_until});
     let engine = Engine::default();
-    let causes = Engine::new(Settings::default().with_timeout_cause(true));
+    let engine_with_causes = Engine::new(Settings::default().with_timeout_cause(true));
     let empty = MemoryStorage::new();
     let status = "EXPERIMENTAL_tx_status";
 
-    expect("error_tx_unknown_transaction", answer(&engine, &empty, status, &lookup("NONE")));
-    expect("error_tx_timeout_not_observed", answer(&causes, &empty, status, &lookup("FINAL")));
-    expect("error_method_not_found", answer(&engine, &empty, "nope", &json!({})));
+    assert_recorded(
+        "error_tx_unknown_transaction",
+        respond(&engine, &empty, status, &status_params("NONE")),
+    );
+    assert_recorded(
+        "error_tx_timeout_not_observed",
+        respond(&engine_with_causes, &empty, status, &status_params("FINAL")),
+    );
+    assert_recorded("error_method_not_found", respond(&engine, &empty, "nope", &json!({})));
     let block = json!({"block_id": 1});
     let config = "EXPERIMENTAL_protocol_config";
-    expect("error_config_unknown_block", answer(&engine, &empty, config, &block));
+    assert_recorded("error_config_unknown_block", respond(&engine, &empty, config, &block));
 
     let mut storage = MemoryStorage::new();
     let message = json!({
@@ -190,12 +195,17 @@ fn recorded_errors_come_out_byte_for_byte() {
             "signature": format!("ed25519:{}", "1".repeat(64)),
         }}]}, "receipt_execution_outcomes": []}],
     });
-    let settings = IngestSettings::default();
-    causes.ingest(message.to_string().as_bytes(), &settings, &mut storage).unwrap();
-    expect("error_tx_timeout_pending", answer(&causes, &storage, status, &lookup("FINAL")));
-    let known = answer(&causes, &storage, status, &lookup("INCLUDED"));
+    let settings = ImportSettings::default();
+    engine_with_causes
+        .import_block(message.to_string().as_bytes(), &settings, &mut storage)
+        .unwrap();
+    assert_recorded(
+        "error_tx_timeout_pending",
+        respond(&engine_with_causes, &storage, status, &status_params("FINAL")),
+    );
+    let included = respond(&engine_with_causes, &storage, status, &status_params("INCLUDED"));
     assert_eq!(
-        known,
+        included,
         r#"{"jsonrpc":"2.0","result":{"final_execution_status":"INCLUDED"},"id":"dontcare"}"#
     );
 }

@@ -17,16 +17,17 @@ const RUNS: [(&str, &str); 6] = [
     ("", "--no-fail-fast"),
     (
         "address",
-        "--no-fail-fast --test tools --test hostile --test storage --test tour --test example --test vectors",
+        "--no-fail-fast --test tools --test adversarial --test storage_check --test api \
+         --test example --test vectors",
     ),
-    ("address", "--test cpp -- what_the_vectors_do_not_show the_example_waits"),
+    ("address", "--test cpp -- functions_without the_example_waits"),
     (
         "valgrind",
-        "--no-fail-fast --test tools --test tour --test cpp --test example --test vectors -- what_ the_example it_answers a_file \
-         one_row_at_a_time",
+        "--no-fail-fast --test tools --test api --test cpp --test example --test vectors \
+         -- defects_are functions_without the_example a_file with_get_only",
     ),
-    ("valgrind", "--test hostile -- every_wrong_call"),
-    ("thread", "--test tools --test tour -- what_is_wrong library_is_watched threads_share"),
+    ("valgrind", "--test adversarial -- every_invalid_call"),
+    ("thread", "--test tools --test api -- defects_are library_is_instrumented threads_share"),
 ];
 
 /// Runs all, also when one fails

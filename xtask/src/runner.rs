@@ -225,7 +225,7 @@ impl<Output: Write> Printer<Output> {
 
     fn print(&mut self, job: usize) {
         let text = core::mem::take(&mut self.kept[job]);
-        // There is nobody to report it to when the output is closed.
+        // An error cannot be reported when the output is closed.
         let _ = self.out.write_all(&text).and_then(|()| self.out.flush());
     }
 }

@@ -85,7 +85,7 @@ pub(crate) fn list() -> String {
 ///
 /// # Errors
 ///
-/// When the arguments name no step; a step that fails is told by the exit code.
+/// When the arguments name no step; a step that fails is reported by the exit code.
 pub(crate) fn run(arguments: &[&str]) -> Result<ExitCode, String> {
     let jobs = jobs(&choose(arguments)?)?;
     let slots = std::thread::available_parallelism().map_or(2, NonZero::get);
@@ -198,7 +198,7 @@ fn doc() -> Result<(), String> {
     // The server's program and the engine's library have one name and would be written to one
     // place, so libraries are documented by themselves; they come last and stay.
     for targets in ["--bins", "--lib"] {
-        let mut command = cargo(&format!("doc --workspace --no-deps --keep-going {targets}"));
+        let mut command = cargo(&format!("doc {WORKSPACE} --no-deps --keep-going {targets}"));
         run_command(command.env("RUSTDOCFLAGS", "-D warnings"))?;
     }
     Ok(())

@@ -1,10 +1,10 @@
 //! Block messages whose transactions have 1, 10, 100 and 1,000 receipts.
 //!
-//! The shapes are those of calls to a busy contract: two logs of 120 bytes for each outcome, one of
-//! them an event, a proof of 12 steps, a gas profile of 20 rows, arguments of 200 bytes, and
-//! receipts that generate three others each. Ids are random-looking and the same in every run; that of a
-//! transaction is its hash, so that everyone who reads it finds the same. Signatures are no signatures,
-//! because nobody looks at those of a block. Two empty blocks at the end make all others final.
+//! Sizes are those of calls to a busy contract: two logs of 120 bytes for each outcome, one of them
+//! an event, a proof of 12 steps, a gas profile of 20 rows, arguments of 200 bytes, and receipts
+//! that generate three others each. Ids are pseudorandom and the same in every run; that of a
+//! transaction is its hash, which a peer computes too. Signatures are not valid, because an import
+//! does not verify them. Two empty blocks at the end make all others final.
 
 use core::error::Error;
 use core::fmt::Write as _;
@@ -17,10 +17,10 @@ use milepost::transaction::{
     Action, FunctionCall, SignedTransaction, Transaction, TransactionVersion,
 };
 
-/// How many receipts the transactions have
+/// Numbers of receipts per transaction
 const SIZES: [usize; 4] = [1, 10, 100, 1_000];
-/// How many receipts one generates
-const CHILDREN: usize = 3;
+/// The maximum number of receipts that a receipt generates
+const MAX_CHILDREN: usize = 3;
 /// Steps from an outcome to the root of its block, enough for 4,096 outcomes
 const PROOF: usize = 12;
 const FIRST_HEIGHT: u64 = 100_000_000;
@@ -29,7 +29,7 @@ const SIGNER: &str = "5c7de243c156f608544b5270341006a106e6de0286aa879c31493691de
 const RECEIVER: &str = "token.near";
 const KEY: &str = "ed25519:7xmUvJtXhqGBgDMF7cZgevJ3gQxw7R3C2v5YKfPfUhPB";
 const SIGNATURE: &str = "ed25519:1111111111111111111111111111111111111111111111111111111111111111";
-/// Costs that a call has in its profile, by their names in it
+/// Names of the costs in the gas profile of a call
 const COSTS: [&str; 20] = [
     "BASE",
     "CONTRACT_LOADING_BASE",
@@ -53,10 +53,10 @@ const COSTS: [&str; 20] = [
     "WRITE_MEMORY_BASE",
 ];
 
-/// Empty blocks after which all others are final: a block says so of the one before it
-const EMPTY: u64 = 2;
+/// Empty blocks that make all others final: the final block of a block is its parent
+const EMPTY_BLOCKS: u64 = 2;
 
-/// Writes the messages and says which transaction has how many receipts
+/// Writes the messages; prints the number of receipts, the hash and the signer of each transaction
 pub(crate) fn write(directory: &Path) -> Result<(), Box<dyn Error>> {
     fs::create_dir_all(directory)?;
     let mut ids = Ids(0);
@@ -67,21 +67,21 @@ pub(crate) fn write(directory: &Path) -> Result<(), Box<dyn Error>> {
         println!("{size} {} {SIGNER}", transaction.hash());
         block.write(directory, &message, &mut ids)?;
     }
-    for _ in 0..EMPTY {
+    for _ in 0..EMPTY_BLOCKS {
         let message = block.message(&Content::default());
         block.write(directory, &message, &mut ids)?;
     }
     Ok(())
 }
 
-/// The block that comes next
+/// The next block
 struct Block {
     height: u64,
     previous: CryptoHash,
     hash: CryptoHash,
 }
 
-/// What is in a block, as lists of JSON values without their brackets
+/// The contents of a block, as lists of JSON values without brackets
 #[derive(Default)]
 struct Content {
     transactions: String,
@@ -110,7 +110,7 @@ impl Block {
     }
 }
 
-/// Ids as random as those of a chain, and never two the same
+/// Unique pseudorandom ids
 struct Ids(u64);
 
 impl Ids {
@@ -120,7 +120,7 @@ impl Ids {
     }
 }
 
-/// One transaction, all of whose receipts are executed in its block
+/// A block with one transaction, all of whose receipts it executes
 fn content(
     ids: &mut Ids,
     transaction: &SignedTransaction,
@@ -130,19 +130,19 @@ fn content(
     let receipts: Vec<CryptoHash> = (0..size).map(|_| ids.next()).collect();
     let action = json::write(&action().view());
     let (mut bodies, mut outcomes) = (Vec::new(), Vec::new());
-    for (place, receipt) in receipts.iter().enumerate() {
-        let first = (CHILDREN * place + 1).min(size);
-        let children = &receipts[first..(first + CHILDREN).min(size)];
-        let predecessor = if place == 0 { SIGNER } else { RECEIVER };
+    for (index, receipt) in receipts.iter().enumerate() {
+        let first = (MAX_CHILDREN * index + 1).min(size);
+        let children = &receipts[first..(first + MAX_CHILDREN).min(size)];
+        let predecessor = if index == 0 { SIGNER } else { RECEIVER };
         bodies.push(body(*receipt, predecessor, &action));
         let outcome = outcome(ids, *receipt, block, children);
         outcomes.push(format!(r#"{{"execution_outcome":{outcome},"receipt":null}}"#));
     }
     let own = outcome(ids, transaction.hash(), block, &receipts[..1]);
-    let shown = json::write(&transaction.view());
+    let view = json::write(&transaction.view());
     Content {
         transactions: format!(
-            r#"{{"transaction":{shown},"outcome":{{"execution_outcome":{own},"receipt":null}}}}"#
+            r#"{{"transaction":{view},"outcome":{{"execution_outcome":{own},"receipt":null}}}}"#
         ),
         bodies: bodies.join(","),
         outcomes: outcomes.join(","),
@@ -155,7 +155,7 @@ fn transaction(nonce: u64) -> Result<SignedTransaction, Box<dyn Error>> {
         signer_id: SIGNER.parse()?,
         public_key: KEY.parse()?,
         receiver_id: RECEIVER.parse()?,
-        // A message does not show it, so whoever reads one has to take it for this.
+        // Messages do not contain it, so readers of a message assume this one.
         block_hash: CryptoHash::ZERO,
         actions: vec![action()],
     };
@@ -194,9 +194,9 @@ fn outcome(ids: &mut Ids, id: CryptoHash, block: CryptoHash, children: &[CryptoH
         // Writing to a string cannot fail.
         let _ = write!(proof, r#"{comma}{{"hash":"{}","direction":"{side}"}}"#, ids.next());
     }
-    for (place, cost) in COSTS.iter().enumerate() {
-        let comma = if place == 0 { "" } else { "," };
-        let gas = 264_768_111_u64 * (place as u64 + 1);
+    for (index, cost) in COSTS.iter().enumerate() {
+        let comma = if index == 0 { "" } else { "," };
+        let gas = 264_768_111_u64 * (index as u64 + 1);
         let _ = write!(
             profile,
             r#"{comma}{{"cost":"{cost}","cost_category":"WASM_HOST_COST","gas_used":"{gas}"}}"#

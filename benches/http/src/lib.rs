@@ -1,4 +1,5 @@
-//! The server on the node's stack, for the programs of the HTTP bench: the constant body, and a node's path.
+//! The HTTP server for the peers of the HTTP bench: the constant body, and the path of a reference
+//! node.
 
 #![forbid(unsafe_code)]
 

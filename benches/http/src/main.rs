@@ -1,9 +1,8 @@
-//! What the HTTP bench puts beside the node: `cargo xtask bench --http` starts this, and people
-//! need not.
+//! The helper program of the HTTP bench, which `cargo xtask evidence bench-http` starts.
 //!
-//! `feed DIRECTORY` writes block messages with transactions of known size, for the node to answer
-//! about. `constant FILE` is a server on the node's stack that sends the bytes of a file whatever
-//! it is asked. Measures nothing itself.
+//! `feed DIRECTORY` writes block messages with transactions of known size, which the servers
+//! import. `constant FILE` is a server on the stack of `milepost-server` that sends the bytes of a
+//! file for any request. Measures nothing itself.
 
 #![forbid(unsafe_code)]
 
@@ -19,13 +18,13 @@ use milepost_http_benches::server;
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let done = match words.as_slice() {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let result = match arguments.as_slice() {
         ["feed", directory] => feed::write(Path::new(directory)),
         ["constant", file] => constant(Path::new(file)),
         _ => Err("usage: http-bench feed DIRECTORY | http-bench constant FILE".into()),
     };
-    match done {
+    match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("http-bench: {error}");
@@ -34,7 +33,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// The floor: sends the bytes of this file until it is ended
+/// The lower bound: sends the bytes of this file until the process ends
 fn constant(file: &Path) -> Result<(), Box<dyn Error>> {
     let body = Bytes::from(fs::read(file)?);
     server::serve("the constant body", move |_| body.clone())

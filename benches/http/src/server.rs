@@ -1,8 +1,8 @@
-//! A server on the node's stack, for a function from a body to a body.
+//! An HTTP server for a function from request body to response body.
 //!
-//! It has what the node cannot do without, and from the same crates: the runtime, the listener,
-//! HTTP/1 or HTTP/2 by the first bytes, the timeout of a head, the whole body of the request. It
-//! has no routes, no guards, no counters and no headers but type, length and date.
+//! It has the necessary parts of `milepost-server`, from the same crates: the runtime, the
+//! listener, HTTP/1 or HTTP/2 by the first bytes, the timeout of request heads, collecting the
+//! request body. It has no routes, limits or metrics, and no headers except type, length and date.
 
 use alloc::sync::Arc;
 use core::convert::Infallible;
@@ -19,24 +19,24 @@ use hyper_util::server::conn::auto;
 use tokio::net::TcpListener;
 use tokio::runtime::Builder;
 
-/// As the node has it
+/// As in `milepost-server`
 const HEAD_TIMEOUT: Duration = Duration::from_secs(75);
 
-/// What becomes of a request's body
-pub trait Answer: Fn(Bytes) -> Bytes + Clone + Send + Sync + 'static {}
+/// The function from request body to response body
+pub trait Handler: Fn(Bytes) -> Bytes + Clone + Send + Sync + 'static {}
 
-impl<Function: Fn(Bytes) -> Bytes + Clone + Send + Sync + 'static> Answer for Function {}
+impl<Function: Fn(Bytes) -> Bytes + Clone + Send + Sync + 'static> Handler for Function {}
 
-/// Answers until it is ended; says first where it listens
+/// Prints the address and serves requests until the process ends
 ///
 /// # Errors
 ///
 /// When the runtime does not start or the address cannot be listened on.
-pub fn serve(name: &str, answer: impl Answer) -> Result<(), Box<dyn Error>> {
-    Builder::new_multi_thread().enable_all().build()?.block_on(accept(name, answer))
+pub fn serve(name: &str, handler: impl Handler) -> Result<(), Box<dyn Error>> {
+    Builder::new_multi_thread().enable_all().build()?.block_on(accept(name, handler))
 }
 
-async fn accept(name: &str, answer: impl Answer) -> Result<(), Box<dyn Error>> {
+async fn accept(name: &str, handler: impl Handler) -> Result<(), Box<dyn Error>> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     println!("{name} listens on http://{}", listener.local_addr()?);
     let mut builder = auto::Builder::new(TokioExecutor::new());
@@ -46,10 +46,10 @@ async fn accept(name: &str, answer: impl Answer) -> Result<(), Box<dyn Error>> {
     loop {
         let (stream, _) = listener.accept().await?;
         stream.set_nodelay(true)?;
-        let (builder, answer) = (Arc::clone(&builder), answer.clone());
+        let (builder, handler) = (Arc::clone(&builder), handler.clone());
         tokio::spawn(async move {
-            let service = service_fn(|request| respond(request, answer.clone()));
-            // A client that goes away ends its connection and nothing else.
+            let service = service_fn(|request| respond(request, handler.clone()));
+            // An error of a connection ends that connection only.
             let _ = builder.serve_connection(TokioIo::new(stream), service).await;
         });
     }
@@ -57,11 +57,11 @@ async fn accept(name: &str, answer: impl Answer) -> Result<(), Box<dyn Error>> {
 
 async fn respond(
     request: Request<Incoming>,
-    answer: impl Answer,
+    handler: impl Handler,
 ) -> Result<Response<Full<Bytes>>, Infallible> {
-    // Whatever came: a request that is cut off ends the connection by itself.
+    // The error of an incomplete body is ignored, because it ends the connection.
     let body = request.into_body().collect().await;
-    let body = answer(body.map(|body| body.to_bytes()).unwrap_or_default());
+    let body = handler(body.map(|body| body.to_bytes()).unwrap_or_default());
     let mut response = Response::new(Full::new(body));
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     Ok(response)

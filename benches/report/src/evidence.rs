@@ -1,7 +1,7 @@
-//! The page of evidence: the last figures of every run that takes long, one section each.
+//! The page of evidence: the last figures of every long run, one section each.
 //!
-//! A run replaces its own section and leaves the others as they are, so each section has its own
-//! date, version and machine. Sections are in a fixed order, whichever was written last.
+//! A run replaces its own section and keeps the others, so each section has its own date, version
+//! and machine. The order of sections is fixed.
 
 use core::fmt::Write as _;
 use std::fs;
@@ -14,27 +14,27 @@ const PAGE: &str = "docs/EVIDENCE.md";
 const HEAD: &str = "\
 # Evidence
 
-What takes too long for every run of `cargo xtask test`, with the figures of its last run. Written by
-`cargo xtask evidence`, not by hand; a run that fails writes nothing.
+Runs that take too long for `cargo xtask test`, with the figures of the last run of each. Written by
+`cargo xtask evidence`, not by hand; a failed run writes nothing.
 ";
 
-/// All sections in their order: name, what it shows
+/// All sections in their order: name and description
 const SECTIONS: [(&str, &str); 4] = [
     (
         "simulation",
-        "Chains, forks, requests and failures of storage are made from a seed. The engine's answers and wake-ups are compared\n\
-         with a naive oracle, which asks every open request again at each block. A difference ends the run; the counts are of\n\
-         the events that there were.",
+        "Chains, forks, requests and storage failures are generated from a seed. The engine's responses and wake-ups are\n\
+         compared with a naive oracle, which evaluates every open request again at each block. A difference fails the run;\n\
+         the counts are of the events that occurred.",
     ),
     (
         "open-requests",
         "Ten thousand HTTP requests are open at once on a release build. All are answered when their milestone is reached;\n\
-         requests that go away leave their places to others; a stop answers all of them and resets none.",
+         cancelled requests free their capacity; a shutdown answers all of them and resets no connection.",
     ),
-    ("bench", "Processor time beside the node's path: [BENCHMARKS.md](BENCHMARKS.md)."),
+    ("bench", "Processor time compared with the node's path: [BENCHMARKS.md](BENCHMARKS.md)."),
     (
         "bench-http",
-        "Processor time and requests per second over HTTP, beside the node's path:\n\
+        "Processor time and requests per second over HTTP, compared with the node's path:\n\
          [BENCHMARKS-HTTP.md](BENCHMARKS-HTTP.md).",
     ),
 ];
@@ -48,7 +48,7 @@ pub(crate) fn write_output(name: &str, arguments: &[&str], output: &str) -> Resu
     write_section(name, arguments, &format!("\n```text\n{figures}```\n"))
 }
 
-/// Writes the section of a run whose figures have a page of their own
+/// Writes the section of a run whose figures are on another page
 pub(crate) fn write_link(name: &str) -> Result<(), String> {
     write_section(name, &[], "")
 }
@@ -57,13 +57,13 @@ fn write_section(name: &str, arguments: &[&str], body: &str) -> Result<(), Strin
     let Machine { processor, cores, .. } = Machine::now();
     let command = [&["cargo xtask evidence", name], arguments].concat().join(" ");
     let (date, version) = (today(), env!("CARGO_PKG_VERSION"));
-    let by = format!("`{command}`, {date}, version {version}, {processor}, {cores} cores.");
+    let run = format!("`{command}`, {date}, version {version}, {processor}, {cores} cores.");
     let old = fs::read_to_string(root().join(PAGE)).unwrap_or_default();
-    write(PAGE, &replaced(&old, name, &by, body)?)
+    write(PAGE, &replaced(&old, name, &run, body)?)
 }
 
 /// The page with a new section in place of the old one
-fn replaced(page: &str, name: &str, by: &str, body: &str) -> Result<String, String> {
+fn replaced(page: &str, name: &str, run: &str, body: &str) -> Result<String, String> {
     if SECTIONS.iter().all(|(known, _)| *known != name) {
         return Err(format!("the page of evidence has no section `{name}`"));
     }
@@ -71,7 +71,7 @@ fn replaced(page: &str, name: &str, by: &str, body: &str) -> Result<String, Stri
     for (section, about) in SECTIONS {
         if section == name {
             // Writing to a string cannot fail.
-            let _ = write!(text, "\n## {section}\n\n{about}\n\n{by}\n{body}");
+            let _ = write!(text, "\n## {section}\n\n{about}\n\n{run}\n{body}");
         } else if let Some(old) = section_of(page, section) {
             let _ = write!(text, "\n## {section}\n{old}\n");
         }
@@ -79,17 +79,17 @@ fn replaced(page: &str, name: &str, by: &str, body: &str) -> Result<String, Stri
     Ok(text)
 }
 
-/// What is below the heading of a section, up to the next
+/// The text from the heading of a section to the next heading
 fn section_of<'page>(page: &'page str, name: &str) -> Option<&'page str> {
     let (_, rest) = page.split_once(&format!("\n## {name}\n"))?;
     Some(rest.split("\n## ").next().unwrap_or(rest).trim_end())
 }
 
-/// The lines of an output that are figures: without progress and without what the test harness adds
+/// The lines of an output that are figures: without progress and lines of the test harness
 fn figures(output: &str) -> String {
     let mut figures = String::new();
     for line in output.lines() {
-        // The harness prints the name of a test, and the test's first line after it.
+        // The harness prints the name of a test before the test's first line.
         let line = match line.strip_prefix("test ").and_then(|line| line.split_once(" ... ")) {
             Some((name, first)) => {
                 let _ = writeln!(figures, "{}:", name.replace('_', " "));
@@ -98,7 +98,8 @@ fn figures(output: &str) -> String {
             None => line,
         };
         let is_progress = line.contains(" seeds, ") && line.ends_with(" a second");
-        let is_harness = ["running ", "test result: "].iter().any(|word| line.starts_with(word));
+        let is_harness =
+            ["running ", "test result: "].iter().any(|prefix| line.starts_with(prefix));
         if !is_progress && !is_harness && !line.trim().is_empty() && line != "ok" {
             let _ = writeln!(figures, "{line}");
         }
@@ -111,13 +112,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_section_is_replaced_and_the_others_stay() {
+    fn a_section_is_replaced_and_the_others_are_kept() {
         let page = replaced("", "simulation", "by 1", "\n```text\nfirst: 7\n```\n").unwrap();
         let page = replaced(&page, "bench", "by 2", "").unwrap();
         let with = replaced(&page, "open-requests", "by 3", "\n```text\nopen: 7\n```\n").unwrap();
-        let places = ["by 1", "first: 7", "by 3", "open: 7", "by 2"];
-        let places = places.map(|text| with.find(text).unwrap_or_else(|| panic!("{text}: {with}")));
-        assert!(places.is_sorted(), "{with}");
+        let expected = ["by 1", "first: 7", "by 3", "open: 7", "by 2"];
+        let positions =
+            expected.map(|text| with.find(text).unwrap_or_else(|| panic!("{text}: {with}")));
+        assert!(positions.is_sorted(), "{with}");
         let new = replaced(&with, "simulation", "by 4", "\n```text\nsecond: 7\n```\n").unwrap();
         assert!(
             !new.contains("first: 7") && !new.contains("by 1") && new.contains("open: 7"),
@@ -132,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_are_without_progress_and_harness() {
+    fn progress_and_harness_lines_are_left_out() {
         let simulation =
             "1200 seeds, 20 a second\n    1200 seeds\n   6.1 seconds, 196 seeds a second\n";
         assert_eq!(figures(simulation), "    1200 seeds\n   6.1 seconds, 196 seeds a second\n");

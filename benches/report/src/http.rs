@@ -1,10 +1,10 @@
-//! The bench over HTTP: our server under `wrk`, beside a server that sends the same bytes and
-//! beside the node's path on the same stack.
+//! The bench over HTTP: `milepost` under `wrk`, compared with a server that sends constant bytes
+//! and with the node's path on the same stack.
 //!
-//! What is compared takes turns within seconds, so that whatever else the machine does affects all,
-//! and a ratio is the median of the ratios of the rounds. The processor time is that of the
-//! server's process, as the system counts it; the client's is not in it. Writes its figures and
-//! judges none of them. The check measures nothing and compares what the servers answer.
+//! The servers take turns of seconds, so other load affects all of them, and a ratio is the median
+//! of the ratios of the rounds. The processor time is that of the server's process; the client's is
+//! not included. The figures have no targets. The check measures nothing and compares the
+//! responses.
 
 mod page;
 mod servers;
@@ -17,21 +17,23 @@ use servers::{Folder, Server, Transaction, pinned};
 use crate::evidence;
 use crate::machine::Machine;
 
-/// The file that is written
+/// The path of the page
 const PAGE: &str = "docs/BENCHMARKS-HTTP.md";
-/// How often each server has its turn with each answer; odd, so that there is a median
+/// Turns of each server with each response; odd, so that there is a median
 const ROUNDS: usize = 9;
 /// Connections of the client: enough to keep a server busy, few enough for one thread
 const CONNECTIONS: usize = 16;
-/// How long one turn takes; ten ticks of the processor clock are a percent of it
+/// The duration of a turn; a clock tick of `/proc` is a percent of it
 const TURN: &str = "1s";
-/// How long one turn of the node's path takes, which answers a thousandth as often: a request that
-/// is cut off at the end counts in time and not in number
+/// The duration of a turn of the node's path
+///
+/// Longer, because it completes far fewer requests, and requests in flight at the end count in time
+/// but not in number.
 const PEER_TURN: &str = "3s";
-/// How long the client waits for an answer: all its connections may wait for one processor
+/// The timeout of the client: all its connections may wait for one processor
 const TIMEOUT: &str = "60s";
 
-/// Measures all servers with all answers and writes the page
+/// Measures all servers with all responses and writes the page
 pub(crate) fn write(programs: &Path, peer: &Path) -> Result<(), String> {
     let client = client()?;
     let servers = Servers::start(Folder::new(programs, peer)?)?;
@@ -39,18 +41,18 @@ pub(crate) fn write(programs: &Path, peer: &Path) -> Result<(), String> {
     let mut rows = Vec::new();
     for transaction in &servers.transactions {
         let body = transaction.request();
-        let answer = servers.same_answer(transaction)?;
-        let constant = servers.folder.constant(&answer)?;
+        let response = servers.same_response(transaction)?;
+        let constant = servers.folder.constant(&response)?;
         let script = servers.folder.script(&body)?;
-        let mut row = Row::new(transaction.receipts, answer.len());
+        let mut row = Row::new(transaction.receipts, response.len());
         for round in 1..=ROUNDS {
             println!("{} receipts, round {round} of {ROUNDS}", transaction.receipts);
             row.constant.push(measure(&constant, &script, TURN)?);
             row.memory.push(measure(&servers.memory, &script, TURN)?);
             row.file.push(measure(&servers.file, &script, TURN)?);
             row.peer.push(measure(&servers.peer, &script, PEER_TURN)?);
-            // It goes on with the requests that were sent before.
-            servers.peer.rest()?;
+            // The peer continues with the requests in flight.
+            servers.peer.wait_until_idle()?;
         }
         rows.push(row);
     }
@@ -60,24 +62,24 @@ pub(crate) fn write(programs: &Path, peer: &Path) -> Result<(), String> {
     evidence::write_link("bench-http")
 }
 
-/// Starts all servers and compares their answers, byte by byte
+/// Starts all servers and compares their responses, byte by byte
 pub(crate) fn check(programs: &Path, peer: &Path) -> Result<(), String> {
     let servers = Servers::start(Folder::new(programs, peer)?)?;
     if servers.transactions.is_empty() {
-        return Err("there are no transactions to ask about".to_owned());
+        return Err("the feed has no transactions".to_owned());
     }
     for transaction in &servers.transactions {
-        let answer = servers.same_answer(transaction)?;
-        let constant = servers.folder.constant(&answer)?;
-        if constant.answer(&transaction.request())? != answer {
-            return Err("the constant body is not the one that was given".to_owned());
+        let response = servers.same_response(transaction)?;
+        let constant = servers.folder.constant(&response)?;
+        if constant.respond(&transaction.request())? != response {
+            return Err("the constant server sent a different body".to_owned());
         }
-        println!("{} receipts: {} equal bytes", transaction.receipts, answer.len());
+        println!("{} receipts: {} equal bytes", transaction.receipts, response.len());
     }
     Ok(())
 }
 
-/// The servers that answer, and the transactions that they know
+/// The servers, and the transactions that they imported
 struct Servers {
     folder: Folder,
     transactions: Vec<Transaction>,
@@ -89,34 +91,34 @@ struct Servers {
 impl Servers {
     fn start(folder: Folder) -> Result<Self, String> {
         let transactions = folder.feed()?;
-        let memory = folder.node("memory")?;
-        let file = folder.node(&folder.path("store.redb")?)?;
+        let memory = folder.milepost("memory")?;
+        let file = folder.milepost(&folder.path("store.redb")?)?;
         let peer = folder.peer()?;
         Ok(Self { folder, transactions, memory, file, peer })
     }
 
-    /// The answer about a transaction, which all servers have to give alike
-    fn same_answer(&self, transaction: &Transaction) -> Result<Vec<u8>, String> {
+    /// The response about a transaction, which must be the same from all servers
+    fn same_response(&self, transaction: &Transaction) -> Result<Vec<u8>, String> {
         let body = transaction.request();
-        let answer = self.memory.answer(&body)?;
+        let response = self.memory.respond(&body)?;
         for (other, name) in [(&self.file, "from a file"), (&self.peer, "of the node's path")] {
-            if other.answer(&body)? != answer {
+            if other.respond(&body)? != response {
                 let receipts = transaction.receipts;
                 return Err(format!(
-                    "{receipts} receipts: the answer from memory and the answer {name} differ"
+                    "{receipts} receipts: the response from memory and the response {name} differ"
                 ));
             }
         }
-        Ok(answer)
+        Ok(response)
     }
 }
 
 /// The version of the client
 fn client() -> Result<String, String> {
-    // It prints its version together with its help, and fails.
+    // `wrk -v` prints its version with its help, and fails.
     match Command::new("wrk").arg("-v").output() {
-        Ok(said) => {
-            let text = String::from_utf8_lossy(&said.stdout).into_owned();
+        Ok(output) => {
+            let text = String::from_utf8_lossy(&output.stdout).into_owned();
             let words: Vec<&str> = text.split_whitespace().take(2).collect();
             Ok(words.join(" "))
         }
@@ -126,7 +128,7 @@ fn client() -> Result<String, String> {
     }
 }
 
-/// What one turn of the client showed
+/// The figures of one turn
 #[derive(Clone, Copy)]
 struct Turn {
     /// Requests per second
@@ -152,9 +154,9 @@ fn measure(server: &Server, script: &str, turn: &str) -> Result<Turn, String> {
         script,
         &url,
     ]);
-    let before = server.seconds()?;
+    let before = server.processor_seconds()?;
     let report = output(&mut client)?;
-    let seconds = server.seconds()? - before;
+    let seconds = server.processor_seconds()? - before;
     if report.contains("Non-2xx") || report.contains("Socket errors") {
         return Err(format!("not every request was answered:\n{report}"));
     }
@@ -164,16 +166,16 @@ fn measure(server: &Server, script: &str, turn: &str) -> Result<Turn, String> {
         (Some(requests), Some(rate)) if requests > 0.0 => {
             Ok(Turn { rate, cost: seconds * 1e6 / requests })
         }
-        _ => Err(format!("the client's report is not understood:\n{report}")),
+        _ => Err(format!("the client's report cannot be parsed:\n{report}")),
     }
 }
 
-/// The number in the first line that has it
+/// The first number that `find` finds in a line
 fn number(report: &str, find: impl Fn(&str) -> Option<&str>) -> Option<f64> {
     report.lines().find_map(find).and_then(|text| text.trim().parse().ok())
 }
 
-/// The turns with one answer
+/// The turns with one response
 struct Row {
     receipts: usize,
     bytes: usize,
@@ -205,7 +207,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reports_of_the_client_are_read() {
+    fn reports_of_the_client_are_parsed() {
         let report = "Running 1s test @ http://127.0.0.1:1\n  1 threads and 16 connections\n  \
                       89303 requests in 1.10s, 3.73GB read\nRequests/sec:  81185.01\n";
         let requests =

@@ -1,11 +1,11 @@
-//! What the machine is and how busy it was, as far as Linux says.
+//! The machine and its load, as reported by Linux.
 //!
-//! Names the processor and what measures depend on, and never the machine itself.
+//! Names the processor and other properties that figures depend on, but never the host.
 
 use std::fs;
 use std::process::Command;
 
-/// What figures depend on besides the code
+/// The properties that figures depend on, besides the code
 #[derive(Clone, Debug)]
 pub(crate) struct Machine {
     pub(crate) processor: String,
@@ -15,7 +15,7 @@ pub(crate) struct Machine {
     pub(crate) memory_gib: u64,
     pub(crate) kernel: String,
     pub(crate) compiler: String,
-    /// Processes that ran or wanted to, on average over one minute and over five
+    /// The load averages over one minute and over five
     pub(crate) load: [String; 2],
 }
 
@@ -39,7 +39,7 @@ impl Machine {
             cache: first("cache size").to_owned(),
             memory_gib: kibibytes.unwrap_or(0) >> 20,
             kernel: read("/proc/sys/kernel/osrelease").trim_end().to_owned(),
-            compiler: line_of(Command::new("rustc").arg("--version")),
+            compiler: output_of(Command::new("rustc").arg("--version")),
             load: [next_load(), next_load()],
         }
     }
@@ -47,11 +47,11 @@ impl Machine {
 
 /// Today's date, in UTC
 pub(crate) fn today() -> String {
-    line_of(Command::new("date").args(["-u", "+%Y-%m-%d"]))
+    output_of(Command::new("date").args(["-u", "+%Y-%m-%d"]))
 }
 
-/// What a program prints, or nothing where it does not start
-fn line_of(command: &mut Command) -> String {
+/// The output of a program, or an empty text if it does not start
+fn output_of(command: &mut Command) -> String {
     let output = command.output().map(|output| output.stdout).unwrap_or_default();
     String::from_utf8_lossy(&output).trim_end().to_owned()
 }

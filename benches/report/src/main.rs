@@ -1,8 +1,8 @@
 //! Writes the pages of figures in `docs`; `cargo xtask evidence` and `cargo xtask bench` start it.
 //!
-//! `ratios` reads what criterion wrote, `http` measures servers that were built before, `section`
-//! takes the output of a run. Each page is written by one command alone and never by hand. Leaves
-//! out building and running benches.
+//! `ratios` reads the files of criterion, `http` measures servers that are already built, `section`
+//! reads the output of a run. Each page is written by one command only and never by hand. Does not
+//! build or run benches.
 
 #![forbid(unsafe_code)]
 
@@ -22,19 +22,19 @@ const USAGE: &str = "\
 milepost-bench-report <command>
 
   ratios --criterion DIR --since SECONDS [--print]
-      write docs/BENCHMARKS.md and its plot from the figures below DIR that were written since so many
-      seconds after 1970, with the table of bytes on disk from the standard input; or print the ratios
+      write docs/BENCHMARKS.md and its plot from the figures below DIR that were written since the
+      Unix time SECONDS, with the table of bytes on disk from standard input; or print the ratios
   http --programs DIR --peer PROGRAM [--check]
       measure the programs `milepost` and `http-bench` in DIR and the peer, and write
-      docs/BENCHMARKS-HTTP.md; or only compare what they answer
+      docs/BENCHMARKS-HTTP.md; or only compare their responses
   section NAME [ARGUMENT ..]
-      write the standard input, the output of `cargo xtask evidence NAME ARGUMENT ..`, into its section
+      write standard input, the output of `cargo xtask evidence NAME ARGUMENT ..`, into its section
       of docs/EVIDENCE.md";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    match run(&words) {
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    match run(&arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("milepost-bench-report: {error}");
@@ -43,8 +43,8 @@ fn main() -> ExitCode {
     }
 }
 
-fn run(words: &[&str]) -> Result<(), String> {
-    match words {
+fn run(arguments: &[&str]) -> Result<(), String> {
+    match arguments {
         ["ratios", "--criterion", folder, "--since", since, rest @ ..]
         | ["ratios", rest @ .., "--since", since, "--criterion", folder] => {
             let seconds =
@@ -83,11 +83,11 @@ fn root() -> PathBuf {
 /// Writes a file of the repository
 fn write(path: &str, text: &str) -> Result<(), String> {
     let failed = |error: std::io::Error| format!("{path}: {error}");
-    let place = root().join(path);
-    if let Some(folder) = place.parent() {
+    let file = root().join(path);
+    if let Some(folder) = file.parent() {
         fs::create_dir_all(folder).map_err(failed)?;
     }
-    fs::write(place, text).map_err(failed)?;
+    fs::write(file, text).map_err(failed)?;
     println!("written: {path}");
     Ok(())
 }

@@ -1,8 +1,7 @@
-//! The ratios of the benches: figures that criterion wrote, paired and compared with their targets.
+//! The ratios of the benches: criterion's figures, paired and compared with their targets.
 //!
-//! Written as `docs/BENCHMARKS.md`, with a plot; what misses its target is written like what
-//! reaches it. Figures of some benches only are printed and not written, so everything written is
-//! of one run.
+//! Writes `docs/BENCHMARKS.md`, with a plot; missed targets are written too. Figures of a subset of
+//! the benches are printed and not written, so the page is always of one run.
 
 mod figures;
 mod page;
@@ -16,7 +15,7 @@ use figures::Figures;
 use crate::evidence;
 use crate::machine::Machine;
 
-/// Writes the page and the plot from the figures in a folder that were written since `start`
+/// Writes the page and the plot from the figures below a folder that were written since `start`
 pub(crate) fn write(folder: &Path, start: SystemTime, disk: &str) -> Result<(), String> {
     let figures = read(folder, start)?;
     super::write("docs/cost-by-receipts.svg", &plot::cost_by_receipts(&figures)?)?;
@@ -32,5 +31,5 @@ pub(crate) fn print(folder: &Path, start: SystemTime) -> Result<(), String> {
 
 fn read(folder: &Path, start: SystemTime) -> Result<Figures, String> {
     let figures = Figures::since(start, folder)?;
-    if figures.is_empty() { Err("no bench has this in its name".to_owned()) } else { Ok(figures) }
+    if figures.is_empty() { Err("no bench has a matching name".to_owned()) } else { Ok(figures) }
 }

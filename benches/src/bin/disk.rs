@@ -1,8 +1,8 @@
-//! What a settled transaction takes on disk: `cargo xtask bench` shows the table that this prints.
+//! The size of a finalized transaction on disk, as a table for `cargo xtask evidence bench`.
 //!
-//! A practice chain is taken in with everything kept, once with a commit for each block and then with
-//! one for several. Beside the file stands what its pages hold, and the bytes of the answers that it
-//! can give: those of final transactions, byte for byte what a client is sent. Measures no time.
+//! Imports a practice chain without pruning, once with a commit per block and then with one per
+//! several blocks. Compares the size of the file with the bytes in its rows and pages, and with the
+//! bytes of the responses about all final transactions. Measures no time.
 
 #![forbid(unsafe_code)]
 
@@ -12,34 +12,35 @@ use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
-use milepost::engine::{Engine, Reply};
-use milepost::facts::{Batch, Key, Row, Rows, Storage};
-use milepost::ingest::IngestSettings;
+use milepost::endpoint::{Engine, RequestState};
+use milepost::import::ImportSettings;
 use milepost::primitives::HashBuilder;
+use milepost::storage::{Batch, Key, Row, Snapshot, Storage};
 use milepost_practice::{Practice, Settings};
 use milepost_redb::{Options, RedbStorage};
 use redb::Builder;
 
-/// Blocks of the chain: some twelve minutes of a network
+/// Blocks of the chain: about twelve minutes of a network
 const BLOCKS: usize = 1_200;
-/// Blocks to a commit
-const COMMITS: [usize; 3] = [1, 20, 100];
+/// Numbers of blocks per commit
+const COMMIT_SIZES: [usize; 3] = [1, 20, 100];
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!(
-        "| blocks to a commit | transactions | answers | rows | pages in use | file | file / answers |"
+        "| blocks per commit | transactions | responses | rows | used pages | file | file / responses |"
     );
     println!("|---:|---:|---:|---:|---:|---:|---:|");
-    for blocks in COMMITS {
-        println!("{}", Figures::of(blocks)?.line(blocks));
+    for blocks in COMMIT_SIZES {
+        println!("{}", Figures::measure(blocks)?.line(blocks));
     }
     Ok(())
 }
 
-/// What became of the chain in a file; all but the first in bytes
+/// Sizes after the import, in bytes
 struct Figures {
+    /// A number of transactions, not bytes
     transactions: u64,
-    answers: u64,
+    responses: u64,
     /// Keys and rows
     rows: u64,
     pages: u64,
@@ -47,16 +48,16 @@ struct Figures {
 }
 
 impl Figures {
-    fn of(blocks: usize) -> Result<Self, Box<dyn Error>> {
+    fn measure(blocks: usize) -> Result<Self, Box<dyn Error>> {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join("chain.milepost");
-        let (engine, settings) = (Engine::default(), IngestSettings::default());
-        let mut storage = Several::new(RedbStorage::open(&path, &Options::default())?);
+        let (engine, settings) = (Engine::default(), ImportSettings::default());
+        let mut storage = BatchingStorage::new(RedbStorage::open(&path, &Options::default())?);
         let mut chain = Practice::new(Settings::demo(1));
         let mut bodies = Vec::new();
         for number in 1..=BLOCKS {
             let message = chain.next_message();
-            engine.ingest(&message.json, &settings, &mut storage)?;
+            engine.import_block(&message.json, &settings, &mut storage)?;
             if number % blocks == 0 {
                 storage.flush()?;
             }
@@ -68,46 +69,47 @@ impl Figures {
             }));
         }
         storage.flush()?;
-        let (mut transactions, mut answers) = (0, 0);
+        let (mut transactions, mut responses) = (0, 0);
         for body in bodies {
-            // The newest are not final yet, and wait.
-            if let Reply::Answer(answer) = engine.ask(body.as_bytes(), None, &storage) {
+            // The newest are not final yet, so their requests wait.
+            let request = engine.parse(body.as_bytes(), None);
+            if let RequestState::Ready(response) = engine.respond(request, &storage) {
                 transactions += 1;
-                answers += answer.body.len() as u64;
+                responses += response.body.len() as u64;
             }
         }
         drop(storage);
-        let (rows, pages) = inside(&path)?;
-        Ok(Self { transactions, answers, rows, pages, file: fs::metadata(&path)?.len() })
+        let (rows, pages) = row_and_page_bytes(&path)?;
+        Ok(Self { transactions, responses, rows, pages, file: fs::metadata(&path)?.len() })
     }
 
     fn line(&self, blocks: usize) -> String {
-        let Self { transactions, answers, rows, pages, file } = *self;
+        let Self { transactions, responses, rows, pages, file } = *self;
         let each = |bytes: u64| format!("{:.0} B", bytes as f64 / transactions as f64);
-        let [answers_each, rows, pages, file_each] = [answers, rows, pages, file].map(each);
-        let ratio = file as f64 / answers as f64;
+        let [responses_each, rows, pages, file_each] = [responses, rows, pages, file].map(each);
+        let ratio = file as f64 / responses as f64;
         format!(
-            "| {blocks} | {transactions} | {answers_each} | {rows} | {pages} | {file_each} | **{ratio:.2}** |"
+            "| {blocks} | {transactions} | {responses_each} | {rows} | {pages} | {file_each} | **{ratio:.2}** |"
         )
     }
 }
 
-/// What is in the file: the bytes of its keys and rows, and those of the pages that it uses
-fn inside(path: &Path) -> Result<(u64, u64), Box<dyn Error>> {
+/// The bytes of all keys and rows in the file, and of the pages that it uses
+fn row_and_page_bytes(path: &Path) -> Result<(u64, u64), Box<dyn Error>> {
     let database = Builder::new().create(path)?;
     let statistics = database.begin_write()?.stats()?;
     Ok((statistics.stored_bytes(), statistics.allocated_pages() * statistics.page_size() as u64))
 }
 
-/// A file whose batches are kept until several can be committed as one
+/// A storage that collects batches and commits several as one
 ///
-/// What a later block removes again does not reach the disk.
-struct Several {
+/// A row that a later block removes is not written.
+struct BatchingStorage {
     file: RedbStorage,
     changes: HashMap<Key, Option<Row>, HashBuilder>,
 }
 
-impl Several {
+impl BatchingStorage {
     fn new(file: RedbStorage) -> Self {
         Self { file, changes: HashMap::default() }
     }
@@ -124,7 +126,7 @@ impl Several {
     }
 }
 
-impl Rows for Several {
+impl Snapshot for BatchingStorage {
     fn get(&self, key: &Key) -> Result<Option<Row>, milepost::Error> {
         match self.changes.get(key) {
             Some(row) => Ok(row.clone()),
@@ -133,7 +135,7 @@ impl Rows for Several {
     }
 }
 
-impl Storage for Several {
+impl Storage for BatchingStorage {
     fn commit(&mut self, batch: Batch) -> Result<(), milepost::Error> {
         self.changes.extend(batch);
         Ok(())

@@ -1,10 +1,10 @@
-//! Our native side of a bench that is written in another language: the same work, in turns.
+//! The native side of a bench in another language.
 //!
-//! Prints the block messages of a transaction with so many receipts, a request for it and the answer,
-//! each on a line of its own after a word that says what it is; JSON that is compact has no line
-//! breaks. Then reads numbers from standard input, answers the request so many times for each, and
-//! prints the nanoseconds that it took. Whoever started it decides when it runs, so that both sides
-//! meet the same machine. Ends with its input, and has no verdict.
+//! Prints the block messages of a transaction with the given number of receipts, a request for it
+//! and the response, each on a line of its own after a word for its kind; compact JSON has no line
+//! breaks. Then reads counts from standard input, answers the request that many times, and prints
+//! the elapsed nanoseconds. The parent process decides when it runs, so the sides can take turns.
+//! Ends with its input.
 
 #![forbid(unsafe_code)]
 
@@ -13,7 +13,7 @@ use core::hint::black_box;
 use std::io::{self, BufRead as _, Write, stdin, stdout};
 use std::time::Instant;
 
-use milepost::engine::Engine;
+use milepost::endpoint::{Buffers, Engine};
 use milepost_benches::{Workload, stored};
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -21,27 +21,28 @@ fn main() -> Result<(), Box<dyn Error>> {
     let workload = Workload::calls(receipts);
     let storage = stored(&workload.messages);
     let (engine, request) = (Engine::default(), workload.by_hash());
-    let mut answer = Vec::new();
-    let respond = |times: u64, answer: &mut Vec<u8>| {
+    let mut response = Vec::new();
+    let respond = |times: u64, response: &mut Vec<u8>| {
         for _ in 0..times {
-            answer.clear();
-            engine.respond(black_box(&request), None, &storage, answer);
-            black_box(&answer);
+            response.clear();
+            let request = engine.parse(black_box(&request), None);
+            engine.respond_into(request, &storage, &mut Buffers::default(), response);
+            black_box(&response);
         }
     };
-    respond(1, &mut answer);
+    respond(1, &mut response);
 
     let mut out = stdout().lock();
     for message in &workload.messages {
         line(&mut out, "block", message)?;
     }
     line(&mut out, "request", &request)?;
-    line(&mut out, "answer", &answer)?;
+    line(&mut out, "answer", &response)?;
     out.flush()?;
     for times in stdin().lock().lines() {
         let times = times?.parse()?;
         let start = Instant::now();
-        respond(times, &mut answer);
+        respond(times, &mut response);
         writeln!(out, "{}", start.elapsed().as_nanos())?;
         out.flush()?;
     }

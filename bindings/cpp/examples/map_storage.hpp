@@ -1,6 +1,7 @@
-// A storage of a host's in C++: a std::map, which sorts its keys as the tables of the engine want them.
+// A storage of the host in C++: a std::map, which sorts its keys as the engine's tables require.
 //
-// All of a commit is applied or none: what may fail, here the memory for the rows, is done before the map is touched.
+// A commit is applied as a whole or not at all: everything that can fail, here the allocation of
+// the rows, is done before the map changes.
 #ifndef MAP_STORAGE_HPP
 #define MAP_STORAGE_HPP
 
@@ -15,11 +16,11 @@ public:
     using Rows = std::map<std::string, std::string, std::less<>>;
 
     std::int32_t get(std::string_view key, milepost::Sink &sink) const override {
-        Rows::const_iterator found = rows_.find(key);
-        if (found == rows_.end()) {
+        Rows::const_iterator row = rows_.find(key);
+        if (row == rows_.end()) {
             sink.absent();
         } else {
-            sink.row(found->second);
+            sink.row(row->second);
         }
         return 0;
     }
@@ -35,10 +36,8 @@ public:
                 written.insert_or_assign(std::string(change.key), std::string(change.row));
             }
         }
-        // From here on nothing allocates. A key that is written last is removed first, which does no harm.
-        for (const std::string &key : removed) {
-            rows_.erase(key);
-        }
+        // Nothing below allocates. Removing a key first that is written afterwards is harmless.
+        for (const std::string &key : removed) { rows_.erase(key); }
         for (Rows::iterator next = written.begin(); next != written.end();) {
             Rows::node_type node = written.extract(next++);
             rows_.erase(node.key());
@@ -47,7 +46,7 @@ public:
         return 0;
     }
 
-    /// All rows, for whoever looks after them
+    /// All rows
     const Rows &rows() const noexcept { return rows_; }
 
 private:

@@ -1,10 +1,10 @@
-// A small node over a std::map: an event loop that lets requests wait for their milestones.
+// An event loop over a std::map in which requests wait for their milestones.
 //
 //     c++ -std=c++17 node.cpp -lmilepost && ./a.out < events
 //
-// Events are lines: `block <file>`, `ask <file>`, `time <milliseconds>`, as they would come from a feed, from sockets and
-// from a clock. Each answer is a line as soon as it is known: the number of its question, how far along the transaction
-// is, and the body to send.
+// Events are lines, as they would come from a feed, from sockets and from a clock: `block <file>`,
+// `request <file>`, `time <milliseconds>`. Each response is printed as a line as soon as it is
+// known: the number of its request, the milestone, and the body.
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -26,71 +26,73 @@ const char *name(milepost::Milestone milestone) {
     return "?";
 }
 
-/// A refusal, told to whoever runs the node
-int tell(const milepost::Error &error) {
+/// Prints an error and returns its number
+int report(const milepost::Error &error) {
     std::cerr << error.path() << (error.path().empty() ? "" : ": ") << error.message() << '\n';
     return static_cast<int>(error.kind());
 }
 
 class Node {
 public:
-    explicit Node(milepost::Desk desk) : desk_(std::move(desk)) {}
+    explicit Node(milepost::Endpoint endpoint) : endpoint_(std::move(endpoint)) {}
 
-    milepost::Result<void> ask(std::string_view body) {
-        std::size_t question = ++questions_;
-        milepost::Result<milepost::Submitted> submitted = desk_.submit(now_, body);
-        if (!submitted) return std::move(submitted).error();
-        if (submitted->waits()) {
-            waiting_[submitted->ticket] = question;
+    milepost::Result<void> request(std::string_view body) {
+        std::size_t number = ++requests_;
+        milepost::Result<milepost::RequestResult> result = endpoint_.handle_request(now_, body);
+        if (!result) return std::move(result).error();
+        if (result->is_pending()) {
+            pending_[result->handle] = number;
         } else {
-            send(question, submitted->answer);
+            send(number, result->response);
         }
         return {};
     }
 
     milepost::Result<void> block(std::string_view message) {
-        milepost::Result<milepost::Ingested> ingested = desk_.ingest(message);
-        if (!ingested) return std::move(ingested).error();
-        return send_answers();
+        milepost::Result<milepost::ImportSummary> summary = endpoint_.handle_block(message);
+        if (!summary) return std::move(summary).error();
+        return send_responses();
     }
 
     milepost::Result<void> time(std::uint64_t now) {
         now_ = now;
-        milepost::Result<std::optional<std::uint64_t>> deadline = desk_.next_deadline();
-        if (!deadline) return std::move(deadline).error();
-        // A host with a clock sleeps until the deadline; this one is told the time, and looks whether it is due.
-        if (!deadline->has_value() || **deadline > now) return {};
-        milepost::Result<void> told = desk_.handle_time(now);
-        if (!told) return told;
-        return send_answers();
+        milepost::Result<std::optional<std::uint64_t>> timeout = endpoint_.next_timeout();
+        if (!timeout) return std::move(timeout).error();
+        // A host with a clock sleeps until the timeout; here the time is an event.
+        if (!timeout->has_value() || **timeout > now) return {};
+        milepost::Result<void> handled = endpoint_.handle_timeout(now);
+        if (!handled) return handled;
+        return send_responses();
     }
 
 private:
-    milepost::Result<void> send_answers() {
+    milepost::Result<void> send_responses() {
         for (;;) {
-            milepost::Result<std::optional<milepost::Answered>> answered = desk_.poll_answer();
-            if (!answered) return std::move(answered).error();
-            if (!answered->has_value()) return {};
-            std::map<milepost::Ticket, std::size_t>::node_type question = waiting_.extract((*answered)->ticket);
-            if (question) send(question.mapped(), (*answered)->answer);
+            milepost::Result<std::optional<milepost::PolledResponse>> polled =
+                endpoint_.poll_response();
+            if (!polled) return std::move(polled).error();
+            if (!polled->has_value()) return {};
+            std::map<milepost::RequestHandle, std::size_t>::node_type request =
+                pending_.extract((*polled)->handle);
+            if (request) send(request.mapped(), (*polled)->response);
         }
     }
 
-    static void send(std::size_t question, const milepost::Answer &answer) {
-        std::cout << question << ' ';
-        if (milepost::Result<milepost::Status> status = answer.status()) {
+    static void send(std::size_t number, const milepost::Response &response) {
+        std::cout << number << ' ';
+        if (milepost::Result<milepost::TransactionStatus> status = response.transaction_status()) {
             std::cout << name(status->milestone);
-        } else if (milepost::Result<milepost::Failure> failure = answer.failure()) {
-            std::cout << failure->cause;
+        } else if (milepost::Result<milepost::RpcError> error = response.rpc_error()) {
+            std::cout << error->cause;
         } else {
             std::cout << '-';
         }
-        std::cout << ' ' << answer.body().value() << '\n' << std::flush;
+        std::cout << ' ' << response.body().value() << '\n' << std::flush;
     }
 
-    milepost::Desk desk_;
-    std::map<milepost::Ticket, std::size_t> waiting_;
-    std::size_t questions_ = 0;
+    milepost::Endpoint endpoint_;
+    std::map<milepost::RequestHandle, std::size_t> pending_;
+    std::size_t requests_ = 0;
     std::uint64_t now_ = 0;
 };
 
@@ -103,23 +105,24 @@ std::optional<std::string> read(const std::string &path) {
 }  // namespace
 
 int main() {
-    milepost::Result<milepost::Engine> engine = milepost::Engine::over(std::make_unique<MapStorage>());
-    if (!engine) return tell(engine.error());
-    milepost::Result<milepost::Desk> desk = milepost::Desk::at(*engine);
-    if (!desk) return tell(desk.error());
-    Node node(*std::move(desk));
+    milepost::Result<milepost::Engine> engine =
+        milepost::Engine::over(std::make_unique<MapStorage>());
+    if (!engine) return report(engine.error());
+    milepost::Result<milepost::Endpoint> endpoint = milepost::Endpoint::create(*engine);
+    if (!endpoint) return report(endpoint.error());
+    Node node(*std::move(endpoint));
 
-    for (std::string event, what; std::cin >> event >> what;) {
-        milepost::Result<void> done;
+    for (std::string event, argument; std::cin >> event >> argument;) {
+        milepost::Result<void> handled;
         if (event == "time") {
-            done = node.time(std::strtoull(what.c_str(), nullptr, 10));
-        } else if (std::optional<std::string> text = read(what)) {
-            done = event == "block" ? node.block(*text) : node.ask(*text);
+            handled = node.time(std::strtoull(argument.c_str(), nullptr, 10));
+        } else if (std::optional<std::string> text = read(argument)) {
+            handled = event == "block" ? node.block(*text) : node.request(*text);
         } else {
-            std::perror(what.c_str());
+            std::perror(argument.c_str());
             return 1;
         }
-        if (!done) return tell(done.error());
+        if (!handled) return report(handled.error());
     }
     return 0;
 }

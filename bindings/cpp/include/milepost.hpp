@@ -1,21 +1,24 @@
-// How far along the road a NEAR transaction is: the C++ interface of milepost, C++17 and later.
+// C++ interface of milepost, C++17 and later: answers NEAR's EXPERIMENTAL_tx_status and
+// EXPERIMENTAL_protocol_config from blocks.
 //
-// Header-only, over milepost.h, whose grammar (docs/C-API.md) it keeps: a const member function may be called by any
-// number of threads at a time, another by one. Every function that can refuse returns a Result; none throws, and all
-// compiles without exceptions and without RTTI. What is owned is a handle that can be moved and not copied; what is
-// lent (std::string_view, Span, Views) belongs to the handle it came from, until that is destroyed or, where the
-// function is not const, until its next call. Leaves out what the C interface leaves out: clocks, threads, sockets.
+// Header-only, over milepost.h, whose conventions (docs/C-API.md) it keeps: any number of threads
+// may call const member functions of an object, other member functions one thread at a time.
+// Functions that can fail return a Result; none throws, and all compiles without exceptions and
+// without RTTI. Owning types are handles that can be moved but not copied. Borrowed values
+// (std::string_view, Span, Views) belong to the object they were read from, until it is destroyed
+// or, if the function is not const, until its next call.
 #ifndef MILEPOST_HPP
 #define MILEPOST_HPP
 
-#include "milepost/answer.hpp"
-#include "milepost/desk.hpp"
+#include "milepost/async.hpp"
+#include "milepost/endpoint.hpp"
 #include "milepost/engine.hpp"
-#include "milepost/far.hpp"
 #include "milepost/handle.hpp"
-#include "milepost/message.hpp"
+#include "milepost/message_builder.hpp"
+#include "milepost/response.hpp"
 #include "milepost/result.hpp"
 #include "milepost/storage.hpp"
+#include "milepost/transaction.hpp"
 #include "milepost/view.hpp"
 
 #endif

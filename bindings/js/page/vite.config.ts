@@ -1,5 +1,5 @@
-// The page is built into `dist/site`, from where the server embeds it. Everything is a file of its own
-// origin: nothing is inlined as `data:`, which the page's policy would refuse.
+// Builds the page into `dist/site`, which the server embeds. Nothing is inlined as `data:`, because
+// the content security policy forbids it.
 
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -7,13 +7,13 @@ import { defineConfig } from 'vite';
 
 const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
-// The package stands beside the page. A page built without it does without the engine.
+// The package in the parent directory; without it the page is built without the engine.
 const engine = here('../dist/web.js');
 
 const node = process.env['MILEPOST_URL'] ?? 'http://127.0.0.1:3030';
 
 export default defineConfig({
-  resolve: { alias: { milepost: existsSync(engine) ? engine : here('src/engine-absent.ts') } },
+  resolve: { alias: { milepost: existsSync(engine) ? engine : here('src/engine-stub.ts') } },
   build: {
     outDir: 'dist/site',
     emptyOutDir: true,
@@ -22,10 +22,10 @@ export default defineConfig({
     target: 'es2022',
   },
   server: {
-    // `npm run dev` shows the page with every change at once, beside a node that answers it.
+    // `npm run dev` serves the page and forwards requests to a node.
     proxy: {
       ...Object.fromEntries(['/status', '/practice', '/blocks'].map((path) => [path, node])),
-      // The page and the node share an address: who posts means the node.
+      // The page and JSON-RPC share the path `/`: POST goes to the node.
       '^/$': { target: node, bypass: (request) => (request.method === 'POST' ? null : request.url) },
     },
   },

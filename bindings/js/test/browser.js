@@ -1,4 +1,4 @@
-// Chromium without a window, if there is one: for tests of what happens in pages.
+// Headless Chromium for tests of pages; without Chromium those tests are skipped.
 
 import { createServer } from "node:http";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -16,11 +16,12 @@ const TYPES = {
 };
 
 /**
- * Opens a folder, or what listens at a port, and does `work` with the page; nothing without a browser.
+ * Opens a folder, or the server at a local port, and calls `work` with the page; returns
+ * `undefined` without a browser
  */
-export async function inBrowser(where, work) {
+export async function inBrowser(target, work) {
   if (!existsSync(PROGRAM)) return undefined;
-  const server = typeof where === "string" ? await serve(where) : null;
+  const server = typeof target === "string" ? await serve(target) : null;
   const profile = mkdtempSync(join(tmpdir(), "milepost-browser-"));
   const browser = await chromium.launchPersistentContext(profile, {
     executablePath: PROGRAM,
@@ -38,7 +39,7 @@ export async function inBrowser(where, work) {
   try {
     const page = await browser.newPage();
     page.on("pageerror", (error) => console.error(error));
-    await page.goto(`http://127.0.0.1:${server?.address().port ?? where}/`);
+    await page.goto(`http://127.0.0.1:${server?.address().port ?? target}/`);
     return await work(page);
   } finally {
     await browser.close();
@@ -47,14 +48,14 @@ export async function inBrowser(where, work) {
   }
 }
 
-/** Serves the files of folders: the first that has one */
+/** Serves the files of folders; a file comes from the first folder that has it */
 export async function serve(...folders) {
   const server = createServer((request, response) => {
     const path = normalize(new URL(request.url, "http://localhost").pathname);
     const file = folders
       .map((folder) => join(folder, path.endsWith("/") ? `${path}index.html` : path))
       .find((candidate) => existsSync(candidate));
-    // A folder without a page is an empty one: somewhere to run scripts.
+    // An empty page, to run scripts in.
     if (!file && path === "/") return response.writeHead(200, { "content-type": "text/html" }).end();
     if (!file) return response.writeHead(404).end();
     const type = TYPES[extname(file)] ?? "application/octet-stream";

@@ -1,4 +1,4 @@
-// All shared vectors in Chromium, over the engine's own memory and over a database of the browser.
+// All shared vectors in Chromium, with the storage in memory and with IndexedDB.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -8,14 +8,14 @@ import { vectors } from "./vectors.js";
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
-for (const storage of ["memory", "a database"]) {
-  test(`all vectors are answered in Chromium over ${storage}`, async (context) => {
+for (const storage of ["memory", "IndexedDB"]) {
+  test(`all vectors pass in Chromium with ${storage}`, async (context) => {
     const server = await serve(here(".."), here("../../../tests/vectors"));
     try {
       const report = await inBrowser(server.address().port, (page) =>
-        page.evaluate(runAll, storage === "a database"),
+        page.evaluate(runAll, storage === "IndexedDB"),
       );
-      if (!report) return context.skip("there is no Chromium here");
+      if (!report) return context.skip("Chromium is not installed");
       assert.deepEqual(report.failures, []);
       assert.equal(report.passed, vectors.length);
     } finally {
@@ -24,9 +24,9 @@ for (const storage of ["memory", "a database"]) {
   });
 }
 
-/** Runs in the page */
-async function runAll(inDatabase) {
-  const { Engine, IndexedDbStorage } = await import("/dist/web.js");
+/** Runs all vectors; called in the page */
+async function runAll(useDatabase) {
+  const { Endpoint, IndexedDbStorage } = await import("/dist/web.js");
   const { runner } = await import("/test/runner.js");
   const files = new Map();
   const read = async (path) => {
@@ -36,20 +36,20 @@ async function runAll(inDatabase) {
     return files.get(path);
   };
   const manifest = await (await fetch("/manifest.json")).json();
-  const { setScene, ask } = runner(manifest, read);
+  const { createEndpoint, run } = runner(manifest, read);
   const report = { passed: 0, failures: [] };
   for (const vector of manifest.vectors) {
     const options = { durability: "relaxed" };
-    const storage = inDatabase ? await IndexedDbStorage.open(vector.name, options) : undefined;
-    const engine = await setScene(Engine, vector, storage);
-    const { answer, early } = await ask(engine, vector);
-    const expected = await read(vector.answer);
+    const storage = useDatabase ? await IndexedDbStorage.open(vector.name, options) : undefined;
+    const endpoint = await createEndpoint(Endpoint, vector, storage);
+    const { response, early } = await run(endpoint, vector);
+    const expected = await read(vector.response);
     const isSame =
-      answer?.bytes.length === expected.length &&
-      answer.bytes.every((byte, index) => byte === expected[index]);
-    if (isSame && !early && answer.class === vector.class) report.passed += 1;
-    else report.failures.push(`${vector.name}: ${answer?.class} ${answer?.text.slice(0, 200)}`);
-    engine.dispose();
+      response?.bytes.length === expected.length &&
+      response.bytes.every((byte, index) => byte === expected[index]);
+    if (isSame && !early && response.kind === vector.kind) report.passed += 1;
+    else report.failures.push(`${vector.name}: ${response?.kind} ${response?.text.slice(0, 200)}`);
+    endpoint.dispose();
     storage?.close();
   }
   return report;

@@ -1,64 +1,71 @@
-// The examples of the readme, run as they stand there.
+// Runs the JavaScript examples of the package's README and of the repository's.
 
 import "fake-indexeddb/auto";
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import * as milepost from "milepost";
-import { block, request } from "./road.js";
+import { block, HEIGHTS, idle, milestone, request } from "./happy-path.js";
 import { read } from "./vectors.js";
 
-const text = readFileSync(new URL("../README.md", import.meta.url), "utf8");
+const pages = ["../README.md", "../../../README.md"];
+const [packageReadme, readme] = pages.map((path) => readFileSync(new URL(path, import.meta.url), "utf8"));
 
-/** The example under a heading, as a function of what it takes for granted */
-function example(heading, names) {
-  const code = text.split(`## ${heading}\n`)[1].split("```js\n")[1].split("```")[0];
+/** Runs the first example after a heading; `names` are the variables that it uses */
+function example(heading, names, text = packageReadme) {
+  const code = text.split(heading)[1].split("```js\n")[1].split("```")[0];
   const lines = code.trim().split("\n").filter((line) => line && !line.startsWith("import "));
   assert.ok(lines.length <= 10, `${heading}: ${lines.length} lines`);
   const imported = code.match(/import \{ (.*) \} from "milepost";/)[1].split(", ");
   const AsyncFunction = (async () => {}).constructor;
+  if (lines.some((line) => line.startsWith("const response ="))) lines.push("return response;");
   const run = new AsyncFunction(...imported, ...Object.keys(names), lines.join("\n"));
   return run(...imported.map((name) => milepost[name]), ...Object.values(names));
 }
 
-test("the front page of the repository has the same examples", () => {
-  const front = readFileSync(new URL("../../../README.md", import.meta.url), "utf8");
-  for (const heading of ["Node.js", "A page"]) {
-    const code = text.split(`## ${heading}\n`)[1].split("```js\n")[1].split("```")[0];
-    assert.ok(front.includes(code), heading);
-  }
+/** Passes the blocks to the handler of messages that an example sets */
+async function feed(socket) {
+  while (!socket.onmessage) await idle();
+  for (const height of HEIGHTS) await socket.onmessage({ data: block(height).toString() });
+}
+
+test("the examples of the repository's README get a final status", async () => {
+  const { tx_hash: hash, sender_account_id: signerId } = request("FINAL").params;
+  const names = { blocks: HEIGHTS.map(block), hash, signerId };
+  assert.equal(milestone(await example("**Node.js**", names, readme)), "FINAL");
+  const socket = {};
+  const response = example("**A page**", { body: JSON.stringify(request("FINAL")), socket }, readme);
+  await feed(socket);
+  assert.equal(milestone(await response), "FINAL");
 });
 
-const heights = [100, 101, 102, 103, 104, 105, 106, 108, 109, 110];
-
-test("in Node.js", async () => {
-  const said = [];
-  const console = { error: assert.ifError, log: (...words) => said.push(words) };
+test("the Node.js example logs a valid signature and a status", async () => {
+  const logged = [];
+  const console = { error: assert.ifError, log: (...words) => logged.push(words) };
   const signed = JSON.parse(read("requests/lookup-signed.json")).params.signed_tx_base64;
-  const scene = heights.map(block);
-  await example("Node.js", { blocks: scene, signed, console });
-  assert.equal(said[0][0], true);
-  assert.ok(said[0][1], "no status");
+  const blocks = HEIGHTS.map(block);
+  await example("## Node.js", { blocks, signed, console });
+  assert.equal(logged[0][0], true);
+  assert.ok(logged[0][1], "no status");
 });
 
-test("many answers, into the same bytes", async () => {
-  const [scene, written] = [heights.map(block), []];
+test("the example for many requests writes every response", async () => {
+  const [blocks, written] = [HEIGHTS.map(block), []];
   const requests = ["INCLUDED", "FINAL"].map((milestone) => request(milestone));
   const unknown = request("FINAL", "11111111111111111111111111111111");
-  // The bytes are written before the next answer takes their place.
+  // Decoded at once, because the next response overwrites the bytes.
   const writeSync = (file, bytes) => written.push([file, new TextDecoder().decode(bytes)]);
-  await example("Many answers", { blocks: scene, requests: [...requests, unknown], file: 7, writeSync });
-  const engine = await milepost.Engine.create();
-  scene.forEach((message) => engine.ingestSync(message));
-  assert.deepEqual(written, requests.map((body) => [7, engine.answerSync(body).text]));
-  engine.dispose();
+  await example("## Many requests", { blocks, requests: [...requests, unknown], file: 7, writeSync });
+  const endpoint = await milepost.Endpoint.create();
+  blocks.forEach((message) => endpoint.handleBlockSync(message));
+  assert.deepEqual(written, requests.map((body) => [7, endpoint.respondSync(body).text]));
+  endpoint.dispose();
 });
 
-test("in a page", async () => {
+test("the example for a page shows the response", async () => {
   const [socket, cancelButton, output] = [{}, {}, {}];
-  const shown = example("A page", { body: JSON.stringify(request("FINAL")), socket, cancelButton, output });
-  while (!cancelButton.onclick) await new Promise((resolve) => setTimeout(resolve, 5));
-  for (const height of heights) await socket.onmessage({ data: block(height).toString() });
-  await shown;
+  const finished = example("## A page", { body: JSON.stringify(request("FINAL")), socket, cancelButton, output });
+  await feed(socket);
+  await finished;
   assert.match(output.textContent, /^FINAL: \{"jsonrpc":"2\.0","result"/);
 });

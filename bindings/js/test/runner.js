@@ -1,56 +1,60 @@
-// How a shared vector is run on the package, wherever its files come from: see `tests/vectors/README.md`.
+// Runs shared vectors on the package, in Node.js and in a page: see `tests/vectors/README.md`.
 
-/** The runner of a manifest; `read` gives the bytes of a file, or promises them */
+/** The runner of a manifest; `read` returns the bytes of a file, or a promise of them */
 export function runner(manifest, read) {
-  const scenes = new Map(manifest.scenes.map((scene) => [scene.name, scene]));
+  const fixtures = new Map(manifest.fixtures.map((fixture) => [fixture.name, fixture]));
 
-  /** An engine with the settings of a vector, over the scene of that vector */
-  async function setScene(Engine, vector, storage) {
-    const scene = scenes.get(vector.scene);
+  /** Creates an endpoint with the settings and the fixture of a vector */
+  async function createEndpoint(Endpoint, vector, storage) {
+    const fixture = fixtures.get(vector.fixture);
     const { timeout_cause, unknown, max_waiting, max_batch, max_receipts } = vector.settings ?? {};
-    const engine = await Engine.create({
+    const endpoint = await Endpoint.create({
       storage,
       settings: {
         timeoutCause: timeout_cause,
         unknown,
         maxBatch: max_batch,
         maxReceipts: max_receipts,
-        finality: scene.finality,
+        finality: fixture.finality,
       },
-      patience: { limit: max_waiting },
+      waitConfig: { maxWaiting: max_waiting },
     });
-    for (const { file, from_height } of scene.configs) await engine.putConfig(from_height, await read(file));
-    for (const block of scene.blocks) await engine.ingest(await read(block));
-    return engine;
+    for (const { file, from_height } of fixture.configs) {
+      await endpoint.putConfig(from_height, await read(file));
+    }
+    for (const block of fixture.blocks) await endpoint.handleBlock(await read(block));
+    return endpoint;
   }
 
-  /** Asks what a vector asks, and gives the answer and how the request waited */
-  async function ask(engine, vector) {
+  /** Sends the request of a vector; returns the response, and whether it came earlier than
+   *  declared */
+  async function run(endpoint, vector) {
     const body = new Uint8Array(await read(vector.request));
-    const pathMethod = vector.path_method;
-    const now = await engine.answer(body, { pathMethod });
-    // Where there is no place to wait, only who would wait is told so; a time-out would be another answer.
+    const urlMethod = vector.url_method;
+    const immediate = await endpoint.respond(body, { urlMethod });
+    // If too many requests are pending, only `handleRequest` reports that, and without a timeout.
     if (vector.wait === undefined) {
-      return { answer: now ?? (await engine.call(body, { pathMethod, timeout: 1 })), early: false };
+      const response = immediate ?? (await endpoint.handleRequest(body, { urlMethod, timeout: 1 }));
+      return { response, early: false };
     }
-    // Long enough for blocks to come in, and not waited for in vain.
+    // Long enough for the blocks to be imported.
     const timeout = vector.wait === "expires" ? 1 : 600_000;
-    let early = now !== null;
-    const call = engine.call(body, { pathMethod, timeout });
+    let early = immediate !== null;
+    const pending = endpoint.handleRequest(body, { urlMethod, timeout });
     if (vector.wait !== "expires") {
       let done = false;
-      call.then(() => (done = true));
+      pending.then(() => (done = true));
       for (const block of vector.wait) {
-        await turn();
+        await nextTask();
         early ||= done;
-        await engine.ingest(await read(block));
+        await endpoint.handleBlock(await read(block));
       }
     }
-    return { answer: await call, early };
+    return { response: await pending, early };
   }
 
-  return { setScene, ask };
+  return { createEndpoint, run };
 }
 
-/** Lets everything run that is ready to */
-const turn = () => new Promise((resolve) => setTimeout(resolve));
+/** Lets the event loop run everything that is ready */
+const nextTask = () => new Promise((resolve) => setTimeout(resolve));

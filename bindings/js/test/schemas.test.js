@@ -1,9 +1,9 @@
-// What the schemas of `@near-js/jsonrpc-types` say about answers: they take them all, but for those that are
-// listed here with the schemas' own reason.
+// The schemas of `@near-js/jsonrpc-types` accept all responses except those that are listed here,
+// each with the reason.
 //
-// The answers are those of the shared vectors, which `vectors.test.js` shows to be the package's, byte for byte.
-// Protocol configurations are left out: version 1.4.0 asks for members that nodes do not have any more
-// (`avg_hidden_validator_seats_per_shard`, say), so it refuses those of nodes as well.
+// The responses are those of the shared vectors; `vectors.test.js` shows that the package's are the
+// same bytes. Protocol configurations are left out: version 1.4.0 requires members that nodes no
+// longer send, such as `avg_hidden_validator_seats_per_shard`, so it rejects those of nodes, too.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -14,7 +14,7 @@ import {
   RpcTransactionResponseSchema,
   TxExecutionStatusSchema,
 } from "@near-js/jsonrpc-types";
-import { camelCased } from "./names.js";
+import { camelCased } from "./camel-case.js";
 import { read, vectors } from "./vectors.js";
 
 const [result, error, response] = [
@@ -22,72 +22,72 @@ const [result, error, response] = [
   RpcErrorSchema(),
   EXPERIMENTALTxStatusResponseSchema(),
 ];
-const takes = (schema, value) => schema.safeParse(value).success;
+const accepts = (schema, value) => schema.safeParse(value).success;
 
-/** The results that are refused, by their vectors; each is shown to be refused for its reason alone */
-const REFUSED = {
-  "included-only": milestoneAlone,
-  "included-only-reached": milestoneAlone,
+/** Checks by name of vector, for the results that are rejected: that there is no other reason */
+const REJECTED = {
+  "included-only": milestoneOnly,
+  "included-only-reached": milestoneOnly,
   "kept-as-it-came": unknownActions,
 };
 
-/** The third kind of result that the interface has, and the schemas have not: nothing but the milestone */
-function milestoneAlone(refused) {
-  assert.deepEqual(Object.keys(refused), ["finalExecutionStatus"]);
-  assert.ok(takes(TxExecutionStatusSchema(), refused.finalExecutionStatus));
+/** The result has only the milestone, which the interface allows and the schemas do not */
+function milestoneOnly(rejected) {
+  assert.deepEqual(Object.keys(rejected), ["finalExecutionStatus"]);
+  assert.ok(accepts(TxExecutionStatusSchema(), rejected.finalExecutionStatus));
 }
 
-/** Actions newer than the schemas: an answer shows what is on the chain, and without them it is taken */
-function unknownActions(refused) {
+/** The result has actions that are newer than the schemas; without them it is accepted */
+function unknownActions(rejected) {
   let unknown = 0;
   const without = (value) => {
     if (Array.isArray(value)) return value.map(without);
     if (value === null || typeof value !== "object") return value;
     const members = Object.entries(value).map(([name, member]) => {
       if (name !== "actions") return [name, without(member)];
-      const known = member.filter((action) => takes(ActionViewSchema(), action));
+      const known = member.filter((action) => accepts(ActionViewSchema(), action));
       unknown += member.length - known.length;
       return [name, known];
     });
     return Object.fromEntries(members);
   };
-  assert.ok(takes(result, without(refused)));
+  assert.ok(accepts(result, without(rejected)));
   assert.ok(unknown > 0);
 }
 
-/** All responses but protocol configurations; errors have one schema, whatever was asked */
-const responses = vectors.flatMap(({ name, answer }) => {
-  const body = JSON.parse(read(answer));
+/** All responses except protocol configurations; errors of all methods have one schema */
+const responses = vectors.flatMap(({ name, response }) => {
+  const body = JSON.parse(read(response));
   const each = (Array.isArray(body) ? body : [body]).map(camelCased);
   return each.filter((body) => body.result?.chainId === undefined).map((body) => ({ name, body }));
 });
 
-test("every result about a transaction is taken, but for those that are listed", () => {
+test("every result of a transaction is accepted unless it is listed", () => {
   const results = responses.filter(({ body }) => "result" in body);
   assert.ok(results.length > 70);
-  const refused = results.filter(({ body }) => !takes(result, body.result));
-  assert.deepEqual(refused.map(({ name }) => name).sort(), Object.keys(REFUSED).sort());
-  for (const { name, body } of refused) REFUSED[name](body.result);
+  const rejected = results.filter(({ body }) => !accepts(result, body.result));
+  assert.deepEqual(rejected.map(({ name }) => name).sort(), Object.keys(REJECTED).sort());
+  for (const { name, body } of rejected) REJECTED[name](body.result);
 });
 
-test("every error is taken", () => {
+test("every error is accepted", () => {
   const errors = responses.filter(({ body }) => "error" in body);
   assert.ok(errors.length > 100);
-  for (const { name, body } of errors) assert.ok(takes(error, body.error), name);
+  for (const { name, body } of errors) assert.ok(accepts(error, body.error), name);
 });
 
-test("a response is taken whole if its id is a string, which the schemas want it to be", () => {
+test("a whole response is accepted if its id is a string, as the schemas require", () => {
   for (const { name, body } of responses) {
-    const expected = typeof body.id === "string" && !(name in REFUSED);
-    assert.equal(takes(response, body), expected, name);
+    const expected = typeof body.id === "string" && !(name in REJECTED);
+    assert.equal(accepts(response, body), expected, name);
   }
 });
 
-test("the schemas would refuse a milestone that is none, and an outcome without its status", () => {
+test("the schemas reject an unknown milestone and an outcome without a status", () => {
   const { body } = responses.find(({ name }) => name === "milestone-final");
-  assert.ok(takes(result, body.result));
-  assert.ok(!takes(result, { ...body.result, finalExecutionStatus: "SOON" }));
+  assert.ok(accepts(result, body.result));
+  assert.ok(!accepts(result, { ...body.result, finalExecutionStatus: "SOON" }));
   const changed = structuredClone(body.result);
   delete changed.transactionOutcome.outcome.status;
-  assert.ok(!takes(result, changed));
+  assert.ok(!accepts(result, changed));
 });

@@ -1,7 +1,7 @@
-// The types: sources against the generated declarations of the module, and what is written by hand against both.
+// The sources match the generated declarations of the module, and the handwritten types match both.
 //
-// `test/types/same.ts` says how they are compared; here the compiler runs over it, and over copies in which one
-// side has drifted, each of which it has to refuse.
+// `test/types/same.ts` compares them; this test compiles it, and also copies in which one side was
+// changed, each of which the compiler has to reject.
 
 import assert from "node:assert/strict";
 import { execFile } from "node:child_process";
@@ -14,45 +14,45 @@ import { fileURLToPath } from "node:url";
 const here = fileURLToPath(new URL("..", import.meta.url));
 const compiler = join(here, "node_modules/typescript/bin/tsc");
 
-/** What the compiler says about a package in this folder; nothing if all is well */
-function complaints(directory) {
+/** The errors that the compiler reports for the package in this folder */
+function compilerErrors(directory) {
   return new Promise((resolve) => {
-    execFile(process.execPath, [compiler, "-p", directory, "--pretty", "false"], (failed, said) =>
-      resolve(failed ? said || String(failed) : ""),
+    execFile(process.execPath, [compiler, "-p", directory, "--pretty", "false"], (error, stdout) =>
+      resolve(error ? stdout || String(error) : ""),
     );
   });
 }
 
-test("sources, generated declarations and types written by hand say the same", async () => {
-  assert.equal(await complaints(here), "");
+test("sources, generated declarations and handwritten types match", async () => {
+  assert.equal(await compilerErrors(here), "");
 });
 
-const DRIFTS = {
-  "a parameter of the module": ["build/glue.d.ts", "room(length: number)", "room(length: string)"],
-  "a result of the module": ["build/glue.d.ts", "poll_answer(): number", "poll_answer(): Uint8Array"],
-  "a function of the module that is gone": ["build/glue.d.ts", "export function version(): string;", ""],
-  "a parameter that is written otherwise": ["index.d.ts", "putConfig(height: number | bigint", "putConfig(height: bigint"],
-  "a result that is written otherwise": ["index.d.ts", "methodNames(): string[]", "methodNames(): readonly string[]"],
-  "a method that is not written": ["index.d.ts", "  stop(): void;\n", ""],
-  "a member that is written only": ["index.d.ts", "readonly open: number;", "readonly open: number; readonly closed: number;"],
-  "a member that may be written to": ["index.d.ts", "readonly bytes: Uint8Array;", "bytes: Uint8Array;"],
-  "a function that is written only": ["slim.d.ts", "export function initSync", "export function initLater(): void;\nexport function initSync"],
-  "a source that gives another thing": ["src/core/free.js", "return run((glue) => glue.method_names());", "return 7;"],
-  "a source that takes another thing": ["src/core/engine.js", "@param {number | bigint} height", "@param {number} height"],
+const MUTATIONS = {
+  "a parameter of the module": ["build/glue.d.ts", "reserve_request(length: number)", "reserve_request(length: string)"],
+  "a result of the module": ["build/glue.d.ts", "poll_response(): number", "poll_response(): Uint8Array"],
+  "a removed function of the module": ["build/glue.d.ts", "export function version(): string;", ""],
+  "a parameter of a handwritten type": ["index.d.ts", "putConfig(height: number | bigint", "putConfig(height: bigint"],
+  "a result of a handwritten type": ["index.d.ts", "methodNames(): string[]", "methodNames(): readonly string[]"],
+  "a method without a handwritten type": ["index.d.ts", "  shutdown(): void;\n", ""],
+  "a handwritten member without a source": ["index.d.ts", "readonly pendingCount: number;", "readonly pendingCount: number; readonly closed: number;"],
+  "a member that is not read-only": ["index.d.ts", "readonly bytes: Uint8Array;", "bytes: Uint8Array;"],
+  "a handwritten function without a source": ["slim.d.ts", "export function initSync", "export function initLater(): void;\nexport function initSync"],
+  "a result in the sources": ["src/core/stateless.js", "return run((glue) => glue.method_names());", "return 7;"],
+  "a parameter in the sources": ["src/core/endpoint.js", "@param {number | bigint} height", "@param {number} height"],
 };
 
-for (const [name, [file, said, drifted]] of Object.entries(DRIFTS)) {
-  test(`${name} is found`, async () => {
+for (const [name, [file, original, mutated]] of Object.entries(MUTATIONS)) {
+  test(`a change of ${name} is found`, async () => {
     const work = mkdtempSync(join(tmpdir(), "milepost-types-"));
     try {
-      const parts = ["index", "slim", "wire", "config", "failures"].map((part) => `${part}.d.ts`);
+      const parts = ["index", "slim", "wire", "config", "errors"].map((part) => `${part}.d.ts`);
       for (const part of [...parts, "tsconfig.json", "build/glue.d.ts", "src/core", "test/types"]) {
         cpSync(join(here, part), join(work, part), { recursive: true });
       }
       const text = readFileSync(join(work, file), "utf8");
-      assert.ok(text.includes(said), `${file} does not say ${said}`);
-      writeFileSync(join(work, file), text.replace(said, drifted));
-      assert.match(await complaints(work), /error TS/);
+      assert.ok(text.includes(original), `${file} does not contain ${original}`);
+      writeFileSync(join(work, file), text.replace(original, mutated));
+      assert.match(await compilerErrors(work), /error TS/);
     } finally {
       rmSync(work, { recursive: true, force: true });
     }

@@ -1,4 +1,4 @@
-// The shared vectors, from their files.
+// The shared vectors, read from their files.
 
 import { readFileSync } from "node:fs";
 import { runner } from "./runner.js";
@@ -8,4 +8,4 @@ export const read = (path) => readFileSync(new URL(path, directory));
 
 const manifest = JSON.parse(read("manifest.json"));
 export const vectors = manifest.vectors;
-export const { setScene, ask } = runner(manifest, read);
+export const { createEndpoint, run } = runner(manifest, read);

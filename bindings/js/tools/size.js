@@ -1,7 +1,7 @@
-// What the `.wasm` file weighs, and what in it weighs most.
+// The size of the `.wasm` file, and its largest functions.
 //
-// `node tools/size.js [module.wasm [how many]]`. The weights are those of the file that ships; what its parts are called
-// says `names.wasm`, which is the same module with its names, so each part is weighed there.
+// `node tools/size.js [module.wasm [count]]`. Totals are those of the shipped file; the functions
+// are those of `names.wasm`, the same module with its names.
 
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
@@ -14,8 +14,8 @@ const FUNCTION_NAMES = 1;
 const IMPORT = 2;
 const FUNCTION = 0;
 
-/** Bytes as they are, and as servers send them */
-export function weigh(bytes) {
+/** The size of a file, uncompressed and compressed as servers send it */
+export function sizes(bytes) {
   return {
     raw: bytes.length,
     gzip: gzipSync(bytes, { level: 9 }).length,
@@ -33,15 +33,15 @@ export function weigh(bytes) {
 class Reader {
   constructor(bytes) {
     this.bytes = bytes;
-    this.at = 0;
+    this.offset = 0;
   }
 
   get isAtEnd() {
-    return this.at >= this.bytes.length;
+    return this.offset >= this.bytes.length;
   }
 
   byte() {
-    return this.bytes[this.at++];
+    return this.bytes[this.offset++];
   }
 
   number() {
@@ -54,8 +54,8 @@ class Reader {
   }
 
   take(length) {
-    this.at += length;
-    return this.bytes.subarray(this.at - length, this.at);
+    this.offset += length;
+    return this.bytes.subarray(this.offset - length, this.offset);
   }
 
   name() {
@@ -72,7 +72,7 @@ function* sections(bytes) {
   }
 }
 
-/** How many functions are imported: they come first in the numbering */
+/** Number of imported functions, which have the first indices */
 function importedFunctions(reader) {
   let functions = 0;
   for (let count = reader.number(); count > 0; count -= 1) {
@@ -103,11 +103,11 @@ function functionNames(reader) {
   return names;
 }
 
-/** Functions and pieces of data with their bytes, the heaviest first */
+/** Functions and the data section with their sizes, the largest first */
 export function parts(bytes) {
   let imported = 0;
   let names = new Map();
-  const sizes = [];
+  const functionSizes = [];
   const data = [];
   for (const [id, reader] of sections(bytes)) {
     if (id === IMPORT) imported = importedFunctions(reader);
@@ -115,20 +115,20 @@ export function parts(bytes) {
       for (let count = reader.number(); count > 0; count -= 1) {
         const size = reader.number();
         reader.take(size);
-        sizes.push(size);
+        functionSizes.push(size);
       }
     }
     if (id === DATA) data.push({ name: "data", size: reader.bytes.length });
     if (id === CUSTOM && reader.name() === "name") names = functionNames(reader);
   }
-  const functions = sizes.map((size, index) => ({
+  const functions = functionSizes.map((size, index) => ({
     name: names.get(imported + index) ?? `function ${imported + index}`,
     size,
   }));
   return [...functions, ...data].sort((one, other) => other.size - one.size);
 }
 
-/** The modules that an instance wants things from */
+/** The names of the modules that the module imports from */
 export function importedModules(bytes) {
   const modules = new Set();
   for (const { module } of WebAssembly.Module.imports(new WebAssembly.Module(bytes))) {
@@ -141,7 +141,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const dist = new URL("../dist/", import.meta.url);
   const shipped = readFileSync(process.argv[2] ?? new URL("milepost.wasm", dist));
   const named = readFileSync(process.argv[2] ?? new URL("../build/names.wasm", import.meta.url));
-  const { raw, gzip, brotli } = weigh(shipped);
+  const { raw, gzip, brotli } = sizes(shipped);
   console.log(`raw ${raw}, gzip ${gzip}, brotli ${brotli} bytes`);
   for (const { name, size } of parts(named).slice(0, Number(process.argv[3] ?? 20))) {
     console.log(`${String(size).padStart(8)}  ${name}`);

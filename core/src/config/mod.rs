@@ -1,14 +1,14 @@
-//! The protocol configuration: which block it is asked for, its shape, its bytes.
+//! The protocol configuration: which one is in force at a block, and how one is imported.
 //!
-//! Typed views are for hosts that look inside. They are lossless: what a view has read it writes
-//! again, in the order of a node's answer, with members it does not know and without members that
-//! were not there. Answers themselves are made of the text that was checked when it came in.
+//! The typed views are for hosts that read values. They are lossless: a view is written with the
+//! members it was read with, in the order of a node's response, unknown ones included. Responses
+//! copy the text that was checked on import.
 
-mod put;
-mod question;
+mod import;
+mod query;
 mod selector;
 
+pub use import::ConfigImport;
 pub use milepost_protocol::config::*;
-pub use put::PutQuestion;
-pub use question::{ConfigAnswer, ConfigQuestion};
+pub use query::{ConfigQuery, ConfigResult};
 pub use selector::{BlockReference, Finality, SyncCheckpoint};

@@ -1,16 +1,16 @@
-//! Which block a protocol configuration is asked for.
+//! The selectors of the block whose protocol configuration is requested.
 
 use crate::primitives::{BlockHeight, CryptoHash};
 
-/// A block, named by one of the selectors of the interface
+/// A block, by one of the selectors of the JSON-RPC method
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum BlockReference {
     /// `block_id` as a number: the canonical block of this height
     Height(BlockHeight),
-    /// `block_id` as a string: the block of this hash, on whatever fork
+    /// `block_id` as a string: the block of this hash, on any fork
     Hash(CryptoHash),
-    /// `finality`: the newest block that is so final
+    /// `finality`: the newest block of this finality
     Finality(Finality),
     /// `sync_checkpoint`: one of two old blocks
     SyncCheckpoint(SyncCheckpoint),
@@ -18,7 +18,7 @@ pub enum BlockReference {
 
 /// How final a block must be
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_enums, reason = "the interface closes this enumeration")]
+#[expect(clippy::exhaustive_enums, reason = "the interface defines all values")]
 pub enum Finality {
     /// `optimistic`: the head
     Optimistic,
@@ -28,12 +28,12 @@ pub enum Finality {
     Final,
 }
 
-/// One of two old blocks
+/// An old block
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_enums, reason = "the interface closes this enumeration")]
+#[expect(clippy::exhaustive_enums, reason = "the interface defines all values")]
 pub enum SyncCheckpoint {
     /// `genesis`: the first block of the chain
     Genesis,
-    /// `earliest_available`: the oldest block that is kept
+    /// `earliest_available`: the oldest canonical block in the storage
     EarliestAvailable,
 }

@@ -1,8 +1,8 @@
-//! The id of a request: any JSON value, kept as the text it came in.
+//! The id of a request: any JSON value, kept as its text.
 //!
-//! An answer carries the id byte for byte, so that `12.5`, `1e3` and `18446744073709551616` come
-//! back as they were sent. Only what would break the reader of the answer is refused: a text that
-//! is too long, too deep, or that strict readers reject.
+//! A response repeats the id byte for byte, so `12.5`, `1e3` and `18446744073709551616` come back
+//! as they were sent. An id is rejected only if it would break the reader of the response: if it is
+//! too long, nested too deeply, or rejected by strict JSON readers.
 
 use alloc::boxed::Box;
 use core::fmt;
@@ -11,7 +11,7 @@ use core::hash::{Hash, Hasher};
 use super::{Limits, read};
 use crate::{Error, ErrorKind};
 
-/// The id of a request, as JSON text; by default `"dontcare"`, as the interface has it
+/// The id of a request, as JSON text; `"dontcare"` by default, as in the interface
 ///
 /// ```
 /// use milepost::rpc::RequestId;
@@ -20,70 +20,70 @@ use crate::{Error, ErrorKind};
 /// assert_eq!(RequestId::null().as_json(), "null");
 /// ```
 #[derive(Clone)]
-pub struct RequestId(Text);
+pub struct RequestId(Repr);
 
-/// The longest text that is kept without an allocation: with its length it takes the room of a
-/// pointer, a length and a word, and numbers and short names are shorter
-const SHORT: usize = 22;
+/// Maximum length of a text that is stored inline: with its length and the tag it fills three
+/// words, and numbers and short names are shorter
+const MAX_INLINE_LEN: usize = 22;
 
 #[derive(Clone)]
-enum Text {
+enum Repr {
     Static(&'static str),
-    Short(u8, [u8; SHORT]),
-    Long(Box<str>),
+    Inline(u8, [u8; MAX_INLINE_LEN]),
+    Heap(Box<str>),
 }
 
 impl RequestId {
-    /// The id of an answer to a request whose own id could not be read
+    /// The id of the response to a request whose own id could not be read
     pub const fn null() -> Self {
-        Self(Text::Static("null"))
+        Self(Repr::Static("null"))
     }
 
     /// The id as JSON text
     pub fn as_json(&self) -> &str {
         match &self.0 {
-            Text::Static(text) => text,
-            // These bytes were a text when they were put here.
-            Text::Short(..) => str::from_utf8(self.as_bytes()).unwrap_or_default(),
-            Text::Long(text) => text,
+            Repr::Static(text) => text,
+            // These bytes were copied from a text.
+            Repr::Inline(..) => str::from_utf8(self.as_bytes()).unwrap_or_default(),
+            Repr::Heap(text) => text,
         }
     }
 
-    /// The bytes of the JSON text, which nobody has to look at again
+    /// The bytes of the JSON text, without the UTF-8 check of [`as_json`](Self::as_json)
     pub(crate) fn as_bytes(&self) -> &[u8] {
         match &self.0 {
-            Text::Static(text) => text.as_bytes(),
-            Text::Short(length, bytes) => bytes.get(..usize::from(*length)).unwrap_or_default(),
-            Text::Long(text) => text.as_bytes(),
+            Repr::Static(text) => text.as_bytes(),
+            Repr::Inline(length, bytes) => bytes.get(..usize::from(*length)).unwrap_or_default(),
+            Repr::Heap(text) => text.as_bytes(),
         }
     }
 
-    fn of(json: &str) -> Self {
-        let mut bytes = [0; SHORT];
+    fn new(json: &str) -> Self {
+        let mut bytes = [0; MAX_INLINE_LEN];
         Self(match (bytes.get_mut(..json.len()), u8::try_from(json.len())) {
-            (Some(place), Ok(length)) => {
-                place.copy_from_slice(json.as_bytes());
-                Text::Short(length, bytes)
+            (Some(prefix), Ok(length)) => {
+                prefix.copy_from_slice(json.as_bytes());
+                Repr::Inline(length, bytes)
             }
-            _ => Text::Long(json.into()),
+            _ => Repr::Heap(json.into()),
         })
     }
 
-    /// The id in `value`, if it is one that can be sent back
-    pub(super) fn read(value: read::Text<'_>) -> Result<Self, Error> {
-        let bytes = value.get().len();
-        if bytes > Limits::ID_BYTES {
-            let detail = alloc::format!("{bytes} bytes, the limit is {}", Limits::ID_BYTES);
+    /// The id in `value`, if a response can repeat it
+    pub(super) fn read(value: read::RawValue<'_>) -> Result<Self, Error> {
+        let len = value.text().len();
+        if len > Limits::MAX_ID_LEN {
+            let detail = alloc::format!("{len} bytes, the limit is {}", Limits::MAX_ID_LEN);
             return Err(Error::new(ErrorKind::Limit, detail));
         }
-        read::check(value, Limits::ID_DEPTH)?;
-        Ok(Self::of(value.get()))
+        read::validate(value, Limits::MAX_ID_DEPTH)?;
+        Ok(Self::new(value.text()))
     }
 }
 
 impl Default for RequestId {
     fn default() -> Self {
-        Self(Text::Static("\"dontcare\""))
+        Self(Repr::Static("\"dontcare\""))
     }
 }
 
@@ -120,15 +120,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_id_is_one_text_however_it_is_kept() {
+    fn an_id_is_the_same_inline_and_on_the_heap() {
         assert_eq!(size_of::<RequestId>(), 24);
-        for length in [1, SHORT - 1, SHORT, SHORT + 1, 100] {
+        for length in [1, MAX_INLINE_LEN - 1, MAX_INLINE_LEN, MAX_INLINE_LEN + 1, 100] {
             let text = String::from("7").repeat(length);
-            let id = RequestId::of(&text);
+            let id = RequestId::new(&text);
             assert_eq!(id.as_json(), text);
             assert_eq!(id, id.clone());
         }
-        assert_eq!(RequestId::of("\"dontcare\""), RequestId::default());
-        assert_ne!(RequestId::of("null"), RequestId::default());
+        assert_eq!(RequestId::new("\"dontcare\""), RequestId::default());
+        assert_ne!(RequestId::new("null"), RequestId::default());
     }
 }

@@ -1,14 +1,15 @@
-//! The methods that are served, in one table: name, and how its params become an operation.
+//! The table of the methods that are served: the name of each, and the function that reads its
+//! params.
 
+use super::fast_path::Params;
 use super::params::{self, StatusRequest};
-use super::plain::Params;
 use crate::Error;
 use crate::config::BlockReference;
 
-/// What a request asks for
+/// A method with its params
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
-pub enum Operation {
+pub enum Method {
     /// The status of one transaction: `EXPERIMENTAL_tx_status`, `tx_status` or `tx`
     TransactionStatus(StatusRequest),
     /// The protocol configuration in force at a block: `EXPERIMENTAL_protocol_config`
@@ -16,39 +17,39 @@ pub enum Operation {
 }
 
 /// A row of the method table
-pub(super) struct Method {
+pub(super) struct MethodEntry {
     pub(super) name: &'static str,
     /// Reads `params`; `None` when the request has none
-    pub(super) read: fn(Option<Params<'_, '_>>) -> Result<Operation, Error>,
+    pub(super) read: fn(Option<Params<'_, '_>>) -> Result<Method, Error>,
 }
 
-/// The two operations of the interface, and the two other names that nodes give the first one
-static METHODS: [Method; 4] = [
-    Method { name: "EXPERIMENTAL_tx_status", read: |params| status(params, true) },
-    Method {
+/// The two methods of the interface, and the two other names of the first one in NEAR nodes
+static METHODS: [MethodEntry; 4] = [
+    MethodEntry { name: "EXPERIMENTAL_tx_status", read: |params| status_request(params, true) },
+    MethodEntry {
         name: "EXPERIMENTAL_protocol_config",
-        read: |params| params::block_reference(params).map(Operation::ProtocolConfig),
+        read: |params| params::block_reference(params).map(Method::ProtocolConfig),
     },
     // The stable name since node 2.14.
-    Method { name: "tx_status", read: |params| status(params, true) },
-    // The oldest name; its answer leaves the receipts out.
-    Method { name: "tx", read: |params| status(params, false) },
+    MethodEntry { name: "tx_status", read: |params| status_request(params, true) },
+    // The oldest name; its result is without the receipts.
+    MethodEntry { name: "tx", read: |params| status_request(params, false) },
 ];
 
-fn status(params: Option<Params<'_, '_>>, receipts: bool) -> Result<Operation, Error> {
-    params::status_request(params, receipts).map(Operation::TransactionStatus)
+fn status_request(params: Option<Params<'_, '_>>, receipts: bool) -> Result<Method, Error> {
+    params::status_request(params, receipts).map(Method::TransactionStatus)
 }
 
-/// The names of the methods that are served; case matters
+/// The names of the methods that are served; they are case-sensitive
 ///
 /// ```
 /// assert!(milepost::rpc::method_names().any(|name| name == "EXPERIMENTAL_tx_status"));
 /// ```
 pub fn method_names() -> impl ExactSizeIterator<Item = &'static str> {
-    METHODS.iter().map(|method| method.name)
+    METHODS.iter().map(|entry| entry.name)
 }
 
-/// The method of this name
-pub(super) fn method(name: &str) -> Option<&'static Method> {
-    METHODS.iter().find(|method| method.name == name)
+/// The entry of the method of this name
+pub(super) fn find(name: &str) -> Option<&'static MethodEntry> {
+    METHODS.iter().find(|entry| entry.name == name)
 }

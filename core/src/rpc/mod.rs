@@ -1,49 +1,48 @@
-//! The JSON-RPC envelope: from the bytes of a request to a checked operation, and back to an
-//! answer.
+//! The JSON-RPC envelope: from the bytes of a request to a validated method call, and from a result
+//! to the bytes of a response.
 //!
-//! Whatever the bytes are, there is an answer for them: nothing here panics, no generic JSON tree
-//! is built, and every answer is bounded by the limits of this room, not by the request. The id of
-//! a request is kept whenever it can be read, also when everything else is wrong.
-//! What an operation means is left to the engine; so is the verdict on a signature.
+//! All bytes get a response: nothing here panics, no generic JSON tree is built, and the size of an
+//! error is bounded by limits, not by the request. The id of a request is kept whenever it can be
+//! read, also if everything else is wrong. Methods are executed and signatures verified elsewhere.
 
-mod answer;
-mod failure;
+mod error;
+mod fast_path;
 mod id;
 mod method;
 mod params;
-mod plain;
 mod read;
 mod request;
+mod response;
 #[cfg(test)]
 mod tests;
 
 use alloc::vec::Vec;
 
-pub(crate) use answer::{BEFORE_RESULT, behind_result};
-pub use answer::{write_batch, write_result};
-pub use failure::{AnswerClass, Failure, Refusal, TimeoutCause};
+pub use error::{InvalidRequest, ResponseKind, RpcError, TimeoutCause};
 pub use id::RequestId;
-pub use method::{Operation, method_names};
-pub use params::{Lookup, StatusRequest};
+pub use method::{Method, method_names};
+pub use params::{StatusRequest, TransactionRef};
+pub(crate) use response::{RESULT_PREFIX, response_suffix};
+pub use response::{write_batch, write_result};
 
 use crate::{Error, ErrorKind};
-use read::{Members, items, skip_space};
-use request::{REQUEST_MEMBERS, call};
+use read::{JsonType, Members, RawValue, items, skip_space};
+use request::{REQUEST_MEMBERS, parse_call, parse_call_fast, readable_id, type_error};
 
-/// How much one request body may ask for
+/// Limits of a request body
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// The most requests in one batch; default 50
+    /// Maximum number of requests in a batch; default 50
     pub max_batch: usize,
 }
 
 impl Limits {
-    /// The most bytes of a request id: 1 KiB; the longest ids in use are UUIDs of 36 bytes
-    pub const ID_BYTES: usize = 1024;
-    /// The deepest nesting of a request id; its answer must stay readable for parsers that stop at
-    /// 128 levels
-    pub const ID_DEPTH: usize = 64;
+    /// Maximum length of a request id: 1 KiB; the longest ids in use are UUIDs of 36 bytes
+    pub const MAX_ID_LEN: usize = 1024;
+    /// Maximum nesting depth of a request id, so that parsers with a limit of 128 levels can read
+    /// the response
+    pub const MAX_ID_DEPTH: usize = 64;
 }
 
 impl Default for Limits {
@@ -52,105 +51,103 @@ impl Default for Limits {
     }
 }
 
-/// A request whose envelope and params are in order
+/// A request whose envelope and params are valid
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "an id and what is asked")]
-pub struct Call {
-    /// What the answer must carry in `id`
+#[expect(clippy::exhaustive_structs, reason = "an id and a method")]
+pub struct MethodCall {
+    /// The id that the response repeats
     pub id: RequestId,
-    /// What is asked
-    pub operation: Operation,
+    /// The method and its params
+    pub method: Method,
 }
 
-/// What the bytes of a request body turned out to be
+/// A parsed request body
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_enums, reason = "one request, many, or none")]
-pub enum Incoming {
-    /// One request, to be answered by one object
-    Single(Result<Call, Refusal>),
-    /// A batch, to be answered by an array with one answer for each item, in this order
-    Batch(Vec<Result<Call, Refusal>>),
-    /// Not JSON, not a request at all, or a batch that is empty or too long: one object answers
-    Refused(Refusal),
+pub enum Request {
+    /// One request, whose response is one object
+    Single(Result<MethodCall, InvalidRequest>),
+    /// A batch, whose response is an array with one response per item, in this order
+    Batch(Vec<Result<MethodCall, InvalidRequest>>),
+    /// Not JSON, no request, or a batch that is empty or too long: the response is one object
+    Invalid(InvalidRequest),
 }
 
-/// Reads a request body
+/// Parses a request body
 ///
-/// `path_method` is the method that the address of the request names, if it names one: a body that
-/// names another is refused. Costs time linear in the length of the body; what is returned is
-/// owned, and apart from a decoded signed transaction its size does not depend on the body.
+/// `url_method` is the method that the request's URL names, if it names one: a body that names
+/// another is invalid. The time is linear in the length of the body. The result is owned; except
+/// for a signed transaction, its size is bounded by the limits.
 ///
 /// ```
-/// use milepost::rpc::{Incoming, Limits, Operation, parse};
+/// use milepost::rpc::{Request, Limits, Method, parse};
 ///
 /// let body = br#"{"method":"EXPERIMENTAL_protocol_config","params":{"finality":"final"},"id":7}"#;
-/// let Incoming::Single(Ok(call)) = parse(body, None, &Limits::default()) else { panic!() };
+/// let Request::Single(Ok(call)) = parse(body, None, &Limits::default()) else { panic!() };
 /// assert_eq!(call.id.as_json(), "7");
-/// assert!(matches!(call.operation, Operation::ProtocolConfig(_)));
+/// assert!(matches!(call.method, Method::ProtocolConfig(_)));
 /// ```
-pub fn parse(body: &[u8], path_method: Option<&str>, limits: &Limits) -> Incoming {
+pub fn parse(body: &[u8], url_method: Option<&str>, limits: &Limits) -> Request {
     let text = match core::str::from_utf8(body) {
         Ok(text) => text,
         Err(error) => {
             let offset = error.valid_up_to();
-            // What stands before the broken byte may well hold the id.
+            // The id may come before the invalid byte.
             let before = body.utf8_chunks().next().map_or("", |chunk| chunk.valid());
             let mut request = Members::new(REQUEST_MEMBERS);
+            // Fails at the latest where the valid part ends.
             let _ = request.read(before);
             let error = Error::new(ErrorKind::Syntax, "not UTF-8").with_offset(offset);
-            return refused(request::readable_id(&request), error);
+            return invalid(readable_id(&request), error);
         }
     };
     match skip_space(text).as_bytes().first() {
         Some(b'{') => {
-            if let Some(call) = request::plain_call(text, path_method) {
-                return Incoming::Single(Ok(call));
+            if let Some(call) = parse_call_fast(text, url_method) {
+                return Request::Single(Ok(call));
             }
             let mut request = Members::new(REQUEST_MEMBERS);
             match request.read(text) {
-                Ok(()) => Incoming::Single(call(&request, path_method)),
-                Err(error) => refused(request::readable_id(&request), error),
+                Ok(()) => Request::Single(parse_call(&request, url_method)),
+                Err(error) => invalid(readable_id(&request), error),
             }
         }
-        Some(b'[') => batch(text, path_method, limits),
-        _ => refused(
-            RequestId::null(),
-            match read::value(text) {
-                Ok(value) => request::not_an_object(value),
-                Err(error) => error,
-            },
-        ),
+        Some(b'[') => parse_batch(text, url_method, limits),
+        _ => {
+            let error = read::value(text).map_or_else(|error| error, type_error);
+            invalid(RequestId::null(), error)
+        }
     }
 }
 
-fn batch(text: &str, path_method: Option<&str>, limits: &Limits) -> Incoming {
+fn parse_batch(text: &str, url_method: Option<&str>, limits: &Limits) -> Request {
     let (values, count) = match items(text, limits.max_batch) {
-        Ok(found) => found,
-        Err(error) => return refused(RequestId::null(), error),
+        Ok(items) => items,
+        Err(error) => return invalid(RequestId::null(), error),
     };
     if count == 0 {
-        return refused(RequestId::null(), Error::new(ErrorKind::Shape, "batch of no requests"));
+        return invalid(RequestId::null(), Error::new(ErrorKind::Schema, "batch of no requests"));
     }
     if count > limits.max_batch {
         let detail = alloc::format!("batch of {count} requests, the limit is {}", limits.max_batch);
-        return refused(RequestId::null(), Error::new(ErrorKind::Limit, detail));
+        return invalid(RequestId::null(), Error::new(ErrorKind::Limit, detail));
     }
-    let answer = |value: read::Text<'_>| {
-        if read::kind(value) != read::Kind::Object {
-            return Err(Refusal::of_request(RequestId::null(), request::not_an_object(value)));
+    let parse_item = |value: RawValue<'_>| {
+        if value.json_type() != JsonType::Object {
+            return Err(InvalidRequest::of_request(RequestId::null(), type_error(value)));
         }
-        if let Some(call) = request::plain_call(value.get(), path_method) {
+        if let Some(call) = parse_call_fast(value.text(), url_method) {
             return Ok(call);
         }
         let mut request = Members::new(REQUEST_MEMBERS);
         match request.read_value(value) {
-            Ok(()) => call(&request, path_method),
-            Err(error) => Err(Refusal::of_request(request::readable_id(&request), error)),
+            Ok(()) => parse_call(&request, url_method),
+            Err(error) => Err(InvalidRequest::of_request(readable_id(&request), error)),
         }
     };
-    Incoming::Batch(values.into_iter().map(answer).collect())
+    Request::Batch(values.into_iter().map(parse_item).collect())
 }
 
-fn refused(id: RequestId, error: Error) -> Incoming {
-    Incoming::Refused(Refusal::of_request(id, error))
+fn invalid(id: RequestId, error: Error) -> Request {
+    Request::Invalid(InvalidRequest::of_request(id, error))
 }

@@ -1,13 +1,13 @@
-//! The params of the two operations: which transaction and until when, or which block.
+//! The params of the two methods: a transaction and a milestone, or a block.
 //!
-//! Paths in errors start at `params`; the caller puts that word in front. Members that no
-//! operation knows are ignored, as every node does, so that clients of later interfaces are
-//! served; a member that is read may stand there only once.
+//! Paths in errors are relative to `params`, which the caller prepends. Unknown members are
+//! ignored, as in a NEAR node, so clients of later interfaces are served; a member that is read may
+//! occur only once.
 
 use core::fmt;
 
-use super::plain::{Member, Params};
-use super::read::{Kind, Text, items, kind, shown, string, unsigned};
+use super::fast_path::{Member, Params};
+use super::read::{JsonType, RawValue, items, string, truncated, unsigned};
 use crate::codec::base64::{self, Padding};
 use crate::config::{BlockReference, Finality, SyncCheckpoint};
 use crate::primitives::{AccountId, CryptoHash};
@@ -15,31 +15,30 @@ use crate::status::Milestone;
 use crate::transaction::EncodedTransaction;
 use crate::{Error, ErrorKind};
 
-/// A question for the status of a transaction
+/// A request for the status of a transaction
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "the interface closes these params")]
 pub struct StatusRequest {
-    /// Which transaction
-    pub lookup: Lookup,
-    /// The milestone before which there is no answer; default `EXECUTED_OPTIMISTIC`
+    /// The transaction
+    pub transaction: TransactionRef,
+    /// The milestone that the request waits for; default `EXECUTED_OPTIMISTIC`
     pub wait_until: Milestone,
-    /// Whether the answer lists the receipts; the method decides
+    /// Whether the result lists the receipts; the method determines it
     pub receipts: bool,
 }
 
-/// How a transaction is named
+/// A reference to a transaction
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_enums, reason = "the interface closes these forms")]
-pub enum Lookup {
+pub enum TransactionRef {
     /// By its hash
     Hash {
         /// The hash
         hash: CryptoHash,
-        /// The account that signed it; the interface requires it, so a request from the wire
-        /// always has it
+        /// The account that signed it; the interface requires it, so a parsed request always has it
         sender: Option<AccountId>,
     },
-    /// By itself; whether its signature is right was not asked yet
+    /// By the signed transaction itself; its signature is not verified yet
     Signed(EncodedTransaction),
 }
 
@@ -48,7 +47,7 @@ const HASH: &str = Member::TxHash.name();
 const SENDER: &str = Member::SenderAccountId.name();
 const WAIT_UNTIL: &str = Member::WaitUntil.name();
 
-/// Reads the params of a question for a status
+/// Reads the params of a request for a status
 pub(super) fn status_request(
     params: Option<Params<'_, '_>>,
     receipts: bool,
@@ -56,76 +55,76 @@ pub(super) fn status_request(
     let expected =
         "an object with signed_tx_base64, or with tx_hash and sender_account_id, or an array";
     let params = params.ok_or_else(|| {
-        Error::new(ErrorKind::Shape, format_args!("missing, expected {expected}"))
+        Error::new(ErrorKind::Schema, format_args!("missing, expected {expected}"))
     })?;
-    match kind(params.text) {
-        Kind::Object => {
+    match params.value.json_type() {
+        JsonType::Object => {
             let [wait_until, signed, hash, sender] = params.members([
                 Member::WaitUntil,
                 Member::SignedTxBase64,
                 Member::TxHash,
                 Member::SenderAccountId,
             ])?;
-            // Looked at last, for to move what was just written costs more than what is done in the meantime.
-            let lookup = lookup(signed, hash, sender);
-            // Told first, because it is wrong for whichever transaction is meant.
+            // Its result is checked last: moving what was just written costs more than the work in
+            // between.
+            let transaction = transaction_ref(signed, hash, sender);
+            // An error here is reported first, because it does not depend on the transaction.
             let wait_until = wait_until.map_or(Ok(Milestone::default()), milestone)?;
-            Ok(StatusRequest { lookup: lookup?, wait_until, receipts })
+            Ok(StatusRequest { transaction: transaction?, wait_until, receipts })
         }
-        Kind::Array => Ok(StatusRequest {
-            lookup: positional_lookup(params.text)?,
+        JsonType::Array => Ok(StatusRequest {
+            transaction: positional_transaction_ref(params.value)?,
             wait_until: Milestone::default(),
             receipts,
         }),
-        kind => Err(Error::new(ErrorKind::Shape, format_args!("{kind}, expected {expected}"))),
+        found => Err(Error::new(ErrorKind::Schema, format_args!("{found}, expected {expected}"))),
     }
 }
 
 /// Reads the two forms of the object
 ///
-/// With both forms there, the signed one counts and the other is not looked at, as in a node. A
-/// node goes on to take the hash when the signed form cannot be read; here that is refused, because
-/// who sends bytes asks about these bytes, and an answer about something else would pass for
-/// theirs. A `null` carries no bytes and counts as absent beside the other form.
-fn lookup(
-    signed: Option<Text<'_>>,
-    hash: Option<Text<'_>>,
-    sender: Option<Text<'_>>,
-) -> Result<Lookup, Error> {
+/// If both are present, the signed one counts and the other is not read, as in a NEAR node. A node
+/// falls back to the hash when the signed form is invalid; here that is an error, because the
+/// client asks about the bytes that it sent, and could not distinguish a response about another
+/// transaction. A `null` has no bytes and counts as absent if the other form is present.
+fn transaction_ref(
+    signed: Option<RawValue<'_>>,
+    hash: Option<RawValue<'_>>,
+    sender: Option<RawValue<'_>>,
+) -> Result<TransactionRef, Error> {
     let other_form = hash.is_some() || sender.is_some();
     if let Some(signed) = signed
-        && (kind(signed) != Kind::Null || !other_form)
+        && (signed.json_type() != JsonType::Null || !other_form)
     {
         return signed_transaction(signed).map_err(|error| error.at(SIGNED));
     }
     if !other_form {
         let detail = "neither signed_tx_base64 nor tx_hash with sender_account_id";
-        return Err(Error::new(ErrorKind::Shape, detail));
+        return Err(Error::new(ErrorKind::Schema, detail));
     }
     let hash = hash.ok_or_else(|| missing(HASH_TEXT)).and_then(crypto_hash);
     let sender = sender.ok_or_else(|| missing(ACCOUNT_TEXT)).and_then(account_id);
-    Ok(Lookup::Hash {
+    Ok(TransactionRef::Hash {
         hash: hash.map_err(|error| error.at(HASH))?,
         sender: Some(sender.map_err(|error| error.at(SENDER))?),
     })
 }
 
 /// Reads `[signed_tx_base64]` or `[tx_hash, sender_account_id]`
-fn positional_lookup(params: Text<'_>) -> Result<Lookup, Error> {
-    let (values, count) = items(params.get(), 2)?;
+fn positional_transaction_ref(params: RawValue<'_>) -> Result<TransactionRef, Error> {
+    let (values, count) = items(params.text(), 2)?;
     match values[..] {
         [signed] if count == 1 => {
             let text = string(signed, SIGNED_TEXT).map_err(|error| error.at("[0]"))?;
-            // No signed transaction is as short as the text of a hash; 44 characters is the
-            // longest one.
+            // A hash has at most 44 characters, and every signed transaction has more.
             if text.len() <= 44 && text.parse::<CryptoHash>().is_ok() {
                 let detail = "a hash alone, expected [tx_hash, sender_account_id] or \
                               [signed_tx_base64]";
-                return Err(Error::new(ErrorKind::Shape, detail).at("[0]"));
+                return Err(Error::new(ErrorKind::Schema, detail).at("[0]"));
             }
             signed_transaction(signed).map_err(|error| error.at("[0]"))
         }
-        [hash, sender] if count == 2 => Ok(Lookup::Hash {
+        [hash, sender] if count == 2 => Ok(TransactionRef::Hash {
             hash: crypto_hash(hash).map_err(|error| error.at("[0]"))?,
             sender: Some(account_id(sender).map_err(|error| error.at("[1]"))?),
         }),
@@ -133,22 +132,22 @@ fn positional_lookup(params: Text<'_>) -> Result<Lookup, Error> {
             let detail = alloc::format!(
                 "array of {count} items, expected [signed_tx_base64] or [tx_hash, sender_account_id]"
             );
-            Err(Error::new(ErrorKind::Shape, detail))
+            Err(Error::new(ErrorKind::Schema, detail))
         }
     }
 }
 
-/// Reads the params of a question for a protocol configuration
+/// Reads the params of a request for a protocol configuration
 ///
-/// Of several selectors the first in the order of the alphabet counts, as in a node.
+/// Of several selectors the first in alphabetical order counts, as in a NEAR node.
 pub(super) fn block_reference(params: Option<Params<'_, '_>>) -> Result<BlockReference, Error> {
     let expected = "an object with block_id, finality or sync_checkpoint";
     let params = params.ok_or_else(|| {
-        Error::new(ErrorKind::Shape, format_args!("missing, expected {expected}"))
+        Error::new(ErrorKind::Schema, format_args!("missing, expected {expected}"))
     })?;
-    let kind = kind(params.text);
-    if kind != Kind::Object {
-        return Err(Error::new(ErrorKind::Shape, format_args!("{kind}, expected {expected}")));
+    let found = params.value.json_type();
+    if found != JsonType::Object {
+        return Err(Error::new(ErrorKind::Schema, format_args!("{found}, expected {expected}")));
     }
     match params.members([Member::BlockId, Member::Finality, Member::SyncCheckpoint])? {
         [Some(block), ..] => block_id(block).map_err(|error| error.at("block_id")),
@@ -173,29 +172,29 @@ pub(super) fn block_reference(params: Option<Params<'_, '_>>) -> Result<BlockRef
         }
         [None, None, None] => {
             let detail = "no block is named, expected block_id, finality or sync_checkpoint";
-            Err(Error::new(ErrorKind::Shape, detail))
+            Err(Error::new(ErrorKind::Schema, detail))
         }
     }
 }
 
-fn block_id(value: Text<'_>) -> Result<BlockReference, Error> {
+fn block_id(value: RawValue<'_>) -> Result<BlockReference, Error> {
     let expected = "a block height (0 to 18446744073709551615) or the base58 hash of a block";
-    match kind(value) {
-        Kind::Number => unsigned(value).map(BlockReference::Height).ok_or_else(|| {
-            let detail = alloc::format!("{}, expected {expected}", shown(value.get()));
+    match value.json_type() {
+        JsonType::Number => unsigned(value).map(BlockReference::Height).ok_or_else(|| {
+            let detail = alloc::format!("{}, expected {expected}", truncated(value.text()));
             Error::new(ErrorKind::Value, detail)
         }),
-        Kind::String => {
+        JsonType::String => {
             let text = string(value, expected)?;
             text.parse().map(BlockReference::Hash).map_err(|error| {
                 if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
                     let detail = "a string of digits, expected the height as a number";
-                    return Error::new(ErrorKind::Shape, detail);
+                    return Error::new(ErrorKind::Schema, detail);
                 }
                 Error::new(ErrorKind::Value, error)
             })
         }
-        kind => Err(Error::new(ErrorKind::Shape, format_args!("{kind}, expected {expected}"))),
+        found => Err(Error::new(ErrorKind::Schema, format_args!("{found}, expected {expected}"))),
     }
 }
 
@@ -204,14 +203,14 @@ const HASH_TEXT: &str = "the base58 hash of a transaction as a string";
 const ACCOUNT_TEXT: &str = "the account id of the signer as a string";
 
 fn missing(expected: &str) -> Error {
-    Error::new(ErrorKind::Shape, format_args!("missing, expected {expected}"))
+    Error::new(ErrorKind::Schema, format_args!("missing, expected {expected}"))
 }
 
-fn milestone(value: Text<'_>) -> Result<Milestone, Error> {
+fn milestone(value: RawValue<'_>) -> Result<Milestone, Error> {
     word(value, MilestoneNames, Milestone::from_name).map_err(|error| error.at(WAIT_UNTIL))
 }
 
-/// What a milestone can be, for an error; written only when there is one
+/// The names of all milestones, formatted only for an error
 #[derive(Clone, Copy)]
 struct MilestoneNames;
 
@@ -225,30 +224,30 @@ impl fmt::Display for MilestoneNames {
     }
 }
 
-/// One word of a closed list
+/// Reads a string that has to be one of a closed list of words
 fn word<T>(
-    value: Text<'_>,
+    value: RawValue<'_>,
     expected: impl fmt::Display + Copy,
     meaning: impl Fn(&str) -> Option<T>,
 ) -> Result<T, Error> {
     let text = string(value, expected)?;
     meaning(&text).ok_or_else(|| {
-        let detail = alloc::format!("unknown word \"{}\", expected {expected}", shown(&text));
+        let detail = alloc::format!("unknown word \"{}\", expected {expected}", truncated(&text));
         Error::new(ErrorKind::Value, detail)
     })
 }
 
-fn signed_transaction(value: Text<'_>) -> Result<Lookup, Error> {
+fn signed_transaction(value: RawValue<'_>) -> Result<TransactionRef, Error> {
     let text = string(value, SIGNED_TEXT)?;
     let bytes = base64::decode(&text, Padding::Required)
         .map_err(|error| Error::new(ErrorKind::Value, error))?;
-    EncodedTransaction::new(bytes).map(Lookup::Signed)
+    EncodedTransaction::new(bytes).map(TransactionRef::Signed)
 }
 
-fn crypto_hash(value: Text<'_>) -> Result<CryptoHash, Error> {
+fn crypto_hash(value: RawValue<'_>) -> Result<CryptoHash, Error> {
     string(value, HASH_TEXT)?.parse().map_err(|error| Error::new(ErrorKind::Value, error))
 }
 
-fn account_id(value: Text<'_>) -> Result<AccountId, Error> {
+fn account_id(value: RawValue<'_>) -> Result<AccountId, Error> {
     string(value, ACCOUNT_TEXT)?.parse().map_err(|error| Error::new(ErrorKind::Value, error))
 }

@@ -1,7 +1,7 @@
-//! Reading JSON without a tree: members and items of one level, each as a slice of the text.
+//! Reading JSON without a tree: the members or items of one level, each as a slice of the text.
 //!
-//! One pass over the text finds the wanted members and checks the syntax of all others, so a value
-//! that no one asks for costs no memory and no stack. Errors give the byte instead of line and
+//! One pass over the text finds the named members and checks the syntax of all others, so a value
+//! that is not read costs no memory and no stack. Errors give the byte offset instead of line and
 //! column. What the values mean is not known here.
 
 use alloc::borrow::Cow;
@@ -9,50 +9,63 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::codec::json::{self, Fault, Reader, Scalar};
+use crate::codec::floor_char_boundary;
+use crate::codec::json::{self, ReadError, Reader, Scalar};
 use crate::{Error, ErrorKind};
 
-/// The most bytes of a foreign text that are shown in an error
-pub(super) const SHOWN: usize = 128;
+/// Maximum number of bytes of a client's text that an error quotes
+const MAX_QUOTED_LEN: usize = 128;
 
-/// The text, or its beginning with an ellipsis if it has more than [`SHOWN`] bytes
-pub(super) fn shown(text: &str) -> Cow<'_, str> {
-    if text.len() <= SHOWN {
+/// The text, or its beginning with an ellipsis if it has more than [`MAX_QUOTED_LEN`] bytes
+pub(super) fn truncated(text: &str) -> Cow<'_, str> {
+    if text.len() <= MAX_QUOTED_LEN {
         return Cow::Borrowed(text);
     }
-    Cow::Owned([&text[..text.floor_char_boundary(SHOWN)], "…"].concat())
+    Cow::Owned([&text[..floor_char_boundary(text, MAX_QUOTED_LEN)], "…"].concat())
 }
 
-/// The text of one JSON value, checked by the grammar
+/// One JSON value as its text, whose syntax is checked
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Text<'a> {
+pub(super) struct RawValue<'a> {
     text: &'a str,
-    /// Whether it is known to be a string of which nothing needs decoding
-    is_plain: bool,
+    /// Whether it is known to be a string without escapes
+    is_plain_string: bool,
 }
 
-impl<'a> Text<'a> {
-    /// The text, without blanks around it
-    pub(super) const fn get(self) -> &'a str {
+impl<'a> RawValue<'a> {
+    /// The value with this text
+    pub(super) const fn new(text: &'a str) -> Self {
+        Self { text, is_plain_string: false }
+    }
+
+    /// The text, without white space around it
+    pub(super) const fn text(self) -> &'a str {
         self.text
     }
 
-    /// A text of which nothing else is known
-    pub(super) const fn of(text: &'a str) -> Self {
-        Self { text, is_plain: false }
-    }
-
-    /// The value that begins at a cursor
+    /// Reads the value that begins at the cursor
     #[inline]
-    pub(super) fn next(cursor: &mut json::Plain<'a>) -> Option<Self> {
-        let (text, is_plain) = cursor.value_or_string()?;
-        Some(Self { text, is_plain })
+    pub(super) fn next(cursor: &mut json::BorrowedReader<'a>) -> Option<Self> {
+        let (text, is_plain_string) = cursor.value_or_string()?;
+        Some(Self { text, is_plain_string })
     }
 
-    /// The string in it, if there is one and nothing of it needs decoding
+    /// The type of the value, which its first byte determines
+    pub(super) fn json_type(self) -> JsonType {
+        match self.text.as_bytes().first() {
+            Some(b'n') => JsonType::Null,
+            Some(b't' | b'f') => JsonType::Boolean,
+            Some(b'"') => JsonType::String,
+            Some(b'[') => JsonType::Array,
+            Some(b'{') => JsonType::Object,
+            _ => JsonType::Number,
+        }
+    }
+
+    /// The string in it, if it is one without escapes
     #[inline]
     fn plain_string(self) -> Option<&'a str> {
-        match self.is_plain {
+        match self.is_plain_string {
             true => self.text.get(1..self.text.len().saturating_sub(1)),
             false => json::plain_string(self.text),
         }
@@ -61,7 +74,7 @@ impl<'a> Text<'a> {
 
 /// The type of a JSON value
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum JsonType {
     Null,
     Boolean,
     Number,
@@ -70,7 +83,7 @@ pub(super) enum Kind {
     Object,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for JsonType {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Null => "null",
@@ -83,46 +96,35 @@ impl fmt::Display for Kind {
     }
 }
 
-/// The type of a value, which its first byte tells
-pub(super) fn kind(value: Text<'_>) -> Kind {
-    match value.get().as_bytes().first() {
-        Some(b'n') => Kind::Null,
-        Some(b't' | b'f') => Kind::Boolean,
-        Some(b'"') => Kind::String,
-        Some(b'[') => Kind::Array,
-        Some(b'{') => Kind::Object,
-        _ => Kind::Number,
-    }
-}
-
-/// The text behind the white space of JSON
+/// The text after its leading JSON white space
 pub(super) fn skip_space(text: &str) -> &str {
     text.trim_start_matches([' ', '\t', '\n', '\r'])
 }
 
-/// The error of a text, with the byte at which it was refused
-fn syntax(text: &str, fault: &Fault) -> Error {
-    // The byte at fault is the last that was read.
-    let offset = if fault.is_end() { text.len() } else { fault.read().saturating_sub(1) };
-    unreadable(fault).with_offset(offset)
+/// The error of reading a text, with the offset of the wrong byte
+fn syntax_error(text: &str, error: &ReadError) -> Error {
+    // The wrong byte is the last one that was read.
+    let offset =
+        if error.is_unexpected_end() { text.len() } else { error.bytes_read().saturating_sub(1) };
+    value_error(error).with_offset(offset)
 }
 
-/// The same without a byte: for a value inside the text, where the path says more
-fn unreadable(fault: &Fault) -> Error {
-    Error::new(ErrorKind::Syntax, fault.detail())
+/// The same without an offset: for a value inside the text, which the path of the error names
+fn value_error(error: &ReadError) -> Error {
+    Error::new(ErrorKind::Syntax, error.detail())
 }
 
-/// A text that must hold one value and nothing else
-pub(super) fn value(text: &str) -> Result<Text<'_>, Error> {
-    Reader::new(text).whole().map(Text::of).map_err(|fault| syntax(text, &fault))
+/// Reads a text that has to be one value and nothing else
+pub(super) fn value(text: &str) -> Result<RawValue<'_>, Error> {
+    Reader::new(text).whole().map(RawValue::new).map_err(|error| syntax_error(text, &error))
 }
 
-/// The string in a value; borrowed unless it holds escapes
+/// Reads a value that has to be a string; borrowed unless it has escapes
 ///
-/// `expected` says what the caller wants the string to be.
+/// `expected` is the expectation that an error names.
 #[inline]
 pub(super) fn string<'a>(
-    value: Text<'a>,
+    value: RawValue<'a>,
     expected: impl fmt::Display,
 ) -> Result<Cow<'a, str>, Error> {
     match value.plain_string() {
@@ -132,55 +134,58 @@ pub(super) fn string<'a>(
 }
 
 #[cold]
-fn decoded_string<'a>(value: Text<'a>, expected: &dyn fmt::Display) -> Result<Cow<'a, str>, Error> {
-    let kind = kind(value);
-    if kind != Kind::String {
-        return Err(Error::new(ErrorKind::Shape, format_args!("{kind}, expected {expected}")));
+fn decoded_string<'a>(
+    value: RawValue<'a>,
+    expected: &dyn fmt::Display,
+) -> Result<Cow<'a, str>, Error> {
+    let found = value.json_type();
+    if found != JsonType::String {
+        return Err(Error::new(ErrorKind::Schema, format_args!("{found}, expected {expected}")));
     }
-    Reader::new(value.get()).text("a string").map_err(|fault| unreadable(&fault))
+    Reader::new(value.text()).text("a string").map_err(|error| value_error(&error))
 }
 
 /// The members of one object that have one of `N` names
 ///
-/// After a failed [`read`](Self::read) the members before the failure are there.
+/// After an error of [`read`](Self::read) the members before it are available.
 pub(super) struct Members<'a, const N: usize> {
     names: [&'static str; N],
-    found: [Option<Text<'a>>; N],
-    twice: [bool; N],
+    values: [Option<RawValue<'a>>; N],
+    is_duplicate: [bool; N],
     unknown: Option<String>,
 }
 
 impl<'a, const N: usize> Members<'a, N> {
-    /// No members yet, to be read by these names
+    /// No members yet, for these names
     pub(super) const fn new(names: [&'static str; N]) -> Self {
-        Self { names, found: [None; N], twice: [false; N], unknown: None }
+        Self { names, values: [None; N], is_duplicate: [false; N], unknown: None }
     }
 
-    /// Reads a text that must hold one object and nothing else
+    /// Reads a text that has to be one object and nothing else
     pub(super) fn read(&mut self, text: &'a str) -> Result<(), Error> {
-        self.visit(text).map_err(|fault| syntax(text, &fault))
+        self.visit(text).map_err(|error| syntax_error(text, &error))
     }
 
     /// Reads a value that is an object
-    pub(super) fn read_value(&mut self, value: Text<'a>) -> Result<(), Error> {
-        self.visit(value.get()).map_err(|fault| unreadable(&fault))
+    pub(super) fn read_value(&mut self, value: RawValue<'a>) -> Result<(), Error> {
+        self.visit(value.text()).map_err(|error| value_error(&error))
     }
 
-    fn visit(&mut self, text: &'a str) -> Result<(), Fault> {
+    fn visit(&mut self, text: &'a str) -> Result<(), ReadError> {
         let mut reader = Reader::new(text);
         reader.open_object("an object")?;
         let mut first = true;
         while let Some(name) = reader.key(first)? {
             first = false;
             reader.colon()?;
-            let place = self.names.iter().position(|known| *known == name);
-            if place.is_none() && self.unknown.is_none() {
-                self.unknown = Some(shown(&name).into_owned());
+            let index = self.names.iter().position(|known| *known == name);
+            if index.is_none() && self.unknown.is_none() {
+                self.unknown = Some(truncated(&name).into_owned());
             }
-            let value = Text::of(reader.raw()?);
-            if let Some(place) = place {
-                match &mut self.found[place] {
-                    Some(_) => self.twice[place] = true,
+            let value = RawValue::new(reader.raw()?);
+            if let Some(index) = index {
+                match &mut self.values[index] {
+                    Some(_) => self.is_duplicate[index] = true,
                     none => *none = Some(value),
                 }
             }
@@ -189,30 +194,31 @@ impl<'a, const N: usize> Members<'a, N> {
     }
 
     /// The first value of each member, in the order of the names
-    pub(super) const fn found(&self) -> [Option<Text<'a>>; N] {
-        self.found
+    pub(super) const fn values(&self) -> [Option<RawValue<'a>>; N] {
+        self.values
     }
 
-    /// The first of the names that stands in the object more than once
-    pub(super) fn repeated(&self) -> Option<&'static str> {
-        self.names.into_iter().zip(self.twice).find_map(|(name, twice)| twice.then_some(name))
+    /// The first of the names that occurs more than once
+    pub(super) fn duplicate(&self) -> Option<&'static str> {
+        let mut names = self.names.into_iter().zip(self.is_duplicate);
+        names.find_map(|(name, is_duplicate)| is_duplicate.then_some(name))
     }
 
-    /// Another name that stands in the object, cut if it is long
+    /// The first other name in the object, truncated
     pub(super) fn unknown(&self) -> Option<&str> {
         self.unknown.as_deref()
     }
 }
 
-/// The first `limit` items of a text that must hold one array and nothing else, and the number of
-/// all its items
-pub(super) fn items<'a>(text: &'a str, limit: usize) -> Result<(Vec<Text<'a>>, usize), Error> {
+/// Reads a text that has to be one array and nothing else: its first `limit` items, and the number
+/// of all items
+pub(super) fn items<'a>(text: &'a str, limit: usize) -> Result<(Vec<RawValue<'a>>, usize), Error> {
     let mut reader = Reader::new(text);
     let read = |reader: &mut Reader<'a>| {
         let (mut values, mut count) = (Vec::new(), 0);
         reader.open_array("an array")?;
         while reader.item(count == 0)? {
-            let value = Text::of(reader.raw()?);
+            let value = RawValue::new(reader.raw()?);
             if count < limit {
                 values.push(value);
             }
@@ -220,54 +226,59 @@ pub(super) fn items<'a>(text: &'a str, limit: usize) -> Result<(Vec<Text<'a>>, u
         }
         reader.end().map(|()| (values, count))
     };
-    read(&mut reader).map_err(|fault| syntax(text, &fault))
+    read(&mut reader).map_err(|error| syntax_error(text, &error))
 }
 
-/// Checks that every reader can read the value: no lone surrogates, no number out of range, no
-/// more than `depth` levels
+/// Checks that strict JSON readers accept the value: no lone surrogates, no number out of range, at
+/// most `max_depth` levels
 ///
-/// Finding a value skips over it and leaves these unchecked.
-pub(super) fn check(value: Text<'_>, depth: usize) -> Result<(), Error> {
-    // Of fewer than 19 digits every number is in range.
+/// A [`RawValue`] was only skipped, which does not check these.
+pub(super) fn validate(value: RawValue<'_>, max_depth: usize) -> Result<(), Error> {
+    // Every number of fewer than 19 digits is in range.
     let is_short = |text: &str| text.len() < 19 && text.bytes().all(|byte| byte.is_ascii_digit());
-    if value.plain_string().is_some() || is_short(value.get()) {
+    if value.plain_string().is_some() || is_short(value.text()) {
         return Ok(());
     }
-    sound(&mut Reader::new(value.get()), depth, depth).map_err(|fault| unreadable(&fault))
+    validate_value(&mut Reader::new(value.text()), max_depth, max_depth)
+        .map_err(|error| value_error(&error))
 }
 
-/// Reads all parts of a value, `depth` of `limit` levels deep; recurses at most that often
-fn sound(reader: &mut Reader<'_>, depth: usize, limit: usize) -> Result<(), Fault> {
-    let object = match reader.scalar()? {
+/// Reads all parts of a value with `depth` of `max_depth` levels left; recurses at most that often
+fn validate_value(
+    reader: &mut Reader<'_>,
+    depth: usize,
+    max_depth: usize,
+) -> Result<(), ReadError> {
+    let is_object = match reader.scalar()? {
         Scalar::Array => false,
         Scalar::Object => true,
         _ => return Ok(()),
     };
     let Some(depth) = depth.checked_sub(1) else {
-        return Err(reader.refuse(format_args!("nested deeper than {limit} levels")));
+        return Err(reader.schema_error(format_args!("nested deeper than {max_depth} levels")));
     };
     let mut first = true;
-    if object {
+    if is_object {
         reader.open_object("an object")?;
         while reader.key(first)?.is_some() {
             first = false;
             reader.colon()?;
-            sound(reader, depth, limit)?;
+            validate_value(reader, depth, max_depth)?;
         }
     } else {
         reader.open_array("an array")?;
         while reader.item(first)? {
             first = false;
-            sound(reader, depth, limit)?;
+            validate_value(reader, depth, max_depth)?;
         }
     }
     Ok(())
 }
 
-/// The number in a value, exact to 64 bits; `None` for a sign, a fraction or an exponent, which
-/// make other types of number in the node's readers as well
-pub(super) fn unsigned(value: Text<'_>) -> Option<u64> {
-    value.get().parse().ok()
+/// The number in a value, as an exact integer of 64 bits; `None` for a sign, a fraction or an
+/// exponent, which a NEAR node rejects too
+pub(super) fn unsigned(value: RawValue<'_>) -> Option<u64> {
+    value.text().parse().ok()
 }
 
 #[cfg(test)]
@@ -275,17 +286,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_cut_text_ends_between_characters() {
+    fn a_truncated_text_ends_at_a_character_boundary() {
         let long = "é".repeat(70);
-        let cut = shown(&long);
-        assert_eq!(cut.len(), SHOWN + '…'.len_utf8());
-        assert!(cut.ends_with("é…"));
-        assert_eq!(shown(&long[..SHOWN]), long[..SHOWN]);
+        let text = truncated(&long);
+        assert_eq!(text.len(), MAX_QUOTED_LEN + '…'.len_utf8());
+        assert!(text.ends_with("é…"));
+        assert_eq!(truncated(&long[..MAX_QUOTED_LEN]), long[..MAX_QUOTED_LEN]);
     }
 
     #[test]
-    fn an_error_gives_the_byte_at_fault() {
-        for (text, message, place) in [
+    fn an_error_gives_the_offset_of_the_wrong_byte() {
+        for (text, message, offset) in [
             ("", "EOF while parsing a value", 0),
             ("{\n \"a\": ?}", "expected value", 8),
             ("{\"a\":1}\n x", "trailing characters", 9),
@@ -294,25 +305,25 @@ mod tests {
             ("\u{feff}{}", "expected value", 0),
         ] {
             let error = value(text).unwrap_err();
-            assert_eq!((error.detail(), error.offset()), (message, Some(place)), "{text}");
+            assert_eq!((error.detail(), error.offset()), (message, Some(offset)), "{text}");
         }
     }
 
     #[test]
-    fn values_that_no_one_asks_for_may_be_deep() {
+    fn a_value_that_is_not_read_may_be_deep() {
         let text = ["{\"a\":", &"[".repeat(100_000), &"]".repeat(100_000), ",\"b\":1}"].concat();
         let mut members = Members::new(["b"]);
         members.read(&text).unwrap();
-        assert_eq!(members.found()[0].unwrap().get(), "1");
+        assert_eq!(members.values()[0].unwrap().text(), "1");
         assert_eq!(members.unknown(), Some("a"));
     }
 
     #[test]
-    fn members_before_a_failure_are_kept() {
+    fn members_before_an_error_are_available() {
         let mut members = Members::new(["a", "b"]);
         assert!(members.read("{\"a\":1,\"b\":").is_err());
-        assert_eq!(members.found()[0].unwrap().get(), "1");
-        assert!(members.found()[1].is_none());
+        assert_eq!(members.values()[0].unwrap().text(), "1");
+        assert!(members.values()[1].is_none());
     }
 
     #[test]

@@ -1,119 +1,120 @@
-//! The request object: four members, checked one after another.
+//! The request object: four members, checked one after the other.
 //!
-//! More is let in than a node lets in (an absent `id` or `jsonrpc` has a default), and what is
-//! refused is refused with its reason and with its id, where a node gives one text for everything.
+//! Accepts more than a NEAR node does: an absent `id` or `jsonrpc` has a default. A request that is
+//! rejected gets its reason and its id in the response, where a node responds with one fixed text.
 
 use alloc::string::{String, ToString};
 
-use super::method::{method, method_names};
-use super::plain::{Params, PlainRequest};
-use super::read::{self, Members, Text, shown, string};
-use super::{Call, Refusal, RequestId};
+use super::fast_path::{FastRequest, Params};
+use super::method::{self, method_names};
+use super::read::{Members, RawValue, string, truncated};
+use super::{InvalidRequest, MethodCall, RequestId};
 use crate::{Error, ErrorKind};
 
-/// The members of a request object, in the order in which readers tell of them
+/// The members of a request object; the readers return them in this order
 pub(super) const REQUEST_MEMBERS: [&str; 4] = ["id", "jsonrpc", "method", "params"];
 
-/// The refusal of a value where a request should be
-pub(super) fn not_an_object(value: Text<'_>) -> Error {
-    let kind = read::kind(value);
-    Error::new(ErrorKind::Shape, format_args!("{kind}, expected a JSON-RPC request object"))
+/// The error of a value that is no request object
+pub(super) fn type_error(value: RawValue<'_>) -> Error {
+    let found = value.json_type();
+    Error::new(ErrorKind::Schema, format_args!("{found}, expected a JSON-RPC request object"))
 }
 
-/// The id of a request that is refused for another reason; `null` if there are two, or one that
-/// cannot be sent back
+/// The id of a request that is invalid for another reason; `null` if it has two ids, or one that a
+/// response cannot repeat
 pub(super) fn readable_id(request: &Members<'_, 4>) -> RequestId {
-    let [id, ..] = request.found();
+    let [id, ..] = request.values();
     match id {
-        Some(id) if request.repeated() != Some("id") => {
+        Some(id) if request.duplicate() != Some("id") => {
             RequestId::read(id).unwrap_or(RequestId::null())
         }
         _ => RequestId::null(),
     }
 }
 
-/// Checks a request object
-///
-/// `path_method` is the method that the address names.
-pub(super) fn call(request: &Members<'_, 4>, path_method: Option<&str>) -> Result<Call, Refusal> {
-    let [id, jsonrpc, name, params] = request.found();
-    if request.repeated() == Some("id") {
-        return Err(Refusal::of_request(RequestId::null(), twice("id")));
+/// Slow path: the call in a request object, or what is wrong with it
+pub(super) fn parse_call(
+    request: &Members<'_, 4>,
+    url_method: Option<&str>,
+) -> Result<MethodCall, InvalidRequest> {
+    let [id, jsonrpc, name, params] = request.values();
+    if request.duplicate() == Some("id") {
+        return Err(InvalidRequest::of_request(RequestId::null(), duplicate_error("id")));
     }
     let id = match id.map(RequestId::read) {
         None => RequestId::default(),
         Some(Ok(id)) => id,
         Some(Err(error)) => {
-            return Err(Refusal::of_request(RequestId::null(), error.at("id")));
+            return Err(InvalidRequest::of_request(RequestId::null(), error.at("id")));
         }
     };
-    let operation = |id: &RequestId| {
-        let refuse = |error: Error| Refusal::of_request(id.clone(), error);
-        if let Some(name) = path_method
-            && method(name).is_none()
+    let parse_method = |id: &RequestId| {
+        let invalid = |error: Error| InvalidRequest::of_request(id.clone(), error);
+        if let Some(name) = url_method
+            && method::find(name).is_none()
         {
-            return Err(Refusal::of_method(id.clone(), shown(name).into_owned()));
+            return Err(InvalidRequest::of_method(id.clone(), truncated(name).into_owned()));
         }
-        if let Some(name) = request.repeated() {
-            return Err(refuse(twice(name)));
+        if let Some(name) = request.duplicate() {
+            return Err(invalid(duplicate_error(name)));
         }
         if let Some(name) = request.unknown() {
             let detail = "unknown member, expected jsonrpc, method, params or id";
-            return Err(refuse(Error::new(ErrorKind::Shape, detail).at(name)));
+            return Err(invalid(Error::new(ErrorKind::Schema, detail).at(name)));
         }
         if let Some(version) = jsonrpc {
-            check_version(version).map_err(|error| refuse(error.at("jsonrpc")))?;
+            check_version(version).map_err(|error| invalid(error.at("jsonrpc")))?;
         }
         let name = match name {
             Some(name) => string(name, "a string"),
             None => {
-                Err(Error::new(ErrorKind::Shape, format_args!("missing, expected {}", names())))
+                Err(Error::new(ErrorKind::Schema, format_args!("missing, expected {}", names())))
             }
         }
-        .map_err(|error| refuse(error.at("method")))?;
-        if let Some(path_method) = path_method
-            && path_method != name
+        .map_err(|error| invalid(error.at("method")))?;
+        if let Some(url_method) = url_method
+            && url_method != name
         {
-            let detail = alloc::format!("{} contradicts the address {path_method}", shown(&name));
-            return Err(refuse(Error::new(ErrorKind::Value, detail).at("method")));
+            let detail = format_args!("{}, but the URL names {url_method}", truncated(&name));
+            return Err(invalid(Error::new(ErrorKind::Value, detail).at("method")));
         }
-        let Some(method) = method(&name) else {
-            return Err(Refusal::of_method(id.clone(), shown(&name).into_owned()));
+        let Some(entry) = method::find(&name) else {
+            return Err(InvalidRequest::of_method(id.clone(), truncated(&name).into_owned()));
         };
-        (method.read)(params.map(Params::new))
-            .map_err(|error| Refusal::of_params(id.clone(), error))
+        (entry.read)(params.map(Params::new))
+            .map_err(|error| InvalidRequest::of_params(id.clone(), error))
     };
-    operation(&id).map(|operation| Call { id, operation })
+    parse_method(&id).map(|method| MethodCall { id, method })
 }
 
-/// A request that is as plain as nearly all are, and right; none if it is not, whatever is wrong with it
-pub(super) fn plain_call(text: &str, path_method: Option<&str>) -> Option<Call> {
-    let mut request = PlainRequest::default();
+/// Fast path: the call in a well-formed and valid request; `None` for any other, whatever is wrong
+pub(super) fn parse_call_fast(text: &str, url_method: Option<&str>) -> Option<MethodCall> {
+    let mut request = FastRequest::default();
     request.read(text)?;
     let name = string(request.method?, "a string").ok()?;
-    if path_method.is_some_and(|path_method| path_method != name) {
+    if url_method.is_some_and(|url_method| url_method != name) {
         return None;
     }
-    // Looked at last: to move what was just written costs more than what is done in the meantime.
-    let operation = (method(&name)?.read)(request.params());
+    // The result is checked last: moving what was just written costs more than the work in between.
+    let method = (method::find(&name)?.read)(request.params());
     let id = request.id.map_or_else(|| Ok(RequestId::default()), RequestId::read);
     if let Some(version) = request.jsonrpc {
         check_version(version).ok()?;
     }
-    Some(Call { id: id.ok()?, operation: operation.ok()? })
+    Some(MethodCall { id: id.ok()?, method: method.ok()? })
 }
 
-fn twice(name: &str) -> Error {
-    Error::new(ErrorKind::Shape, "given more than once").at(name)
+fn duplicate_error(name: &str) -> Error {
+    Error::new(ErrorKind::Schema, "given more than once").at(name)
 }
 
-fn check_version(value: Text<'_>) -> Result<(), Error> {
+fn check_version(value: RawValue<'_>) -> Result<(), Error> {
     let expected = "\"2.0\"";
     let version = string(value, expected)?;
     if version == "2.0" {
         return Ok(());
     }
-    let detail = alloc::format!("\"{}\", expected {expected}", shown(&version));
+    let detail = alloc::format!("\"{}\", expected {expected}", truncated(&version));
     Err(Error::new(ErrorKind::Value, detail))
 }
 

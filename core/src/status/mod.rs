@@ -1,17 +1,17 @@
 //! The status of a transaction: the walk over its receipts, its final status, its milestone.
 //!
-//! Everything here follows from rows of one state of the storage; nothing waits and nothing is
-//! rendered that was not rendered when its block came in.
+//! Everything here follows from the rows of one state of the storage. Nothing waits, and JSON is
+//! joined from fragments that were written when their block was imported.
 
-mod blocker;
-mod memory;
-mod question;
-mod standing;
-mod tree;
-mod walked;
+mod buffers;
+mod condition;
+mod query;
+mod receipt_tree;
+mod transaction_status;
+mod tree_status;
 
-pub use blocker::Blocker;
-pub(crate) use memory::{KEPT, Memory};
+pub(crate) use buffers::{MAX_RETAINED_NODES, WalkBuffers};
+pub use condition::WaitCondition;
 pub use milepost_protocol::views::Milestone;
-pub use question::StatusQuestion;
-pub use standing::{FinalStatus, Standing};
+pub use query::StatusQuery;
+pub use transaction_status::{FinalStatus, TransactionStatus};

@@ -1,15 +1,15 @@
-//! The room where unanswered requests sleep: who sleeps on which fact, until when.
+//! Pending requests, indexed by the condition that each waits for and by its deadline.
 //!
-//! A pure machine: requests are admitted and leave, changes and time are handed in, and whoever must
-//! be looked at again is taken out. A block wakes those who sleep on what it changed and no others;
-//! nobody is woken twice for one thing, and nobody is forgotten: who is admitted leaves, is woken,
-//! or is due. What a request is and how it is answered is not known here.
+//! A sans-IO state machine: requests are inserted and removed, chain updates and the time are
+//! handed in, and the requests to be evaluated again are polled. A block wakes the requests that
+//! wait for what it changed and no others, each once; every request that is inserted is woken or
+//! removed in the end. What a request is and how it is answered is not known here.
 
-mod deadlines;
-mod pages;
-mod room;
-mod sleepers;
+mod index;
+mod slab;
 #[cfg(test)]
 mod tests;
+mod timing_wheel;
+mod waiter_map;
 
-pub use room::{Refusal, Refused, Room, Sleep, Ticket, Woken};
+pub use waiter_map::{InsertError, InsertErrorKind, RequestHandle, WaitKey, WaiterMap, Wakeup};

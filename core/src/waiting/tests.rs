@@ -1,354 +1,365 @@
-//! The room beside a naive one: a list of requests that is searched for everything.
+//! The map against a model of it: a list of requests that is searched linearly.
 
 use alloc::vec::Vec;
 
 use milepost_testkit::Rng;
 
-use super::{Refusal, Room, Sleep, Ticket};
-use crate::ingest::{Change, Changes};
+use super::{InsertErrorKind, RequestHandle, WaitKey, WaiterMap};
+use crate::import::{ChainUpdate, Change};
 use crate::primitives::CryptoHash;
-use crate::status::Blocker;
+use crate::status::WaitCondition;
 
 fn id(number: u64) -> CryptoHash {
     CryptoHash::digest(&number.to_le_bytes())
 }
 
-fn changes(generation: u64, facts: Vec<Change>) -> Changes {
-    Changes { generation, since: generation.saturating_sub(1), facts, ..Changes::default() }
+fn chain_update(generation: u64, changes: Vec<Change>) -> ChainUpdate {
+    ChainUpdate {
+        generation,
+        previous_generation: generation.saturating_sub(1),
+        changes,
+        ..ChainUpdate::default()
+    }
 }
 
-/// A request of the naive room
+/// A request of the model
 #[derive(Clone, Debug)]
-struct Naive {
-    ticket: Ticket,
-    blocker: Blocker,
-    places: usize,
+struct ModelRequest {
+    handle: RequestHandle,
+    condition: WaitCondition,
+    weight: usize,
     deadline: u64,
     state: State,
-    expired: bool,
+    is_expired: bool,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 enum State {
-    Asleep,
-    Woken,
-    Away,
+    Waiting,
+    Awake,
+    Polled,
 }
 
-fn concerns(changes: &Changes, blocker: &Blocker) -> bool {
-    match blocker {
-        Blocker::Inclusion(id) => changes.facts.contains(&Change::Transaction(*id)),
-        Blocker::Outcome(id) => changes.facts.contains(&Change::Outcome(*id)),
-        Blocker::OutcomeOrRefund(id) => {
-            changes.facts.contains(&Change::Outcome(*id))
-                || changes.facts.contains(&Change::Refund(*id))
+fn affects(update: &ChainUpdate, condition: &WaitCondition) -> bool {
+    match condition {
+        WaitCondition::Inclusion(id) => update.changes.contains(&Change::Transaction(*id)),
+        WaitCondition::Outcome(id) => update.changes.contains(&Change::Outcome(*id)),
+        WaitCondition::OutcomeOrRefund(id) => {
+            update.changes.contains(&Change::Outcome(*id))
+                || update.changes.contains(&Change::Refund(*id))
         }
-        Blocker::Finality(height) => {
-            changes.last_final.is_some_and(|last| *height <= last)
-                || changes.undone_above.is_some_and(|root| *height > root)
+        WaitCondition::Finality(height) => {
+            update.last_final.is_some_and(|last| *height <= last)
+                || update.reverted_above.is_some_and(|root| *height > root)
         }
-        Blocker::Anything => true,
+        WaitCondition::Anything => true,
     }
 }
 
-fn blocker(rng: &mut Rng) -> Blocker {
+fn random_condition(rng: &mut Rng) -> WaitCondition {
     match rng.below(5) {
-        0 => Blocker::Inclusion(id(rng.below(12))),
-        1 => Blocker::Outcome(id(rng.below(12))),
-        2 => Blocker::OutcomeOrRefund(id(rng.below(12))),
-        3 => Blocker::Finality(rng.below(40)),
-        _ if rng.below(8) == 0 => Blocker::Anything,
-        _ => Blocker::Outcome(id(100 + rng.below(1000))),
+        0 => WaitCondition::Inclusion(id(rng.below(12))),
+        1 => WaitCondition::Outcome(id(rng.below(12))),
+        2 => WaitCondition::OutcomeOrRefund(id(rng.below(12))),
+        3 => WaitCondition::Finality(rng.below(40)),
+        _ if rng.below(8) == 0 => WaitCondition::Anything,
+        _ => WaitCondition::Outcome(id(100 + rng.below(1000))),
     }
 }
 
-fn block(rng: &mut Rng, generation: u64) -> Changes {
-    let facts = (0..rng.below(6)).map(|_| match rng.below(3) {
+fn random_update(rng: &mut Rng, generation: u64) -> ChainUpdate {
+    let changes = (0..rng.below(6)).map(|_| match rng.below(3) {
         0 => Change::Transaction(id(rng.below(12))),
         1 => Change::Outcome(id(rng.below(12))),
         _ => Change::Refund(id(rng.below(12))),
     });
-    let mut changes = changes(generation, facts.collect());
-    changes.last_final = (rng.below(3) == 0).then(|| rng.below(40));
-    changes.undone_above = (rng.below(4) == 0).then(|| rng.below(40));
-    changes
+    let mut update = chain_update(generation, changes.collect());
+    update.last_final = (rng.below(3) == 0).then(|| rng.below(40));
+    update.reverted_above = (rng.below(4) == 0).then(|| rng.below(40));
+    update
 }
 
-fn find(naive: &mut [Naive], ticket: Ticket) -> &mut Naive {
-    naive.iter_mut().find(|one| one.ticket == ticket).unwrap()
+fn find(model: &mut [ModelRequest], handle: RequestHandle) -> &mut ModelRequest {
+    model.iter_mut().find(|request| request.handle == handle).unwrap()
 }
 
-/// Takes out everyone who is woken, and compares with who should be
-fn poll(room: &mut Room<u64>, naive: &mut [Naive]) -> Vec<Ticket> {
-    let mut found = Vec::new();
-    while let Some(woken) = room.poll_woken() {
-        let one = find(naive, woken.ticket);
-        assert_eq!((one.state, one.expired), (State::Woken, woken.expired), "{one:?}");
-        one.state = State::Away;
-        found.push(woken.ticket);
+/// Polls all wake-ups and compares them with the model
+fn poll(map: &mut WaiterMap<u64>, model: &mut [ModelRequest]) {
+    while let Some(wakeup) = map.poll_wakeup() {
+        let request = find(model, wakeup.handle);
+        assert_eq!((request.state, request.is_expired), (State::Awake, wakeup.expired));
+        request.state = State::Polled;
     }
-    assert!(naive.iter().all(|one| one.state != State::Woken), "{naive:?}");
-    found
+    assert!(model.iter().all(|request| request.state != State::Awake), "{model:?}");
 }
 
 #[test]
-fn it_wakes_whom_a_search_of_all_would_wake() {
+fn it_wakes_the_requests_that_a_linear_search_finds() {
     for seed in 0..60 {
         let rng = &mut Rng::new(seed);
         let limit = 40;
-        let mut room: Room<u64> = Room::new(limit, seed);
-        let mut naive: Vec<Naive> = Vec::new();
+        let mut map: WaiterMap<u64> = WaiterMap::new(limit, seed);
+        let mut model: Vec<ModelRequest> = Vec::new();
         let (mut now, mut generation, mut woken) = (0, 0, 0);
         for _ in 0..500 {
             match rng.below(8) {
                 0..=2 => {
-                    let blocker = blocker(rng);
-                    let places = if rng.below(4) == 0 { 1 + rng.below(4) as usize } else { 1 };
-                    let behind = u64::from(rng.below(6) == 0).min(generation);
+                    let condition = random_condition(rng);
+                    let weight = if rng.below(4) == 0 { 1 + rng.below(4) as usize } else { 1 };
+                    let lag = u64::from(rng.below(6) == 0).min(generation);
                     let deadline = now + rng.below(200);
-                    let sleep = Sleep { generation: generation - behind, blocker };
-                    let taken: usize = naive.iter().map(|one| one.places).sum();
-                    let expected = if behind > 0 && blocker != Blocker::Anything {
-                        Err(Refusal::Stale)
-                    } else if taken + places > limit {
-                        Err(Refusal::Full)
+                    let key = WaitKey { generation: generation - lag, condition };
+                    let len: usize = model.iter().map(|request| request.weight).sum();
+                    let expected = if lag > 0 && condition != WaitCondition::Anything {
+                        Err(InsertErrorKind::Stale)
+                    } else if len + weight > limit {
+                        Err(InsertErrorKind::Full)
                     } else {
                         Ok(())
                     };
-                    let admitted = room.admit(deadline, places, sleep, deadline);
-                    assert_eq!(admitted.as_ref().map(|_| ()).map_err(|one| one.why), expected);
-                    if let Ok(ticket) = admitted {
-                        assert!(room.generation() <= generation);
-                        let state = State::Asleep;
-                        naive.push(Naive {
-                            ticket,
-                            blocker,
-                            places,
+                    let inserted = map.insert(deadline, weight, key, deadline);
+                    assert_eq!(inserted.as_ref().map(|_| ()).map_err(|error| error.kind), expected);
+                    if let Ok(handle) = inserted {
+                        assert!(map.generation() <= generation);
+                        model.push(ModelRequest {
+                            handle,
+                            condition,
+                            weight,
                             deadline,
-                            state,
-                            expired: false,
+                            state: State::Waiting,
+                            is_expired: false,
                         });
                     }
                 }
-                3 if !naive.is_empty() => {
-                    let gone = naive.swap_remove(rng.below(naive.len() as u64) as usize);
-                    assert!(room.leave(gone.ticket));
-                    assert!(!room.leave(gone.ticket));
+                3 if !model.is_empty() => {
+                    let removed = model.swap_remove(rng.index(model.len()));
+                    assert!(map.remove(removed.handle));
+                    assert!(!map.remove(removed.handle));
                 }
                 4 => {
                     now += rng.below(80);
-                    room.handle_time(now);
-                    for one in naive.iter_mut().filter(|one| one.deadline <= now) {
-                        one.expired = true;
-                        if one.state == State::Asleep {
-                            one.state = State::Woken;
+                    map.handle_timeout(now);
+                    for request in model.iter_mut().filter(|request| request.deadline <= now) {
+                        request.is_expired = true;
+                        if request.state == State::Waiting {
+                            request.state = State::Awake;
                         }
                     }
                 }
                 5 => {
-                    // One is left out now and then: everyone is woken then.
+                    // After a gap in the generations all requests are woken.
                     let gap = rng.below(10) == 0;
                     generation += 1 + u64::from(gap);
-                    let block = block(rng, generation);
-                    room.handle_changes(&block);
-                    for one in naive.iter_mut().filter(|one| one.state == State::Asleep) {
-                        if gap || concerns(&block, &one.blocker) {
-                            one.state = State::Woken;
+                    let update = random_update(rng, generation);
+                    map.handle_chain_update(&update);
+                    for request in model.iter_mut().filter(|one| one.state == State::Waiting) {
+                        if gap || affects(&update, &request.condition) {
+                            request.state = State::Awake;
                             woken += 1;
                         }
                     }
                 }
-                6 => {
-                    poll(&mut room, &mut naive);
-                }
+                6 => poll(&mut map, &mut model),
                 _ => {
-                    let away: Vec<Naive> =
-                        naive.iter().filter(|one| one.state == State::Away).cloned().collect();
-                    for one in away {
-                        let blocker = blocker(rng);
-                        let sleep = Sleep { generation, blocker };
-                        let back = room.readmit(one.ticket, one.deadline, sleep);
-                        if one.expired {
-                            assert_eq!(back.unwrap_err().why, Refusal::Expired);
-                            naive.retain(|other| other.ticket != one.ticket);
-                            assert!(room.leave(one.ticket));
+                    let polled: Vec<ModelRequest> =
+                        model.iter().filter(|one| one.state == State::Polled).cloned().collect();
+                    for request in polled {
+                        let condition = random_condition(rng);
+                        let key = WaitKey { generation, condition };
+                        let reinserted = map.reinsert(request.handle, request.deadline, key);
+                        if request.is_expired {
+                            assert_eq!(reinserted.unwrap_err().kind, InsertErrorKind::Expired);
+                            model.retain(|other| other.handle != request.handle);
+                            assert!(map.remove(request.handle));
                         } else {
-                            back.unwrap();
-                            let place = find(&mut naive, one.ticket);
-                            (place.state, place.blocker) = (State::Asleep, blocker);
+                            reinserted.unwrap();
+                            let request = find(&mut model, request.handle);
+                            (request.state, request.condition) = (State::Waiting, condition);
                         }
                     }
                 }
             }
-            assert_eq!(room.open(), naive.iter().map(|one| one.places).sum::<usize>());
+            assert_eq!(map.len(), model.iter().map(|request| request.weight).sum::<usize>());
             assert_eq!(
-                room.generation(),
-                if naive.is_empty() { room.generation() } else { generation }
+                map.generation(),
+                if model.is_empty() { map.generation() } else { generation }
             );
-            let first = naive.iter().filter(|one| !one.expired).map(|one| one.deadline).min();
-            assert_eq!(room.next_deadline().is_some(), first.is_some());
-            assert!(room.next_deadline() <= first.map(|first| first.max(now)));
+            let pending = model.iter().filter(|request| !request.is_expired);
+            let first = pending.map(|request| request.deadline).min();
+            assert_eq!(map.next_timeout().is_some(), first.is_some());
+            assert!(map.next_timeout() <= first.map(|first| first.max(now)));
         }
         assert!(woken > 20, "seed {seed}: {woken} woken by blocks");
-        poll(&mut room, &mut naive);
-        naive.drain(..).for_each(|one| assert!(room.leave(one.ticket)));
-        assert_eq!((room.open(), room.next_deadline()), (0, None));
+        poll(&mut map, &mut model);
+        model.drain(..).for_each(|request| assert!(map.remove(request.handle)));
+        assert_eq!((map.len(), map.next_timeout()), (0, None));
     }
 }
 
 #[test]
-fn a_block_that_came_in_between_is_not_missed() {
-    let mut room = Room::new(10, 0);
-    let blocker = Blocker::Outcome(id(1));
-    room.handle_changes(&changes(1, [Change::Outcome(id(1))].into()));
-    let refused = room.admit("early", 1, Sleep { generation: 0, blocker }, 10).unwrap_err();
-    assert_eq!((refused.request, refused.why), ("early", Refusal::Stale));
-    // Asked at a state whose changes are still to be handed in: let in, and woken by the next.
-    let ticket = room.admit("late", 1, Sleep { generation: 2, blocker }, 10).unwrap();
-    room.handle_changes(&changes(2, Vec::new()));
-    assert!(room.poll_woken().is_none());
-    room.handle_changes(&changes(3, [Change::Outcome(id(1))].into()));
-    assert_eq!(room.poll_woken().unwrap().ticket, ticket);
-    // And once more while it is away.
-    room.handle_changes(&changes(4, [Change::Outcome(id(1))].into()));
-    let refused = room.readmit(ticket, "late", Sleep { generation: 3, blocker });
-    assert_eq!(refused.unwrap_err().why, Refusal::Stale);
-    room.readmit(ticket, "late", Sleep { generation: 4, blocker }).unwrap();
-    assert!(room.poll_woken().is_none());
+fn a_block_imported_during_evaluation_is_not_missed() {
+    let mut map = WaiterMap::new(10, 0);
+    let condition = WaitCondition::Outcome(id(1));
+    map.handle_chain_update(&chain_update(1, [Change::Outcome(id(1))].into()));
+    let error = map.insert("early", 1, WaitKey { generation: 0, condition }, 10).unwrap_err();
+    assert_eq!((error.request, error.kind), ("early", InsertErrorKind::Stale));
+    // Evaluated at a generation whose update is still to come: inserted, and woken by the one
+    // after.
+    let handle = map.insert("late", 1, WaitKey { generation: 2, condition }, 10).unwrap();
+    map.handle_chain_update(&chain_update(2, Vec::new()));
+    assert!(map.poll_wakeup().is_none());
+    map.handle_chain_update(&chain_update(3, [Change::Outcome(id(1))].into()));
+    assert_eq!(map.poll_wakeup().unwrap().handle, handle);
+    // The same while it is polled.
+    map.handle_chain_update(&chain_update(4, [Change::Outcome(id(1))].into()));
+    let stale = map.reinsert(handle, "late", WaitKey { generation: 3, condition });
+    assert_eq!(stale.unwrap_err().kind, InsertErrorKind::Stale);
+    map.reinsert(handle, "late", WaitKey { generation: 4, condition }).unwrap();
+    assert!(map.poll_wakeup().is_none());
 }
 
 #[test]
-fn changes_that_cannot_be_listed_wake_everyone() {
-    let mut room = Room::new(10, 0);
-    let sleep = Sleep { generation: 0, blocker: Blocker::Outcome(id(1)) };
-    let ticket = room.admit("one", 1, sleep, 10).unwrap();
-    let mut many = changes(1, Vec::new());
-    many.unlisted = true;
-    room.handle_changes(&many);
-    assert_eq!(room.poll_woken().map(|woken| woken.ticket), Some(ticket));
-    assert_eq!(room.generation(), 1);
+fn an_overflowed_update_wakes_all() {
+    let mut map = WaiterMap::new(10, 0);
+    let key = WaitKey { generation: 0, condition: WaitCondition::Outcome(id(1)) };
+    let handle = map.insert("one", 1, key, 10).unwrap();
+    let mut update = chain_update(1, Vec::new());
+    update.overflowed = true;
+    map.handle_chain_update(&update);
+    assert_eq!(map.poll_wakeup().map(|wakeup| wakeup.handle), Some(handle));
+    assert_eq!(map.generation(), 1);
 }
 
 #[test]
-fn changes_that_were_left_out_wake_everyone() {
-    let mut room = Room::new(10, 0);
-    let sleep = |generation| Sleep { generation, blocker: Blocker::Finality(9) };
-    room.handle_changes(&changes(5, Vec::new()));
-    let ticket = room.admit("one", 1, sleep(5), 10).unwrap();
-    room.handle_changes(&changes(5, [Change::Outcome(id(1))].into()));
-    room.handle_changes(&changes(6, Vec::new()));
-    assert!(room.poll_woken().is_none());
+fn a_missed_update_wakes_all() {
+    let mut map = WaiterMap::new(10, 0);
+    let key = |generation| WaitKey { generation, condition: WaitCondition::Finality(9) };
+    map.handle_chain_update(&chain_update(5, Vec::new()));
+    let handle = map.insert("one", 1, key(5), 10).unwrap();
+    map.handle_chain_update(&chain_update(5, [Change::Outcome(id(1))].into()));
+    map.handle_chain_update(&chain_update(6, Vec::new()));
+    assert!(map.poll_wakeup().is_none());
     for generation in [8, 7] {
-        room.handle_changes(&changes(generation, Vec::new()));
-        assert_eq!(room.poll_woken().map(|woken| woken.ticket), Some(ticket));
-        assert_eq!(room.generation(), 8);
-        room.readmit(ticket, "one", sleep(8)).unwrap();
+        map.handle_chain_update(&chain_update(generation, Vec::new()));
+        assert_eq!(map.poll_wakeup().map(|wakeup| wakeup.handle), Some(handle));
+        assert_eq!(map.generation(), 8);
+        map.reinsert(handle, "one", key(8)).unwrap();
     }
 }
 
 #[test]
-fn a_block_that_another_took_in_is_a_gap() {
-    let mut room = Room::new(10, 0);
-    let sleep = |generation| Sleep { generation, blocker: Blocker::Finality(9) };
-    room.handle_changes(&changes(5, Vec::new()));
-    let ticket = room.admit("one", 1, sleep(5), 10).unwrap();
-    let known = |generation| Changes { generation, since: generation, ..Changes::default() };
-    room.handle_changes(&known(5));
-    assert!(room.poll_woken().is_none());
-    // What the sixth brought, its first report has said, and that never came here.
-    room.handle_changes(&known(6));
-    assert_eq!(room.poll_woken().map(|woken| woken.ticket), Some(ticket));
-    assert_eq!(room.generation(), 6);
+fn an_update_for_a_known_block_of_a_new_generation_wakes_all() {
+    let mut map = WaiterMap::new(10, 0);
+    let key = |generation| WaitKey { generation, condition: WaitCondition::Finality(9) };
+    map.handle_chain_update(&chain_update(5, Vec::new()));
+    let handle = map.insert("one", 1, key(5), 10).unwrap();
+    let known = |generation| ChainUpdate {
+        generation,
+        previous_generation: generation,
+        ..ChainUpdate::default()
+    };
+    map.handle_chain_update(&known(5));
+    assert!(map.poll_wakeup().is_none());
+    // The changes of generation 6 were reported with its first import, which this map missed.
+    map.handle_chain_update(&known(6));
+    assert_eq!(map.poll_wakeup().map(|wakeup| wakeup.handle), Some(handle));
+    assert_eq!(map.generation(), 6);
 }
 
 #[test]
-fn the_first_in_an_empty_room_says_what_has_been() {
-    let mut room = Room::new(10, 0);
-    let blocker = Blocker::Outcome(id(1));
-    let sleep = |generation| Sleep { generation, blocker };
-    let first = room.admit("one", 1, sleep(7), 10).unwrap();
-    assert_eq!(room.generation(), 7);
-    // Seven may still be handed in: the request has seen it. Eight follows.
-    room.handle_changes(&changes(7, [Change::Outcome(id(1))].into()));
-    assert_eq!(room.admit("two", 1, sleep(6), 10).unwrap_err().why, Refusal::Stale);
-    room.handle_changes(&changes(8, Vec::new()));
-    assert!(room.poll_woken().is_none());
-    room.handle_changes(&changes(9, [Change::Outcome(id(1))].into()));
-    assert_eq!(room.poll_woken().unwrap().ticket, first);
+fn the_first_request_sets_the_generation_of_an_empty_map() {
+    let mut map = WaiterMap::new(10, 0);
+    let condition = WaitCondition::Outcome(id(1));
+    let key = |generation| WaitKey { generation, condition };
+    let first = map.insert("one", 1, key(7), 10).unwrap();
+    assert_eq!(map.generation(), 7);
+    // The update of generation 7 may still come: the request was evaluated with it. 8 follows.
+    map.handle_chain_update(&chain_update(7, [Change::Outcome(id(1))].into()));
+    assert_eq!(map.insert("two", 1, key(6), 10).unwrap_err().kind, InsertErrorKind::Stale);
+    map.handle_chain_update(&chain_update(8, Vec::new()));
+    assert!(map.poll_wakeup().is_none());
+    map.handle_chain_update(&chain_update(9, [Change::Outcome(id(1))].into()));
+    assert_eq!(map.poll_wakeup().unwrap().handle, first);
 }
 
 #[test]
-fn a_place_is_kept_until_its_request_leaves() {
-    let mut room = Room::new(3, 0);
-    let sleep = Sleep { generation: 0, blocker: Blocker::Outcome(id(2)) };
-    let batch = room.admit("batch", 2, sleep, 10).unwrap();
-    assert_eq!(room.admit("another", 2, sleep, 10).unwrap_err().why, Refusal::Full);
-    let single = room.admit("single", 1, sleep, 20).unwrap();
-    assert_eq!(room.admit("another", 1, sleep, 10).unwrap_err().why, Refusal::Full);
+fn weight_counts_until_the_request_is_removed() {
+    let mut map = WaiterMap::new(3, 0);
+    let key = WaitKey { generation: 0, condition: WaitCondition::Outcome(id(2)) };
+    let batch = map.insert("batch", 2, key, 10).unwrap();
+    assert_eq!(map.insert("another", 2, key, 10).unwrap_err().kind, InsertErrorKind::Full);
+    let single = map.insert("single", 1, key, 20).unwrap();
+    assert_eq!(map.insert("another", 1, key, 10).unwrap_err().kind, InsertErrorKind::Full);
 
-    room.handle_changes(&changes(1, [Change::Outcome(id(2))].into()));
-    let mut woken: Vec<Ticket> =
-        core::iter::from_fn(|| room.poll_woken()).map(|woken| woken.ticket).collect();
+    map.handle_chain_update(&chain_update(1, [Change::Outcome(id(2))].into()));
+    let mut woken: Vec<RequestHandle> =
+        core::iter::from_fn(|| map.poll_wakeup()).map(|wakeup| wakeup.handle).collect();
     woken.sort_unstable();
-    assert_eq!((woken, room.open()), ([batch, single].into(), 3));
-    let sleep = Sleep { generation: 1, blocker: Blocker::Outcome(id(2)) };
-    room.readmit(batch, "batch", sleep).unwrap();
-    room.readmit(single, "single", sleep).unwrap();
-    assert_eq!(room.open(), 3);
-    // A request that sleeps or has left is not let in by its ticket.
-    assert_eq!(room.readmit(batch, "again", sleep).unwrap_err().why, Refusal::Gone);
+    assert_eq!((woken, map.len()), ([batch, single].into(), 3));
+    let key = WaitKey { generation: 1, condition: WaitCondition::Outcome(id(2)) };
+    map.reinsert(batch, "batch", key).unwrap();
+    map.reinsert(single, "single", key).unwrap();
+    assert_eq!(map.len(), 3);
+    // A request that waits is not inserted twice.
+    assert_eq!(map.reinsert(batch, "again", key).unwrap_err().kind, InsertErrorKind::Cancelled);
 
-    // A client that goes away between its waking and the look.
-    room.handle_time(10);
-    assert!(room.leave(batch));
-    assert!(room.poll_woken().is_none());
-    assert_eq!((room.open(), room.next_deadline().is_some()), (1, true));
-    assert!(room.leave(single) && !room.leave(single));
-    assert_eq!(room.open(), 0);
+    // A client that disconnects after the wake-up and before the poll.
+    map.handle_timeout(10);
+    assert!(map.remove(batch));
+    assert!(map.poll_wakeup().is_none());
+    assert_eq!((map.len(), map.next_timeout().is_some()), (1, true));
+    assert!(map.remove(single) && !map.remove(single));
+    assert_eq!(map.len(), 0);
     let bits = single.to_bits();
-    assert!(!room.leave(Ticket::from_bits(bits)) && !room.leave(Ticket::from_bits(u64::MAX)));
+    assert!(
+        !map.remove(RequestHandle::from_bits(bits))
+            && !map.remove(RequestHandle::from_bits(u64::MAX))
+    );
 }
 
 #[test]
-fn a_deadline_that_passes_outside_is_not_forgotten() {
-    let mut room = Room::new(10, 0);
-    let sleep = Sleep { generation: 0, blocker: Blocker::Outcome(id(1)) };
-    let ticket = room.admit("one", 1, sleep, 10).unwrap();
-    room.wake_all();
-    assert!(!room.poll_woken().unwrap().expired);
-    room.handle_time(11);
-    assert!(room.poll_woken().is_none());
-    assert_eq!(room.readmit(ticket, "one", sleep).unwrap_err().why, Refusal::Expired);
-    assert!(room.leave(ticket));
-    // One whose deadline has passed before it came in.
-    let ticket = room.admit("two", 1, sleep, 3).unwrap();
-    assert_eq!(room.next_deadline(), Some(11));
-    room.handle_time(11);
-    assert_eq!(room.poll_woken().map(|woken| (woken.ticket, woken.expired)), Some((ticket, true)));
+fn a_deadline_that_passes_while_polled_is_reported() {
+    let mut map = WaiterMap::new(10, 0);
+    let key = WaitKey { generation: 0, condition: WaitCondition::Outcome(id(1)) };
+    let handle = map.insert("one", 1, key, 10).unwrap();
+    map.wake_all();
+    assert!(!map.poll_wakeup().unwrap().expired);
+    map.handle_timeout(11);
+    assert!(map.poll_wakeup().is_none());
+    assert_eq!(map.reinsert(handle, "one", key).unwrap_err().kind, InsertErrorKind::Expired);
+    assert!(map.remove(handle));
+    // A deadline that has passed before the insertion.
+    let handle = map.insert("two", 1, key, 3).unwrap();
+    assert_eq!(map.next_timeout(), Some(11));
+    map.handle_timeout(11);
+    assert_eq!(
+        map.poll_wakeup().map(|wakeup| (wakeup.handle, wakeup.expired)),
+        Some((handle, true))
+    );
 }
 
 #[test]
-fn who_leaves_before_anyone_asks_leaves_nothing_behind() {
-    let mut room = Room::new(10, 0);
-    let sleep = Sleep { generation: 0, blocker: Blocker::Outcome(id(1)) };
-    let stays = room.admit(0, 1, sleep, 0).unwrap();
-    room.handle_time(0);
+fn removal_before_the_poll_does_not_grow_the_queue() {
+    let mut map = WaiterMap::new(10, 0);
+    let key = WaitKey { generation: 0, condition: WaitCondition::Outcome(id(1)) };
+    let kept = map.insert(0, 1, key, 0).unwrap();
+    map.handle_timeout(0);
     for request in 1..20_000 {
-        let ticket = room.admit(request, 1, sleep, 0).unwrap();
-        room.handle_time(0);
-        assert!(room.leave(ticket));
+        let handle = map.insert(request, 1, key, 0).unwrap();
+        map.handle_timeout(0);
+        assert!(map.remove(handle));
     }
-    assert!(room.woken_queue() < 2_000, "{} tickets", room.woken_queue());
-    assert_eq!(room.poll_woken().map(|woken| woken.ticket), Some(stays));
-    assert!(room.poll_woken().is_none());
+    assert!(map.queued_wakeups() < 2_000, "{} handles", map.queued_wakeups());
+    assert_eq!(map.poll_wakeup().map(|wakeup| wakeup.handle), Some(kept));
+    assert!(map.poll_wakeup().is_none());
 }
 
 #[test]
-fn a_clock_that_was_set_back_keeps_nobody_back() {
-    let mut room = Room::new(10, 0);
-    let sleep = Sleep { generation: 0, blocker: Blocker::Outcome(id(1)) };
-    room.handle_time(1_000);
-    let ticket = room.admit("late", 1, sleep, 500).unwrap();
-    room.handle_time(600);
-    assert_eq!(room.poll_woken().map(|woken| woken.ticket), Some(ticket));
+fn a_clock_that_is_set_back_delays_no_timeout() {
+    let mut map = WaiterMap::new(10, 0);
+    let key = WaitKey { generation: 0, condition: WaitCondition::Outcome(id(1)) };
+    map.handle_timeout(1_000);
+    let handle = map.insert("late", 1, key, 500).unwrap();
+    map.handle_timeout(600);
+    assert_eq!(map.poll_wakeup().map(|wakeup| wakeup.handle), Some(handle));
 }

@@ -1,11 +1,11 @@
-//! The libraries that C programs link: `libmilepost.so` and `libmilepost.a`.
+//! Libraries that C programs link: `libmilepost.so` and `libmilepost.a`.
 //!
-//! Nothing is defined here: the functions are those of `milepost-ffi`, so that a Rust host that
-//! has C parts can depend on that crate and need no second Rust library in its program.
+//! Defines nothing: the functions are those of `milepost-ffi`, so that a Rust host with C parts can
+//! depend on that crate and needs no second Rust library in its program.
 
 #![forbid(unsafe_code)]
 
 #[cfg(not(panic = "unwind"))]
-compile_error!("a panic must be caught at the boundary: build with `panic = \"unwind\"`");
+compile_error!("panics are caught at the boundary: build with `panic = \"unwind\"`");
 
 pub use milepost_ffi::*;

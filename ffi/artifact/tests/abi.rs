@@ -1,8 +1,8 @@
-//! The binary interface, beside the one that is recorded: what programs were compiled against.
+//! The binary interface, compared with the recorded one that programs were compiled against.
 //!
-//! The record is what libabigail reads from the library, without what is no part of the interface. Any
-//! difference fails; `MILEPOST_ACCEPT=abi` records it anew, and a record that is not compatible goes
-//! with a new version in the library's name. Leaves out machines other than the recorded one.
+//! The record is the description by libabigail, reduced to the interface. Any difference fails;
+//! `MILEPOST_ACCEPT=abi` writes a new record, and an incompatible one needs a new version in the
+//! soname. Covers the recorded machine only.
 
 mod c;
 
@@ -13,15 +13,15 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// The record; its name is that of the library
+/// Path of the record
 fn record() -> PathBuf {
     c::root().join("ffi/artifact/abi/libmilepost.so.0.1.x86_64.abi")
 }
 
-/// What libabigail reads from the library: functions and, by their ids, types
+/// Returns the description of the library by libabigail, reduced to the interface
 fn describe() -> String {
-    let place = tempfile::tempdir().expect("a place for the description");
-    let whole = place.path().join("whole.abi");
+    let directory = tempfile::tempdir().expect("a directory for the description");
+    let whole = directory.path().join("whole.abi");
     let mut command = Command::new("abidw");
     command.args(["--no-corpus-path", "--no-comp-dir-path", "--no-show-locs", "--no-elf-needed"]);
     command.arg("--out-file").arg(&whole).arg(c::library().join("libmilepost.so"));
@@ -29,7 +29,7 @@ fn describe() -> String {
     reduce(&fs::read_to_string(whole).expect("a description"))
 }
 
-/// The functions of the interface and the types they need, numbered as they are met
+/// Returns the functions of the interface and the types they need, numbered in order of use
 ///
 /// The whole description has every type of the library, and paths of the machine that built it.
 fn reduce(whole: &str) -> String {
@@ -45,27 +45,27 @@ fn reduce(whole: &str) -> String {
         }
     }
     let mut numbers = BTreeMap::new();
-    let mut open: VecDeque<&[&str]> = functions.values().copied().collect();
-    let mut written = String::new();
-    let mut met = Vec::new();
-    while let Some(element) = open.pop_front() {
+    let mut queue: VecDeque<&[&str]> = functions.values().copied().collect();
+    let mut reduced = String::new();
+    let mut used_types = Vec::new();
+    while let Some(element) = queue.pop_front() {
         for id in element.iter().filter_map(|line| attribute(line, "type-id")) {
             if !numbers.contains_key(id) {
                 numbers.insert(id, format!("type-{}", numbers.len() + 1));
                 let definition = *types.get(id).unwrap_or_else(|| panic!("no type {id}"));
-                met.push(definition);
-                open.push_back(definition);
+                used_types.push(definition);
+                queue.push_back(definition);
             }
         }
     }
-    let mut put = |line: &str| writeln!(written, "{line}").expect("a string takes all");
+    let mut put = |line: &str| writeln!(reduced, "{line}").expect("a string takes all");
     put("<abi-corpus version='2.1' architecture='elf-amd-x86_64'>");
     put("  <elf-function-symbols>");
     let symbols = lines.iter().filter(|line| line.contains("<elf-symbol name='milepost_"));
     symbols.for_each(|line| put(line));
     put("  </elf-function-symbols>");
     put("  <abi-instr address-size='64' path='milepost' language='LANG_C11'>");
-    for element in met.iter().chain(functions.values()) {
+    for element in used_types.iter().chain(functions.values()) {
         let indent = element[0].len() - element[0].trim_start().len();
         for line in *element {
             let mut line = format!("    {}", &line[indent..]);
@@ -80,15 +80,15 @@ fn reduce(whole: &str) -> String {
     }
     put("  </abi-instr>");
     put("</abi-corpus>");
-    written
+    reduced
 }
 
-/// The value of an attribute in a line
+/// Returns the value of an attribute in a line
 fn attribute<'line>(line: &'line str, name: &str) -> Option<&'line str> {
     line.split_once(&format!(" {name}='"))?.1.split('\'').next()
 }
 
-/// The lines of the element that opens in the first
+/// Returns the lines of the element that opens in the first line
 fn element<'lines, 'text>(lines: &'lines [&'text str]) -> &'lines [&'text str] {
     let first = lines[0];
     if first.ends_with("/>") {
@@ -101,44 +101,44 @@ fn element<'lines, 'text>(lines: &'lines [&'text str]) -> &'lines [&'text str] {
     &lines[..=last.unwrap_or_else(|| panic!("{first} is not closed"))]
 }
 
-/// What libabigail says of two descriptions: nothing when they are alike
+/// Returns the differences that libabigail finds; empty if there are none
 fn differences(before: &Path, after: &str) -> String {
-    let place = tempfile::tempdir().expect("a place for the description");
-    let now = place.path().join("now.abi");
+    let directory = tempfile::tempdir().expect("a directory for the description");
+    let now = directory.path().join("now.abi");
     fs::write(&now, after).expect("a description is written");
     let output = Command::new("abidiff").arg(before).arg(&now).output().expect("abidiff runs");
     // 1 and 2 are errors of the program or of how it is called.
     let code = output.status.code().unwrap_or(1);
     assert!(code & 3 == 0, "{output:?}");
-    let said = String::from_utf8_lossy(&output.stdout).into_owned();
-    if code == 0 { String::new() } else { said }
+    let report = String::from_utf8_lossy(&output.stdout).into_owned();
+    if code == 0 { String::new() } else { report }
 }
 
 #[test]
-fn it_is_the_one_that_is_recorded() {
+fn the_binary_interface_is_the_recorded_one() {
     let now = describe();
     if env::var("MILEPOST_ACCEPT").is_ok_and(|what| what == "abi") {
         fs::create_dir_all(record().parent().expect("a directory")).expect("a directory is made");
-        // In one piece: another test reads it meanwhile.
-        let made = record().with_extension("made");
-        fs::write(&made, &now).expect("the record is written");
-        fs::rename(made, record()).expect("the record takes its place");
+        // Atomically, because another test may read it.
+        let new = record().with_extension("new");
+        fs::write(&new, &now).expect("the record is written");
+        fs::rename(new, record()).expect("the record is replaced");
     }
-    let told = differences(&record(), &now);
+    let differences = differences(&record(), &now);
     assert!(
-        told.is_empty(),
-        "{told}\nthe binary interface changed; if that is meant, run\n\
+        differences.is_empty(),
+        "{differences}\nthe binary interface changed; if that is intended, run\n\
          MILEPOST_ACCEPT=abi cargo test -p milepost-capi --test abi\n\
-         and when programs that exist would break, raise the version"
+         and raise the version if existing programs would break"
     );
 }
 
 #[test]
-fn what_breaks_programs_is_found() {
+fn breaking_changes_are_detected() {
     let text = fs::read_to_string(record()).expect("the record");
     let without = |part: &str| -> String {
         let left: Vec<&str> = text.lines().filter(|line| !line.contains(part)).collect();
-        assert!(left.len() < text.lines().count(), "{part} is not there");
+        assert!(left.len() < text.lines().count(), "{part} is not in the record");
         left.join("\n") + "\n"
     };
     assert!(differences(&record(), &text).is_empty(), "the record differs from itself");
@@ -146,7 +146,7 @@ fn what_breaks_programs_is_found() {
         "name='milepost_hash' size-in-bits='256'",
         "name='milepost_hash' size-in-bits='512'",
     );
-    for broken in [without("elf-symbol name='milepost_engine_answer'"), grown] {
-        assert!(!differences(&record(), &broken).is_empty(), "a break is not found");
+    for broken in [without("elf-symbol name='milepost_engine_respond'"), grown] {
+        assert!(!differences(&record(), &broken).is_empty(), "a breaking change is not detected");
     }
 }

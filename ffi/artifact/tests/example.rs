@@ -1,64 +1,70 @@
-//! The example for C, built and run as a reader would: with a vector, its blocks and its answer.
+//! The C examples, compiled and run as a reader would, and the C lines of the readme.
 
 mod c;
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 
-use milepost_tests::vectors;
-
 #[test]
-fn it_answers_a_request_over_a_storage_of_its_own() {
-    let manifest = vectors::load().expect("the manifest and its files");
-    let vector = manifest.vectors.iter().find(|vector| vector.name == "milestone-final");
-    let vector = vector.expect("the vector");
-    let scene = manifest.scenes.iter().find(|scene| scene.name == vector.scene).expect("its scene");
-    let directory = tempfile::tempdir().expect("a place for the program");
+fn the_example_answers_a_request_over_its_own_storage() {
+    let (vector, fixture) = c::vector("milestone-final");
+    let directory = tempfile::tempdir().expect("a directory for the program");
     let program = c::program(&c::root().join("bindings/c/example.c"), directory.path());
     let request = directory.path().join("request.json");
     fs::write(&request, &vector.request).expect("the request is written");
 
-    let answered = c::run(Command::new(&program).arg(&request).args(&scene.blocks));
-    assert_eq!(answered.as_bytes(), vector.answer);
+    let response = c::run(Command::new(&program).arg(&request).args(&fixture.blocks));
+    assert_eq!(response.as_bytes(), vector.response);
 
-    let no_block = c::root().join("Cargo.toml");
-    let refused = Command::new(&program).arg(&request).arg(no_block).output();
-    let refused = refused.expect("the example runs");
-    assert_eq!(refused.status.code(), Some(1), "the status of a syntax error");
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("expected"), "{refused:?}");
+    let not_a_block = c::root().join("Cargo.toml");
+    let failed = Command::new(&program).arg(&request).arg(not_a_block).output();
+    let failed = failed.expect("the example runs");
+    assert_eq!(failed.status.code(), Some(1), "MILEPOST_STATUS_SYNTAX");
+    assert!(String::from_utf8_lossy(&failed.stderr).contains("expected"), "{failed:?}");
 }
 
 #[test]
-fn it_is_the_one_in_the_readme() {
+fn the_c_lines_of_the_readme_compile() {
     let readme = fs::read_to_string(c::root().join("README.md")).expect("the readme");
-    let example = fs::read_to_string(c::root().join("bindings/c/example.c")).expect("the example");
-    assert!(readme.contains(&format!("```c\n{example}```")), "the readme shows another program");
-    assert!(example.lines().count() <= 64, "the example is too long to be read at once");
+    let lines = readme.split("```c\n").nth(1).and_then(|rest| rest.split("```").next());
+    let source = format!(
+        "#include <milepost.h>\n#include <stdio.h>\n\
+         void answer(const uint8_t *block, size_t block_len, const uint8_t *request, \
+         size_t request_len);\n\
+         void answer(const uint8_t *block, size_t block_len, const uint8_t *request, \
+         size_t request_len) {{\n\
+         milepost_engine *engine;\nmilepost_response *response;\nmilepost_error *error;\n\
+         milepost_bytes body;\n{}\n}}\n",
+        lines.expect("lines in C")
+    );
+    let directory = tempfile::tempdir().expect("a directory for the source");
+    let path = directory.path().join("readme.c");
+    fs::write(&path, source).expect("a source is written");
+    let mut command = c::compiler(c::compilers(&["cc"])[0], "c99");
+    c::run(command.arg("-fsyntax-only").arg(&path));
 }
 
 #[test]
-fn a_file_keeps_what_was_taken_in() {
-    let manifest = vectors::load().expect("the manifest and its files");
-    let vector = manifest.vectors.iter().find(|vector| vector.name == "milestone-final");
-    let vector = vector.expect("the vector");
-    let scene = manifest.scenes.iter().find(|scene| scene.name == vector.scene).expect("its scene");
-    let directory = tempfile::tempdir().expect("a place for the program and its file");
+fn a_file_keeps_imported_blocks() {
+    let (vector, fixture) = c::vector("milestone-final");
+    let directory = tempfile::tempdir().expect("a directory for the program and its file");
     let program = c::program(&c::root().join("bindings/c/store.c"), directory.path());
     let request = directory.path().join("request.json");
     fs::write(&request, &vector.request).expect("the request is written");
     let rows = directory.path().join("rows.redb");
 
-    let ask = |blocks: &[std::path::PathBuf]| {
+    let respond = |blocks: &[PathBuf]| {
         let mut command = Command::new(&program);
-        c::run(command.arg(&rows).arg(&request).args(blocks))
+        c::run(command.arg(&rows).arg(&request).args(blocks)).into_bytes()
     };
-    let (first, rest) = scene.blocks.split_at(scene.blocks.len() / 2);
-    assert_ne!(ask(first).as_bytes(), vector.answer, "not all of its blocks are in");
-    assert_eq!(ask(rest).as_bytes(), vector.answer, "the others were kept");
-    assert_eq!(ask(&[]).as_bytes(), vector.answer, "all of them were");
+    let (first, rest) = fixture.blocks.split_at(fixture.blocks.len() / 2);
+    assert_ne!(respond(first), vector.response, "some of its blocks are missing");
+    assert_eq!(respond(rest), vector.response, "the first blocks were kept");
+    assert_eq!(respond(&[]), vector.response, "all blocks were kept");
 
-    fs::write(&rows, "no rows").expect("the file is written over");
-    let refused = Command::new(&program).arg(&rows).arg(&request).output();
-    let refused = refused.expect("the example runs");
-    assert!(!refused.status.success() && !refused.stderr.is_empty(), "{refused:?}");
+    fs::write(&rows, "no rows").expect("the file is overwritten");
+    let failed = Command::new(&program).arg(&rows).arg(&request).output();
+    let failed = failed.expect("the example runs");
+    assert!(!failed.status.success() && !failed.stderr.is_empty(), "{failed:?}");
 }

@@ -1,4 +1,4 @@
-//! Whether the tool that watches is really there: programs with a defect must be reported.
+//! Whether the chosen checker works: it must detect programs with a known defect.
 
 mod c;
 
@@ -6,9 +6,9 @@ use std::process::Command;
 
 use c::Tool;
 
-/// The defects that a tool has to find, and a word of its report
+/// Defects that the tool has to detect, and a part of its report
 fn defects() -> &'static [(&'static str, &'static str)] {
-    match Tool::chosen() {
+    match Tool::from_env() {
         Tool::None => &[],
         Tool::Address => &[
             ("heap", "heap-use-after-free"),
@@ -24,23 +24,23 @@ fn defects() -> &'static [(&'static str, &'static str)] {
 }
 
 #[test]
-fn what_is_wrong_is_found() {
-    let directory = tempfile::tempdir().expect("a place for the program");
+fn defects_are_detected() {
+    let directory = tempfile::tempdir().expect("a directory for the program");
     let program = c::program(&c::root().join("tests/c/defects.c"), directory.path());
     c::run(Command::new(&program).arg("none"));
     for (defect, word) in defects() {
         let output = Command::new(&program).arg(defect).output().expect("the program runs");
         let report = String::from_utf8_lossy(&output.stderr);
-        assert!(!output.status.success(), "{defect} goes unnoticed");
+        assert!(!output.status.success(), "{defect} is not detected");
         assert!(report.contains(word), "{defect}: no `{word}` in\n{report}");
     }
 }
 
-/// A program that is watched over a library that is not would find only half
+/// With an uninstrumented library only defects of the program would be detected
 #[test]
-fn the_library_is_watched_too() {
-    let call = match Tool::chosen() {
-        Tool::None | Tool::Valgrind => return println!("nothing is built into the library"),
+fn the_library_is_instrumented() {
+    let call = match Tool::from_env() {
+        Tool::None | Tool::Valgrind => return println!("the library needs no instrumentation"),
         Tool::Address => "__asan_report_load1",
         Tool::Thread => "__tsan_read1",
     };

@@ -1,7 +1,9 @@
-//! The shared vectors through C and C++: by memory, by a host's storage, and by one that is not at hand.
+//! The shared vectors through C and C++: over memory, over a storage of the host, and over a remote
+//! storage.
 //!
-//! A program in each answers, byte by byte what the vectors say; it also says what it sees in each
-//! answer without a JSON parser, which is compared with what a parser sees.
+//! A program in each language must give the recorded responses, byte for byte. It also prints the
+//! contents of each response as read without a JSON parser, which are compared with those that a
+//! parser reads.
 
 mod c;
 
@@ -14,12 +16,12 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use milepost::codec::base64::{self, Padding};
 use milepost::primitives::CryptoHash;
-use milepost_tests::vectors::{self, Manifest, Scene, Vector, Wait};
+use milepost_tests::vectors::{self, Fixture, Manifest, Vector, Wait};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
-/// How long a request waits, in a unit of nobody's choice
+/// Timeout of requests; the unit does not matter
 const TIMEOUT: u64 = 1_000;
 
 /// The numbers of `MILEPOST_SETTING_...`
@@ -33,8 +35,8 @@ mod setting {
     pub(super) const MAX_WAITING: i32 = 9;
 }
 
-/// The classes, in the order of `MILEPOST_CLASS_...`, from 1 on
-const CLASSES: [&str; 7] = [
+/// Kinds of responses, in the order of `MILEPOST_RESPONSE_KIND_...`, from 1
+const KINDS: [&str; 7] = [
     "result",
     "request_validation",
     "timeout",
@@ -44,7 +46,7 @@ const CLASSES: [&str; 7] = [
     "unavailable",
 ];
 
-/// The program in C
+/// A running program that answers requests
 struct Program {
     child: Child,
     input: Option<ChildStdin>,
@@ -58,12 +60,12 @@ impl Drop for Program {
     }
 }
 
-/// What the program says
+/// ProgramReply of a program to a command
 #[derive(Debug, Eq, PartialEq)]
-enum Said {
+enum ProgramReply {
     Ok,
-    Wait,
-    Answer(usize, Vec<u8>),
+    Pending,
+    Response(usize, Vec<u8>),
     Error(String),
 }
 
@@ -77,12 +79,12 @@ impl Program {
             .spawn()
             .expect("the program starts");
         let input = child.stdin.take();
-        let output = BufReader::new(child.stdout.take().expect("its output is ours"));
+        let output = BufReader::new(child.stdout.take().expect("its output is piped"));
         Self { child, input, output }
     }
 
-    fn tell(&mut self, line: &str, bytes: &[&[u8]]) {
-        let input = self.input.as_mut().expect("its input is ours");
+    fn send(&mut self, line: &str, bytes: &[&[u8]]) {
+        let input = self.input.as_mut().expect("its input is piped");
         writeln!(input, "{line}").expect("the program reads");
         for bytes in bytes {
             input.write_all(bytes).expect("the program reads");
@@ -90,63 +92,63 @@ impl Program {
         input.flush().expect("the program reads");
     }
 
-    /// Lets the program end by itself: only then can it be told what it leaks
-    fn end(mut self) {
+    /// Waits for the program to exit, so that a checker can report leaks
+    fn finish(mut self) {
         drop(self.input.take());
-        let status = self.child.wait().expect("the program is ours");
-        assert!(status.success(), "the program ends with {status}");
+        let status = self.child.wait().expect("the program is a child");
+        assert!(status.success(), "the program exits with {status}");
     }
 
-    fn line(&mut self) -> Vec<u8> {
+    fn read_line(&mut self) -> Vec<u8> {
         let mut line = Vec::new();
         self.output.read_until(b'\n', &mut line).expect("the program writes");
-        assert_eq!(line.pop(), Some(b'\n'), "the program ended");
+        assert_eq!(line.pop(), Some(b'\n'), "the program exited");
         line
     }
 
-    fn say(&mut self, line: &str, bytes: &[&[u8]]) -> Said {
-        self.tell(line, bytes);
-        let said = String::from_utf8(self.line()).expect("a line in UTF-8");
-        let mut words = said.split(' ');
+    fn command(&mut self, line: &str, bytes: &[&[u8]]) -> ProgramReply {
+        self.send(line, bytes);
+        let reply = String::from_utf8(self.read_line()).expect("a line in UTF-8");
+        let mut words = reply.split(' ');
         match words.next() {
-            Some("ok") => Said::Ok,
-            Some("wait") => Said::Wait,
-            Some("answer") => {
+            Some("ok") => ProgramReply::Ok,
+            Some("pending") => ProgramReply::Pending,
+            Some("response") => {
                 let mut number = || words.next().expect("a number").parse().expect("a number");
-                let (class, len): (usize, usize) = (number(), number());
+                let (kind, len): (usize, usize) = (number(), number());
                 let mut body = vec![0; len];
                 self.output.read_exact(&mut body).expect("the body follows");
-                Said::Answer(class, body)
+                ProgramReply::Response(kind, body)
             }
-            _ => Said::Error(said),
+            _ => ProgramReply::Error(reply),
         }
     }
 
-    fn done(&mut self, line: &str, bytes: &[&[u8]]) -> Result<(), String> {
-        match self.say(line, bytes) {
-            Said::Ok => Ok(()),
-            other => Err(format!("`{line}` says {other:?}")),
+    fn expect_ok(&mut self, line: &str, bytes: &[&[u8]]) -> Result<(), String> {
+        match self.command(line, bytes) {
+            ProgramReply::Ok => Ok(()),
+            other => Err(format!("reply to `{line}`: {other:?}")),
         }
     }
 
-    fn look(&mut self) -> String {
-        self.tell("look", &[]);
-        let mut seen = Vec::new();
+    fn view(&mut self) -> String {
+        self.send("view", &[]);
+        let mut view = Vec::new();
         loop {
-            let line = self.line();
+            let line = self.read_line();
             if line == b"." {
-                return String::from_utf8(seen).expect("what is seen is UTF-8");
+                return String::from_utf8(view).expect("the view is UTF-8");
             }
-            seen.extend(line);
-            seen.push(b'\n');
+            view.extend(line);
+            view.push(b'\n');
         }
     }
 
-    fn set(&mut self, scene: &Scene, vector: &Vector) -> Result<(), String> {
-        self.done("new", &[])?;
+    fn set_up(&mut self, fixture: &Fixture, vector: &Vector) -> Result<(), String> {
+        self.expect_ok("new", &[])?;
         let switch = |on: bool| Some(usize::from(on));
         for (setting, value) in [
-            (setting::ALL_FINAL, switch(scene.all_final)),
+            (setting::ALL_FINAL, switch(fixture.all_final)),
             (setting::TIMEOUT, Some(TIMEOUT as usize)),
             (setting::TIMEOUT_CAUSE, switch(vector.timeout_cause)),
             (setting::UNKNOWN_IMMEDIATE, switch(vector.unknown_at_once)),
@@ -155,66 +157,66 @@ impl Program {
             (setting::MAX_RECEIPTS, vector.max_receipts),
         ] {
             if let Some(value) = value {
-                self.done(&format!("set {setting} {value}"), &[])?;
+                self.expect_ok(&format!("set {setting} {value}"), &[])?;
             }
         }
-        for (height, path) in &scene.configs {
+        for (height, path) in &fixture.configs {
             let config = fs::read(path).map_err(|error| error.to_string())?;
-            self.done(&format!("config {height} {}", config.len()), &[&config])?;
+            self.expect_ok(&format!("config {height} {}", config.len()), &[&config])?;
         }
-        for path in &scene.blocks {
-            match self.block(path)? {
-                Said::Ok => {}
+        for path in &fixture.blocks {
+            match self.import_block(path)? {
+                ProgramReply::Ok => {}
                 other => return Err(format!("{}: {other:?}", path.display())),
             }
         }
         Ok(())
     }
 
-    fn block(&mut self, path: &Path) -> Result<Said, String> {
+    fn import_block(&mut self, path: &Path) -> Result<ProgramReply, String> {
         let block = fs::read(path).map_err(|error| error.to_string())?;
-        Ok(self.say(&format!("block {}", block.len()), &[&block]))
+        Ok(self.command(&format!("block {}", block.len()), &[&block]))
     }
 
-    fn run(&mut self, scene: &Scene, vector: &Vector) -> Result<(), String> {
-        self.set(scene, vector)?;
-        let method = vector.path_method.as_deref().unwrap_or_default();
-        let line = format!("ask 0 {} {}", vector.request.len(), method.len());
-        let mut said = self.say(&line, &[&vector.request, method.as_bytes()]);
-        let expect = |said: &Said, expected: &Said| match said == expected {
+    fn run(&mut self, fixture: &Fixture, vector: &Vector) -> Result<(), String> {
+        self.set_up(fixture, vector)?;
+        let url_method = vector.url_method.as_deref().unwrap_or_default();
+        let line = format!("request 0 {} {}", vector.request.len(), url_method.len());
+        let mut reply = self.command(&line, &[&vector.request, url_method.as_bytes()]);
+        let expect = |reply: &ProgramReply, expected: &ProgramReply| match reply == expected {
             true => Ok(()),
-            false => Err(format!("{said:?} where it should be {expected:?}")),
+            false => Err(format!("{reply:?}, expected {expected:?}")),
         };
         match &vector.wait {
             Wait::No => {}
             Wait::Expires => {
-                expect(&said, &Said::Wait)?;
-                expect(&self.say(&format!("time {}", TIMEOUT - 1), &[]), &Said::Ok)?;
-                said = self.say(&format!("time {TIMEOUT}"), &[]);
+                expect(&reply, &ProgramReply::Pending)?;
+                expect(&self.command(&format!("time {}", TIMEOUT - 1), &[]), &ProgramReply::Ok)?;
+                reply = self.command(&format!("time {TIMEOUT}"), &[]);
             }
             Wait::Blocks(blocks) => {
-                expect(&said, &Said::Wait)?;
-                for (place, path) in blocks.iter().enumerate() {
-                    said = self.block(path)?;
-                    if place + 1 < blocks.len() {
-                        expect(&said, &Said::Ok)?;
+                expect(&reply, &ProgramReply::Pending)?;
+                for (index, path) in blocks.iter().enumerate() {
+                    reply = self.import_block(path)?;
+                    if index + 1 < blocks.len() {
+                        expect(&reply, &ProgramReply::Ok)?;
                     }
                 }
             }
         }
-        let Said::Answer(class, body) = said else { return Err(format!("{said:?}")) };
-        let class = class.checked_sub(1).and_then(|class| CLASSES.get(class));
-        if class != Some(&vector.class.as_str()) {
-            return Err(format!("class {class:?}, expected {}", vector.class));
+        let ProgramReply::Response(kind, body) = reply else { return Err(format!("{reply:?}")) };
+        let kind = kind.checked_sub(1).and_then(|kind| KINDS.get(kind));
+        if kind != Some(&vector.kind.as_str()) {
+            return Err(format!("kind {kind:?}, expected {}", vector.kind));
         }
-        if body != vector.answer {
-            let (found, expected) = (text(&body), text(&vector.answer));
-            return Err(format!("the answer is\n  {found}\nexpected\n  {expected}"));
+        if body != vector.response {
+            let (body, expected) = (text(&body), text(&vector.response));
+            return Err(format!("the response is\n  {body}\nexpected\n  {expected}"));
         }
-        let (found, expected) = (self.look(), seen(&vector.answer));
-        match found == expected {
+        let (view, expected) = (self.view(), parsed_view(&vector.response));
+        match view == expected {
             true => Ok(()),
-            false => Err(format!("seen is\n{found}expected\n{expected}")),
+            false => Err(format!("the view is\n{view}expected\n{expected}")),
         }
     }
 }
@@ -223,7 +225,7 @@ fn text(body: &[u8]) -> String {
     String::from_utf8_lossy(body).into_owned()
 }
 
-/// A text of JSON, to be taken apart member by member: numbers that no type holds stay as they are
+/// A JSON text that is parsed member by member, so that numbers keep their text
 #[derive(Clone, Deserialize)]
 #[serde(transparent)]
 struct Json(Box<RawValue>);
@@ -242,7 +244,7 @@ impl Json {
         self.find(name).unwrap_or_else(|| panic!("no {name} in {}", self.text()))
     }
 
-    /// The items of a list; none where there is no such member
+    /// The items of a list; none if there is no such member
     fn items(&self, name: &str) -> Vec<Self> {
         self.find(name).map_or_else(Vec::new, |list| list.read())
     }
@@ -256,54 +258,57 @@ impl Json {
     }
 }
 
-/// What a parser sees in an answer, in the words of the program
-fn seen(body: &[u8]) -> String {
-    let body: Json = serde_json::from_slice(body).expect("an answer is JSON");
-    let mut seen = String::new();
+/// Returns the contents of a response as a parser reads them, in the format of the program
+fn parsed_view(body: &[u8]) -> String {
+    let body: Json = serde_json::from_slice(body).expect("a response is JSON");
+    let mut view = String::new();
     let mut line = |words: core::fmt::Arguments<'_>| {
-        writeln!(seen, "{words}").expect("a string takes all");
+        writeln!(view, "{words}").expect("a string takes all");
     };
     if body.text().starts_with('[') {
-        let parts: Vec<Json> = body.read();
-        parts.iter().for_each(|part| line(format_args!("part {}", part.text())));
-        return seen;
+        let items: Vec<Json> = body.read();
+        items.iter().for_each(|item| line(format_args!("item {}", item.text())));
+        return view;
     }
     if let Some(error) = body.find("error") {
         let cause = error.member("cause");
         let info = cause.find("info").map(|info| info.text().to_owned()).unwrap_or_default();
         let (name, cause) = (error.member("name").string(), cause.member("name").string());
-        line(format_args!("failure {name} {cause} {info}"));
-        return seen;
+        line(format_args!("rpc_error {name} {cause} {info}"));
+        return view;
     }
     let result = body.member("result");
     let Some(milestone) = result.find("final_execution_status") else {
         line(format_args!("json {}", result.text()));
-        return seen;
+        return view;
     };
     let milestones =
         ["NONE", "INCLUDED", "EXECUTED_OPTIMISTIC", "INCLUDED_FINAL", "EXECUTED", "FINAL"];
     let milestone = milestones.iter().position(|name| *name == milestone.string());
-    let (milestone, status) = (milestone.expect("a milestone"), result.find("status"));
-    let (ending, payload) = status.map_or_else(|| (0, hex(b"")), |status| ending(&status));
+    let milestone = milestone.expect("a milestone");
+    let (status, payload) = match result.find("status") {
+        Some(status) => execution_status(&status),
+        None => (0, hex(b"")),
+    };
     let transaction = result.find("transaction").map(|it| it.text().to_owned());
     let transaction = transaction.unwrap_or_default();
-    line(format_args!("result {milestone} {ending} {payload} {transaction}"));
+    line(format_args!("status {milestone} {status} {payload} {transaction}"));
     let first = result.find("transaction_outcome").into_iter();
     for outcome in first.chain(result.items("receipts_outcome")) {
         line(format_args!("{}", self::outcome(&outcome)));
     }
     let receipts = result.items("receipts");
     receipts.iter().for_each(|receipt| line(format_args!("receipt {}", receipt.text())));
-    seen
+    view
 }
 
 fn outcome(outcome: &Json) -> String {
     let inner = outcome.member("outcome");
-    let (ending, payload) = ending(&inner.member("status"));
+    let (status, payload) = execution_status(&inner.member("status"));
     let tokens: u128 = inner.member("tokens_burnt").string().parse().expect("an amount");
     let (high, low) = (tokens >> 64, tokens & u128::from(u64::MAX));
     let mut words = format!(
-        "outcome {} {} {} {ending} {payload} {} {high} {low}",
+        "outcome {} {} {} {status} {payload} {} {high} {low}",
         outcome.member("id").string(),
         outcome.member("block_hash").string(),
         inner.member("executor_id").string(),
@@ -318,8 +323,8 @@ fn outcome(outcome: &Json) -> String {
     words + " " + outcome.text()
 }
 
-/// The number of `MILEPOST_ENDING_...` and the payload
-fn ending(status: &Json) -> (u8, String) {
+/// Returns the number of `MILEPOST_EXECUTION_STATUS_...` and the payload
+fn execution_status(status: &Json) -> (u8, String) {
     if status.text().starts_with('"') {
         return match status.string().as_str() {
             "Unknown" => (1, hex(b"")),
@@ -344,63 +349,64 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>() + "."
 }
 
-fn every_vector(source: &str, mode: &str) {
-    let Manifest { scenes, vectors, .. } = &vectors::load().expect("the manifest and its files");
-    let directory = tempfile::tempdir().expect("a place for the program");
+fn run_all(source: &str, mode: &str) {
+    let Manifest { fixtures, vectors, .. } = &vectors::load().expect("the manifest and its files");
+    let directory = tempfile::tempdir().expect("a directory for the program");
     let program = c::program(&c::root().join(source), directory.path());
     let mut program = Program::start(&program, mode);
-    let mut complaints = Vec::new();
+    let mut failures = Vec::new();
     for vector in vectors {
-        let scene = scenes.iter().find(|scene| scene.name == vector.scene).expect("its scene");
-        if let Err(difference) = program.run(scene, vector) {
-            complaints.push(format!("{}: {difference}", vector.name));
+        let fixture =
+            fixtures.iter().find(|fixture| fixture.name == vector.fixture).expect("its fixture");
+        if let Err(difference) = program.run(fixture, vector) {
+            failures.push(format!("{}: {difference}", vector.name));
         }
     }
-    program.end();
-    let count = (complaints.len(), vectors.len());
-    assert!(complaints.is_empty(), "{count:?}\n{}\n", complaints.join("\n"));
-    assert!(count.1 > 100, "most vectors are not there");
+    program.finish();
+    let count = (failures.len(), vectors.len());
+    assert!(failures.is_empty(), "{count:?}\n{}\n", failures.join("\n"));
+    assert!(count.1 > 100, "most vectors are missing");
 }
 
 const C: &str = "tests/c/vectors.c";
 const CPP: &str = "tests/cpp/vectors.cpp";
 
 #[test]
-fn in_memory() {
-    every_vector(C, "memory");
+fn c_over_memory() {
+    run_all(C, "memory");
 }
 
 #[test]
-fn over_a_storage_that_gives_one_row_at_a_time() {
-    every_vector(C, "get");
+fn c_over_a_storage_with_get_only() {
+    run_all(C, "get");
 }
 
 #[test]
-fn over_a_storage_that_gives_many_rows_at_a_time() {
-    every_vector(C, "get_many");
+fn c_over_a_storage_with_get_many() {
+    run_all(C, "get_many");
 }
 
 #[test]
-fn over_a_storage_that_is_not_at_hand() {
-    every_vector(C, "far");
+fn c_over_a_remote_storage() {
+    run_all(C, "remote");
 }
 
 #[test]
-fn in_memory_through_cpp() {
-    every_vector(CPP, "memory");
+fn cpp_over_memory() {
+    run_all(CPP, "memory");
 }
 
 #[test]
-fn over_a_storage_in_cpp_that_gives_one_row_at_a_time() {
-    every_vector(CPP, "get");
+fn cpp_over_a_storage_with_get_only() {
+    run_all(CPP, "get");
 }
 
 #[test]
-fn over_a_storage_in_cpp_that_gives_many_rows_at_a_time() {
-    every_vector(CPP, "get_many");
+fn cpp_over_a_storage_with_get_many() {
+    run_all(CPP, "get_many");
 }
 
 #[test]
-fn over_a_storage_in_cpp_that_is_not_at_hand() {
-    every_vector(CPP, "far");
+fn cpp_over_a_remote_storage() {
+    run_all(CPP, "remote");
 }

@@ -1,7 +1,7 @@
-//! Writes the header of the C interface, or compares: `cargo xtask header [--check]`.
+//! Writes the C header, or compares it with the sources: `cargo xtask header [--check]`.
 //!
-//! The word `tables` prints what the hostile programs in C include, `tables unchecked` for a library
-//! that does not tell handles that were freed.
+//! The argument `tables` prints the tables that the adversarial C programs include;
+//! `tables unchecked` prints those for a library that does not detect freed handles.
 
 #![forbid(unsafe_code)]
 
@@ -18,8 +18,8 @@ use syn as _;
 fn main() -> ExitCode {
     match run() {
         Ok(()) => ExitCode::SUCCESS,
-        Err(refusal) => {
-            eprintln!("header: {refusal}");
+        Err(error) => {
+            eprintln!("header: {error}");
             ExitCode::FAILURE
         }
     }
@@ -27,22 +27,23 @@ fn main() -> ExitCode {
 
 fn run() -> Result<(), String> {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let root = here.ancestors().nth(2).ok_or("the crate stands nowhere")?;
+    let root = here.ancestors().nth(2).ok_or("the crate is not below the root")?;
     let path = root.join(HEADER);
-    let written = header(root)?;
-    let words: Vec<String> = env::args().skip(1).collect();
-    match words.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+    let generated = header(root)?;
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
         ["write"] => {
-            fs::write(&path, written).map_err(|error| format!("{}: {error}", path.display()))
+            fs::write(&path, generated).map_err(|error| format!("{}: {error}", path.display()))
         }
         ["check"] => {
-            let there = fs::read_to_string(&path);
-            let there = there.map_err(|error| format!("{}: {error}", path.display()))?;
-            if there == written {
+            let committed = fs::read_to_string(&path);
+            let committed = committed.map_err(|error| format!("{}: {error}", path.display()))?;
+            if committed == generated {
                 return Ok(());
             }
-            let place = there.lines().zip(written.lines()).take_while(|(a, b)| a == b).count() + 1;
-            Err(format!("{HEADER}:{place} is not what the sources say; run `cargo xtask header`"))
+            let lines = committed.lines().zip(generated.lines());
+            let line = lines.take_while(|(a, b)| a == b).count() + 1;
+            Err(format!("{HEADER}:{line} differs from the sources; run `cargo xtask header`"))
         }
         ["tables", rest @ ..] => {
             print!("{}", tables(&read(root)?.functions, rest != ["unchecked"])?);

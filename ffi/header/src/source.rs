@@ -1,7 +1,8 @@
-//! The sources of the interface: what in them is for C.
+//! Parser of the interface's sources.
 //!
-//! A file contributes its public types and constants that are named for C, and the functions in its
-//! `ffi_function!`s. Tests, and the room of the boundary itself, contribute nothing.
+//! A file contributes its public types and constants whose names start with `milepost_`, and the
+//! functions in its `ffi_function!` invocations. Tests and the module `boundary` contribute
+//! nothing.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,17 +13,17 @@ use syn::{
     Attribute, Expr, FnArg, Item, Lit, Meta, Pat, ReturnType, TraitItemFn, Type, Visibility,
 };
 
-/// What a function is, as its macro has it
+/// Kind of a function
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Kind {
-    /// Returns a status; not to be called inside a callback
+    /// Returns a status; must not be called inside a callback
     Ordinary,
     /// Returns a status; may be called inside a callback
     Callback,
     /// Frees its handle
     Free,
-    /// Takes nothing and returns a value
+    /// Takes no parameters and returns a value
     Constant,
 }
 
@@ -32,8 +33,8 @@ pub enum Kind {
 pub struct Parameter {
     /// Its name
     pub name: String,
-    /// Its type in Rust, without spaces but those between words: `*const milepost_engine`
-    pub kind: String,
+    /// Its type in Rust, with single spaces between words: `*const milepost_engine`
+    pub type_name: String,
     /// Whether it may be NULL
     pub optional: bool,
 }
@@ -44,11 +45,11 @@ pub struct Parameter {
 pub struct Function {
     /// Its name
     pub name: String,
-    /// What it is
+    /// Its kind
     pub kind: Kind,
     /// Its parameters
     pub parameters: Vec<Parameter>,
-    /// Its signature and its comment, as plain Rust
+    /// Its signature and its doc comment, as plain Rust
     plain: String,
 }
 
@@ -56,14 +57,14 @@ pub struct Function {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Source {
-    /// The functions, by file and then by place
+    /// The functions, by file and then by position
     pub functions: Vec<Function>,
     /// Types and constants, as plain Rust
     items: Vec<String>,
 }
 
 impl Source {
-    /// All of it as plain Rust, for cbindgen
+    /// Everything as plain Rust, for cbindgen
     pub(crate) fn plain(&self) -> String {
         let functions = self.functions.iter().map(|function| function.plain.as_str());
         let items = self.items.iter().map(String::as_str);
@@ -71,35 +72,35 @@ impl Source {
     }
 }
 
-/// Reads the sources below this root of the repository
+/// Parses the sources below this root of the repository
 ///
 /// # Errors
 ///
-/// A file that cannot be read, or whose form is not that of the interface.
+/// A file that cannot be read or parsed.
 pub fn read(root: &Path) -> Result<Source, String> {
     let mut source = Source { functions: Vec::new(), items: Vec::new() };
     for path in files(&root.join("ffi/src"))? {
-        let told = |error: &dyn core::fmt::Display| format!("{}: {error}", path.display());
-        let text = fs::read_to_string(&path).map_err(|error| told(&error))?;
-        let file = syn::parse_file(&text).map_err(|error| told(&error))?;
+        let located = |error: &dyn core::fmt::Display| format!("{}: {error}", path.display());
+        let text = fs::read_to_string(&path).map_err(|error| located(&error))?;
+        let file = syn::parse_file(&text).map_err(|error| located(&error))?;
         for item in file.items {
-            source.take(item).map_err(|error| told(&error))?;
+            source.add(item).map_err(|error| located(&error))?;
         }
     }
     Ok(source)
 }
 
-/// The files, in an order that does not depend on the machine
+/// The source files, sorted by path
 fn files(directory: &Path) -> Result<Vec<PathBuf>, String> {
-    let told = |error: std::io::Error| format!("{}: {error}", directory.display());
+    let located = |error: std::io::Error| format!("{}: {error}", directory.display());
     let mut files = Vec::new();
-    for entry in fs::read_dir(directory).map_err(told)? {
-        let path = entry.map_err(told)?.path();
+    for entry in fs::read_dir(directory).map_err(located)? {
+        let path = entry.map_err(located)?.path();
         if path.is_dir() {
             if !path.ends_with("boundary") {
                 files.extend(self::files(&path)?);
             }
-        } else if path.extension().is_some_and(|ending| ending == "rs") {
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
             files.push(path);
         }
     }
@@ -108,23 +109,24 @@ fn files(directory: &Path) -> Result<Vec<PathBuf>, String> {
 }
 
 impl Source {
-    fn take(&mut self, item: Item) -> syn::Result<()> {
-        let public = |visibility: &Visibility| matches!(visibility, Visibility::Public(_));
-        let ours = |name: &syn::Ident| name.to_string().to_lowercase().starts_with("milepost_");
+    fn add(&mut self, item: Item) -> syn::Result<()> {
+        let is_public = |visibility: &Visibility| matches!(visibility, Visibility::Public(_));
+        let is_exported =
+            |name: &syn::Ident| name.to_string().to_lowercase().starts_with("milepost_");
         match item {
             Item::Macro(item) if item.mac.path.is_ident("ffi_function") => {
                 self.functions.push(function(item.mac.tokens)?);
             }
-            Item::Struct(mut item) if public(&item.vis) && ours(&item.ident) => {
+            Item::Struct(mut item) if is_public(&item.vis) && is_exported(&item.ident) => {
                 item.attrs.retain(|attribute| {
                     attribute.path().is_ident("doc") || attribute.path().is_ident("repr")
                 });
                 self.items.push(item.into_token_stream().to_string());
             }
-            Item::Type(item) if public(&item.vis) && ours(&item.ident) => {
+            Item::Type(item) if is_public(&item.vis) && is_exported(&item.ident) => {
                 self.items.push(item.into_token_stream().to_string());
             }
-            Item::Const(item) if public(&item.vis) && ours(&item.ident) => {
+            Item::Const(item) if is_public(&item.vis) && is_exported(&item.ident) => {
                 self.items.push(item.into_token_stream().to_string());
             }
             _ => {}
@@ -135,28 +137,30 @@ impl Source {
 
 fn function(tokens: TokenStream) -> syn::Result<Function> {
     let mut tokens = tokens.into_iter().peekable();
-    let mut mark = None;
+    let mut marker = None;
     if matches!(tokens.peek(), Some(TokenTree::Punct(punct)) if punct.as_char() == '@') {
         tokens.next();
-        mark = tokens.next().map(|word| word.to_string());
+        marker = tokens.next().map(|word| word.to_string());
     }
     let declared: TraitItemFn = syn::parse2(tokens.collect())?;
     let signature = &declared.sig;
-    let kind = match (mark.as_deref(), &signature.output) {
+    let kind = match (marker.as_deref(), &signature.output) {
         (Some("callback"), _) => Kind::Callback,
         (Some("constant"), _) => Kind::Constant,
         (None, ReturnType::Default) => Kind::Free,
         (None, ReturnType::Type(..)) => Kind::Ordinary,
         (Some(unknown), _) => {
-            let sentence = format!("a function is not marked by @{unknown}");
-            return Err(syn::Error::new_spanned(signature, sentence));
+            let message = format!("unknown marker @{unknown}");
+            return Err(syn::Error::new_spanned(signature, message));
         }
     };
     let parameters = signature.inputs.iter().map(parameter).collect::<syn::Result<Vec<_>>>()?;
     let name = signature.ident.clone();
     let mut lines: Vec<String> = declared.attrs.iter().filter_map(doc).collect();
     lines.extend(
-        owed(kind, &parameters).into_iter().flat_map(|line| [String::new(), format!(" {line}")]),
+        contract(kind, &parameters)
+            .into_iter()
+            .flat_map(|line| [String::new(), format!(" {line}")]),
     );
     let arguments = signature.inputs.iter().map(|argument| {
         let mut argument = argument.clone();
@@ -176,53 +180,57 @@ fn function(tokens: TokenStream) -> syn::Result<Function> {
 
 fn parameter(argument: &FnArg) -> syn::Result<Parameter> {
     let FnArg::Typed(typed) = argument else {
-        return Err(syn::Error::new_spanned(argument, "no function has a `self`"));
+        return Err(syn::Error::new_spanned(argument, "a function has no `self`"));
     };
     let Pat::Ident(name) = &*typed.pat else {
-        return Err(syn::Error::new_spanned(argument, "a parameter has a name"));
+        return Err(syn::Error::new_spanned(argument, "a parameter needs a name"));
     };
     Ok(Parameter {
         name: name.ident.to_string(),
-        kind: text(&typed.ty),
-        optional: typed.attrs.iter().any(|mark| mark.path().is_ident("optional")),
+        type_name: type_name(&typed.ty),
+        optional: typed.attrs.iter().any(|attribute| attribute.path().is_ident("optional")),
     })
 }
 
-fn text(kind: &Type) -> String {
-    match kind {
+fn type_name(parameter: &Type) -> String {
+    match parameter {
         Type::Ptr(pointer) => {
-            let how = if pointer.mutability.is_some() { "mut" } else { "const" };
-            format!("*{how} {}", text(&pointer.elem))
+            let mutability = if pointer.mutability.is_some() { "mut" } else { "const" };
+            format!("*{mutability} {}", type_name(&pointer.elem))
         }
         other => other.to_token_stream().to_string().replace(' ', ""),
     }
 }
 
-/// What the comment of every function says, from its parameters
-fn owed(kind: Kind, parameters: &[Parameter]) -> Vec<String> {
-    let mut owed = Vec::new();
-    let receiver = parameters.first().filter(|first| is_handle(&first.kind));
+/// Sentences for the doc comment of a function, from its parameters
+fn contract(kind: Kind, parameters: &[Parameter]) -> Vec<String> {
+    let mut sentences = Vec::new();
+    let receiver = parameters.first().filter(|first| is_handle(&first.type_name));
     match (kind, receiver) {
-        (Kind::Free, _) => owed.push("NULL is left alone, as is a handle that is in use.".into()),
-        (Kind::Callback, _) => owed.push("Threads: that of the callback.".into()),
-        (Kind::Ordinary, Some(first)) if first.kind.starts_with("*const") && !first.optional => {
-            owed.push("Threads: any number at a time.".into());
+        (Kind::Free, _) => {
+            sentences.push("Does nothing for NULL, and for a handle that is in use.".into())
+        }
+        (Kind::Callback, _) => sentences.push("Threads: the thread of the callback only.".into()),
+        (Kind::Ordinary, Some(first))
+            if first.type_name.starts_with("*const") && !first.optional =>
+        {
+            sentences.push("Threads: any number concurrently.".into());
         }
         (Kind::Ordinary, Some(first)) if !first.optional => {
-            owed.push(format!("Threads: one at a time for each `{}`.", first.name));
+            sentences.push(format!("Threads: one at a time for each `{}`.", first.name));
         }
-        (Kind::Ordinary, _) => owed.push("Threads: any number at a time.".into()),
+        (Kind::Ordinary, _) => sentences.push("Threads: any number concurrently.".into()),
         (Kind::Constant, _) => {}
     }
-    let given: Vec<String> = parameters
+    let created: Vec<String> = parameters
         .iter()
         .filter_map(|parameter| {
-            let handle = parameter.kind.strip_prefix("*mut *mut ")?;
+            let handle = parameter.type_name.strip_prefix("*mut *mut ")?;
             (handle != "milepost_error").then(|| format!("`{}` by `{handle}_free`", parameter.name))
         })
         .collect();
-    if !given.is_empty() {
-        owed.push(format!("To be freed: {}.", given.join(", ")));
+    if !created.is_empty() {
+        sentences.push(format!("To free: {}.", created.join(", ")));
     }
     let optional: Vec<String> = parameters
         .iter()
@@ -230,15 +238,15 @@ fn owed(kind: Kind, parameters: &[Parameter]) -> Vec<String> {
         .map(|parameter| format!("`{}`", parameter.name))
         .collect();
     if !optional.is_empty() {
-        owed.push(format!("May be NULL: {}.", optional.join(", ")));
+        sentences.push(format!("May be NULL: {}.", optional.join(", ")));
     }
-    owed
+    sentences
 }
 
-/// Whether a parameter of this type is a handle that is used: one pointer to a type of ours
-fn is_handle(kind: &str) -> bool {
-    let pointed_to = kind.strip_prefix("*const ").or_else(|| kind.strip_prefix("*mut "));
-    pointed_to.is_some_and(|name| {
+/// Whether a parameter of this type is an input handle: one pointer to an opaque type
+fn is_handle(type_name: &str) -> bool {
+    let target = type_name.strip_prefix("*const ").or_else(|| type_name.strip_prefix("*mut "));
+    target.is_some_and(|name| {
         const PLAIN: [&str; 3] = ["milepost_hash", "milepost_storage", "milepost_sink"];
         name.starts_with("milepost_") && !PLAIN.contains(&name)
     })

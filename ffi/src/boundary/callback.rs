@@ -1,74 +1,77 @@
 //! Whether this thread is inside a callback of the host, and which sink is open there.
 //!
-//! While a callback runs, every function but those of the sink refuses: the engine's locks are
-//! held, and its borrows are live. The sink is known by the thread that passed it out, so one that
-//! was kept, or taken to another thread, is told from the open one without touching it.
+//! While a callback runs, every function except those of the sink fails: the engine's locks are
+//! held, and its borrows are live. The open sink is known per thread, so a sink that the host kept,
+//! or moved to another thread, is rejected without being dereferenced.
 
 use core::cell::{Cell, RefCell};
 use core::ptr;
 
-use milepost::facts::Row;
+use milepost::storage::Row;
 
-/// The rows that a callback hands over
+/// Rows that a callback passed so far
 pub(crate) struct SinkState {
     rows: RefCell<Vec<Option<Row>>>,
-    most: usize,
+    max_rows: usize,
 }
 
 thread_local! {
-    static INSIDE: Cell<bool> = const { Cell::new(false) };
-    static OPEN: Cell<*const SinkState> = const { Cell::new(ptr::null()) };
+    static IS_INSIDE: Cell<bool> = const { Cell::new(false) };
+    static OPEN_SINK: Cell<*const SinkState> = const { Cell::new(ptr::null()) };
 }
 
 /// Whether this thread is inside a callback
 pub(crate) fn is_inside() -> bool {
-    INSIDE.get()
+    IS_INSIDE.get()
 }
 
-/// Ends the callback also when what runs inside it unwinds
-struct Leave {
+/// Restores the state from before a callback, also on unwinding
+struct CallbackGuard {
     was_inside: bool,
-    was_open: *const SinkState,
+    previous_sink: *const SinkState,
 }
 
-impl Drop for Leave {
+impl Drop for CallbackGuard {
     fn drop(&mut self) {
-        OPEN.set(self.was_open);
-        INSIDE.set(self.was_inside);
+        OPEN_SINK.set(self.previous_sink);
+        IS_INSIDE.set(self.was_inside);
     }
 }
 
 /// Runs a callback that has no sink
-pub(crate) fn inside<T>(callback: impl FnOnce() -> T) -> T {
-    let _leave = Leave { was_inside: INSIDE.replace(true), was_open: OPEN.replace(ptr::null()) };
+pub(crate) fn run<T>(callback: impl FnOnce() -> T) -> T {
+    let _guard = CallbackGuard {
+        was_inside: IS_INSIDE.replace(true),
+        previous_sink: OPEN_SINK.replace(ptr::null()),
+    };
     callback()
 }
 
-/// Runs a callback with a sink for so many rows; what it gave, and what was handed over
-pub(crate) fn with_sink<T>(
-    most: usize,
+/// Runs a callback with a sink for up to `max_rows` rows; returns its result and the rows it passed
+pub(crate) fn run_with_sink<T>(
+    max_rows: usize,
     callback: impl FnOnce(*const SinkState) -> T,
 ) -> (T, Vec<Option<Row>>) {
-    let sink = SinkState { rows: RefCell::new(Vec::with_capacity(most)), most };
-    let given = inside(|| {
-        OPEN.set(&raw const sink);
+    let sink = SinkState { rows: RefCell::new(Vec::with_capacity(max_rows)), max_rows };
+    let result = run(|| {
+        OPEN_SINK.set(&raw const sink);
         callback(&raw const sink)
     });
-    (given, sink.rows.into_inner())
+    (result, sink.rows.into_inner())
 }
 
-/// Hands a row over to the sink at this address; `None` if that is not the open one, `Some(false)` if
-/// it wants no more rows
-pub(crate) fn hand_over(address: *const SinkState, row: Option<&[u8]>) -> Option<bool> {
-    let open = OPEN.get();
+/// Passes a row to the sink at this address; returns `None` if it is not the open sink, and
+/// `Some(false)` if the sink is full
+pub(crate) fn push_row(address: *const SinkState, row: Option<&[u8]>) -> Option<bool> {
+    let open = OPEN_SINK.get();
     if open.is_null() || open != address {
         return None;
     }
-    // SAFETY: `with_sink` sets the address of a sink that lives until `inside` has reset it, on this
-    // very thread, and the sink is only ever shared.
+    // SAFETY: `run_with_sink` sets the address of a sink that lives until `run` has reset it, on
+    // this thread, and the sink is only ever shared.
     let sink = unsafe { &*open };
     let mut rows = sink.rows.borrow_mut();
-    if rows.len() == sink.most {
+    if rows.len() == sink.max_rows {
         return Some(false);
     }
     rows.push(row.map(Row::from));

@@ -1,8 +1,8 @@
-//! The one way to define a function of the interface.
+//! Definition of interface functions.
 //!
-//! `ffi_function!` writes what every function owes: outputs are zeroed, calls from inside a
-//! callback refused, arguments checked, panics caught and told, handles poisoned, error objects
-//! filled. The body is safe code over checked arguments and returns `Result<(), Refusal>`.
+//! `ffi_function!` generates what every function has to do: zero the outputs, reject calls from
+//! inside a callback, check the arguments, catch panics, poison handles, create error objects. The
+//! body is safe code over checked arguments and returns `Result<(), CallError>`.
 
 use core::any::Any;
 use core::mem;
@@ -10,7 +10,7 @@ use core::panic::AssertUnwindSafe;
 use std::panic::catch_unwind;
 
 use super::callback;
-use crate::status::{MILEPOST_STATUS_PANIC, MILEPOST_STATUS_REENTRANT, Refusal};
+use crate::status::{CallError, MILEPOST_STATUS_PANIC, MILEPOST_STATUS_REENTRANT};
 
 /// Where a function may be called
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -22,7 +22,7 @@ pub enum Entry {
     Anywhere,
 }
 
-/// The extent of a call: checked arguments borrow it, so none outlives the call
+/// Lifetime of a call: checked arguments borrow it, so none outlives the call
 #[derive(Debug)]
 pub struct Scope(());
 
@@ -30,30 +30,31 @@ pub struct Scope(());
 ///
 /// # Errors
 ///
-/// Those of the body; and it is called inside a callback and may not be, or it panicked.
+/// Those of the body; a call inside a callback where `entry` does not allow it; a panic of the
+/// body.
 pub fn enter(
     name: &str,
     entry: Entry,
-    body: impl FnOnce(&Scope) -> Result<(), Refusal>,
-) -> Result<(), Refusal> {
+    body: impl FnOnce(&Scope) -> Result<(), CallError>,
+) -> Result<(), CallError> {
     if entry == Entry::Outside && callback::is_inside() {
-        let sentence = format!("{name} is called inside a callback");
-        return Err(Refusal::new(MILEPOST_STATUS_REENTRANT, sentence));
+        let message = format!("{name} is called inside a callback");
+        return Err(CallError::new(MILEPOST_STATUS_REENTRANT, message));
     }
-    // What a panic leaves half done is behind a handle, which is poisoned.
+    // State that a panic leaves inconsistent is owned by a handle, which is poisoned.
     match catch_unwind(AssertUnwindSafe(|| body(&Scope(())))) {
-        Ok(outcome) => outcome,
-        Err(payload) => Err(panicked(name, payload)),
+        Ok(result) => result,
+        Err(payload) => Err(panic_error(name, payload)),
     }
 }
 
-fn panicked(name: &str, payload: Box<dyn Any + Send>) -> Refusal {
-    let said = payload.downcast_ref::<&str>().copied();
-    let said = said.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
-    let sentence = format!("{name} panicked: {}", said.unwrap_or("it does not say why"));
-    // Dropping it could panic again, with nobody left to catch it.
+fn panic_error(name: &str, payload: Box<dyn Any + Send>) -> CallError {
+    let message = payload.downcast_ref::<&str>().copied();
+    let message = message.or_else(|| payload.downcast_ref::<String>().map(String::as_str));
+    let message = format!("{name} panicked: {}", message.unwrap_or("no message"));
+    // Dropping the payload could panic again, and nothing would catch that.
     mem::forget(payload);
-    Refusal::new(MILEPOST_STATUS_PANIC, sentence)
+    CallError::new(MILEPOST_STATUS_PANIC, message)
 }
 
 /// Defines a function of the interface
@@ -61,29 +62,31 @@ fn panicked(name: &str, payload: Box<dyn Any + Send>) -> Refusal {
 /// ```text
 /// ffi_function! {
 ///     /// What it does
-///     fn milepost_noun_verb(noun: *const milepost_noun, #[optional] error: *mut *mut milepost_error)
-///         -> milepost_status_t
-///     {
+///     fn milepost_noun_verb(
+///         noun: *const milepost_noun,
+///         #[optional] error: *mut *mut milepost_error,
+///     ) -> milepost_status_t {
 ///         Ok(())
 ///     }
 /// }
 /// ```
 ///
 /// - `#[optional]` marks a pointer that may be NULL: the body gets an `Option`.
-/// - `@callback` in front of all makes a function that may be called inside a callback.
-/// - A function that returns nothing, and takes one handle, frees it: `fn milepost_noun_free(noun:
-///   *mut milepost_noun);`.
-/// - `@constant` in front of all makes one that takes nothing and returns a value, which needs no checks.
+/// - A leading `@callback` defines a function that may be called inside a callback.
+/// - A function without a return type and with one handle as its parameter frees that handle:
+///   `fn milepost_noun_free(noun: *mut milepost_noun);`.
+/// - A leading `@constant` defines a function without parameters that returns a value and needs no
+///   checks.
 ///
-/// The header is written from these invocations by the crate `milepost-header`, so their form is part
-/// of its input.
+/// The crate `milepost-header` generates the header from these invocations, so their form is its
+/// input.
 macro_rules! ffi_function {
     ($(#[$meta:meta])* fn $name:ident($handle:ident: *mut $type:ty);) => {
         $(#[$meta])*
         ///
         /// # Safety
         ///
-        /// NULL, or a handle of this type that nobody else uses; it is not used again.
+        /// NULL, or a handle of this type that no other call uses and that is not used again.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($handle: *mut $type) {
             let body = |_: &$crate::boundary::Scope| {
@@ -91,7 +94,7 @@ macro_rules! ffi_function {
                 unsafe { $crate::boundary::handle::release::<$type>($handle) }
                 Ok(())
             };
-            // There is nobody to tell.
+            // The function has no way to report an error.
             let _ = $crate::boundary::enter(
                 stringify!($name),
                 $crate::boundary::Entry::Outside,
@@ -117,7 +120,7 @@ macro_rules! ffi_function {
         ///
         /// # Safety
         ///
-        /// Pointers are NULL or good for what their types say, as `docs/C-API.md` has it.
+        /// Pointers are NULL or valid for their types, as `docs/C-API.md` requires.
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $name($($argument: $type),*) -> $crate::status::milepost_status_t {
             use $crate::boundary::parameter::Parameter as _;
@@ -125,34 +128,34 @@ macro_rules! ffi_function {
             // SAFETY: as this function's.
             unsafe { $($argument.clear();)* }
             let entry = $crate::boundary::Entry::$entry;
-            let outcome = $crate::boundary::enter(stringify!($name), entry, |scope| {
+            let result = $crate::boundary::enter(stringify!($name), entry, |scope| {
                 $(
-                    #[allow(unused_variables, unused_mut, reason = "`error` is filled outside")]
-                    // SAFETY: as this function's; `scope` is the extent of this very call.
+                    #[allow(unused_variables, unused_mut, reason = "`error` is written outside")]
+                    // SAFETY: as this function's; `scope` is the lifetime of this call.
                     let mut $argument = unsafe {
-                        $crate::boundary::ffi_function!(@hold $($mark)? $argument, scope)
+                        $crate::boundary::ffi_function!(@check $($mark)? $argument, scope)
                     };
                 )*
                 $body
             });
-            match outcome {
+            match result {
                 Ok(()) => $crate::status::MILEPOST_STATUS_OK,
-                Err(refusal) => {
+                Err(call_error) => {
                     // SAFETY: as this function's.
-                    unsafe { $($argument.tell(&refusal);)* }
-                    refusal.status()
+                    unsafe { $($argument.report(&call_error);)* }
+                    call_error.status()
                 }
             }
         }
     };
-    (@hold optional $argument:ident, $scope:ident) => {
+    (@check optional $argument:ident, $scope:ident) => {
         match $argument.is_absent() {
             true => None,
-            false => Some($argument.hold(stringify!($argument), $scope)?),
+            false => Some($argument.check(stringify!($argument), $scope)?),
         }
     };
-    (@hold $argument:ident, $scope:ident) => {
-        $argument.hold(stringify!($argument), $scope)?
+    (@check $argument:ident, $scope:ident) => {
+        $argument.check(stringify!($argument), $scope)?
     };
     ($($function:tt)*) => {
         $crate::boundary::ffi_function! { @entry Outside; $($function)* }

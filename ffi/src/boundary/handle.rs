@@ -1,35 +1,29 @@
-//! Handles: what a pointer in C stands for, who owns it, and what may be done with it.
+//! Handles: what an opaque pointer in C refers to, who owns it, and what may be done with it.
 //!
-//! The ownership of a handle is part of its type, so the compiler refuses to free what is
-//! borrowed, to own what is shared, and to change what only `const` functions may see:
+//! Ownership is part of a handle's type, so the compiler rejects code that frees a borrowed handle,
+//! or that mutates a value which `const` functions read:
 //!
 //! ```compile_fail,E0277
 //! # use milepost_ffi::{boundary::handle, sink::milepost_sink};
-//! // A sink is the library's, and lent to a callback: nobody frees it.
+//! // A sink belongs to the library and is borrowed by a callback: the host cannot free it.
 //! unsafe { handle::release::<milepost_sink>(core::ptr::null_mut()) }
 //! ```
 //!
 //! ```compile_fail,E0271
-//! # use milepost_ffi::{boundary::handle, engine::milepost_engine};
-//! // An engine is shared with its desks: nobody takes it out of its box.
-//! unsafe { handle::take::<milepost_engine>(core::ptr::null_mut()); }
+//! # use milepost_ffi::{boundary::handle, response::milepost_response};
+//! // Any number of threads read a response: it cannot be mutated.
+//! unsafe {
+//!     let _ = handle::exclusive_ref::<milepost_response>(core::ptr::null_mut(), "response");
+//! }
 //! ```
-//!
-//! ```compile_fail,E0271
-//! # use milepost_ffi::{answer::milepost_answer, boundary::handle};
-//! // An answer is read by any number of threads: nobody changes it.
-//! unsafe { let _ = handle::exclusive::<milepost_answer>(core::ptr::null_mut(), "answer"); }
-//! ```
-//!
-//! What is allowed compiles:
 //!
 //! ```
 //! # use milepost_ffi::{boundary::handle, engine::milepost_engine, settings::milepost_settings};
-//! // SAFETY: NULL is no handle, and is told.
+//! // SAFETY: NULL is not a handle, which both functions check.
 //! unsafe {
 //!     handle::release::<milepost_engine>(core::ptr::null_mut());
-//!     assert!(handle::take::<milepost_settings>(core::ptr::null_mut()).is_none());
-//!     assert!(handle::exclusive::<milepost_settings>(core::ptr::null_mut(), "settings").is_err());
+//!     let null = core::ptr::null_mut();
+//!     assert!(handle::exclusive_ref::<milepost_settings>(null, "settings").is_err());
 //! }
 //! ```
 
@@ -42,60 +36,58 @@ use std::sync::Arc;
 
 use super::{callback, table};
 use crate::status::{
-    MILEPOST_STATUS_BUSY, MILEPOST_STATUS_NULL, MILEPOST_STATUS_POISONED, MILEPOST_STATUS_STALE,
-    Refusal,
+    CallError, MILEPOST_STATUS_BUSY, MILEPOST_STATUS_NULL, MILEPOST_STATUS_POISONED,
+    MILEPOST_STATUS_STALE,
 };
 
 /// A type that C knows only by its pointer
 pub trait Handle: Sized + 'static {
-    /// What the pointer stands for
+    /// The value that the pointer refers to
     type Value: Send + Sync + 'static;
-    /// Who owns it: one of [`Shared`], [`Fixed`], [`Exclusive`], [`Lent`]
+    /// Who owns it: one of [`Shared`], [`Immutable`], [`Exclusive`], [`Borrowed`]
     type Ownership;
     /// Its name in C
     const NAME: &'static str;
 }
 
-/// Counted: several handles may keep one value; `const` functions only
+/// Reference counted: several handles may share one value; `const` functions only
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Shared {}
-/// In a box, never changed after it was made; `const` functions only
+/// In a box, never changed after its creation; `const` functions only
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Fixed {}
-/// In a box; functions that are not `const` have it for themselves
+pub enum Immutable {}
+/// In a box; functions that are not `const` have exclusive access
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Exclusive {}
-/// The library's, lent to a callback; never freed by the host
+/// Owned by the library, borrowed by a callback; never freed by the host
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Lent {}
+pub enum Borrowed {}
 
-/// An ownership under which a handle is made and freed
+/// An ownership under which the host creates and frees handles
 pub trait Owned {
-    /// Puts a value where its handle points to
-    fn place<Value>(cell: Cell<Value>) -> *mut Cell<Value>;
+    /// Moves a value to the heap
+    fn into_raw<Value>(cell: Cell<Value>) -> *mut Cell<Value>;
 
-    /// Gives up what a handle points to
+    /// Drops a value, or one reference to it
     ///
     /// # Safety
     ///
-    /// The pointer is from [`place`](Self::place) of the same ownership, and is not used again.
-    unsafe fn give_up<Value>(cell: *mut Cell<Value>);
+    /// The pointer is from [`into_raw`](Self::into_raw) of the same ownership, and is not used
+    /// again.
+    unsafe fn drop_raw<Value>(cell: *mut Cell<Value>);
 }
 
-/// An ownership under which the handle is the only one
-pub trait Boxed: Owned {}
-
 impl Owned for Shared {
-    fn place<Value>(cell: Cell<Value>) -> *mut Cell<Value> {
+    fn into_raw<Value>(cell: Cell<Value>) -> *mut Cell<Value> {
         Arc::into_raw(Arc::new(cell)).cast_mut()
     }
 
-    unsafe fn give_up<Value>(cell: *mut Cell<Value>) {
-        // SAFETY: from `Arc::into_raw`, and not used again, says the caller.
+    unsafe fn drop_raw<Value>(cell: *mut Cell<Value>) {
+        // SAFETY: from `Arc::into_raw`, and not used again, as the caller guarantees.
         drop(unsafe { Arc::from_raw(cell) });
     }
 }
@@ -103,36 +95,34 @@ impl Owned for Shared {
 macro_rules! boxed {
     ($($ownership:ident)*) => {$(
         impl Owned for $ownership {
-            fn place<Value>(cell: Cell<Value>) -> *mut Cell<Value> {
+            fn into_raw<Value>(cell: Cell<Value>) -> *mut Cell<Value> {
                 Box::into_raw(Box::new(cell))
             }
 
-            unsafe fn give_up<Value>(cell: *mut Cell<Value>) {
-                // SAFETY: from `Box::into_raw`, and not used again, says the caller.
+            unsafe fn drop_raw<Value>(cell: *mut Cell<Value>) {
+                // SAFETY: from `Box::into_raw`, and not used again, as the caller guarantees.
                 drop(unsafe { Box::from_raw(cell) });
             }
         }
-
-        impl Boxed for $ownership {}
     )*};
 }
 
-boxed!(Fixed Exclusive);
+boxed!(Immutable Exclusive);
 
-/// A value with what the boundary must know of it
+/// A value with its access state
 pub struct Cell<Value> {
-    /// `WRITER` while one call has the value for itself, else the number of calls that read it;
-    /// unused where there are no writers
+    /// `WRITER` while one call has exclusive access, else the number of calls that read; unused for
+    /// ownerships without writers
     users: AtomicU32,
     poisoned: AtomicBool,
     value: UnsafeCell<Value>,
 }
 
-/// The mark of a call that has the value for itself
+/// Value of `users` while one call has exclusive access
 const WRITER: u32 = u32::MAX;
 
-// SAFETY: the value is reached mutably only by the one call that set `WRITER`, and shared only by
-// calls that are counted, or where nobody writes at all.
+// SAFETY: a mutable reference exists only in the one call that set `WRITER`; shared references
+// exist only in calls that are counted, or for ownerships without writers.
 unsafe impl<Value: Send + Sync> Sync for Cell<Value> {}
 
 impl<Value> fmt::Debug for Cell<Value> {
@@ -147,51 +137,51 @@ impl<Value> Cell<Value> {
         Self { users, poisoned, value: UnsafeCell::new(value) }
     }
 
-    fn begin_reading(&self) -> bool {
-        let one_more = |users: u32| (users < WRITER - 1).then(|| users + 1);
-        self.users.fetch_update(Ordering::Acquire, Ordering::Relaxed, one_more).is_ok()
+    fn try_begin_read(&self) -> bool {
+        let increment = |users: u32| (users < WRITER - 1).then(|| users + 1);
+        self.users.fetch_update(Ordering::Acquire, Ordering::Relaxed, increment).is_ok()
     }
 
-    fn begin_writing(&self) -> bool {
+    fn try_begin_write(&self) -> bool {
         self.users.compare_exchange(0, WRITER, Ordering::Acquire, Ordering::Relaxed).is_ok()
     }
 }
 
-/// How calls with a `const` receiver reach the value
+/// An ownership under which calls with a `const` receiver read the value
 pub trait Readable {
     /// Whether there are writers, so that readers must be counted
-    const COUNTED: bool;
+    const COUNTS_READERS: bool;
 }
 
 impl Readable for Shared {
-    const COUNTED: bool = false;
+    const COUNTS_READERS: bool = false;
 }
 
-impl Readable for Fixed {
-    const COUNTED: bool = false;
+impl Readable for Immutable {
+    const COUNTS_READERS: bool = false;
 }
 
 impl Readable for Exclusive {
-    const COUNTED: bool = true;
+    const COUNTS_READERS: bool = true;
 }
 
-/// A value that a call reads
-pub struct Reading<'call, H: Handle> {
+/// Shared access of one call to a value
+pub struct SharedRef<'call, H: Handle> {
     cell: &'call Cell<H::Value>,
     counted: bool,
     handle: PhantomData<H>,
 }
 
-impl<H: Handle> Deref for Reading<'_, H> {
+impl<H: Handle> Deref for SharedRef<'_, H> {
     type Target = H::Value;
 
     fn deref(&self) -> &H::Value {
-        // SAFETY: where there are writers this call is counted, so none is at work.
+        // SAFETY: where writers exist this call is counted, so no writer is active.
         unsafe { &*self.cell.value.get() }
     }
 }
 
-impl<H: Handle> Drop for Reading<'_, H> {
+impl<H: Handle> Drop for SharedRef<'_, H> {
     fn drop(&mut self) {
         if self.counted {
             self.cell.users.fetch_sub(1, Ordering::Release);
@@ -199,53 +189,53 @@ impl<H: Handle> Drop for Reading<'_, H> {
     }
 }
 
-/// A value that a call has for itself
-pub struct Writing<'call, H: Handle> {
+/// Exclusive access of one call to a value
+pub struct ExclusiveRef<'call, H: Handle> {
     cell: &'call Cell<H::Value>,
     handle: PhantomData<H>,
 }
 
-impl<H: Handle> Deref for Writing<'_, H> {
+impl<H: Handle> Deref for ExclusiveRef<'_, H> {
     type Target = H::Value;
 
     fn deref(&self) -> &H::Value {
-        // SAFETY: this call set `WRITER`, so no other one reaches the value.
+        // SAFETY: this call set `WRITER`, so no other call has access.
         unsafe { &*self.cell.value.get() }
     }
 }
 
-impl<H: Handle> DerefMut for Writing<'_, H> {
+impl<H: Handle> DerefMut for ExclusiveRef<'_, H> {
     fn deref_mut(&mut self) -> &mut H::Value {
-        // SAFETY: this call set `WRITER`, so no other one reaches the value.
+        // SAFETY: this call set `WRITER`, so no other call has access.
         unsafe { &mut *self.cell.value.get() }
     }
 }
 
-impl<H: Handle> Drop for Writing<'_, H> {
+impl<H: Handle> Drop for ExclusiveRef<'_, H> {
     fn drop(&mut self) {
         self.cell.users.store(0, Ordering::Release);
     }
 }
 
-impl<H: Handle> fmt::Debug for Reading<'_, H> {
+impl<H: Handle> fmt::Debug for SharedRef<'_, H> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Reading({})", H::NAME)
+        write!(formatter, "SharedRef({})", H::NAME)
     }
 }
 
-impl<H: Handle> fmt::Debug for Writing<'_, H> {
+impl<H: Handle> fmt::Debug for ExclusiveRef<'_, H> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Writing({})", H::NAME)
+        write!(formatter, "ExclusiveRef({})", H::NAME)
     }
 }
 
-/// A new handle of this value
+/// Creates a handle of this value
 pub fn create<H: Handle<Ownership: Owned>>(value: H::Value) -> *mut H {
-    let cell = <H::Ownership as Owned>::place(Cell::new(value));
+    let cell = <H::Ownership as Owned>::into_raw(Cell::new(value));
     table::insert(cell.cast(), H::NAME).cast()
 }
 
-/// The cell of a handle that is there, alive and sound
+/// Returns the cell of a handle that is not NULL, not stale and not poisoned
 ///
 /// # Safety
 ///
@@ -253,28 +243,28 @@ pub fn create<H: Handle<Ownership: Owned>>(value: H::Value) -> *mut H {
 unsafe fn cell<'call, H: Handle>(
     handle: *const H,
     name: &str,
-) -> Result<&'call Cell<H::Value>, Refusal> {
+) -> Result<&'call Cell<H::Value>, CallError> {
     if handle.is_null() {
-        return Err(Refusal::new(MILEPOST_STATUS_NULL, format!("{name} is NULL")));
+        return Err(CallError::new(MILEPOST_STATUS_NULL, format!("{name} is NULL")));
     }
     let Some(address) = table::find(handle.cast_mut().cast(), H::NAME) else {
-        let sentence = format!("{name} is no living {}", H::NAME);
-        return Err(Refusal::new(MILEPOST_STATUS_STALE, sentence));
+        let message = format!("{name} is not a live {}", H::NAME);
+        return Err(CallError::new(MILEPOST_STATUS_STALE, message));
     };
-    // SAFETY: a living handle points to the cell that `create` placed; C keeps it alive.
+    // SAFETY: a live handle points to a cell from `create`, which the host keeps alive.
     let cell = unsafe { &*address.cast::<Cell<H::Value>>() };
     if cell.poisoned.load(Ordering::Relaxed) {
-        let sentence = format!("{name} was in use when the library failed");
-        return Err(Refusal::new(MILEPOST_STATUS_POISONED, sentence));
+        let message = format!("{name} was in use by a call that panicked");
+        return Err(CallError::new(MILEPOST_STATUS_POISONED, message));
     }
     Ok(cell)
 }
 
-fn busy(name: &str) -> Refusal {
-    Refusal::new(MILEPOST_STATUS_BUSY, format!("{name} is in use by another call"))
+fn busy(name: &str) -> CallError {
+    CallError::new(MILEPOST_STATUS_BUSY, format!("{name} is in use by another call"))
 }
 
-/// The value of a handle, to be read
+/// Returns shared access to the value of a handle
 ///
 /// # Errors
 ///
@@ -283,20 +273,20 @@ fn busy(name: &str) -> Refusal {
 /// # Safety
 ///
 /// The pointer is NULL or a handle that lives for `'call`.
-pub unsafe fn reading<'call, H: Handle<Ownership: Readable>>(
+pub unsafe fn shared_ref<'call, H: Handle<Ownership: Readable>>(
     handle: *const H,
     name: &str,
-) -> Result<Reading<'call, H>, Refusal> {
+) -> Result<SharedRef<'call, H>, CallError> {
     // SAFETY: as the caller's.
     let cell = unsafe { cell(handle, name)? };
-    let counted = <H::Ownership as Readable>::COUNTED;
-    if counted && !cell.begin_reading() {
+    let counted = <H::Ownership as Readable>::COUNTS_READERS;
+    if counted && !cell.try_begin_read() {
         return Err(busy(name));
     }
-    Ok(Reading { cell, counted, handle: PhantomData })
+    Ok(SharedRef { cell, counted, handle: PhantomData })
 }
 
-/// The value of a handle, for one call alone
+/// Returns exclusive access to the value of a handle
 ///
 /// # Errors
 ///
@@ -305,54 +295,54 @@ pub unsafe fn reading<'call, H: Handle<Ownership: Readable>>(
 /// # Safety
 ///
 /// The pointer is NULL or a handle that lives for `'call`.
-pub unsafe fn exclusive<'call, H: Handle<Ownership = Exclusive>>(
+pub unsafe fn exclusive_ref<'call, H: Handle<Ownership = Exclusive>>(
     handle: *mut H,
     name: &str,
-) -> Result<Writing<'call, H>, Refusal> {
+) -> Result<ExclusiveRef<'call, H>, CallError> {
     // SAFETY: as the caller's.
     let cell = unsafe { cell(handle.cast_const(), name)? };
-    if !cell.begin_writing() {
+    if !cell.try_begin_write() {
         return Err(busy(name));
     }
-    Ok(Writing { cell, handle: PhantomData })
+    Ok(ExclusiveRef { cell, handle: PhantomData })
 }
 
-/// A value that several handles keep
-pub struct Kept<H: Handle<Ownership = Shared>>(Arc<Cell<H::Value>>);
+/// A reference to a shared value that outlives the call and the handle
+pub struct SharedValue<H: Handle<Ownership = Shared>>(Arc<Cell<H::Value>>);
 
-impl<H: Handle<Ownership = Shared>> Deref for Kept<H> {
+impl<H: Handle<Ownership = Shared>> Deref for SharedValue<H> {
     type Target = H::Value;
 
     fn deref(&self) -> &H::Value {
-        // SAFETY: nobody writes to what is shared.
+        // SAFETY: nothing writes to a shared value.
         unsafe { &*self.0.value.get() }
     }
 }
 
-impl<H: Handle<Ownership = Shared>> fmt::Debug for Kept<H> {
+impl<H: Handle<Ownership = Shared>> fmt::Debug for SharedValue<H> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Kept({})", H::NAME)
+        write!(formatter, "SharedValue({})", H::NAME)
     }
 }
 
-impl<H: Handle<Ownership = Shared>> Reading<'_, H> {
-    /// Keeps the value beyond the call
-    pub fn keep(&self) -> Kept<H> {
+impl<H: Handle<Ownership = Shared>> SharedRef<'_, H> {
+    /// Returns a counted reference to the value
+    pub fn to_shared_value(&self) -> SharedValue<H> {
         let cell: *const Cell<H::Value> = self.cell;
-        // SAFETY: what is shared was placed by `Arc::into_raw`, whose count the handle holds.
+        // SAFETY: a shared cell is from `Arc::into_raw`, and the handle holds one count.
         let cell = unsafe {
             Arc::increment_strong_count(cell);
             Arc::from_raw(cell)
         };
-        Kept(cell)
+        SharedValue(cell)
     }
 }
 
-/// Marks a handle as poisoned, if it is one
+/// Marks a handle as poisoned; NULL and a stale handle are ignored
 ///
 /// # Safety
 ///
-/// The pointer is NULL or a living handle.
+/// The pointer is NULL or a live handle.
 pub unsafe fn poison<H: Handle>(handle: *const H) {
     // SAFETY: as the caller's.
     if let Ok(cell) = unsafe { cell(handle, "") } {
@@ -360,7 +350,7 @@ pub unsafe fn poison<H: Handle>(handle: *const H) {
     }
 }
 
-/// Frees a handle; NULL, one that is stale or busy, and any inside a callback is left alone
+/// Frees a handle; does nothing for NULL, for a stale or busy handle, and inside a callback
 ///
 /// # Safety
 ///
@@ -368,25 +358,12 @@ pub unsafe fn poison<H: Handle>(handle: *const H) {
 pub unsafe fn release<H: Handle<Ownership: Owned>>(handle: *mut H) {
     // SAFETY: as the caller's.
     if let Some(cell) = unsafe { claim(handle) } {
-        // SAFETY: placed by the same ownership, and claimed, so no one else gives it up.
-        unsafe { <H::Ownership as Owned>::give_up(cell) };
+        // SAFETY: allocated by the same ownership, and claimed, so nothing else drops it.
+        unsafe { <H::Ownership as Owned>::drop_raw(cell) };
     }
 }
 
-/// Takes the value out of a handle and frees it; `None` where [`release`] would leave it alone
-///
-/// # Safety
-///
-/// The pointer is NULL or a handle that no other thread uses, and is not used again.
-pub unsafe fn take<H: Handle<Ownership = Exclusive>>(handle: *mut H) -> Option<H::Value> {
-    // SAFETY: as the caller's.
-    let cell = unsafe { claim(handle)? };
-    // SAFETY: what is exclusive was placed by `Box::into_raw`, and is claimed.
-    let cell = unsafe { Box::from_raw(cell) };
-    Some(cell.value.into_inner())
-}
-
-/// The cell of a handle that is to be given up
+/// Removes a handle from the table and returns its cell, for the caller to drop
 ///
 /// # Safety
 ///
@@ -396,7 +373,7 @@ unsafe fn claim<H: Handle>(handle: *mut H) -> Option<*mut Cell<H::Value>> {
         return None;
     }
     let address = table::find(handle.cast(), H::NAME)?.cast::<Cell<H::Value>>();
-    // SAFETY: a living handle points to the cell that `create` placed.
+    // SAFETY: a live handle points to a cell from `create`.
     if unsafe { &(*address).users }.load(Ordering::Acquire) != 0 {
         return None;
     }

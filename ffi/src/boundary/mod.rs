@@ -1,9 +1,9 @@
-//! The boundary: what stands between C and the functions.
+//! The boundary between C and the safe code of the interface.
 //!
-//! The macro `ffi_function!` defines a function; [`handle`] says which pointers are handles and who
-//! may do what with them; [`parameter`] turns each raw argument into one that was checked; `callback`
-//! knows whether the host is being called. All code that trusts C stands in
-//! this room, and in `storage`, which calls it.
+//! The macro `ffi_function!` defines a function; [`handle`] defines which pointers are handles, who
+//! owns them and what may be done with them; [`parameter`] turns each raw argument into a checked
+//! one; `callback` tracks whether a callback of the host is running. All code that relies on what C
+//! promises is in this module and in `storage`, which calls the host.
 
 pub(crate) mod callback;
 mod function;

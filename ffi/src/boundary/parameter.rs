@@ -1,7 +1,7 @@
-//! Raw arguments, and what the functions get in their place.
+//! Raw arguments, and the checked arguments that function bodies get instead.
 //!
 //! Every type that a function may take has one conversion here, which checks what can be checked;
-//! an argument whose type has none does not compile. Outputs are zeroed before anything else.
+//! an argument of any other type does not compile. Outputs are zeroed before anything else.
 
 use core::ffi::c_void;
 use core::fmt;
@@ -12,26 +12,28 @@ use milepost::{Error, ErrorKind};
 
 use super::Scope;
 use super::callback::SinkState;
-use super::handle::{self, Exclusive, Handle, Owned, Readable, Reading, Writing};
-use crate::error::{Detail, milepost_error};
+use super::handle::{self, Exclusive, ExclusiveRef, Handle, Owned, Readable, SharedRef};
+use crate::error::milepost_error;
 use crate::sink::milepost_sink;
-use crate::status::{MILEPOST_STATUS_LENGTH, MILEPOST_STATUS_NULL, MILEPOST_STATUS_PANIC, Refusal};
-use crate::storage::{Maker, milepost_make_fn, milepost_storage};
+use crate::status::{
+    CallError, MILEPOST_STATUS_LENGTH, MILEPOST_STATUS_NULL, MILEPOST_STATUS_PANIC,
+};
+use crate::storage::{StorageFactory, milepost_create_fn, milepost_storage};
 use crate::value::milepost_bytes;
 
 /// A type of argument
 pub trait Parameter: Copy {
-    /// What the function gets
-    type Held<'call>;
+    /// What the function body gets
+    type Checked<'call>;
 
     /// Zeroes an output
     ///
     /// # Safety
     ///
-    /// As said in `docs/C-API.md`: NULL, or good for what the type says.
+    /// The conventions of `docs/C-API.md`: NULL, or valid for what the type says.
     unsafe fn clear(self) {}
 
-    /// Checks the argument; `name` is what C calls it
+    /// Checks the argument; `name` is its name in C
     ///
     /// # Errors
     ///
@@ -40,36 +42,36 @@ pub trait Parameter: Copy {
     /// # Safety
     ///
     /// As [`clear`](Self::clear), for all of `'call`.
-    unsafe fn hold<'call>(
+    unsafe fn check<'call>(
         self,
         name: &'static str,
         scope: &'call Scope,
-    ) -> Result<Self::Held<'call>, Refusal>;
+    ) -> Result<Self::Checked<'call>, CallError>;
 
-    /// Whether it is a pointer, and NULL
+    /// Whether it is a NULL pointer
     fn is_absent(self) -> bool {
         false
     }
 
-    /// Takes notice of a refusal: an error object is made of it, a panic poisons
+    /// Reacts to the failure of the call: writes an error object, or poisons a handle after a panic
     ///
     /// # Safety
     ///
     /// As [`clear`](Self::clear).
-    unsafe fn tell(self, _refusal: &Refusal) {}
+    unsafe fn report(self, _error: &CallError) {}
 }
 
-fn null(name: &'static str) -> Refusal {
-    Refusal::new(MILEPOST_STATUS_NULL, format!("{name} is NULL"))
+fn null(name: &'static str) -> CallError {
+    CallError::new(MILEPOST_STATUS_NULL, format!("{name} is NULL"))
 }
 
-/// Numbers are checked where their meaning is known
+/// Numbers are passed on; the function body checks them
 macro_rules! numbers {
     ($($number:ty)*) => {$(
         impl Parameter for $number {
-            type Held<'call> = Self;
+            type Checked<'call> = Self;
 
-            unsafe fn hold(self, _: &'static str, _: &Scope) -> Result<Self, Refusal> {
+            unsafe fn check(self, _: &'static str, _: &Scope) -> Result<Self, CallError> {
                 Ok(self)
             }
         }
@@ -79,128 +81,128 @@ macro_rules! numbers {
 numbers!(i32 u32 u64 usize);
 
 impl<H: Handle<Ownership: Readable>> Parameter for *const H {
-    type Held<'call> = Reading<'call, H>;
+    type Checked<'call> = SharedRef<'call, H>;
 
-    unsafe fn hold<'call>(
+    unsafe fn check<'call>(
         self,
         name: &'static str,
         _: &'call Scope,
-    ) -> Result<Reading<'call, H>, Refusal> {
-        // SAFETY: NULL or a handle that lives as long as the call, says the grammar.
-        unsafe { handle::reading(self, name) }
+    ) -> Result<SharedRef<'call, H>, CallError> {
+        // SAFETY: NULL, or by convention a handle that lives as long as the call.
+        unsafe { handle::shared_ref(self, name) }
     }
 
     fn is_absent(self) -> bool {
         self.is_null()
     }
 
-    unsafe fn tell(self, refusal: &Refusal) {
-        if refusal.status() == MILEPOST_STATUS_PANIC {
-            // SAFETY: as in `hold`.
+    unsafe fn report(self, error: &CallError) {
+        if error.status() == MILEPOST_STATUS_PANIC {
+            // SAFETY: as in `check`.
             unsafe { handle::poison(self) }
         }
     }
 }
 
 impl<H: Handle<Ownership = Exclusive>> Parameter for *mut H {
-    type Held<'call> = Writing<'call, H>;
+    type Checked<'call> = ExclusiveRef<'call, H>;
 
-    unsafe fn hold<'call>(
+    unsafe fn check<'call>(
         self,
         name: &'static str,
         _: &'call Scope,
-    ) -> Result<Writing<'call, H>, Refusal> {
-        // SAFETY: NULL or a handle that lives as long as the call, says the grammar.
-        unsafe { handle::exclusive(self, name) }
+    ) -> Result<ExclusiveRef<'call, H>, CallError> {
+        // SAFETY: NULL, or by convention a handle that lives as long as the call.
+        unsafe { handle::exclusive_ref(self, name) }
     }
 
     fn is_absent(self) -> bool {
         self.is_null()
     }
 
-    unsafe fn tell(self, refusal: &Refusal) {
-        if refusal.status() == MILEPOST_STATUS_PANIC {
-            // SAFETY: as in `hold`.
+    unsafe fn report(self, error: &CallError) {
+        if error.status() == MILEPOST_STATUS_PANIC {
+            // SAFETY: as in `check`.
             unsafe { handle::poison(self.cast_const()) }
         }
     }
 }
 
-/// Where a new handle goes
+/// Output for a new handle
 #[derive(Debug)]
-pub struct HandleOut<'call, H>(*mut *mut H, PhantomData<&'call mut *mut H>);
+pub struct HandleOutput<'call, H>(*mut *mut H, PhantomData<&'call mut *mut H>);
 
-impl<H: Handle<Ownership: Owned>> HandleOut<'_, H> {
-    /// Makes a handle of this value and hands it out
-    pub fn put(self, value: H::Value) {
-        // SAFETY: not NULL, so it is good for a pointer until the call ends, says the grammar.
+impl<H: Handle<Ownership: Owned>> HandleOutput<'_, H> {
+    /// Creates a handle of this value and writes it
+    pub fn write(self, value: H::Value) {
+        // SAFETY: not NULL, so by convention valid for a pointer until the call ends.
         unsafe { self.0.write_unaligned(handle::create(value)) }
     }
 }
 
 impl<H: Handle<Ownership: Owned>> Parameter for *mut *mut H {
-    type Held<'call> = HandleOut<'call, H>;
+    type Checked<'call> = HandleOutput<'call, H>;
 
     unsafe fn clear(self) {
         if !self.is_null() {
-            // SAFETY: not NULL, so it is good for a pointer, says the grammar.
+            // SAFETY: not NULL, so by convention valid for a pointer.
             unsafe { self.write_unaligned(ptr::null_mut()) }
         }
     }
 
-    unsafe fn hold<'call>(
+    unsafe fn check<'call>(
         self,
         name: &'static str,
         _: &'call Scope,
-    ) -> Result<HandleOut<'call, H>, Refusal> {
-        if self.is_null() { Err(null(name)) } else { Ok(HandleOut(self, PhantomData)) }
+    ) -> Result<HandleOutput<'call, H>, CallError> {
+        if self.is_null() { Err(null(name)) } else { Ok(HandleOutput(self, PhantomData)) }
     }
 
     fn is_absent(self) -> bool {
         self.is_null()
     }
 
-    unsafe fn tell(self, refusal: &Refusal) {
-        // Only the error object is made of a refusal, and that is the one output of its type.
+    unsafe fn report(self, error: &CallError) {
+        // A failed call writes an error object only, to the one output of that type.
         if H::NAME == milepost_error::NAME && !self.is_null() {
-            let error = handle::create::<milepost_error>(Detail::of(refusal));
+            let error = handle::create::<milepost_error>(error.into());
             // SAFETY: not NULL, and `H` is `milepost_error`, the one handle of this name.
             unsafe { self.cast::<*mut milepost_error>().write_unaligned(error) }
         }
     }
 }
 
-/// Where a plain value goes
+/// Output for a plain value
 #[derive(Debug)]
-pub struct Out<'call, T>(*mut T, PhantomData<&'call mut T>);
+pub struct Output<'call, T>(*mut T, PhantomData<&'call mut T>);
 
-impl<T: Copy> Out<'_, T> {
-    /// Hands the value out
-    pub fn put(self, value: T) {
-        // SAFETY: not NULL, so it is good for a `T` until the call ends, says the grammar.
+impl<T: Copy> Output<'_, T> {
+    /// Writes the value
+    pub fn write(self, value: T) {
+        // SAFETY: not NULL, so by convention valid for a `T` until the call ends.
         unsafe { self.0.write_unaligned(value) }
     }
 }
 
-/// Plain outputs: types for which all bytes zero are a value
+/// Plain outputs: types for which all bytes zero are a valid value
 macro_rules! plain_outputs {
     ($($plain:ty)*) => {$(
         impl Parameter for *mut $plain {
-            type Held<'call> = Out<'call, $plain>;
+            type Checked<'call> = Output<'call, $plain>;
 
             unsafe fn clear(self) {
                 if !self.is_null() {
-                    // SAFETY: not NULL, so it is good for the bytes of a value, says the grammar.
+                    // SAFETY: not NULL, so by convention valid for the bytes of a value.
                     unsafe { self.cast::<u8>().write_bytes(0, size_of::<$plain>()) }
                 }
             }
 
-            unsafe fn hold<'call>(
+            unsafe fn check<'call>(
                 self,
                 name: &'static str,
                 _: &'call Scope,
-            ) -> Result<Out<'call, $plain>, Refusal> {
-                if self.is_null() { Err(null(name)) } else { Ok(Out(self, PhantomData)) }
+            ) -> Result<Output<'call, $plain>, CallError> {
+                if self.is_null() { Err(null(name)) } else { Ok(Output(self, PhantomData)) }
             }
 
             fn is_absent(self) -> bool {
@@ -213,28 +215,30 @@ macro_rules! plain_outputs {
 plain_outputs! {
     i32 u64 usize milepost_bytes
     *const milepost_bytes *const crate::storage::milepost_change
-    crate::value::milepost_hash crate::value::milepost_text
-    crate::engine::milepost_chain crate::ingest::milepost_summary crate::ingest::milepost_point
-    crate::answer::milepost_result crate::answer::milepost_outcome crate::answer::milepost_failure
-    crate::error::milepost_detail crate::transaction::milepost_transaction_view
+    crate::value::milepost_hash crate::value::milepost_hash_text
+    crate::engine::milepost_chain_status crate::block_import::milepost_block_point
+    crate::block_import::milepost_import_summary_view
+    crate::response::milepost_transaction_status crate::response::milepost_outcome
+    crate::response::milepost_rpc_error
+    crate::error::milepost_error_view crate::transaction::milepost_transaction_view
 }
 
-/// The start of an array whose length is the next parameter
-pub struct Start<'call, T>(*const T, &'static str, PhantomData<&'call [T]>);
+/// Start of an array whose length is the next parameter
+pub struct ArrayStart<'call, T>(*const T, &'static str, PhantomData<&'call [T]>);
 
-impl<T> fmt::Debug for Start<'_, T> {
+impl<T> fmt::Debug for ArrayStart<'_, T> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Start({})", self.1)
+        write!(formatter, "ArrayStart({})", self.1)
     }
 }
 
-impl<'call, T> Start<'call, T> {
-    /// The array; with length 0 nothing is looked at
+impl<'call, T> ArrayStart<'call, T> {
+    /// Returns the array; with length 0 the pointer is not looked at
     ///
     /// # Errors
     ///
-    /// NULL, an odd address, or more bytes than memory has.
-    pub fn items(&self, len: usize) -> Result<&'call [T], Refusal> {
+    /// The pointer is NULL or misaligned, or the length exceeds the address space.
+    pub fn items(&self, len: usize) -> Result<&'call [T], CallError> {
         if len == 0 {
             return Ok(&[]);
         }
@@ -242,11 +246,11 @@ impl<'call, T> Start<'call, T> {
             return Err(null(self.1));
         }
         if !self.0.is_aligned() || len > isize::MAX as usize / size_of::<T>() {
-            let sentence = format!("{}: {len} items at {:p} are no array", self.1, self.0);
-            return Err(Refusal::new(MILEPOST_STATUS_LENGTH, sentence));
+            let message = format!("{}: {len} items at {:p} are not a valid array", self.1, self.0);
+            return Err(CallError::new(MILEPOST_STATUS_LENGTH, message));
         }
-        // SAFETY: neither NULL nor odd, short enough, and good for the length that is passed with
-        // it until the call ends, says the grammar.
+        // SAFETY: not NULL, aligned, short enough, and by convention valid for the length that is
+        // passed with it until the call ends.
         Ok(unsafe { slice::from_raw_parts(self.0, len) })
     }
 }
@@ -254,14 +258,14 @@ impl<'call, T> Start<'call, T> {
 macro_rules! arrays {
     ($($item:ty)*) => {$(
         impl Parameter for *const $item {
-            type Held<'call> = Start<'call, $item>;
+            type Checked<'call> = ArrayStart<'call, $item>;
 
-            unsafe fn hold<'call>(
+            unsafe fn check<'call>(
                 self,
                 name: &'static str,
                 _: &'call Scope,
-            ) -> Result<Start<'call, $item>, Refusal> {
-                Ok(Start(self, name, PhantomData))
+            ) -> Result<ArrayStart<'call, $item>, CallError> {
+                Ok(ArrayStart(self, name, PhantomData))
             }
         }
     )*};
@@ -272,13 +276,13 @@ arrays! { u8 crate::storage::milepost_row }
 macro_rules! plain_inputs {
     ($($plain:ty)*) => {$(
         impl Parameter for *const $plain {
-            type Held<'call> = $plain;
+            type Checked<'call> = $plain;
 
-            unsafe fn hold(self, name: &'static str, _: &Scope) -> Result<$plain, Refusal> {
+            unsafe fn check(self, name: &'static str, _: &Scope) -> Result<$plain, CallError> {
                 if self.is_null() {
                     return Err(null(name));
                 }
-                // SAFETY: not NULL, so it is good for a value, says the grammar.
+                // SAFETY: not NULL, so by convention valid for a value.
                 Ok(unsafe { self.read_unaligned() })
             }
 
@@ -293,30 +297,30 @@ plain_inputs! { crate::value::milepost_hash }
 
 /// The functions of a host's storage
 impl Parameter for *const milepost_storage {
-    type Held<'call> = milepost_storage;
+    type Checked<'call> = milepost_storage;
 
-    unsafe fn hold(self, name: &'static str, _: &Scope) -> Result<milepost_storage, Refusal> {
+    unsafe fn check(self, name: &'static str, _: &Scope) -> Result<milepost_storage, CallError> {
         if self.is_null() {
             return Err(null(name));
         }
-        // SAFETY: not NULL, so at least its first member is there: its size, says the grammar.
+        // SAFETY: not NULL, so by convention valid for its first member, its size.
         let size = unsafe { self.cast::<usize>().read_unaligned() };
         if size != size_of::<milepost_storage>() {
             let expected = size_of::<milepost_storage>();
-            let sentence = format!("{name}.size is {size}, expected {expected}");
-            return Err(Refusal::new(MILEPOST_STATUS_LENGTH, sentence));
+            let message = format!("{name}.size is {size}, expected {expected}");
+            return Err(CallError::new(MILEPOST_STATUS_LENGTH, message));
         }
         // SAFETY: it has the size of the structure.
         Ok(unsafe { self.read_unaligned() })
     }
 }
 
-/// A function of the host's that makes storages
-impl Parameter for milepost_make_fn {
-    type Held<'call> = Maker;
+/// A function of the host that creates storages
+impl Parameter for milepost_create_fn {
+    type Checked<'call> = StorageFactory;
 
-    unsafe fn hold(self, name: &'static str, _: &Scope) -> Result<Maker, Refusal> {
-        self.map(Maker).ok_or_else(|| null(name))
+    unsafe fn check(self, name: &'static str, _: &Scope) -> Result<StorageFactory, CallError> {
+        self.map(StorageFactory).ok_or_else(|| null(name))
     }
 
     fn is_absent(self) -> bool {
@@ -324,73 +328,73 @@ impl Parameter for milepost_make_fn {
     }
 }
 
-/// A context of the host's, which is only passed on
+/// A context of the host, which is only passed on
 impl Parameter for *mut c_void {
-    type Held<'call> = Self;
+    type Checked<'call> = Self;
 
-    unsafe fn hold(self, _: &'static str, _: &Scope) -> Result<Self, Refusal> {
+    unsafe fn check(self, _: &'static str, _: &Scope) -> Result<Self, CallError> {
         Ok(self)
     }
 }
 
-/// The sink that was passed to the callback; told from others without being touched
+/// Address of the sink that a callback passed, never dereferenced
 #[derive(Debug)]
 pub struct Sink(*const SinkState);
 
 impl Sink {
-    /// The address, to be compared with that of the open sink
+    /// The address, to compare with that of the open sink
     pub(crate) const fn address(&self) -> *const SinkState {
         self.0
     }
 }
 
 impl Parameter for *mut milepost_sink {
-    type Held<'call> = Sink;
+    type Checked<'call> = Sink;
 
-    unsafe fn hold(self, name: &'static str, _: &Scope) -> Result<Sink, Refusal> {
+    unsafe fn check(self, name: &'static str, _: &Scope) -> Result<Sink, CallError> {
         if self.is_null() { Err(null(name)) } else { Ok(Sink(self.cast_const().cast())) }
     }
 }
 
-impl<'call> Start<'call, u8> {
-    /// The bytes; with length 0 nothing is looked at
+impl<'call> ArrayStart<'call, u8> {
+    /// Returns the bytes; with length 0 the pointer is not looked at
     ///
     /// # Errors
     ///
-    /// As [`items`](Self::items).
-    pub fn bytes(&self, len: usize) -> Result<&'call [u8], Refusal> {
+    /// Those of [`items`](Self::items).
+    pub fn bytes(&self, len: usize) -> Result<&'call [u8], CallError> {
         self.items(len)
     }
 
-    /// The text
+    /// Returns the text
     ///
     /// # Errors
     ///
-    /// As [`items`](Self::items); and it is not UTF-8.
-    pub fn text(&self, len: usize) -> Result<&'call str, Refusal> {
-        let not_text = |error: core::str::Utf8Error| {
+    /// Those of [`items`](Self::items), or the bytes are not UTF-8.
+    pub fn text(&self, len: usize) -> Result<&'call str, CallError> {
+        let not_utf8 = |error: core::str::Utf8Error| {
             Error::new(ErrorKind::Syntax, "not UTF-8").with_offset(error.valid_up_to())
         };
-        Ok(core::str::from_utf8(self.items(len)?).map_err(not_text)?)
+        Ok(core::str::from_utf8(self.items(len)?).map_err(not_utf8)?)
     }
 
-    /// The text of a method in an address; none with length 0
+    /// Returns the method that a request's URL names, `None` with length 0
     ///
     /// # Errors
     ///
-    /// As [`text`](Self::text).
-    pub fn method(&self, len: usize) -> Result<Option<&'call str>, Refusal> {
+    /// Those of [`text`](Self::text).
+    pub fn url_method(&self, len: usize) -> Result<Option<&'call str>, CallError> {
         let text = self.text(len)?;
         Ok((!text.is_empty()).then_some(text))
     }
 }
 
-/// A copy of bytes that stand in a structure of the host's
+/// Copies bytes that a structure of the host points to
 ///
 /// # Errors
 ///
-/// NULL with a length, or more bytes than memory has.
-pub(crate) fn copied(bytes: &milepost_bytes, name: &'static str) -> Result<Vec<u8>, Refusal> {
-    // The grammar makes the same promise for them as for a pointer and a length that are passed.
-    Start(bytes.data, name, PhantomData).items(bytes.len).map(<[u8]>::to_vec)
+/// NULL with a length, or a length that exceeds the address space.
+pub(crate) fn copy_bytes(bytes: &milepost_bytes, name: &'static str) -> Result<Vec<u8>, CallError> {
+    // The conventions are the same for these as for a pointer and a length that are passed.
+    ArrayStart(bytes.data, name, PhantomData).items(bytes.len).map(<[u8]>::to_vec)
 }

@@ -1,8 +1,8 @@
-//! The living handles, by number: how builds with checks tell a handle that was freed.
+//! Table of live handles, with which checked builds detect a handle that was freed.
 //!
-//! With checks C never sees an address but a number that is given out once, so a freed handle is
-//! told also when its memory is in use again. Without checks C sees the address, and nothing here
-//! is left in the library.
+//! In checked builds C never sees an address but a number that is used once, so a freed handle is
+//! detected also when its memory has been reused. In unchecked builds C sees the address, and
+//! nothing of this module is left in the library.
 
 #[cfg(any(debug_assertions, feature = "checked-handles"))]
 pub(super) use checked::{find, insert, remove};
@@ -15,23 +15,23 @@ mod checked {
     use std::collections::BTreeMap;
     use std::sync::{Mutex, MutexGuard, PoisonError};
 
-    /// A living handle: its address, and what it is a handle of
-    struct Living {
+    /// Address and type of a live handle
+    struct LiveHandle {
         address: *mut (),
         name: &'static str,
     }
 
-    // SAFETY: an address is carried, not followed; who follows it keeps the rules of handles.
-    unsafe impl Send for Living {}
+    // SAFETY: the address is stored, not dereferenced; `handle` dereferences it by its own rules.
+    unsafe impl Send for LiveHandle {}
 
     struct Table {
-        living: BTreeMap<usize, Living>,
-        given_out: usize,
+        live: BTreeMap<usize, LiveHandle>,
+        last_number: usize,
     }
 
-    static TABLE: Mutex<Table> = Mutex::new(Table { living: BTreeMap::new(), given_out: 0 });
+    static TABLE: Mutex<Table> = Mutex::new(Table { live: BTreeMap::new(), last_number: 0 });
 
-    /// Numbers are odd multiples of this, so they are no address of anything aligned
+    /// Distance of two numbers; they are odd, so they are not the address of anything aligned
     const STRIDE: usize = 2;
 
     fn table() -> MutexGuard<'static, Table> {
@@ -39,30 +39,30 @@ mod checked {
         TABLE.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The number for a new handle at this address
+    /// Returns the number for a new handle at this address
     pub(in super::super) fn insert(address: *mut (), name: &'static str) -> *mut () {
         let mut table = table();
-        table.given_out = table.given_out.wrapping_add(STRIDE);
-        let number = table.given_out | 1;
-        table.living.insert(number, Living { address, name });
+        table.last_number = table.last_number.wrapping_add(STRIDE);
+        let number = table.last_number | 1;
+        table.live.insert(number, LiveHandle { address, name });
         ptr::without_provenance_mut(number)
     }
 
-    /// The address of a living handle
+    /// Returns the address of a live handle
     pub(in super::super) fn find(number: *mut (), name: &'static str) -> Option<*mut ()> {
         let table = table();
-        let living = table.living.get(&number.addr())?;
-        (living.name == name).then_some(living.address)
+        let live = table.live.get(&number.addr())?;
+        (live.name == name).then_some(live.address)
     }
 
-    /// The address of a living handle, which lives no more
+    /// Removes a live handle and returns its address
     pub(in super::super) fn remove(number: *mut (), name: &'static str) -> Option<*mut ()> {
         let mut table = table();
-        let living = table.living.get(&number.addr())?;
-        if living.name != name {
+        let live = table.live.get(&number.addr())?;
+        if live.name != name {
             return None;
         }
-        table.living.remove(&number.addr()).map(|living| living.address)
+        table.live.remove(&number.addr()).map(|live| live.address)
     }
 }
 

@@ -1,19 +1,18 @@
-//! What the boundary owes, tried on functions that misbehave.
+//! The boundary, tested with functions that panic, overlap and re-enter.
 
 #![expect(
     private_interfaces,
     unreachable_pub,
-    reason = "the macro makes functions for C, which sees all"
+    reason = "the macro defines functions for C, which sees all"
 )]
 
 use core::ptr;
 
-use super::handle::{Exclusive, Handle, Shared, create, exclusive, reading, release};
+use super::handle::{Exclusive, Handle, Shared, create, exclusive_ref, release, shared_ref};
 use super::{Entry, callback, enter, ffi_function};
 use crate::error::milepost_error;
 use crate::status::*;
 
-/// A handle that counts
 struct milepost_counter {
     _private: (),
 }
@@ -43,43 +42,43 @@ ffi_function! {
     ) -> milepost_status_t {
         *counter += 1;
         assert!(*counter < 3, "three is too many");
-        count.put(*counter);
+        count.write(*counter);
         Ok(())
     }
 }
 
 fn count(counter: *mut milepost_counter) -> (milepost_status_t, u64) {
-    let mut found = 99;
-    // SAFETY: the counter is alive, and `found` is there.
-    let status = unsafe { milepost_counter_count(counter, &mut found, ptr::null_mut()) };
-    (status, found)
+    let mut count = 99;
+    // SAFETY: the counter is live, and `count` is valid.
+    let status = unsafe { milepost_counter_count(counter, &mut count, ptr::null_mut()) };
+    (status, count)
 }
 
 #[test]
-fn a_panic_is_told_and_poisons_what_it_used() {
+fn a_panic_returns_an_error_and_poisons_the_handle() {
     let counter = create::<milepost_counter>(0);
     assert_eq!(count(counter), (MILEPOST_STATUS_OK, 1));
     assert_eq!(count(counter), (MILEPOST_STATUS_OK, 2));
-    let (mut found, mut error) = (99, ptr::null_mut());
-    // SAFETY: all of it is there and alive.
+    let (mut output, mut error) = (99, ptr::null_mut());
+    // SAFETY: all of it is valid and live.
     unsafe {
-        let status = milepost_counter_count(counter, &mut found, &mut error);
-        assert_eq!((status, found), (MILEPOST_STATUS_PANIC, 0));
-        let detail = reading::<milepost_error>(error, "error").unwrap();
-        assert!(format!("{:?}", *detail).contains("three is too many"), "{:?}", *detail);
-        drop(detail);
+        let status = milepost_counter_count(counter, &mut output, &mut error);
+        assert_eq!((status, output), (MILEPOST_STATUS_PANIC, 0));
+        let details = shared_ref::<milepost_error>(error, "error").unwrap();
+        assert!(format!("{:?}", *details).contains("three is too many"), "{:?}", *details);
+        drop(details);
         crate::error::milepost_error_free(error);
     }
     assert_eq!(count(counter), (MILEPOST_STATUS_POISONED, 0));
-    // SAFETY: alive, and not used again.
+    // SAFETY: live, and not used again.
     unsafe { release(counter) }
 }
 
 #[test]
-fn null_is_told() {
+fn null_returns_an_error() {
     assert_eq!(count(ptr::null_mut()), (MILEPOST_STATUS_NULL, 0));
     let counter = create::<milepost_counter>(0);
-    // SAFETY: alive, and NULL is told.
+    // SAFETY: live, and NULL is checked.
     unsafe {
         let status = milepost_counter_count(counter, ptr::null_mut(), ptr::null_mut());
         assert_eq!(status, MILEPOST_STATUS_NULL);
@@ -90,82 +89,82 @@ fn null_is_told() {
 #[test]
 fn a_handle_in_use_is_busy_and_is_not_freed() {
     let counter = create::<milepost_counter>(0);
-    // SAFETY: alive until the end.
+    // SAFETY: live until the end.
     unsafe {
-        let used = exclusive(counter, "counter").unwrap();
+        let exclusive = exclusive_ref(counter, "counter").unwrap();
         assert_eq!(count(counter), (MILEPOST_STATUS_BUSY, 0));
-        assert!(reading(counter.cast_const(), "counter").is_err());
+        assert!(shared_ref(counter.cast_const(), "counter").is_err());
         release(counter);
-        drop(used);
-        let read = reading(counter.cast_const(), "counter").unwrap();
-        let too = reading(counter.cast_const(), "counter").unwrap();
-        assert_eq!((*read, count(counter)), (*too, (MILEPOST_STATUS_BUSY, 0)));
-        drop((read, too));
+        drop(exclusive);
+        let first = shared_ref(counter.cast_const(), "counter").unwrap();
+        let second = shared_ref(counter.cast_const(), "counter").unwrap();
+        assert_eq!((*first, count(counter)), (*second, (MILEPOST_STATUS_BUSY, 0)));
+        drop((first, second));
         assert_eq!(count(counter), (MILEPOST_STATUS_OK, 1));
         release(counter);
     }
 }
 
 #[test]
-fn what_is_kept_outlives_its_handle() {
+fn a_shared_value_outlives_its_handle() {
     let constant = create::<milepost_constant>(7);
-    // SAFETY: alive until it is released, and what is kept counts by itself.
-    let kept = unsafe {
-        let kept = reading(constant.cast_const(), "constant").unwrap().keep();
+    // SAFETY: live until it is released; the shared value has a count of its own.
+    let value = unsafe {
+        let value = shared_ref(constant.cast_const(), "constant").unwrap().to_shared_value();
         release(constant);
-        kept
+        value
     };
-    assert_eq!(*kept, 7);
+    assert_eq!(*value, 7);
 }
 
 #[test]
 #[cfg(debug_assertions)]
-fn a_freed_handle_is_stale_also_when_its_memory_is_in_use_again() {
+fn a_freed_handle_is_stale_even_when_its_memory_is_reused() {
     let freed = create::<milepost_counter>(0);
-    // SAFETY: alive; what comes after is told by the table.
+    // SAFETY: live; the table detects later uses.
     unsafe { release(freed) }
     let others: Vec<_> = (0..64).map(|_| create::<milepost_counter>(0)).collect();
     assert_eq!(count(freed), (MILEPOST_STATUS_STALE, 0));
-    // SAFETY: the first is stale, which is told; the others are alive.
+    // SAFETY: the first is stale, which the table detects; the others are live.
     unsafe {
         release(freed);
         others.into_iter().for_each(|other| release(other));
     }
     let wrong = create::<milepost_constant>(0);
     assert_eq!(count(wrong.cast()), (MILEPOST_STATUS_STALE, 0));
-    // SAFETY: alive.
+    // SAFETY: live.
     unsafe { release(wrong) }
 }
 
 #[test]
-fn a_callback_may_not_enter() {
+fn a_callback_cannot_reenter() {
     let counter = create::<milepost_counter>(0);
-    callback::inside(|| {
+    callback::run(|| {
         assert_eq!(count(counter), (MILEPOST_STATUS_REENTRANT, 0));
-        // SAFETY: alive; inside a callback it is left alone.
+        // SAFETY: live; inside a callback it is not freed.
         unsafe { release(counter) }
         assert!(enter("sink", Entry::Anywhere, |_| Ok(())).is_ok());
     });
     assert_eq!(count(counter), (MILEPOST_STATUS_OK, 1));
-    // SAFETY: alive.
+    // SAFETY: live.
     unsafe { release(counter) }
 }
 
 #[test]
-fn a_sink_is_good_for_its_callback_and_its_thread() {
+fn a_sink_is_valid_in_its_callback_and_thread_only() {
     let mut kept = ptr::null();
-    let (given, rows) = callback::with_sink(2, |sink| {
+    let (result, rows) = callback::run_with_sink(2, |sink| {
         kept = sink;
-        assert_eq!(callback::hand_over(sink, Some(b"a")), Some(true));
+        assert_eq!(callback::push_row(sink, Some(b"a")), Some(true));
         let address = sink.addr();
-        let elsewhere = move || callback::hand_over(ptr::without_provenance(address), None);
-        assert_eq!(std::thread::spawn(elsewhere).join().unwrap(), None);
-        callback::inside(|| assert_eq!(callback::hand_over(sink, None), None));
-        assert_eq!(callback::hand_over(sink, None), Some(true));
-        assert_eq!(callback::hand_over(sink, None), Some(false));
+        let other_thread = move || callback::push_row(ptr::without_provenance(address), None);
+        assert_eq!(std::thread::spawn(other_thread).join().unwrap(), None);
+        callback::run(|| assert_eq!(callback::push_row(sink, None), None));
+        assert_eq!(callback::push_row(sink, None), Some(true));
+        assert_eq!(callback::push_row(sink, None), Some(false));
         5
     });
-    assert_eq!((given, rows.len(), rows[0].as_deref()), (5, 2, Some(&b"a"[..])));
-    assert_eq!(callback::hand_over(kept, None), None);
+    assert_eq!((result, rows.len(), rows[0].as_deref()), (5, 2, Some(&b"a"[..])));
+    assert_eq!(callback::push_row(kept, None), None);
     assert!(!callback::is_inside());
 }

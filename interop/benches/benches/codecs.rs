@@ -1,7 +1,7 @@
-//! Codecs: base58, base64, the bytes of a signed transaction, and the canonical text of a fact.
+//! Codecs: base58, base64, the bytes of a signed transaction, and canonical JSON.
 //!
-//! The peer is what the node's crates do the same with: `bs58`, `base64`, `borsh` with the hash that
-//! decoding computes, and `serde_json` by way of a generic value, whose members are in order as well.
+//! The peer uses the node's crates: `bs58`, `base64`, `borsh` with the hash that decoding computes,
+//! and `serde_json` by way of a generic value, whose members are sorted as well.
 
 use criterion::{BenchmarkGroup, BenchmarkId, Criterion, criterion_group, criterion_main};
 use milepost::codec::{base58, base64, json};
@@ -9,21 +9,21 @@ use milepost::transaction::SignedTransaction;
 use milepost_benches::{Cpu, Workload, group, random_hash, with_input};
 use milepost_testkit::Rng;
 
-/// What a node allocates with
+/// The allocator of a node
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-/// Both sides of a codec; what they give is compared first
+/// Benches both sides of a codec, after a comparison of their results
 fn both<Input: Copy, Output: PartialEq, Peer>(
     group: &mut BenchmarkGroup<'_, Cpu>,
     name: &str,
     input: Input,
     ours: impl Fn(Input) -> Output,
     peer: impl Fn(Input) -> Peer,
-    same: impl Fn(&Peer) -> Output,
+    convert: impl Fn(&Peer) -> Output,
 ) {
-    assert!(same(&peer(input)) == ours(input), "both sides of {name} give the same");
+    assert!(convert(&peer(input)) == ours(input), "both sides of {name} return the same");
     group.bench_function(BenchmarkId::new("peer", name), |bencher| {
         bencher.iter_custom(|count| with_input(count, || input, &peer));
     });
@@ -104,7 +104,7 @@ fn codecs(criterion: &mut Criterion<Cpu>) {
         );
     }
     let block = Workload::calls(10);
-    let message = core::str::from_utf8(&block.with_facts()[1]).expect("JSON");
+    let message = core::str::from_utf8(&block.with_contents()[1]).expect("JSON");
     both(
         group,
         "canonical text of a block",

@@ -1,28 +1,28 @@
-//! The protocol configuration of a final block: from a request that was read, or all the way, to the
-//! bytes of the response.
+//! The protocol configuration of a final block: from a request body, or from a parsed request, to a
+//! response body.
 //!
-//! A node assembles it for each request from its settings and those of the version; the engine has it
-//! as a text. The peer looks up no block and no epoch.
+//! A node assembles it for each request from the genesis settings and those of the version; the
+//! engine stores it as JSON. The peer does not look up the block and its epoch.
 
 use core::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
-use milepost::engine::{Engine, Exchange, Reply, Settings};
+use milepost::endpoint::{Buffers, Engine, RequestQuery, RequestState, Settings};
 use milepost::rpc::parse;
 use milepost_benches::{Cpu, Workload, copying, group, stored, with_input};
 use milepost_peer_benches::ConfigPeer;
 
-/// What a node allocates with
+/// The allocator of a node
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 const REQUEST: &[u8] = br#"{"jsonrpc":"2.0","id":"dontcare","method":"EXPERIMENTAL_protocol_config","params":{"finality":"final"}}"#;
 
-fn body(reply: Reply) -> Vec<u8> {
-    match reply {
-        Reply::Answer(answer) => answer.body,
-        Reply::Wait(wait) => panic!("{wait:?} for a configuration"),
+fn body(state: RequestState) -> Vec<u8> {
+    match state {
+        RequestState::Ready(response) => response.body,
+        RequestState::Pending(pending) => panic!("{pending:?} for a configuration"),
     }
 }
 
@@ -33,47 +33,50 @@ fn config(criterion: &mut Criterion<Cpu>) {
     let (engine, settings) = (Engine::default(), Settings::default());
     let mut storage = stored(&Workload::calls(1).messages);
     engine.put_config(network.genesis_height(), &text, &mut storage).expect("a configuration");
-    let answer = body(engine.ask(REQUEST, None, &storage));
-    assert!(answer.len() > text.len(), "{}", answer.escape_ascii());
+    let response = body(engine.respond(engine.parse(REQUEST, None), &storage));
+    assert!(response.len() > text.len(), "{}", response.escape_ascii());
 
     let mut group = group(criterion, "protocol configuration");
-    assert!(answer == network.answer(REQUEST), "both sides answer the same");
+    assert!(response == network.respond(REQUEST), "both sides respond the same");
     group.bench_function("peer/final", |bencher| {
         bencher.iter_custom(|count| {
             let id = || serde_json::Value::from("dontcare");
-            with_input(count, id, |id| network.response(id))
+            with_input(count, id, |id| network.write_response(id))
         });
     });
     group.bench_function("peer with the request/final", |bencher| {
         bencher
-            .iter_custom(|count| with_input(count, || REQUEST, |request| network.answer(request)));
+            .iter_custom(|count| with_input(count, || REQUEST, |request| network.respond(request)));
     });
-    let mut out = Vec::with_capacity(answer.len());
-    let incoming = || parse(REQUEST, None, &settings.limits);
-    engine.answer(incoming(), &storage, &mut out);
-    assert!(out == answer, "a response is an answer");
+    let mut out = Vec::with_capacity(response.len());
+    let parsed = || parse(REQUEST, None, &settings.limits);
+    engine.respond_into(parsed(), &storage, &mut Buffers::default(), &mut out);
+    assert!(out == response, "`respond_into` and `respond` agree");
     group.bench_function("ours/final", |bencher| {
         bencher.iter_custom(|count| {
-            with_input(count, incoming, |incoming| {
+            with_input(count, parsed, |request| {
                 out.clear();
-                engine.answer(incoming, &storage, &mut out);
+                engine.respond_into(request, &storage, &mut Buffers::default(), &mut out);
                 black_box(&out);
             })
         });
     });
-    // Nothing that copies the answer costs less.
-    group.bench_function("floor/final", |bencher| {
-        bencher.iter_custom(|count| copying(count, &answer));
+    // No side that copies the response can be faster.
+    group.bench_function("lower bound/final", |bencher| {
+        bencher.iter_custom(|count| copying(count, &response));
     });
-    group.bench_function("ours lent/final", |bencher| {
+    group.bench_function("ours in chunks/final", |bencher| {
         bencher.iter_custom(|count| {
-            with_input(count, incoming, |incoming| engine.deliver_answer(incoming, &storage, 0))
+            with_input(count, parsed, |request| engine.respond_chunks(request, &storage, 0))
         });
     });
-    group.bench_function("ours as an exchange/final", |bencher| {
+    group.bench_function("ours as a query/final", |bencher| {
         bencher.iter_custom(|count| {
-            let open = || Exchange::open(&settings, REQUEST, None);
-            with_input(count, open, |exchange| body(exchange.drive(&storage)))
+            with_input(
+                count,
+                || RequestQuery::new(&settings, parsed()),
+                |query| body(query.run(&storage)),
+            )
         });
     });
     group.bench_function("ours with the request/final", |bencher| {
@@ -81,9 +84,10 @@ fn config(criterion: &mut Criterion<Cpu>) {
             with_input(
                 count,
                 || REQUEST,
-                |request| {
+                |body| {
                     out.clear();
-                    engine.respond(request, None, &storage, &mut out);
+                    let request = engine.parse(body, None);
+                    engine.respond_into(request, &storage, &mut Buffers::default(), &mut out);
                     black_box(&out);
                 },
             )

@@ -1,32 +1,31 @@
-//! Reading requests: from the bytes of a body to a checked, typed request.
+//! Parsing requests: from a request body to a checked, typed request.
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use milepost::codec::base64;
 use milepost::primitives::CryptoHash;
-use milepost::rpc::{Call, Incoming, Limits, Lookup, Operation, parse};
+use milepost::rpc::{Limits, Method, MethodCall, Request, TransactionRef, parse};
 use milepost_benches::{Cpu, Workload, group, with_input};
 use milepost_peer_benches as peer;
 
-/// What a node allocates with
+/// The allocator of a node
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
-fn read(body: &[u8]) -> Call {
+fn parse_call(body: &[u8]) -> MethodCall {
     match parse(body, None, &Limits::default()) {
-        Incoming::Single(Ok(call)) => call,
-        refused => panic!("{refused:?}"),
+        Request::Single(Ok(call)) => call,
+        other => panic!("{other:?}"),
     }
 }
 
-/// What no reading of a transaction's bytes can leave out: the bytes out of their text, and the hash
-/// that names them
-fn decoded_and_named(text: &str) -> (Vec<u8>, CryptoHash) {
+/// The necessary work for a transaction's bytes: decoding base64, and hashing
+fn decode_and_hash(text: &str) -> (Vec<u8>, CryptoHash) {
     /// A tag and 64 bytes
-    const SIGNATURE: usize = 65;
+    const SIGNATURE_LEN: usize = 65;
 
     let bytes = base64::decode(text, base64::Padding::Required).expect("base64");
-    let hash = CryptoHash::digest(&bytes[..bytes.len() - SIGNATURE]);
+    let hash = CryptoHash::digest(&bytes[..bytes.len() - SIGNATURE_LEN]);
     (bytes, hash)
 }
 
@@ -38,29 +37,29 @@ fn requests(criterion: &mut Criterion<Cpu>) {
         ("form A, 1 MiB of code", &deployment, deployment.by_bytes()),
         ("form B", &calls, calls.by_hash()),
     ] {
-        let Operation::TransactionStatus(request) = read(&body).operation else {
+        let Method::TransactionStatus(request) = parse_call(&body).method else {
             panic!("a request for a transaction's status")
         };
-        let (hash, by_bytes) = match request.lookup {
-            Lookup::Hash { hash, .. } => (hash, false),
-            Lookup::Signed(signed) => (signed.hash(), true),
+        let (hash, by_bytes) = match request.transaction {
+            TransactionRef::Hash { hash, .. } => (hash, false),
+            TransactionRef::Signed(signed) => (signed.hash(), true),
         };
         assert_eq!(hash, workload.hash);
-        let asked = peer::asked(&body);
-        assert_eq!(asked.hash(), peer::hash(hash), "both sides read the same");
-        let reached = serde_json::to_value(&asked.request.wait_until).expect("a text");
-        assert_eq!(reached, request.wait_until.to_string());
+        let parsed = peer::parse_request(&body);
+        assert_eq!(parsed.hash(), peer::hash(hash), "both sides parse the same");
+        let wait_until = serde_json::to_value(&parsed.request.wait_until).expect("a text");
+        assert_eq!(wait_until, request.wait_until.to_string());
         group.bench_function(BenchmarkId::new("peer", name), |bencher| {
-            bencher.iter_custom(|count| with_input(count, || &body[..], peer::asked));
+            bencher.iter_custom(|count| with_input(count, || &body[..], peer::parse_request));
         });
         group.bench_function(BenchmarkId::new("ours", name), |bencher| {
-            bencher.iter_custom(|count| with_input(count, || &body[..], read));
+            bencher.iter_custom(|count| with_input(count, || &body[..], parse_call));
         });
         if by_bytes {
             let mut text = String::new();
             base64::encode(&workload.signed, &mut text);
-            group.bench_function(BenchmarkId::new("floor", name), |bencher| {
-                bencher.iter_custom(|count| with_input(count, || &text[..], decoded_and_named));
+            group.bench_function(BenchmarkId::new("lower bound", name), |bencher| {
+                bencher.iter_custom(|count| with_input(count, || &text[..], decode_and_hash));
             });
         }
     }

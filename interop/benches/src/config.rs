@@ -5,10 +5,10 @@ use near_jsonrpc_primitives::message::Message;
 use near_jsonrpc_primitives::types::config::RpcProtocolConfigRequest;
 use serde_json::Value;
 
-/// A version with a shard layout that does not depend on the chain's own decisions
+/// A version with a static shard layout
 const VERSION: u32 = 83;
 
-/// A node of mainnet that is asked for its protocol configuration
+/// A node that answers requests for its protocol configuration
 #[derive(Debug)]
 pub struct ConfigPeer(&'static Network);
 
@@ -18,56 +18,56 @@ impl ConfigPeer {
         Self(&NETWORKS[0])
     }
 
-    /// Height at which the network began
+    /// The genesis height of the network
     pub const fn genesis_height(&self) -> u64 {
         self.0.genesis_height()
     }
 
-    /// The configuration as a text that can be put in force
+    /// The configuration as JSON for `put_config`
     ///
     /// # Panics
     ///
-    /// When it cannot be written, which does not happen.
+    /// When it cannot be serialized, which does not happen.
     pub fn text(&self) -> String {
         let view = self.0.protocol_config(VERSION);
-        // By way of a value, whose members are in order.
+        // By way of a value, whose members are sorted.
         serde_json::to_value(view).expect("a configuration is a JSON value").to_string()
     }
 
-    /// The body of the answer, with the configuration assembled for it
+    /// The response body, with a configuration assembled for it
     ///
     /// # Panics
     ///
-    /// When it cannot be written, which does not happen.
-    pub fn response(&self, id: Value) -> Vec<u8> {
+    /// When it cannot be serialized, which does not happen.
+    pub fn write_response(&self, id: Value) -> Vec<u8> {
         let view = self.0.protocol_config(VERSION);
         let result = serde_json::to_value(view).expect("a configuration is a JSON value");
-        serde_json::to_vec(&Message::response(id, Ok(result))).expect("memory takes it")
+        serde_json::to_vec(&Message::response(id, Ok(result))).expect("writing to memory")
     }
 
-    /// The same from the bytes of a request; which block it names is not looked up
+    /// The response body for a request body; the block that it names is not looked up
     ///
     /// # Panics
     ///
     /// When it is not a request for the protocol configuration.
-    pub fn answer(&self, body: &[u8]) -> Vec<u8> {
-        let (id, method, params) = super::read(body);
+    pub fn respond(&self, body: &[u8]) -> Vec<u8> {
+        let (id, method, params) = super::parse_message(body);
         assert_eq!(method, "EXPERIMENTAL_protocol_config");
         let request: RpcProtocolConfigRequest = serde_json::from_value(params).expect("params");
         core::hint::black_box(request);
-        self.response(id)
+        self.write_response(id)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use milepost::engine::{Engine, Reply};
+    use milepost::endpoint::{Engine, RequestState};
     use milepost_benches::{Workload, stored};
 
     use super::*;
 
     #[test]
-    fn both_sides_answer_the_same_configuration() {
+    fn both_sides_respond_with_the_same_configuration() {
         let network = ConfigPeer::mainnet();
         let mut storage = stored(&Workload::calls(1).messages);
         let engine = Engine::default();
@@ -76,9 +76,9 @@ mod tests {
             let body = format!(
                 r#"{{"jsonrpc":"2.0","id":7,"method":"EXPERIMENTAL_protocol_config","params":{block}}}"#
             );
-            let reply = engine.ask(body.as_bytes(), None, &storage);
-            let Reply::Answer(ours) = reply else { panic!("a request that waits") };
-            let node = network.answer(body.as_bytes());
+            let state = engine.respond(engine.parse(body.as_bytes(), None), &storage);
+            let RequestState::Ready(ours) = state else { panic!("{body} waits") };
+            let node = network.respond(body.as_bytes());
             assert_eq!(ours.body.escape_ascii().to_string(), node.escape_ascii().to_string());
         }
     }

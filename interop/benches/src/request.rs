@@ -1,7 +1,7 @@
-//! From the bytes of a request to a typed one.
+//! Parsing a request body into a typed request, as a node does.
 //!
-//! As in a node: the whole body becomes a message with a generic value inside, and the params are read
-//! from that value, in one of three forms.
+//! The body becomes a message with a generic JSON value, and the params are read from that value,
+//! in one of three forms.
 
 use near_jsonrpc_primitives::message::Message;
 use near_jsonrpc_primitives::types::transactions::{RpcTransactionStatusRequest, TransactionInfo};
@@ -10,17 +10,17 @@ use near_primitives::transaction::SignedTransaction;
 use serde::Deserialize as _;
 use serde_json::Value;
 
-/// A request that was read
+/// A request for a transaction's status
 #[derive(Debug)]
-pub struct Asked {
-    /// The id that the answer must carry
+pub struct ParsedRequest {
+    /// The id of the response
     pub id: Value,
-    /// What is asked
+    /// The params
     pub request: RpcTransactionStatusRequest,
 }
 
-impl Asked {
-    /// The transaction that is asked about
+impl ParsedRequest {
+    /// The hash of the requested transaction
     pub fn hash(&self) -> CryptoHash {
         match &self.request.transaction_info {
             TransactionInfo::Transaction { signed_tx } => signed_tx.get_hash(),
@@ -29,27 +29,27 @@ impl Asked {
     }
 }
 
-/// The request of a body, as a generic value: its id, its method and its params
+/// Parses a body into its id, method and params, as generic values
 ///
 /// # Panics
 ///
-/// When it is not a request.
-pub fn read(body: &[u8]) -> (Value, String, Value) {
+/// When the body is not a request.
+pub fn parse_message(body: &[u8]) -> (Value, String, Value) {
     let message: Message = serde_json::from_slice(body).expect("a message");
     let id = message.id();
-    let Message::Request(request) = message else { panic!("{message:?} is no request") };
+    let Message::Request(request) = message else { panic!("{message:?} is not a request") };
     (id, request.method, request.params)
 }
 
-/// The typed request of a body
+/// Parses a body into a typed request
 ///
 /// # Panics
 ///
-/// When it is not a request for a transaction's status.
-pub fn asked(body: &[u8]) -> Asked {
-    let (id, method, params) = read(body);
+/// When the body is not a request for a transaction's status.
+pub fn parse_request(body: &[u8]) -> ParsedRequest {
+    let (id, method, params) = parse_message(body);
     assert_eq!(method, "EXPERIMENTAL_tx_status");
-    // An array is one of the two old forms; everything else is read by its type.
+    // An array is one of the two old forms; serde reads the other.
     let request = match &params {
         Value::Array(items) if items.len() == 1 => {
             let signed_tx = SignedTransaction::deserialize(&items[0]).expect("a transaction");
@@ -64,5 +64,5 @@ pub fn asked(body: &[u8]) -> Asked {
         }
         _ => serde_json::from_value(params).expect("params"),
     };
-    Asked { id, request }
+    ParsedRequest { id, request }
 }

@@ -1,8 +1,8 @@
-//! From a transaction's hash to its status as views, and from these to an answer.
+//! From a transaction's hash to its status as views, and from these to a response.
 //!
 //! The order of reads, the sets and the copies are those of a node of version 2.14: outcomes are
-//! collected depth first, each decoded and made a view; bodies of receipts are read afterwards, one for
-//! each outcome; and only then the milestone is found.
+//! collected depth first, each decoded and converted to a view; the bodies of receipts are read
+//! afterwards, one for each outcome; then the milestone is determined.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -22,14 +22,14 @@ use near_primitives::views::{
 use serde_json::Value;
 
 use super::store::Table;
-use super::{Rows, asked};
+use super::{Node, parse_request};
 
-impl Rows {
-    /// The status of a transaction with its receipts; `None` when it is in no block
+impl Node {
+    /// The status of a transaction with its receipts; `None` if it is in no block
     ///
     /// # Panics
     ///
-    /// When a row is broken.
+    /// When a row cannot be decoded.
     pub fn status(&self, hash: CryptoHash) -> Option<TxStatusView> {
         let transaction =
             self.store.read(Table::Transactions, hash, decode::<SignedTransaction>)?;
@@ -57,23 +57,23 @@ impl Rows {
 
     fn walk(&self, outcomes: &mut Vec<ExecutionOutcomeWithIdView>, id: CryptoHash) {
         let Some(outcome) = self.outcome(id) else { return };
-        let place = outcomes.len();
+        let index = outcomes.len();
         outcomes.push(outcome.into());
-        for child in 0..outcomes[place].outcome.receipt_ids.len() {
-            let id = outcomes[place].outcome.receipt_ids[child];
+        for child in 0..outcomes[index].outcome.receipt_ids.len() {
+            let id = outcomes[index].outcome.receipt_ids[child];
             self.walk(outcomes, id);
         }
     }
 
     /// The outcome in a block of the canonical chain
     fn outcome(&self, id: CryptoHash) -> Option<ExecutionOutcomeWithIdAndProof> {
-        // All are read before the first is looked at.
-        let everywhere = self.store.read_outcomes(id, |block_hash, bytes| {
+        // A node reads all of them first.
+        let outcomes = self.store.read_outcomes(id, |block_hash, bytes| {
             let ExecutionOutcomeWithProof { proof, outcome } = decode(bytes);
             let outcome_with_id = ExecutionOutcomeWithId { id, outcome };
             ExecutionOutcomeWithIdAndProof { proof, block_hash, outcome_with_id }
         });
-        everywhere.into_iter().find(|outcome| self.is_canonical(outcome.block_hash))
+        outcomes.into_iter().find(|outcome| self.is_canonical(outcome.block_hash))
     }
 
     fn is_canonical(&self, block: CryptoHash) -> bool {
@@ -89,7 +89,7 @@ impl Rows {
         &self,
         final_outcome: FinalExecutionOutcomeView,
     ) -> FinalExecutionOutcomeWithReceiptView {
-        // The receipt that the transaction became is shown unless its signer sent it to itself.
+        // The first receipt is left out if signer and receiver of the transaction are the same.
         let first = final_outcome.transaction_outcome.outcome.receipt_ids.first();
         let local = final_outcome.transaction.signer_id == final_outcome.transaction.receiver_id;
         let receipts = final_outcome
@@ -111,29 +111,29 @@ impl Rows {
         }
         let mut awaited: HashSet<CryptoHash> = outcome.receipt_ids.iter().copied().collect();
         let mut executed: HashSet<CryptoHash> = HashSet::new();
-        for one in &result.receipts_outcome {
-            awaited.extend(&one.outcome.receipt_ids);
-            if !matches!(one.outcome.status, ExecutionStatusView::Unknown) {
-                executed.insert(one.id);
+        for receipt in &result.receipts_outcome {
+            awaited.extend(&receipt.outcome.receipt_ids);
+            if !matches!(receipt.outcome.status, ExecutionStatusView::Unknown) {
+                executed.insert(receipt.id);
             }
         }
-        let mut awaited_but_refunds = awaited.clone();
-        for one in &result.receipts_outcome {
-            if let Some(last) = one.outcome.receipt_ids.last()
+        let mut awaited_without_refunds = awaited.clone();
+        for receipt in &result.receipts_outcome {
+            if let Some(last) = receipt.outcome.receipt_ids.last()
                 && !executed.contains(last)
                 && self.is_refund(*last)
             {
-                awaited_but_refunds.remove(last);
+                awaited_without_refunds.remove(last);
             }
         }
-        let all_but_refunds = awaited_but_refunds.is_subset(&executed);
+        let all_without_refunds = awaited_without_refunds.is_subset(&executed);
         if !self.is_final(result.transaction_outcome.block_hash) {
-            return match all_but_refunds {
+            return match all_without_refunds {
                 true => TxExecutionStatus::ExecutedOptimistic,
                 false => TxExecutionStatus::Included,
             };
         }
-        if !all_but_refunds {
+        if !all_without_refunds {
             return TxExecutionStatus::IncludedFinal;
         }
         if !awaited.is_subset(&executed) {
@@ -153,7 +153,7 @@ impl Rows {
     }
 }
 
-/// The final status: what the chain of results that starts with the transaction ends in
+/// The final status: the end of the chain of `SuccessReceiptId`s that starts with the transaction
 fn final_status(
     outcomes: &[ExecutionOutcomeWithIdView],
     transaction: CryptoHash,
@@ -177,32 +177,33 @@ fn final_status(
     FinalExecutionStatus::Started
 }
 
-/// The body of the answer with this status
+/// The response body with this status
 ///
 /// # Panics
 ///
-/// When it cannot be written, which does not happen.
-pub fn response(id: Value, status: TxStatusView) -> Vec<u8> {
+/// When it cannot be serialized, which does not happen.
+pub fn write_response(id: Value, status: TxStatusView) -> Vec<u8> {
     let response = RpcTransactionResponse::from(status);
     let result = serde_json::to_value(response).expect("a status is a JSON value");
-    serde_json::to_vec(&Message::response(id, Ok(result))).expect("memory takes what is written")
+    serde_json::to_vec(&Message::response(id, Ok(result))).expect("writing to memory")
 }
 
-/// The body of the answer to a request that is not to wait
+/// The response body for a request body that does not wait
 ///
 /// # Panics
 ///
-/// When it is no such request, or about a transaction in no block.
-pub fn answer(body: &[u8], rows: &Rows) -> Vec<u8> {
-    let asked = asked(body);
-    response(asked.id.clone(), rows.status(asked.hash()).expect("a transaction in a block"))
+/// When the body is not such a request, or the transaction is in no block.
+pub fn respond(body: &[u8], node: &Node) -> Vec<u8> {
+    let request = parse_request(body);
+    let status = node.status(request.hash()).expect("a transaction in a block");
+    write_response(request.id, status)
 }
 
-/// Whether a request for this milestone is answered by that
+/// Whether the reached milestone answers a request for the wanted one
 ///
 /// # Panics
 ///
-/// When no milestone is called so.
+/// When `wanted` is not the name of a milestone.
 pub fn satisfies(wanted: &str, reached: &TxExecutionStatus) -> bool {
     use TxExecutionStatus::{Executed, ExecutedOptimistic, Final, IncludedFinal, None};
     match wanted {
@@ -212,7 +213,7 @@ pub fn satisfies(wanted: &str, reached: &TxExecutionStatus) -> bool {
         "INCLUDED_FINAL" => matches!(reached, IncludedFinal | Executed | Final),
         "EXECUTED" => matches!(reached, Executed | Final),
         "FINAL" => *reached == Final,
-        unknown => panic!("no milestone is called {unknown}"),
+        unknown => panic!("unknown milestone {unknown}"),
     }
 }
 
@@ -222,30 +223,31 @@ fn decode<T: borsh::BorshDeserialize>(bytes: &[u8]) -> T {
 
 #[cfg(test)]
 mod tests {
-    use milepost::engine::{Engine, Reply};
+    use milepost::endpoint::{Engine, RequestState};
     use milepost_benches::{Workload, stored};
 
     use super::*;
 
     #[test]
-    fn both_sides_answer_the_same_bytes() {
+    fn both_sides_respond_with_the_same_bytes() {
         let all = [1, 3, 10, 100].map(Workload::calls).into_iter().chain([Workload::deployment()]);
         for workload in all {
             for messages in
                 [&workload.messages[..], workload.until_executed(), &workload.messages[..2]]
             {
                 let storage = stored(messages);
-                let rows = [
-                    Rows::of(&workload, messages),
+                let nodes = [
+                    Node::of(&workload, messages),
                     #[cfg(feature = "rocksdb")]
-                    Rows::on_disk(&workload, messages),
+                    Node::on_rocksdb(&workload, messages),
                 ];
                 for body in [workload.by_hash(), workload.by_bytes()] {
-                    let reply = Engine::default().ask(&body, None, &storage);
-                    let Reply::Answer(ours) = reply else { panic!("a request that waits") };
+                    let engine = Engine::default();
+                    let state = engine.respond(engine.parse(&body, None), &storage);
+                    let RequestState::Ready(ours) = state else { panic!("{workload:?} waits") };
                     let ours = ours.body.escape_ascii().to_string();
-                    for rows in &rows {
-                        assert_eq!(ours, answer(&body, rows).escape_ascii().to_string());
+                    for node in &nodes {
+                        assert_eq!(ours, respond(&body, node).escape_ascii().to_string());
                     }
                 }
             }

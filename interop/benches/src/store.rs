@@ -1,16 +1,15 @@
-//! Where the peer's rows lie: in a `HashMap`, or in RocksDB where that was built.
+//! The storage of the peer's rows: a `HashMap`, or RocksDB with the feature `rocksdb`.
 //!
-//! Rows are read in place, so neither of the two copies what is decoded anyway. Chosen once for a peer;
-//! that a row is looked for in one of two places costs a branch.
+//! Rows are decoded in place, without a copy. Choosing between the two costs a branch per read.
 
 use std::collections::HashMap;
 
 use near_primitives::hash::CryptoHash;
 
 #[cfg(feature = "rocksdb")]
-use super::disk::Disk;
+use super::rocksdb_store::RocksDbStore;
 
-/// Rows by a hash
+/// The tables whose key is a hash
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub(super) enum Table {
     Transactions,
@@ -22,7 +21,7 @@ pub(super) enum Table {
 pub(super) enum Store {
     Memory(Memory),
     #[cfg(feature = "rocksdb")]
-    Disk(Disk),
+    RocksDb(RocksDbStore),
 }
 
 /// Rows in hash maps
@@ -30,22 +29,22 @@ pub(super) enum Store {
 pub(super) struct Memory {
     transactions: HashMap<CryptoHash, Vec<u8>>,
     receipts: HashMap<CryptoHash, Vec<u8>>,
-    /// By id: one for each block that executed it
+    /// By id: one per block that executed it
     outcomes: HashMap<CryptoHash, Vec<(CryptoHash, Vec<u8>)>>,
 }
 
 impl Store {
     #[cfg(feature = "rocksdb")]
-    pub(super) fn on_disk() -> Self {
-        Self::Disk(Disk::new())
+    pub(super) fn rocksdb() -> Self {
+        Self::RocksDb(RocksDbStore::new())
     }
 
-    /// Writes out what is in buffers
+    /// Writes buffered rows to disk
     #[cfg(feature = "rocksdb")]
     pub(super) fn flush(&self) {
         match self {
             Self::Memory(_) => {}
-            Self::Disk(disk) => disk.flush(),
+            Self::RocksDb(store) => store.flush(),
         }
     }
 
@@ -59,7 +58,7 @@ impl Store {
                 rows.insert(key, row);
             }
             #[cfg(feature = "rocksdb")]
-            Self::Disk(disk) => disk.put(table, key, &row),
+            Self::RocksDb(store) => store.put(table, key, &row),
         }
     }
 
@@ -67,11 +66,11 @@ impl Store {
         match self {
             Self::Memory(memory) => memory.outcomes.entry(id).or_default().push((block, row)),
             #[cfg(feature = "rocksdb")]
-            Self::Disk(disk) => disk.put_outcome(id, block, &row),
+            Self::RocksDb(store) => store.put_outcome(id, block, &row),
         }
     }
 
-    /// What `read` makes of a row, if there is one
+    /// Calls `read` with a row and returns the result; `None` if there is no row
     pub(super) fn read<T>(
         &self,
         table: Table,
@@ -87,11 +86,11 @@ impl Store {
                 rows.get(&key).map(|row| read(row))
             }
             #[cfg(feature = "rocksdb")]
-            Self::Disk(disk) => disk.read(table, key, read),
+            Self::RocksDb(store) => store.read(table, key, read),
         }
     }
 
-    /// What `read` makes of the outcomes of this id, each with its block
+    /// Calls `read` with each outcome of this id and its block
     pub(super) fn read_outcomes<T>(
         &self,
         id: CryptoHash,
@@ -103,7 +102,7 @@ impl Store {
                 rows.map(|(block, row)| read(*block, row)).collect()
             }
             #[cfg(feature = "rocksdb")]
-            Self::Disk(disk) => disk.read_outcomes(id, read),
+            Self::RocksDb(store) => store.read_outcomes(id, read),
         }
     }
 }

@@ -1,8 +1,10 @@
-//! The crates of the reference node as an oracle: what they read, write, hash and verify, ours must too.
+//! The crates of the reference node as a test oracle: what they read, write, hash and verify, the
+//! engine must too.
 //!
-//! The tests of this crate compare views, transactions, signatures, requests, configurations and the
-//! practice chain with the node's own types, and let its published client talk to a running server.
-//! Here is what several of them need. Tests that need no crate of the node are in `tests/`.
+//! The tests of this crate compare views, transactions, signatures, requests, configurations and
+//! the practice chain with the node's own types, and run the published client against a server.
+//! This library has their shared helpers. Tests without a crate of the node are in `tests/` of the
+//! repository.
 
 #![forbid(unsafe_code)]
 

@@ -1,8 +1,9 @@
-//! The protocol configuration of the public networks, of the node's own types and filled the way a node
-//! fills them.
+//! The protocol configuration of the public networks, in the node's own types and assembled as a
+//! node does.
 //!
-//! The genesis settings come from here, everything that a protocol version decides from the
-//! parameter files of the node's crates. Leaves out the list of validators, which no answer shows.
+//! The genesis settings are defined here; everything that depends on the protocol version comes
+//! from the parameter files of the node's crates. Leaves out the list of validators, which no
+//! response contains.
 
 use std::sync::LazyLock;
 
@@ -14,7 +15,7 @@ use serde_json::{Value, json};
 
 /// The first protocol version for which the node's crates have epoch settings
 pub const OLDEST: u32 = 29;
-/// Beyond the newest protocol version that they know, those of unreleased features included
+/// A version above the newest protocol version that they know, including unreleased features
 pub const NEWEST: u32 = 160;
 
 /// Mainnet and testnet
@@ -25,7 +26,7 @@ pub static NETWORKS: LazyLock<[Network; 2]> = LazyLock::new(|| {
     ]
 });
 
-/// The settings of a network, all protocol versions of them
+/// The settings of a network for all protocol versions
 pub struct Network {
     genesis: GenesisConfig,
     epochs: EpochConfigStore,
@@ -72,14 +73,14 @@ impl Network {
         }
     }
 
-    /// The height at which the network began
+    /// The genesis height of the network
     pub const fn genesis_height(&self) -> u64 {
         self.genesis.genesis_height
     }
 
-    /// What a node of this network answers in an epoch of this protocol version
+    /// The configuration that a node of this network returns in an epoch of this protocol version
     ///
-    /// Assembled anew with each call, as a node does for each request.
+    /// Assembled with each call, as a node does for each request.
     ///
     /// # Panics
     ///
@@ -112,8 +113,7 @@ impl Network {
         ProtocolConfig { genesis_config, runtime_config }.into()
     }
 
-    /// A layout of version 3: the last static one after a split, which chains decide themselves
-    /// once they reshard dynamically
+    /// A layout of version 3: the last static one after a split, as with dynamic resharding
     fn split_layout(&self) -> ShardLayout {
         let before = self.epochs.get_config(81).static_shard_layout().expect("static until 84");
         ShardLayout::derive_v3(&before, "m.near".parse().unwrap(), Vec::new)
@@ -123,8 +123,8 @@ impl Network {
 
 /// The JSON text with the members of every object sorted, as a node sends it
 ///
-/// Sorted here and not by `serde_json`, whose maps keep the order of insertion as soon as any
-/// crate of the build asks for it.
+/// Does not rely on `serde_json`, whose maps keep the order of insertion if any crate of the build
+/// enables that feature.
 pub fn sorted(value: &Value) -> String {
     match value {
         Value::Object(members) => {
@@ -144,11 +144,11 @@ pub fn sorted(value: &Value) -> String {
     }
 }
 
-/// The node's view of this text, written again in sorted order
+/// Reads this text as the node's view and writes it with sorted members
 ///
 /// # Panics
 ///
-/// When the node's types refuse the text.
+/// When the node's types cannot read the text.
 pub fn rewritten(text: &str) -> String {
     let view: ProtocolConfigView = serde_json::from_str(text).expect("the node reads it");
     sorted(&serde_json::to_value(&view).expect("the node writes it"))

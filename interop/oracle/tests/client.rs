@@ -1,11 +1,11 @@
-//! The published Rust client talks to the running node.
+//! The published Rust client against a running server.
 //!
-//! Whatever the client can ask of the two operations it asks here, on the practice chain, whose
-//! transactions follow from the seed. The client reads answers with the node's own types, so
-//! an answer that it takes is one that programs written for a node take.
+//! Sends every form of the two requests that the client has, on the practice chain, whose
+//! transactions are determined by its seed. The client reads responses with the node's own types,
+//! so programs written for a node can read them too.
 
 use milepost_practice::{Kind, Practice, PracticeTransaction, Settings};
-use milepost_tests::vectors::http::{self, Node};
+use milepost_tests::vectors::http::{self, Server};
 use near_jsonrpc_client::errors::{JsonRpcError, JsonRpcServerError};
 use near_jsonrpc_client::{JsonRpcClient, methods};
 use near_jsonrpc_primitives::types::transactions::{RpcTransactionError, TransactionInfo};
@@ -15,10 +15,10 @@ use near_primitives::views::{
     FinalExecutionOutcomeViewEnum, FinalExecutionStatus, TxExecutionStatus,
 };
 
-/// Blocks that are there when the node opens, less some that may not be final
+/// Blocks that are final when the server starts
 const OLD_BLOCKS: usize = 90;
 
-/// The newest old transaction of each kind
+/// The newest finalized transaction of each kind
 fn transactions() -> Vec<PracticeTransaction> {
     let mut chain = Practice::new(Settings::demo(1));
     for _ in 0..OLD_BLOCKS {
@@ -40,30 +40,30 @@ fn by_bytes(transaction: &PracticeTransaction) -> TransactionInfo {
 }
 
 #[tokio::test]
-async fn the_client_is_answered() {
-    let node = Node::practice(&http::program().expect("the node's program")).expect("the node");
-    let client = JsonRpcClient::connect(node.url());
+async fn the_client_reads_the_status_of_each_kind_of_transaction() {
+    let server = Server::practice(&http::program().expect("the program")).expect("a server");
+    let client = JsonRpcClient::connect(server.url());
     let transactions = transactions();
     assert!(transactions.len() >= 10, "{} kinds", transactions.len());
     let mut failures = 0;
     for transaction in &transactions {
         for transaction_info in [by_hash(transaction), by_bytes(transaction)] {
-            let answer = client
+            let response = client
                 .call(methods::tx_status::RpcTransactionStatusRequest {
                     transaction_info,
                     wait_until: TxExecutionStatus::Final,
                 })
                 .await
                 .unwrap_or_else(|error| panic!("{}: {error:?}", transaction.label));
-            assert_eq!(answer.final_execution_status, TxExecutionStatus::Final);
+            assert_eq!(response.final_execution_status, TxExecutionStatus::Final);
             let Some(FinalExecutionOutcomeViewEnum::FinalExecutionOutcomeWithReceipt(outcome)) =
-                answer.final_execution_outcome
+                response.final_execution_outcome
             else {
                 panic!("{}: no outcome with receipts", transaction.label);
             };
-            let found = outcome.final_outcome;
-            assert_eq!(found.transaction.hash.to_string(), transaction.hash.to_string());
-            failures += usize::from(matches!(found.status, FinalExecutionStatus::Failure(_)));
+            let outcome = outcome.final_outcome;
+            assert_eq!(outcome.transaction.hash.to_string(), transaction.hash.to_string());
+            failures += usize::from(matches!(outcome.status, FinalExecutionStatus::Failure(_)));
         }
         let without_receipts = client
             .call(methods::tx::RpcTransactionStatusRequest {
@@ -79,19 +79,19 @@ async fn the_client_is_answered() {
     }
     assert!(failures >= 2, "no failed transaction among them");
 
-    #[expect(deprecated, reason = "the client prefers the newer name, and others ask by this one")]
+    #[expect(deprecated, reason = "the client prefers the newer name; other clients use this one")]
     let experimental = methods::EXPERIMENTAL_tx_status::RpcTransactionStatusRequest {
         transaction_info: by_hash(&transactions[0]),
         wait_until: TxExecutionStatus::Executed,
     };
-    let answer = client.call(experimental).await;
-    assert!(answer.unwrap().final_execution_outcome.is_some());
+    let response = client.call(experimental).await;
+    assert!(response.unwrap().final_execution_outcome.is_some());
 }
 
 #[tokio::test]
-async fn the_client_understands_refusals() {
-    let node = Node::practice(&http::program().expect("the node's program")).expect("the node");
-    let client = JsonRpcClient::connect(node.url());
+async fn the_client_reads_errors() {
+    let server = Server::practice(&http::program().expect("the program")).expect("a server");
+    let client = JsonRpcClient::connect(server.url());
     let hash = near_primitives::hash::hash(b"nothing has this hash");
     let unknown = client
         .call(methods::tx_status::RpcTransactionStatusRequest {
@@ -110,22 +110,22 @@ async fn the_client_understands_refusals() {
         other => panic!("{other:?}"),
     }
     let future = BlockReference::BlockId(BlockId::Height(u64::MAX));
-    let refused = client
+    let error = client
         .call(methods::EXPERIMENTAL_protocol_config::RpcProtocolConfigRequest {
             block_reference: future,
         })
         .await
         .unwrap_err();
     assert!(
-        matches!(refused, JsonRpcError::ServerError(JsonRpcServerError::HandlerError(_))),
-        "{refused:?}"
+        matches!(error, JsonRpcError::ServerError(JsonRpcServerError::HandlerError(_))),
+        "{error:?}"
     );
 }
 
 #[tokio::test]
 async fn the_client_reads_the_configuration() {
-    let node = Node::practice(&http::program().expect("the node's program")).expect("the node");
-    let client = JsonRpcClient::connect(node.url());
+    let server = Server::practice(&http::program().expect("the program")).expect("a server");
+    let client = JsonRpcClient::connect(server.url());
     let genesis = Settings::demo(1).genesis_height;
     let mut versions = Vec::new();
     for block_reference in [

@@ -1,7 +1,7 @@
-//! The practice chain read by the reference crates: messages by the indexer's types, transactions
-//! by the node's borsh reader, delegate actions by its signature check.
+//! The practice chain against the node's crates: messages are read by the indexer's types,
+//! transactions by the node's Borsh reader, delegate actions by its signature check.
 //!
-//! Late outcomes are left out, because no reader of block messages knows their form.
+//! Late outcomes are left out, because the indexer's types do not have them.
 
 use borsh::BorshDeserialize as _;
 use milepost_practice::{Kind, Practice, Settings};
@@ -11,28 +11,30 @@ use near_primitives::transaction::SignedTransaction;
 use near_primitives::views::SignedTransactionView;
 use serde_json::{Value, json};
 
-fn strict(settings: Settings) -> Practice {
+fn chain_without_late_outcomes(settings: Settings) -> Practice {
     Practice::new(Settings { late_outcomes: 0, ..settings })
 }
 
-/// The members of `value` that `sample` has, at every depth, so that both can be compared
-fn kept(value: &Value, sample: &Value) -> Value {
+/// The members of `value` that `sample` has too, at every depth
+fn intersection(value: &Value, sample: &Value) -> Value {
     match (value, sample) {
         (Value::Object(value), Value::Object(sample)) => value
             .iter()
-            .filter_map(|(name, value)| Some((name.clone(), kept(value, sample.get(name)?))))
+            .filter_map(|(name, value)| {
+                Some((name.clone(), intersection(value, sample.get(name)?)))
+            })
             .collect(),
         (Value::Array(values), Value::Array(samples)) if values.len() == samples.len() => {
-            values.iter().zip(samples).map(|(value, sample)| kept(value, sample)).collect()
+            values.iter().zip(samples).map(|(value, sample)| intersection(value, sample)).collect()
         }
         _ => value.clone(),
     }
 }
 
 #[test]
-fn every_message_is_one_of_the_indexer_and_loses_nothing_in_it() {
+fn the_indexer_reads_every_message_without_loss() {
     for settings in [Settings::demo(1), Settings::simulation(2)] {
-        let mut practice = strict(settings);
+        let mut practice = chain_without_late_outcomes(settings);
         for _ in 0..150 {
             let message = practice.next_message();
             let read: StreamerMessage = serde_json::from_slice(&message.json)
@@ -40,20 +42,20 @@ fn every_message_is_one_of_the_indexer_and_loses_nothing_in_it() {
             assert_eq!(read.block.header.hash.0, *message.hash.as_bytes());
             let mut ours: Value = serde_json::from_slice(&message.json).unwrap();
             let theirs = serde_json::to_value(&read).unwrap();
-            // The indexer leaves the transaction of a receipt out.
+            // The indexer leaves out the transaction of a receipt.
             for shard in ours["shards"].as_array_mut().unwrap() {
                 for entry in shard["receipt_execution_outcomes"].as_array_mut().unwrap() {
                     entry.as_object_mut().unwrap().remove("tx_hash");
                 }
             }
-            assert_eq!(kept(&theirs, &ours), ours, "height {}", message.height);
+            assert_eq!(intersection(&theirs, &ours), ours, "height {}", message.height);
         }
     }
 }
 
 #[test]
-fn every_transaction_is_read_hashed_and_verified_by_the_reference() {
-    let mut practice = strict(Settings::demo(3));
+fn the_node_reads_hashes_and_verifies_every_transaction() {
+    let mut practice = chain_without_late_outcomes(Settings::demo(3));
     let mut delegates = 0;
     for _ in 0..60 {
         let message = practice.next_message();

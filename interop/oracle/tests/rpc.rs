@@ -1,13 +1,13 @@
-//! Requests and failures against the node: its own readers of params, its own reader of answers,
-//! and bodies that it wrote.
+//! Requests and RPC errors against the node: its readers of params and of responses, and bodies
+//! that it wrote.
 //!
-//! The recorded bodies are read from `../shared` beside the repository, or where
-//! `MILEPOST_SHARED` points; without them that one test prints so and passes.
+//! Recorded bodies are read from `../shared` next to the repository, or from `MILEPOST_SHARED`;
+//! without them, the test of recorded bodies prints a note and passes.
 
 use milepost::config::{BlockReference, Finality, SyncCheckpoint};
 use milepost::rpc::{
-    Call, Failure, Incoming, Limits, Lookup, Operation, Refusal, RequestId, StatusRequest,
-    TimeoutCause, parse,
+    InvalidRequest, Limits, Method, MethodCall, Request, RequestId, RpcError, StatusRequest,
+    TimeoutCause, TransactionRef, parse,
 };
 use milepost_tests::recorded;
 use near_jsonrpc_primitives::message::{self, Message};
@@ -23,40 +23,40 @@ const SIGNED: &str = concat!(
     "agOb4NBBqWhERnnz45LY4+52JgZhm1iQKz7qAdPByrGFDQhQ2Mfga8RlbysuQ8D8LlA6bQE="
 );
 
-fn written(failure: &Failure) -> String {
+fn written(error: &RpcError) -> String {
     let mut out = Vec::new();
-    failure.write(&RequestId::default(), &mut out);
+    error.write(&RequestId::default(), &mut out);
     String::from_utf8(out).unwrap()
 }
 
-/// Every recorded body beside the failure that must give it
-fn recorded() -> Vec<(&'static str, Failure)> {
+/// Every recorded body with the error that must write it
+fn recorded_errors() -> Vec<(&'static str, RpcError)> {
     let hash = HASH.parse().unwrap();
-    let timeout = |cause| Failure::Timeout { cause: Some(cause) };
+    let timeout = |cause| RpcError::Timeout { cause: Some(cause) };
     vec![
-        ("method_not_found", Failure::MethodNotFound { method: "nope".into() }),
-        ("parse_error", Failure::Parse { message: "Failed parsing args: missing field".into() }),
-        ("config_internal_error", Failure::Internal { message: "x".into() }),
+        ("method_not_found", RpcError::MethodNotFound { method: "nope".into() }),
+        ("parse_error", RpcError::Parse { message: "Failed parsing args: missing field".into() }),
+        ("config_internal_error", RpcError::Internal { message: "x".into() }),
         (
             "config_unknown_block",
-            Failure::UnknownBlock {
+            RpcError::UnknownBlock {
                 message: "DB Not Found Error: BLOCK HEIGHT: 1".into(),
                 skipped: false,
             },
         ),
-        ("tx_does_not_track_shard", Failure::DoesNotTrackShard),
+        ("tx_does_not_track_shard", RpcError::DoesNotTrackShard),
         (
             "tx_invalid_transaction",
-            Failure::InvalidTransaction {
+            RpcError::InvalidTransaction {
                 error: r#"{"InvalidNonce":{"ak_nonce":2,"tx_nonce":1}}"#.into(),
             },
         ),
         (
             "tx_invalid_transaction_unit",
-            Failure::InvalidTransaction { error: r#""Expired""#.into() },
+            RpcError::InvalidTransaction { error: r#""Expired""#.into() },
         ),
-        ("tx_request_routed", Failure::RequestRouted { hash }),
-        ("tx_unknown_transaction", Failure::UnknownTransaction { hash }),
+        ("tx_request_routed", RpcError::RequestRouted { hash }),
+        ("tx_unknown_transaction", RpcError::UnknownTransaction { hash }),
         (
             "tx_timeout_does_not_track_shard",
             timeout(TimeoutCause::DoesNotTrackShard { shard_id: 4 }),
@@ -73,49 +73,49 @@ fn recorded() -> Vec<(&'static str, Failure)> {
 }
 
 #[test]
-fn failures_have_the_bytes_that_a_node_writes() {
+fn errors_have_the_bytes_that_a_node_writes() {
     let Some(folder) = recorded::folder("wire") else { return };
     let body = |name: &str| {
         let path = folder.join(format!("error_{name}.json"));
         std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path:?}: {error}"))
     };
-    for (name, failure) in recorded() {
-        assert_eq!(written(&failure), body(name).trim_end(), "{name}");
+    for (name, error) in recorded_errors() {
+        assert_eq!(written(&error), body(name).trim_end(), "{name}");
     }
-    // On purpose different: the node loses the message of an internal error on its way into `cause`.
+    // Different on purpose: the node does not write the message of an internal error into `cause`.
     assert_eq!(
-        written(&Failure::Internal { message: "details".into() }),
+        written(&RpcError::Internal { message: "details".into() }),
         body("tx_internal_error")
             .trim_end()
             .replace("InternalError happened during serializing InternalError", "details"),
     );
-    // On purpose different: the interface gives `TIMEOUT_ERROR` no `info`, not even a null.
+    // Different on purpose: in the interface, `TIMEOUT_ERROR` has no `info`, not even null.
     assert_eq!(
-        written(&Failure::Timeout { cause: None }),
+        written(&RpcError::Timeout { cause: None }),
         body("tx_timeout_none").trim_end().replace(r#""info":null,"#, ""),
     );
-    let known = recorded().len() + 2;
+    let known = recorded_errors().len() + 2;
     let present = std::fs::read_dir(&folder)
         .unwrap()
         .filter(|entry| entry.as_ref().unwrap().file_name().to_string_lossy().starts_with("error_"))
         .count();
-    assert_eq!(present, known, "a recorded body that nothing here gives");
+    assert_eq!(present, known, "a recorded body without an error in this test");
 }
 
 #[test]
-fn the_clients_of_a_node_read_every_failure() {
-    let mut failures: Vec<_> = recorded().into_iter().map(|(_, failure)| failure).collect();
-    failures.push(Failure::Timeout { cause: None });
-    for failure in failures {
-        let body = written(&failure);
+fn the_client_of_a_node_reads_every_error() {
+    let mut errors: Vec<_> = recorded_errors().into_iter().map(|(_, error)| error).collect();
+    errors.push(RpcError::Timeout { cause: None });
+    for error in errors {
+        let body = written(&error);
         let Ok(Message::Response(response)) = message::from_str(&body) else { panic!("{body}") };
-        let error = response.result.expect_err("a failure is no result");
+        let error = response.result.expect_err("an error");
         assert!(error.error_struct.is_some(), "{body}");
         assert_eq!(response.id, "dontcare");
     }
 }
 
-/// All objects that have for each member one of its values; `None` leaves the member out
+/// All objects with one of the given values for each member; `None` leaves the member out
 fn objects(members: &[(&str, &[Option<&str>])]) -> Vec<String> {
     let mut all = vec![String::new()];
     for (name, values) in members {
@@ -133,24 +133,24 @@ fn objects(members: &[(&str, &[Option<&str>])]) -> Vec<String> {
     all.iter().map(|object| format!("{{{object}}}")).collect()
 }
 
-fn ask(method: &str, params: &str) -> Result<Call, Refusal> {
+fn parse_call(method: &str, params: &str) -> Result<MethodCall, InvalidRequest> {
     let body = format!(r#"{{"method":"{method}","params":{params},"id":1}}"#);
     match parse(body.as_bytes(), None, &Limits::default()) {
-        Incoming::Single(call) => call,
+        Request::Single(call) => call,
         other => panic!("{other:?}"),
     }
 }
 
-fn message(refusal: &Refusal) -> &str {
-    assert_eq!(refusal.id.as_json(), "1");
-    match &refusal.failure {
-        Failure::Parse { message } => message,
+fn message(invalid: &InvalidRequest) -> &str {
+    assert_eq!(invalid.id.as_json(), "1");
+    match &invalid.rpc_error {
+        RpcError::Parse { message } => message,
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
-fn status_params_mean_what_they_mean_to_a_node() {
+fn status_params_are_read_as_a_node_reads_them() {
     let (hash, signed) = (format!("\"{HASH}\""), format!("\"{SIGNED}\""));
     let zero = format!("\"{}\"", "1".repeat(32));
     let long = format!("\"{}\"", "a".repeat(64));
@@ -189,20 +189,20 @@ fn status_params_mean_what_they_mean_to_a_node() {
     ]) {
         let node = serde_json::from_str::<serde_json::Value>(&params)
             .and_then(serde_json::from_value::<RpcTransactionStatusRequest>);
-        let ours = ask("EXPERIMENTAL_tx_status", &params);
+        let ours = parse_call("EXPERIMENTAL_tx_status", &params);
         match (node, ours) {
             (Ok(node), Ok(call)) => {
-                let Operation::TransactionStatus(ours) = call.operation else { panic!("{params}") };
-                same_status(&node, &ours, &params);
+                let Method::TransactionStatus(ours) = call.method else { panic!("{params}") };
+                assert_same_status(&node, &ours, &params);
                 same += 1;
             }
-            (Err(_), Err(refusal)) => {
-                assert!(message(&refusal).starts_with("Failed parsing args: params"), "{params}");
+            (Err(_), Err(invalid)) => {
+                assert!(message(&invalid).starts_with("Failed parsing args: params"), "{params}");
             }
-            // On purpose: bytes that cannot be read are not passed over for a hash beside them.
-            (Ok(_), Err(refusal)) => {
-                let place = "Failed parsing args: params.signed_tx_base64: ";
-                assert!(message(&refusal).starts_with(place), "{params}: {refusal:?}");
+            // Different on purpose: invalid bytes are an error even if there is also a hash.
+            (Ok(_), Err(invalid)) => {
+                let prefix = "Failed parsing args: params.signed_tx_base64: ";
+                assert!(message(&invalid).starts_with(prefix), "{params}: {invalid:?}");
                 stricter += 1;
             }
             (Err(error), Ok(call)) => panic!("{params}: {error}, but ours {call:?}"),
@@ -211,16 +211,16 @@ fn status_params_mean_what_they_mean_to_a_node() {
     assert!(same > 300 && stricter > 50, "{same} the same, {stricter} stricter");
 }
 
-fn same_status(node: &RpcTransactionStatusRequest, ours: &StatusRequest, params: &str) {
+fn assert_same_status(node: &RpcTransactionStatusRequest, ours: &StatusRequest, params: &str) {
     let wait_until = serde_json::to_value(&node.wait_until).unwrap();
     assert_eq!(wait_until, ours.wait_until.name(), "{params}");
-    match (&node.transaction_info, &ours.lookup) {
-        (TransactionInfo::Transaction { signed_tx }, Lookup::Signed(signed)) => {
+    match (&node.transaction_info, &ours.transaction) {
+        (TransactionInfo::Transaction { signed_tx }, TransactionRef::Signed(signed)) => {
             assert_eq!(borsh::to_vec(signed_tx).unwrap(), signed.as_bytes(), "{params}");
         }
         (
             TransactionInfo::TransactionId { tx_hash, sender_account_id },
-            Lookup::Hash { hash, sender: Some(sender) },
+            TransactionRef::Hash { hash, sender: Some(sender) },
         ) => {
             assert_eq!(&tx_hash.0, hash.as_bytes(), "{params}");
             assert_eq!(sender_account_id.as_str(), sender.as_str(), "{params}");
@@ -230,7 +230,7 @@ fn same_status(node: &RpcTransactionStatusRequest, ours: &StatusRequest, params:
 }
 
 #[test]
-fn selectors_mean_what_they_mean_to_a_node() {
+fn block_references_are_read_as_a_node_reads_them() {
     let hash = format!("\"{HASH}\"");
     let block_id = [
         None,
@@ -269,15 +269,15 @@ fn selectors_mean_what_they_mean_to_a_node() {
     ]) {
         let node = serde_json::from_str::<serde_json::Value>(&params)
             .and_then(serde_json::from_value::<RpcProtocolConfigRequest>);
-        let ours = ask("EXPERIMENTAL_protocol_config", &params);
+        let ours = parse_call("EXPERIMENTAL_protocol_config", &params);
         match (node, ours) {
             (Ok(node), Ok(call)) => {
-                let Operation::ProtocolConfig(ours) = call.operation else { panic!("{params}") };
+                let Method::ProtocolConfig(ours) = call.method else { panic!("{params}") };
                 assert_eq!(as_ours(&node.block_reference), ours, "{params}");
                 same += 1;
             }
-            (Err(_), Err(refusal)) => {
-                assert!(message(&refusal).starts_with("Failed parsing args: params"), "{params}");
+            (Err(_), Err(invalid)) => {
+                assert!(message(&invalid).starts_with("Failed parsing args: params"), "{params}");
             }
             (node, ours) => panic!("{params}: {node:?}, but ours {ours:?}"),
         }

@@ -1,7 +1,7 @@
-//! The views: against the node's own types, and against recorded answers.
+//! Views against the node's own types, and against recorded responses.
 //!
-//! Equality is of bytes: what the views write is what a node puts on the wire. Recorded answers
-//! are read from a folder beside the repository where there is one.
+//! Compares bytes: views write what a node sends. Recorded responses are read from a folder next to
+//! the repository, if it exists.
 
 extern crate alloc;
 
@@ -13,3 +13,9 @@ mod node;
 mod random;
 #[path = "views/recorded.rs"]
 mod recorded;
+
+fn canonical(text: &str) -> String {
+    let mut out = String::new();
+    milepost::codec::json::canonical(text, &mut out).unwrap();
+    out
+}

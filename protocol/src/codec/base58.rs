@@ -1,14 +1,14 @@
 //! Base58 in the Bitcoin alphabet: the text form of hashes, keys and signatures.
 //!
-//! Decoding costs time quadratic in the length of the text, so a text longer than any encoding of
-//! the expected number of bytes is refused before a single digit is read. Hashes and ed25519 keys (32
-//! bytes) are read by words of ten digits and written by five8, as signatures (64) are both ways; all
-//! else, and whatever is refused there, takes the general way of bs58, which says what is wrong.
+//! Decoding takes time quadratic in the length of the text, so a text longer than any encoding of
+//! the expected number of bytes is rejected before a digit is read. Values of 32 bytes (hashes,
+//! ed25519 keys) are decoded by words of ten digits and encoded by `five8`, which also handles 64
+//! bytes (signatures). `bs58` does the rest, and reports the errors of all.
 
 use alloc::string::String;
 use core::fmt;
 
-/// Why a base58 text was refused
+/// Why a base58 text is invalid
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Base58Error {
@@ -16,7 +16,7 @@ pub enum Base58Error {
     Byte {
         /// The byte
         byte: u8,
-        /// Where it stands in the text
+        /// Its offset in the text
         offset: usize,
     },
     /// The text decodes to another number of bytes than expected
@@ -57,8 +57,8 @@ impl fmt::Display for Base58Error {
 
 impl core::error::Error for Base58Error {}
 
-/// The most characters that `bytes` bytes can take: `bytes * ln 256 / ln 58`, rounded up
-pub const fn longest(bytes: usize) -> usize {
+/// The maximum length of the text of `bytes` bytes: `bytes * ln 256 / ln 58`, rounded up
+pub const fn max_encoded_len(bytes: usize) -> usize {
     // ln 256 / ln 58 = 1.36566
     bytes * 13_657 / 10_000 + 1
 }
@@ -85,12 +85,12 @@ pub fn encode(bytes: &[u8], text: &mut String) {
 }
 
 fn push_digits(digits: &[u8], length: u8, text: &mut String) {
-    // Digits of base58 are ASCII, and there are no more of them than there is room.
+    // Base58 digits are ASCII, and the buffer has room for the maximum number of them.
     let digits = digits.get(..usize::from(length)).map(str::from_utf8);
     text.push_str(digits.and_then(Result::ok).unwrap_or_default());
 }
 
-/// Decodes a text that must hold exactly `N` bytes
+/// Decodes the text of exactly `N` bytes
 ///
 /// # Errors
 ///
@@ -101,24 +101,24 @@ pub fn decode<const N: usize>(text: &str) -> Result<[u8; N], Base58Error> {
     Ok(bytes)
 }
 
-/// Decodes a text that must fill `bytes` exactly
+/// Decodes the text of exactly `bytes.len()` bytes into `bytes`
 ///
 /// # Errors
 ///
 /// As [`decode`].
 pub fn decode_slice(text: &str, bytes: &mut [u8]) -> Result<(), Base58Error> {
     let expected = bytes.len();
-    if text.len() > longest(expected) {
+    if text.len() > max_encoded_len(expected) {
         return Err(Base58Error::TooLong { characters: text.len(), expected });
     }
-    let short = if let Ok(bytes) = <&mut [u8; 32]>::try_from(&mut *bytes) {
+    let decoded = if let Ok(bytes) = <&mut [u8; 32]>::try_from(&mut *bytes) {
         decode_32(text).map(|decoded| *bytes = decoded).is_some()
     } else if let Ok(bytes) = (&mut *bytes).try_into() {
         five8::decode_64(text, bytes).is_ok()
     } else {
         false
     };
-    if short {
+    if decoded {
         return Ok(());
     }
     match bs58::decode(text).onto(&mut *bytes) {
@@ -130,7 +130,7 @@ pub fn decode_slice(text: &str, bytes: &mut [u8]) -> Result<(), Base58Error> {
         Err(bs58::decode::Error::NonAsciiCharacter { index }) => {
             Err(Base58Error::Byte { byte: text.as_bytes()[index], offset: index })
         }
-        // The buffer was too small: the text holds more bytes. Bounded by `longest` above.
+        // The buffer was too small for the decoded bytes. Bounded by the length check above.
         Err(_) => Err(Base58Error::Length {
             found: bs58::decode(text).into_vec().map_or(expected + 1, |all| all.len()),
             expected,
@@ -138,13 +138,13 @@ pub fn decode_slice(text: &str, bytes: &mut [u8]) -> Result<(), Base58Error> {
     }
 }
 
-/// Not a digit
-const NO_DIGIT: u8 = 0x80;
+/// The value in [`DIGITS`] of a byte that is not a digit
+const INVALID_DIGIT: u8 = 0x80;
 
-/// The value of each byte as a digit, or [`NO_DIGIT`]
+/// The value of each byte as a digit, or [`INVALID_DIGIT`]
 const DIGITS: [u8; 256] = {
     let alphabet = b"123456789ABCDEFGHJKLMNPQRSTUVWXYZabcdefghijkmnopqrstuvwxyz";
-    let (mut digits, mut value) = ([NO_DIGIT; 256], 0);
+    let (mut digits, mut value) = ([INVALID_DIGIT; 256], 0);
     while value < alphabet.len() {
         digits[alphabet[value] as usize] = value as u8;
         value += 1;
@@ -152,17 +152,17 @@ const DIGITS: [u8; 256] = {
     digits
 };
 
-/// The 32 bytes of a text; none if it is not the text of so many
+/// Decodes the text of 32 bytes; `None` if it is invalid
 ///
-/// Ten digits make a word, because `58^10 < 2^59`. Four digits and four such words are all that 32 bytes
-/// can take; the words are joined as digits of base `58^10` are, which takes 16 multiplications.
+/// Ten digits make a word, because `58^10 < 2^59`. 32 bytes take at most four digits and four such
+/// words. The words are joined as digits of base `58^10`, which takes 16 multiplications.
 fn decode_32(text: &str) -> Option<[u8; 32]> {
-    const MOST: usize = 44;
+    const MAX_LEN: usize = 44;
     const BASE: u128 = 58_u128.pow(10);
 
-    // Zeros in front change nothing.
-    let mut padded = [b'1'; MOST];
-    padded.get_mut(MOST.checked_sub(text.len())?..)?.copy_from_slice(text.as_bytes());
+    // Leading zeros do not change the number.
+    let mut padded = [b'1'; MAX_LEN];
+    padded.get_mut(MAX_LEN.checked_sub(text.len())?..)?.copy_from_slice(text.as_bytes());
     let mut seen = 0;
     let mut word = |text: &[u8]| {
         text.iter().fold(0, |word: u64, byte| {
@@ -172,39 +172,40 @@ fn decode_32(text: &str) -> Option<[u8; 32]> {
         })
     };
     let (first, rest) = padded.split_first_chunk::<4>()?;
-    let (others, _) = rest.as_chunks::<10>();
-    let (mut number, mut over) = ([word(first), 0, 0, 0], 0);
-    for digits in others {
+    let (words, _) = rest.as_chunks::<10>();
+    let (mut limbs, mut overflow) = ([word(first), 0, 0, 0], 0);
+    for digits in words {
         let mut carry = word(digits);
-        for place in &mut number {
-            let product = u128::from(*place) * BASE + u128::from(carry);
-            // The lower half stays, the upper is carried on.
-            (*place, carry) = (product as u64, (product >> 64) as u64);
+        for limb in &mut limbs {
+            let product = u128::from(*limb) * BASE + u128::from(carry);
+            // The lower half stays, the upper half is the carry.
+            (*limb, carry) = (product as u64, (product >> 64) as u64);
         }
-        over |= carry;
+        overflow |= carry;
     }
-    if over != 0 || seen & NO_DIGIT != 0 {
+    if overflow != 0 || seen & INVALID_DIGIT != 0 {
         return None;
     }
     let mut bytes = [0; 32];
-    let (places, _) = bytes.as_chunks_mut();
-    for (place, number) in places.iter_mut().zip(number.into_iter().rev()) {
-        *place = number.to_be_bytes();
+    let (chunks, _) = bytes.as_chunks_mut();
+    for (chunk, limb) in chunks.iter_mut().zip(limbs.into_iter().rev()) {
+        *chunk = limb.to_be_bytes();
     }
-    // A zero byte in front is a digit of its own, so there must be as many of both.
+    // Each leading zero byte is one leading digit `1`, so their numbers must be equal.
     let ones = text.bytes().take_while(|byte| *byte == b'1').count();
     let zeros = bytes.iter().take_while(|byte| **byte == 0).count();
     (ones == zeros).then_some(bytes)
 }
 
-/// The text of the largest 32 bytes
+/// The text of the largest value of 32 bytes
 const LARGEST_32: &[u8; 44] = b"JEKNVnkbo3jma5nREBBJCDoXFVeKkD56V3xKrvRmWxFG";
 
-/// Whether a text is surely one of 32 bytes; without decoding it, so some that are one are not sure
+/// Whether a text is known to be the base58 of 32 bytes, without decoding it; false for some that
+/// are
 ///
-/// Digits of base58 are in the order of ASCII. 43 digits make 32 bytes from a first digit of 4 on,
-/// because `4 * 58^42 > 2^248`; and 44 digits, which are at least `58^43 > 2^248`, up to the largest.
-pub(crate) fn is_surely_32(text: &str) -> bool {
+/// Base58 digits sort as ASCII. 43 digits make 32 bytes from a first digit of 4 on, because
+/// `4 * 58^42 > 2^248`; and 44 digits, which are at least `58^43 > 2^248`, up to the largest.
+pub(crate) fn is_valid_32_fast(text: &str) -> bool {
     let text = text.as_bytes();
     let in_range = match text.len() {
         // The digit 4 is written as 5.
@@ -218,15 +219,15 @@ pub(crate) fn is_surely_32(text: &str) -> bool {
     in_range && are_digits(start) && are_digits(end)
 }
 
-/// Whether all of these are digits; without a way out before the end, so it becomes vector instructions
+/// Whether all bytes are digits; no early exit, so that it is vectorized
 fn are_digits<const N: usize>(text: &[u8; N]) -> bool {
     let between = |byte: u8, first: u8, last: u8| byte.wrapping_sub(first) <= last - first;
-    let others = text.iter().fold(0, |others, &byte| {
+    let invalid = text.iter().fold(0, |invalid, &byte| {
         let letter =
             between(byte | 0x20, b'a', b'z') & (byte != b'I') & (byte != b'O') & (byte != b'l');
-        others | u8::from(!(letter | between(byte, b'1', b'9')))
+        invalid | u8::from(!(letter | between(byte, b'1', b'9')))
     });
-    others == 0
+    invalid == 0
 }
 
 #[cfg(test)]
@@ -236,11 +237,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_surely_32_bytes_is() {
-        let mut sure = 0;
+    fn fast_validation_accepts_only_32_bytes() {
+        let mut accepted = 0;
         let mut check = |text: &str| {
-            if is_surely_32(text) {
-                sure += 1;
+            if is_valid_32_fast(text) {
+                accepted += 1;
                 assert!(decode::<32>(text).is_ok(), "{text}");
             }
         };
@@ -270,14 +271,14 @@ mod tests {
                 check(&alloc::format!("{first}{}", "z".repeat(length)));
             }
         }
-        assert!(sure > 20_000, "{sure}");
+        assert!(accepted > 20_000, "{accepted}");
         let mut largest = String::new();
         encode(&[0xff; 32], &mut largest);
-        assert!(largest.as_bytes() == LARGEST_32 && is_surely_32(&largest));
+        assert!(largest.as_bytes() == LARGEST_32 && is_valid_32_fast(&largest));
     }
 
     #[test]
-    fn lengths_and_offsets_are_named() {
+    fn errors_have_lengths_and_offsets() {
         assert_eq!(decode::<3>("112"), Ok([0, 0, 1]));
         assert_eq!(decode::<4>("112"), Err(Base58Error::Length { found: 3, expected: 4 }));
         assert_eq!(decode::<2>("112"), Err(Base58Error::Length { found: 3, expected: 2 }));
@@ -289,9 +290,9 @@ mod tests {
         );
     }
 
-    /// Both ways, from bytes to text and back, and texts that are damaged
+    /// Both directions, and damaged texts
     #[test]
-    fn the_short_way_is_the_general_way() {
+    fn fast_paths_match_bs58() {
         fn check<const N: usize>(bytes: [u8; N]) {
             let mut text = String::new();
             encode(&bytes, &mut text);
@@ -320,12 +321,12 @@ mod tests {
     }
 
     #[test]
-    fn longest_is_never_too_short() {
+    fn the_maximum_length_is_enough() {
         for bytes in [0_usize, 1, 2, 20, 31, 32, 33, 64, 65, 1952, 3309] {
             let mut text = String::new();
             encode(&alloc::vec![0xff; bytes], &mut text);
-            assert!(text.len() <= longest(bytes), "{bytes} bytes take {}", text.len());
-            assert!(longest(bytes) <= text.len() + 2);
+            assert!(text.len() <= max_encoded_len(bytes), "{bytes} bytes take {}", text.len());
+            assert!(max_encoded_len(bytes) <= text.len() + 2);
         }
     }
 }

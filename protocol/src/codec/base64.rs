@@ -1,9 +1,9 @@
 //! Base64 in the standard alphabet: arguments, code, values and signed transactions.
 //!
-//! Writers always pad. Readers of answers forgive missing padding, as the node does; the reader of
-//! a submitted transaction does not. With the feature `quick-base64` both work by vector instructions
-//! where the processor has them; what they refuse is read once more without, so that a refusal is the
-//! same everywhere.
+//! Encoding always pads. Bytes inside results may lack their padding, as for the node; a submitted
+//! transaction may not. With the feature `simd-base64` both directions use vector instructions
+//! where the processor has them; a text that fails to decode is decoded again without them, so that
+//! the error is the same everywhere.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -15,14 +15,14 @@ use base64::engine::general_purpose::GeneralPurpose;
 use base64::engine::{DecodePaddingMode, GeneralPurposeConfig};
 
 const STRICT: GeneralPurpose = GeneralPurpose::new(&STANDARD, GeneralPurposeConfig::new());
-const FORGIVING: GeneralPurpose = GeneralPurpose::new(
+const LENIENT: GeneralPurpose = GeneralPurpose::new(
     &STANDARD,
     GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent),
 );
 
-/// The same engines by vector instructions, if the processor turns out to have them
-#[cfg(all(feature = "quick-base64", any(target_arch = "x86_64", target_arch = "aarch64")))]
-mod quick {
+/// The same engines with vector instructions, if the processor has them
+#[cfg(all(feature = "simd-base64", any(target_arch = "x86_64", target_arch = "aarch64")))]
+mod simd {
     use std::sync::LazyLock;
 
     use base64::engine::{DecodePaddingMode, GeneralPurposeConfig, Simd};
@@ -31,7 +31,7 @@ mod quick {
 
     pub(super) static STRICT: LazyLock<Simd> =
         LazyLock::new(|| Simd::standard(GeneralPurposeConfig::new()));
-    static FORGIVING: LazyLock<Simd> = LazyLock::new(|| {
+    static LENIENT: LazyLock<Simd> = LazyLock::new(|| {
         let padding = DecodePaddingMode::Indifferent;
         Simd::standard(GeneralPurposeConfig::new().with_decode_padding_mode(padding))
     });
@@ -39,33 +39,33 @@ mod quick {
     pub(super) fn engine(padding: Padding) -> &'static Simd {
         match padding {
             Padding::Required => &STRICT,
-            Padding::Optional => &FORGIVING,
+            Padding::Optional => &LENIENT,
         }
     }
 }
 
-/// Whether missing padding is forgiven
+/// Whether padding is required
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_enums, reason = "padding is there or it is not")]
+#[expect(clippy::exhaustive_enums, reason = "padding is present or absent")]
 pub enum Padding {
-    /// `=` must be there: the rule for a submitted transaction
+    /// `=` is required, as in a submitted transaction
     Required,
-    /// `=` may be missing: the rule for bytes inside results
+    /// `=` may be missing, as in bytes inside results
     Optional,
 }
 
-/// Why a base64 text was refused
+/// Why a base64 text is invalid
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Base64Error {
-    /// A byte outside the alphabet, or a last symbol with stray bits
+    /// A byte outside the alphabet, or a last symbol with bits that must be zero
     Byte {
         /// The byte
         byte: u8,
-        /// Where it stands in the text
+        /// Its offset in the text
         offset: usize,
     },
-    /// The number of symbols cannot be a base64 text
+    /// No base64 text has this number of symbols
     Length {
         /// Characters of the text
         characters: usize,
@@ -84,7 +84,7 @@ impl fmt::Display for Base64Error {
                 write!(formatter, "byte {byte} at offset {offset} is not base64")
             }
             Self::Length { characters } => {
-                write!(formatter, "{characters} characters are no length of base64")
+                write!(formatter, "{characters} characters is no length of a base64 text")
             }
             Self::Padding => formatter.write_str("base64 padding is missing or misplaced"),
         }
@@ -95,10 +95,10 @@ impl core::error::Error for Base64Error {}
 
 /// Appends the padded base64 text of `bytes`
 pub fn encode(bytes: &[u8], text: &mut String) {
-    #[cfg(all(feature = "quick-base64", any(target_arch = "x86_64", target_arch = "aarch64")))]
-    quick::STRICT.encode_string(bytes, text);
+    #[cfg(all(feature = "simd-base64", any(target_arch = "x86_64", target_arch = "aarch64")))]
+    simd::STRICT.encode_string(bytes, text);
     #[cfg(not(all(
-        feature = "quick-base64",
+        feature = "simd-base64",
         any(target_arch = "x86_64", target_arch = "aarch64")
     )))]
     STRICT.encode_string(bytes, text);
@@ -108,7 +108,7 @@ pub fn encode(bytes: &[u8], text: &mut String) {
 ///
 /// # Errors
 ///
-/// A byte outside the alphabet, an impossible length, or padding against the rule.
+/// A byte outside the alphabet, an impossible length, or wrong padding; see [`Base64Error`].
 ///
 /// ```
 /// use milepost_protocol::codec::base64::{Base64Error, Padding, decode};
@@ -117,29 +117,29 @@ pub fn encode(bytes: &[u8], text: &mut String) {
 /// assert_eq!(decode("AA", Padding::Required), Err(Base64Error::Padding));
 /// ```
 pub fn decode(text: &str, padding: Padding) -> Result<Vec<u8>, Base64Error> {
-    #[cfg(all(feature = "quick-base64", any(target_arch = "x86_64", target_arch = "aarch64")))]
-    if let Ok(bytes) = decode_by(quick::engine(padding), text) {
+    #[cfg(all(feature = "simd-base64", any(target_arch = "x86_64", target_arch = "aarch64")))]
+    if let Ok(bytes) = decode_with(simd::engine(padding), text) {
         return Ok(bytes);
     }
-    plain_decode(text, padding)
+    decode_scalar(text, padding)
 }
 
-/// Decodes into memory that was not asked for zeroed
+/// Decodes into memory that is not zeroed first
 ///
-/// For a megabyte of that, as [`base64::Engine::decode`] takes, allocators turn to the system, whose fresh
-/// pages cost five times what decoding costs (jemalloc 5.3).
-fn decode_by(engine: &impl base64::Engine, text: &str) -> Result<Vec<u8>, base64::DecodeError> {
+/// [`base64::Engine::decode`] allocates zeroed memory. For a megabyte of it allocators map fresh
+/// pages, which costs five times as much as decoding (jemalloc 5.3).
+fn decode_with(engine: &impl base64::Engine, text: &str) -> Result<Vec<u8>, base64::DecodeError> {
     let mut bytes = Vec::with_capacity(base64::decoded_len_estimate(text.len()));
     engine.decode_vec(text, &mut bytes).map(|()| bytes)
 }
 
-/// The same without vector instructions
-fn plain_decode(text: &str, padding: Padding) -> Result<Vec<u8>, Base64Error> {
+/// Decodes without vector instructions, for the result or for the error
+fn decode_scalar(text: &str, padding: Padding) -> Result<Vec<u8>, Base64Error> {
     let engine = match padding {
         Padding::Required => &STRICT,
-        Padding::Optional => &FORGIVING,
+        Padding::Optional => &LENIENT,
     };
-    decode_by(engine, text).map_err(|error| match error {
+    decode_with(engine, text).map_err(|error| match error {
         base64::DecodeError::InvalidByte(offset, byte)
         | base64::DecodeError::InvalidLastSymbol { offset, symbol: byte, .. } => {
             Base64Error::Byte { byte, offset }
@@ -149,10 +149,10 @@ fn plain_decode(text: &str, padding: Padding) -> Result<Vec<u8>, Base64Error> {
     })
 }
 
-/// Whether a text is surely base64 with its padding; without decoding it
+/// Whether a text is known to be padded base64, without decoding all of it
 ///
-/// Whatever has padding is decided by its last four symbols alone, which are decoded.
-pub(crate) fn is_surely_base64(text: &str) -> bool {
+/// Only the last four symbols depend on each other; they are decoded.
+pub(crate) fn is_valid_fast(text: &str) -> bool {
     let text = text.as_bytes();
     let Some((before, last)) = text.split_last_chunk::<4>() else { return text.is_empty() };
     let (chunks, rest) = before.as_chunks::<32>();
@@ -163,15 +163,15 @@ pub(crate) fn is_surely_base64(text: &str) -> bool {
         && STRICT.decode_slice(last, &mut decoded).is_ok()
 }
 
-/// Whether all of these are symbols; without a way out before the end, so it becomes vector instructions
+/// Whether all bytes are symbols; no early exit, so that it is vectorized
 fn are_symbols(text: &[u8]) -> bool {
     let between = |byte: u8, first: u8, last: u8| byte.wrapping_sub(first) <= last - first;
-    let others = text.iter().fold(0, |others, &byte| {
-        // `/` and the digits are neighbours in ASCII.
+    let invalid = text.iter().fold(0, |invalid, &byte| {
+        // `/` and the digits are adjacent in ASCII.
         let symbol = between(byte | 0x20, b'a', b'z') | between(byte, b'/', b'9') | (byte == b'+');
-        others | u8::from(!symbol)
+        invalid | u8::from(!symbol)
     });
-    others == 0
+    invalid == 0
 }
 
 #[cfg(test)]
@@ -180,10 +180,10 @@ mod tests {
 
     use super::*;
 
-    /// Texts of all lengths that vectors begin and end at, sound and damaged
+    /// Valid and damaged texts of all lengths at which vectors begin and end
     #[test]
-    fn both_ways_give_and_refuse_the_same() {
-        let mut refused = 0;
+    fn vector_and_scalar_decoding_agree() {
+        let mut rejected = 0;
         for length in (0..200_usize).chain([383, 384, 385, 1_000]) {
             let bytes: Vec<u8> = (0..length).map(|at| (at * 151 + length) as u8).collect();
             let (mut text, mut plain) = (String::new(), String::new());
@@ -197,36 +197,36 @@ mod tests {
                     damaged.replace_range(at..=at, other);
                     for padding in [Padding::Required, Padding::Optional] {
                         let decoded = decode(&damaged, padding);
-                        refused += u32::from(decoded.is_err());
-                        assert_eq!(decoded, plain_decode(&damaged, padding), "{damaged}");
+                        rejected += u32::from(decoded.is_err());
+                        assert_eq!(decoded, decode_scalar(&damaged, padding), "{damaged}");
                     }
                 }
             }
         }
-        assert!(refused > 10_000, "{refused}");
+        assert!(rejected > 10_000, "{rejected}");
     }
 
     #[test]
-    fn what_is_surely_base64_is() {
-        let mut sure = 0;
+    fn fast_validation_accepts_only_base64() {
+        let mut accepted = 0;
         for length in 0..100_usize {
             let bytes: Vec<u8> = (0..length).map(|at| (at * 37 + length) as u8).collect();
             let mut text = String::new();
             encode(&bytes, &mut text);
-            assert!(is_surely_base64(&text), "{text}");
+            assert!(is_valid_fast(&text), "{text}");
             for at in 0..text.len() {
                 for other in
                     ["", "=", "A", "/", "+", "-", "_", "é", "@", "[", "`", "{", "\u{1}", "B"]
                 {
                     let mut damaged = text.clone();
                     damaged.replace_range(at..=at, other);
-                    if is_surely_base64(&damaged) {
-                        sure += 1;
+                    if is_valid_fast(&damaged) {
+                        accepted += 1;
                         assert!(decode(&damaged, Padding::Required).is_ok(), "{damaged}");
                     }
                 }
             }
         }
-        assert!(sure > 10_000, "{sure}");
+        assert!(accepted > 10_000, "{accepted}");
     }
 }

@@ -1,17 +1,16 @@
 //! Borsh, the binary encoding of signed transactions: a reader that borrows and a writer.
 //!
-//! Numbers are little endian; texts, byte strings and sequences start with their length in 32
-//! bits. A length is held against the bytes that are left before anything is done with it, so a
-//! reader never allocates more than its input could fill. Every refusal names the byte and, by
-//! [`Reader::field`] and [`Reader::items`], the place. Which fields there are is for others to
-//! know.
+//! Numbers are little endian; strings, byte strings and sequences start with their length in 32
+//! bits. A length is checked against the bytes that are left before it is used, so a reader never
+//! allocates more than its input could fill. Every error has the offset of its byte and, by
+//! [`Reader::field`] and [`Reader::items`], a path.
 
 use alloc::vec::Vec;
 use core::fmt;
 
 use crate::{Error, ErrorKind};
 
-/// A place in bytes that are read from front to back
+/// Reads borsh from bytes, front to back
 ///
 /// ```
 /// use milepost_protocol::codec::borsh::Reader;
@@ -28,12 +27,12 @@ pub struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    /// A reader at the front of `bytes`
+    /// A reader at the start of `bytes`
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, offset: 0 }
     }
 
-    /// How many bytes have been read
+    /// The number of bytes read
     pub const fn offset(&self) -> usize {
         self.offset
     }
@@ -41,7 +40,7 @@ impl<'a> Reader<'a> {
     /// The bytes that are left
     #[inline]
     pub fn rest(&self) -> &'a [u8] {
-        // The offset grows in `take` alone, and never past the end.
+        // Only `take` and `bytes` move the offset, never past the end.
         self.bytes.get(self.offset..).unwrap_or_default()
     }
 
@@ -52,15 +51,15 @@ impl<'a> Reader<'a> {
     /// Fewer bytes are left.
     #[inline]
     pub fn take(&mut self, count: usize) -> Result<&'a [u8], Error> {
-        let taken = self.rest().get(..count).ok_or_else(|| self.ends_early(count))?;
+        let taken = self.rest().get(..count).ok_or_else(|| self.unexpected_end(count))?;
         self.offset += count;
         Ok(taken)
     }
 
     #[cold]
-    fn ends_early(&self, count: usize) -> Error {
+    fn unexpected_end(&self, count: usize) -> Error {
         let left = self.rest().len();
-        self.refuse(format_args!("ends early, {left} of {count} bytes are there"))
+        self.error(format_args!("ends early, {left} of {count} bytes are there"))
     }
 
     /// The next `N` bytes
@@ -75,7 +74,7 @@ impl<'a> Reader<'a> {
         Ok(array)
     }
 
-    /// A number of 8 bits
+    /// Reads a `u8`
     ///
     /// # Errors
     ///
@@ -85,7 +84,7 @@ impl<'a> Reader<'a> {
         self.array().map(u8::from_le_bytes)
     }
 
-    /// A number of 16 bits
+    /// Reads a `u16`
     ///
     /// # Errors
     ///
@@ -95,7 +94,7 @@ impl<'a> Reader<'a> {
         self.array().map(u16::from_le_bytes)
     }
 
-    /// A number of 32 bits
+    /// Reads a `u32`
     ///
     /// # Errors
     ///
@@ -105,7 +104,7 @@ impl<'a> Reader<'a> {
         self.array().map(u32::from_le_bytes)
     }
 
-    /// A number of 64 bits
+    /// Reads a `u64`
     ///
     /// # Errors
     ///
@@ -115,7 +114,7 @@ impl<'a> Reader<'a> {
         self.array().map(u64::from_le_bytes)
     }
 
-    /// A number of 128 bits
+    /// Reads a `u128`
     ///
     /// # Errors
     ///
@@ -125,34 +124,34 @@ impl<'a> Reader<'a> {
         self.array().map(u128::from_le_bytes)
     }
 
-    /// The number of items of a sequence whose items take at least `smallest` bytes each
+    /// Reads the number of items of a sequence whose items have at least `min_len` bytes each
     ///
     /// # Errors
     ///
-    /// So many items cannot be in the bytes that are left.
+    /// The bytes that are left are too few for the items.
     #[inline]
-    pub fn count(&mut self, smallest: usize) -> Result<usize, Error> {
+    pub fn count(&mut self, min_len: usize) -> Result<usize, Error> {
         let start = self.offset;
         let count = self.u32()?;
         let left = self.rest().len();
-        // A count that does not fit the machine's words is larger than any input.
+        // A count that does not fit `usize` is larger than any input.
         usize::try_from(count)
             .ok()
-            .filter(|count| count.checked_mul(smallest).is_some_and(|bytes| bytes <= left))
+            .filter(|count| count.checked_mul(min_len).is_some_and(|bytes| bytes <= left))
             .ok_or_else(|| too_long(count, left, start))
     }
 
-    /// A byte string, borrowed
+    /// Reads a byte string and borrows it
     ///
     /// # Errors
     ///
-    /// Its length is more than what is left.
+    /// Its length is greater than the number of bytes left.
     #[inline]
     pub fn bytes(&mut self) -> Result<&'a [u8], Error> {
-        // In one step; the steps one by one tell what is wrong.
-        if let Some((length, behind)) = self.rest().split_first_chunk::<4>()
+        // One step for the valid case; `incomplete_bytes` finds the error.
+        if let Some((length, rest)) = self.rest().split_first_chunk::<4>()
             && let Ok(length) = usize::try_from(u32::from_le_bytes(*length))
-            && let Some(bytes) = behind.get(..length)
+            && let Some(bytes) = rest.get(..length)
         {
             self.offset += 4 + length;
             return Ok(bytes);
@@ -166,25 +165,25 @@ impl<'a> Reader<'a> {
         self.take(length)
     }
 
-    /// A text, borrowed
+    /// Reads a string and borrows it
     ///
     /// # Errors
     ///
-    /// Its length is more than what is left, or it is not UTF-8.
+    /// Its length is greater than the number of bytes left, or it is not UTF-8.
     #[inline]
     pub fn text(&mut self) -> Result<&'a str, Error> {
         let bytes = self.bytes()?;
         core::str::from_utf8(bytes).map_err(|error| {
             let start = self.offset - bytes.len();
-            not_text(start + error.valid_up_to())
+            invalid_utf8(start + error.valid_up_to())
         })
     }
 
-    /// An optional value, behind a byte that is 0 for none and 1 for some
+    /// Reads an optional value: a byte that is 0 for none or 1 for some, then the value
     ///
     /// # Errors
     ///
-    /// Another byte, or what `read` refuses.
+    /// The byte is another one, or `read` fails.
     pub fn option<T>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, Error>,
@@ -196,22 +195,22 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// The byte that tells variants apart, and its offset
+    /// Reads the tag of a variant; returns it and its offset
     ///
     /// # Errors
     ///
-    /// Nothing is left.
+    /// No byte is left.
     #[inline]
     pub fn tag(&mut self) -> Result<(u8, usize), Error> {
         let offset = self.offset;
         Ok((self.u8()?, offset))
     }
 
-    /// What `read` reads, with `name` as the place of its refusals
+    /// Reads a value with `read`; `name` becomes the path of its errors
     ///
     /// # Errors
     ///
-    /// What `read` refuses.
+    /// `read` fails.
     #[inline]
     pub fn field<T>(
         &mut self,
@@ -221,21 +220,21 @@ impl<'a> Reader<'a> {
         read(self).map_err(|error| in_field(error, name))
     }
 
-    /// A sequence of items of at least `smallest` bytes, with their numbers as places of refusals
+    /// Reads a sequence of items of at least `min_len` bytes; their indexes become paths of errors
     ///
     /// # Errors
     ///
-    /// So many items cannot be in the bytes that are left, or `read` refuses one.
+    /// The bytes that are left are too few for the items, or `read` fails.
     pub fn items<T>(
         &mut self,
-        smallest: usize,
+        min_len: usize,
         mut read: impl FnMut(&mut Self) -> Result<T, Error>,
     ) -> Result<Vec<T>, Error> {
-        /// More is allocated only as items really come: a false count costs next to nothing
-        const AT_FIRST: usize = 64;
+        /// Items allocated up front; more only as they are read, so that a false count costs little
+        const INITIAL_CAPACITY: usize = 64;
 
-        let count = self.count(smallest)?;
-        let mut items = Vec::with_capacity(count.min(AT_FIRST));
+        let count = self.count(min_len)?;
+        let mut items = Vec::with_capacity(count.min(INITIAL_CAPACITY));
         self.each(count, |reader| {
             items.push(read(reader)?);
             Ok(())
@@ -243,11 +242,11 @@ impl<'a> Reader<'a> {
         Ok(items)
     }
 
-    /// So many items, with their numbers as places of refusals
+    /// Reads `count` items; their indexes become paths of errors
     ///
     /// # Errors
     ///
-    /// `read` refuses one.
+    /// `read` fails.
     pub fn each(
         &mut self,
         count: usize,
@@ -257,7 +256,7 @@ impl<'a> Reader<'a> {
             .try_for_each(|index| read(self).map_err(|error| error.at(format_args!("[{index}]"))))
     }
 
-    /// Ends the reading
+    /// Checks that no bytes are left
     ///
     /// # Errors
     ///
@@ -265,12 +264,12 @@ impl<'a> Reader<'a> {
     pub fn finish(self) -> Result<(), Error> {
         match self.rest().len() {
             0 => Ok(()),
-            left => Err(self.refuse(format_args!("{left} trailing bytes"))),
+            left => Err(self.error(format_args!("{left} trailing bytes"))),
         }
     }
 
-    /// A refusal of the bytes that come next
-    pub fn refuse(&self, detail: impl fmt::Display) -> Error {
+    /// A syntax error at the next byte
+    pub fn error(&self, detail: impl fmt::Display) -> Error {
         Error::new(ErrorKind::Syntax, detail).with_offset(self.offset)
     }
 }
@@ -282,7 +281,7 @@ fn too_long(count: u32, left: usize, start: usize) -> Error {
 }
 
 #[cold]
-fn not_text(offset: usize) -> Error {
+fn invalid_utf8(offset: usize) -> Error {
     Error::new(ErrorKind::Value, "not UTF-8").with_offset(offset)
 }
 
@@ -291,12 +290,12 @@ fn in_field(error: Error, name: &str) -> Error {
     error.at(name)
 }
 
-/// The refusal of a tag at `offset` that no variant of `what` has
+/// The error of a tag at `offset` that no variant of `what` has
 pub fn unknown_tag(what: &str, tag: u8, offset: usize) -> Error {
     Error::new(ErrorKind::Syntax, format_args!("unknown {what} tag {tag}")).with_offset(offset)
 }
 
-/// Bytes that are written from front to back
+/// Writes borsh
 ///
 /// ```
 /// use milepost_protocol::codec::borsh::Writer;
@@ -309,33 +308,33 @@ pub fn unknown_tag(what: &str, tag: u8, offset: usize) -> Error {
 pub struct Writer(Vec<u8>);
 
 impl Writer {
-    /// Writes bytes as they are, without a length
+    /// Writes bytes without a length
     pub fn raw(&mut self, bytes: &[u8]) -> &mut Self {
         self.0.extend_from_slice(bytes);
         self
     }
 
-    /// Writes a number of 8 bits
+    /// Writes a `u8`
     pub fn u8(&mut self, number: u8) -> &mut Self {
         self.raw(&[number])
     }
 
-    /// Writes a number of 16 bits
+    /// Writes a `u16`
     pub fn u16(&mut self, number: u16) -> &mut Self {
         self.raw(&number.to_le_bytes())
     }
 
-    /// Writes a number of 32 bits
+    /// Writes a `u32`
     pub fn u32(&mut self, number: u32) -> &mut Self {
         self.raw(&number.to_le_bytes())
     }
 
-    /// Writes a number of 64 bits
+    /// Writes a `u64`
     pub fn u64(&mut self, number: u64) -> &mut Self {
         self.raw(&number.to_le_bytes())
     }
 
-    /// Writes a number of 128 bits
+    /// Writes a `u128`
     pub fn u128(&mut self, number: u128) -> &mut Self {
         self.raw(&number.to_le_bytes())
     }
@@ -344,7 +343,7 @@ impl Writer {
     ///
     /// # Panics
     ///
-    /// There are 2^32 items or more, which borsh cannot say.
+    /// There are 2^32 items or more, which borsh cannot encode.
     pub fn count(&mut self, count: usize) -> &mut Self {
         self.u32(u32::try_from(count).expect("borsh counts in 32 bits"))
     }
@@ -358,7 +357,7 @@ impl Writer {
         self.count(bytes.len()).raw(bytes)
     }
 
-    /// Writes a text
+    /// Writes a string
     ///
     /// # Panics
     ///
@@ -393,7 +392,7 @@ impl Writer {
         self
     }
 
-    /// What has been written
+    /// The written bytes
     pub fn into_bytes(self) -> Vec<u8> {
         self.0
     }
@@ -421,7 +420,7 @@ mod tests {
     }
 
     #[test]
-    fn a_length_is_held_against_what_is_left() {
+    fn a_length_is_checked_against_the_bytes_left() {
         let mut reader = Reader::new(&[0xff, 0xff, 0xff, 0xff, 1, 2]);
         let error = reader.bytes().unwrap_err();
         assert_eq!(error.to_string(), "byte 0: a length of 4294967295, but 2 bytes are left");
@@ -433,7 +432,7 @@ mod tests {
     }
 
     #[test]
-    fn refusals_name_byte_and_place() {
+    fn errors_have_offset_and_path() {
         let mut reader = Reader::new(&[2, 0, 0, 0, 0, 9, 0xff]);
         let error = reader
             .field("list", |reader| reader.items(1, |reader| reader.option(Reader::u8)))
@@ -446,7 +445,7 @@ mod tests {
     }
 
     #[test]
-    fn options_and_items_come_back() {
+    fn options_and_items_round_trip() {
         let mut writer = Writer::default();
         writer.option(Some("a"), |writer, text| _ = writer.text(text));
         writer.option(None::<u8>, |writer, number| _ = writer.u8(number));

@@ -1,42 +1,42 @@
-//! A configuration file, checked once before it is stored and served.
+//! Checks a configuration file once, before it is stored and served.
 //!
-//! What is served are the canonical bytes of what came in, not what the typed view would write:
-//! a number keeps its digits and a member that is new keeps its place. The view only proves that
-//! a client can read it. Which blocks a configuration is for is not decided here.
+//! The canonical bytes of the file are served, not what the typed view would write: numbers keep
+//! their digits, and new members are kept. The view only ensures that clients can read the file.
+//! Which blocks the configuration is for is not decided here.
 
 use alloc::string::String;
 
 use super::ProtocolConfigView;
-use crate::codec::json::{self, Fault, Reader};
+use crate::codec::floor_char_boundary;
+use crate::codec::json::{self, ReadError, Reader};
 use crate::primitives::BlockHeight;
-use crate::views::shape::{self, Member, Shape, Shaped};
+use crate::views::schema::{self, HasSchema, Member, Schema};
 use crate::{Error, ErrorKind};
 
-/// A protocol configuration that has been checked
+/// A checked protocol configuration
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct CheckedConfig {
-    /// The canonical JSON text of the configuration alone, to be stored and served
+    /// The canonical JSON text of the configuration, to be stored and served
     pub text: String,
-    /// Name of the chain it configures
+    /// Name of the chain
     pub chain_id: String,
-    /// Height of the first block of that chain
+    /// Height of the first block of the chain
     pub genesis_height: BlockHeight,
-    /// The protocol version it is for
+    /// The protocol version
     pub protocol_version: u32,
 }
 
-/// Checks a configuration: the JSON object itself, or the response of a node that has it as its
-/// `result`
+/// Checks a configuration: its JSON object, or a node's response with the object as `result`
 ///
-/// Reads the text three times, a response four times; meant for starting up, not for answering.
+/// Reads the text three times, a response four times; meant for startup, not for requests.
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Syntax`], [`ErrorKind::Shape`] and [`ErrorKind::Limit`] of reading JSON, with path
-/// and offset: when the text is not JSON, when `chain_id`, `genesis_height` or `protocol_version`
-/// is absent, when a member that is known has another type, when a member comes twice; and when
-/// the response of the node is an error.
+/// [`ErrorKind::Syntax`] when the text is not JSON, [`ErrorKind::Limit`] when it is nested too
+/// deeply, [`ErrorKind::Schema`] when `chain_id`, `genesis_height` or `protocol_version` is absent,
+/// when a known member has another type, when a member is duplicate, or when the node's response is
+/// an error; with path and offset.
 ///
 /// ```
 /// use milepost_protocol::config::check;
@@ -50,12 +50,11 @@ pub struct CheckedConfig {
 /// assert_eq!(error.path(), "protocol_version");
 /// ```
 pub fn check(text: &str) -> Result<CheckedConfig, Error> {
-    // First, because it is the strictest about JSON itself: it refuses a member that comes twice
-    // wherever it stands.
-    let mut canonicalizer = json::Canonicalizer::with_most_levels(json::MOST_LEVELS_INSIDE);
+    // First, because it is the strictest about JSON: it finds duplicate members at every level.
+    let mut canonicalizer = json::Canonicalizer::with_max_depth(json::MAX_INNER_DEPTH);
     let mut canonical = String::new();
     canonicalizer.append(text, &mut canonical)?;
-    let in_text = |fault: Fault| fault.of(text);
+    let in_text = |error: ReadError| error.into_error(text);
     let mut envelope = Reader::new(text);
     let members = envelope.members(
         ["chain_id", "result", "error"],
@@ -65,64 +64,65 @@ pub fn check(text: &str) -> Result<CheckedConfig, Error> {
         [None, Some(mut result), _] => {
             canonical.clear();
             canonicalizer.append(result.raw().map_err(in_text)?, &mut canonical)?;
-            // The whole text, so that paths and offsets are those of the file.
-            shape::check::<Response>(text)?;
+            // Checks the whole text, so that paths and offsets are those of the file.
+            schema::check::<Response>(text)?;
         }
         [None, None, Some(mut error)] => {
-            return Err(refused(error.raw().map_err(in_text)?));
+            return Err(error_response(error.raw().map_err(in_text)?));
         }
-        _ => shape::check::<ProtocolConfigView>(text)?,
+        _ => schema::check::<ProtocolConfigView>(text)?,
     }
-    let front = front(&canonical).map_err(|fault| fault.of(&canonical))?;
-    let (chain_id, genesis_height, protocol_version) = front;
+    let key = read_key(&canonical).map_err(|error| error.into_error(&canonical))?;
+    let (chain_id, genesis_height, protocol_version) = key;
     Ok(CheckedConfig { text: canonical, chain_id, genesis_height, protocol_version })
 }
 
-/// What tells configurations apart: the chain, its genesis and the version
-fn front(text: &str) -> Result<(String, BlockHeight, u32), Fault> {
+/// Reads the key of a configuration: the chain, its genesis height and the protocol version
+fn read_key(text: &str) -> Result<(String, BlockHeight, u32), ReadError> {
     let mut config = Reader::new(text);
     let [chain, genesis, version] = config
         .members(["chain_id", "genesis_height", "protocol_version"], "a protocol configuration")?;
     let chain = config.required(chain, "chain_id")?.text("a string")?;
     let genesis = config.required(genesis, "genesis_height")?.unsigned(u64::MAX, "u64")?;
     let version = config.required(version, "protocol_version")?;
-    // No more than 32 bits by the limit.
+    // At most 32 bits by the limit.
     let version = { version }.unsigned(u32::MAX.into(), "u32")? as u32;
     Ok((chain.into_owned(), genesis, version))
 }
 
-/// A response, as far as it is looked at
+/// A node's response; only its `result` has a schema
 struct Response;
 
-impl Shaped for Response {
-    const SHAPE: &'static Shape = &Shape::Object {
+impl HasSchema for Response {
+    const SCHEMA: &'static Schema = &Schema::Object {
         name: "a response",
         members: &[Member {
             name: "result",
             required: true,
-            shape: <ProtocolConfigView as Shaped>::SHAPE,
+            schema: <ProtocolConfigView as HasSchema>::SCHEMA,
         }],
     };
 }
 
-/// The refusal of a response without a configuration, with the beginning of its error
-fn refused(text: &str) -> Error {
+/// The error for a response without a configuration; quotes the start of the response's error
+fn error_response(text: &str) -> Error {
     // Enough for the name and the cause, which nodes write first.
-    const SHOWN: usize = 256;
-    let shown = &text[..text.floor_char_boundary(SHOWN)];
-    let cut = if shown.len() < text.len() { "…" } else { "" };
-    let detail = format_args!("the response holds no configuration but an error: {shown}{cut}");
-    Error::new(ErrorKind::Shape, detail).at("error")
+    const MAX_LEN: usize = 256;
+    let start = &text[..floor_char_boundary(text, MAX_LEN)];
+    let ellipsis = if start.len() < text.len() { "…" } else { "" };
+    let detail =
+        format_args!("the response is an error and has no configuration: {start}{ellipsis}");
+    Error::new(ErrorKind::Schema, detail).at("error")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::views::shape::storm::storm;
+    use crate::views::schema::adversarial::check_damaged;
 
     #[test]
-    fn a_check_says_what_reading_says() {
-        let refused = storm::<ProtocolConfigView>(80);
-        assert!(refused > 160, "{refused}");
+    fn the_check_matches_the_deserializer() {
+        let rejected = check_damaged::<ProtocolConfigView>(80);
+        assert!(rejected > 160, "{rejected}");
     }
 }

@@ -1,7 +1,7 @@
 //! Gas of the host functions that contracts call.
 //!
-//! One hundred names; each release of the node adds a few. All are gas and all can be absent, so
-//! they are listed by name alone.
+//! There are one hundred, and each release of the node adds a few. All are gas and optional, so
+//! only their names are listed.
 
 use crate::primitives::Gas;
 use crate::views::wire::wire_struct;
@@ -12,7 +12,8 @@ macro_rules! costs {
         wire_struct! {
             /// Gas of host functions
             ///
-            /// 300000000000000 (300 Tgas) means that the protocol version does not have the function yet.
+            /// 300000000000000 (300 Tgas) means that the protocol version does not have the
+            /// function yet.
             pub struct ExtCostsConfigView {
                 $( $(#[$doc])* pub $name: Option<Gas> = absent, )*
             }
@@ -33,7 +34,7 @@ costs! {
     alt_bn128_pairing_check_base,
     /// Each element of it
     alt_bn128_pairing_check_element,
-    /// Any host function
+    /// Any host function call
     base,
     /// Multiexponentiation in BLS12-381 G1
     bls12381_g1_multiexp_base,
@@ -71,9 +72,9 @@ costs! {
     bls12381_pairing_base,
     /// Each element of it
     bls12381_pairing_element,
-    /// Compiling a contract; 0 for long
+    /// Compiling a contract; 0 in recent versions
     contract_compile_base,
-    /// Each byte of it; 0 for long
+    /// Each byte of it; 0 in recent versions
     contract_compile_bytes,
     /// Loading a contract
     contract_loading_base,
@@ -111,7 +112,7 @@ costs! {
     promise_and_per_promise,
     /// Returning a promise
     promise_return,
-    /// Reading it again
+    /// Reading a node of the trie again in the same chunk
     read_cached_trie_node,
     /// Reading the memory of a contract
     read_memory_base,
@@ -141,11 +142,11 @@ costs! {
     sha3_512_base,
     /// Each byte that is hashed with it
     sha3_512_byte,
-    /// Asking whether a key exists
+    /// Checking whether a key exists
     storage_has_key_base,
     /// Each byte of that key
     storage_has_key_byte,
-    /// Each byte of where it begins; never charged
+    /// Each byte of the start of a range; never charged
     storage_iter_create_from_byte,
     /// Iterating over a prefix; never charged
     storage_iter_create_prefix_base,
@@ -153,7 +154,7 @@ costs! {
     storage_iter_create_prefix_byte,
     /// Iterating over a range; never charged
     storage_iter_create_range_base,
-    /// Each byte of where it ends; never charged
+    /// Each byte of the end of the range; never charged
     storage_iter_create_to_byte,
     /// Stepping to the next key; never charged
     storage_iter_next_base,
@@ -199,9 +200,9 @@ costs! {
     utf8_decoding_base,
     /// Each byte of it
     utf8_decoding_byte,
-    /// Asking for the stake of a validator
+    /// Reading the stake of a validator
     validator_stake_base,
-    /// Asking for the stake of all validators
+    /// Reading the stake of all validators
     validator_total_stake_base,
     /// Writing to the memory of a contract
     write_memory_base,
@@ -215,7 +216,7 @@ costs! {
     yield_create_base,
     /// Each byte of its method name and arguments
     yield_create_byte,
-    /// Creating a yield with an id of its own
+    /// Creating a yield with a given id
     yield_create_with_id_base,
     /// Resuming a yield
     yield_resume_base,

@@ -1,13 +1,12 @@
 //! Gas of transactions, receipts and actions.
 //!
-//! A [`Fee`] is always whole: a node cannot charge two thirds of one. All other members can be
-//! absent and then stay so.
+//! All three members of a [`Fee`] are required. Any other member can be absent and then stays so.
 
 use crate::primitives::{Gas, Rational};
 use crate::views::wire::wire_struct;
 
 wire_struct! {
-    /// Gas of one thing that is sent and executed
+    /// Gas of sending and executing something
     pub struct Fee {
         /// Gas of executing it
         pub execution: Gas,
@@ -31,9 +30,9 @@ wire_struct! {
         pub data_receipt_creation_config: Option<DataReceiptCreationConfigView> = absent,
         /// Gas of checking an ml-dsa-65 signature of a transaction
         pub ml_dsa_65_verification_cost: Option<Gas> = absent,
-        /// Factor by which the price of gas that is bought ahead is raised
+        /// Factor of the price of gas that is bought in advance
         pub pessimistic_gas_price_inflation_ratio: Option<Rational> = absent,
-        /// Bytes that are charged beside the contents
+        /// Bytes that are charged in addition to the content
         pub storage_usage_config: Option<StorageUsageConfigView> = absent,
     }
 }
@@ -45,7 +44,7 @@ wire_struct! {
         pub add_key_cost: Option<AccessKeyCreationConfigView> = absent,
         /// Of creating an account
         pub create_account_cost: Option<Fee> = absent,
-        /// Of a delegate action, beside the actions in it
+        /// Of a delegate action, in addition to the actions in it
         pub delegate_cost: Option<Fee> = absent,
         /// Of deleting an account
         pub delete_account_cost: Option<Fee> = absent,
@@ -89,11 +88,11 @@ wire_struct! {
 }
 
 wire_struct! {
-    /// Bytes that are charged beside the contents
+    /// Bytes that are charged in addition to the content
     pub struct StorageUsageConfigView {
         /// Bytes of an account
         pub num_bytes_account: Option<u64> = absent,
-        /// Bytes of a record, beside key and value
+        /// Bytes of a record, in addition to key and value
         pub num_extra_bytes_record: Option<u64> = absent,
     }
 }

@@ -1,8 +1,8 @@
-//! How the accounts of a chain are divided into shards.
+//! Assignment of the accounts of a chain to shards.
 //!
-//! Four versions are known; a layout of a later version is kept as it came. Keys of maps are
-//! decimal strings on the wire and numbers here, so they are sorted as texts when written: 10
-//! comes before 2. Whether the parts of a layout agree with each other is not checked.
+//! Four versions are known; a layout of a later version is kept unchanged. Keys of maps are decimal
+//! strings in JSON and integers here, so they are sorted as texts when written: 10 is before 2.
+//! Whether the parts of a layout are consistent is not checked.
 
 use alloc::collections::BTreeMap;
 use alloc::collections::btree_map::Entry;
@@ -16,14 +16,14 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::codec::json;
 use crate::primitives::{AccountId, ShardId};
-use crate::views::recognise::Recognise;
-use crate::views::shape::{Shape, Shaped};
+use crate::views::fast_validation::FastValidate;
+use crate::views::schema::{HasSchema, Schema};
 use crate::views::wire::{wire_enum, wire_struct};
 
 wire_enum! {
-    /// How the accounts are divided into shards, by version of the layout
+    /// Assignment of accounts to shards, by version of the layout
     ///
-    /// `n` boundary accounts make `n + 1` shards: an account belongs to the shard behind the last
+    /// `n` boundary accounts make `n + 1` shards: an account belongs to the shard after the last
     /// boundary that is not greater than its id, compared by bytes.
     ///
     /// ```
@@ -37,9 +37,9 @@ wire_enum! {
     pub enum ShardLayout {
         /// By a hash of the account id
         V0(ShardLayoutV0),
-        /// By boundaries; shards are numbered from 0 in their order
+        /// By boundaries; shards are numbered from 0
         V1(ShardLayoutV1),
-        /// By boundaries; shards have ids of their own
+        /// By boundaries; shards have separate ids
         V2(ShardLayoutV2),
         /// By boundaries; with the history of splits, for dynamic resharding
         V3(ShardLayoutV3),
@@ -47,71 +47,71 @@ wire_enum! {
 }
 
 wire_struct! {
-    /// Accounts divided by their hash
+    /// Accounts assigned by a hash of their id
     pub struct ShardLayoutV0 {
         /// Number of shards
         pub num_shards: u64,
-        /// Number of this layout in the history of the chain
+        /// Version number of this layout on the chain
         pub version: u32,
     }
 }
 
 wire_struct! {
-    /// Accounts divided at boundaries, shards numbered from 0
+    /// Accounts assigned by boundaries, shards numbered from 0
     pub struct ShardLayoutV1 {
-        /// First account of each shard but the first
+        /// First account of each shard except the first
         pub boundary_accounts: Vec<AccountId>,
-        /// For each shard of the layout before, the shards it became
+        /// For each shard of the previous layout, its successors
         pub shards_split_map: Option<Vec<Vec<ShardId>>> = null,
-        /// For each shard, the one of the layout before that it came from
+        /// For each shard, its parent in the previous layout
         pub to_parent_shard_map: Option<Vec<ShardId>> = null,
-        /// Number of this layout in the history of the chain
+        /// Version number of this layout on the chain
         pub version: u32,
     }
 }
 
 wire_struct! {
-    /// Accounts divided at boundaries, shards with ids of their own
+    /// Accounts assigned by boundaries, shards with separate ids
     pub struct ShardLayoutV2 {
-        /// First account of each shard but the first
+        /// First account of each shard except the first
         pub boundary_accounts: Vec<AccountId>,
-        /// Place of each shard in the order of accounts
+        /// Index of each shard in the order of accounts
         pub id_to_index_map: ShardMap<u64>,
-        /// The shard at each place
+        /// The shard at each index
         pub index_to_id_map: ShardMap<ShardId>,
-        /// The shards in the order of their accounts
+        /// The shards, in the order of accounts
         pub shard_ids: Vec<ShardId>,
-        /// For each shard, the one of the layout before that it came from
+        /// For each shard, its parent in the previous layout
         pub shards_parent_map: Option<ShardMap<ShardId>> = null,
-        /// For each shard of the layout before, the shards it became
+        /// For each shard of the previous layout, its successors
         pub shards_split_map: Option<ShardMap<Vec<ShardId>>> = null,
-        /// Number of this layout in the history of the chain
+        /// Version number of this layout on the chain
         pub version: u32,
     }
 }
 
 wire_struct! {
-    /// Accounts divided at boundaries, with the history of splits
+    /// Accounts assigned by boundaries, with the history of splits
     pub struct ShardLayoutV3 {
-        /// First account of each shard but the first
+        /// First account of each shard except the first
         pub boundary_accounts: Vec<AccountId>,
-        /// Place of each shard in the order of accounts
+        /// Index of each shard in the order of accounts
         pub id_to_index_map: ShardMap<u64>,
         /// The shard that was split last
         pub last_split: ShardId,
-        /// The shards in the order of their accounts
+        /// The shards, in the order of accounts
         pub shard_ids: Vec<ShardId>,
-        /// For each shard that was ever split, the shards it became
+        /// For each shard that was ever split, its successors
         pub shards_split_map: ShardMap<Vec<ShardId>>,
     }
 }
 
-/// A map from the numbers of shards, or of their places; an object with decimal keys in JSON
+/// A map from shard ids or indexes; an object with decimal keys in JSON
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "it is its map")]
+#[expect(clippy::exhaustive_structs, reason = "a newtype of a map")]
 pub struct ShardMap<T>(pub BTreeMap<u64, T>);
 
-impl<T> Recognise for ShardMap<T> {}
+impl<T> FastValidate for ShardMap<T> {}
 
 impl<T: Serialize> Serialize for ShardMap<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -122,8 +122,8 @@ impl<T: Serialize> Serialize for ShardMap<T> {
     }
 }
 
-impl<T: Shaped> Shaped for ShardMap<T> {
-    const SHAPE: &'static Shape = &Shape::Numbered(T::SHAPE);
+impl<T: HasSchema> HasSchema for ShardMap<T> {
+    const SCHEMA: &'static Schema = &Schema::IntegerKeys(T::SCHEMA);
 }
 
 impl<'de, T: Deserialize<'de>> Deserialize<'de> for ShardMap<T> {
@@ -142,7 +142,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for ShardMap<T> {
                 while let Some(key) = map.next_key::<String>()? {
                     let number: u64 = key.parse().map_err(|error| {
                         let key = json::write(&key);
-                        A::Error::custom(format_args!("key {key} is no number of a shard: {error}"))
+                        A::Error::custom(format_args!("key {key} is not a shard id: {error}"))
                     })?;
                     match members.entry(number) {
                         Entry::Vacant(entry) => entry.insert(map.next_value()?),

@@ -1,20 +1,20 @@
 //! Limits of contracts, transactions and receipts.
 //!
-//! Fourteen of them are optional in the node as well: it omits those that its protocol version
-//! does not have, and reads `null` as omitted. Of the others an absent one is kept absent.
+//! Fourteen of them are optional in the node too: it omits those that its protocol version does not
+//! have, and reads `null` as omitted. Any other one that is absent stays absent.
 
 use crate::primitives::Gas;
 use crate::views::wire::wire_struct;
 
 wire_struct! {
-    /// The most of everything: bytes, pages, counts, gas
+    /// Maximum values: bytes, pages, counts, gas
     ///
-    /// 4294967295 (2^32 - 1) and 9223372036854775807 (2^63 - 1) mean that the protocol version has no
-    /// such limit yet.
+    /// 4294967295 (2^32 - 1) and 9223372036854775807 (2^63 - 1) mean that the protocol version has
+    /// no such limit yet.
     pub struct LimitConfig {
-        /// Which rules account ids must obey: 0, 1 or 2
+        /// Version of the rules for account ids: 0, 1 or 2
         pub account_id_validity_rules_version: Option<u8> = absent,
-        /// Pages of 64 KiB that a contract begins with
+        /// Initial pages of 64 KiB of a contract
         pub initial_memory_pages: Option<u32> = absent,
         /// Actions of one receipt
         pub max_actions_per_receipt: Option<u64> = absent,
@@ -26,7 +26,7 @@ wire_struct! {
         pub max_blocks_per_function: Option<u64> = omitted,
         /// Bytes of a contract
         pub max_contract_size: Option<u64> = absent,
-        /// Deployments among them
+        /// Deployments in one receipt
         pub max_deploy_actions_per_receipt: Option<u64> = absent,
         /// Elements of one table
         pub max_elements_per_contract_table: Option<u64> = omitted,
@@ -42,7 +42,7 @@ wire_struct! {
         pub max_instrumented_code_size: Option<u64> = omitted,
         /// Bytes of one method name
         pub max_length_method_name: Option<u64> = absent,
-        /// Bytes of its result
+        /// Bytes of the result of a call
         pub max_length_returned_data: Option<u64> = absent,
         /// Bytes of a storage key
         pub max_length_storage_key: Option<u64> = absent,
@@ -50,7 +50,7 @@ wire_struct! {
         pub max_length_storage_value: Option<u64> = absent,
         /// Locals of all functions of a contract
         pub max_locals_per_contract: Option<u64> = omitted,
-        /// Pages of 64 KiB that it may have
+        /// Maximum pages of 64 KiB of a contract
         pub max_memory_pages: Option<u32> = absent,
         /// Bytes of all method names of an access key, with terminators
         pub max_number_bytes_method_names: Option<u64> = absent,
@@ -70,7 +70,7 @@ wire_struct! {
         pub max_promises_per_function_call_action: Option<u64> = absent,
         /// Bytes of a receipt
         pub max_receipt_size: Option<u64> = absent,
-        /// Bytes of all promise results that one receipt may take in
+        /// Bytes of all promise results that one receipt may take
         pub max_receipt_total_input_size: Option<u64> = absent,
         /// Bytes of one register
         pub max_register_size: Option<u64> = absent,
@@ -80,9 +80,9 @@ wire_struct! {
         pub max_state_init_entries: Option<u64> = absent,
         /// Tables of a contract
         pub max_tables_per_contract: Option<u32> = omitted,
-        /// Bytes of all its log lines
+        /// Bytes of all log lines of one call
         pub max_total_log_length: Option<u64> = absent,
-        /// Gas that the function calls of one receipt may be given
+        /// Gas attached to the function calls of one receipt
         pub max_total_prepaid_gas: Option<Gas> = absent,
         /// Bytes of a transaction
         pub max_transaction_size: Option<u64> = absent,

@@ -1,8 +1,8 @@
-//! The types of a protocol configuration: as views, and checked as text.
+//! Protocol configurations: the JSON types, and a check of their text.
 //!
-//! Views are lossless: what a view has read it writes again, in the order of a node's answer, with
-//! members it does not know and without members that were not there. Which configuration is in
-//! force at a block is decided elsewhere, from rows.
+//! Views are lossless: a view writes what it has read, sorted as in a node's response, with unknown
+//! members and without members that were absent. They are `non_exhaustive`, because protocol
+//! upgrades add members; [`json::read`](crate::codec::json::read) constructs them.
 
 mod check;
 mod ext_costs;

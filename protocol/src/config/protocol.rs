@@ -1,9 +1,9 @@
-//! The whole protocol configuration: the answer of `EXPERIMENTAL_protocol_config`.
+//! The result of `EXPERIMENTAL_protocol_config`.
 //!
-//! The set of members changes with every release of the node, and its published interface
-//! requires none of them. So a member that is absent reads as `None` and stays absent when
-//! written, an unknown one is kept, and a configuration of any age comes out as it came in.
-//! Only the three members that tell configurations apart are required.
+//! The set of members changes with every release of the node, and its published interface requires
+//! none of them. So an absent member is read as `None` and stays absent when written, an unknown
+//! one is kept, and configurations of all versions are lossless. Only the three members that
+//! identify a configuration are required.
 
 use alloc::string::String;
 
@@ -14,13 +14,14 @@ use crate::views::wire::wire_struct;
 wire_struct! {
     /// Economics, validators, runtime parameters and shards of a chain in one epoch
     ///
-    /// Amounts are in yoctoNEAR (10^-24 NEAR), gas in units of which 10^12 are called one Tgas.
+    /// Amounts are in yoctoNEAR (10^-24 NEAR), gas in units of which 10^12 are one Tgas.
     ///
     /// ```
     /// use milepost_protocol::config::ProtocolConfigView;
     /// use milepost_protocol::primitives::Rational;
     ///
-    /// let text = r#"{"chain_id":"dev","genesis_height":0,"gas_price_adjustment_rate":[10,1000],"protocol_version":88}"#;
+    /// let text = r#"{"chain_id":"dev","genesis_height":0,"gas_price_adjustment_rate":[10,1000],
+    ///     "protocol_version":88}"#;
     /// let config: ProtocolConfigView = milepost_protocol::codec::json::read(text).unwrap();
     /// assert_eq!(config.gas_price_adjustment_rate, Some(Rational(10, 1000)));
     /// assert_eq!(config.epoch_length, None);
@@ -32,61 +33,62 @@ wire_struct! {
         pub chain_id: String,
         /// Percent of its chunks below which a chunk producer is kicked out
         pub chunk_producer_kickout_threshold: Option<u8> = absent,
-        /// Percent of its endorsements below which a mere chunk validator is kicked out
+        /// Percent of its endorsements below which an account that is only a chunk validator is
+        /// kicked out
         pub chunk_validator_only_kickout_threshold: Option<u8> = absent,
-        /// Whether the genesis asks for dynamic resharding; nodes leave it as it was there
+        /// Whether dynamic resharding is on; nodes keep the value of the genesis
         pub dynamic_resharding: Option<bool> = absent,
-        /// Blocks of one epoch
+        /// Number of blocks per epoch
         pub epoch_length: Option<u64> = absent,
         /// Stake from which an account may be a fisherman, in yoctoNEAR
         pub fishermen_threshold: Option<Balance> = absent,
-        /// Gas of one chunk, at genesis
+        /// Gas limit of a chunk, at genesis
         pub gas_limit: Option<Gas> = absent,
-        /// Most that the gas price moves per block, as a share of it
+        /// Maximum change of the gas price per block, as a fraction of it
         pub gas_price_adjustment_rate: Option<Rational> = absent,
         /// Height of the first block
         pub genesis_height: BlockHeight,
         /// When the chain began, in RFC 3339
         pub genesis_time: Option<String> = absent,
-        /// Highest price, in yoctoNEAR per gas
+        /// Maximum gas price, in yoctoNEAR per gas
         pub max_gas_price: Option<Balance> = absent,
-        /// Most that the supply grows per year, as a share of it
+        /// Maximum growth of the supply per year, as a fraction of it
         pub max_inflation_rate: Option<Rational> = absent,
-        /// Most that may be kicked out in one epoch, in percent of the stake
+        /// Maximum stake that is kicked out in one epoch, in percent of all stake
         pub max_kickout_stake_perc: Option<u8> = absent,
-        /// Lowest price, in yoctoNEAR per gas
+        /// Minimum gas price, in yoctoNEAR per gas
         pub min_gas_price: Option<Balance> = absent,
-        /// The last seat price divided by this is the least stake that may be proposed
+        /// The minimum stake of a proposal is the last seat price divided by this
         pub minimum_stake_divisor: Option<u64> = absent,
-        /// Least share of all stake that a block producer can have
+        /// Minimum stake of a block producer, as a fraction of all stake
         pub minimum_stake_ratio: Option<Rational> = absent,
-        /// Validators that each shard has at least
+        /// Minimum number of validators of each shard
         pub minimum_validators_per_shard: Option<u64> = absent,
-        /// Seats of block producers
+        /// Number of block producer seats
         pub num_block_producer_seats: Option<u64> = absent,
-        /// Blocks expected in one year
+        /// Expected number of blocks per year
         pub num_blocks_per_year: Option<u64> = absent,
-        /// Share of the time online from which a validator is rewarded in full
+        /// Fraction of time online from which a validator gets the full reward
         pub online_max_threshold: Option<Rational> = absent,
-        /// Share of the time online from which a validator is rewarded
+        /// Fraction of time online from which a validator gets a reward
         pub online_min_threshold: Option<Rational> = absent,
-        /// Share of the rewards that goes to the treasury
+        /// Fraction of the rewards that goes to the treasury
         pub protocol_reward_rate: Option<Rational> = absent,
-        /// The treasury
+        /// Account of the treasury
         pub protocol_treasury_account: Option<AccountId> = absent,
-        /// Share of the stake that must vote for an upgrade
+        /// Fraction of the stake that must vote for an upgrade
         pub protocol_upgrade_stake_threshold: Option<Rational> = absent,
         /// Version of the protocol in the epoch of the block
         pub protocol_version: u32,
-        /// What the runtime charges and allows
+        /// Fees and limits of the runtime
         pub runtime_config: Option<RuntimeConfigView> = absent,
-        /// How the accounts are divided into shards
+        /// Assignment of accounts to shards
         pub shard_layout: Option<ShardLayout> = absent,
         /// Whether chunk producers change shards at random between epochs
         pub shuffle_shard_assignment_for_chunk_producers: Option<bool> = absent,
-        /// Mandates of chunk validators that each shard should have
+        /// Target number of chunk validator mandates per shard
         pub target_validator_mandates_per_shard: Option<u64> = absent,
-        /// Blocks for which a transaction may refer to its block hash
+        /// Number of blocks for which a transaction's block hash is valid
         pub transaction_validity_period: Option<u64> = absent,
     }
 }

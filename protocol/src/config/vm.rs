@@ -1,7 +1,7 @@
-//! The virtual machine's part of the configuration: prices, features, limits.
+//! The virtual machine's part of the configuration: gas, features, limits.
 //!
-//! Features are switches of the protocol version, so a `false` means "not yet". Words that name a
-//! machine or a way of reading are kept when they are not known.
+//! A feature is on from some protocol version on, so `false` means "not yet". Unknown virtual
+//! machines and storage modes are kept.
 
 use super::{ExtCostsConfigView, LimitConfig};
 use crate::views::wire::{wire_enum, wire_struct};
@@ -9,9 +9,9 @@ use crate::views::wire::{wire_enum, wire_struct};
 wire_struct! {
     /// Gas, features and limits of contracts
     pub struct VMConfigView {
-        /// Whether BLS12-381 points outside of the groups are summed and decompressed properly
+        /// Whether BLS12-381 sums and decompression handle points outside of the groups
         pub bls12381_not_in_group_fix: Option<bool> = absent,
-        /// Whether contracts can ask for the chain id
+        /// Whether contracts can read the chain id
         pub chain_id_host_fn: Option<bool> = absent,
         /// Whether custom sections of a contract are dropped
         pub discard_custom_sections: Option<bool> = absent,
@@ -21,7 +21,7 @@ wire_struct! {
         pub ext_costs: Option<ExtCostsConfigView> = absent,
         /// Whether loading a contract is charged before it is loaded
         pub fix_contract_loading_cost: Option<bool> = absent,
-        /// Whether contracts can handle gas keys
+        /// Whether contracts can use gas keys
         pub gas_key_host_fns: Option<bool> = absent,
         /// Whether contracts can deploy and use global contracts
         pub global_contract_host_fns: Option<bool> = absent,
@@ -33,7 +33,7 @@ wire_struct! {
         pub limit_config: Option<LimitConfig> = absent,
         /// Gas of a bulk operation on memory or a table
         pub linear_op_base_cost: Option<u64> = absent,
-        /// Gas of each unit of it
+        /// Gas of each unit of a bulk operation
         pub linear_op_unit_cost: Option<u64> = absent,
         /// Whether contracts can check ml-dsa-65 signatures
         pub ml_dsa_verify_host_fn: Option<bool> = absent,
@@ -67,15 +67,15 @@ wire_enum! {
         Wasmtime,
         /// Wasmer 2, up to protocol version 61
         Wasmer2,
-        /// The virtual machine of the node's own, in protocol versions 62 to 83
+        /// The node's own virtual machine, in protocol versions 62 to 83
         NearVm,
     }
 }
 
 wire_enum! {
-    /// A way to read the storage
+    /// How contracts read the storage
     pub enum StorageGetMode {
-        /// From the flat storage: one read for one value
+        /// From the flat storage: one read per value
         FlatStorage,
         /// Through the trie, node by node
         Trie,

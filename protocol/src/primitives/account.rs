@@ -1,7 +1,7 @@
-//! Account ids: who signs, who sends, who executes.
+//! Account ids.
 //!
-//! An [`AccountId`] that exists is valid; a text that is not says at which byte. Whether such an
-//! account is there is nobody's business here.
+//! Every [`AccountId`] is syntactically valid; the error of another text names the invalid byte.
+//! Whether the account exists is not known here.
 
 use alloc::boxed::Box;
 use core::borrow::Borrow;
@@ -9,7 +9,7 @@ use core::fmt;
 use core::ops::Deref;
 use core::str::FromStr;
 
-use super::ScalarError;
+use super::ParseError;
 use super::text::text_serde;
 
 /// A syntactically valid account id: 2 to 64 bytes of `a-z 0-9` with single separators `- _ .`
@@ -28,49 +28,49 @@ pub struct AccountId(Box<str>);
 
 impl AccountId {
     /// The shortest valid account id, in bytes
-    pub const SHORTEST: usize = 2;
+    pub const MIN_LEN: usize = 2;
     /// The longest valid account id, in bytes
-    pub const LONGEST: usize = 64;
+    pub const MAX_LEN: usize = 64;
 
-    /// Checks the rules without building an account id
+    /// Checks a text without building an account id
     ///
     /// # Errors
     ///
-    /// The first rule that is broken, with the byte that breaks it.
-    pub fn check(text: &str) -> Result<(), ScalarError> {
+    /// The first rule that the text breaks, with the byte that breaks it.
+    pub fn check(text: &str) -> Result<(), ParseError> {
         if is_valid(text.as_bytes()) {
             return Ok(());
         }
         Self::first_broken_rule(text)
     }
 
-    /// The account id of a text that [`check`](Self::check) lets pass
-    pub(crate) fn of_checked(text: &str) -> Self {
+    /// The account id of a text that [`check`](Self::check) accepts
+    pub(crate) fn new_unchecked(text: &str) -> Self {
         debug_assert_eq!(Self::check(text), Ok(()));
         Self(text.into())
     }
 
     #[cold]
-    fn first_broken_rule(text: &str) -> Result<(), ScalarError> {
-        if !(Self::SHORTEST..=Self::LONGEST).contains(&text.len()) {
-            return Err(ScalarError::AccountLength { found: text.len() });
+    fn first_broken_rule(text: &str) -> Result<(), ParseError> {
+        if !(Self::MIN_LEN..=Self::MAX_LEN).contains(&text.len()) {
+            return Err(ParseError::AccountLength { found: text.len() });
         }
         let mut after_separator = true;
         for (offset, byte) in text.bytes().enumerate() {
             let separator = match byte {
                 b'a'..=b'z' | b'0'..=b'9' => false,
                 b'-' | b'_' | b'.' => true,
-                _ => return Err(ScalarError::AccountByte { byte, offset }),
+                _ => return Err(ParseError::AccountByte { byte, offset }),
             };
             if separator && (after_separator || offset + 1 == text.len()) {
-                return Err(ScalarError::AccountSeparator { byte, offset });
+                return Err(ParseError::AccountSeparator { byte, offset });
             }
             after_separator = separator;
         }
         Ok(())
     }
 
-    /// Whether this is the predecessor of refunds, which no one can sign for
+    /// Whether this is `system`, the predecessor of refunds, for which no one can sign
     pub fn is_system(&self) -> bool {
         &*self.0 == "system"
     }
@@ -81,9 +81,9 @@ impl AccountId {
     }
 }
 
-/// A letter or a digit, a separator, anything else
+/// The class of each byte: 0 for a letter or a digit, [`SEPARATOR`] or [`INVALID`]
 const CLASSES: [u8; 256] = {
-    let (mut classes, mut byte) = ([OTHER; 256], 0);
+    let (mut classes, mut byte) = ([INVALID; 256], 0);
     while byte < 256 {
         match byte as u8 {
             b'a'..=b'z' | b'0'..=b'9' => classes[byte] = 0,
@@ -95,26 +95,26 @@ const CLASSES: [u8; 256] = {
     classes
 };
 const SEPARATOR: u8 = 1;
-const OTHER: u8 = 2;
+const INVALID: u8 = 2;
 
-/// Whether a text breaks no rule; without a way out before its end, for most do not
+/// Whether a text is an account id; no early exit, because nearly all texts are
 fn is_valid(text: &[u8]) -> bool {
-    // A separator may not come first or last, so the places around the text count as ones.
-    let (mut before, mut wrong) = (SEPARATOR, 0);
+    // No separator may be first or last, so both ends of the text count as separators.
+    let (mut previous, mut errors) = (SEPARATOR, 0);
     for byte in text {
         let class = CLASSES[usize::from(*byte)];
-        wrong |= class & (before | OTHER);
-        before = class;
+        errors |= class & (previous | INVALID);
+        previous = class;
     }
-    wrong |= before & SEPARATOR;
-    wrong == 0 && (AccountId::SHORTEST..=AccountId::LONGEST).contains(&text.len())
+    errors |= previous & SEPARATOR;
+    errors == 0 && (AccountId::MIN_LEN..=AccountId::MAX_LEN).contains(&text.len())
 }
 
 impl FromStr for AccountId {
-    type Err = ScalarError;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, ScalarError> {
-        Self::check(text).map(|()| Self::of_checked(text))
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        Self::check(text).map(|()| Self::new_unchecked(text))
     }
 }
 
@@ -151,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn whoever_breaks_no_rule_is_valid() {
+    fn validity_matches_the_rules() {
         let mut valid = 0;
         let mut check = |text: &str| {
             let is_valid = is_valid(text.as_bytes());
@@ -160,10 +160,10 @@ mod tests {
         };
         for byte in 0..=0x7f_u8 {
             let byte = char::from(byte);
-            for (before, behind) in
+            for (before, after) in
                 [("", ""), ("a", ""), ("", "0"), ("z", "9"), ("a.", "a"), ("b", "-c"), ("_", "x")]
             {
-                check(&alloc::format!("{before}{byte}{behind}"));
+                check(&alloc::format!("{before}{byte}{after}"));
             }
         }
         (0..70).for_each(|length| check(&"a".repeat(length)));
@@ -176,17 +176,14 @@ mod tests {
         for good in ["ab", "a_b-c.d", "0u0123456789", "system", "a1.b2.c3"] {
             assert_eq!(AccountId::check(good), Ok(()), "{good}");
         }
-        assert_eq!(AccountId::check("a"), Err(ScalarError::AccountLength { found: 1 }));
-        assert_eq!(
-            AccountId::check(&"a".repeat(65)),
-            Err(ScalarError::AccountLength { found: 65 })
-        );
+        assert_eq!(AccountId::check("a"), Err(ParseError::AccountLength { found: 1 }));
+        assert_eq!(AccountId::check(&"a".repeat(65)), Err(ParseError::AccountLength { found: 65 }));
         for (bad, offset) in [("a..b", 2), ("-ab", 0), ("ab.", 2), ("a.-b", 2)] {
             assert!(
-                matches!(AccountId::check(bad), Err(ScalarError::AccountSeparator { offset: found, .. }) if found == offset),
+                matches!(AccountId::check(bad), Err(ParseError::AccountSeparator { offset: found, .. }) if found == offset),
                 "{bad}"
             );
         }
-        assert_eq!(AccountId::check("aé"), Err(ScalarError::AccountByte { byte: 0xc3, offset: 1 }));
+        assert_eq!(AccountId::check("aé"), Err(ParseError::AccountByte { byte: 0xc3, offset: 1 }));
     }
 }

@@ -1,7 +1,6 @@
-//! Amounts: balances are strings because they need 128 bits, gas is a number.
+//! Amounts: a balance is a string because it needs 128 bits, gas is a number.
 //!
-//! Reading is exact or refused: no sign, no fraction, no exponent, no rounding. Arithmetic is left
-//! to those who know what it would mean.
+//! Values are read exactly: a sign, a fraction or an exponent is an error. There is no arithmetic.
 
 use core::fmt;
 use core::str::FromStr;
@@ -9,20 +8,20 @@ use core::str::FromStr;
 use serde::de::{Deserializer, Unexpected, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::ScalarError;
+use super::ParseError;
 use super::text::{decimal, text_serde};
 
 /// An amount of the native token in yoctoNEAR (10^-24 NEAR); a decimal string in JSON
 ///
-/// A JSON number is refused, because most JSON readers would round it.
+/// A JSON number is an error, because most JSON readers would round it.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[expect(clippy::exhaustive_structs, reason = "a scalar is its number")]
 pub struct Balance(pub u128);
 
 impl FromStr for Balance {
-    type Err = ScalarError;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, ScalarError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         decimal(text, 128).map(Self)
     }
 }
@@ -35,16 +34,16 @@ impl fmt::Display for Balance {
 
 text_serde!(Balance, "a decimal string of an amount");
 
-/// An amount of gas; a number in JSON, read from a decimal string as well
+/// An amount of gas; a number in JSON, which may also be a decimal string when read
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[expect(clippy::exhaustive_structs, reason = "a scalar is its number")]
 pub struct Gas(pub u64);
 
 impl FromStr for Gas {
-    type Err = ScalarError;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, ScalarError> {
-        // At most 64 bits by the check of `decimal`.
+    fn from_str(text: &str) -> Result<Self, ParseError> {
+        // `decimal` has checked that it fits 64 bits.
         decimal(text, 64).map(|number| Self(number as u64))
     }
 }
@@ -63,9 +62,9 @@ impl Serialize for Gas {
 
 impl<'de> Deserialize<'de> for Gas {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Either;
+        struct GasVisitor;
 
-        impl Visitor<'_> for Either {
+        impl Visitor<'_> for GasVisitor {
             type Value = Gas;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -87,11 +86,11 @@ impl<'de> Deserialize<'de> for Gas {
             }
         }
 
-        deserializer.deserialize_any(Either)
+        deserializer.deserialize_any(GasVisitor)
     }
 }
 
-/// An amount of gas that is written as a string: the one in a gas profile
+/// An amount of gas that is written as a decimal string, as in a gas profile
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[expect(clippy::exhaustive_structs, reason = "a scalar is its number")]
 pub struct GasText(pub u64);

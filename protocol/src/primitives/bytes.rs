@@ -1,4 +1,6 @@
 //! Bytes whose JSON form is base64.
+//!
+//! Writing pads; reading accepts missing padding, as the node does.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -6,19 +8,19 @@ use core::fmt;
 use core::ops::Deref;
 use core::str::FromStr;
 
-use super::ScalarError;
+use super::ParseError;
 use super::text::text_serde;
 use crate::codec::base64::{self, Padding};
 
-/// Bytes that JSON shows as padded base64; a reader forgives missing padding
+/// Bytes; padded base64 in JSON, where padding may be missing when read
 #[derive(Clone, Default, Eq, Hash, Ord, PartialEq, PartialOrd)]
-#[expect(clippy::exhaustive_structs, reason = "bytes and nothing else")]
+#[expect(clippy::exhaustive_structs, reason = "a newtype of bytes")]
 pub struct Bytes(pub Vec<u8>);
 
 impl FromStr for Bytes {
-    type Err = ScalarError;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, ScalarError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         Ok(Self(base64::decode(text, Padding::Optional)?))
     }
 }

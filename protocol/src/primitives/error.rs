@@ -1,18 +1,17 @@
-//! Why a scalar was refused.
+//! The error of all scalars.
 //!
-//! One error for all scalars, so that reasons read alike wherever they turn up. It knows the byte
-//! and the limit; the place in a larger input is added by whoever reads that input.
+//! It has the byte and the limit. The reader of a larger input adds the path and the offset.
 
 use core::fmt;
 
 use crate::codec::base58::Base58Error;
 use crate::codec::base64::Base64Error;
 
-/// Why a scalar was refused; its text names the byte and the limit
+/// Why the text of a scalar is invalid; names the byte and the limit
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
-pub enum ScalarError {
-    /// Not base58, or another number of bytes
+pub enum ParseError {
+    /// Not base58, or the wrong number of bytes
     Base58(Base58Error),
     /// Not base64
     Base64(Base64Error),
@@ -25,27 +24,29 @@ pub enum ScalarError {
     AccountByte {
         /// The byte
         byte: u8,
-        /// Where it stands
+        /// Its offset in the text
         offset: usize,
     },
-    /// A separator at an end of an account id, or behind another separator
+    /// A separator at an end of an account id, or after another separator
     AccountSeparator {
         /// The separator
         byte: u8,
-        /// Where it stands
+        /// Its offset in the text
         offset: usize,
     },
-    /// A prefix before `:` that names no signature scheme
+    /// A prefix before `:` that is not a signature scheme
     Scheme,
     /// Not a decimal number
     Digit {
         /// The byte
         byte: u8,
-        /// Where it stands
+        /// Its offset in the text
         offset: usize,
     },
     /// A number without digits
     NoDigits,
+    /// Not a number, or not in the range of an `f64`
+    Fraction,
     /// A number above the limit of its type
     Overflow {
         /// Bits of the type
@@ -55,7 +56,7 @@ pub enum ScalarError {
     SignatureBits,
 }
 
-impl fmt::Display for ScalarError {
+impl fmt::Display for ParseError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Base58(error) => error.fmt(formatter),
@@ -83,6 +84,7 @@ impl fmt::Display for ScalarError {
                 write!(formatter, "byte {byte} at offset {offset} is not a decimal digit")
             }
             Self::NoDigits => formatter.write_str("a number without digits"),
+            Self::Fraction => formatter.write_str("expected a number in the range of an f64"),
             Self::Overflow { bits } => write!(formatter, "number does not fit {bits} bits"),
             Self::SignatureBits => formatter
                 .write_str("ed25519 signature whose last byte has one of its top 3 bits set"),
@@ -90,15 +92,15 @@ impl fmt::Display for ScalarError {
     }
 }
 
-impl core::error::Error for ScalarError {}
+impl core::error::Error for ParseError {}
 
-impl From<Base58Error> for ScalarError {
+impl From<Base58Error> for ParseError {
     fn from(error: Base58Error) -> Self {
         Self::Base58(error)
     }
 }
 
-impl From<Base64Error> for ScalarError {
+impl From<Base64Error> for ParseError {
     fn from(error: Base64Error) -> Self {
         Self::Base64(error)
     }

@@ -1,7 +1,7 @@
-//! 32 bytes of SHA-256: the name of blocks, transactions, receipts and code.
+//! SHA-256 hashes: the ids of blocks, transactions, receipts and code.
 //!
-//! A hash is already evenly spread, so maps keyed by it need no second hash function: the
-//! identity hasher takes its first eight bytes.
+//! A hash is uniformly distributed already, so the hasher for maps keyed by hashes takes its first
+//! eight bytes.
 
 use alloc::string::String;
 use core::cmp::Ordering;
@@ -11,7 +11,7 @@ use core::str::FromStr;
 
 use sha2::{Digest as _, Sha256};
 
-use super::ScalarError;
+use super::ParseError;
 use super::text::text_serde;
 use crate::codec::base58;
 
@@ -31,7 +31,7 @@ impl CryptoHash {
     /// The hash whose bytes are all zero: "no block" in a header
     pub const ZERO: Self = Self([0; 32]);
 
-    /// A hash of these bytes
+    /// The hash with these bytes
     pub const fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
@@ -49,7 +49,7 @@ impl CryptoHash {
     }
 }
 
-/// That of the bytes; the first eight decide for nearly all hashes, and cost no call
+/// The order of the bytes; the first eight decide for nearly all hashes, without a call
 impl Ord for CryptoHash {
     fn cmp(&self, other: &Self) -> Ordering {
         let first = |Self([a, b, c, d, e, f, g, h, ..]): &Self| {
@@ -72,16 +72,16 @@ impl From<[u8; 32]> for CryptoHash {
 }
 
 impl FromStr for CryptoHash {
-    type Err = ScalarError;
+    type Err = ParseError;
 
-    fn from_str(text: &str) -> Result<Self, ScalarError> {
+    fn from_str(text: &str) -> Result<Self, ParseError> {
         Ok(Self(base58::decode(text)?))
     }
 }
 
 impl fmt::Display for CryptoHash {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut text = String::with_capacity(base58::longest(32));
+        let mut text = String::with_capacity(base58::max_encoded_len(32));
         base58::encode(&self.0, &mut text);
         formatter.pad(&text)
     }
@@ -104,15 +104,15 @@ text_serde!(CryptoHash, "a base58 hash of 32 bytes");
 /// Builds [`IdentityHasher`]s
 pub type HashBuilder = BuildHasherDefault<IdentityHasher>;
 
-/// A hasher for keys that are hashes already: the first eight bytes of the longest write
+/// A hasher for keys that contain a hash: takes the hash's first eight bytes
 ///
-/// Numbers written beside a hash (a table, a height) are mixed in by a multiplication with
-/// 2^64 / golden ratio, so that consecutive heights spread as well.
+/// Other numbers of the key (a table, a height) are mixed in by a multiplication with 2^64 / golden
+/// ratio, which spreads consecutive heights.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct IdentityHasher(u64);
 
 /// 2^64 divided by the golden ratio, made odd (Knuth, The Art of Computer Programming 6.4)
-const SPREAD: u64 = 0x9e37_79b9_7f4a_7c15;
+const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
 
 impl Hasher for IdentityHasher {
     fn finish(&self) -> u64 {
@@ -131,7 +131,7 @@ impl Hasher for IdentityHasher {
     }
 
     fn write_u64(&mut self, number: u64) {
-        self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(SPREAD);
+        self.0 = (self.0.rotate_left(5) ^ number).wrapping_mul(MULTIPLIER);
     }
 
     fn write_usize(&mut self, number: usize) {
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hash_of_31_bytes_names_both_lengths() {
+    fn the_error_for_31_bytes_has_both_lengths() {
         let error = "1111111111111111111111111111111".parse::<CryptoHash>().unwrap_err();
         assert_eq!(error.to_string(), "31 bytes after base58, expected 32");
     }

@@ -1,7 +1,7 @@
 //! Public keys and signatures of the three schemes of the protocol.
 //!
-//! Text is `scheme:base58`; a text without a scheme is ed25519. Lengths are checked before
-//! anything is decoded, because an ml-dsa-65 key of 1,952 bytes is long and base58 is slow.
+//! The text is `scheme:base58`; a text without a scheme is ed25519. Lengths are checked before
+//! decoding, because an ml-dsa-65 key has 1,952 bytes and base58 takes quadratic time.
 
 use alloc::boxed::Box;
 use alloc::string::String;
@@ -9,7 +9,7 @@ use alloc::vec;
 use core::fmt;
 use core::str::FromStr;
 
-use super::ScalarError;
+use super::ParseError;
 use super::text::text_serde;
 use crate::codec::base58;
 
@@ -37,7 +37,7 @@ impl Scheme {
         }
     }
 
-    /// The word before the colon
+    /// The name, which precedes the colon in texts
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ed25519 => "ed25519",
@@ -46,7 +46,7 @@ impl Scheme {
         }
     }
 
-    /// Bytes of a public key; secp256k1 is x then y, without the leading 04
+    /// Length of a public key in bytes; secp256k1 is x then y, without the leading 04
     pub const fn key_length(self) -> usize {
         match self {
             Self::Ed25519 => 32,
@@ -55,7 +55,7 @@ impl Scheme {
         }
     }
 
-    /// Bytes of a signature; secp256k1 is r, s and the recovery id
+    /// Length of a signature in bytes; secp256k1 is r, s and the recovery id
     pub const fn signature_length(self) -> usize {
         match self {
             Self::Ed25519 => 64,
@@ -64,8 +64,8 @@ impl Scheme {
         }
     }
 
-    /// Splits `scheme:base58`; the scheme's name is read in any case
-    fn split(text: &str) -> Result<(Self, &str), ScalarError> {
+    /// Splits `scheme:base58`; the name of the scheme is case-insensitive
+    fn split(text: &str) -> Result<(Self, &str), ParseError> {
         let Some((name, rest)) = text.split_once(':') else {
             return Ok((Self::Ed25519, text));
         };
@@ -73,11 +73,11 @@ impl Scheme {
             .into_iter()
             .find(|scheme| scheme.name().eq_ignore_ascii_case(name))
             .map(|scheme| (scheme, rest))
-            .ok_or(ScalarError::Scheme)
+            .ok_or(ParseError::Scheme)
     }
 }
 
-/// Defines a type that is a scheme and as many bytes as the scheme wants
+/// Defines a type of a scheme and its bytes
 macro_rules! scheme_bytes {
     ($(#[$doc:meta])* $type:ident, $length:ident, $expecting:literal) => {
         $(#[$doc])*
@@ -88,13 +88,13 @@ macro_rules! scheme_bytes {
         }
 
         impl $type {
-            /// One of this scheme with these bytes; `None` when their number is not the scheme's
+            /// A value of this scheme; `None` if the scheme has another length
             pub fn new(scheme: Scheme, bytes: &[u8]) -> Option<Self> {
-                (bytes.len() == scheme.$length()).then(|| Self::of_checked(scheme, bytes))
+                (bytes.len() == scheme.$length()).then(|| Self::new_unchecked(scheme, bytes))
             }
 
-            /// One of this scheme with as many bytes as it wants
-            pub(crate) fn of_checked(scheme: Scheme, bytes: &[u8]) -> Self {
+            /// A value of this scheme whose length was checked
+            pub(crate) fn new_unchecked(scheme: Scheme, bytes: &[u8]) -> Self {
                 debug_assert_eq!(bytes.len(), scheme.$length());
                 Self { scheme, bytes: bytes.into() }
             }
@@ -104,16 +104,16 @@ macro_rules! scheme_bytes {
                 self.scheme
             }
 
-            /// The bytes, as many as the scheme says
+            /// The bytes, in the length of the scheme
             pub fn as_bytes(&self) -> &[u8] {
                 &self.bytes
             }
         }
 
         impl FromStr for $type {
-            type Err = ScalarError;
+            type Err = ParseError;
 
-            fn from_str(text: &str) -> Result<Self, ScalarError> {
+            fn from_str(text: &str) -> Result<Self, ParseError> {
                 let (scheme, digits) = Scheme::split(text)?;
                 let mut bytes = vec![0; scheme.$length()].into_boxed_slice();
                 base58::decode_slice(digits, &mut bytes)?;
@@ -123,7 +123,8 @@ macro_rules! scheme_bytes {
 
         impl fmt::Display for $type {
             fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                let mut text = String::with_capacity(10 + base58::longest(self.bytes.len()));
+                let max_len = base58::max_encoded_len(self.bytes.len());
+                let mut text = String::with_capacity(10 + max_len);
                 text.push_str(self.scheme.name());
                 text.push(':');
                 base58::encode(&self.bytes, &mut text);
@@ -166,14 +167,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_key_of_one_byte_names_both_lengths() {
+    fn the_error_for_one_byte_has_both_lengths() {
         let error = "ed25519:1".parse::<PublicKey>().unwrap_err();
         assert_eq!(error.to_string(), "1 bytes after base58, expected 32");
-        assert_eq!("foo:1".parse::<PublicKey>(), Err(ScalarError::Scheme));
+        assert_eq!("foo:1".parse::<PublicKey>(), Err(ParseError::Scheme));
     }
 
     #[test]
-    fn every_scheme_comes_back() {
+    fn every_scheme_round_trips() {
         for scheme in [Scheme::Ed25519, Scheme::Secp256k1, Scheme::MlDsa65] {
             assert_eq!(Scheme::from_tag(scheme as u8), Some(scheme));
             let key = PublicKey::new(scheme, &vec![7; scheme.key_length()]).unwrap();

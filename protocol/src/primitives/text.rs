@@ -1,16 +1,16 @@
-//! Serde glue for scalars whose JSON form is a string.
+//! Serde implementations for scalars whose JSON form is a string.
 //!
 //! `text_serde!` implements `Serialize` by `Display` and `Deserialize` by `FromStr`, without an
-//! intermediate `String`; decimal numbers are parsed here because the standard parsers do not say
-//! which byte they refuse.
+//! intermediate `String`. Decimal numbers are parsed here, because the standard parsers do not
+//! report the offset of an invalid byte.
 
-use super::ScalarError;
+use super::ParseError;
 
-/// Implements serde by `Display` and `FromStr`; `$expecting` is what a reader wants to see
+/// Implements serde by `Display` and `FromStr`; `$expecting` is the expected value in errors
 macro_rules! text_serde {
     ($type:ty, $expecting:literal) => {
         impl $type {
-            /// What a reader wants to see
+            /// The expected value in errors
             #[doc(hidden)]
             pub const EXPECTED: &'static str = $expecting;
         }
@@ -48,22 +48,22 @@ macro_rules! text_serde {
 
 pub(crate) use text_serde;
 
-/// Parses decimal digits with an optional leading `+`, as the node's readers do
-pub(super) fn decimal(text: &str, bits: u32) -> Result<u128, ScalarError> {
+/// Parses decimal digits with an optional leading `+`, as the node does
+pub(super) fn decimal(text: &str, bits: u32) -> Result<u128, ParseError> {
     let skipped = usize::from(text.starts_with('+'));
     let digits = &text.as_bytes()[skipped..];
     if digits.is_empty() {
-        return Err(ScalarError::NoDigits);
+        return Err(ParseError::NoDigits);
     }
     let limit = u128::MAX >> (128 - bits);
     digits.iter().enumerate().try_fold(0_u128, |number, (index, &byte)| {
         if !byte.is_ascii_digit() {
-            return Err(ScalarError::Digit { byte, offset: skipped + index });
+            return Err(ParseError::Digit { byte, offset: skipped + index });
         }
         number
             .checked_mul(10)
             .and_then(|number| number.checked_add(u128::from(byte - b'0')))
             .filter(|number| *number <= limit)
-            .ok_or(ScalarError::Overflow { bits })
+            .ok_or(ParseError::Overflow { bits })
     })
 }

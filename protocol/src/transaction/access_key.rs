@@ -1,46 +1,46 @@
 //! Access keys that a transaction adds.
 //!
-//! The account a function call key is for is a text here, not an account id: the protocol reads
-//! it so and checks it later.
+//! The receiver of a function call key is a string, not an account id: the protocol decodes it so
+//! and validates it later.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::primitives::{Balance, Nonce};
 
-/// What a key may do, and its nonce
+/// The nonce and the permission of an access key
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "borsh fixes the fields")]
 pub struct AccessKey {
-    /// Nonce it starts with
+    /// Initial nonce
     pub nonce: Nonce,
-    /// What it may do
+    /// Its permission
     pub permission: AccessKeyPermission,
 }
 
-/// What a key may do
+/// The permission of an access key
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum AccessKeyPermission {
-    /// Call functions of one contract
+    /// Function calls of one contract
     FunctionCall(FunctionCallPermission),
-    /// Everything
+    /// Full access
     FullAccess,
-    /// Call functions of one contract, paying gas from a balance of its own
+    /// Function calls of one contract; pays for gas from the key's own balance
     GasKeyFunctionCall(GasKeyInfo, FunctionCallPermission),
-    /// Everything, paying gas from a balance of its own
+    /// Full access; pays for gas from the key's own balance
     GasKeyFullAccess(GasKeyInfo),
 }
 
-/// Leave to call functions of one contract
+/// Permission to call functions of one contract
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "borsh fixes the fields")]
 pub struct FunctionCallPermission {
-    /// yoctoNEAR it may spend on gas; `None` for no limit
+    /// Maximum amount to spend on gas, in yoctoNEAR; `None` for no limit
     pub allowance: Option<Balance>,
-    /// Account of the contract, unchecked
+    /// Account of the contract, not validated
     pub receiver_id: String,
-    /// Methods it may call; empty for all
+    /// Allowed methods; empty for all
     pub method_names: Vec<String>,
 }
 
@@ -50,6 +50,6 @@ pub struct FunctionCallPermission {
 pub struct GasKeyInfo {
     /// Balance of the key, in yoctoNEAR
     pub balance: Balance,
-    /// How many nonces it has
+    /// Number of nonces
     pub num_nonces: u16,
 }

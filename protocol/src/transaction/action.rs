@@ -1,8 +1,7 @@
-//! What a transaction does: the sixteen actions, in the form in which they are signed.
+//! The sixteen actions of a transaction, in the form in which they are signed.
 //!
-//! An action is small (32 bytes, larger content in a box), because a byte of input can be an
-//! action: `CreateAccount` is its tag and nothing more. What the chain says to an action is not
-//! known here.
+//! An action is small (32 bytes, larger content is boxed), because one byte of input can be an
+//! action: `CreateAccount` is only its tag. Whether the chain accepts an action is not known here.
 
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -11,66 +10,66 @@ use alloc::string::String;
 use super::{AccessKey, Delegate, DelegateV2};
 use crate::primitives::{AccountId, Balance, Bytes, CryptoHash, Gas, PublicKey};
 
-/// One step of a transaction, applied to the receiver's account
+/// An action of a transaction, applied to the receiver's account
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Action {
     /// Creates the account
     CreateAccount,
-    /// Puts code on the account
+    /// Deploys a contract to the account
     DeployContract {
         /// The code
         code: Bytes,
     },
     /// Calls a function of the account's contract
     FunctionCall(Box<FunctionCall>),
-    /// Moves tokens to the account
+    /// Transfers tokens to the account
     Transfer {
-        /// yoctoNEAR to move
+        /// Amount, in yoctoNEAR
         deposit: Balance,
     },
     /// Stakes tokens of the account
     Stake(Box<Stake>),
     /// Adds an access key
     AddKey(Box<AddKey>),
-    /// Removes an access key
+    /// Deletes an access key
     DeleteKey {
         /// The key
         public_key: PublicKey,
     },
-    /// Removes the account
+    /// Deletes the account
     DeleteAccount {
-        /// Who gets the tokens that are left
+        /// Account that receives the remaining tokens
         beneficiary_id: AccountId,
     },
-    /// Acts for an account that signed elsewhere
+    /// Executes actions that another account signed
     Delegate(Box<Delegate>),
-    /// Publishes code
+    /// Deploys a global contract
     DeployGlobalContract {
         /// The code
         code: Box<Bytes>,
-        /// Under what it is published
+        /// How it is identified
         deploy_mode: GlobalContractDeployMode,
     },
-    /// Runs published code
+    /// Uses a global contract
     UseGlobalContract(Box<GlobalContractIdentifier>),
-    /// Creates an account whose id follows from its code and data
+    /// Creates an account whose id is derived from its code and data
     DeterministicStateInit(Box<DeterministicStateInit>),
-    /// Moves tokens to a gas key
+    /// Transfers tokens to a gas key
     TransferToGasKey(Box<TransferToGasKey>),
-    /// Moves tokens back from a gas key
+    /// Withdraws tokens from a gas key
     WithdrawFromGasKey(Box<WithdrawFromGasKey>),
-    /// Acts for an account that signed elsewhere, by a versioned payload
+    /// Executes actions that another account signed, in a versioned payload
     DelegateV2(Box<DelegateV2>),
     /// Creates a universal account
     UniversalStateInit(Box<UniversalStateInit>),
 }
 
 impl Action {
-    /// Whether it holds a map, which is the one thing with more than one encoding
-    pub(super) fn holds_a_map(&self) -> bool {
+    /// Whether it contains a map, the only type with more than one encoding
+    pub(super) fn contains_map(&self) -> bool {
         let any = |actions: &[super::NonDelegateAction]| {
-            actions.iter().any(|action| action.as_action().holds_a_map())
+            actions.iter().any(|action| action.as_action().contains_map())
         };
         match self {
             Self::DeterministicStateInit(_) => true,
@@ -92,9 +91,9 @@ pub struct FunctionCall {
     pub method_name: String,
     /// Arguments
     pub args: Bytes,
-    /// Gas that goes with the call
+    /// Attached gas
     pub gas: Gas,
-    /// yoctoNEAR that go with the call
+    /// Attached deposit, in yoctoNEAR
     pub deposit: Balance,
 }
 
@@ -102,7 +101,7 @@ pub struct FunctionCall {
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "borsh fixes the fields")]
 pub struct Stake {
-    /// yoctoNEAR to be staked in all
+    /// Total stake, in yoctoNEAR
     pub stake: Balance,
     /// Key of the validator
     pub public_key: PublicKey,
@@ -114,69 +113,69 @@ pub struct Stake {
 pub struct AddKey {
     /// The key
     pub public_key: PublicKey,
-    /// What it may do
+    /// Its permission
     pub access_key: AccessKey,
 }
 
-/// Under what code is published
+/// How a global contract is identified
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum GlobalContractDeployMode {
-    /// Its hash: it never changes
+    /// By its hash: it never changes
     CodeHash,
-    /// The account id: the account may publish other code later
+    /// By the account id: the account may deploy another version later
     AccountId,
 }
 
-/// Published code, by hash or by account
+/// A global contract, by hash or by account
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum GlobalContractIdentifier {
     /// SHA-256 of the code
     CodeHash(CryptoHash),
-    /// The account that published it
+    /// The account that deployed it
     AccountId(AccountId),
 }
 
-/// Code and first state of an account, version 1, and tokens that go with them
+/// Contract and initial state of an account, version 1, and the attached deposit
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "borsh fixes the fields")]
 pub struct DeterministicStateInit {
-    /// The published code
+    /// The global contract
     pub code: GlobalContractIdentifier,
-    /// The first state
+    /// The initial state
     pub data: BTreeMap<Bytes, Bytes>,
-    /// yoctoNEAR that go with it
+    /// Attached deposit, in yoctoNEAR
     pub deposit: Balance,
 }
 
-/// Tokens for a gas key
+/// A transfer to a gas key
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "borsh fixes the fields")]
 pub struct TransferToGasKey {
     /// The key
     pub public_key: PublicKey,
-    /// yoctoNEAR to move
+    /// Amount, in yoctoNEAR
     pub deposit: Balance,
 }
 
-/// Tokens back from a gas key
+/// A withdrawal from a gas key
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "borsh fixes the fields")]
 pub struct WithdrawFromGasKey {
     /// The key
     pub public_key: PublicKey,
-    /// yoctoNEAR to move
+    /// Amount, in yoctoNEAR
     pub amount: Balance,
 }
 
-/// A universal account, and tokens that go with it
+/// Initial state of a universal account, and the attached deposit
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "borsh fixes the fields")]
 pub struct UniversalStateInit {
-    /// The first state, in a borsh encoding of its own that is not looked into
+    /// The initial state, in a borsh encoding of its own that is not decoded
     pub state_init: Bytes,
-    /// yoctoNEAR that go with it
+    /// Attached deposit, in yoctoNEAR
     pub deposit: Balance,
 }
 

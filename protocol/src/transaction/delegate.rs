@@ -1,8 +1,8 @@
-//! Delegate actions: what an account signed for someone else to submit and pay.
+//! Delegate actions: actions that an account signed for another account to submit and pay.
 //!
-//! A delegate action cannot hold another one; the type of its actions makes that so. Its signature
-//! is over a digest of its own (NEP-461): the message behind a number that says what kind of
-//! message it is, so that no signature can be taken for another's.
+//! A delegate action cannot contain another one; the type of its actions ensures that. Its
+//! signature is over a digest with a prefix (NEP-461): a number for the kind of message, so that a
+//! signature is not valid for another kind.
 
 use alloc::vec::Vec;
 use core::fmt;
@@ -11,21 +11,21 @@ use super::{Action, TransactionNonce, write};
 use crate::codec::borsh::Writer;
 use crate::primitives::{AccountId, BlockHeight, CryptoHash, Nonce, PublicKey, Signature};
 
-/// First number of messages that go on the chain (NEP-461); the number of the NEP is added
+/// Prefix of on-chain messages (NEP-461), to which the number of the NEP is added
 const ON_CHAIN: u32 = 1 << 30;
 
 /// A delegate action and the signature of its sender
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "borsh fixes the fields")]
 pub struct Delegate {
-    /// What was signed
+    /// The signed message
     pub delegate_action: DelegateAction,
     /// Signature of [`DelegateAction::digest`]
     pub signature: Signature,
 }
 
 impl Delegate {
-    /// Whether the signature is the sender's key's
+    /// Whether the signature is valid for the sender's key
     #[cfg(feature = "signatures")]
     pub fn verify(&self) -> bool {
         let action = &self.delegate_action;
@@ -33,7 +33,7 @@ impl Delegate {
     }
 }
 
-/// Actions that the sender signed for someone else to submit
+/// Actions that the sender signed for another account to submit
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "borsh fixes the fields")]
 pub struct DelegateAction {
@@ -41,11 +41,11 @@ pub struct DelegateAction {
     pub sender_id: AccountId,
     /// Account that the actions are applied to
     pub receiver_id: AccountId,
-    /// What to do, in this order
+    /// The actions, in order
     pub actions: Vec<NonDelegateAction>,
     /// Nonce of the sender's key
     pub nonce: Nonce,
-    /// Height after which it is void
+    /// Last block height at which it is valid
     pub max_block_height: BlockHeight,
     /// Key of the sender
     pub public_key: PublicKey,
@@ -65,14 +65,14 @@ impl DelegateAction {
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "borsh fixes the fields")]
 pub struct DelegateV2 {
-    /// What was signed
+    /// The signed message
     pub delegate_action: DelegateActionV2,
     /// Signature of [`DelegateActionV2::digest`]
     pub signature: Signature,
 }
 
 impl DelegateV2 {
-    /// Whether the signature is the sender's key's
+    /// Whether the signature is valid for the sender's key
     #[cfg(feature = "signatures")]
     pub fn verify(&self) -> bool {
         let action = &self.delegate_action;
@@ -80,7 +80,7 @@ impl DelegateV2 {
     }
 }
 
-/// Actions that the sender signed for someone else to submit, by any kind of key
+/// Actions that the sender signed for another account to submit, with any kind of key
 ///
 /// The only version of the versioned payload so far; its version byte, 0, is signed with it.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -90,11 +90,11 @@ pub struct DelegateActionV2 {
     pub sender_id: AccountId,
     /// Account that the actions are applied to
     pub receiver_id: AccountId,
-    /// What to do, in this order
+    /// The actions, in order
     pub actions: Vec<NonDelegateAction>,
     /// Nonce of the sender's key
     pub nonce: TransactionNonce,
-    /// Height after which it is void
+    /// Last block height at which it is valid
     pub max_block_height: BlockHeight,
     /// Key of the sender
     pub public_key: PublicKey,
@@ -110,7 +110,7 @@ impl DelegateActionV2 {
     }
 }
 
-/// An action that is no delegate action
+/// An action that is not a delegate action
 ///
 /// ```
 /// use milepost_protocol::transaction::{Action, NonDelegateAction};
@@ -122,8 +122,8 @@ impl DelegateActionV2 {
 pub struct NonDelegateAction(Action);
 
 impl NonDelegateAction {
-    /// The action, which is no delegate action
-    pub(super) fn of_checked(action: Action) -> Self {
+    /// The action
+    pub(super) fn new_unchecked(action: Action) -> Self {
         debug_assert!(!matches!(action, Action::Delegate(_) | Action::DelegateV2(_)));
         Self(action)
     }
@@ -145,14 +145,14 @@ impl TryFrom<Action> for NonDelegateAction {
     fn try_from(action: Action) -> Result<Self, NestedDelegate> {
         match action {
             Action::Delegate(_) | Action::DelegateV2(_) => Err(NestedDelegate),
-            action => Ok(Self::of_checked(action)),
+            action => Ok(Self::new_unchecked(action)),
         }
     }
 }
 
-/// A delegate action was to be put into another one
+/// The error of a delegate action inside another one
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "there is nothing more to say")]
+#[expect(clippy::exhaustive_structs, reason = "an error without fields")]
 pub struct NestedDelegate;
 
 impl fmt::Display for NestedDelegate {

@@ -1,29 +1,30 @@
-//! A signed transaction in the bytes it came in.
+//! A signed transaction that is kept in its encoding.
 //!
-//! Whoever asks by a transaction wants its hash, now and then its signer, and hardly ever the rest. So
-//! the bytes are read to their end and then stay as they are: nothing is built, and the code of a
-//! deployment is not copied. All else is read when it is asked for.
+//! A request needs the hash of its transaction, sometimes the signer, and rarely the rest. So the
+//! bytes are validated and kept: no values are built, and the code of a deployment is not copied.
+//! Other parts are decoded on demand.
 
 use alloc::vec::Vec;
 
-use super::keep::{Canonical, Parts};
+use super::builder::{CanonicalCheck, OwnedParts};
 use super::{SignedTransaction, read, try_verify};
 use crate::Error;
 use crate::codec::borsh::Reader;
 use crate::primitives::CryptoHash;
 
-/// A signed transaction in its borsh encoding, which is sound
+/// A signed transaction in its validated borsh encoding
 ///
-/// The same bytes are taken and refused, in the same words, as by [`SignedTransaction::decode`].
+/// Accepts the same bytes and returns the same errors as [`SignedTransaction::decode`].
 ///
 /// ```
 /// use milepost_protocol::codec::base64::{self, Padding};
 /// use milepost_protocol::transaction::EncodedTransaction;
 ///
 /// let text = concat!(
-///     "DgAAAHNlbmRlci50ZXN0bmV0AOrmAai64SZOv9e/naX4W15pJx0GAap35wTT1T/DwcbbDwAAAAAAAAAQAAAAcmVjZWl2",
-///     "ZXIudGVzdG5ldNMnL7URB1cxPOu3G8jTqlEwlcasagIbKlAJlF5ywVFLAQAAAAMAAACh7czOG8LTAAAAAAAAAGQcOG03",
-///     "xVSFQFjoagOb4NBBqWhERnnz45LY4+52JgZhm1iQKz7qAdPByrGFDQhQ2Mfga8RlbysuQ8D8LlA6bQE="
+///     "DgAAAHNlbmRlci50ZXN0bmV0AOrmAai64SZOv9e/naX4W15pJx0GAap35wTT1T/DwcbbDwAAAAAAAAAQ",
+///     "AAAAcmVjZWl2ZXIudGVzdG5ldNMnL7URB1cxPOu3G8jTqlEwlcasagIbKlAJlF5ywVFLAQAAAAMAAACh",
+///     "7czOG8LTAAAAAAAAAGQcOG03xVSFQFjoagOb4NBBqWhERnnz45LY4+52JgZhm1iQKz7qAdPByrGFDQhQ",
+///     "2Mfga8RlbysuQ8D8LlA6bQE="
 /// );
 /// let encoded = EncodedTransaction::new(base64::decode(text, Padding::Required).unwrap())?;
 /// assert_eq!(encoded.hash().to_string(), "6zgh2u9DqHHiXzdy9ouTP7oGky2T4nugqzqt9wJZwNFm");
@@ -34,21 +35,21 @@ use crate::primitives::CryptoHash;
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct EncodedTransaction {
     bytes: Vec<u8>,
-    /// The hash of the transaction in `bytes`; both are read-only, so they cannot part
+    /// The hash of the transaction in `bytes`; both are immutable, so they stay consistent
     hash: CryptoHash,
 }
 
 impl EncodedTransaction {
-    /// The signed transaction in these bytes
+    /// Validates the encoding of a signed transaction
     ///
-    /// Costs one look at the bytes and their SHA-256. Allocates nothing, but for a map whose keys are
-    /// out of order, as nobody writes it: then as much as [`SignedTransaction::decode`].
+    /// Costs one scan of the bytes and their SHA-256. Allocates only if the keys of a map are out
+    /// of order, which encoders do not produce: then as much as [`SignedTransaction::decode`].
     ///
     /// # Errors
     ///
     /// Those of [`SignedTransaction::decode`].
     pub fn new(bytes: Vec<u8>) -> Result<Self, Error> {
-        let signed = read::signed::<Canonical>(&bytes)?;
+        let signed = read::signed::<CanonicalCheck>(&bytes)?;
         let hash = if signed.transaction.0 {
             CryptoHash::digest(signed.bytes)
         } else {
@@ -57,7 +58,7 @@ impl EncodedTransaction {
         Ok(Self { bytes, hash })
     }
 
-    /// The hash that names the transaction; computed once
+    /// The hash of the transaction, which is its id; already computed
     pub const fn hash(&self) -> CryptoHash {
         self.hash
     }
@@ -67,12 +68,11 @@ impl EncodedTransaction {
         self.signer().id.0
     }
 
-    /// Whether the signature is the transaction's public key's; `None` where the feature of its scheme
-    /// is left out
+    /// Whether the signature is valid; `None` if the feature of its scheme is disabled
     ///
-    /// As [`SignedTransaction::try_verify`], without taking the transaction apart.
+    /// As [`SignedTransaction::try_verify`], without decoding the transaction.
     pub fn try_verify(&self) -> Option<bool> {
-        let Ok(signed) = read::signed::<Canonical>(&self.bytes) else { unreadable() };
+        let Ok(signed) = read::signed::<CanonicalCheck>(&self.bytes) else { unreadable() };
         try_verify(&signed.signature.owned(), &self.hash, &self.signer().key.owned())
     }
 
@@ -81,26 +81,26 @@ impl EncodedTransaction {
         signer
     }
 
-    /// The encoding, as it came
+    /// The encoding
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    /// The encoding, as it came
+    /// The encoding, without a copy
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// The transaction in its parts; costs what [`SignedTransaction::decode`] costs, without the hash
+    /// Decodes the transaction; costs as much as [`SignedTransaction::decode`] without the hash
     pub fn decode(&self) -> SignedTransaction {
-        let Ok(signed) = read::signed::<Parts>(&self.bytes) else { unreadable() };
+        let Ok(signed) = read::signed::<OwnedParts>(&self.bytes) else { unreadable() };
         let (transaction, signature) = (signed.transaction, signed.signature.owned());
         SignedTransaction { transaction, signature, hash: self.hash }
     }
 }
 
-/// The bytes of an encoded transaction were read when it was made, and did not change since
+/// Unreachable, because the bytes were validated and are immutable
 #[cold]
 fn unreadable() -> ! {
-    unreachable!("an encoded transaction was read when it was made")
+    unreachable!("the encoding was validated")
 }

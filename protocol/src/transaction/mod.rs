@@ -1,16 +1,15 @@
-//! Signed transactions: from the bytes that a wallet sends to hash, signer, view and verdict on
-//! the signature.
+//! Signed transactions: decodes borsh, computes the hash, verifies the signature, makes the view.
 //!
-//! The hash of a transaction is the SHA-256 of its borsh encoding without the signature, with the
-//! keys of maps in order; bytes that came with the keys in another order name the same transaction,
-//! as they do for the node. Whether a transaction is valid on the chain (nonce,
-//! balance, age, limits) is not asked here.
+//! The hash of a transaction is the SHA-256 of its borsh encoding without the signature and with
+//! the keys of maps in order; an encoding with the keys in another order is the same transaction,
+//! as for the node. Whether a transaction is valid on the chain (nonce, balance, age, limits) is
+//! not checked.
 
 mod access_key;
 mod action;
+mod builder;
 mod delegate;
 mod encoded;
-mod keep;
 mod read;
 mod signature;
 mod view;
@@ -31,7 +30,7 @@ pub use signature::try_verify;
 #[cfg(feature = "signatures")]
 pub use signature::verify;
 
-use self::keep::Parts;
+use self::builder::OwnedParts;
 use crate::Error;
 use crate::codec::borsh::Writer;
 use crate::primitives::{AccountId, CryptoHash, Nonce, PublicKey, Signature};
@@ -40,7 +39,9 @@ use crate::primitives::{AccountId, CryptoHash, Nonce, PublicKey, Signature};
 ///
 /// ```
 /// use milepost_protocol::primitives::{Balance, CryptoHash, Scheme, Signature};
-/// use milepost_protocol::transaction::{Action, SignedTransaction, Transaction, TransactionVersion};
+/// use milepost_protocol::transaction::{
+///     Action, SignedTransaction, Transaction, TransactionVersion,
+/// };
 ///
 /// let transaction = Transaction {
 ///     version: TransactionVersion::V0 { nonce: 7 },
@@ -58,38 +59,39 @@ use crate::primitives::{AccountId, CryptoHash, Nonce, PublicKey, Signature};
 /// assert_eq!(signed.hash(), CryptoHash::digest(&bytes[..bytes.len() - 65]));
 ///
 /// let error = SignedTransaction::decode(&bytes[..110]).unwrap_err();
-/// assert_eq!(error.to_string(), "actions[0].deposit: ends early, 6 of 16 bytes are there (byte 104)");
+/// let text = "actions[0].deposit: ends early, 6 of 16 bytes are there (byte 104)";
+/// assert_eq!(error.to_string(), text);
 /// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SignedTransaction {
     transaction: Transaction,
     signature: Signature,
-    /// The hash of `transaction`; both are read-only, so they cannot part
+    /// The hash of `transaction`; both are immutable, so they stay consistent
     hash: CryptoHash,
 }
 
 impl SignedTransaction {
-    /// A transaction with this signature, right or wrong
+    /// A transaction with a signature, which is not verified
     pub fn new(transaction: Transaction, signature: Signature) -> Self {
         let hash = transaction.hash();
         Self { transaction, signature, hash }
     }
 
-    /// Reads a signed transaction from its borsh encoding
+    /// Decodes a signed transaction from borsh
     ///
-    /// Takes less than 100 bytes of memory for a byte of input: an action can be one byte there and
-    /// takes 32 here, in a list that grows by doubling. Limits of the chain, such as 100 actions or
+    /// Uses less than 100 bytes of memory per byte of input: an action can be one byte there and is
+    /// 32 bytes here, in a list that grows by doubling. Limits of the chain, such as 100 actions or
     /// 1.5 MiB, are not applied.
     ///
     /// # Errors
     ///
-    /// The bytes end early or do not end, name an unknown variant, hold a scalar that breaks its
-    /// rules, or nest delegate actions. The refusal names the
-    /// place and the byte, as in `actions[2].public_key: unknown key tag 9 (byte 133)`.
+    /// The bytes end early, have trailing bytes, an unknown variant, an invalid scalar or a nested
+    /// delegate action. The error has the path and the offset, as in
+    /// `actions[2].public_key: unknown key tag 9 (byte 133)`.
     pub fn decode(bytes: &[u8]) -> Result<Self, Error> {
-        let read::Signed { transaction, bytes, signature } = read::signed::<Parts>(bytes)?;
-        // Only a map has more than one encoding, and its keys may have come in any order.
-        let hash = if transaction.actions.iter().any(Action::holds_a_map) {
+        let read::Signed { transaction, bytes, signature } = read::signed::<OwnedParts>(bytes)?;
+        // Only a map has more than one encoding, because its keys may be in any order.
+        let hash = if transaction.actions.iter().any(Action::contains_map) {
             transaction.hash()
         } else {
             CryptoHash::digest(bytes)
@@ -105,7 +107,7 @@ impl SignedTransaction {
         writer.into_bytes()
     }
 
-    /// The hash that names the transaction; computed once
+    /// The hash of the transaction, which is its id; already computed
     pub const fn hash(&self) -> CryptoHash {
         self.hash
     }
@@ -120,7 +122,7 @@ impl SignedTransaction {
         &self.transaction.receiver_id
     }
 
-    /// What was signed
+    /// The transaction without its signature
     pub const fn transaction(&self) -> &Transaction {
         &self.transaction
     }
@@ -130,32 +132,33 @@ impl SignedTransaction {
         &self.signature
     }
 
-    /// What was signed, and the signature
+    /// The transaction and the signature
     pub fn into_parts(self) -> (Transaction, Signature) {
         (self.transaction, self.signature)
     }
 
-    /// Whether the signature is the transaction's public key's
+    /// Whether the signature is valid for the transaction's public key
     ///
-    /// Signatures of delegate actions inside are not looked at, see [`Delegate::verify`].
+    /// Signatures of delegate actions inside are not verified, see [`Delegate::verify`].
     ///
     /// ```
     /// use milepost_protocol::codec::base64::{self, Padding};
     /// use milepost_protocol::transaction::SignedTransaction;
     ///
     /// let text = concat!(
-    ///     "DgAAAHNlbmRlci50ZXN0bmV0AOrmAai64SZOv9e/naX4W15pJx0GAap35wTT1T/DwcbbDwAAAAAAAAAQAAAAcmVjZWl2",
-    ///     "ZXIudGVzdG5ldNMnL7URB1cxPOu3G8jTqlEwlcasagIbKlAJlF5ywVFLAQAAAAMAAACh7czOG8LTAAAAAAAAAGQcOG03",
-    ///     "xVSFQFjoagOb4NBBqWhERnnz45LY4+52JgZhm1iQKz7qAdPByrGFDQhQ2Mfga8RlbysuQ8D8LlA6bQE="
+    ///     "DgAAAHNlbmRlci50ZXN0bmV0AOrmAai64SZOv9e/naX4W15pJx0GAap35wTT1T/DwcbbDwAAAAAAAAAQ",
+    ///     "AAAAcmVjZWl2ZXIudGVzdG5ldNMnL7URB1cxPOu3G8jTqlEwlcasagIbKlAJlF5ywVFLAQAAAAMAAACh",
+    ///     "7czOG8LTAAAAAAAAAGQcOG03xVSFQFjoagOb4NBBqWhERnnz45LY4+52JgZhm1iQKz7qAdPByrGFDQhQ",
+    ///     "2Mfga8RlbysuQ8D8LlA6bQE="
     /// );
     /// let mut bytes = base64::decode(text, Padding::Required).unwrap();
     /// let signed = SignedTransaction::decode(&bytes)?;
     /// assert_eq!(signed.hash().to_string(), "6zgh2u9DqHHiXzdy9ouTP7oGky2T4nugqzqt9wJZwNFm");
     /// assert!(signed.verify());
     ///
-    /// // The first byte of the signature, behind its tag.
-    /// let place = bytes.len() - 64;
-    /// bytes[place] ^= 1;
+    /// // The first byte of the signature, after its tag.
+    /// let index = bytes.len() - 64;
+    /// bytes[index] ^= 1;
     /// assert!(!SignedTransaction::decode(&bytes)?.verify());
     /// # Ok::<(), milepost_protocol::Error>(())
     /// ```
@@ -164,8 +167,7 @@ impl SignedTransaction {
         verify(&self.signature, &self.hash, &self.transaction.public_key)
     }
 
-    /// Whether the signature is the transaction's public key's; `None` where the feature of its scheme
-    /// is left out
+    /// Whether the signature is valid; `None` if the feature of its scheme is disabled
     pub fn try_verify(&self) -> Option<bool> {
         try_verify(&self.signature, &self.hash, &self.transaction.public_key)
     }
@@ -175,17 +177,17 @@ impl SignedTransaction {
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "the hash covers exactly these fields")]
 pub struct Transaction {
-    /// What only some versions have
+    /// The version, with the fields that depend on it
     pub version: TransactionVersion,
     /// Account that signs and pays
     pub signer_id: AccountId,
-    /// Key of the signer that signs
+    /// Public key of the signer
     pub public_key: PublicKey,
     /// Account that the actions are applied to
     pub receiver_id: AccountId,
-    /// A recent block; the transaction is void a day or so after it
+    /// Hash of a recent block; the transaction expires about a day after it
     pub block_hash: CryptoHash,
-    /// What to do, in this order
+    /// The actions, in order
     pub actions: Vec<Action>,
 }
 
@@ -198,7 +200,7 @@ impl Transaction {
         }
     }
 
-    /// How the nonce must follow the one before; monotonic in version 0
+    /// The rule for the nonce; monotonic in version 0
     pub const fn nonce_mode(&self) -> NonceMode {
         match self.version {
             TransactionVersion::V0 { .. } => NonceMode::Monotonic,
@@ -206,24 +208,24 @@ impl Transaction {
         }
     }
 
-    /// The borsh encoding, with the byte 1 in front from version 1 on
+    /// The borsh encoding; starts with the byte 1 from version 1 on
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::default();
         write::transaction(&mut writer, self);
         writer.into_bytes()
     }
 
-    /// The SHA-256 of the borsh encoding: what is signed, and what names the transaction
+    /// The SHA-256 of the borsh encoding: the id of the transaction, which is signed
     pub fn hash(&self) -> CryptoHash {
         CryptoHash::digest(&self.encode())
     }
 }
 
-/// The version of a transaction, with the fields in which versions differ
+/// The version of a transaction, with the fields that depend on it
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum TransactionVersion {
-    /// Version 0, which is older than version bytes and has none
+    /// Version 0, which has no version byte
     V0 {
         /// Nonce of the key
         nonce: Nonce,
@@ -232,12 +234,12 @@ pub enum TransactionVersion {
     V1 {
         /// Nonce of the key
         nonce: TransactionNonce,
-        /// How the nonce must follow the one before
+        /// The rule for the nonce
         nonce_mode: NonceMode,
     },
 }
 
-/// A nonce, of a key or of one of a gas key's lanes
+/// A nonce: the only one of a key, or one of a gas key's
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum TransactionNonce {
@@ -247,20 +249,20 @@ pub enum TransactionNonce {
     GasKeyNonce {
         /// The nonce
         nonce: Nonce,
-        /// Which of the key's nonces
+        /// Index of the nonce in the key
         nonce_index: u16,
     },
 }
 
 impl TransactionNonce {
-    /// The number itself
+    /// The nonce
     pub const fn nonce(self) -> Nonce {
         match self {
             Self::Nonce(nonce) | Self::GasKeyNonce { nonce, .. } => nonce,
         }
     }
 
-    /// Which nonce of a gas key; `None` for other keys
+    /// Index of the nonce in a gas key; `None` for other keys
     pub const fn nonce_index(self) -> Option<u16> {
         match self {
             Self::Nonce(_) => None,
@@ -269,14 +271,14 @@ impl TransactionNonce {
     }
 }
 
-/// How a nonce must follow the one before
+/// The rule for a nonce, compared with the previous one
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum NonceMode {
-    /// Greater
+    /// Greater than the previous one
     #[default]
     Monotonic,
-    /// Greater by one
+    /// Greater by exactly one
     Strict,
 }
 

@@ -1,8 +1,8 @@
-//! From borsh to transactions, or to no more than the certainty that there is one.
+//! Decodes or validates the borsh encoding of transactions.
 //!
-//! One grammar serves both: what is read goes to a [`Keep`], which builds it or lets it go. Writing
-//! what was read gives the bytes that came, but for maps: their keys are put in order, and of two
-//! equal ones the last counts, as for the node. Recurses once at most, for the actions of a delegate
+//! One grammar serves both: a [`Builder`] builds the values or discards them. Writing a decoded
+//! transaction gives the same bytes, except for maps: their keys are sorted, and of two equal keys
+//! the last one counts, as for the node. Recurses at most once, for the actions of a delegate
 //! action.
 
 use alloc::boxed::Box;
@@ -10,7 +10,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::action::tag;
-use super::keep::Keep;
+use super::builder::Builder;
 use super::{
     AccessKey, AccessKeyPermission, Action, AddKey, Delegate, DelegateAction, DelegateActionV2,
     DelegateV2, DeterministicStateInit, FunctionCall, FunctionCallPermission, GasKeyInfo,
@@ -20,42 +20,42 @@ use super::{
 };
 use crate::codec::borsh::{Reader, unknown_tag};
 use crate::primitives::{
-    AccountId, Balance, Bytes, CryptoHash, Gas, PublicKey, ScalarError, Scheme, Signature,
+    AccountId, Balance, Bytes, CryptoHash, Gas, ParseError, PublicKey, Scheme, Signature,
 };
 use crate::{Error, ErrorKind};
 
-/// What reading gives, if it is kept
-type Read<K, T> = Result<<K as Keep>::Kept<T>, Error>;
+/// The result of reading a `T`
+type Read<K, T> = Result<<K as Builder>::Output<T>, Error>;
 
-/// A signed transaction, as far as it is kept
-pub(super) struct Signed<'a, K: Keep> {
-    pub(super) transaction: K::Kept<Transaction>,
+/// The parts of a signed transaction
+pub(super) struct Signed<'a, K: Builder> {
+    pub(super) transaction: K::Output<Transaction>,
     /// The bytes that were signed
     pub(super) bytes: &'a [u8],
     pub(super) signature: SignatureBytes<'a>,
 }
 
-/// Reads a signed transaction, which ends with these bytes
-pub(super) fn signed<K: Keep>(bytes: &[u8]) -> Result<Signed<'_, K>, Error> {
+/// Reads a signed transaction, which must be all of `bytes`
+pub(super) fn signed<K: Builder>(bytes: &[u8]) -> Result<Signed<'_, K>, Error> {
     let mut reader = Reader::new(bytes);
     let transaction = transaction::<K>(&mut reader)?;
-    // Reading never goes past the end, so the range is there.
-    let front = bytes.get(..reader.offset()).unwrap_or(bytes);
+    // The offset is never past the end.
+    let signed_bytes = bytes.get(..reader.offset()).unwrap_or(bytes);
     let signature = reader.field("signature", signature)?;
     reader.finish()?;
-    Ok(Signed { transaction, bytes: front, signature })
+    Ok(Signed { transaction, bytes: signed_bytes, signature })
 }
 
-/// The front of a transaction: who signs, and with what
+/// The signer at the start of a transaction
 pub(super) struct Signer<'a> {
-    /// Whether the version is the first that says so
-    first_version: bool,
+    /// Whether the transaction has a version byte, as from version 1 on
+    has_version_byte: bool,
     pub(super) id: Account<'a>,
     pub(super) key: KeyBytes<'a>,
 }
 
 pub(super) fn signer<'a>(reader: &mut Reader<'a>) -> Result<Signer<'a>, Error> {
-    let first_version = match *reader.rest() {
+    let has_version_byte = match *reader.rest() {
         // The low bytes of the signer's length, which is at most 64.
         [_, 0, ..] => false,
         [1, _, ..] => {
@@ -64,27 +64,27 @@ pub(super) fn signer<'a>(reader: &mut Reader<'a>) -> Result<Signer<'a>, Error> {
         }
         [tag, _, ..] => return Err(unknown_tag("transaction version", tag, reader.offset())),
         [] | [_] => {
-            let there = reader.rest().len();
-            return Err(reader.refuse(format_args!("ends early, {there} of 2 bytes are there")));
+            let left = reader.rest().len();
+            return Err(reader.error(format_args!("ends early, {left} of 2 bytes are there")));
         }
     };
     let id = reader.field("signer_id", account_id)?;
     let key = reader.field("public_key", public_key)?;
-    Ok(Signer { first_version, id, key })
+    Ok(Signer { has_version_byte, id, key })
 }
 
-fn transaction<K: Keep>(reader: &mut Reader<'_>) -> Read<K, Transaction> {
-    let Signer { first_version, id: signer_id, key: public_key } = signer(reader)?;
-    let nonce = if first_version {
+fn transaction<K: Builder>(reader: &mut Reader<'_>) -> Read<K, Transaction> {
+    let Signer { has_version_byte, id: signer_id, key: public_key } = signer(reader)?;
+    let nonce = if has_version_byte {
         reader.field("nonce", transaction_nonce)?
     } else {
         TransactionNonce::Nonce(reader.field("nonce", Reader::u64)?)
     };
     let receiver_id = reader.field("receiver_id", account_id)?;
     let block_hash = reader.field("block_hash", hash)?;
-    // A tag is the whole of the smallest action.
+    // The smallest action is only its tag.
     let actions = reader.field("actions", |reader| K::items(reader, 1, action::<K>))?;
-    let version = if first_version {
+    let version = if has_version_byte {
         TransactionVersion::V1 { nonce, nonce_mode: reader.field("nonce_mode", nonce_mode)? }
     } else {
         TransactionVersion::V0 { nonce: nonce.nonce() }
@@ -103,21 +103,21 @@ fn signature<'a>(reader: &mut Reader<'a>) -> Result<SignatureBytes<'a>, Error> {
     let (tag, offset) = reader.tag()?;
     let scheme = Scheme::from_tag(tag).ok_or_else(|| unknown_tag("signature", tag, offset))?;
     let bytes = reader.take(scheme.signature_length())?;
-    // The group of ed25519 has an order below 2^253, so the scalar at the end cannot be larger.
+    // The order of the ed25519 group is below 2^253, and so is the scalar at the end.
     if scheme == Scheme::Ed25519 && bytes.last().is_some_and(|last| last & 0b1110_0000 != 0) {
-        let error = Error::new(ErrorKind::Value, ScalarError::SignatureBits);
+        let error = Error::new(ErrorKind::Value, ParseError::SignatureBits);
         return Err(error.with_offset(reader.offset() - 1));
     }
     Ok(SignatureBytes(scheme, bytes))
 }
 
-/// The bytes of a signature, as many as its scheme wants
+/// The bytes of a signature, in the length of its scheme
 #[derive(Clone, Copy)]
 pub(super) struct SignatureBytes<'a>(Scheme, &'a [u8]);
 
 impl SignatureBytes<'_> {
     pub(super) fn owned(self) -> Signature {
-        Signature::of_checked(self.0, self.1)
+        Signature::new_unchecked(self.0, self.1)
     }
 }
 
@@ -127,13 +127,13 @@ fn public_key<'a>(reader: &mut Reader<'a>) -> Result<KeyBytes<'a>, Error> {
     Ok(KeyBytes(scheme, reader.take(scheme.key_length())?))
 }
 
-/// The bytes of a public key, as many as its scheme wants
+/// The bytes of a public key, in the length of its scheme
 #[derive(Clone, Copy)]
 pub(super) struct KeyBytes<'a>(Scheme, &'a [u8]);
 
 impl KeyBytes<'_> {
     pub(super) fn owned(self) -> PublicKey {
-        PublicKey::of_checked(self.0, self.1)
+        PublicKey::new_unchecked(self.0, self.1)
     }
 }
 
@@ -141,8 +141,8 @@ fn account_id<'a>(reader: &mut Reader<'a>) -> Result<Account<'a>, Error> {
     let text = reader.text()?;
     AccountId::check(text).map_err(|error| {
         let inside = match error {
-            ScalarError::AccountByte { offset, .. }
-            | ScalarError::AccountSeparator { offset, .. } => offset,
+            ParseError::AccountByte { offset, .. }
+            | ParseError::AccountSeparator { offset, .. } => offset,
             _ => 0,
         };
         Error::new(ErrorKind::Value, error).with_offset(reader.offset() - text.len() + inside)
@@ -150,13 +150,13 @@ fn account_id<'a>(reader: &mut Reader<'a>) -> Result<Account<'a>, Error> {
     Ok(Account(text))
 }
 
-/// The text of an account id that keeps the rules
+/// The text of a valid account id
 #[derive(Clone, Copy)]
 pub(super) struct Account<'a>(pub(super) &'a str);
 
 impl Account<'_> {
     fn owned(self) -> AccountId {
-        AccountId::of_checked(self.0)
+        AccountId::new_unchecked(self.0)
     }
 }
 
@@ -187,7 +187,7 @@ fn nonce_mode(reader: &mut Reader<'_>) -> Result<NonceMode, Error> {
     }
 }
 
-fn action<K: Keep>(reader: &mut Reader<'_>) -> Read<K, Action> {
+fn action<K: Builder>(reader: &mut Reader<'_>) -> Read<K, Action> {
     match reader.tag()? {
         (tag::DELEGATE, _) => {
             let action = reader.field("delegate_action", delegate_action::<K>)?;
@@ -209,41 +209,41 @@ fn action<K: Keep>(reader: &mut Reader<'_>) -> Read<K, Action> {
     }
 }
 
-fn non_delegate_action<K: Keep>(reader: &mut Reader<'_>) -> Read<K, NonDelegateAction> {
+fn non_delegate_action<K: Builder>(reader: &mut Reader<'_>) -> Read<K, NonDelegateAction> {
     let (tag, offset) = reader.tag()?;
     if matches!(tag, tag::DELEGATE | tag::DELEGATE_V2) {
-        return Err(Error::new(ErrorKind::Shape, NestedDelegate).with_offset(offset));
+        return Err(Error::new(ErrorKind::Schema, NestedDelegate).with_offset(offset));
     }
     plain_action::<K>(reader, tag, offset)
-        .map(|action| K::map(action, NonDelegateAction::of_checked))
+        .map(|action| K::map(action, NonDelegateAction::new_unchecked))
 }
 
-/// Reads what follows the tag of an action that is no delegate action
-fn plain_action<K: Keep>(reader: &mut Reader<'_>, tag: u8, offset: usize) -> Read<K, Action> {
+/// Reads an action that is not a delegate action, after its tag
+fn plain_action<K: Builder>(reader: &mut Reader<'_>, tag: u8, offset: usize) -> Read<K, Action> {
     Ok(match tag {
-        tag::CREATE_ACCOUNT => K::keep(|| Action::CreateAccount),
+        tag::CREATE_ACCOUNT => K::build(|| Action::CreateAccount),
         tag::DEPLOY_CONTRACT => {
             let code = reader.field("code", Reader::bytes)?;
-            K::keep(|| Action::DeployContract { code: owned(code) })
+            K::build(|| Action::DeployContract { code: owned(code) })
         }
         tag::FUNCTION_CALL => {
             let method_name = reader.field("method_name", Reader::text)?;
             let args = reader.field("args", Reader::bytes)?;
             let gas = Gas(reader.field("gas", Reader::u64)?);
             let deposit = reader.field("deposit", balance)?;
-            K::keep(|| {
+            K::build(|| {
                 let (method_name, args) = (method_name.into(), owned(args));
                 Action::FunctionCall(Box::new(FunctionCall { method_name, args, gas, deposit }))
             })
         }
         tag::TRANSFER => {
             let deposit = reader.field("deposit", balance)?;
-            K::keep(|| Action::Transfer { deposit })
+            K::build(|| Action::Transfer { deposit })
         }
         tag::STAKE => {
             let stake = reader.field("stake", balance)?;
             let key = reader.field("public_key", public_key)?;
-            K::keep(|| Action::Stake(Box::new(Stake { stake, public_key: key.owned() })))
+            K::build(|| Action::Stake(Box::new(Stake { stake, public_key: key.owned() })))
         }
         tag::ADD_KEY => {
             let key = reader.field("public_key", public_key)?;
@@ -254,20 +254,20 @@ fn plain_action<K: Keep>(reader: &mut Reader<'_>, tag: u8, offset: usize) -> Rea
         }
         tag::DELETE_KEY => {
             let key = reader.field("public_key", public_key)?;
-            K::keep(|| Action::DeleteKey { public_key: key.owned() })
+            K::build(|| Action::DeleteKey { public_key: key.owned() })
         }
         tag::DELETE_ACCOUNT => {
             let beneficiary = reader.field("beneficiary_id", account_id)?;
-            K::keep(|| Action::DeleteAccount { beneficiary_id: beneficiary.owned() })
+            K::build(|| Action::DeleteAccount { beneficiary_id: beneficiary.owned() })
         }
         tag::DEPLOY_GLOBAL_CONTRACT => {
             let code = reader.field("code", Reader::bytes)?;
             let deploy_mode = reader.field("deploy_mode", deploy_mode)?;
-            K::keep(|| Action::DeployGlobalContract { code: Box::new(owned(code)), deploy_mode })
+            K::build(|| Action::DeployGlobalContract { code: Box::new(owned(code)), deploy_mode })
         }
         tag::USE_GLOBAL_CONTRACT => {
             let identifier = reader.field("contract_identifier", identifier)?;
-            K::keep(|| Action::UseGlobalContract(Box::new(identifier.owned())))
+            K::build(|| Action::UseGlobalContract(Box::new(identifier.owned())))
         }
         tag::DETERMINISTIC_STATE_INIT => {
             let (code, data) = reader.field("state_init", state_init::<K>)?;
@@ -281,7 +281,7 @@ fn plain_action<K: Keep>(reader: &mut Reader<'_>, tag: u8, offset: usize) -> Rea
         tag::TRANSFER_TO_GAS_KEY => {
             let key = reader.field("public_key", public_key)?;
             let deposit = reader.field("deposit", balance)?;
-            K::keep(|| {
+            K::build(|| {
                 let transfer = TransferToGasKey { public_key: key.owned(), deposit };
                 Action::TransferToGasKey(Box::new(transfer))
             })
@@ -289,7 +289,7 @@ fn plain_action<K: Keep>(reader: &mut Reader<'_>, tag: u8, offset: usize) -> Rea
         tag::WITHDRAW_FROM_GAS_KEY => {
             let key = reader.field("public_key", public_key)?;
             let amount = reader.field("amount", balance)?;
-            K::keep(|| {
+            K::build(|| {
                 let withdrawal = WithdrawFromGasKey { public_key: key.owned(), amount };
                 Action::WithdrawFromGasKey(Box::new(withdrawal))
             })
@@ -297,7 +297,7 @@ fn plain_action<K: Keep>(reader: &mut Reader<'_>, tag: u8, offset: usize) -> Rea
         tag::UNIVERSAL_STATE_INIT => {
             let state_init = reader.field("state_init", Reader::bytes)?;
             let deposit = reader.field("deposit", balance)?;
-            K::keep(|| {
+            K::build(|| {
                 let state_init = UniversalStateInit { state_init: owned(state_init), deposit };
                 Action::UniversalStateInit(Box::new(state_init))
             })
@@ -310,7 +310,7 @@ fn owned(bytes: &[u8]) -> Bytes {
     Bytes(bytes.to_vec())
 }
 
-fn delegate_action<K: Keep>(reader: &mut Reader<'_>) -> Read<K, DelegateAction> {
+fn delegate_action<K: Builder>(reader: &mut Reader<'_>) -> Read<K, DelegateAction> {
     let sender_id = reader.field("sender_id", account_id)?;
     let receiver_id = reader.field("receiver_id", account_id)?;
     let actions =
@@ -328,7 +328,7 @@ fn delegate_action<K: Keep>(reader: &mut Reader<'_>) -> Read<K, DelegateAction> 
     }))
 }
 
-fn delegate_action_v2<K: Keep>(reader: &mut Reader<'_>) -> Read<K, DelegateActionV2> {
+fn delegate_action_v2<K: Builder>(reader: &mut Reader<'_>) -> Read<K, DelegateActionV2> {
     match reader.tag()? {
         (0, _) => {}
         (tag, offset) => return Err(unknown_tag("delegate action version", tag, offset)),
@@ -366,7 +366,7 @@ fn identifier<'a>(reader: &mut Reader<'a>) -> Result<Identifier<'a>, Error> {
     }
 }
 
-/// What a published contract is called by
+/// The identifier of a global contract
 enum Identifier<'a> {
     CodeHash(CryptoHash),
     Account(Account<'a>),
@@ -381,38 +381,38 @@ impl Identifier<'_> {
     }
 }
 
-/// The code, and the entries of the data as they come
-type StateInit<'a, K> = (Identifier<'a>, <K as Keep>::Kept<Vec<(Bytes, Bytes)>>);
+/// The contract and the entries of the initial state, in the order of the encoding
+type StateInit<'a, K> = (Identifier<'a>, <K as Builder>::Output<Vec<(Bytes, Bytes)>>);
 
-fn state_init<'a, K: Keep>(reader: &mut Reader<'a>) -> Result<StateInit<'a, K>, Error> {
+fn state_init<'a, K: Builder>(reader: &mut Reader<'a>) -> Result<StateInit<'a, K>, Error> {
     match reader.tag()? {
         (0, _) => {}
         (tag, offset) => return Err(unknown_tag("state init version", tag, offset)),
     }
     let code = reader.field("code", identifier)?;
-    let mut before = None;
+    let mut previous = None;
     let data = reader.field("data", |reader| {
-        // An entry is two byte strings, each at least its length of 4 bytes.
+        // An entry is two byte strings of at least 4 bytes, their lengths.
         K::items(reader, 8, |reader| {
             let key = reader.field("key", Reader::bytes)?;
             let value = reader.field("value", Reader::bytes)?;
-            let is_next = before.replace(key).is_none_or(|before| before < key);
-            Ok(K::keep_entry(is_next, || (owned(key), owned(value))))
+            let ascending = previous.replace(key).is_none_or(|previous| previous < key);
+            Ok(K::build_entry(ascending, || (owned(key), owned(value))))
         })
     })?;
     Ok((code, data))
 }
 
-fn access_key<K: Keep>(reader: &mut Reader<'_>) -> Read<K, AccessKey> {
+fn access_key<K: Builder>(reader: &mut Reader<'_>) -> Read<K, AccessKey> {
     let nonce = reader.field("nonce", Reader::u64)?;
     let permission = reader.field("permission", access_key_permission::<K>)?;
     Ok(K::map(permission, |permission| AccessKey { nonce, permission }))
 }
 
-fn access_key_permission<K: Keep>(reader: &mut Reader<'_>) -> Read<K, AccessKeyPermission> {
+fn access_key_permission<K: Builder>(reader: &mut Reader<'_>) -> Read<K, AccessKeyPermission> {
     Ok(match reader.tag()? {
         (0, _) => K::map(function_call_permission::<K>(reader)?, AccessKeyPermission::FunctionCall),
-        (1, _) => K::keep(|| AccessKeyPermission::FullAccess),
+        (1, _) => K::build(|| AccessKeyPermission::FullAccess),
         (2, _) => {
             let info = gas_key_info(reader)?;
             K::map(function_call_permission::<K>(reader)?, |permission| {
@@ -421,7 +421,7 @@ fn access_key_permission<K: Keep>(reader: &mut Reader<'_>) -> Read<K, AccessKeyP
         }
         (3, _) => {
             let info = gas_key_info(reader)?;
-            K::keep(|| AccessKeyPermission::GasKeyFullAccess(info))
+            K::build(|| AccessKeyPermission::GasKeyFullAccess(info))
         }
         (tag, offset) => return Err(unknown_tag("permission", tag, offset)),
     })
@@ -434,12 +434,14 @@ fn gas_key_info(reader: &mut Reader<'_>) -> Result<GasKeyInfo, Error> {
     })
 }
 
-fn function_call_permission<K: Keep>(reader: &mut Reader<'_>) -> Read<K, FunctionCallPermission> {
+fn function_call_permission<K: Builder>(
+    reader: &mut Reader<'_>,
+) -> Read<K, FunctionCallPermission> {
     let allowance = reader.field("allowance", |reader| reader.option(balance))?;
     let receiver_id = reader.field("receiver_id", Reader::text)?;
-    // A text is at least its length of 4 bytes.
+    // A string has at least 4 bytes, its length.
     let method_names = reader.field("method_names", |reader| {
-        K::items(reader, 4, |reader| reader.text().map(|name| K::keep(|| String::from(name))))
+        K::items(reader, 4, |reader| reader.text().map(|name| K::build(|| String::from(name))))
     })?;
     Ok(K::map(method_names, |method_names| FunctionCallPermission {
         allowance,

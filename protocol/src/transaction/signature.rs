@@ -1,8 +1,8 @@
-//! Whether a signature is a key's, by the rules of the node for each scheme.
+//! Verification of signatures, by the rules of the node for each scheme.
 //!
-//! The rules are consensus: a signature that a node takes must be taken here, and no other. Where
-//! libraries differ, the comments say which side the node is on. Each scheme is a feature; of one that
-//! is left out nothing is said, neither yes nor no.
+//! The rules are consensus: exactly the signatures that a node accepts are valid. Where libraries
+//! differ, comments give the rule of the node. Each scheme is a feature; without it the result is
+//! unknown.
 
 #[cfg(feature = "ed25519")]
 use ed25519_dalek::Verifier as _;
@@ -15,17 +15,17 @@ use crate::primitives::{CryptoHash, PublicKey, Scheme, Signature};
 
 /// Whether `signature` is the signature of `digest` by `public_key`
 ///
-/// A signature and a key of different schemes never fit. Costs several times what reading a
-/// transaction costs, so it is left to the caller when to ask.
+/// False if their schemes differ. Costs several times as much as decoding a transaction, which does
+/// not verify its signature for that reason.
 #[cfg(feature = "signatures")]
 pub fn verify(signature: &Signature, digest: &CryptoHash, public_key: &PublicKey) -> bool {
-    // With all schemes there is always a verdict.
+    // With all schemes the result is always known.
     try_verify(signature, digest, public_key) == Some(true)
 }
 
-/// Whether `signature` is the signature of `digest` by `public_key`, if this build knows the scheme
+/// Whether `signature` is the signature of `digest` by `public_key`; `None` if unknown
 ///
-/// `None` where the feature of the scheme (`ed25519`, `secp256k1`, `ml-dsa-65`) is left out.
+/// Unknown if the feature of the scheme (`ed25519`, `secp256k1`, `ml-dsa-65`) is disabled.
 pub fn try_verify(
     signature: &Signature,
     digest: &CryptoHash,
@@ -36,14 +36,14 @@ pub fn try_verify(
     }
     let (signature, digest, key) = (signature.as_bytes(), digest.as_bytes(), public_key.as_bytes());
     let check = scheme(public_key.scheme())?;
-    // A length that is not the scheme's cannot be; if it were, it would not verify.
+    // `None` is a malformed key or signature.
     Some(check(signature, digest, key).unwrap_or(false))
 }
 
-/// A signature, a digest and a key: whether they fit, and nothing if one of them is malformed
+/// Verifies a signature of a digest by a key; `None` if the signature or the key is malformed
 type Check = fn(&[u8], &[u8; 32], &[u8]) -> Option<bool>;
 
-/// How a scheme is checked
+/// The verification of a scheme
 const fn scheme(scheme: Scheme) -> Option<Check> {
     match scheme {
         #[cfg(feature = "ed25519")]
@@ -57,7 +57,7 @@ const fn scheme(scheme: Scheme) -> Option<Check> {
     }
 }
 
-/// RFC 8032 without the cofactor, with a reduced scalar; keys of small order are taken
+/// RFC 8032 without the cofactor, with a reduced scalar; keys of small order are accepted
 #[cfg(feature = "ed25519")]
 fn ed25519(signature: &[u8], digest: &[u8; 32], key: &[u8]) -> Option<bool> {
     let key = ed25519_dalek::VerifyingKey::from_bytes(key.try_into().ok()?).ok()?;
@@ -65,11 +65,11 @@ fn ed25519(signature: &[u8], digest: &[u8; 32], key: &[u8]) -> Option<bool> {
     Some(key.verify(digest, &signature).is_ok())
 }
 
-/// ECDSA over the digest itself, with s in the lower half; the recovery id must be one of four,
-/// but whether it recovers this key is not asked
+/// ECDSA over the digest itself, with s in the lower half; the recovery id must be one of four but
+/// need not recover this key
 #[cfg(feature = "secp256k1")]
 fn secp256k1(signature: &[u8], digest: &[u8; 32], key: &[u8]) -> Option<bool> {
-    /// What stands in front of an uncompressed point (SEC 1)
+    /// Prefix of an uncompressed point (SEC 1)
     const UNCOMPRESSED: u8 = 4;
 
     let (recovery_id, scalars) = signature.split_last()?;

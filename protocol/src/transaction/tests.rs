@@ -1,4 +1,6 @@
-//! What is read comes back, and what is refused is named: on transactions that are built here.
+//! Encoding and decoding of transactions that are built here, and the errors of damaged ones.
+//!
+//! `SignedTransaction` and `EncodedTransaction` must give the same results.
 
 use alloc::boxed::Box;
 use alloc::string::{String, ToString as _};
@@ -28,7 +30,7 @@ fn permission() -> FunctionCallPermission {
     }
 }
 
-/// Every action but the two that delegate, in the order of their tags
+/// All actions except the two delegate actions, in the order of their tags
 fn plain_actions() -> Vec<Action> {
     let info = GasKeyInfo { balance: Balance(1 << 90), num_nonces: 1024 };
     let add_key = |scheme, permission| {
@@ -153,7 +155,7 @@ fn versions() -> Vec<TransactionVersion> {
 fn with_actions(count: u32, actions: &[u8]) -> Vec<u8> {
     let none = signed(TransactionVersion::V0 { nonce: 0 }, Vec::new(), Scheme::Ed25519);
     let encoded = none.encode();
-    // The count of actions, and the signature behind its tag.
+    // The count of actions, and the signature after its tag.
     let (front, _) = encoded.split_at(encoded.len() - 65 - 4);
     let mut bytes = front.to_vec();
     bytes.extend(count.to_le_bytes());
@@ -163,7 +165,7 @@ fn with_actions(count: u32, actions: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// What is in these bytes, which is the same for those who keep them as they are
+/// Decodes bytes and checks that `EncodedTransaction` gives the same result
 fn decode(bytes: &[u8]) -> Result<SignedTransaction, Error> {
     let decoded = SignedTransaction::decode(bytes);
     match (EncodedTransaction::new(bytes.to_vec()), &decoded) {
@@ -179,12 +181,12 @@ fn decode(bytes: &[u8]) -> Result<SignedTransaction, Error> {
     decoded
 }
 
-fn refusal(bytes: &[u8]) -> String {
+fn error_text(bytes: &[u8]) -> String {
     decode(bytes).unwrap_err().to_string()
 }
 
 #[test]
-fn every_form_comes_back() {
+fn every_form_round_trips() {
     for version in versions() {
         for scheme in [Scheme::Ed25519, Scheme::Secp256k1, Scheme::MlDsa65] {
             let signed = signed(version, all_actions(), scheme);
@@ -199,9 +201,9 @@ fn every_form_comes_back() {
 }
 
 #[test]
-fn every_truncation_is_refused() {
+fn every_truncation_is_rejected() {
     for version in versions() {
-        // Without the actions that hold a long key, of which there are thousands of truncations.
+        // Without the actions with a long key, which have thousands of truncations.
         let mut actions = plain_actions();
         actions.retain(|action| !alloc::format!("{action:?}").contains("ml-dsa"));
         let inner: Vec<_> = actions.iter().cloned().map(|a| a.try_into().unwrap()).collect();
@@ -214,41 +216,44 @@ fn every_truncation_is_refused() {
             assert!(error.offset().unwrap() <= length, "{error}");
         }
         let longer = [&bytes[..], &[0]].concat();
-        assert_eq!(refusal(&longer), alloc::format!("byte {}: 1 trailing bytes", bytes.len()));
+        assert_eq!(error_text(&longer), alloc::format!("byte {}: 1 trailing bytes", bytes.len()));
     }
 }
 
 #[test]
-fn refusals_name_place_and_byte() {
+fn errors_have_path_and_offset() {
     // signer 14, key 33, nonce 8, receiver 12, block 32: actions are counted at 99.
     let transfer = [&[3][..], &[0; 16]].concat();
     let mut two = transfer.clone();
     two.extend([6, 9]);
     assert_eq!(
-        refusal(&with_actions(2, &two)),
+        error_text(&with_actions(2, &two)),
         "actions[1].public_key: unknown key tag 9 (byte 121)"
     );
-    assert_eq!(refusal(&with_actions(1, &[16])), "actions[0]: unknown action tag 16 (byte 103)");
+    assert_eq!(error_text(&with_actions(1, &[16])), "actions[0]: unknown action tag 16 (byte 103)");
     assert_eq!(
-        refusal(&with_actions(u32::MAX, &transfer)),
+        error_text(&with_actions(u32::MAX, &transfer)),
         "actions: a length of 4294967295, but 82 bytes are left (byte 99)"
     );
     let mut bytes = with_actions(1, &transfer);
     *bytes.last_mut().unwrap() = 0x20;
     let last = bytes.len() - 1;
     assert_eq!(
-        refusal(&bytes),
+        error_text(&bytes),
         alloc::format!(
             "signature: ed25519 signature whose last byte has one of its top 3 bits set (byte {last})"
         )
     );
     bytes[last - 64] = 3;
-    assert!(refusal(&bytes).starts_with("signature: unknown signature tag 3"));
+    assert!(error_text(&bytes).starts_with("signature: unknown signature tag 3"));
     bytes[4] = b'A';
-    assert_eq!(refusal(&bytes), "signer_id: 'A' at offset 0 cannot be in an account id (byte 4)");
+    assert_eq!(
+        error_text(&bytes),
+        "signer_id: 'A' at offset 0 cannot be in an account id (byte 4)"
+    );
     bytes[1] = 1;
-    assert_eq!(refusal(&bytes), "byte 0: unknown transaction version tag 10");
-    assert_eq!(refusal(&[]), "byte 0: ends early, 0 of 2 bytes are there");
+    assert_eq!(error_text(&bytes), "byte 0: unknown transaction version tag 10");
+    assert_eq!(error_text(&[]), "byte 0: ends early, 0 of 2 bytes are there");
 }
 
 #[test]
@@ -261,7 +266,7 @@ fn delegate_actions_do_not_nest() {
         }
         bytes.extend([1, 0, 0, 0, tag]);
         assert_eq!(
-            refusal(&with_actions(1, &bytes)),
+            error_text(&with_actions(1, &bytes)),
             "actions[0].delegate_action.actions[0]: a delegate action inside a delegate action (byte 134)"
         );
     }
@@ -270,7 +275,7 @@ fn delegate_actions_do_not_nest() {
 }
 
 #[test]
-fn keys_of_a_map_may_come_in_any_order() {
+fn keys_of_a_map_may_be_in_any_order() {
     let init = |keys: [u8; 2], values: [u8; 2]| {
         let mut bytes = vec![11, 0, 0];
         bytes.extend([0; 32]);

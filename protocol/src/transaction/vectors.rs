@@ -1,7 +1,7 @@
-//! Transactions that the node's own crates signed, and what they say of them.
+//! Transactions that the node's own crates signed, with their hashes and views.
 //!
-//! The keys come from the seed "milepost", the block hash is the SHA-256 of "block". All actions
-//! and key types are compared with those crates elsewhere; these few make sure of the crate alone.
+//! The keys are derived from the seed "milepost", the block hash is the SHA-256 of "block". Other
+//! tests compare all actions and key types with those crates; these few need no such crate.
 
 use alloc::string::ToString as _;
 #[cfg(feature = "signatures")]
@@ -61,7 +61,7 @@ fn decode(text: &str) -> SignedTransaction {
 }
 
 #[test]
-fn hash_and_view_are_those_of_the_node() {
+fn hash_and_view_match_the_node() {
     let signed = decode(DELEGATES);
     assert_eq!(signed.hash().to_string(), "6CBKKkTxX5ysEM8JP63tkfbbGnzrZb8NfeLhUrV7LFzy");
     assert_eq!(json::write(&signed.view()), DELEGATES_VIEW);
@@ -71,7 +71,7 @@ fn hash_and_view_are_those_of_the_node() {
 }
 
 #[test]
-fn digests_of_delegate_actions_are_those_of_the_node() {
+fn digests_of_delegate_actions_match_the_node() {
     let signed = decode(DELEGATES);
     let [Action::Delegate(first), Action::DelegateV2(second), Action::DeployContract { .. }] =
         &signed.transaction().actions[..]
@@ -87,7 +87,7 @@ fn digests_of_delegate_actions_are_those_of_the_node() {
 
 #[cfg(feature = "signatures")]
 #[test]
-fn signatures_fit_their_transaction_alone() {
+fn signatures_are_valid_only_for_their_transaction() {
     let (first, second) = (decode(DELEGATES), decode(STRICT));
     assert!(first.verify() && second.verify());
     let (mut transaction, signature) = first.into_parts();
@@ -99,7 +99,7 @@ fn signatures_fit_their_transaction_alone() {
 
 #[cfg(feature = "signatures")]
 #[test]
-fn secp256k1_asks_for_the_lower_s_and_a_recovery_id() {
+fn secp256k1_requires_the_lower_s_and_a_recovery_id() {
     /// Order of the group, big endian (SEC 2, 2.4.1)
     const ORDER: [u8; 32] = [
         0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff,
@@ -129,7 +129,7 @@ fn secp256k1_asks_for_the_lower_s_and_a_recovery_id() {
 
 #[cfg(feature = "signatures")]
 #[test]
-fn ml_dsa_65_signs_with_an_empty_context() {
+fn ml_dsa_65_uses_an_empty_context() {
     use ml_dsa::signature::Keypair as _;
     use ml_dsa::{MlDsa65, SigningKey};
 

@@ -1,7 +1,7 @@
-//! From transactions to borsh: the exact inverse of `read`.
+//! Encodes transactions in borsh; the exact inverse of `read`.
 //!
-//! What was read writes back to the same bytes, which is what makes the hash of a transaction that
-//! came as bytes the hash of the network. Values are valid by their types, so nothing can fail.
+//! A decoded transaction is encoded to the same bytes, so its hash is that of the network. Values
+//! are valid by their types, so nothing can fail.
 
 use super::action::tag;
 use super::{
@@ -45,7 +45,7 @@ pub(super) fn delegate_action(writer: &mut Writer, delegate: &DelegateAction) {
     public_key(writer, &delegate.public_key);
 }
 
-/// Writes the version byte as well, which is signed with the rest
+/// Also writes the version byte, which is signed
 pub(super) fn delegate_action_v2(writer: &mut Writer, delegate: &DelegateActionV2) {
     writer.u8(0);
     account_id(writer, &delegate.sender_id);
@@ -77,7 +77,7 @@ fn non_delegate_action(writer: &mut Writer, inner: &NonDelegateAction) {
     action(writer, inner.as_action());
 }
 
-/// Recurses once at most: a delegate action holds none
+/// Recurses at most once: a delegate action contains none
 fn action(writer: &mut Writer, action: &Action) {
     match action {
         Action::CreateAccount => _ = writer.u8(tag::CREATE_ACCOUNT),
@@ -112,7 +112,7 @@ fn action(writer: &mut Writer, action: &Action) {
             global_contract_identifier(writer.u8(tag::USE_GLOBAL_CONTRACT), identifier);
         }
         Action::DeterministicStateInit(init) => {
-            // The version of the state, 1, has the tag 0.
+            // Version 1 of the state has the tag 0.
             global_contract_identifier(writer.u8(tag::DETERMINISTIC_STATE_INIT).u8(0), &init.code);
             writer.items(init.data.iter(), |writer, (key, value)| {
                 writer.bytes(key).bytes(value);

@@ -1,7 +1,7 @@
-//! Actions, as views show them.
+//! Actions of transactions and receipts.
 //!
-//! Deployed code is shown by its SHA-256 alone. Actions inside a delegate action have a form of
-//! their own, see `NonDelegateAction`.
+//! A view has only the SHA-256 of deployed code. Actions inside a delegate action have another
+//! form, see `NonDelegateAction`.
 
 use alloc::collections::BTreeMap;
 use alloc::collections::btree_map::Entry;
@@ -13,7 +13,7 @@ use serde::de::{Deserializer, MapAccess, Unexpected, Visitor};
 use serde::ser::SerializeMap as _;
 use serde::{Deserialize, Serialize, Serializer};
 
-use super::extra::{Name, duplicate};
+use super::unknown_fields::{Name, duplicate};
 use super::wire::{end_of_variant, wire_enum, write_entry};
 use super::{
     AccessKeyView, DelegateAction, GlobalContractIdentifier, UnknownVariant,
@@ -26,7 +26,7 @@ wire_enum! {
     pub enum ActionView {
         /// Creates the receiver's account
         CreateAccount,
-        /// Puts code on the receiver's account
+        /// Deploys a contract to the receiver's account
         DeployContract {
             /// SHA-256 of the code
             code: Bytes,
@@ -35,111 +35,111 @@ wire_enum! {
         FunctionCall {
             /// Arguments
             args: Bytes,
-            /// yoctoNEAR that go with the call
+            /// Attached deposit, in yoctoNEAR
             deposit: Balance,
-            /// Gas that goes with the call
+            /// Attached gas
             gas: Gas,
             /// Name of the function
             method_name: String,
         },
-        /// Moves tokens to the receiver
+        /// Transfers tokens to the receiver
         Transfer {
-            /// yoctoNEAR to move
+            /// Amount, in yoctoNEAR
             deposit: Balance,
         },
         /// Stakes tokens of the receiver
         Stake {
             /// Key of the validator
             public_key: PublicKey,
-            /// yoctoNEAR to be staked in all
+            /// Total stake, in yoctoNEAR
             stake: Balance,
         },
         /// Adds an access key
         AddKey {
-            /// What the key may do
+            /// Permission of the key
             access_key: AccessKeyView,
             /// The key
             public_key: PublicKey,
         },
-        /// Removes an access key
+        /// Deletes an access key
         DeleteKey {
             /// The key
             public_key: PublicKey,
         },
-        /// Removes the receiver's account
+        /// Deletes the receiver's account
         DeleteAccount {
-            /// Who gets the tokens that are left
+            /// Account that receives the remaining tokens
             beneficiary_id: AccountId,
         },
-        /// Acts for an account that signed elsewhere
+        /// Executes actions that another account signed
         Delegate {
-            /// What was signed
+            /// The signed message
             delegate_action: DelegateAction,
             /// Signature of the sender
             signature: Signature,
         },
-        /// Acts for an account that signed elsewhere, by a versioned payload
+        /// Executes actions that another account signed, in a versioned payload
         DelegateV2 {
-            /// What was signed
+            /// The signed message
             delegate_action: VersionedDelegateActionPayload,
             /// Signature of the sender
             signature: Signature,
         },
-        /// Publishes code under its hash
+        /// Deploys a global contract, identified by its hash
         DeployGlobalContract {
             /// SHA-256 of the code
             code: Bytes,
         },
-        /// Publishes code under the receiver's account id
+        /// Deploys a global contract, identified by the receiver's account id
         DeployGlobalContractByAccountId {
             /// SHA-256 of the code
             code: Bytes,
         },
-        /// Runs published code, by hash
+        /// Uses a global contract, by hash
         UseGlobalContract {
             /// SHA-256 of the code
             code_hash: CryptoHash,
         },
-        /// Runs published code, by the account that published it
+        /// Uses a global contract, by the account that deployed it
         UseGlobalContractByAccountId {
-            /// The account that published it
+            /// The account that deployed it
             account_id: AccountId,
         },
-        /// Creates an account whose id follows from its code and data
+        /// Creates an account whose id is derived from its code and data
         DeterministicStateInit {
-            /// The published code
+            /// The global contract
             code: GlobalContractIdentifierView,
-            /// The first state
+            /// The initial state
             data: StateInitData,
-            /// yoctoNEAR that go with it
+            /// Attached deposit, in yoctoNEAR
             deposit: Balance,
         },
-        /// Moves tokens to a gas key
+        /// Transfers tokens to a gas key
         TransferToGasKey {
-            /// yoctoNEAR to move
+            /// Amount, in yoctoNEAR
             deposit: Balance,
             /// The key
             public_key: PublicKey,
         },
-        /// Moves tokens back from a gas key
+        /// Withdraws tokens from a gas key
         WithdrawFromGasKey {
-            /// yoctoNEAR to move
+            /// Amount, in yoctoNEAR
             amount: Balance,
             /// The key
             public_key: PublicKey,
         },
         /// Creates a universal account
         UniversalStateInit {
-            /// yoctoNEAR that go with it
+            /// Attached deposit, in yoctoNEAR
             deposit: Balance,
-            /// The first state, in borsh
+            /// The initial state, in borsh
             state_init: Bytes,
         },
     }
 }
 
-/// Published code, by hash or by account; two old forms, a bare hash and a bare account id, are
-/// read as well
+/// A global contract, by hash or by account; two old forms, a bare hash and a bare account id, are
+/// also read
 ///
 /// ```
 /// use milepost_protocol::codec::json;
@@ -153,9 +153,9 @@ wire_enum! {
 pub enum GlobalContractIdentifierView {
     /// SHA-256 of the code
     Hash(CryptoHash),
-    /// The account that published it
+    /// The account that deployed it
     AccountId(AccountId),
-    /// A variant that is not known
+    /// An unknown variant
     Other(UnknownVariant),
 }
 
@@ -181,17 +181,17 @@ impl Serialize for GlobalContractIdentifierView {
 
 impl<'de> Deserialize<'de> for GlobalContractIdentifierView {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Identifier;
+        struct IdentifierVisitor;
 
-        impl<'de> Visitor<'de> for Identifier {
+        impl<'de> Visitor<'de> for IdentifierVisitor {
             type Value = GlobalContractIdentifierView;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str("a published contract, by hash or account id")
+                formatter.write_str("a global contract, by hash or account id")
             }
 
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Self::Value, E> {
-                // A text that is both is a hash, as the node reads it.
+                // A text that is valid as both is a hash, as for the node.
                 if let Ok(hash) = text.parse() {
                     return Ok(GlobalContractIdentifierView::Hash(hash));
                 }
@@ -217,15 +217,15 @@ impl<'de> Deserialize<'de> for GlobalContractIdentifierView {
             }
         }
 
-        deserializer.deserialize_any(Identifier)
+        deserializer.deserialize_any(IdentifierVisitor)
     }
 }
 
-/// The first state of an account: keys and values are bytes, base64 on the wire
+/// The initial state of an account: keys and values are bytes, base64 in JSON
 ///
-/// Sorted by bytes here, and by the base64 text on the wire.
+/// Sorted by bytes here, and by the base64 text in JSON.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "a map and nothing more")]
+#[expect(clippy::exhaustive_structs, reason = "a newtype of a map")]
 pub struct StateInitData(pub BTreeMap<Bytes, Bytes>);
 
 impl Serialize for StateInitData {
@@ -243,9 +243,9 @@ impl Serialize for StateInitData {
 
 impl<'de> Deserialize<'de> for StateInitData {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Entries;
+        struct EntriesVisitor;
 
-        impl<'de> Visitor<'de> for Entries {
+        impl<'de> Visitor<'de> for EntriesVisitor {
             type Value = StateInitData;
 
             fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -264,7 +264,7 @@ impl<'de> Deserialize<'de> for StateInitData {
             }
         }
 
-        deserializer.deserialize_map(Entries)
+        deserializer.deserialize_map(EntriesVisitor)
     }
 }
 
@@ -275,7 +275,7 @@ mod tests {
 
     #[test]
     fn state_is_sorted_by_base64_and_its_keys_differ_as_bytes() {
-        // 0xfb is "+w==", the last of the bytes and the first of the texts.
+        // 0xfb is "+w==", the last as bytes and the first as text.
         let data: StateInitData = json::read(r#"{"AA":"","eg==":"AA","+w==":"AQ=="}"#).unwrap();
         assert_eq!(data.0.keys().map(|key| key[0]).collect::<Vec<_>>(), [0, b'z', 0xfb]);
         assert_eq!(json::write(&data), r#"{"+w==":"AQ==","AA==":"","eg==":"AA=="}"#);

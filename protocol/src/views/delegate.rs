@@ -1,7 +1,7 @@
-//! Delegate actions: what an account signed for someone else to submit.
+//! Delegate actions: actions that an account signed for another account to submit.
 //!
-//! The actions inside are the protocol's own, not views: code is there in full, and several forms
-//! differ from `ActionView`. A delegate action cannot hold another one, so depth is finite.
+//! The actions inside have the protocol's own form: code in full, and several differences from
+//! `ActionView`. A delegate action cannot contain another one, so the depth is finite.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -13,11 +13,11 @@ use crate::primitives::{
 };
 
 wire_struct! {
-    /// Actions that the sender signed for someone else to submit
+    /// Actions that the sender signed for another account to submit
     pub struct DelegateAction {
-        /// What to do, in this order
+        /// The actions, in order
         pub actions: Vec<NonDelegateAction>,
-        /// Height after which it is void
+        /// Last block height at which it is valid
         pub max_block_height: BlockHeight,
         /// Nonce of the sender's key
         pub nonce: Nonce,
@@ -31,7 +31,7 @@ wire_struct! {
 }
 
 wire_enum! {
-    /// A delegate action that names its version
+    /// A delegate action with its version
     pub enum VersionedDelegateActionPayload {
         /// Version 2, which can use a gas key
         V2(DelegateActionV2),
@@ -39,11 +39,11 @@ wire_enum! {
 }
 
 wire_struct! {
-    /// Actions that the sender signed for someone else to submit, by any kind of key
+    /// Actions that the sender signed for another account to submit, with any kind of key
     pub struct DelegateActionV2 {
-        /// What to do, in this order
+        /// The actions, in order
         pub actions: Vec<NonDelegateAction>,
-        /// Height after which it is void
+        /// Last block height at which it is valid
         pub max_block_height: BlockHeight,
         /// Nonce of the sender's key
         pub nonce: TransactionNonce,
@@ -57,7 +57,7 @@ wire_struct! {
 }
 
 wire_enum! {
-    /// A nonce, of a key or of one of a gas key's lanes
+    /// A nonce: the only one of a key, or one of a gas key's
     pub enum TransactionNonce {
         /// The nonce of a key
         Nonce {
@@ -68,7 +68,7 @@ wire_enum! {
         GasKeyNonce {
             /// The nonce
             nonce: Nonce,
-            /// Which of the key's nonces
+            /// Index of the nonce in the key
             nonce_index: u16,
         },
     }
@@ -79,29 +79,29 @@ wire_enum! {
     pub enum NonDelegateAction {
         /// Creates the receiver's account
         CreateAccount(CreateAccountAction),
-        /// Puts code on the receiver's account
+        /// Deploys a contract to the receiver's account
         DeployContract(DeployContractAction),
         /// Calls a function of the receiver's contract
         FunctionCall(FunctionCallAction),
-        /// Moves tokens to the receiver
+        /// Transfers tokens to the receiver
         Transfer(TransferAction),
         /// Stakes tokens of the receiver
         Stake(StakeAction),
         /// Adds an access key
         AddKey(AddKeyAction),
-        /// Removes an access key
+        /// Deletes an access key
         DeleteKey(DeleteKeyAction),
-        /// Removes the receiver's account
+        /// Deletes the receiver's account
         DeleteAccount(DeleteAccountAction),
-        /// Publishes code
+        /// Deploys a global contract
         DeployGlobalContract(DeployGlobalContractAction),
-        /// Runs published code
+        /// Uses a global contract
         UseGlobalContract(UseGlobalContractAction),
-        /// Creates an account whose id follows from its code and data
+        /// Creates an account whose id is derived from its code and data
         DeterministicStateInit(DeterministicStateInitAction),
-        /// Moves tokens to a gas key
+        /// Transfers tokens to a gas key
         TransferToGasKey(TransferToGasKeyAction),
-        /// Moves tokens back from a gas key
+        /// Withdraws tokens from a gas key
         WithdrawFromGasKey(WithdrawFromGasKeyAction),
         /// Creates a universal account
         UniversalStateInit(UniversalStateInitAction),
@@ -115,7 +115,7 @@ wire_struct! {
 }
 
 wire_struct! {
-    /// Puts code on the receiver's account
+    /// Deploys a contract to the receiver's account
     pub struct DeployContractAction {
         /// The code, in full
         pub code: Bytes,
@@ -127,9 +127,9 @@ wire_struct! {
     pub struct FunctionCallAction {
         /// Arguments
         pub args: Bytes,
-        /// yoctoNEAR that go with the call
+        /// Attached deposit, in yoctoNEAR
         pub deposit: Balance,
-        /// Gas that goes with the call
+        /// Attached gas
         pub gas: Gas,
         /// Name of the function
         pub method_name: String,
@@ -137,9 +137,9 @@ wire_struct! {
 }
 
 wire_struct! {
-    /// Moves tokens to the receiver
+    /// Transfers tokens to the receiver
     pub struct TransferAction {
-        /// yoctoNEAR to move
+        /// Amount, in yoctoNEAR
         pub deposit: Balance,
     }
 }
@@ -149,7 +149,7 @@ wire_struct! {
     pub struct StakeAction {
         /// Key of the validator
         pub public_key: PublicKey,
-        /// yoctoNEAR to be staked in all
+        /// Total stake, in yoctoNEAR
         pub stake: Balance,
     }
 }
@@ -157,7 +157,7 @@ wire_struct! {
 wire_struct! {
     /// Adds an access key
     pub struct AddKeyAction {
-        /// What the key may do
+        /// Permission of the key
         pub access_key: AccessKey,
         /// The key
         pub public_key: PublicKey,
@@ -165,7 +165,7 @@ wire_struct! {
 }
 
 wire_struct! {
-    /// Removes an access key
+    /// Deletes an access key
     pub struct DeleteKeyAction {
         /// The key
         pub public_key: PublicKey,
@@ -173,35 +173,35 @@ wire_struct! {
 }
 
 wire_struct! {
-    /// Removes the receiver's account
+    /// Deletes the receiver's account
     pub struct DeleteAccountAction {
-        /// Who gets the tokens that are left
+        /// Account that receives the remaining tokens
         pub beneficiary_id: AccountId,
     }
 }
 
 wire_struct! {
-    /// Publishes code
+    /// Deploys a global contract
     pub struct DeployGlobalContractAction {
         /// The code, in full
         pub code: Bytes,
-        /// Under what it is published
+        /// How it is identified
         pub deploy_mode: GlobalContractDeployMode,
     }
 }
 
 wire_enum! {
-    /// Under what code is published
+    /// How a global contract is identified
     pub enum GlobalContractDeployMode {
-        /// Its hash: it never changes
+        /// By its hash: it never changes
         CodeHash,
-        /// The account id: the account may publish other code later
+        /// By the account id: the account may deploy another version later
         AccountId,
     }
 }
 
 wire_struct! {
-    /// Runs published code
+    /// Uses a global contract
     pub struct UseGlobalContractAction {
         /// The code
         pub contract_identifier: GlobalContractIdentifier,
@@ -209,27 +209,27 @@ wire_struct! {
 }
 
 wire_enum! {
-    /// Published code, by hash or by account
+    /// A global contract, by hash or by account
     pub enum GlobalContractIdentifier {
         /// SHA-256 of the code
         Hash as "hash"(CryptoHash),
-        /// The account that published it
+        /// The account that deployed it
         AccountId as "account_id"(AccountId),
     }
 }
 
 wire_struct! {
-    /// Creates an account whose id follows from its code and data
+    /// Creates an account whose id is derived from its code and data
     pub struct DeterministicStateInitAction {
-        /// yoctoNEAR that go with it
+        /// Attached deposit, in yoctoNEAR
         pub deposit: Balance,
-        /// Code and first state
+        /// Contract and initial state
         pub state_init: DeterministicAccountStateInit,
     }
 }
 
 wire_enum! {
-    /// Code and first state of an account, by version
+    /// Contract and initial state of an account, by version
     pub enum DeterministicAccountStateInit {
         /// Version 1
         V1(DeterministicAccountStateInitV1),
@@ -237,19 +237,19 @@ wire_enum! {
 }
 
 wire_struct! {
-    /// Code and first state of an account
+    /// Contract and initial state of an account
     pub struct DeterministicAccountStateInitV1 {
-        /// The published code
+        /// The global contract
         pub code: GlobalContractIdentifier,
-        /// The first state
+        /// The initial state
         pub data: StateInitData,
     }
 }
 
 wire_struct! {
-    /// Moves tokens to a gas key
+    /// Transfers tokens to a gas key
     pub struct TransferToGasKeyAction {
-        /// yoctoNEAR to move
+        /// Amount, in yoctoNEAR
         pub deposit: Balance,
         /// The key
         pub public_key: PublicKey,
@@ -257,9 +257,9 @@ wire_struct! {
 }
 
 wire_struct! {
-    /// Moves tokens back from a gas key
+    /// Withdraws tokens from a gas key
     pub struct WithdrawFromGasKeyAction {
-        /// yoctoNEAR to move
+        /// Amount, in yoctoNEAR
         pub amount: Balance,
         /// The key
         pub public_key: PublicKey,
@@ -269,9 +269,9 @@ wire_struct! {
 wire_struct! {
     /// Creates a universal account
     pub struct UniversalStateInitAction {
-        /// yoctoNEAR that go with it
+        /// Attached deposit, in yoctoNEAR
         pub deposit: Balance,
-        /// The first state, in borsh
+        /// The initial state, in borsh
         pub state_init: Bytes,
     }
 }

@@ -1,20 +1,20 @@
-//! What a node says about how a receipt was executed: the gas profile and the contracts.
+//! Metadata of an execution: the gas profile and the contracts.
 //!
-//! Version 1 has neither; versions 2 and 3 have a profile; version 4 has contracts as well.
+//! Version 1 has neither; versions 2 and 3 have a profile; version 4 also has contracts.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::Extra;
+use super::UnknownFields;
 use super::wire::{wire_enum, wire_struct};
 use crate::primitives::{AccountId, CryptoHash, GasText};
 
 wire_struct! {
-    /// Metadata of an execution; the default is version 1, which says nothing more
+    /// Metadata of an execution; the default is version 1, which is empty
     pub struct ExecutionMetadataView {
-        /// The contract that the receiver's account had before each action; from version 4 on
+        /// The contract of the receiver's account before each action; from version 4 on
         pub contracts: Option<Vec<Option<AccountContractView>>> = omitted,
-        /// Gas by cost, sorted by category and cost; `None` at version 1
+        /// Gas by cost, sorted by category and cost; `None` in version 1
         pub gas_profile: Option<Vec<CostGasUsed>> = null,
         /// Version of the metadata, 1 to 4 so far
         pub version: u32,
@@ -23,26 +23,31 @@ wire_struct! {
 
 impl Default for ExecutionMetadataView {
     fn default() -> Self {
-        Self { contracts: None, gas_profile: None, version: 1, extra: Extra::new() }
+        Self {
+            contracts: None,
+            gas_profile: None,
+            version: 1,
+            unknown_fields: UnknownFields::new(),
+        }
     }
 }
 
 wire_struct! {
-    /// One line of a gas profile
+    /// An entry of a gas profile
     pub struct CostGasUsed {
         /// Name of the cost, such as `FUNCTION_CALL_BASE`
         pub cost: String,
         /// `ACTION_COST` or `WASM_HOST_COST`
         pub cost_category: String,
-        /// Gas that it took
+        /// Gas used
         pub gas_used: GasText,
     }
 }
 
 wire_enum! {
-    /// The contract that an account runs
+    /// The contract of an account
     pub enum AccountContractView {
-        /// Its own code, by hash
+        /// A local contract, by the hash of its code
         Local as "local"(CryptoHash),
         /// A global contract, by the hash of its code
         GlobalHash as "global_hash"(CryptoHash),
@@ -58,17 +63,17 @@ mod tests {
     use crate::codec::json::{read, write};
 
     #[test]
-    fn what_is_unknown_survives_at_its_sorted_place() {
+    fn unknown_members_are_kept_in_order() {
         let text = r#"{"a":{"y":1,"x":[]},"contracts":[null,{"new":2},"bare"],"gas_profile":[{"cost":"C","cost_category":"X","gas_used":7,"z":0}],"h":1.50,"version":9,"w":null}"#;
         let view: ExecutionMetadataView = read(text).unwrap();
-        assert_eq!(view.extra.len(), 3);
+        assert_eq!(view.unknown_fields.len(), 3);
         assert_eq!(view.contracts.as_ref().unwrap()[1].as_ref().unwrap().name(), "new");
         let normal = text.replace(r#"{"y":1,"x":[]}"#, r#"{"x":[],"y":1}"#).replace("7", "\"7\"");
         assert_eq!(write(&view), normal);
     }
 
     #[test]
-    fn an_unknown_member_is_limited_and_checked_like_any_other() {
+    fn unknown_members_are_limited_and_validated() {
         let deep = alloc::format!(r#"{{"x":{}{},"version":1}}"#, "[".repeat(128), "]".repeat(128));
         let error = read::<ExecutionMetadataView>(&deep).unwrap_err();
         assert_eq!((error.kind(), error.path()), (ErrorKind::Limit, "x"));
@@ -78,17 +83,17 @@ mod tests {
     }
 
     #[test]
-    fn a_known_member_is_written_once_whatever_extra_holds() {
+    fn a_known_member_is_written_once() {
         let mut view = ExecutionMetadataView::default();
-        let one = super::super::Raw::from_text("[1]").unwrap();
-        view.extra.insert("version", one.clone());
-        view.extra.insert("contracts", one);
+        let one = super::super::RawJson::from_text("[1]").unwrap();
+        view.unknown_fields.insert("version", one.clone());
+        view.unknown_fields.insert("contracts", one);
         assert_eq!(write(&view), r#"{"contracts":[1],"gas_profile":null,"version":1}"#);
     }
 
     #[test]
-    fn what_is_said_twice_or_in_the_wrong_form_is_refused() {
-        let refused = [
+    fn duplicates_and_wrong_forms_are_rejected() {
+        let rejected = [
             (r#"{"version":1,"version":1}"#, "duplicate member \"version\""),
             (r#"{"x":1,"version":1,"\u0078":1}"#, "duplicate member \"x\""),
             (r#"{"gas_profile":null}"#, "missing field `version`"),
@@ -103,7 +108,7 @@ mod tests {
             ),
             (r#"{"version":4,"contracts":[{}]}"#, "invalid length 0, expected one variant"),
         ];
-        for (text, detail) in refused {
+        for (text, detail) in rejected {
             let error = read::<ExecutionMetadataView>(text).unwrap_err();
             assert_eq!(error.detail(), detail, "{text}");
         }

@@ -1,6 +1,6 @@
-//! How far along a transaction is: six milestones in a partial order.
+//! The milestones of a transaction, in a partial order.
 //!
-//! Execution and finality are two axes, so two milestones in the middle cannot be compared:
+//! Execution and finality are independent, so the two milestones in the middle are not comparable:
 //! `NONE < INCLUDED < {EXECUTED_OPTIMISTIC, INCLUDED_FINAL} < EXECUTED < FINAL`.
 
 use core::cmp::Ordering;
@@ -8,7 +8,7 @@ use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
-/// A milestone of a transaction (`TxExecutionStatus` of the interface)
+/// A milestone of a transaction: how far its execution and finality have come
 ///
 /// ```
 /// use milepost_protocol::views::Milestone;
@@ -21,24 +21,31 @@ use serde::{Deserialize, Serialize};
 #[expect(clippy::exhaustive_enums, reason = "the interface closes this enumeration")]
 #[repr(u8)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+#[doc(alias = "TxExecutionStatus")]
 pub enum Milestone {
-    /// Waits to be included in a block
+    /// Not included in a block yet
+    #[doc(alias = "NONE")]
     None = 0,
-    /// In a block that may not be final
+    /// Included in a block, which may not be final
+    #[doc(alias = "INCLUDED")]
     Included = 1,
-    /// In a block, and all receipts but refunds are executed; no block need be final
+    /// Included, and all receipts except refunds are executed; no block need be final
     #[default]
+    #[doc(alias = "EXECUTED_OPTIMISTIC")]
     ExecutedOptimistic = 2,
-    /// In a final block
+    /// Included in a final block
+    #[doc(alias = "INCLUDED_FINAL")]
     IncludedFinal = 3,
-    /// In a final block, and all receipts but refunds are executed
+    /// Included in a final block, and all receipts except refunds are executed
+    #[doc(alias = "EXECUTED")]
     Executed = 4,
-    /// In a final block, and all receipts, refunds included, are executed in final blocks
+    /// Included in a final block, and all receipts, including refunds, are executed in final blocks
+    #[doc(alias = "FINAL")]
     Final = 5,
 }
 
 impl Milestone {
-    /// Every milestone, in the order of the interface
+    /// All milestones, in the order of the interface
     pub const ALL: [Self; 6] = [
         Self::None,
         Self::Included,
@@ -48,7 +55,7 @@ impl Milestone {
         Self::Final,
     ];
 
-    /// The word on the wire
+    /// The name in JSON
     pub const fn name(self) -> &'static str {
         match self {
             Self::None => "NONE",
@@ -60,12 +67,12 @@ impl Milestone {
         }
     }
 
-    /// The milestone of a word; case matters
+    /// The milestone with this name, which is case-sensitive
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|milestone| milestone.name() == name)
     }
 
-    /// Whether a wait until `wanted` ends when this milestone is reached
+    /// Whether a transaction that has reached this milestone has also reached `wanted`
     pub fn satisfies(self, wanted: Self) -> bool {
         self >= wanted
     }

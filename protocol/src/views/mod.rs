@@ -1,39 +1,42 @@
-//! The shapes of the wire, for hosts that look inside an answer.
+//! The JSON types of transaction status, for hosts that read responses.
 //!
-//! Reading a view applies the defaults of the node's readers; writing it gives the node's normal
-//! form, members sorted at every level. Unknown members and unknown variants survive. Scalars are
-//! valid once read. The engine itself joins finished texts and builds no views on its hot path.
+//! Reading a view applies the defaults of the node; writing it gives the node's normal form, with
+//! sorted members. Unknown members and variants are kept. All views are `non_exhaustive`, because
+//! protocol upgrades add members: construct them with [`json::read`](crate::codec::json::read). The
+//! engine joins stored texts and builds no views on its hot path.
 //!
 //! ```
 //! use milepost_protocol::codec::json;
 //! use milepost_protocol::views::ActionView;
 //!
-//! let action: ActionView = json::read(r#"{"Transfer": {"deposit": "5", "memo": [1, 2]}}"#).unwrap();
-//! let ActionView::Transfer { deposit, extra } = &action else { panic!("no transfer") };
-//! assert_eq!((deposit.0, extra.find("memo").unwrap().as_str()), (5, "[1,2]"));
+//! let text = r#"{"Transfer": {"deposit": "5", "memo": [1, 2]}}"#;
+//! let action: ActionView = json::read(text).unwrap();
+//! let ActionView::Transfer { deposit, unknown_fields, .. } = &action else {
+//!     panic!("not a transfer");
+//! };
+//! assert_eq!((deposit.0, unknown_fields.find("memo").unwrap().as_str()), (5, "[1,2]"));
 //! assert_eq!(json::write(&action), r#"{"Transfer":{"deposit":"5","memo":[1,2]}}"#);
 //! ```
 
 mod action;
-mod answer;
 mod delegate;
 pub mod error;
-pub(crate) mod extra;
+#[doc(hidden)]
+pub mod fast_validation;
 mod metadata;
 mod milestone;
 mod outcome;
 mod permission;
 mod receipt;
+mod response;
 #[doc(hidden)]
-pub mod recognise;
-#[doc(hidden)]
-pub mod shape;
+pub mod schema;
 mod status;
 mod transaction;
+pub(crate) mod unknown_fields;
 pub(crate) mod wire;
 
 pub use action::{ActionView, GlobalContractIdentifierView, StateInitData};
-pub use answer::{FinalExecutionOutcomeView, RpcTransactionResponse};
 pub use delegate::{
     AddKeyAction, CreateAccountAction, DelegateAction, DelegateActionV2, DeleteAccountAction,
     DeleteKeyAction, DeployContractAction, DeployGlobalContractAction,
@@ -43,7 +46,6 @@ pub use delegate::{
     UniversalStateInitAction, UseGlobalContractAction, VersionedDelegateActionPayload,
     WithdrawFromGasKeyAction,
 };
-pub use extra::{Extra, Raw, UnknownVariant};
 pub use metadata::{AccountContractView, CostGasUsed, ExecutionMetadataView};
 pub use milestone::Milestone;
 pub use outcome::{Direction, ExecutionOutcomeView, ExecutionOutcomeWithIdView, MerklePathItem};
@@ -52,5 +54,7 @@ pub use permission::{
     GasKeyInfo,
 };
 pub use receipt::{DataReceiverView, ReceiptEnumView, ReceiptView};
+pub use response::{FinalExecutionOutcomeView, RpcTransactionResponse};
 pub use status::{ExecutionStatusView, FinalExecutionStatus};
 pub use transaction::{NonceMode, SignedTransactionView};
+pub use unknown_fields::{RawJson, UnknownFields, UnknownVariant};

@@ -1,4 +1,6 @@
-//! Outcomes: what executing a transaction or receipt did, and the proof that a block holds it.
+//! Outcomes of transactions and receipts, with their Merkle proofs.
+//!
+//! The proofs are not verified here.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -8,35 +10,35 @@ use super::{ExecutionMetadataView, ExecutionStatusView};
 use crate::primitives::{AccountId, Balance, CryptoHash, Gas};
 
 wire_struct! {
-    /// An outcome, what it is of, and where it is
+    /// An outcome with its id, block and proof
     pub struct ExecutionOutcomeWithIdView {
-        /// Block whose chunk executed it
+        /// Hash of the block whose chunk executed it
         pub block_hash: CryptoHash,
         /// Hash of the transaction, or id of the receipt
         pub id: CryptoHash,
         /// The outcome
         pub outcome: ExecutionOutcomeView,
-        /// Path from the outcome to the outcome root of its chunk
+        /// Merkle path from the outcome to the outcome root
         pub proof: Vec<MerklePathItem>,
     }
 }
 
 wire_struct! {
-    /// What executing a transaction or receipt did
+    /// The outcome of executing a transaction or receipt
     pub struct ExecutionOutcomeView {
-        /// Account that executed it; the signer's for a transaction
+        /// Account that executed it; the signer for a transaction
         pub executor_id: AccountId,
-        /// Gas that it burnt
+        /// Gas burnt
         pub gas_burnt: Gas,
-        /// Lines that the contract logged
+        /// Log lines of the contract
         pub logs: Vec<String>,
-        /// How it was executed
+        /// Metadata of the execution
         pub metadata: ExecutionMetadataView = default,
-        /// Receipts that it made
+        /// Ids of the receipts that it created
         pub receipt_ids: Vec<CryptoHash>,
-        /// How it ended
+        /// Status of the execution
         pub status: ExecutionStatusView,
-        /// yoctoNEAR that it burnt
+        /// Tokens burnt, in yoctoNEAR
         pub tokens_burnt: Balance,
     }
 }
@@ -44,19 +46,19 @@ wire_struct! {
 wire_struct! {
     /// One step of a path to a Merkle root
     pub struct MerklePathItem {
-        /// On which side of the path the hash is
+        /// Side of the sibling
         pub direction: Direction,
-        /// Hash of the neighbour
+        /// Hash of the sibling
         pub hash: CryptoHash,
     }
 }
 
 wire_enum! {
-    /// A side
+    /// The side of a sibling in a Merkle path
     pub enum Direction {
-        /// The left
+        /// Left
         Left,
-        /// The right
+        /// Right
         Right,
     }
 }

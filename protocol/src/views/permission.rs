@@ -1,7 +1,7 @@
-//! What an access key may do: the form of views, and the form inside delegate actions.
+//! Permissions of access keys, in the form of views and in the form inside delegate actions.
 //!
-//! The two differ in one place: a gas key for function calls is one flat object in a view, and an
-//! array of two objects in a delegate action.
+//! They differ in one point: a gas key for function calls is a flat object in a view and an array
+//! of two objects in a delegate action.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -10,82 +10,82 @@ use super::wire::{wire_enum, wire_struct};
 use crate::primitives::{Balance, Nonce};
 
 wire_struct! {
-    /// An access key that a view adds
+    /// An access key in an action
     pub struct AccessKeyView {
-        /// Nonce it starts with
+        /// Initial nonce
         pub nonce: Nonce,
-        /// What it may do
+        /// Its permission
         pub permission: AccessKeyPermissionView,
     }
 }
 
 wire_enum! {
-    /// What an access key may do
+    /// The permission of an access key
     pub enum AccessKeyPermissionView {
-        /// Everything
+        /// Full access
         FullAccess,
-        /// Call functions of one contract
+        /// Function calls of one contract
         FunctionCall {
-            /// yoctoNEAR it may spend on gas; `None` for no limit
+            /// Maximum amount to spend on gas, in yoctoNEAR; `None` for no limit
             allowance: Option<Balance> = null,
-            /// Methods it may call; empty for all
+            /// Allowed methods; empty for all
             method_names: Vec<String>,
             /// Account of the contract
             receiver_id: String,
         },
-        /// Call functions of one contract, paying gas from a balance of its own
+        /// Function calls of one contract; pays for gas from the key's own balance
         GasKeyFunctionCall {
-            /// yoctoNEAR it may spend on gas; `None` for no limit
+            /// Maximum amount to spend on gas, in yoctoNEAR; `None` for no limit
             allowance: Option<Balance> = null,
             /// Balance of the key, in yoctoNEAR
             balance: Balance,
-            /// Methods it may call; empty for all
+            /// Allowed methods; empty for all
             method_names: Vec<String>,
-            /// How many nonces it has
+            /// Number of nonces
             num_nonces: u16,
             /// Account of the contract
             receiver_id: String,
         },
-        /// Everything, paying gas from a balance of its own
+        /// Full access; pays for gas from the key's own balance
         GasKeyFullAccess {
             /// Balance of the key, in yoctoNEAR
             balance: Balance,
-            /// How many nonces it has
+            /// Number of nonces
             num_nonces: u16,
         },
     }
 }
 
 wire_struct! {
-    /// An access key that a delegate action adds
+    /// An access key in a delegate action
     pub struct AccessKey {
-        /// Nonce it starts with
+        /// Initial nonce
         pub nonce: Nonce,
-        /// What it may do
+        /// Its permission
         pub permission: AccessKeyPermission,
     }
 }
 
 wire_enum! {
-    /// What an access key of a delegate action may do
+    /// The permission of an access key in a delegate action
     pub enum AccessKeyPermission {
-        /// Call functions of one contract
+        /// Function calls of one contract
         FunctionCall(FunctionCallPermission),
-        /// Everything
+        /// Full access
         FullAccess,
-        /// Call functions of one contract, paying gas from a balance of its own
+        /// Function calls of one contract; pays for gas from the key's own balance
         GasKeyFunctionCall((GasKeyInfo, FunctionCallPermission)),
-        /// Everything, paying gas from a balance of its own
+        /// Full access; pays for gas from the key's own balance
         GasKeyFullAccess(GasKeyInfo),
     }
 }
 
 wire_struct! {
-    /// Leave to call functions of one contract
+    /// Permission to call functions of one contract
     pub struct FunctionCallPermission {
-        /// yoctoNEAR it may spend on gas; `None` for no limit
+        /// Maximum amount to spend on gas, in yoctoNEAR; `None` for no limit
         pub allowance: Option<Balance> = null,
-        /// Methods it may call; empty for all
+        /// Allowed methods; empty for all
         pub method_names: Vec<String>,
         /// Account of the contract
         pub receiver_id: String,
@@ -97,7 +97,7 @@ wire_struct! {
     pub struct GasKeyInfo {
         /// Balance of the key, in yoctoNEAR
         pub balance: Balance,
-        /// How many nonces it has
+        /// Number of nonces
         pub num_nonces: u16,
     }
 }

@@ -1,7 +1,7 @@
-//! Receipts: what shards send each other.
+//! Receipts, the messages between accounts and shards.
 //!
-//! Two flags tell four kinds apart: a yielded promise is an action receipt, the data that resumes
-//! it a data receipt. Published code travels in a receipt of its own.
+//! A yielded promise is an action receipt with a flag, and the data that resumes it is a data
+//! receipt with a flag. A global contract is distributed in receipts of a third kind.
 
 use alloc::vec::Vec;
 
@@ -16,66 +16,66 @@ wire_struct! {
         pub predecessor_id: AccountId,
         /// No longer used: 0
         pub priority: u64 = default,
-        /// What it carries
+        /// Its content
         pub receipt: ReceiptEnumView,
         /// Its id
         pub receipt_id: CryptoHash,
-        /// Account that it goes to
+        /// Account that it is applied to
         pub receiver_id: AccountId,
     }
 }
 
 wire_enum! {
-    /// What a receipt carries
+    /// The content of a receipt
     pub enum ReceiptEnumView {
-        /// Actions to apply
+        /// Actions
         Action {
-            /// What to do, in this order
+            /// The actions, in order
             actions: Vec<ActionView>,
-            /// yoctoNEAR that a unit of gas was bought for
+            /// Price of gas, in yoctoNEAR per unit
             gas_price: Balance,
-            /// Data that must have arrived before
+            /// Ids of the data that it waits for
             input_data_ids: Vec<CryptoHash>,
-            /// Whether it waits for a contract to resume it
+            /// Whether it is a yielded promise, which a contract resumes
             is_promise_yield: bool = default,
-            /// Who gets the result
+            /// Receivers of the result
             output_data_receivers: Vec<DataReceiverView>,
-            /// Who gets what is left; `None` for the predecessor
+            /// Account that receives refunds; `None` for the predecessor
             refund_to: Option<AccountId> = omitted,
             /// Account that signed the transaction
             signer_id: AccountId,
             /// Key that signed the transaction
             signer_public_key: PublicKey,
         },
-        /// A result that another receipt waits for
+        /// Data that another receipt waits for
         Data {
-            /// The result; `None` when what should have made it failed
+            /// The data; `None` if the execution that should have produced it failed
             data: Option<Bytes> = null,
-            /// What the other receipt waits for
+            /// Id of the data
             data_id: CryptoHash,
             /// Whether it resumes a yielded promise
             is_promise_resume: bool = default,
         },
-        /// Published code on its way to every shard
+        /// The distribution of a global contract to all shards
         GlobalContractDistribution {
-            /// Shards that have it
+            /// Shards that have received it
             already_delivered_shards: Vec<ShardId>,
             /// SHA-256 of the code
             code: Bytes,
-            /// What it is published under
+            /// Identifier of the contract
             id: GlobalContractIdentifier,
-            /// Counts what was published under one account
+            /// Number of the deployment of this identifier
             nonce: Option<Nonce> = omitted,
-            /// Shard it goes to
+            /// Target shard
             target_shard: ShardId,
         },
     }
 }
 
 wire_struct! {
-    /// Who gets the result of a receipt
+    /// A receiver of the result of a receipt
     pub struct DataReceiverView {
-        /// What the receiver waits for
+        /// Id of the data that it waits for
         pub data_id: CryptoHash,
         /// The account
         pub receiver_id: AccountId,

@@ -1,33 +1,35 @@
-//! How one execution ended, and how a transaction did as a whole.
+//! The status of one execution, and of a transaction as a whole.
+//!
+//! The status of a transaction is that of the last receipt to which its first receipt leads.
 
 use super::error::TxExecutionError;
 use super::wire::wire_enum;
 use crate::primitives::{Bytes, CryptoHash};
 
 wire_enum! {
-    /// How one transaction or receipt ended
+    /// The status of the execution of a transaction or receipt
     pub enum ExecutionStatusView {
         /// Not executed yet
         Unknown,
         /// It failed
         Failure(TxExecutionError),
-        /// It gave this value
+        /// It succeeded with this value
         SuccessValue(Bytes),
-        /// It ends as this receipt ends
+        /// It succeeded and created this receipt, which determines the result
         SuccessReceiptId(CryptoHash),
     }
 }
 
 wire_enum! {
-    /// How a transaction did as a whole
+    /// The status of a transaction as a whole
     pub enum FinalExecutionStatus {
         /// Not executed yet
         NotStarted,
-        /// Executed in part
+        /// Partially executed
         Started,
         /// It failed
         Failure(TxExecutionError),
-        /// It gave this value
+        /// It succeeded with this value
         SuccessValue(Bytes),
     }
 }

@@ -1,4 +1,6 @@
-//! A signed transaction, as answers show it.
+//! The view of a signed transaction.
+//!
+//! It has no block hash; the transaction's hash and signature are as given, not verified.
 
 use alloc::vec::Vec;
 
@@ -9,19 +11,19 @@ use crate::primitives::{AccountId, CryptoHash, Nonce, PublicKey, Signature};
 wire_struct! {
     /// A signed transaction
     pub struct SignedTransactionView {
-        /// What it does, in this order
+        /// The actions, in order
         pub actions: Vec<ActionView>,
         /// Hash of the transaction without its signature
         pub hash: CryptoHash,
-        /// Nonce of the key it was signed with
+        /// Nonce of the signing key
         pub nonce: Nonce,
-        /// Which nonce of a gas key; `None` for other keys
+        /// Index of the nonce in a gas key; `None` for other keys
         pub nonce_index: Option<u16> = omitted,
-        /// How the nonce must follow the one before; `None` means monotonic
+        /// The rule for the nonce; `None` means monotonic
         pub nonce_mode: Option<NonceMode> = omitted,
         /// No longer used: 0
         pub priority_fee: u64 = default,
-        /// Key it was signed with
+        /// Public key of the signer
         pub public_key: PublicKey,
         /// Account that the actions are applied to
         pub receiver_id: AccountId,
@@ -33,11 +35,11 @@ wire_struct! {
 }
 
 wire_enum! {
-    /// How a nonce must follow the one before
+    /// The rule for a nonce, compared with the previous one
     pub enum NonceMode {
-        /// Greater
+        /// Greater than the previous one
         Monotonic as "monotonic",
-        /// Greater by one
+        /// Greater by exactly one
         Strict as "strict",
     }
 }

@@ -1,40 +1,41 @@
-//! `wire_struct!` and `wire_enum!`: types that read and write the JSON of the wire.
+//! `wire_struct!` and `wire_enum!`: define types with their JSON deserializer and serializer.
 //!
-//! What they generate keeps four promises: members are written sorted, and so declared (checked
-//! when compiling); members and variants that are not known survive; a second member of one name,
-//! or a second variant, is refused; nothing is buffered to try another reading of it.
+//! The generated code has four properties: members are written sorted, and must be declared so
+//! (checked at compile time); unknown members and variants are kept; a duplicate member and a
+//! second variant are errors; nothing is buffered to be read in two ways.
 
 use serde::de::{Error as _, MapAccess};
 use serde::ser::SerializeMap as _;
 use serde::{Serialize, Serializer};
 
-use super::extra::Name;
+use super::unknown_fields::Name;
 use crate::codec::json;
 
-/// Defines a structure with its reader and writer
+/// Defines a structure with its deserializer and serializer
 ///
-/// Members are declared in the order of their names. Behind the type may stand what a missing
+/// Members are declared in the order of their names. A mode after the type says what a missing
 /// member means:
 ///
-/// - nothing: the member is required;
-/// - `= default`: the default of its type, which is written out;
-/// - `= null` (an `Option`): none, written as `null`;
-/// - `= omitted` (an `Option`): none, and nothing is written for none;
-/// - `= absent` (an `Option`): the same, but `null` is refused.
+/// - no mode: the member is required;
+/// - `= default`: the default of its type, which is written;
+/// - `= null` (an `Option`): `None`, written as `null`;
+/// - `= omitted` (an `Option`): `None`, which is not written;
+/// - `= absent` (an `Option`): as `omitted`, but `null` is an error.
 ///
-/// `null` is read as none for `= null` and `= omitted`, and refused elsewhere. A member
-/// `extra: Extra` for what is not known is added at the end. Attributes and docs are passed on;
-/// `Clone`, `Debug` and `PartialEq` are derived.
+/// `null` is read as `None` for `= null` and `= omitted`, and is an error elsewhere. A member
+/// `unknown_fields: UnknownFields` is added at the end. Attributes and docs are passed on; `Clone`,
+/// `Debug` and `PartialEq` are derived. The structure is `non_exhaustive`, because protocol
+/// upgrades add members.
 ///
 /// ```ignore
 /// wire_struct! {
-///     /// What a gas profile says of one cost
+///     /// An entry of a gas profile
 ///     pub struct CostGasUsed {
 ///         /// Name of the cost
 ///         pub cost: String,
-///         /// Gas used by it
+///         /// Gas used
 ///         pub gas_used: GasText,
-///         /// Who said so
+///         /// Optional source
 ///         pub source: Option<String> = omitted,
 ///     }
 /// }
@@ -48,14 +49,11 @@ macro_rules! wire_struct {
     ) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq)]
-        #[expect(
-            clippy::exhaustive_structs,
-            reason = "hosts make views as well, and `extra` takes what is new on the wire"
-        )]
+        #[non_exhaustive]
         pub struct $type {
             $( $(#[$field_meta])* pub $field: $field_type, )*
-            /// Members that are not known
-            pub extra: $crate::views::Extra,
+            /// Unknown members
+            pub unknown_fields: $crate::views::UnknownFields,
         }
 
         impl<'de> serde::Deserialize<'de> for $type {
@@ -67,23 +65,23 @@ macro_rules! wire_struct {
             }
         }
 
-        impl $crate::views::recognise::Recognise for $type {
-            fn recognise(cursor: &mut $crate::codec::json::Compact<'_>) -> Option<()> {
-                Self::recognise_members(cursor, |_, _| Some(false))
+        impl $crate::views::fast_validation::FastValidate for $type {
+            fn validate_fast(cursor: &mut $crate::codec::json::CompactCursor<'_>) -> Option<()> {
+                Self::validate_members_fast(cursor, |_, _| Some(false))
             }
         }
 
         impl $type {
-            /// Recognises an object; `own` is asked before the value of each known member that is there,
-            /// and says whether it went behind that value itself
+            /// Validates an object; `visit` is called before the value of each known member that is
+            /// present, and returns whether it moved past that value
             #[inline]
             #[doc(hidden)]
-            pub fn recognise_members<'t>(
-                cursor: &mut $crate::codec::json::Compact<'t>,
-                mut own: impl FnMut(&str, &mut $crate::codec::json::Compact<'t>) -> Option<bool>,
+            pub fn validate_members_fast<'t>(
+                cursor: &mut $crate::codec::json::CompactCursor<'t>,
+                mut visit: impl FnMut(&str, &mut $crate::codec::json::CompactCursor<'t>) -> Option<bool>,
             ) -> Option<()> {
-                $crate::views::wire::recognise_members!(
-                    cursor, own, { $( $field: $field_type $(= $mode)? , )* }
+                $crate::views::wire::validate_members_fast!(
+                    cursor, visit, { $( $field: $field_type $(= $mode)? , )* }
                 )
             }
         }
@@ -96,27 +94,27 @@ macro_rules! wire_struct {
             }
         }
 
-        $crate::views::shape::shaped_struct!($type { $( $field: $field_type $(= $mode)? , )* });
+        $crate::views::schema::schema_struct!($type { $( $field: $field_type $(= $mode)? , )* });
     };
 }
 
-/// Defines an externally tagged enumeration with its reader and writer
+/// Defines an externally tagged enumeration with its deserializer and serializer
 ///
-/// Variants are bare words (`Name`), carry one value (`Name(Type)`) or members
-/// (`Name { member: Type }`, with the rules of [`wire_struct!`]). `Name as "wire"` is a variant
-/// whose name on the wire differs. A variant `Other` keeps what is not known. `{"Name": null}` is
-/// read as the bare word; a known name in the wrong form is refused. `Clone`, `Debug` and
-/// `PartialEq` are derived, and the enumeration is `non_exhaustive`.
+/// A variant is a string (`Name`), has one value (`Name(Type)`) or has members (`Name { member:
+/// Type }`, with the rules of [`wire_struct!`]). `Name as "wire"` is a variant with another name in
+/// JSON. A variant `Other` keeps unknown variants. `{"Name": null}` is read as the string; a known
+/// name in the wrong form is an error. `Clone`, `Debug` and `PartialEq` are derived. The
+/// enumeration and its variants with members are `non_exhaustive`.
 ///
 /// ```ignore
 /// wire_enum! {
-///     /// How it went
-///     pub enum Verdict {
-///         /// Not known yet
+///     /// A status
+///     pub enum Status {
+///         /// Not executed yet
 ///         Unknown,
-///         /// Well
+///         /// It succeeded with this value
 ///         Success as "success"(Bytes),
-///         /// Badly
+///         /// It failed
 ///         Failure {
 ///             /// Why
 ///             reason: String,
@@ -143,21 +141,24 @@ macro_rules! wire_enum {
         pub enum $type {
             $(
                 $(#[$variant_meta])*
+                // The empty docs repeat with the fields, so that only variants with fields get the
+                // attribute.
+                $( #[non_exhaustive] $( #[doc = $crate::views::wire::empty!($field)] )* )?
                 $variant
                 $( ($value) )?
                 $( {
                     $( $(#[$field_meta])* $field: $field_type, )*
-                    /// Members that are not known
-                    extra: $crate::views::Extra,
+                    /// Unknown members
+                    unknown_fields: $crate::views::UnknownFields,
                 } )?
                 ,
             )*
-            /// A variant that is not known
+            /// An unknown variant
             Other($crate::views::UnknownVariant),
         }
 
         impl $type {
-            /// The name of the variant on the wire
+            /// The name of the variant in JSON
             pub fn name(&self) -> &str {
                 match self {
                     $( Self::$variant { .. } => $crate::views::wire::name!($variant $(as $wire)?), )*
@@ -168,9 +169,9 @@ macro_rules! wire_enum {
 
         impl<'de> serde::Deserialize<'de> for $type {
             fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                struct Variants;
+                struct VariantsVisitor;
 
-                impl<'de> serde::de::Visitor<'de> for Variants {
+                impl<'de> serde::de::Visitor<'de> for VariantsVisitor {
                     type Value = $type;
 
                     fn expecting(
@@ -200,7 +201,7 @@ macro_rules! wire_enum {
                         self,
                         mut map: A,
                     ) -> Result<$type, A::Error> {
-                        let Some($crate::views::extra::Name(name)) = map.next_key()? else {
+                        let Some($crate::views::unknown_fields::Name(name)) = map.next_key()? else {
                             return Err(serde::de::Error::invalid_length(0, &"one variant"));
                         };
                         let value = match &*name {
@@ -223,12 +224,12 @@ macro_rules! wire_enum {
                     }
                 }
 
-                deserializer.deserialize_any(Variants)
+                deserializer.deserialize_any(VariantsVisitor)
             }
         }
 
-        impl $crate::views::recognise::Recognise for $type {
-            fn recognise(cursor: &mut $crate::codec::json::Compact<'_>) -> Option<()> {
+        impl $crate::views::fast_validation::FastValidate for $type {
+            fn validate_fast(cursor: &mut $crate::codec::json::CompactCursor<'_>) -> Option<()> {
                 let word = cursor.byte()? == b'"';
                 if !word {
                     cursor.open()?;
@@ -236,7 +237,7 @@ macro_rules! wire_enum {
                 match cursor.plain_string()? {
                     $(
                         $crate::views::wire::name!($variant $(as $wire)?) => {
-                            $crate::views::wire::recognise_variant!(
+                            $crate::views::wire::validate_variant_fast!(
                                 cursor, word
                                 $( ($value) )?
                                 $( { $( $field: $field_type $(= $mode)? , )* } )?
@@ -259,12 +260,12 @@ macro_rules! wire_enum {
                     $(
                         Self::$variant
                         $( ($crate::views::wire::bind!(value, $value)) )?
-                        $( { $( $field, )* extra } )?
+                        $( { $( $field, )* unknown_fields } )?
                         => $crate::views::wire::write_variant!(
                             serializer,
                             $crate::views::wire::name!($variant $(as $wire)?),
                             $( value ($value) )?
-                            $( extra { $( $field: $field_type $(= $mode)? , )* } )?
+                            $( unknown_fields { $( $field: $field_type $(= $mode)? , )* } )?
                         ),
                     )*
                     Self::Other(unknown) => unknown.serialize(serializer),
@@ -272,7 +273,7 @@ macro_rules! wire_enum {
             }
         }
 
-        $crate::views::shape::shaped_enum!($type {
+        $crate::views::schema::schema_enum!($type {
             $(
                 $variant $(as $wire)? $( ($value) )? $( { $( $field: $field_type $(= $mode)? , )* } )?,
             )*
@@ -280,7 +281,14 @@ macro_rules! wire_enum {
     };
 }
 
-/// The name of a variant on the wire
+/// An empty text; repeats with a field
+macro_rules! empty {
+    ($field:ident) => {
+        ""
+    };
+}
+
+/// The name of a variant in JSON
 macro_rules! name {
     ($variant:ident) => {
         stringify!($variant)
@@ -290,14 +298,14 @@ macro_rules! name {
     };
 }
 
-/// A pattern that binds the value of a variant; the type is there to repeat with it
+/// A pattern that binds the value of a variant; repeats with the type
 macro_rules! bind {
     ($name:ident, $value:ty) => {
         $name
     };
 }
 
-/// A bare word: the variant, or the refusal of a variant that wants a value
+/// Reads a string: the variant, or the error for a variant with a value
 macro_rules! read_word {
     ($type:ident, $variant:ident) => {
         Ok($type::$variant)
@@ -310,7 +318,7 @@ macro_rules! read_word {
     };
 }
 
-/// The value under the name of a variant
+/// Reads the value of a variant
 macro_rules! read_variant {
     ($map:ident, $type:ident, $variant:ident) => {{
         $map.next_value::<()>()?;
@@ -325,7 +333,7 @@ macro_rules! read_variant {
     ) => {{
         struct Body {
             $( $field: $field_type, )*
-            extra: $crate::views::Extra,
+            unknown_fields: $crate::views::UnknownFields,
         }
 
         impl<'de> serde::Deserialize<'de> for Body {
@@ -337,23 +345,23 @@ macro_rules! read_variant {
             }
         }
 
-        let Body { $( $field, )* extra } = $map.next_value()?;
-        $type::$variant { $( $field, )* extra }
+        let Body { $( $field, )* unknown_fields } = $map.next_value()?;
+        $type::$variant { $( $field, )* unknown_fields }
     }};
 }
 
-/// Recognises what stands behind the name of a variant
-macro_rules! recognise_variant {
+/// Validates the value of a variant, after its name
+macro_rules! validate_variant_fast {
     ($cursor:ident, $word:ident) => {
         if !$word {
             $cursor.take(b':')?;
-            <() as $crate::views::recognise::Recognise>::recognise($cursor)?;
+            <() as $crate::views::fast_validation::FastValidate>::validate_fast($cursor)?;
         }
     };
     ($cursor:ident, $word:ident ($value:ty)) => {{
-        // A bare word that wants a value is refused elsewhere, for it has no colon.
+        // A string that needs a value has no colon, so it is not accepted here.
         $cursor.take(b':')?;
-        <$value as $crate::views::recognise::Recognise>::recognise($cursor)?;
+        <$value as $crate::views::fast_validation::FastValidate>::validate_fast($cursor)?;
     }};
     (
         $cursor:ident, $word:ident
@@ -361,7 +369,7 @@ macro_rules! recognise_variant {
     ) => {{
         $cursor.take(b':')?;
         let body: Option<()> = (|| {
-            $crate::views::wire::recognise_members!(
+            $crate::views::wire::validate_members_fast!(
                 $cursor, { $( $field: $field_type $(= $mode)? , )* }
             )
         })();
@@ -369,34 +377,34 @@ macro_rules! recognise_variant {
     }};
 }
 
-/// Recognises an object with these members
-macro_rules! recognise_members {
+/// Validates an object with these members
+macro_rules! validate_members_fast {
     ($cursor:ident, { $( $field:ident : $field_type:ty $(= $mode:ident)? , )* }) => {{
-        let mut own = |_: &str, _: &mut $crate::codec::json::Compact<'_>| Some(false);
-        $crate::views::wire::recognise_members!(
-            $cursor, own, { $( $field: $field_type $(= $mode)? , )* }
+        let mut visit = |_: &str, _: &mut $crate::codec::json::CompactCursor<'_>| Some(false);
+        $crate::views::wire::validate_members_fast!(
+            $cursor, visit, { $( $field: $field_type $(= $mode)? , )* }
         )
     }};
-    ($cursor:ident, $own:ident, { $( $field:ident : $field_type:ty $(= $mode:ident)? , )* }) => {{
-        let _ = &mut $own;
+    ($cursor:ident, $visit:ident, { $( $field:ident : $field_type:ty $(= $mode:ident)? , )* }) => {{
+        let _ = &mut $visit;
         $cursor.open()?;
         $(
             if $cursor.member(stringify!($field), concat!("\"", stringify!($field), "\":"))? {
-                if !$own(stringify!($field), $cursor)? {
-                    <$crate::views::wire::recognised!($field_type $(= $mode)?)
-                        as $crate::views::recognise::Recognise>::recognise($cursor)?;
+                if !$visit(stringify!($field), $cursor)? {
+                    <$crate::views::wire::validated_type!($field_type $(= $mode)?)
+                        as $crate::views::fast_validation::FastValidate>::validate_fast($cursor)?;
                 }
-                $cursor.next()?;
+                $cursor.next_member()?;
             } else {
-                $crate::views::wire::recognise_missing!($($mode)?);
+                $crate::views::wire::validate_missing_fast!($($mode)?);
             }
         )*
         $cursor.close()
     }};
 }
 
-/// The type that is recognised for a member
-macro_rules! recognised {
+/// The type that validates a member
+macro_rules! validated_type {
     (Option<$field_type:ty> = absent) => {
         $field_type
     };
@@ -405,15 +413,15 @@ macro_rules! recognised {
     };
 }
 
-/// What it means for recognition that a member is missing
-macro_rules! recognise_missing {
+/// Fast validation of a missing member
+macro_rules! validate_missing_fast {
     () => {
         return None
     };
     ($mode:ident) => {};
 }
 
-/// Writes a variant: its word, or an object with its name and value
+/// Writes a variant: a string, or an object with its name and value
 macro_rules! write_variant {
     ($serializer:ident, $name:expr,) => {
         $serializer.serialize_str($name)
@@ -423,11 +431,11 @@ macro_rules! write_variant {
     };
     (
         $serializer:ident, $name:expr,
-        $extra:ident { $( $field:ident : $field_type:ty $(= $mode:ident)? , )* }
+        $unknown_fields:ident { $( $field:ident : $field_type:ty $(= $mode:ident)? , )* }
     ) => {{
         struct Body<'a> {
             $( $field: &'a $field_type, )*
-            extra: &'a $crate::views::Extra,
+            unknown_fields: &'a $crate::views::UnknownFields,
         }
 
         impl serde::Serialize for Body<'_> {
@@ -438,24 +446,25 @@ macro_rules! write_variant {
             }
         }
 
-        $crate::views::wire::write_entry($serializer, $name, &Body { $( $field, )* extra: $extra })
+        let body = Body { $( $field, )* unknown_fields: $unknown_fields };
+        $crate::views::wire::write_entry($serializer, $name, &body)
     }};
 }
 
-/// Reads an object with these members into `$type`
+/// Reads an object with these members as a `$type`
 macro_rules! read_members {
     (
         $deserializer:ident, $type:ident, $name:expr,
         { $( $field:ident : $field_type:ty $(= $mode:ident)? , )* }
     ) => {{
         const _: () = assert!(
-            $crate::views::shape::ascending(&[$( stringify!($field) ),*]),
+            $crate::views::schema::ascending(&[$( stringify!($field) ),*]),
             "members must be declared in the order of their names"
         );
 
-        struct Members;
+        struct MembersVisitor;
 
-        impl<'de> serde::de::Visitor<'de> for Members {
+        impl<'de> serde::de::Visitor<'de> for MembersVisitor {
             type Value = $type;
 
             fn expecting(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
@@ -467,32 +476,32 @@ macro_rules! read_members {
                 mut map: A,
             ) -> Result<$type, A::Error> {
                 $( let mut $field: Option<$field_type> = None; )*
-                let mut extra = $crate::views::Extra::new();
-                while let Some($crate::views::extra::Name(name)) = map.next_key()? {
+                let mut unknown_fields = $crate::views::UnknownFields::new();
+                while let Some($crate::views::unknown_fields::Name(name)) = map.next_key()? {
                     match &*name {
                         $(
                             stringify!($field) => {
                                 if $field.is_some() {
-                                    return Err($crate::views::extra::duplicate(&name));
+                                    return Err($crate::views::unknown_fields::duplicate(&name));
                                 }
                                 $field = Some($crate::views::wire::read_value!(map $($mode)?));
                             }
                         )*
-                        _ => extra.read(&name, &mut map)?,
+                        _ => unknown_fields.read(&name, &mut map)?,
                     }
                 }
                 Ok($type {
                     $( $field: $crate::views::wire::read_missing!($field $($mode)?), )*
-                    extra,
+                    unknown_fields,
                 })
             }
         }
 
-        $deserializer.deserialize_map(Members)
+        $deserializer.deserialize_map(MembersVisitor)
     }};
 }
 
-/// The value of a member that is there
+/// Reads the value of a member
 macro_rules! read_value {
     ($map:ident absent) => {
         Some($map.next_value()?)
@@ -502,7 +511,7 @@ macro_rules! read_value {
     };
 }
 
-/// What a member is that may be missing
+/// The value of a member that may be missing
 macro_rules! read_missing {
     ($field:ident) => {
         $field.ok_or_else(|| serde::de::Error::missing_field(stringify!($field)))?
@@ -521,43 +530,43 @@ macro_rules! read_missing {
     };
 }
 
-/// Writes an object of these members of `$body` and of `$body.extra`
+/// Writes an object of these members of `$body` and its unknown fields
 macro_rules! write_members {
     ($serializer:ident, $body:ident, { $( $field:ident $(= $mode:ident)? , )* }) => {{
         use serde::ser::SerializeMap as _;
 
         let mut map = $serializer.serialize_map(None)?;
-        #[allow(unused_mut, reason = "there are objects without known members")]
-        let mut extra = $body.extra.merge();
-        $( $crate::views::wire::write_member!(map, extra, $body, $field $($mode)?); )*
-        extra.rest(&mut map)?;
+        #[allow(unused_mut, reason = "some objects have no known members")]
+        let mut unknown_fields = $body.unknown_fields.merge();
+        $( $crate::views::wire::write_member!(map, unknown_fields, $body, $field $($mode)?); )*
+        unknown_fields.rest(&mut map)?;
         map.end()
     }};
 }
 
-/// Writes one member, and those of `extra` that come before it
+/// Writes a member, after the unknown fields that sort before it
 macro_rules! write_member {
-    ($map:ident, $extra:ident, $body:ident, $field:ident absent) => {
-        $crate::views::wire::write_member!($map, $extra, $body, $field omitted);
+    ($map:ident, $unknown_fields:ident, $body:ident, $field:ident absent) => {
+        $crate::views::wire::write_member!($map, $unknown_fields, $body, $field omitted);
     };
-    ($map:ident, $extra:ident, $body:ident, $field:ident omitted) => {
+    ($map:ident, $unknown_fields:ident, $body:ident, $field:ident omitted) => {
         if $body.$field.is_some() {
-            $crate::views::wire::write_member!($map, $extra, $body, $field);
+            $crate::views::wire::write_member!($map, $unknown_fields, $body, $field);
         }
     };
-    ($map:ident, $extra:ident, $body:ident, $field:ident $($mode:ident)?) => {
-        $extra.before(stringify!($field), &mut $map)?;
+    ($map:ident, $unknown_fields:ident, $body:ident, $field:ident $($mode:ident)?) => {
+        $unknown_fields.before(stringify!($field), &mut $map)?;
         $map.serialize_entry(stringify!($field), &$body.$field)?;
     };
 }
 
 pub(crate) use {
-    bind, name, read_members, read_missing, read_value, read_variant, read_word, recognise_members,
-    recognise_missing, recognise_variant, recognised, wire_enum, wire_struct, write_member,
-    write_members, write_variant,
+    bind, empty, name, read_members, read_missing, read_value, read_variant, read_word,
+    validate_members_fast, validate_missing_fast, validate_variant_fast, validated_type, wire_enum,
+    wire_struct, write_member, write_members, write_variant,
 };
 
-/// Refuses a second variant in the object of an enumeration
+/// Returns an error if the object of an enumeration has a second variant
 pub(crate) fn end_of_variant<'de, A: MapAccess<'de>>(map: &mut A) -> Result<(), A::Error> {
     match map.next_key::<Name<'_>>()? {
         None => Ok(()),

@@ -1,110 +1,112 @@
-//! Which files there are, and in which order they are taken in.
+//! Finds the block files below a path, and their order.
 //!
-//! A path is a message file, or a directory that is searched with everything below it: a
-//! directory with a `block.json` is one block of a lake, any other `*.json` file is a message.
-//! Only as much of a file is read as it takes to find the height in its header.
+//! A path is a message file or a directory, which is searched recursively: a directory with a
+//! `block.json` is one block of a lake, any other `*.json` file is a message. A file is read only
+//! up to the height in its header.
 
 use std::fs::{self, File};
 use std::io::{BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
-use super::{at, lake};
-use crate::scan;
+use super::{lake, with_path};
+use crate::json_scan;
 
-/// Directories below directories; more of them are a loop of links
-const DEEPEST: usize = 32;
+/// Maximum depth of directories; deeper ones are a cycle of links
+const MAX_DEPTH: usize = 32;
 
-/// A block message, as a file or as a directory of a lake
+/// A block message: a file, or a directory of a lake
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
-pub(super) struct Source {
+pub(super) struct BlockSource {
     pub(super) height: u64,
     pub(super) path: PathBuf,
     pub(super) is_lake: bool,
 }
 
-/// Every message below these paths, by height, and by path where heights are equal
-pub(super) fn find(paths: &[PathBuf]) -> Result<Vec<Source>, String> {
+/// Every message below these paths, sorted by height, then by path
+pub(super) fn find_blocks(paths: &[PathBuf]) -> Result<Vec<BlockSource>, String> {
     let mut sources = Vec::new();
     for path in paths {
         let before = sources.len();
         search(path, &mut sources)?;
         if sources.len() == before {
-            return Err(at(
+            return Err(with_path(
                 path,
                 "no block messages here (*.json, or directories with a block.json)",
             ));
         }
     }
     sources.sort_unstable();
-    // A path that lies below another one would come twice.
+    // One of the paths may be below another.
     sources.dedup();
     Ok(sources)
 }
 
-/// Files named by the height from which they are in force
-pub(super) fn configs(directory: &Path) -> Result<Vec<(u64, PathBuf)>, String> {
+/// The configuration files of a directory, with the heights from which they are effective
+pub(super) fn find_configs(directory: &Path) -> Result<Vec<(u64, PathBuf)>, String> {
     let mut configs = Vec::new();
     for path in list(directory)? {
         if !is_json(&path) {
             continue;
         }
         let height = path.file_stem().and_then(|stem| stem.to_str()?.parse().ok());
-        let height =
-            height.ok_or_else(|| at(&path, "expected a height as the name, as in 9820210.json"))?;
+        let height = height.ok_or_else(|| {
+            with_path(&path, "expected a height as the file name, such as 9820210.json")
+        })?;
         configs.push((height, path));
     }
     if configs.is_empty() {
-        return Err(at(directory, "no configurations here (<height>.json)"));
+        return Err(with_path(directory, "no configurations here (<height>.json)"));
     }
     configs.sort_unstable();
     Ok(configs)
 }
 
-fn search(path: &Path, sources: &mut Vec<Source>) -> Result<(), String> {
+fn search(path: &Path, sources: &mut Vec<BlockSource>) -> Result<(), String> {
     if !is_directory(path)? {
-        return message_at(path).map(|source| sources.push(source));
+        return message_source(path).map(|source| sources.push(source));
     }
-    let mut open = vec![(path.to_owned(), 0)];
-    while let Some((directory, depth)) = open.pop() {
-        if depth > DEEPEST {
-            return Err(at(&directory, format!("more than {DEEPEST} directories deep")));
+    let mut stack = vec![(path.to_owned(), 0)];
+    while let Some((directory, depth)) = stack.pop() {
+        if depth > MAX_DEPTH {
+            return Err(with_path(&directory, format!("more than {MAX_DEPTH} directories deep")));
         }
-        if directory.join(lake::BLOCK).is_file() {
-            sources.push(lake_at(directory)?);
+        if directory.join(lake::BLOCK_FILE).is_file() {
+            sources.push(lake_source(directory)?);
             continue;
         }
         for entry in list(&directory)? {
             if is_directory(&entry)? {
-                open.push((entry, depth + 1));
+                stack.push((entry, depth + 1));
             } else if is_json(&entry) {
-                sources.push(message_at(&entry)?);
+                sources.push(message_source(&entry)?);
             }
         }
     }
     Ok(())
 }
 
-fn message_at(path: &Path) -> Result<Source, String> {
-    let height = height_in(path, &["block", "header", "height"])?;
-    Ok(Source { height, path: path.to_owned(), is_lake: false })
+fn message_source(path: &Path) -> Result<BlockSource, String> {
+    let height = read_height(path, &["block", "header", "height"])?;
+    Ok(BlockSource { height, path: path.to_owned(), is_lake: false })
 }
 
-fn lake_at(directory: PathBuf) -> Result<Source, String> {
-    let height = height_in(&directory.join(lake::BLOCK), &["header", "height"])?;
-    Ok(Source { height, path: directory, is_lake: true })
+fn lake_source(directory: PathBuf) -> Result<BlockSource, String> {
+    let height = read_height(&directory.join(lake::BLOCK_FILE), &["header", "height"])?;
+    Ok(BlockSource { height, path: directory, is_lake: true })
 }
 
-fn height_in(path: &Path, place: &[&str]) -> Result<u64, String> {
-    let file = File::open(path).map_err(|error| at(path, error))?;
-    let text = scan::scalar_at(BufReader::new(file), place).map_err(|error| at(path, error))?;
+fn read_height(path: &Path, members: &[&str]) -> Result<u64, String> {
+    let file = File::open(path).map_err(|error| with_path(path, error))?;
+    let text = json_scan::scalar_at(BufReader::new(file), members)
+        .map_err(|error| with_path(path, error))?;
     if let Some(height) = text.and_then(|text| text.parse().ok()) {
         return Ok(height);
     }
-    let place = place.join(".");
-    Err(at(path, not_json(path).map_or_else(|| format!("no height at {place}"), str::to_owned)))
+    let missing = || format!("no height at {}", members.join("."));
+    Err(with_path(path, not_json(path).map_or_else(missing, str::to_owned)))
 }
 
-/// What a file is when its first bytes already say that it is no JSON text
+/// Why a file is not JSON text, as far as its first bytes show
 fn not_json(path: &Path) -> Option<&'static str> {
     let mut start = Vec::new();
     File::open(path).ok()?.take(4).read_to_end(&mut start).ok()?;
@@ -112,21 +114,21 @@ fn not_json(path: &Path) -> Option<&'static str> {
         [] => Some("the file is empty"),
         [0x1f, 0x8b, ..] => Some("the file is compressed with gzip; unpack it first"),
         [0x28, 0xb5, 0x2f, 0xfd] => Some("the file is compressed with zstd; unpack it first"),
-        [0xef, 0xbb, 0xbf, ..] => Some("the file begins with a byte order mark; JSON has none"),
+        [0xef, 0xbb, 0xbf, ..] => Some("the file starts with a byte order mark; JSON has none"),
         [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Some("the file is UTF-16; JSON is UTF-8"),
         [b'{' | b'[' | b' ' | b'\t' | b'\r' | b'\n', ..] => None,
-        _ => Some("the file is no JSON object"),
+        _ => Some("the file is not a JSON object"),
     }
 }
 
 pub(super) fn list(directory: &Path) -> Result<Vec<PathBuf>, String> {
-    let read = fs::read_dir(directory).map_err(|error| at(directory, error))?;
+    let read = fs::read_dir(directory).map_err(|error| with_path(directory, error))?;
     let entries: Result<Vec<_>, _> = read.map(|entry| entry.map(|entry| entry.path())).collect();
-    entries.map_err(|error| at(directory, error))
+    entries.map_err(|error| with_path(directory, error))
 }
 
 fn is_directory(path: &Path) -> Result<bool, String> {
-    fs::metadata(path).map(|about| about.is_dir()).map_err(|error| at(path, error))
+    fs::metadata(path).map(|metadata| metadata.is_dir()).map_err(|error| with_path(path, error))
 }
 
 fn is_json(path: &Path) -> bool {

@@ -1,8 +1,8 @@
-//! Where blocks come from: files, lake directories, or the practice chain.
+//! The sources of blocks: files, lake directories and the practice chain.
 //!
-//! Files are put in the order of the heights in their headers before the first is taken in,
-//! because a name proves nothing and a parent must come before its child. A feed stops at the
-//! first thing that is wrong and says which file it was; what was taken in before stays.
+//! Files are sorted by the heights in their headers before the first is imported, because file
+//! names prove nothing and a parent must precede its child. A feed stops at the first error, which
+//! names the file; the blocks before it stay imported.
 
 mod files;
 mod lake;
@@ -13,91 +13,88 @@ use core::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use milepost::ingest::Place;
+use milepost::import::BlockPosition;
 
-use crate::node::Node;
-use files::Source;
+use crate::service::Service;
+use files::BlockSource;
 pub(crate) use practice::PracticeFeed;
 use progress::Progress;
 
-/// The largest file that is read: the largest blocks of large networks are below a tenth of it
-const LARGEST_FILE: u64 = 512 << 20;
+/// Maximum size of a file: more than ten times the largest blocks of large networks
+const MAX_FILE_LEN: u64 = 512 << 20;
 
-/// What a feed has brought
+/// What a feed imported
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) struct Fed {
+pub(crate) struct FeedSummary {
     pub(crate) blocks: u64,
     pub(crate) known: u64,
     pub(crate) transactions: u64,
-    /// Whether the feed ended before its files did, because the service stops
-    pub(crate) stopped: bool,
+    /// Whether a shutdown ended the feed before its last file
+    pub(crate) interrupted: bool,
 }
 
-impl fmt::Display for Fed {
+impl fmt::Display for FeedSummary {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "blocks taken in: {}, with transactions: {}",
-            self.blocks, self.transactions
-        )?;
+        write!(formatter, "blocks imported: {}, transactions: {}", self.blocks, self.transactions)?;
         match self.known {
             0 => Ok(()),
-            known => write!(formatter, "; in already: {known}"),
+            known => write!(formatter, "; already known: {known}"),
         }
     }
 }
 
-/// Puts the configurations of a directory in force: files named `<height>.json`, each in force
+/// Imports the protocol configurations of a directory: files named `<height>.json`, each effective
 /// from its height on
-pub(crate) fn put_configs(node: &Node, directory: &Path) -> Result<usize, String> {
-    let configs = files::configs(directory)?;
+pub(crate) fn import_configs(service: &Service, directory: &Path) -> Result<usize, String> {
+    let configs = files::find_configs(directory)?;
     for (height, path) in &configs {
-        let text = String::from_utf8(read(path)?).map_err(|error| at(path, error))?;
-        node.put_config(*height, &text).map_err(|error| at(path, error))?;
+        let text = String::from_utf8(read(path)?).map_err(|error| with_path(path, error))?;
+        service.put_config(*height, &text).map_err(|error| with_path(path, error))?;
     }
     Ok(configs.len())
 }
 
-/// Takes in every block message below these paths, in the order of heights
-pub(crate) fn ingest(node: &Node, paths: &[PathBuf]) -> Result<Fed, String> {
-    let sources = files::find(paths)?;
+/// Imports every block message below these paths, in the order of heights
+pub(crate) fn import_blocks(service: &Service, paths: &[PathBuf]) -> Result<FeedSummary, String> {
+    let sources = files::find_blocks(paths)?;
     let mut progress = Progress::new(sources.len() as u64);
-    let mut fed = Fed::default();
+    let mut summary = FeedSummary::default();
     for source in &sources {
-        if node.is_stopping() {
-            fed.stopped = true;
+        if service.is_shut_down() {
+            summary.interrupted = true;
             break;
         }
         let message = message(source)?;
-        let ingested = node.ingest(&message).map_err(|error| at(&source.path, error))?;
-        match ingested.place {
-            Place::Known => fed.known += 1,
+        let imported =
+            service.import_block(&message).map_err(|error| with_path(&source.path, error))?;
+        match imported.position {
+            BlockPosition::Known => summary.known += 1,
             _ => {
-                fed.blocks += 1;
-                fed.transactions += ingested.transactions as u64;
+                summary.blocks += 1;
+                summary.transactions += imported.transactions as u64;
             }
         }
         progress.step(source.height);
     }
-    progress.end();
-    Ok(fed)
+    progress.finish();
+    Ok(summary)
 }
 
 /// The text of a block message
-fn message(source: &Source) -> Result<Vec<u8>, String> {
+fn message(source: &BlockSource) -> Result<Vec<u8>, String> {
     if source.is_lake { lake::assemble(&source.path) } else { read(&source.path) }
 }
 
-/// The bytes of a file, unless it is larger than any block
+/// The bytes of a file of at most [`MAX_FILE_LEN`]
 fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let length = fs::metadata(path).map_err(|error| at(path, error))?.len();
-    if length > LARGEST_FILE {
-        return Err(at(path, format!("{length} bytes, at most {LARGEST_FILE} are read")));
+    let length = fs::metadata(path).map_err(|error| with_path(path, error))?.len();
+    if length > MAX_FILE_LEN {
+        return Err(with_path(path, format!("file of {length} bytes exceeds {MAX_FILE_LEN}")));
     }
-    fs::read(path).map_err(|error| at(path, error))
+    fs::read(path).map_err(|error| with_path(path, error))
 }
 
-/// What is wrong, behind the file that it is wrong with
-fn at(path: &Path, error: impl fmt::Display) -> String {
+/// The text of an error, after the path of its file
+fn with_path(path: &Path, error: impl fmt::Display) -> String {
     format!("{}: {error}", path.display())
 }

@@ -1,100 +1,100 @@
-//! The practice chain as a feed: what runs when there is nothing else to serve.
+//! The practice chain as a feed, for a server without other blocks.
 //!
-//! The chain follows from its seed alone, so after a restart on a durable store it is played again
-//! up to the head of the store, and goes on from there; a store whose head it never had belongs to
-//! another chain and is refused. Shows what can be asked by lines that can be pasted into a shell.
+//! The chain follows from its seed alone. After a restart on a durable store it is generated again
+//! up to the head of the store and continues from there; a store whose head is not on the chain is
+//! rejected. Also prints example requests as shell commands.
 
 use std::env;
 
 use milepost::codec::base64;
-use milepost::engine::ChainStatus;
+use milepost::endpoint::ChainStatus;
 use milepost::status::Milestone;
 use milepost_practice::config::protocol_config;
 use milepost_practice::{BlockMessage, Kind, Practice, PracticeTransaction, Settings};
 use serde_json::{Value, json};
 use tracing::info;
 
-use crate::board::{Notice, reached};
-use crate::node::Node;
-use crate::scan;
+use crate::demo_index::{DemoTransaction, reported_milestone};
+use crate::json_scan;
+use crate::service::Service;
 
-/// Blocks that are there at the start: enough for every milestone, and for both protocol versions
-/// of the chain (it is upgraded after two epochs of 50 blocks)
-const PREFILL: usize = 110;
-/// Blocks from one line in the log to the next while the chain is played again
-const LINE_EVERY: u64 = 20_000;
+/// Number of blocks at the start: enough for every milestone and for both protocol versions of the
+/// chain (it is upgraded after two epochs of 50 blocks)
+const INITIAL_BLOCKS: usize = 110;
+/// Number of blocks between two log lines while the chain is generated again
+const LOG_INTERVAL: u64 = 20_000;
 
-/// The practice chain, somewhere on its way
+/// A practice chain and its current protocol version
 pub(crate) struct PracticeFeed {
     chain: Practice,
     protocol_version: Option<String>,
 }
 
 impl PracticeFeed {
-    /// Whether a store with this chain can be played on: it is empty, or holds a practice chain
-    pub(crate) fn belongs_to(chain: &ChainStatus) -> bool {
+    /// Whether the practice chain can continue this one: it is empty, or a practice chain
+    pub(crate) fn can_continue(chain: &ChainStatus) -> bool {
         match &chain.chain_id {
             Some(name) => *name == Settings::demo(0).chain_id,
             None => chain.head.is_none(),
         }
     }
 
-    /// Starts the chain on an empty store, or takes it up where the store ends
-    pub(crate) fn start(node: &Node, seed: u64, chain: &ChainStatus) -> Result<Self, String> {
+    /// Starts the chain on an empty store, or continues it at the head of the store
+    pub(crate) fn start(service: &Service, seed: u64, chain: &ChainStatus) -> Result<Self, String> {
         let mut feed = Self { chain: Practice::new(Settings::demo(seed)), protocol_version: None };
         let Some(head) = chain.head else {
-            let mut left = PREFILL;
-            while left > 0 && !node.is_stopping() {
-                feed.step(node)?;
-                left -= 1;
+            let mut remaining = INITIAL_BLOCKS;
+            while remaining > 0 && !service.is_shut_down() {
+                feed.step(service)?;
+                remaining -= 1;
             }
             return Ok(feed);
         };
         let first = feed.chain.settings().genesis_height;
-        let mut played = 0;
+        let mut generated = 0;
         loop {
             let message = feed.chain.next_message();
-            feed.note_version(&message);
+            feed.version_change(&message);
             if message.height == head.height && message.hash == head.hash {
                 return Ok(feed);
             }
             if message.height >= head.height {
                 return Err(format!(
-                    "the store holds another practice chain than that of seed {seed}: its head, block {} {}, never was on it; choose another store or its seed",
+                    "the store contains another practice chain: its head, block {} {}, is not on the chain of seed {seed}; choose another store or its seed",
                     head.height, head.hash
                 ));
             }
-            played += 1;
-            if played % LINE_EVERY == 0 {
+            generated += 1;
+            if generated % LOG_INTERVAL == 0 {
                 info!("practice chain: at {} of {first} to {}", message.height, head.height);
             }
-            if node.is_stopping() {
+            if service.is_shut_down() {
                 return Ok(feed);
             }
         }
     }
 
-    /// Takes in the next block, after the configuration that comes into force with it
-    pub(crate) fn step(&mut self, node: &Node) -> Result<(), String> {
+    /// Imports the next block, after the configuration that becomes effective with it
+    pub(crate) fn step(&mut self, service: &Service) -> Result<(), String> {
         let message = self.chain.next_message();
-        if let Some(version) = self.note_version(&message) {
+        if let Some(version) = self.version_change(&message) {
             let settings = self.chain.settings();
             let boundaries: Vec<_> = settings.boundary_accounts().collect();
             let boundaries: Vec<_> = boundaries.iter().map(String::as_str).collect();
             let config =
                 protocol_config(&settings.chain_id, settings.genesis_height, version, &boundaries);
-            let put = node.put_config(message.height, &config);
+            let put = service.put_config(message.height, &config);
             put.map_err(|error| format!("protocol configuration: {error}"))?;
         }
-        let ingested = node.ingest(&message.json);
-        ingested.map(|_| ()).map_err(|error| format!("block {}: {error}", message.height))
+        let imported = service.import_block(&message.json);
+        imported.map(|_| ()).map_err(|error| format!("block {}: {error}", message.height))
     }
 
-    /// The protocol version of this block, if it is not that of the block before
-    fn note_version(&mut self, message: &BlockMessage) -> Option<u32> {
-        let place = ["block", "header", "latest_protocol_version"];
+    /// The protocol version of this block if it differs from the previous block's
+    fn version_change(&mut self, message: &BlockMessage) -> Option<u32> {
+        let members = ["block", "header", "latest_protocol_version"];
         // Reading from memory cannot fail.
-        let version = scan::scalar_at(message.json.as_slice(), &place).ok().flatten();
+        let version = json_scan::scalar_at(message.json.as_slice(), &members).ok().flatten();
         if version == self.protocol_version {
             return None;
         }
@@ -102,9 +102,9 @@ impl PracticeFeed {
         self.protocol_version.as_ref()?.parse().ok()
     }
 
-    /// The transactions that the chain remembers, newest first
-    pub(crate) fn notices(&self) -> Vec<Notice> {
-        let notice = |transaction: &PracticeTransaction| Notice {
+    /// The recent transactions of the chain, newest first
+    pub(crate) fn demo_transactions(&self) -> Vec<DemoTransaction> {
+        let entry = |transaction: &PracticeTransaction| DemoTransaction {
             request: status_request(transaction),
             hash: transaction.hash,
             signer_id: transaction.signer_id.clone(),
@@ -113,57 +113,55 @@ impl PracticeFeed {
             label: transaction.label,
             height: transaction.height,
         };
-        self.chain.recent().map(notice).collect()
+        self.chain.recent().map(entry).collect()
     }
 
-    /// Lines to try, for a service at this address
-    pub(crate) fn examples(&self, node: &Node, url: &str) -> Vec<String> {
+    /// Example commands for a server at this URL, as lines
+    pub(crate) fn examples(&self, service: &Service, url: &str) -> Vec<String> {
         let mut lines = vec![
             String::new(),
-            "# A practice chain runs, with a block every 0.6 s. Some requests to paste:".to_owned(),
+            "# A practice chain is running, with a block every 0.6 s. Requests to try:".to_owned(),
         ];
-        lines.push(
-            "\n# A transaction that stands at each milestone at the moment you ask".to_owned(),
-        );
+        lines.push("\n# A transaction that is at the given milestone now".to_owned());
         for milestone in &Milestone::ALL[1..] {
             lines.push(format!("curl -s {url}/practice/{milestone}"));
         }
-        let done = |transaction: &&PracticeTransaction| {
-            let answer = node.ask_now(status_request(transaction).as_bytes());
-            reached(&answer).as_deref() == Some(Milestone::Final.name())
+        let is_final = |transaction: &&PracticeTransaction| {
+            let response = service.respond_blocking(status_request(transaction).as_bytes());
+            reported_milestone(&response).as_deref() == Some(Milestone::Final.name())
         };
-        let shown = self.chain.recent().find(done);
-        if let Some(transaction) = shown {
+        let example = self.chain.recent().find(is_final);
+        if let Some(transaction) = example {
             lines.push(format!("\n# By hash and signer: {}", transaction.label));
             lines.push(curl(url, &status_request(transaction)));
         }
         if let Some(newest) = self.chain.latest(Kind::Transfer) {
-            lines.push("\n# A new transaction: waits until all of it is final".to_owned());
+            lines.push("\n# A new transaction: waits until it is final".to_owned());
             lines.push(curl(url, &tx_status(&by_hash(newest, Milestone::Final))));
         }
-        if let Some(transaction) = shown {
-            lines.push("\n# By the signed transaction in place of its hash".to_owned());
+        if let Some(transaction) = example {
+            lines.push("\n# By the signed transaction instead of its hash".to_owned());
             let mut signed = String::new();
             base64::encode(&transaction.signed, &mut signed);
             lines.push(curl(url, &tx_status(&json!({ "signed_tx_base64": signed }))));
             lines.push("\n# The same transaction as a tree of receipts".to_owned());
             let (hash, signer) = (transaction.hash, &transaction.signer_id);
-            lines.push(format!("{} status {hash} {signer} --url {url}", own_name()));
+            lines.push(format!("{} status {hash} {signer} --url {url}", program_name()));
         }
-        lines.push("\n# The protocol configuration in force".to_owned());
+        lines.push("\n# The current protocol configuration".to_owned());
         lines.push(curl(
             url,
             &request("EXPERIMENTAL_protocol_config", &json!({ "finality": "final" })),
         ));
-        lines.push("\n# The one before the last upgrade of the chain".to_owned());
+        lines.push("\n# The protocol configuration at genesis".to_owned());
         let genesis = json!({ "sync_checkpoint": "genesis" });
         lines.push(curl(url, &request("EXPERIMENTAL_protocol_config", &genesis)));
-        lines.push(format!("\n# What the service tells of itself\ncurl -s {url}/status\n"));
+        lines.push(format!("\n# The state of the server\ncurl -s {url}/status\n"));
         lines
     }
 }
 
-/// The request for the status of a transaction as it is now
+/// The request for the current status of a transaction
 fn status_request(transaction: &PracticeTransaction) -> String {
     tx_status(&by_hash(transaction, Milestone::None))
 }
@@ -184,19 +182,19 @@ fn request(method: &str, params: &Value) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":"dontcare","method":"{method}","params":{params}}}"#)
 }
 
-/// The program as a shell finds it: in the words of whoever started it, which need not be on the path
-fn own_name() -> String {
+/// The program as it was started, which need not be in the `PATH`, quoted for a shell
+fn program_name() -> String {
     let name = env::args().next().unwrap_or_default();
-    let plain = |symbol: char| symbol.is_ascii_alphanumeric() || "/._-+".contains(symbol);
-    match name.chars().all(plain) {
+    let is_unquoted = |symbol: char| symbol.is_ascii_alphanumeric() || "/._-+".contains(symbol);
+    match name.chars().all(is_unquoted) {
         true if name.is_empty() => "milepost".to_owned(),
         true => name,
-        // Within single quotes a shell takes everything as it is, except these.
+        // Only a single quote is special between single quotes.
         false => format!("'{}'", name.replace('\'', r"'\''")),
     }
 }
 
-/// A line for a shell; nothing in our requests has a quote that would end the argument
+/// A shell command; requests of the practice chain contain no single quote
 fn curl(url: &str, body: &str) -> String {
     format!("curl -s {url} -H 'content-type: application/json' -d '{body}'")
 }

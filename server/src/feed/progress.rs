@@ -1,4 +1,4 @@
-//! How far the taking in of files is: a bar for people, lines for logs.
+//! Progress of an import: a bar on a terminal, lines in a log.
 
 use core::time::Duration;
 use std::io::{self, IsTerminal as _};
@@ -7,10 +7,10 @@ use std::time::Instant;
 use indicatif::{ProgressBar, ProgressStyle};
 use tracing::info;
 
-/// How often a log gets a line
-const LINE_EVERY: Duration = Duration::from_secs(5);
+/// Minimum time between two lines in a log
+const LOG_INTERVAL: Duration = Duration::from_secs(5);
 
-/// A bar on a terminal, or now and then a line
+/// A bar if standard error is a terminal, otherwise log lines
 pub(super) struct Progress {
     bar: Option<ProgressBar>,
     total: u64,
@@ -24,7 +24,7 @@ impl Progress {
         Self { bar, total, done: 0, last_line: Instant::now() }
     }
 
-    /// One more message is in, that of this height
+    /// Counts an imported message of this height
     pub(super) fn step(&mut self, height: u64) {
         self.done += 1;
         match &self.bar {
@@ -32,16 +32,16 @@ impl Progress {
                 bar.set_message(height.to_string());
                 bar.inc(1);
             }
-            None if self.last_line.elapsed() >= LINE_EVERY => {
+            None if self.last_line.elapsed() >= LOG_INTERVAL => {
                 self.last_line = Instant::now();
-                info!("{} of {} messages are in, up to height {height}", self.done, self.total);
+                info!("imported {} of {} messages, up to height {height}", self.done, self.total);
             }
             None => {}
         }
     }
 
-    /// No more messages come
-    pub(super) fn end(self) {
+    /// Removes the bar
+    pub(super) fn finish(self) {
         if let Some(bar) = self.bar {
             bar.finish_and_clear();
         }
@@ -52,6 +52,6 @@ fn bar(total: u64) -> ProgressBar {
     let style = ProgressStyle::with_template(
         "{bar:32} {pos}/{len} blocks, {per_sec}, height {msg}, {eta} to go",
     );
-    // A template of ours that does not parse costs us its looks, not the ingest.
+    // An invalid template only changes the appearance.
     ProgressBar::new(total).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }

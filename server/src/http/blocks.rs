@@ -1,8 +1,8 @@
-//! `GET /blocks/<hash>,<hash>,…`: at which heights blocks stand.
+//! `GET /blocks/<hash>,<hash>,…`: the heights of blocks.
 //!
-//! An outcome names its block by hash, so whoever draws outcomes in time asks for the heights here.
-//! A block that is not known (never seen, or no longer kept) is `null`. At most 100 hashes at a time;
-//! nothing else about a block is told.
+//! An outcome names its block by hash, so a client that orders outcomes in time needs the heights.
+//! The height of an unknown block (never seen, or no longer in the store) is `null`. At most 100
+//! hashes per request.
 
 use alloc::sync::Arc;
 
@@ -10,19 +10,19 @@ use hyper::StatusCode;
 use milepost::primitives::CryptoHash;
 use serde_json::{Map, Value, json};
 
-use crate::node::Node;
+use crate::service::Service;
 
-/// The most hashes of a question: each is a read of the store
-const MOST: usize = 100;
+/// Maximum number of hashes per request: each is a read of the store
+const MAX_HASHES: usize = 100;
 
-/// The heights of the blocks with these hashes, which have commas between them
-pub(super) async fn heights(node: &Arc<Node>, names: &str) -> (StatusCode, Value) {
-    let hashes = match parse(names) {
+/// The heights of the blocks with these comma-separated hashes
+pub(super) async fn heights(service: &Arc<Service>, list: &str) -> (StatusCode, Value) {
+    let hashes = match parse(list) {
         Ok(hashes) => hashes,
         Err(text) => return failed(StatusCode::BAD_REQUEST, text),
     };
     let names = hashes.iter().map(ToString::to_string).collect::<Vec<_>>();
-    match node.heights(hashes).await {
+    match service.heights(hashes).await {
         Ok(heights) => {
             let members = names.into_iter().zip(heights.into_iter().map(Value::from));
             (StatusCode::OK, Value::Object(Map::from_iter(members)))
@@ -35,27 +35,28 @@ fn failed(status: StatusCode, text: String) -> (StatusCode, Value) {
     (status, json!({ "status": "failed", "error": text }))
 }
 
-fn parse(names: &str) -> Result<Vec<CryptoHash>, String> {
-    let count = names.split(',').count();
-    if count > MOST {
-        return Err(format!("blocks: {count} hashes, the limit is {MOST}"));
+fn parse(list: &str) -> Result<Vec<CryptoHash>, String> {
+    let count = list.split(',').count();
+    if count > MAX_HASHES {
+        return Err(format!("blocks: {count} hashes, the limit is {MAX_HASHES}"));
     }
-    let hash = |(place, name): (usize, &str)| {
-        name.parse().map_err(|error| format!("blocks: hash {place}: {error}"))
+    let hash = |(index, text): (usize, &str)| {
+        text.parse().map_err(|error| format!("blocks: hash {index}: {error}"))
     };
-    names.split(',').enumerate().map(hash).collect()
+    list.split(',').enumerate().map(hash).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{MOST, parse};
+    use super::{MAX_HASHES, parse};
 
     #[test]
-    fn hashes_are_read_up_to_the_limit() {
+    fn hashes_are_parsed_up_to_the_limit() {
         let hash = "11111111111111111111111111111111";
+        let list = |count: usize| vec![hash; count].join(",");
         assert_eq!(parse(hash).map(|hashes| hashes.len()), Ok(1));
-        assert_eq!(parse(&vec![hash; MOST].join(",")).map(|hashes| hashes.len()), Ok(MOST));
-        assert!(parse(&vec![hash; MOST + 1].join(",")).unwrap_err().contains("the limit is 100"));
+        assert_eq!(parse(&list(MAX_HASHES)).map(|hashes| hashes.len()), Ok(MAX_HASHES));
+        assert!(parse(&list(MAX_HASHES + 1)).unwrap_err().contains("the limit is 100"));
         assert!(parse("").unwrap_err().starts_with("blocks: hash 0: "));
         assert!(parse(&format!("{hash},x")).unwrap_err().starts_with("blocks: hash 1: "));
     }

@@ -1,8 +1,8 @@
-//! Which web pages may read answers: cross-origin resource sharing.
+//! Cross-origin resource sharing (CORS): which web pages may read responses.
 //!
-//! Open to every page by default, in the same words as a node: a preflight is answered on any
-//! path, also on one that does not exist, and every other answer carries the permission. Nothing here
-//! protects the service; it tells browsers what they may hand to a page.
+//! Open to every origin by default, with the same headers as a node: a preflight request is
+//! answered on any path, existing or not, and every other response carries the permission. CORS
+//! restricts browsers only; it does not protect the server from other clients.
 
 use core::str::FromStr;
 
@@ -13,56 +13,60 @@ use hyper::header::{
 
 const VARY_BY: &str = "origin, access-control-request-method, access-control-request-headers";
 
-/// Which web pages may read answers
+/// Which web pages may read responses
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Cors {
-    /// All of them
-    Everyone,
-    /// Those of these origins
-    Listed(Vec<HeaderValue>),
-    /// None, and a preflight is a request like any other
-    Off,
+    /// Pages of any origin
+    AnyOrigin,
+    /// Pages of these origins
+    Origins(Vec<HeaderValue>),
+    /// None; a preflight is handled like any other request
+    Disabled,
 }
 
 impl Cors {
-    /// Whether preflights are answered
-    pub(super) const fn is_on(&self) -> bool {
-        !matches!(self, Self::Off)
+    /// Whether preflight requests are answered
+    pub(super) const fn is_enabled(&self) -> bool {
+        !matches!(self, Self::Disabled)
     }
 
-    /// Whether answers depend on where the page comes from that asks
-    pub(super) const fn looks_at_origins(&self) -> bool {
-        matches!(self, Self::Listed(_))
+    /// Whether responses depend on the `Origin` of the request
+    pub(super) const fn depends_on_origin(&self) -> bool {
+        matches!(self, Self::Origins(_))
     }
 
-    /// Adds what the answer to a preflight says
-    pub(super) fn permit(&self, origin: Option<&HeaderValue>, headers: &mut HeaderMap) {
+    /// Adds the headers of the response to a preflight request
+    pub(super) fn add_preflight_headers(
+        &self,
+        origin: Option<&HeaderValue>,
+        headers: &mut HeaderMap,
+    ) {
         let (methods, names) = match self {
-            Self::Everyone => ("*", "*"),
-            Self::Listed(_) => {
+            Self::AnyOrigin => ("*", "*"),
+            Self::Origins(_) => {
                 headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("3600"));
                 ("GET,POST", "authorization,accept,content-type")
             }
-            Self::Off => return,
+            Self::Disabled => return,
         };
         headers.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(methods));
         headers.insert(ACCESS_CONTROL_ALLOW_HEADERS, HeaderValue::from_static(names));
-        self.name_origin(origin, headers);
+        self.add_allowed_origin(origin, headers);
     }
 
-    /// Adds what every other answer says
-    pub(super) fn mark(&self, origin: Option<&HeaderValue>, headers: &mut HeaderMap) {
-        if *self == Self::Everyone {
+    /// Adds the headers of every other response
+    pub(super) fn add_headers(&self, origin: Option<&HeaderValue>, headers: &mut HeaderMap) {
+        if *self == Self::AnyOrigin {
             headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("*"));
         }
-        self.name_origin(origin, headers);
+        self.add_allowed_origin(origin, headers);
     }
 
-    fn name_origin(&self, origin: Option<&HeaderValue>, headers: &mut HeaderMap) {
+    fn add_allowed_origin(&self, origin: Option<&HeaderValue>, headers: &mut HeaderMap) {
         let allowed = match self {
-            Self::Everyone => Some(HeaderValue::from_static("*")),
-            Self::Listed(origins) => origin.filter(|origin| origins.contains(origin)).cloned(),
-            Self::Off => return,
+            Self::AnyOrigin => Some(HeaderValue::from_static("*")),
+            Self::Origins(origins) => origin.filter(|origin| origins.contains(origin)).cloned(),
+            Self::Disabled => return,
         };
         headers.insert(VARY, HeaderValue::from_static(VARY_BY));
         if let Some(allowed) = allowed {
@@ -76,8 +80,8 @@ impl FromStr for Cors {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text {
-            "*" => Ok(Self::Everyone),
-            "none" => Ok(Self::Off),
+            "*" => Ok(Self::AnyOrigin),
+            "none" => Ok(Self::Disabled),
             _ => text.split(',').map(|origin| parse_origin(origin.trim())).collect(),
         }
     }
@@ -85,20 +89,21 @@ impl FromStr for Cors {
 
 impl FromIterator<HeaderValue> for Cors {
     fn from_iter<I: IntoIterator<Item = HeaderValue>>(origins: I) -> Self {
-        Self::Listed(origins.into_iter().collect())
+        Self::Origins(origins.into_iter().collect())
     }
 }
 
-/// An origin as browsers send it: scheme, host and port, nothing behind
+/// Parses an origin as browsers send it: scheme, host and port, without a path
 fn parse_origin(origin: &str) -> Result<HeaderValue, String> {
     let host = origin.strip_prefix("https://").or_else(|| origin.strip_prefix("http://"));
-    let refusal =
-        || format!("`{origin}` is no origin: expected `*`, `none`, or `https://host[:port]`, ...");
+    let invalid = || {
+        format!("`{origin}` is not an origin: expected `*`, `none`, or `https://host[:port]`, ...")
+    };
     match host {
         Some(host) if !host.is_empty() && !host.contains(['/', '?', '#', ' ', '*']) => {
-            HeaderValue::from_str(origin).map_err(|_| refusal())
+            HeaderValue::from_str(origin).map_err(|_| invalid())
         }
-        _ => Err(refusal()),
+        _ => Err(invalid()),
     }
 }
 
@@ -107,28 +112,30 @@ mod tests {
     use super::*;
 
     #[test]
-    fn origins_are_read_as_browsers_send_them() {
-        assert_eq!("*".parse(), Ok(Cors::Everyone));
-        assert_eq!("none".parse(), Ok(Cors::Off));
-        let listed: Cors = "https://a.example, http://localhost:8080".parse().unwrap();
-        let Cors::Listed(origins) = listed else { panic!("two origins are a list") };
+    fn origins_are_parsed_as_browsers_send_them() {
+        assert_eq!("*".parse(), Ok(Cors::AnyOrigin));
+        assert_eq!("none".parse(), Ok(Cors::Disabled));
+        let cors: Cors = "https://a.example, http://localhost:8080".parse().unwrap();
+        let Cors::Origins(origins) = cors else { panic!("not a list of origins") };
         assert_eq!(origins, ["https://a.example", "http://localhost:8080"]);
-        for wrong in ["", "a.example", "https://", "https://a.example/", "https://*.example", "*,*"]
+        for invalid in
+            ["", "a.example", "https://", "https://a.example/", "https://*.example", "*,*"]
         {
-            assert!(wrong.parse::<Cors>().is_err(), "{wrong}");
+            assert!(invalid.parse::<Cors>().is_err(), "{invalid}");
         }
     }
 
     #[test]
-    fn a_listed_origin_is_named_and_no_other() {
+    fn only_listed_origins_are_allowed() {
         let cors: Cors = "https://a.example".parse().unwrap();
-        let (mine, other) = (
+        let (listed, other) = (
             HeaderValue::from_static("https://a.example"),
             HeaderValue::from_static("https://b.example"),
         );
-        for (origin, expected) in [(Some(&mine), Some(&mine)), (Some(&other), None), (None, None)] {
+        let cases = [(Some(&listed), Some(&listed)), (Some(&other), None), (None, None)];
+        for (origin, expected) in cases {
             let mut headers = HeaderMap::new();
-            cors.mark(origin, &mut headers);
+            cors.add_headers(origin, &mut headers);
             assert_eq!(headers.get(ACCESS_CONTROL_ALLOW_ORIGIN), expected);
             assert_eq!(headers.get(VARY).unwrap(), VARY_BY);
         }

@@ -1,18 +1,17 @@
-//! The door to the network: connections come in, are served, and end well.
+//! The HTTP listener and its connections.
 //!
-//! A connection costs a place, and places are limited; a client that sends nothing, sends slowly or
-//! does not read loses its place after a while. When the service stops, requests that are being
-//! answered, or have been sent and not been read yet, get their answer, and idle connections close.
-//! What a request gets is said in `route`.
+//! The number of connections is limited; a client that sends nothing, sends slowly or does not read
+//! is disconnected after a timeout. At a shutdown, every request that was received or sent before
+//! it gets its response, and idle connections close. `route` decides what a request gets.
 
 mod blocks;
-mod body;
 mod cors;
-mod guard;
-mod label;
-mod outgoing;
+mod method_label;
 mod page;
+mod request_body;
+mod response_body;
 mod route;
+mod timeout_stream;
 
 use alloc::sync::Arc;
 use core::mem;
@@ -33,113 +32,112 @@ use tracing::{debug, warn};
 pub(crate) use cors::Cors;
 pub(crate) use route::StatusMode;
 
-use crate::board::Board;
-use crate::node::Node;
-use guard::Guarded;
+use crate::demo_index::DemoIndex;
+use crate::service::Service;
+use timeout_stream::TimeoutStream;
 
-/// How long a client may take for the head of a request, and how long it may keep an idle
-/// connection: longer than the 60 s after which common proxies close theirs, so that it is never
-/// us who close while a proxy sends
+/// Timeout for the head of a request, and so for an idle connection: longer than the 60 s after
+/// which common proxies close theirs, so that the server never closes while a proxy sends
 const HEAD_TIMEOUT: Duration = Duration::from_secs(75);
-/// How often an idle HTTP/2 client is asked whether it is still there, and how long it may take
+/// Interval of HTTP/2 pings on an idle connection, and timeout of their responses
 const PING_INTERVAL: Duration = Duration::from_secs(20);
-/// Requests at a time on one HTTP/2 connection, each of which may wait
-const STREAMS: u32 = 256;
-/// How long clients are still let in when the service stops: whoever has connected or sent a request
-/// before that is answered, also when we had not come to it
-const LAST_CALL: Duration = Duration::from_millis(250);
-/// How long clients may take none of the answers after that
-const GRACE: Duration = Duration::from_secs(3);
-/// How long all of it may take, however many answers there are to write
-const LONGEST_GRACE: Duration = Duration::from_secs(30);
+/// Maximum number of concurrent requests on an HTTP/2 connection, each of which may wait
+const MAX_STREAMS: u32 = 256;
+/// How long connections are accepted after a shutdown signal: requests that a client sent before
+/// the signal are answered even if the server had not accepted its connection
+const ACCEPT_GRACE: Duration = Duration::from_millis(250);
+/// Connections are dropped if none of them ends within this time after that
+const DRAIN_INTERVAL: Duration = Duration::from_secs(3);
+/// Maximum time until the last response is sent
+const MAX_DRAIN: Duration = Duration::from_secs(30);
 
-/// What the service lets its clients do
+/// Options of the HTTP server
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
-    /// Which web pages may read answers
+    /// Which web pages may read responses
     pub(crate) cors: Cors,
-    /// How classes of answers become HTTP statuses
+    /// How response kinds map to HTTP status codes
     pub(crate) statuses: StatusMode,
-    /// The most bytes of a request body
+    /// Maximum size of a request body
     pub(crate) body_limit: usize,
-    /// The most connections at a time
-    pub(crate) connections: usize,
+    /// Maximum number of open connections
+    pub(crate) max_connections: usize,
 }
 
-/// What every request needs
-struct Service {
-    node: Arc<Node>,
-    /// There while the practice chain is played
-    board: Option<Arc<Board>>,
+/// Shared by all requests
+struct HttpContext {
+    service: Arc<Service>,
+    /// Present while the practice chain runs
+    demo_index: Option<Arc<DemoIndex>>,
     options: Options,
-    /// Those of every answer to a call
-    headers: HeaderMap,
+    /// The headers of every JSON-RPC response
+    rpc_headers: HeaderMap,
 }
 
-/// Serves connections until the node stops, and then until the last answer has left, or for some
-/// seconds no client has taken one
+/// Serves connections until the service shuts down and the last response is sent, or until clients
+/// stop reading
 pub(crate) async fn serve(
     listener: TcpListener,
-    node: Arc<Node>,
-    board: Option<Arc<Board>>,
+    service: Arc<Service>,
+    demo_index: Option<Arc<DemoIndex>>,
     options: Options,
 ) {
-    let limit = options.connections.min(Semaphore::MAX_PERMITS);
-    let places = Arc::new(Semaphore::new(limit));
-    let headers = route::headers(&options.cors);
-    let service = Arc::new(Service { node: Arc::clone(&node), board, options, headers });
+    let limit = options.max_connections.min(Semaphore::MAX_PERMITS);
+    let connection_permits = Arc::new(Semaphore::new(limit));
+    let rpc_headers = route::rpc_headers(&options.cors);
+    let context =
+        Arc::new(HttpContext { service: Arc::clone(&service), demo_index, options, rpc_headers });
     let connections = GracefulShutdown::new();
     let builder = builder();
-    let last_call = async {
-        node.stopping().await;
-        time::sleep(LAST_CALL).await;
+    let accept_end = async {
+        service.shutdown_signal().await;
+        time::sleep(ACCEPT_GRACE).await;
     };
-    let mut last_call = pin!(last_call);
+    let mut accept_end = pin!(accept_end);
     loop {
-        // The place first: without one, clients queue in the kernel, and at some length of that
-        // queue are refused there.
+        // The permit comes first: without one, clients wait in the accept queue of the kernel.
         let accepted = async {
             // The semaphore is never closed.
-            let place = Arc::clone(&places).acquire_owned().await.ok();
-            (place, listener.accept().await)
+            let permit = Arc::clone(&connection_permits).acquire_owned().await.ok();
+            (permit, listener.accept().await)
         };
-        let (place, stream) = tokio::select! {
-            () = last_call.as_mut() => break,
-            (place, accepted) = accepted => match accepted {
-                Ok((stream, _)) => (place, stream),
+        let (permit, stream) = tokio::select! {
+            () = accept_end.as_mut() => break,
+            (permit, accepted) = accepted => match accepted {
+                Ok((stream, _)) => (permit, stream),
                 Err(error) => {
-                    refused_by_the_system(&error).await;
+                    handle_accept_error(&error).await;
                     continue;
                 }
             },
         };
         let connection = builder.serve_connection(io_of(stream), {
-            let service = Arc::clone(&service);
-            service_fn(move |request| route::answer(&service, request))
+            let context = Arc::clone(&context);
+            service_fn(move |request| route::respond(&context, request))
         });
         let connection = connections.watch(connection.into_owned());
-        let node = Arc::clone(&node);
+        let service = Arc::clone(&service);
         tokio::spawn(async move {
-            let _open = Open::new(&node);
+            let _counted = CountedConnection::new(&service);
             if let Err(error) = connection.await {
                 debug!("connection ended: {error}");
             }
-            drop(place);
+            drop(permit);
         });
     }
     drop(listener);
-    finish(connections, || limit - places.available_permits()).await;
+    drain(connections, || limit - connection_permits.available_permits()).await;
 }
 
-/// Waits for the last answer to leave, as long as connections come to their end
-async fn finish(connections: GracefulShutdown, open: impl Fn() -> usize) {
+/// Waits for the last response to be sent, as long as connections end
+async fn drain(connections: GracefulShutdown, open_count: impl Fn() -> usize) {
     let start = Instant::now();
-    let mut still_open = open();
+    let mut open = open_count();
     let mut end = pin!(connections.shutdown());
-    while time::timeout(GRACE, end.as_mut()).await.is_err() {
-        let before = mem::replace(&mut still_open, open());
-        if still_open >= before || start.elapsed() >= LONGEST_GRACE {
-            warn!("{still_open} clients have not taken their answers, and are left");
+    while time::timeout(DRAIN_INTERVAL, end.as_mut()).await.is_err() {
+        let before = mem::replace(&mut open, open_count());
+        if open >= before || start.elapsed() >= MAX_DRAIN {
+            warn!("{open} clients did not read their responses, closing their connections");
             return;
         }
     }
@@ -151,51 +149,51 @@ fn builder() -> auto::Builder<TokioExecutor> {
         .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
-        // A client that closes its end is gone, and so is whatever it waits for.
+        // A client that closes its end is gone, and its pending request is cancelled.
         .half_close(false)
-        // Not: an answer held back for the next request is lost if that one is no HTTP, and late
-        // if it is slow.
+        // Off: a response that is held back for the next request is lost if that one is invalid,
+        // and late if it is slow.
         .pipeline_flush(false);
     builder
         .http2()
         .timer(TokioTimer::new())
         .keep_alive_interval(PING_INTERVAL)
         .keep_alive_timeout(PING_INTERVAL)
-        .max_concurrent_streams(STREAMS);
+        .max_concurrent_streams(MAX_STREAMS);
     builder
 }
 
-fn io_of(stream: TcpStream) -> TokioIo<Guarded> {
-    // Answers are written whole; waiting for more would only delay them.
+fn io_of(stream: TcpStream) -> TokioIo<TimeoutStream> {
+    // Responses are written whole; Nagle's algorithm would only delay them.
     if let Err(error) = stream.set_nodelay(true) {
-        debug!("no immediate sending: {error}");
+        debug!("cannot set TCP_NODELAY: {error}");
     }
-    TokioIo::new(Guarded::new(stream))
+    TokioIo::new(TimeoutStream::new(stream))
 }
 
-async fn refused_by_the_system(error: &io::Error) {
+async fn handle_accept_error(error: &io::Error) {
     match error.kind() {
-        // The client was gone before we came to it; the next one waits already.
+        // The client disconnected before its connection was accepted.
         io::ErrorKind::ConnectionAborted | io::ErrorKind::ConnectionReset => {}
-        // Out of file descriptors, most likely: others must end before anyone can begin.
+        // Out of file descriptors, most likely: wait until other connections end.
         _ => {
-            warn!("no connection accepted: {error}");
+            warn!("cannot accept a connection: {error}");
             time::sleep(Duration::from_millis(100)).await;
         }
     }
 }
 
-/// A connection that is counted as long as it is open
-struct Open<'node>(&'node Node);
+/// Counts a connection in the metrics until it is dropped
+struct CountedConnection<'service>(&'service Service);
 
-impl<'node> Open<'node> {
-    fn new(node: &'node Node) -> Self {
-        node.metrics.connected();
-        Self(node)
+impl<'service> CountedConnection<'service> {
+    fn new(service: &'service Service) -> Self {
+        service.metrics.connected();
+        Self(service)
     }
 }
 
-impl Drop for Open<'_> {
+impl Drop for CountedConnection<'_> {
     fn drop(&mut self) {
         self.0.metrics.disconnected();
     }

@@ -1,9 +1,9 @@
-//! What lives at which address, and which HTTP status an answer has.
+//! Routes: which path serves what, and the HTTP status of each response.
 //!
-//! `POST /` and `POST /<method>` go to the engine; `/health`, `/status` and `/metrics` are for people
-//! and their monitoring, `/practice/<milestone>` and `/practice/recent` for those who try the practice
-//! chain; `GET /` is the page, and `/blocks/<hashes>` is there for it; anything else is not here.
-//! Whatever the engine answers is sent as it is: only its class is looked at, for the status.
+//! `POST /` and `POST /<method>` go to the engine, whose responses are sent unchanged; their kind
+//! decides the status. `/health`, `/status` and `/metrics` serve operators, `/practice/<milestone>`
+//! and `/practice/recent` the practice chain, `GET /` the page, and `/blocks/<hashes>` its script.
+//! Any other path is 404.
 
 use alloc::borrow::Cow;
 use alloc::sync::Arc;
@@ -17,44 +17,45 @@ use hyper::header::{
     ALLOW, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HeaderMap, HeaderValue, IF_NONE_MATCH, ORIGIN,
 };
 use hyper::{Method, Request, Response, StatusCode};
-use milepost::engine::ChainStatus;
-use milepost::facts::record::BlockPoint;
-use milepost::rpc::AnswerClass;
+use milepost::endpoint::{ChainStatus, ResponseBody};
+use milepost::rpc::ResponseKind;
 use milepost::status::Milestone;
+use milepost::storage::rows::BlockPoint;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tracing::debug;
 
-use super::body::{self, Refusal};
-use super::outgoing::Outgoing;
-use super::page::File;
-use super::{Cors, Service, blocks, label};
-use crate::board::Board;
+use super::method_label::method_label;
+use super::page::StaticFile;
+use super::request_body::{self, HttpError};
+use super::response_body::HttpBody;
+use super::{Cors, HttpContext, blocks};
+use crate::demo_index::DemoIndex;
 use crate::metrics::MethodLabel;
-use crate::waiting::{self, Answered};
+use crate::waiting;
 
-type Answer = Response<Outgoing>;
+type HttpResponse = Response<HttpBody>;
 
-/// How classes of answers become HTTP statuses
+/// How response kinds map to HTTP status codes
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum StatusMode {
-    /// As a node does it: 400, 408, 422 and 500 say in short what the body says at length
+    /// As a node does: 400, 408, 422, 500 and 503 for errors of these kinds
     Node,
-    /// 200 for whatever is a JSON-RPC answer
+    /// 200 for every JSON-RPC response
     Always200,
 }
 
 impl StatusMode {
-    fn of(self, class: AnswerClass) -> StatusCode {
+    fn status(self, kind: ResponseKind) -> StatusCode {
         if self == Self::Always200 {
             return StatusCode::OK;
         }
-        match class {
-            AnswerClass::RequestValidation => StatusCode::BAD_REQUEST,
-            AnswerClass::Timeout => StatusCode::REQUEST_TIMEOUT,
-            AnswerClass::SkippedBlock => StatusCode::UNPROCESSABLE_ENTITY,
-            AnswerClass::Internal => StatusCode::INTERNAL_SERVER_ERROR,
-            AnswerClass::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        match kind {
+            ResponseKind::RequestValidation => StatusCode::BAD_REQUEST,
+            ResponseKind::Timeout => StatusCode::REQUEST_TIMEOUT,
+            ResponseKind::SkippedBlock => StatusCode::UNPROCESSABLE_ENTITY,
+            ResponseKind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
+            ResponseKind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
             // Results, and handler errors of every other kind.
             _ => StatusCode::OK,
         }
@@ -73,229 +74,229 @@ impl FromStr for StatusMode {
     }
 }
 
-/// What a request asks for, once its head was looked at
+/// The handler of a request, chosen by its head
 ///
-/// The head is dropped with this: what waits keeps nothing of it.
-enum Plan {
+/// The head is dropped afterwards, so a pending request does not keep it.
+enum Handler {
     /// A JSON-RPC request
-    Call(Posted),
-    /// Anything else; boxed, so that it takes no room in the future of every call
-    Rare(Pin<Box<dyn Future<Output = Answer> + Send>>),
+    Rpc(RpcRequest),
+    /// Any other request; boxed, so that it does not enlarge the future of JSON-RPC requests
+    Other(Pin<Box<dyn Future<Output = HttpResponse> + Send>>),
 }
 
-/// A JSON-RPC request whose body is still to come
-struct Posted {
+/// A JSON-RPC request whose body is not read yet
+struct RpcRequest {
     body: Incoming,
-    /// The method that the address names
-    path_method: Option<Cow<'static, str>>,
-    /// It is refused for its label
-    refusal: Option<Refusal>,
-    /// The client sends its body only after a word from us
-    asks_first: bool,
-    /// Where the page comes from that asks, if that matters
+    /// The method in the path
+    url_method: Option<Cow<'static, str>>,
+    /// Why the request is rejected, by its content type
+    error: Option<HttpError>,
+    /// The client sends the body only after a response to `Expect`
+    expects_continue: bool,
+    /// The `Origin` of the request, if the response depends on it
     origin: Option<HeaderValue>,
 }
 
-/// Answers a request
-pub(super) fn answer(
-    service: &Arc<Service>,
+/// Answers an HTTP request
+pub(super) fn respond(
+    context: &Arc<HttpContext>,
     request: Request<Incoming>,
-) -> impl Future<Output = Result<Answer, Infallible>> + Send + 'static + use<> {
+) -> impl Future<Output = Result<HttpResponse, Infallible>> + Send + 'static + use<> {
     debug!("{} {}", request.method(), request.uri().path());
-    let plan = plan(service, request);
-    let service = Arc::clone(service);
+    let handler = handler(context, request);
+    let context = Arc::clone(context);
     async move {
-        Ok(match plan {
-            Plan::Call(posted) => call(&service, posted).await,
-            Plan::Rare(answer) => answer.await,
+        Ok(match handler {
+            Handler::Rpc(request) => respond_rpc(&context, request).await,
+            Handler::Other(response) => response.await,
         })
     }
 }
 
-fn plan(service: &Arc<Service>, request: Request<Incoming>) -> Plan {
-    let cors = &service.options.cors;
-    let origin = if cors.looks_at_origins() { request.headers().get(ORIGIN) } else { None };
+fn handler(context: &Arc<HttpContext>, request: Request<Incoming>) -> Handler {
+    let cors = &context.options.cors;
+    let origin = if cors.depends_on_origin() { request.headers().get(ORIGIN) } else { None };
     let path = request.uri().path();
     if request.method() == Method::POST
-        && let Some(path_method) = method_at(path)
+        && let Some(url_method) = rpc_path(path)
     {
         let headers = request.headers();
-        let refusal = body::check_type(headers).err();
-        let (asks_first, origin) = (headers.contains_key(EXPECT), origin.cloned());
+        let error = request_body::check_content_type(headers).err();
+        let (expects_continue, origin) = (headers.contains_key(EXPECT), origin.cloned());
         let body = request.into_body();
-        return Plan::Call(Posted { body, path_method, refusal, asks_first, origin });
+        return Handler::Rpc(RpcRequest { body, url_method, error, expects_continue, origin });
     }
     let (verb, path, origin) = (request.method().clone(), path.to_owned(), origin.cloned());
-    let known = request.headers().get(IF_NONE_MATCH).cloned();
-    let service = Arc::clone(service);
-    Plan::Rare(Box::pin(async move {
-        let cors = &service.options.cors;
-        if cors.is_on() && verb == Method::OPTIONS {
-            let mut answer = empty(StatusCode::OK);
-            cors.permit(origin.as_ref(), answer.headers_mut());
-            return answer;
+    let if_none_match = request.headers().get(IF_NONE_MATCH).cloned();
+    let context = Arc::clone(context);
+    Handler::Other(Box::pin(async move {
+        let cors = &context.options.cors;
+        if cors.is_enabled() && verb == Method::OPTIONS {
+            let mut response = empty(StatusCode::OK);
+            cors.add_preflight_headers(origin.as_ref(), response.headers_mut());
+            return response;
         }
-        let mut answer = match (File::at(&path), verb.as_str()) {
-            (Some(file), "GET") => file.answer(known.as_ref()),
-            (Some(file), "HEAD") => without_body(file.answer(known.as_ref())),
-            // Calls have been told apart already, but an answer to any other verb names theirs, too.
-            (Some(_), _) if path == "/" => wrong_verb(&service, "GET,HEAD,POST"),
-            (Some(_), _) => wrong_verb(&service, "GET,HEAD"),
-            (None, _) => route(&service, &verb, &path).await,
+        let mut response = match (StaticFile::at(&path), verb.as_str()) {
+            (Some(file), "GET") => file.respond(if_none_match.as_ref()),
+            (Some(file), "HEAD") => without_body(file.respond(if_none_match.as_ref())),
+            // `POST /` is handled above, and listed for all other verbs.
+            (Some(_), _) if path == "/" => method_not_allowed(&context, "GET,HEAD,POST"),
+            (Some(_), _) => method_not_allowed(&context, "GET,HEAD"),
+            (None, _) => route(&context, &verb, &path).await,
         };
-        cors.mark(origin.as_ref(), answer.headers_mut());
-        answer
+        cors.add_headers(origin.as_ref(), response.headers_mut());
+        response
     }))
 }
 
-/// The method that an address names; `None` where none can be called
-fn method_at(path: &str) -> Option<Option<Cow<'static, str>>> {
+/// The JSON-RPC method in a path (`None` for `/`); `None` if JSON-RPC requests are not served there
+fn rpc_path(path: &str) -> Option<Option<Cow<'static, str>>> {
     match path {
         "/" => Some(None),
         "/health" | "/status" | "/metrics" => None,
-        // Also a name that no method has: the engine says so, in the words of JSON-RPC.
+        // Includes unknown methods, which the engine rejects.
         _ => method_name(path).map(|name| Some(MethodLabel::name_of(name))),
     }
 }
 
-/// The name in an address of one step
+/// The name in a path of one segment
 fn method_name(path: &str) -> Option<&str> {
     path.strip_prefix('/').filter(|name| !name.is_empty() && !name.contains('/'))
 }
 
-/// Answers whatever is no call
-async fn route(service: &Service, verb: &Method, path: &str) -> Answer {
-    let page: fn(&Service, &ChainStatus) -> Answer = match path {
+/// Answers a request that is not JSON-RPC
+async fn route(context: &HttpContext, verb: &Method, path: &str) -> HttpResponse {
+    let page: fn(&HttpContext, &ChainStatus) -> HttpResponse = match path {
         "/health" => health,
         "/status" => status,
         "/metrics" => metrics,
-        _ => match (&service.board, path.strip_prefix("/practice/")) {
-            (Some(board), Some(name)) => return practice(service, board, verb, name).await,
-            _ if let Some(names) = path.strip_prefix("/blocks/") => {
-                return heights(service, verb, names).await;
+        _ => match (&context.demo_index, path.strip_prefix("/practice/")) {
+            (Some(demo_index), Some(name)) => {
+                return practice(context, demo_index, verb, name).await;
+            }
+            _ if let Some(list) = path.strip_prefix("/blocks/") => {
+                return heights(context, verb, list).await;
             }
             _ if method_name(path).is_some_and(|name| MethodLabel::of(name).is_known()) => {
-                return wrong_verb(service, "POST");
+                return method_not_allowed(context, "POST");
             }
-            _ => {
-                service.node.metrics.refused(404);
-                return empty(StatusCode::NOT_FOUND);
-            }
+            _ => return not_found(context),
         },
     };
     if *verb != Method::GET && *verb != Method::HEAD {
-        return wrong_verb(service, "GET,HEAD");
+        return method_not_allowed(context, "GET,HEAD");
     }
-    let whole = match service.node.chain().await {
-        Ok(chain) => page(service, &chain),
+    let response = match context.service.chain_status().await {
+        Ok(chain) => page(context, &chain),
         Err(error) => unavailable(error),
     };
-    if *verb == Method::GET { whole } else { without_body(whole) }
+    if *verb == Method::GET { response } else { without_body(response) }
 }
 
-/// The same head as GET would have, length included, and no body
-fn without_body(whole: Answer) -> Answer {
-    if whole.body().is_end_stream() {
-        return whole;
+/// The response to HEAD: the head of the response to GET, including its length
+fn without_body(response: HttpResponse) -> HttpResponse {
+    if response.body().is_end_stream() {
+        return response;
     }
-    let (mut head, body) = whole.into_parts();
+    let (mut head, body) = response.into_parts();
     head.headers.insert(CONTENT_LENGTH, HeaderValue::from(body.size_hint().lower()));
-    Response::from_parts(head, Outgoing::default())
+    Response::from_parts(head, HttpBody::default())
 }
 
-/// The heights of the blocks that the address names
-async fn heights(service: &Service, verb: &Method, names: &str) -> Answer {
+/// The heights of the blocks in the path
+async fn heights(context: &HttpContext, verb: &Method, list: &str) -> HttpResponse {
     if *verb != Method::GET {
-        return wrong_verb(service, "GET");
+        return method_not_allowed(context, "GET");
     }
-    let (status, body) = blocks::heights(&service.node, names).await;
+    let (status, body) = blocks::heights(&context.service, list).await;
     if status != StatusCode::OK {
-        service.node.metrics.refused(status.as_u16());
+        context.service.metrics.request_rejected(status.as_u16());
     }
     json_value(status, &body)
 }
 
-/// A practice transaction that stands at this milestone now, or the recent ones
-async fn practice(service: &Service, board: &Board, verb: &Method, name: &str) -> Answer {
+/// A practice transaction that is at the milestone in the path, or the list of recent ones
+async fn practice(
+    context: &HttpContext,
+    demo_index: &DemoIndex,
+    verb: &Method,
+    name: &str,
+) -> HttpResponse {
     if name == "recent" {
         return match *verb {
-            Method::GET => json_value(StatusCode::OK, &board.listing()),
-            _ => wrong_verb(service, "GET"),
+            Method::GET => json_value(StatusCode::OK, &demo_index.to_json()),
+            _ => method_not_allowed(context, "GET"),
         };
     }
-    // Nothing ever stands at `NONE`: a chain has taken in what it knows.
-    let known = Milestone::from_name(name).filter(|milestone| *milestone != Milestone::None);
-    let Some(milestone) = known else {
-        service.node.metrics.refused(404);
-        return empty(StatusCode::NOT_FOUND);
-    };
+    // An imported transaction is never at `NONE`.
+    let milestone = Milestone::from_name(name).filter(|milestone| *milestone != Milestone::None);
+    let Some(milestone) = milestone else { return not_found(context) };
     if *verb != Method::GET {
-        return wrong_verb(service, "GET");
+        return method_not_allowed(context, "GET");
     }
-    match board.standing_at(milestone, &service.node).await {
-        Some(answer) => json_bytes(StatusCode::OK, answer.body),
-        None => {
-            service.node.metrics.refused(404);
-            empty(StatusCode::NOT_FOUND)
-        }
+    match demo_index.find_at_milestone(milestone, &context.service).await {
+        Some(response) => json_bytes(StatusCode::OK, response.body),
+        None => not_found(context),
     }
 }
 
 /// Answers a JSON-RPC request
-async fn call(service: &Service, posted: Posted) -> Answer {
-    let Posted { body, path_method, refusal, asks_first, origin } = posted;
-    let (status, body) = match refusal {
-        Some(refusal) => refused(service, &refusal),
-        None => match body::read(body, asks_first, service.options.body_limit).await {
-            Ok(body) => ask(service, body, path_method).await,
-            Err(refusal) => refused(service, &refusal),
-        },
+async fn respond_rpc(context: &HttpContext, request: RpcRequest) -> HttpResponse {
+    let RpcRequest { body, url_method, error, expects_continue, origin } = request;
+    let (status, body) = match error {
+        Some(error) => rejected(context, &error),
+        None => {
+            match request_body::read(body, expects_continue, context.options.body_limit).await {
+                Ok(body) => run_rpc(context, body, url_method).await,
+                Err(error) => rejected(context, &error),
+            }
+        }
     };
-    let mut answer = Response::new(body);
-    *answer.status_mut() = status;
-    *answer.headers_mut() = service.headers.clone();
+    let mut response = Response::new(body);
+    *response.status_mut() = status;
+    *response.headers_mut() = context.rpc_headers.clone();
     if let Some(origin) = origin {
-        service.options.cors.mark(Some(&origin), answer.headers_mut());
+        context.options.cors.add_headers(Some(&origin), response.headers_mut());
     }
-    answer
+    response
 }
 
-/// The headers of every answer to a call
-pub(super) fn headers(cors: &Cors) -> HeaderMap {
+/// The headers of every JSON-RPC response
+pub(super) fn rpc_headers(cors: &Cors) -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    cors.mark(None, &mut headers);
+    cors.add_headers(None, &mut headers);
     headers
 }
 
-async fn ask(
-    service: &Service,
+async fn run_rpc(
+    context: &HttpContext,
     body: Bytes,
-    path_method: Option<Cow<'static, str>>,
-) -> (StatusCode, Outgoing) {
-    let (node, start) = (&service.node, Instant::now());
-    let label = label::of(&body, path_method.as_deref());
-    let (class, body) = match waiting::answer(node, body, path_method, start).await {
-        Answered::Whole(answer) => (answer.class, Outgoing::from(answer.body)),
-        Answered::Pieces(pieces) => (AnswerClass::Result, Outgoing::from(pieces)),
+    url_method: Option<Cow<'static, str>>,
+) -> (StatusCode, HttpBody) {
+    let (service, start) = (&context.service, Instant::now());
+    let label = method_label(&body, url_method.as_deref());
+    let (kind, body) = match waiting::respond(service, body, url_method, start).await {
+        ResponseBody::Contiguous(response) => (response.kind, HttpBody::from(response.body)),
+        ResponseBody::Chunks(chunks) => (ResponseKind::Result, HttpBody::from(chunks)),
     };
-    // No body is longer than memory.
+    // A body in memory is never longer than `usize::MAX`.
     let length = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-    node.metrics.answered(label, class, length, start.elapsed());
-    (service.options.statuses.of(class), body)
+    service.metrics.request_answered(label, kind, length, start.elapsed());
+    (context.options.statuses.status(kind), body)
 }
 
-fn health(_: &Service, chain: &ChainStatus) -> Answer {
+fn health(_: &HttpContext, chain: &ChainStatus) -> HttpResponse {
     let head = chain.head.map(|head| head.height);
     json_value(StatusCode::OK, &json!({ "status": "ok", "head": head }))
 }
 
-fn metrics(service: &Service, chain: &ChainStatus) -> Answer {
-    let text = service.node.metrics.text(chain);
+fn metrics(context: &HttpContext, chain: &ChainStatus) -> HttpResponse {
+    let text = context.service.metrics.text(chain);
     with_type(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text.into())
 }
 
-fn status(service: &Service, chain: &ChainStatus) -> Answer {
+fn status(context: &HttpContext, chain: &ChainStatus) -> HttpResponse {
     let point = |point: Option<BlockPoint>| {
         point.map(|point| json!({ "height": point.height, "hash": point.hash.to_string() }))
     };
@@ -307,51 +308,56 @@ fn status(service: &Service, chain: &ChainStatus) -> Answer {
         "final": point(chain.last_final),
         "earliest": point(chain.earliest),
         "blocks": chain.blocks,
-        "waiting": service.node.metrics.waiting(),
+        "waiting": context.service.metrics.pending_count(),
     });
     json_value(StatusCode::OK, &body)
 }
 
-fn unavailable(error: impl Display) -> Answer {
+fn unavailable(error: impl Display) -> HttpResponse {
     let body = json!({ "status": "failed", "error": error.to_string() });
     json_value(StatusCode::SERVICE_UNAVAILABLE, &body)
 }
 
-/// A refusal in the shape of a JSON-RPC error; the identifier of the request is not known
-fn refused(service: &Service, refusal: &Refusal) -> (StatusCode, Outgoing) {
-    service.node.metrics.refused(refusal.status.as_u16());
-    let message = Value::from(refusal.message.as_str());
-    // In the order in which a node writes these members, which `json!` would sort.
+/// A rejection as a JSON-RPC error; the request is not parsed, so its id is `null`
+fn rejected(context: &HttpContext, error: &HttpError) -> (StatusCode, HttpBody) {
+    context.service.metrics.request_rejected(error.status.as_u16());
+    let message = Value::from(error.message.as_str());
+    // The order of members is that of a node; `json!` would sort them.
     let body = format!(
         r#"{{"jsonrpc":"2.0","error":{{"name":"REQUEST_VALIDATION_ERROR","cause":{{"name":"PARSE_ERROR","info":{{"error_message":{message}}}}},"code":-32700,"message":"Parse error","data":{message}}},"id":null}}"#
     );
-    (refusal.status, body.into_bytes().into())
+    (error.status, body.into_bytes().into())
 }
 
-fn wrong_verb(service: &Service, allowed: &'static str) -> Answer {
-    service.node.metrics.refused(405);
-    let mut answer = empty(StatusCode::METHOD_NOT_ALLOWED);
-    answer.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
-    answer
+fn not_found(context: &HttpContext) -> HttpResponse {
+    context.service.metrics.request_rejected(404);
+    empty(StatusCode::NOT_FOUND)
 }
 
-fn json_value(status: StatusCode, value: &Value) -> Answer {
+fn method_not_allowed(context: &HttpContext, allowed: &'static str) -> HttpResponse {
+    context.service.metrics.request_rejected(405);
+    let mut response = empty(StatusCode::METHOD_NOT_ALLOWED);
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
+    response
+}
+
+fn json_value(status: StatusCode, value: &Value) -> HttpResponse {
     json_bytes(status, value.to_string().into_bytes())
 }
 
-fn json_bytes(status: StatusCode, body: Vec<u8>) -> Answer {
+fn json_bytes(status: StatusCode, body: Vec<u8>) -> HttpResponse {
     with_type(status, "application/json", body)
 }
 
-fn with_type(status: StatusCode, media_type: &'static str, body: Vec<u8>) -> Answer {
-    let mut answer = Response::new(Outgoing::from(body));
-    *answer.status_mut() = status;
-    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
-    answer
+fn with_type(status: StatusCode, media_type: &'static str, body: Vec<u8>) -> HttpResponse {
+    let mut response = Response::new(HttpBody::from(body));
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    response
 }
 
-fn empty(status: StatusCode) -> Answer {
-    let mut answer = Response::new(Outgoing::default());
-    *answer.status_mut() = status;
-    answer
+fn empty(status: StatusCode) -> HttpResponse {
+    let mut response = Response::new(HttpBody::default());
+    *response.status_mut() = status;
+    response
 }

@@ -1,179 +1,173 @@
-//! Requests that wait: each sleeps in the lobby until a fact changes that it cannot do without, its
-//! time is up, or the service stops.
+//! Pending requests: each waits until its condition may be met, its deadline passes, or the service
+//! shuts down.
 //!
-//! A request looks at the store, lies down, is woken and looks again, all in the task of its
-//! connection; a client that goes away takes the task with it, and the place is free. No wake-up is
-//! lost, because the lobby turns away whoever has seen less than it has. One task keeps the time
-//! for all.
+//! A request queries the store, is inserted into the waiters, woken and queried again, all in the
+//! task of its connection; a client that disconnects drops the task and so removes the request. No
+//! wake-up is lost, because the waiters reject a request that read an older generation than theirs.
+//! One task handles all timeouts.
 
 use alloc::borrow::Cow;
 use alloc::sync::Arc;
 use core::time::Duration;
 
 use hyper::body::Bytes;
-use milepost::engine::{Answer, Delivery, Piece, Reply, Wait};
-use milepost::status::Blocker;
-use milepost::waiting::{Sleep, Ticket};
+use milepost::endpoint::{PendingRequest, RequestState, Response, ResponseBody};
+use milepost::status::WaitCondition;
+use milepost::waiting::{RequestHandle, WaitKey};
 use tokio::sync::oneshot;
 use tokio::time::{self, Instant};
 
 use crate::metrics::{Commit, WaitEnd};
-use crate::node::Node;
-use lobby::{Place, Refusal};
+use crate::service::Service;
+use shared_waiters::{InsertError, Inserted};
 
-pub(crate) mod lobby;
+pub(crate) mod shared_waiters;
 
-/// What the lobby is locked with; the model of the handshake puts its own here
+/// The locks of `shared_waiters`; the model checker replaces them by its own
 mod sync {
     pub(super) use std::sync::{Mutex, MutexGuard, PoisonError};
 }
 
 /// Why a request is woken
-pub(crate) enum Wake {
-    /// A commit changed something that it waits for
-    Changed(Arc<Commit>),
-    /// Its time is up
+pub(crate) enum WakeReason {
+    /// A commit changed something that its condition depends on
+    ChainUpdate(Arc<Commit>),
+    /// Its deadline passed
     Expired,
-    /// The service stops
-    Stopped,
+    /// The service shuts down
+    Shutdown,
 }
 
-/// How a request is woken
-pub(crate) type Waker = oneshot::Sender<Wake>;
+/// Wakes a request
+pub(crate) type WakeSender = oneshot::Sender<WakeReason>;
 
-/// The answer to a request body
-pub(crate) enum Answered {
-    /// In one piece
-    Whole(Answer),
-    /// A large result in its pieces
-    Pieces([Piece; 4]),
-}
-
-/// Answers a request body that came in at `since`: at once or when its milestone is reached, at the
-/// latest after the wait timeout or when the service stops
-pub(crate) async fn answer(
-    node: &Arc<Node>,
+/// Answers a request body received at `since`: immediately, when its milestone is reached, after
+/// the wait timeout, or when the service shuts down
+pub(crate) async fn respond(
+    service: &Arc<Service>,
     body: Bytes,
-    path_method: Option<Cow<'static, str>>,
+    url_method: Option<Cow<'static, str>>,
     since: Instant,
-) -> Answered {
-    match node.ask(body, path_method).await {
-        Delivery::Answer(answer) => Answered::Whole(answer),
-        Delivery::Pieces(pieces) => Answered::Pieces(pieces),
-        // Boxed, so that requests which need not wait carry no room for it.
-        Delivery::Wait(wait) => {
-            Answered::Whole(Box::pin(reach(node, wait, node.deadline(since))).await)
+) -> ResponseBody {
+    match service.respond(body, url_method).await {
+        RequestState::Ready(body) => body,
+        // Boxed, so that requests which do not wait have a smaller future.
+        RequestState::Pending(pending) => {
+            let deadline = service.deadline(since);
+            ResponseBody::Contiguous(Box::pin(wait(service, pending, deadline)).await)
         }
     }
 }
 
-/// Answers a request that has to wait
-async fn reach(node: &Arc<Node>, mut wait: Wait, deadline: u64) -> Answer {
-    let mut stay = Stay { node, ticket: None, end: WaitEnd::Gone };
-    // The generation at which it was turned away, while it could not be asked at a newer one
-    let mut behind = None;
+/// Waits until a pending request has a response
+async fn wait(service: &Arc<Service>, mut pending: PendingRequest, deadline: u64) -> Response {
+    let mut guard = WaitGuard { service, handle: None, end: WaitEnd::Disconnected };
+    // The generation that was rejected as stale, while no newer one could be read.
+    let mut stale = None;
     loop {
-        // Rows no newer than before would be turned away again; whatever the next block brings may
-        // be what is missing. A store that shows its last commit never comes to this.
-        let blocker = match behind {
-            Some(generation) if wait.generation() <= generation => Blocker::Anything,
-            _ => wait.blocker(),
+        // A snapshot no newer than a rejected one would be rejected again. The request then waits
+        // for any block instead. Stores whose snapshots include the last commit never get here.
+        let condition = match stale {
+            Some(generation) if pending.generation() <= generation => WaitCondition::Anything,
+            _ => pending.condition(),
         };
-        let sleep = Sleep { generation: wait.generation(), blocker };
-        let wake = match stay.sleep(wait.calls(), sleep, deadline) {
-            Ok(woken) => Some(woken.await.unwrap_or(Wake::Stopped)),
-            Err(Refusal::Stale) => {
-                behind = Some(wait.generation());
+        let key = WaitKey { generation: pending.generation(), condition };
+        let reason = match guard.insert(pending.calls(), key, deadline) {
+            Ok(woken) => Some(woken.await.unwrap_or(WakeReason::Shutdown)),
+            Err(InsertError::Stale) => {
+                stale = Some(pending.generation());
                 None
             }
-            Err(Refusal::Full { open, limit }) => {
-                return node.ask_end(wait.resume_crowded_out(open, limit)).await;
+            Err(InsertError::Full { waiting, limit }) => {
+                return service.finish(pending.resume_over_limit(waiting, limit)).await;
             }
-            Err(Refusal::Expired) => Some(Wake::Expired),
-            Err(Refusal::Stopped) => Some(Wake::Stopped),
+            Err(InsertError::Expired) => Some(WakeReason::Expired),
+            Err(InsertError::Shutdown) => Some(WakeReason::Shutdown),
         };
-        match wake {
-            Some(Wake::Expired) => {
-                stay.end = WaitEnd::Timeout;
-                return node.ask_end(wait.resume_last()).await;
+        match reason {
+            Some(WakeReason::Expired) => {
+                guard.end = WaitEnd::Timeout;
+                return service.finish(pending.resume_expired()).await;
             }
-            Some(Wake::Stopped) => {
-                stay.end = WaitEnd::Stopped;
-                return node.ask_end(wait.resume_refused("the service stops")).await;
+            Some(WakeReason::Shutdown) => {
+                guard.end = WaitEnd::Shutdown;
+                return service.finish(pending.resume_refused(SHUTDOWN)).await;
             }
-            Some(Wake::Changed(_)) | None => {}
+            Some(WakeReason::ChainUpdate(_)) | None => {}
         }
-        match node.ask_again(wait).await {
-            Reply::Answer(answer) => {
-                stay.end = WaitEnd::Reached;
-                if let Some(Wake::Changed(commit)) = wake {
+        match service.resume(pending).await {
+            RequestState::Ready(response) => {
+                guard.end = WaitEnd::Reached;
+                if let Some(WakeReason::ChainUpdate(commit)) = reason {
                     commit.answered();
                 }
-                return answer;
+                return response;
             }
-            Reply::Wait(still) => wait = still,
+            RequestState::Pending(still_pending) => pending = still_pending,
         }
     }
 }
 
-/// The stay of a request in the lobby; its place is free again when this is dropped, for whatever
-/// reason
-struct Stay<'node> {
-    node: &'node Node,
-    ticket: Option<Ticket>,
+/// The error text of requests that are pending at a shutdown
+const SHUTDOWN: &str = "the service stops";
+
+/// The entry of a request in the waiters, which is removed when this is dropped
+struct WaitGuard<'service> {
+    service: &'service Service,
+    handle: Option<RequestHandle>,
     end: WaitEnd,
 }
 
-impl Stay<'_> {
-    /// Lies down; the answer tells when to get up
-    fn sleep(
+impl WaitGuard<'_> {
+    /// Inserts the request; the receiver resolves when it is to be queried again
+    fn insert(
         &mut self,
-        places: usize,
-        sleep: Sleep,
+        calls: usize,
+        key: WaitKey,
         deadline: u64,
-    ) -> Result<oneshot::Receiver<Wake>, Refusal> {
+    ) -> Result<oneshot::Receiver<WakeReason>, InsertError> {
         let (waker, woken) = oneshot::channel();
-        let Place { ticket, is_next } =
-            self.node.lobby.sleep(self.ticket, waker, places, sleep, deadline)?;
-        if self.ticket.replace(ticket).is_none() {
-            self.node.metrics.wait_began();
+        let Inserted { handle, is_earliest } =
+            self.service.waiters.insert(self.handle, waker, calls, key, deadline)?;
+        if self.handle.replace(handle).is_none() {
+            self.service.metrics.wait_started();
         }
-        if is_next {
-            self.node.deadline_came.notify_one();
+        if is_earliest {
+            self.service.earlier_timeout.notify_one();
         }
         Ok(woken)
     }
 }
 
-impl Drop for Stay<'_> {
+impl Drop for WaitGuard<'_> {
     fn drop(&mut self) {
-        if let Some(ticket) = self.ticket {
-            self.node.lobby.leave(ticket);
-            self.node.metrics.wait_ended(self.end);
+        if let Some(handle) = self.handle {
+            self.service.waiters.remove(handle);
+            self.service.metrics.wait_ended(self.end);
         }
     }
 }
 
-/// Wakes those whose time is up, until the service stops
-pub(crate) async fn keep_time(node: Arc<Node>) {
+/// Wakes expired requests, until the service shuts down
+pub(crate) async fn run_timeouts(service: Arc<Service>) {
     loop {
-        let next = node.lobby.next_deadline();
-        let due = async {
+        let next = service.waiters.next_timeout();
+        let timeout = async {
             match next {
-                Some(at) => time::sleep_until(node.start + Duration::from_millis(at)).await,
+                Some(at) => time::sleep_until(service.start + Duration::from_millis(at)).await,
                 None => core::future::pending().await,
             }
         };
         tokio::select! {
-            () = due => {
-                for woken in node.lobby.time(node.now()) {
-                    // A request that is gone meanwhile does not listen, and need not.
-                    let _ = woken.request.send(Wake::Expired);
+            () = timeout => {
+                for wakeup in service.waiters.handle_timeout(service.now()) {
+                    // Fails if the request was cancelled in between.
+                    let _ = wakeup.request.send(WakeReason::Expired);
                 }
             }
-            // One that came between the look above and here has left its notice.
-            () = node.deadline_came.notified() => {}
-            () = node.stopping() => return,
+            // A notification since `next_timeout` was read is stored, so it is not missed.
+            () = service.earlier_timeout.notified() => {}
+            () = service.shutdown_signal() => return,
         }
     }
 }

@@ -1,43 +1,43 @@
-//! What the system grants and counts: open files, memory and processor time.
+//! Resources of the system: open files, memory and processor time.
 
 use std::fs;
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// The limit of open files under which a program usually starts
-const USUAL: u64 = 1024;
+/// The usual soft limit of open files when a program starts
+const DEFAULT_LIMIT: u64 = 1024;
 
-/// Open files that we need, and the program as well: a crowd, and some to spare
-const NEEDED: u64 = 10_240;
+/// Open files that this process needs, as well as the server: the connections and a margin
+const REQUIRED_LIMIT: u64 = 10_240;
 
-/// Lets a program start under the usual limit of open files, and takes enough for ourselves
-pub(crate) fn with_usual_files<T>(start: impl FnOnce() -> T) -> T {
+/// Starts a program under the usual limit of open files, then raises the limit of this process
+pub(crate) fn with_default_file_limit<T>(start: impl FnOnce() -> T) -> T {
     let limits = getrlimit(Resource::Nofile);
-    let enough = limits.maximum.is_none_or(|maximum| maximum >= NEEDED);
-    assert!(enough, "{NEEDED} open files are needed, the hard limit is {:?}", limits.maximum);
-    let limit_to = |files| {
-        let wanted = Rlimit { current: Some(files), ..limits };
-        setrlimit(Resource::Nofile, wanted).expect("the hard limit is above");
+    let enough = limits.maximum.is_none_or(|maximum| maximum >= REQUIRED_LIMIT);
+    assert!(enough, "{REQUIRED_LIMIT} open files required, the limit is {:?}", limits.maximum);
+    let set_limit = |files| {
+        let limit = Rlimit { current: Some(files), ..limits };
+        setrlimit(Resource::Nofile, limit).expect("the hard limit is higher");
     };
-    limit_to(USUAL);
+    set_limit(DEFAULT_LIMIT);
     let started = start();
-    limit_to(NEEDED);
+    set_limit(REQUIRED_LIMIT);
     started
 }
 
-/// What a process has taken so far; zeros where the system does not say it in `/proc`
+/// Resource usage of a process so far; zeros where the system has no `/proc`
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Usage {
     /// Bytes in memory now
     pub(crate) resident: u64,
-    /// The most bytes in memory at a time
+    /// Maximum bytes in memory
     pub(crate) peak: u64,
     /// Seconds of processor time
     pub(crate) seconds: f64,
 }
 
 impl Usage {
-    /// What this process has taken so far
+    /// The usage of this process
     pub(crate) fn of(process: u32) -> Self {
         let read = |name: &str| fs::read_to_string(format!("/proc/{process}/{name}"));
         let (status, stat) = (read("status").unwrap_or_default(), read("stat").unwrap_or_default());
@@ -46,10 +46,11 @@ impl Usage {
             let number = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
             number.unwrap_or_default() * 1024
         };
-        // The name, which may have spaces, ends in the last `)`; user and system time follow as
-        // the 12th and 13th word, in ticks, of which Linux shows 100 per second.
-        let words = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
-        let ticks: u64 = words.skip(11).take(2).filter_map(|word| word.parse::<u64>().ok()).sum();
+        // The name, which may contain spaces, ends with the last `)`. User and system time are the
+        // 12th and 13th field after it, in ticks, of which Linux reports 100 per second.
+        let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+        let times = fields.skip(11).take(2);
+        let ticks: u64 = times.filter_map(|field| field.parse::<u64>().ok()).sum();
         Self {
             resident: kibibytes("VmRSS:"),
             peak: kibibytes("VmHWM:"),

@@ -1,17 +1,17 @@
-//! Ten thousand requests open at once, on the program as its users start it.
+//! Ten thousand concurrent requests to the program.
 //!
-//! `cargo xtask open-requests` runs these tests; each takes a minute or two and both processors, so
-//! the manifest leaves them out of plain `cargo test`. No test measures speed: what has to come is
-//! waited for, and the watchdog only ends a run that hangs. The figures that are printed are for
-//! people.
+//! `cargo xtask evidence open-requests` runs these tests; each takes a minute or two and two
+//! processors, so the manifest excludes them from `cargo test`. No test asserts a speed: tests
+//! wait for conditions, and the watchdog only ends a run that hangs. The printed measurements are
+//! informative.
 
 #![cfg(unix)]
 #![expect(unused_crate_dependencies, reason = "the program is driven, its parts are not used")]
 
 extern crate alloc;
 
-mod ahead;
 mod client;
+mod expected;
 #[expect(dead_code, reason = "shared with tests that need more of it")]
 #[path = "../program/fixture.rs"]
 mod fixture;
@@ -32,160 +32,165 @@ use tokio::runtime::Runtime;
 use tokio::task::JoinSet;
 use tokio::time;
 
-use ahead::Road;
-use client::{Answer, Caller};
+use client::{Client, Response};
+use expected::ResponseHistory;
 use host::Usage;
 use support::{Server, request};
 
-/// Requests that are open at the same time
-const CROWD: usize = 10_000;
-/// Blocks from the head to the first transaction that is asked for: half a minute in which the
-/// crowd gathers, while nothing that it waits for happens
+/// Number of concurrent requests
+const REQUESTS: usize = 10_000;
+/// Blocks from the head to the first queried transaction: half a minute in which the requests are
+/// sent and none of their conditions is met
 const LEAD: u64 = 50;
-/// Heights whose transactions are asked for, some 140
+/// Heights whose transactions are queried, some 140
 const SPAN: u64 = 20;
-/// What only a run that hangs takes
+/// The timeout of a run
 const WATCHDOG: Duration = Duration::from_secs(300);
 
 #[test]
-fn ten_thousand_are_answered_at_their_milestones() {
-    answers_at_milestones(&[]);
+fn ten_thousand_requests_are_answered_at_their_milestones() {
+    requests_are_answered_at_their_milestones(&[]);
 }
 
 #[test]
-fn ten_thousand_are_answered_out_of_a_file() {
+fn ten_thousand_requests_are_answered_from_a_file() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("practice.redb");
-    answers_at_milestones(&["--store", path.to_str().expect("a path in UTF-8")]);
+    let path = path.to_str().expect("a path in UTF-8");
+    requests_are_answered_at_their_milestones(&["--store", path]);
 }
 
-/// Opens a crowd that waits for everything there is, and holds every answer against the chain
-fn answers_at_milestones(args: &[&str]) {
-    let _turn = turn();
+/// Sends requests for all transactions and milestones, and compares every response with the chain
+fn requests_are_answered_at_their_milestones(args: &[&str]) {
+    let _lock = test_lock();
     let server = practice_server(args);
-    let roads = roads_ahead(&server);
+    let histories = future_histories(&server);
     let before = Usage::of(server.id());
 
     let runtime = runtime();
-    let mut crowd = JoinSet::new();
-    for number in 0..CROWD {
-        let (roads, address) = (Arc::clone(&roads), server.address);
-        crowd.spawn_on(
+    let mut tasks = JoinSet::new();
+    for number in 0..REQUESTS {
+        let (histories, address) = (Arc::clone(&histories), server.address);
+        tasks.spawn_on(
             async move {
-                let (road, wanted) = wish(&roads, number);
-                let mut caller = call(address, &road.request(wanted)).await;
-                let answer = receive(&mut caller).await;
-                caller.send(&road.request(Milestone::None)).await.expect("it stays open");
-                (number, answer, receive(&mut caller).await)
+                let (history, wait_until) = query(&histories, number);
+                let mut client = send(address, &history.request(wait_until)).await;
+                let response = receive(&mut client).await;
+                let status_now = history.request(Milestone::None);
+                client.send(&status_now).await.expect("the connection stays open");
+                (number, response, receive(&mut client).await)
             },
             runtime.handle(),
         );
     }
-    server.until_metric("milepost_waits_open", CROWD as u64);
+    server.until_metric("milepost_requests_pending", REQUESTS as u64);
     let open = Usage::of(server.id());
 
     let mut prompt = 0;
-    let answered = within(&runtime, crowd.join_all());
-    assert_eq!(answered.len(), CROWD);
-    for (number, answer, after) in answered {
-        let (road, wanted) = wish(&roads, number);
-        let step = step_of(road, &answer);
-        assert!(step >= road.first(wanted), "{wanted} was not reached: {}", text(&answer));
-        // Nothing is taken back: a moment later at least the same is true.
-        assert!(step_of(road, &after) >= step, "{} after {}", text(&after), text(&answer));
-        prompt += usize::from(step == road.first(wanted));
+    let answered = within(&runtime, tasks.join_all());
+    assert_eq!(answered.len(), REQUESTS);
+    for (number, response, later) in answered {
+        let (history, wait_until) = query(&histories, number);
+        let index = index_of(history, &response);
+        let first = history.first_index(wait_until);
+        assert!(index >= first, "{wait_until} was not reached: {}", text(&response));
+        // Statuses never go back.
+        assert!(index_of(history, &later) >= index, "{} after {}", text(&later), text(&response));
+        prompt += usize::from(index == first);
     }
-    assert_eq!(server.metric("milepost_waits_open"), Some(0));
-    assert_eq!(server.metric("milepost_waits_total{end=\"reached\"}"), Some(CROWD as u64));
-    // A commit is measured when the next one comes.
-    server.until("a commit is measured", || {
-        server.metric("milepost_commit_to_last_answer_seconds_count").is_some_and(|count| count > 0)
+    assert_eq!(server.metric("milepost_requests_pending"), Some(0));
+    assert_eq!(server.metric("milepost_waits_total{end=\"reached\"}"), Some(REQUESTS as u64));
+    // A commit is observed after the last request that it woke.
+    server.until("a commit is observed", || {
+        let count = server.metric("milepost_commit_to_last_response_seconds_count");
+        count.is_some_and(|count| count > 0)
     });
 
-    println!("requests open at once:      {CROWD}");
+    println!("concurrent requests:        {REQUESTS}");
     println!(
-        "answered:                   {CROWD}, {prompt} of them with the block they waited for"
+        "answered:                   {REQUESTS}, {prompt} of them by the first possible block"
     );
     report(&server, before, open);
     for line in server.get("/metrics").text().lines() {
-        if line.starts_with("milepost_commit_to_last_answer_seconds") {
+        if line.starts_with("milepost_commit_to_last_response_seconds") {
             println!("  {line}");
         }
     }
 }
 
 #[test]
-fn five_thousand_that_go_away_leave_their_places_to_others() {
-    let _turn = turn();
-    // Ten more connections for those that look at the figures.
-    let (connections, waiting) = ((CROWD + 10).to_string(), CROWD.to_string());
+fn disconnected_requests_free_their_permits() {
+    let _lock = test_lock();
+    // Ten more connections for the metrics.
+    let (connections, waiting) = ((REQUESTS + 10).to_string(), REQUESTS.to_string());
     let server = practice_server(&["--max-connections", &connections, "--max-waiting", &waiting]);
-    let roads = roads_ahead(&server);
+    let histories = future_histories(&server);
     let before = Usage::of(server.id());
-    let half = CROWD / 2;
+    let half = REQUESTS / 2;
 
     let runtime = runtime();
     let mut staying = JoinSet::new();
     for number in 0..half {
-        let (roads, address) = (Arc::clone(&roads), server.address);
+        let (histories, address) = (Arc::clone(&histories), server.address);
         staying.spawn_on(
             async move {
-                let (road, wanted) = wish(&roads, number);
-                let mut caller = call(address, &road.request(wanted)).await;
-                (number, receive(&mut caller).await)
+                let (history, wait_until) = query(&histories, number);
+                let mut client = send(address, &history.request(wait_until)).await;
+                (number, receive(&mut client).await)
             },
             runtime.handle(),
         );
     }
-    let leaving = crowd_for_nothing(&runtime, server.address, half);
-    server.until_metric("milepost_waits_open", CROWD as u64);
+    let leaving = unanswerable_requests(&runtime, server.address, half);
+    server.until_metric("milepost_requests_pending", REQUESTS as u64);
     let open = Usage::of(server.id());
 
-    leave(&runtime, leaving);
-    server.until_metric("milepost_waits_open", half as u64);
-    assert_eq!(server.metric("milepost_waits_total{end=\"gone\"}"), Some(half as u64));
+    disconnect(&runtime, leaving);
+    server.until_metric("milepost_requests_pending", half as u64);
+    assert_eq!(server.metric("milepost_waits_total{end=\"disconnected\"}"), Some(half as u64));
 
-    // Without the places of those that went there would be neither connections for these nor waits.
-    let others = crowd_for_nothing(&runtime, server.address, half);
-    server.until_metric("milepost_waits_open", CROWD as u64);
-    let refused =
-        within(&runtime, async { receive(&mut call(server.address, &nothing()).await).await });
-    assert_unavailable(&refused, &format!("{CROWD} of {CROWD} are taken"));
+    // These need the connections and the pending requests that were freed.
+    let others = unanswerable_requests(&runtime, server.address, half);
+    server.until_metric("milepost_requests_pending", REQUESTS as u64);
+    let rejected =
+        within(&runtime, async { receive(&mut send(server.address, &unknown()).await).await });
+    assert_unavailable(&rejected, &format!("{REQUESTS} of {REQUESTS}"));
     assert_eq!(server.metric("milepost_waits_total{end=\"reached\"}"), Some(0));
-    leave(&runtime, others);
+    disconnect(&runtime, others);
 
     let answered = within(&runtime, staying.join_all());
     assert_eq!(answered.len(), half);
-    for (number, answer) in answered {
-        let (road, wanted) = wish(&roads, number);
-        let step = step_of(road, &answer);
-        assert!(step >= road.first(wanted), "{wanted} was not reached: {}", text(&answer));
+    for (number, response) in answered {
+        let (history, wait_until) = query(&histories, number);
+        let index = index_of(history, &response);
+        let first = history.first_index(wait_until);
+        assert!(index >= first, "{wait_until} was not reached: {}", text(&response));
     }
-    server.until_metric("milepost_waits_open", 0);
-    assert_eq!(server.metric("milepost_waits_total{end=\"gone\"}"), Some(CROWD as u64));
+    server.until_metric("milepost_requests_pending", 0);
+    assert_eq!(server.metric("milepost_waits_total{end=\"disconnected\"}"), Some(REQUESTS as u64));
     assert_eq!(server.metric("milepost_waits_total{end=\"reached\"}"), Some(half as u64));
 
-    println!("requests open at once:      {CROWD}, twice");
-    println!("gone, the rest answered:    {CROWD} gone, {half} answered");
+    println!("concurrent requests:        {REQUESTS}, twice");
+    println!("ended:                      {REQUESTS} disconnected, {half} answered");
     report(&server, before, open);
 }
 
 #[test]
-fn a_stop_answers_ten_thousand() {
-    let _turn = turn();
+fn a_shutdown_answers_ten_thousand_requests() {
+    let _lock = test_lock();
     let server = practice_server(&[]);
     let before = Usage::of(server.id());
     let runtime = runtime();
-    let mut crowd = crowd_for_nothing(&runtime, server.address, CROWD);
-    server.until_metric("milepost_waits_open", CROWD as u64);
+    let mut clients = unanswerable_requests(&runtime, server.address, REQUESTS);
+    server.until_metric("milepost_requests_pending", REQUESTS as u64);
     let open = Usage::of(server.id());
-    let mut answers = JoinSet::new();
-    for mut caller in crowd.drain(..) {
-        answers.spawn_on(
+    let mut tasks = JoinSet::new();
+    for mut client in clients.drain(..) {
+        tasks.spawn_on(
             async move {
-                let answer = receive(&mut caller).await;
-                caller.end().await.expect("the connection is closed, not reset");
-                answer
+                let response = receive(&mut client).await;
+                client.end().await.expect("the connection is closed, not reset");
+                response
             },
             runtime.handle(),
         );
@@ -193,54 +198,55 @@ fn a_stop_answers_ten_thousand() {
 
     report(&server, before, open);
     server.signal("TERM");
-    let stop = Instant::now();
-    let answers = within(&runtime, answers.join_all());
-    let took = stop.elapsed();
+    let start = Instant::now();
+    let responses = within(&runtime, tasks.join_all());
+    let elapsed = start.elapsed();
     assert_eq!(server.ended().code(), Some(0));
-    assert_eq!(answers.len(), CROWD);
-    for answer in answers {
-        assert_unavailable(&answer, "the service stops");
+    assert_eq!(responses.len(), REQUESTS);
+    for response in responses {
+        assert_unavailable(&response, "the service stops");
     }
-    println!("answered by a stop:         {CROWD} after {took:.2?}, exit code 0");
+    println!("answered at the shutdown:   {REQUESTS} after {elapsed:.2?}, exit code 0");
 }
 
-/// One test at a time: the files and the processors are enough for one
-fn turn() -> MutexGuard<'static, ()> {
-    static TURN: Mutex<()> = Mutex::new(());
-    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+/// Runs one test at a time, because files and processors suffice for one
+fn test_lock() -> MutexGuard<'static, ()> {
+    static LOCK: Mutex<()> = Mutex::new(());
+    LOCK.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn runtime() -> Runtime {
-    Runtime::new().expect("threads to run on")
+    Runtime::new().expect("a runtime")
 }
 
-/// Runs to the end, but not for ever
+/// Runs a future to its end, within the timeout of a run
 fn within<T>(runtime: &Runtime, future: impl Future<Output = T>) -> T {
-    let watched = runtime.block_on(async { time::timeout(WATCHDOG, future).await });
-    watched.unwrap_or_else(|_| panic!("no end after {} s", WATCHDOG.as_secs()))
+    let result = runtime.block_on(async { time::timeout(WATCHDOG, future).await });
+    result.unwrap_or_else(|_| panic!("not finished after {} s", WATCHDOG.as_secs()))
 }
 
-/// A server that plays the practice chain, started with few open files
+/// A server with the practice chain, started under the usual limit of open files
 fn practice_server(args: &[&str]) -> Server {
-    let seed = ahead::SEED.to_string();
-    let always = ["--seed", &seed, "--wait-timeout", "1h"];
-    host::with_usual_files(|| Server::start(&[&always, args].concat()))
+    let seed = expected::SEED.to_string();
+    let common = ["--seed", &seed, "--wait-timeout", "1h"];
+    host::with_default_file_limit(|| Server::start(&[&common, args].concat()))
 }
 
-/// The transactions that the server does not know yet and soon will
-fn roads_ahead(server: &Server) -> Arc<Vec<Road>> {
+/// The responses for transactions of blocks that the server has not imported yet
+fn future_histories(server: &Server) -> Arc<Vec<ResponseHistory>> {
     let head = server.get("/status").json()["head"]["height"].as_u64().expect("a head");
-    Arc::new(ahead::roads(head + LEAD, head + LEAD + SPAN))
+    Arc::new(expected::response_histories(head + LEAD, head + LEAD + SPAN))
 }
 
-/// What this one of a crowd waits for: every transaction, with every milestone that is waited for
-fn wish(roads: &[Road], number: usize) -> (&Road, Milestone) {
-    let wanted = &Milestone::ALL[1..];
-    (&roads[number % roads.len()], wanted[(number / roads.len()) % wanted.len()])
+/// The transaction and the milestone of a request; all requests together cover every pair
+fn query(histories: &[ResponseHistory], number: usize) -> (&ResponseHistory, Milestone) {
+    let milestones = &Milestone::ALL[1..];
+    let round = number / histories.len();
+    (&histories[number % histories.len()], milestones[round % milestones.len()])
 }
 
-/// The request that waits for a transaction that never comes
-fn nothing() -> String {
+/// A request that waits for a transaction that does not exist
+fn unknown() -> String {
     let params = json!({
         "tx_hash": "GKwe8PT8YLdJiztcH7TpVkf7GVHFtHu4tNW9x5woDp6T",
         "sender_account_id": "alice.near",
@@ -249,60 +255,61 @@ fn nothing() -> String {
     request("EXPERIMENTAL_tx_status", &params)
 }
 
-/// Callers that wait for it
-fn crowd_for_nothing(runtime: &Runtime, address: SocketAddr, count: usize) -> Vec<Caller> {
-    let mut crowd = JoinSet::new();
+/// Clients that have sent such a request
+fn unanswerable_requests(runtime: &Runtime, address: SocketAddr, count: usize) -> Vec<Client> {
+    let mut tasks = JoinSet::new();
     for _ in 0..count {
-        crowd.spawn_on(async move { call(address, &nothing()).await }, runtime.handle());
+        tasks.spawn_on(async move { send(address, &unknown()).await }, runtime.handle());
     }
-    within(runtime, crowd.join_all())
+    within(runtime, tasks.join_all())
 }
 
-/// Ends connections, every second one by a reset
-fn leave(runtime: &Runtime, crowd: Vec<Caller>) {
-    let _sockets = runtime.enter();
-    for (number, caller) in crowd.into_iter().enumerate() {
+/// Closes connections, every second one by a reset
+fn disconnect(runtime: &Runtime, clients: Vec<Client>) {
+    let _guard = runtime.enter();
+    for (number, client) in clients.into_iter().enumerate() {
         if number % 2 == 0 {
-            caller.reset().expect("the connection is open");
+            client.reset().expect("the connection is open");
         }
     }
 }
 
-async fn call(address: SocketAddr, body: &str) -> Caller {
-    let mut caller = Caller::connect(address).await.expect("the server accepts");
-    caller.send(body).await.expect("the server takes the request");
-    caller
+async fn send(address: SocketAddr, body: &str) -> Client {
+    let mut client = Client::connect(address).await.expect("the server accepts");
+    client.send(body).await.expect("the server reads the request");
+    client
 }
 
-async fn receive(caller: &mut Caller) -> Answer {
-    caller.receive().await.expect("the server answers")
+async fn receive(client: &mut Client) -> Response {
+    client.receive().await.expect("the server responds")
 }
 
-/// The place of an answer on the road of its transaction
-fn step_of(road: &Road, answer: &Answer) -> usize {
-    assert_eq!(answer.status, 200, "{}", text(answer));
-    road.step_of(&answer.body).unwrap_or_else(|| panic!("no block gave this: {}", text(answer)))
+/// The index of a response among those of its transaction
+fn index_of(history: &ResponseHistory, response: &Response) -> usize {
+    assert_eq!(response.status, 200, "{}", text(response));
+    let index = history.index_of(&response.body);
+    index.unwrap_or_else(|| panic!("not a response of any block: {}", text(response)))
 }
 
-/// That an answer is the whole answer of a service that cannot let anyone wait
-fn assert_unavailable(answer: &Answer, why: &str) {
-    let said = text(answer);
-    assert_eq!(answer.status, 503, "{said}");
-    let body: Value = serde_json::from_slice(&answer.body).expect("the body is JSON");
+/// Asserts that a response is a JSON-RPC error with status 503 and this text
+fn assert_unavailable(response: &Response, expected: &str) {
+    let text = text(response);
+    assert_eq!(response.status, 503, "{text}");
+    let body: Value = serde_json::from_slice(&response.body).expect("the body is JSON");
     assert_eq!(body["id"], "t");
     assert_eq!(body["error"]["cause"]["name"], "INTERNAL_ERROR");
-    assert!(said.contains(why), "{said}");
+    assert!(text.contains(expected), "{text}");
 }
 
-fn text(answer: &Answer) -> String {
-    String::from_utf8_lossy(&answer.body).into_owned()
+fn text(response: &Response) -> String {
+    String::from_utf8_lossy(&response.body).into_owned()
 }
 
-/// Prints what the server took
+/// Prints the resource usage of the server
 fn report(server: &Server, before: Usage, open: Usage) {
     let now = Usage::of(server.id());
-    let each = open.resident.saturating_sub(before.resident) / CROWD as u64;
+    let each = open.resident.saturating_sub(before.resident) / REQUESTS as u64;
     println!("memory of the server:       {} MB at most", now.peak / 1_000_000);
-    println!("  per request that waits:   {each} bytes");
-    println!("processor time:             {:.1} s, all in all", now.seconds);
+    println!("  per pending request:      {each} bytes");
+    println!("processor time:             {:.1} s", now.seconds);
 }

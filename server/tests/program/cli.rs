@@ -1,21 +1,21 @@
-//! Command lines that are not understood, and what is said about them.
+//! Invalid command lines and input files, and their error messages.
 
 use std::fs;
 
 use crate::support::{errors, run};
 
 #[test]
-fn what_is_not_understood_is_refused_with_its_text() {
+fn invalid_arguments_are_rejected() {
     for (args, expected) in [
         (&["serve", "--wait-timeout", "10"][..], "no unit of time"),
         (&["serve", "--retention", "days:3"], "none of all, blocks:N, epochs:N"),
         (&["serve", "--http-status", "201"], "neither node nor always-200"),
-        (&["serve", "--cors", "a.example"], "is no origin"),
-        (&["serve", "--body-limit", "0"], "no size that a body can have"),
+        (&["serve", "--cors", "a.example"], "is not an origin"),
+        (&["serve", "--body-limit", "0"], "not a valid body size"),
         (&["serve", "--finality", "now"], "neither headers nor final"),
         (&["status", "not-a-hash"], "not-a-hash"),
         (&["status"], "HASH"),
-        (&["ingest", "--store", "x"], "PATH"),
+        (&["import", "--store", "x"], "PATH"),
         (&["config", "--finality", "final", "--block-id", "1"], "cannot be used with"),
         (&["teleport"], "teleport"),
     ] {
@@ -26,19 +26,19 @@ fn what_is_not_understood_is_refused_with_its_text() {
 }
 
 #[test]
-fn help_names_every_command() {
+fn help_lists_every_command() {
     let output = run(&["--help"]);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success());
-    for word in ["serve", "ingest", "status", "config", "--listen", "--blocks", "--wait-timeout"] {
+    for word in ["serve", "import", "status", "config", "--listen", "--blocks", "--wait-timeout"] {
         assert!(text.contains(word), "{word} in {text}");
     }
 }
 
 #[test]
-fn an_address_in_use_is_said_before_anything_else() {
-    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let address = taken.local_addr().unwrap().to_string();
+fn an_address_in_use_is_reported_first() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap().to_string();
     let output = run(&["serve", "--listen", &address, "--blocks", "/does/not/exist"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(
@@ -49,7 +49,7 @@ fn an_address_in_use_is_said_before_anything_else() {
 }
 
 #[test]
-fn files_that_are_not_blocks_are_named() {
+fn errors_name_the_block_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();
     fs::write(path("broken.json"), r#"{"block":{"header":{"height":7}},"shards":"#).unwrap();
@@ -68,23 +68,23 @@ fn files_that_are_not_blocks_are_named() {
 }
 
 #[test]
-fn configurations_are_named_by_their_heights() {
+fn errors_name_the_configuration_file() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().to_str().unwrap();
-    let ran = |expected: &str| {
+    let assert_error = |expected: &str| {
         let output = run(&["serve", "--listen", "127.0.0.1:0", "--configs", path]);
         assert_eq!(output.status.code(), Some(1));
         assert!(errors(&output).contains(expected), "{}", errors(&output));
     };
-    ran("no configurations here");
+    assert_error("no configurations here");
     fs::write(directory.path().join("88.json"), "{]").unwrap();
-    ran("88.json: ");
+    assert_error("88.json: ");
     fs::write(directory.path().join("mainnet.json"), "{}").unwrap();
-    ran("mainnet.json: expected a height as the name");
+    assert_error("mainnet.json: expected a height as the file name");
 }
 
 #[test]
-fn questions_that_reach_nobody_are_errors() {
+fn queries_to_an_unreachable_target_are_errors() {
     let free = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let hash = "GKwe8PT8YLdJiztcH7TpVkf7GVHFtHu4tNW9x5woDp6T";
     for args in [

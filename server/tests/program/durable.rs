@@ -1,4 +1,4 @@
-//! The practice chain on a store that outlives the program.
+//! The practice chain on a durable store.
 
 #![cfg(unix)]
 
@@ -10,9 +10,9 @@ fn height(server: &Server) -> u64 {
 }
 
 #[test]
-fn a_practice_chain_goes_on_where_its_store_ends() {
-    let place = tempfile::tempdir().unwrap();
-    let store = place.path().join("practice.milepost");
+fn a_practice_chain_continues_at_the_head_of_its_store() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = directory.path().join("practice.milepost");
     let server = Server::start(&["--store", text(&store), "--seed", "5"]);
     let before = server.get("/status").json()["head"].clone();
     let earliest = server.get("/status").json()["earliest"].clone();
@@ -23,15 +23,15 @@ fn a_practice_chain_goes_on_where_its_store_ends() {
     let start = height(&server);
     assert!(before["height"].as_u64().is_some_and(|height| height <= start));
     assert_eq!(server.get("/status").json()["earliest"], earliest);
-    // It goes on: the next block fits onto the head of the store.
+    // The next block extends the head of the store.
     server.until("the chain grows", || height(&server) > start);
     server.signal("INT");
     assert_eq!(server.ended().code(), Some(0));
 
-    let other = command(&["serve", "--listen", "127.0.0.1:0", "--store", text(&store)])
+    let other_seed = command(&["serve", "--listen", "127.0.0.1:0", "--store", text(&store)])
         .args(["--seed", "6"])
         .output()
         .unwrap();
-    assert_eq!(other.status.code(), Some(1));
-    assert!(errors(&other).contains("another practice chain"), "{}", errors(&other));
+    assert_eq!(other_seed.status.code(), Some(1));
+    assert!(errors(&other_seed).contains("another practice chain"), "{}", errors(&other_seed));
 }

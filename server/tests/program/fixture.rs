@@ -1,4 +1,4 @@
-//! Files of blocks, made from the practice chain.
+//! Block files, generated from the practice chain.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -21,7 +21,7 @@ pub(crate) fn messages() -> &'static [BlockMessage] {
     })
 }
 
-/// Every transaction of those blocks
+/// The transactions of those blocks
 pub(crate) fn transactions() -> impl Iterator<Item = &'static PracticeTransaction> {
     messages().iter().flat_map(|message| &message.transactions)
 }
@@ -31,7 +31,7 @@ pub(crate) fn head() -> u64 {
     messages().last().expect("there are blocks").height
 }
 
-/// A directory with those blocks as message files, whose names are in no order of heights
+/// A directory with those blocks as message files, whose names are not sorted by height
 pub(crate) fn message_files() -> TempDir {
     let directory = tempfile::tempdir().expect("a directory");
     for (number, message) in messages().iter().enumerate() {
@@ -41,7 +41,7 @@ pub(crate) fn message_files() -> TempDir {
     directory
 }
 
-/// A directory with those blocks as a lake has them
+/// A directory with those blocks in the layout of a lake
 pub(crate) fn lake() -> TempDir {
     let directory = tempfile::tempdir().expect("a directory");
     for message in messages() {
@@ -50,7 +50,7 @@ pub(crate) fn lake() -> TempDir {
         let whole: Value = serde_json::from_slice(&message.json).expect("messages are JSON");
         fs::write(block.join("block.json"), whole["block"].to_string()).expect("a file");
         for (number, shard) in whole["shards"].as_array().into_iter().flatten().enumerate() {
-            // Pretty, as nobody promises how these files are written.
+            // With white space, which such files may have.
             let text = serde_json::to_string_pretty(shard).expect("a value is JSON");
             fs::write(block.join(format!("shard_{number}.json")), text).expect("a file");
         }
@@ -68,13 +68,13 @@ pub(crate) fn configs() -> TempDir {
     directory
 }
 
-/// A directory that all tests share, for those that only need something to serve
+/// A directory with those blocks as message files, for tests that need any blocks
 pub(crate) fn shared() -> &'static Path {
     static SHARED: OnceLock<PathBuf> = OnceLock::new();
     SHARED.get_or_init(|| {
-        // Below the target directory, so it is not left behind in a place of the system.
+        // In the target directory, because nothing removes it.
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join("blocks");
-        // What an earlier run has left is that of an earlier chain.
+        // An earlier run may have left blocks of another chain.
         let _ = fs::remove_dir_all(&path);
         fs::create_dir_all(&path).expect("a directory");
         for message in messages() {

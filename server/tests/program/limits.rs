@@ -1,4 +1,4 @@
-//! Bodies that are too large, wrongly labelled, or never end.
+//! Invalid requests and limits: bodies, content types, connections and malformed HTTP.
 
 use serde_json::json;
 
@@ -10,49 +10,49 @@ fn small() -> String {
 
 #[test]
 fn a_body_up_to_the_limit_is_read() {
-    let server = Server::quiet(&["--body-limit", "1KiB"]);
+    let server = Server::with_blocks(&["--body-limit", "1KiB"]);
     let body = small();
     let padded = |length: usize| format!("{body}{}", " ".repeat(length - body.len()));
     assert_eq!(server.post("/", &padded(1024)).cause(), "PARSE_ERROR");
-    let answer = server.post("/", &padded(1025));
-    assert_eq!((answer.status, answer.cause().as_str()), (413, "PARSE_ERROR"));
-    assert!(answer.text().contains("exceeds the limit of 1024 bytes"), "{}", answer.text());
-    assert_eq!(server.metric("milepost_refusals_total{status=\"413\"}"), Some(1));
+    let response = server.post("/", &padded(1025));
+    assert_eq!((response.status, response.cause().as_str()), (413, "PARSE_ERROR"));
+    assert!(response.text().contains("exceeds the limit of 1024 bytes"), "{}", response.text());
+    assert_eq!(server.metric("milepost_requests_rejected_total{status=\"413\"}"), Some(1));
 }
 
 #[test]
-fn a_body_in_chunks_is_counted_as_it_comes() {
-    let server = Server::quiet(&["--body-limit", "1KiB"]);
+fn a_chunked_body_is_limited() {
+    let server = Server::with_blocks(&["--body-limit", "1KiB"]);
     let head = "POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n";
     let chunk = format!("190\r\n{}\r\n", " ".repeat(0x190));
     let mut client = server.connect();
     client.send(&format!("{head}{chunk}{chunk}{:x}\r\n{}\r\n0\r\n\r\n", small().len(), small()));
-    assert_eq!(client.answer().status, 400);
-    // On the same connection: the one before was read to its end.
+    assert_eq!(client.response().status, 400);
+    // On the same connection, because the previous body was read to its end.
     client.send(&format!("{head}{chunk}{chunk}{chunk}0\r\n\r\n"));
-    assert_eq!(client.answer().status, 413);
+    assert_eq!(client.response().status, 413);
 }
 
 #[test]
-fn whoever_asks_first_is_refused_before_sending() {
-    let server = Server::quiet(&[]);
+fn a_large_body_is_rejected_before_it_is_sent_if_the_client_expects_continue() {
+    let server = Server::with_blocks(&[]);
     let mut client = server.connect();
     client.send("POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\nexpect: 100-continue\r\ncontent-length: 99999999\r\n\r\n");
-    assert_eq!(client.answer().status, 413);
+    assert_eq!(client.response().status, 413);
 }
 
 #[test]
-fn a_large_body_is_refused_to_a_client_that_sends_it_all() {
-    let server = Server::quiet(&["--body-limit", "1MiB"]);
-    let answer = server.post("/", &" ".repeat(3 << 20));
-    assert_eq!(answer.status, 413);
+fn a_client_that_sends_a_large_body_gets_the_response() {
+    let server = Server::with_blocks(&["--body-limit", "1MiB"]);
+    let response = server.post("/", &" ".repeat(3 << 20));
+    assert_eq!(response.status, 413);
 }
 
 #[test]
-fn only_json_is_taken() {
-    let server = Server::quiet(&[]);
+fn only_json_content_types_are_accepted() {
+    let server = Server::with_blocks(&[]);
     let body = small();
-    for (label, status) in [
+    for (content_type, status) in [
         ("content-type: application/json\r\n", 400),
         ("Content-Type: APPLICATION/JSON; charset=utf-8\r\n", 400),
         ("content-type: application/vnd.near+json\r\n", 400),
@@ -63,29 +63,33 @@ fn only_json_is_taken() {
         let mut client = server.connect();
         let length = body.len();
         client.send(&format!(
-            "POST / HTTP/1.1\r\nhost: x\r\n{label}content-length: {length}\r\n\r\n{body}"
+            "POST / HTTP/1.1\r\nhost: x\r\n{content_type}content-length: {length}\r\n\r\n{body}"
         ));
-        let answer = client.answer();
-        assert_eq!((answer.status, answer.cause().as_str()), (status, "PARSE_ERROR"), "{label}");
-        assert_eq!(answer.header("content-type"), Some("application/json"));
+        let response = client.response();
+        assert_eq!(
+            (response.status, response.cause().as_str()),
+            (status, "PARSE_ERROR"),
+            "{content_type}"
+        );
+        assert_eq!(response.header("content-type"), Some("application/json"));
     }
 }
 
 #[test]
-fn connections_beyond_the_limit_wait_for_a_place() {
-    let server = Server::quiet(&["--max-connections", "1"]);
+fn connections_beyond_the_limit_are_queued() {
+    let server = Server::with_blocks(&["--max-connections", "1"]);
     let mut first = server.connect();
     first.send(&post("/", &small()));
-    assert_eq!(first.answer().status, 400);
+    assert_eq!(first.response().status, 400);
     let mut second = server.connect();
     second.send(&post("/", &small()));
     drop(first);
-    assert_eq!(second.answer().status, 400);
+    assert_eq!(second.response().status, 400);
 }
 
 #[test]
-fn bytes_that_are_no_http_close_the_connection_and_nothing_else() {
-    let server = Server::quiet(&[]);
+fn bytes_that_are_not_http_close_only_their_connection() {
+    let server = Server::with_blocks(&[]);
     let mut client = server.connect();
     client.send(
         "\u{16}\u{3}\u{1}\u{2}\0\u{1}\0\u{1}\u{fc}\u{3}\u{3} this is TLS, or nearly so\r\n\r\n",
@@ -95,8 +99,8 @@ fn bytes_that_are_no_http_close_the_connection_and_nothing_else() {
 }
 
 #[test]
-fn what_is_no_http_is_told_so_and_takes_no_answer_with_it() {
-    let server = Server::quiet(&[]);
+fn malformed_http_gets_an_error_status_after_earlier_responses() {
+    let server = Server::with_blocks(&[]);
     for (request, expected) in [
         ("GET /health HTTP/1.1\r\nhost: x\r\nno header\r\n\r\n and more".to_owned(), " 400 "),
         (format!("GET /{} HTTP/1.1\r\nhost: x\r\n\r\n", "a".repeat(100_000)), " 414 "),
@@ -114,22 +118,22 @@ fn what_is_no_http_is_told_so_and_takes_no_answer_with_it() {
 }
 
 #[test]
-fn an_answer_does_not_wait_for_a_slow_next_request() {
-    let server = Server::quiet(&[]);
+fn a_response_does_not_wait_for_the_next_request() {
+    let server = Server::with_blocks(&[]);
     let mut client = server.connect();
     client.send("GET /health HTTP/1.1\r\nhost: x\r\n\r\nGET /health HT");
-    assert_eq!(client.answer().status, 200);
+    assert_eq!(client.response().status, 200);
     client.send("TP/1.1\r\nhost: x\r\n\r\n");
-    assert_eq!(client.answer().status, 200);
+    assert_eq!(client.response().status, 200);
 }
 
 #[test]
-fn a_body_that_is_cut_off_is_refused_and_counted() {
-    let server = Server::quiet(&[]);
+fn an_incomplete_body_is_rejected_and_counted() {
+    let server = Server::with_blocks(&[]);
     let mut client = server.connect();
     client.send(
         "POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\nzz\r\n",
     );
-    assert_eq!(client.answer().status, 400);
-    assert_eq!(server.metric("milepost_refusals_total{status=\"400\"}"), Some(1));
+    assert_eq!(client.response().status, 400);
+    assert_eq!(server.metric("milepost_requests_rejected_total{status=\"400\"}"), Some(1));
 }

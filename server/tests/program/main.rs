@@ -1,11 +1,10 @@
-//! Drives the program `milepost` as its users do: by command lines, sockets and signals.
+//! Tests of the program `milepost` through command lines, sockets and signals.
 //!
-//! Every server listens on a port of its own and ends with its test. No test measures time; where
-//! something must have happened first, the program is asked until it has.
+//! Every server listens on its own port and ends with its test. No test measures time; a test that
+//! depends on an event polls the program until it happened.
 
-#![expect(unused_crate_dependencies, reason = "the program is driven, its parts are not used")]
+#![expect(unused_crate_dependencies, reason = "the program runs as a process")]
 
-mod ask;
 mod cli;
 mod connections;
 mod durable;
@@ -14,6 +13,7 @@ mod fixture;
 mod http;
 mod limits;
 mod page;
-mod stop;
+mod pending_requests;
+mod query_commands;
+mod shutdown;
 mod support;
-mod waits;

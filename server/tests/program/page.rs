@@ -1,25 +1,25 @@
-//! The page, whichever was built in, and what the service tells it beside the answers of a node.
+//! The embedded page, built or plain, and the paths that only the page uses.
 
 use serde_json::{Value, json};
 
-use crate::support::{Answer, Server, request};
+use crate::support::{Response, Server, request};
 
-/// The addresses that an HTML file refers to
+/// The URL paths that an HTML file refers to
 fn references(html: &str) -> Vec<&str> {
     let quoted = [" src=\"/", " href=\"/"].into_iter().flat_map(|start| html.split(start).skip(1));
     quoted.filter_map(|rest| rest.split('"').next()).collect()
 }
 
-/// An answer without a body: that to HEAD, and that to whoever has the body
-fn head(server: &Server, verb: &str, path: &str, header: &str) -> Answer {
+/// A response without a body: to HEAD, or 304
+fn head(server: &Server, verb: &str, path: &str, header: &str) -> Response {
     let mut client = server.connect();
     client.send(&format!("{verb} {path} HTTP/1.1\r\nhost: x\r\n{header}\r\n"));
-    client.answer_to("HEAD")
+    client.response_to("HEAD")
 }
 
 #[test]
-fn a_page_is_there_with_all_that_it_refers_to() {
-    let server = Server::quiet(&[]);
+fn the_page_and_its_files_are_served() {
+    let server = Server::with_blocks(&[]);
     let page = server.get("/");
     assert_eq!((page.status, page.header("content-type")), (200, Some("text/html; charset=utf-8")));
     assert_eq!(page.header("cache-control"), Some("no-cache"));
@@ -33,7 +33,7 @@ fn a_page_is_there_with_all_that_it_refers_to() {
             Some("css") => "text/css; charset=utf-8",
             Some("js") => "text/javascript; charset=utf-8",
             Some("svg") => "image/svg+xml",
-            _ => panic!("{path} is of no known kind"),
+            _ => panic!("{path} has an unknown extension"),
         };
         assert_eq!(file.header("content-type"), Some(kind), "{path}");
         assert!(!file.body.is_empty());
@@ -43,21 +43,21 @@ fn a_page_is_there_with_all_that_it_refers_to() {
 }
 
 #[test]
-fn browsers_are_told_to_take_nothing_from_elsewhere() {
-    let server = Server::quiet(&[]);
+fn the_page_has_a_content_security_policy() {
+    let server = Server::with_blocks(&[]);
     let page = server.get("/");
     let policy = page.header("content-security-policy").expect("a policy");
     assert!(policy.starts_with("default-src 'self'; script-src 'self' 'wasm-unsafe-eval';"));
     assert!(!policy.contains("unsafe-inline") && !policy.contains("http"), "{policy}");
     assert_eq!(page.header("x-content-type-options"), Some("nosniff"));
     assert_eq!(page.header("referrer-policy"), Some("no-referrer"));
-    // Answers of the node are no page, and carry nothing that only a page needs.
+    // Other responses have no headers of the page.
     assert_eq!(server.get("/status").header("content-security-policy"), None);
 }
 
 #[test]
-fn a_browser_that_has_the_page_is_not_sent_it_again() {
-    let server = Server::quiet(&[]);
+fn a_cached_page_is_not_sent_again() {
+    let server = Server::with_blocks(&[]);
     let page = server.get("/");
     let tag = page.header("etag").expect("a tag");
     for verb in ["GET", "HEAD"] {
@@ -70,31 +70,31 @@ fn a_browser_that_has_the_page_is_not_sent_it_again() {
 }
 
 #[test]
-fn heights_of_blocks_are_told_by_hash() {
-    let server = Server::quiet(&[]);
+fn heights_of_blocks_are_served_by_hash() {
+    let server = Server::with_blocks(&[]);
     let status = server.get("/status").json();
     let (head, last) = (&status["head"], &status["earliest"]);
     let unknown = "11111111111111111111111111111111";
     let name = |point: &Value| point["hash"].as_str().expect("a hash").to_owned();
     let path = format!("/blocks/{},{unknown},{}", name(head), name(last));
-    let answer = server.get(&path);
+    let response = server.get(&path);
     let expected = json!({
         name(head): head["height"], name(last): last["height"], unknown: null,
     });
-    assert_eq!((answer.status, answer.json()), (200, expected));
+    assert_eq!((response.status, response.json()), (200, expected));
     for path in ["/blocks/", "/blocks/x", "/blocks/,"] {
-        let answer = server.get(path);
-        assert_eq!(answer.status, 400, "{path}");
-        assert!(answer.text().contains("blocks: hash 0: "), "{}", answer.text());
+        let response = server.get(path);
+        assert_eq!(response.status, 400, "{path}");
+        assert!(response.text().contains("blocks: hash 0: "), "{}", response.text());
     }
     assert_eq!(server.get("/blocks").status, 404);
 }
 
 #[test]
-fn recent_practice_transactions_can_be_asked_about() {
+fn recent_practice_transactions_are_listed() {
     let server = Server::start(&["--wait-timeout", "60s"]);
-    server.until("a transaction on the board", || {
-        // The board is empty for a moment after the start.
+    server.until("a recent transaction", || {
+        // The list is empty for a moment after the start.
         server.get("/practice/recent").json().as_array().is_some_and(|list| !list.is_empty())
     });
     let listed = &server.get("/practice/recent").json()[0];
@@ -103,11 +103,11 @@ fn recent_practice_transactions_can_be_asked_about() {
     }
     let params = json!({ "tx_hash": listed["tx_hash"], "sender_account_id": listed["signer_id"],
         "wait_until": "INCLUDED" });
-    let answer = server.post("/", &request("EXPERIMENTAL_tx_status", &params)).json();
-    let block = &answer["result"]["transaction_outcome"]["block_hash"];
-    let block = block.as_str().unwrap_or_else(|| panic!("no block in {answer}"));
+    let response = server.post("/", &request("EXPERIMENTAL_tx_status", &params)).json();
+    let block = &response["result"]["transaction_outcome"]["block_hash"];
+    let block = block.as_str().unwrap_or_else(|| panic!("no block in {response}"));
     let height = &server.get(&format!("/blocks/{block}")).json()[block];
     assert!(height.as_u64() >= listed["height"].as_u64(), "{height}, {listed}");
-    // A node without a practice chain has nothing to list.
-    assert_eq!(Server::quiet(&[]).get("/practice/recent").status, 404);
+    // Only a server with the practice chain has this path.
+    assert_eq!(Server::with_blocks(&[]).get("/practice/recent").status, 404);
 }

@@ -1,4 +1,4 @@
-//! Starting and ending the program, and a client that does exactly what a test says.
+//! Runs the program as a process, and a raw HTTP client.
 
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -12,8 +12,8 @@ use serde_json::Value;
 
 use crate::fixture;
 
-/// Long enough for a slow machine; only a failing test waits so long
-const PATIENCE: Duration = Duration::from_secs(60);
+/// Long enough for a slow machine; only a failing test waits that long
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A command of the program
 pub(crate) fn command(args: &[&str]) -> Command {
@@ -32,7 +32,7 @@ pub(crate) fn errors(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// A server that ends with its test
+/// A server process, which is killed when this is dropped
 pub(crate) struct Server {
     child: Child,
     pub(crate) address: SocketAddr,
@@ -55,20 +55,20 @@ impl Server {
                 let _ = sender.send(line);
             }
         });
-        let first = lines.recv_timeout(PATIENCE).expect("the server says where it listens");
+        let first = lines.recv_timeout(TIMEOUT).expect("the server prints its address");
         let address = first.rsplit("http://").next().and_then(|text| text.parse().ok());
         let address = address.unwrap_or_else(|| panic!("no address in {first:?}"));
         Self { child, address, lines }
     }
 
-    /// Starts `milepost serve` with some blocks, and nothing that happens by itself
-    pub(crate) fn quiet(args: &[&str]) -> Self {
+    /// Starts `milepost serve` with the blocks of the fixture, which no further ones follow
+    pub(crate) fn with_blocks(args: &[&str]) -> Self {
         Self::start(&[&["--blocks", fixture::text(fixture::shared())], args].concat())
     }
 
     /// The next line on standard output
     pub(crate) fn line(&self) -> Option<String> {
-        self.lines.recv_timeout(PATIENCE).ok()
+        self.lines.recv_timeout(TIMEOUT).ok()
     }
 
     pub(crate) fn url(&self) -> String {
@@ -77,63 +77,63 @@ impl Server {
 
     pub(crate) fn connect(&self) -> Client {
         let stream = TcpStream::connect(self.address).expect("the server accepts");
-        stream.set_read_timeout(Some(PATIENCE)).expect("a timeout can be set");
-        stream.set_write_timeout(Some(PATIENCE)).expect("a timeout can be set");
+        stream.set_read_timeout(Some(TIMEOUT)).expect("a timeout can be set");
+        stream.set_write_timeout(Some(TIMEOUT)).expect("a timeout can be set");
         Client { reader: BufReader::new(stream) }
     }
 
-    /// One GET on a connection of its own
-    pub(crate) fn get(&self, path: &str) -> Answer {
+    /// One GET on a new connection
+    pub(crate) fn get(&self, path: &str) -> Response {
         let mut client = self.connect();
         client.send(&format!("GET {path} HTTP/1.1\r\nhost: x\r\n\r\n"));
-        client.answer()
+        client.response()
     }
 
-    /// One JSON-RPC request on a connection of its own
-    pub(crate) fn post(&self, path: &str, body: &str) -> Answer {
+    /// One JSON-RPC request on a new connection
+    pub(crate) fn post(&self, path: &str, body: &str) -> Response {
         let mut client = self.connect();
         client.send(&post(path, body));
-        client.answer()
+        client.response()
     }
 
-    /// The value of a metric, by its whole name with labels
+    /// The value of a metric, by its full name with labels
     pub(crate) fn metric(&self, name: &str) -> Option<u64> {
         let text = self.get("/metrics").text();
         let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
         line.and_then(|number| number.parse().ok())
     }
 
-    /// Returns as soon as the metric has this value
+    /// Waits until the metric has this value
     pub(crate) fn until_metric(&self, name: &str, value: u64) {
         self.until(name, || self.metric(name) == Some(value));
     }
 
-    /// Returns as soon as this is so
-    pub(crate) fn until(&self, what: &str, is_so: impl Fn() -> bool) {
+    /// Waits until this condition is true
+    pub(crate) fn until(&self, what: &str, condition: impl Fn() -> bool) {
         for _ in 0..3_000 {
-            if is_so() {
+            if condition() {
                 return;
             }
             thread::sleep(Duration::from_millis(20));
         }
-        panic!("never came: {what}");
+        panic!("not within 60 s: {what}");
     }
 
-    /// The number of the process
+    /// The process id
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Sends a signal, by the name that `kill` knows
+    /// Sends a signal by its name for `kill`
     pub(crate) fn signal(&self, name: &str) {
         let kill = Command::new("kill").args(["-s", name, &self.id().to_string()]).status();
-        assert!(kill.expect("there is a `kill`").success());
+        assert!(kill.expect("`kill` exists").success());
     }
 
-    /// Waits for the end of the program
+    /// Waits for the end of the process
     pub(crate) fn ended(mut self) -> ExitStatus {
         for _ in 0..3_000 {
-            if let Some(status) = self.child.try_wait().expect("a child can be waited for") {
+            if let Some(status) = self.child.try_wait().expect("the process can be waited for") {
                 return status;
             }
             thread::sleep(Duration::from_millis(20));
@@ -156,24 +156,24 @@ pub(crate) struct Client {
 
 impl Client {
     pub(crate) fn send(&mut self, text: &str) {
-        self.send_bytes(text.as_bytes()).expect("the server takes the request");
+        self.send_bytes(text.as_bytes()).expect("the server reads the request");
     }
 
     pub(crate) fn send_bytes(&mut self, bytes: &[u8]) -> std::io::Result<()> {
         self.reader.get_mut().write_all(bytes)
     }
 
-    /// Reads one answer, which leaves the connection ready for the next
-    pub(crate) fn answer(&mut self) -> Answer {
-        self.answer_to("GET")
+    /// Reads one response, after which the connection is ready for the next
+    pub(crate) fn response(&mut self) -> Response {
+        self.response_to("GET")
     }
 
-    /// Reads the answer to a request with this verb: that to HEAD has no body
-    pub(crate) fn answer_to(&mut self, verb: &str) -> Answer {
+    /// Reads the response to a request with this verb; one to HEAD has no body
+    pub(crate) fn response_to(&mut self, verb: &str) -> Response {
         let mut head = Vec::new();
         loop {
             let mut line = String::new();
-            let read = self.reader.read_line(&mut line).expect("the server answers");
+            let read = self.reader.read_line(&mut line).expect("the server responds");
             assert_ne!(read, 0, "the connection closed after {head:?}");
             let line = line.trim_end();
             if line.is_empty() {
@@ -185,33 +185,34 @@ impl Client {
         let headers = head.iter().skip(1).filter_map(|line| line.split_once(": "));
         let headers: Vec<_> =
             headers.map(|(name, value)| (name.to_lowercase(), value.to_owned())).collect();
-        let mut answer = Answer { status: status.expect("a status"), headers, body: Vec::new() };
+        let status = status.expect("a status");
+        let mut response = Response { status, headers, body: Vec::new() };
         if verb != "HEAD" {
-            let length = answer.header("content-length").expect("answers say how long they are");
-            answer.body = vec![0; length.parse().expect("a length is a number")];
-            self.reader.read_exact(&mut answer.body).expect("the whole body comes");
+            let length = response.header("content-length").expect("a content length");
+            response.body = vec![0; length.parse().expect("a length is a number")];
+            self.reader.read_exact(&mut response.body).expect("the whole body");
         }
-        answer
+        response
     }
 
-    /// Reads whatever comes until the server closes
+    /// Reads until the server closes the connection
     pub(crate) fn rest(&mut self) -> String {
         let mut rest = Vec::new();
-        // A reset is an end, too.
+        // A reset ends it as well.
         let _ = self.reader.read_to_end(&mut rest);
         String::from_utf8_lossy(&rest).into_owned()
     }
 }
 
-/// An answer
+/// An HTTP response
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct Response {
     pub(crate) status: u16,
     headers: Vec<(String, String)>,
     pub(crate) body: Vec<u8>,
 }
 
-impl Answer {
+impl Response {
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.iter().find(|(header, _)| header == name).map(|(_, value)| value.as_str())
     }
@@ -221,10 +222,10 @@ impl Answer {
     }
 
     pub(crate) fn json(&self) -> Value {
-        serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("no JSON: {}", self.text()))
+        serde_json::from_slice(&self.body).unwrap_or_else(|_| panic!("not JSON: {}", self.text()))
     }
 
-    /// The name of the cause of an error
+    /// The name of an error's cause
     pub(crate) fn cause(&self) -> String {
         let json = self.json();
         json.pointer("/error/cause/name").and_then(Value::as_str).unwrap_or_default().to_owned()

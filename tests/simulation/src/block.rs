@@ -1,25 +1,25 @@
-//! Blocks as the simulation thinks of them, and the messages that tell the engine about them.
+//! The model of a block, and its block message.
 //!
-//! Every transaction, outcome and receipt carries the text that an answer must show: compact, with
-//! its members in order. Messages are the smallest that are taken in; what answers never show (roots,
-//! proofs, chunk headers) is left out.
+//! Every transaction, outcome and receipt has the text that responses must contain: compact JSON
+//! with sorted members. Messages are the smallest that import accepts; they lack what no response
+//! has (roots, proofs, chunk headers).
 
 use core::fmt::Write as _;
 use std::rc::Rc;
 
-use crate::names::{Id, Names};
+use crate::hashes::{Hashes, Id};
 
-/// A transaction of the pool
+/// A transaction
 pub(crate) struct Transaction {
     pub(crate) id: Id,
-    /// Its first receipt is local, and its body is shown by no answer
-    pub(crate) to_itself: bool,
+    /// Its first receipt is local, and no response has the body of it
+    pub(crate) signer_is_receiver: bool,
     pub(crate) text: String,
-    /// What a client sends to ask for it by its bytes, in base64: rightly signed, and wrongly
+    /// The signed transaction in base64: with a valid signature, and with an invalid one
     pub(crate) signed: Option<(&'static str, &'static str)>,
 }
 
-/// How an execution ended
+/// The status of an outcome
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Status {
     Unknown,
@@ -28,7 +28,7 @@ pub(crate) enum Status {
     Receipt(Id),
 }
 
-/// What came of a transaction or a receipt, in one block
+/// The outcome of a transaction or a receipt in one block
 pub(crate) struct Outcome {
     pub(crate) id: Id,
     pub(crate) status: Status,
@@ -37,32 +37,32 @@ pub(crate) struct Outcome {
     pub(crate) text: String,
 }
 
-/// A receipt
+/// The body of a receipt
 pub(crate) struct Body {
     pub(crate) id: Id,
     pub(crate) refund: bool,
     pub(crate) text: String,
 }
 
-/// What happens in a block
+/// The content of a block
 #[derive(Default)]
 pub(crate) struct Content {
-    /// Transactions, most with their outcome
+    /// Transactions, most of them with their outcome
     pub(crate) included: Vec<(Rc<Transaction>, Option<Rc<Outcome>>)>,
-    /// Outcomes, most with the receipt that was executed
+    /// Outcomes, most of them with the executed receipt
     pub(crate) executed: Vec<(Rc<Outcome>, Option<Rc<Body>>)>,
     /// Receipts that reach their shard
     pub(crate) arrived: Vec<Rc<Body>>,
 }
 
-/// A block; its number is its place in the list of all blocks that were made
+/// A block; its number is its index in the list of all blocks
 pub(crate) struct Block {
     pub(crate) number: usize,
     pub(crate) id: Id,
     pub(crate) height: u64,
     /// The number of its parent; the first block has none
     pub(crate) parent: Option<usize>,
-    /// The number of the block that its header calls final
+    /// The number of the last final block in its header
     pub(crate) last_final: Option<usize>,
     pub(crate) content: Content,
     pub(crate) message: Vec<u8>,
@@ -70,8 +70,8 @@ pub(crate) struct Block {
 
 impl Content {
     pub(crate) fn outcomes(&self) -> impl Iterator<Item = &Rc<Outcome>> {
-        let own = self.included.iter().filter_map(|(_, outcome)| outcome.as_ref());
-        own.chain(self.executed.iter().map(|(outcome, _)| outcome))
+        let of_transactions = self.included.iter().filter_map(|(_, outcome)| outcome.as_ref());
+        of_transactions.chain(self.executed.iter().map(|(outcome, _)| outcome))
     }
 
     pub(crate) fn bodies(&self) -> impl Iterator<Item = &Rc<Body>> {
@@ -83,27 +83,27 @@ impl Content {
     }
 }
 
-/// What a header says beside the content
-pub(crate) struct Header<'names> {
+/// The header of a block
+pub(crate) struct Header<'hashes> {
     pub(crate) height: u64,
-    pub(crate) hash: &'names str,
+    pub(crate) hash: &'hashes str,
     /// Hash and height of the parent
-    pub(crate) parent: Option<(&'names str, u64)>,
-    pub(crate) last_final: Option<&'names str>,
+    pub(crate) parent: Option<(&'hashes str, u64)>,
+    pub(crate) last_final: Option<&'hashes str>,
 }
 
-/// "No block" in a header
-const NOTHING: &str = "11111111111111111111111111111111";
+/// The hash of no block
+const NO_BLOCK: &str = "11111111111111111111111111111111";
 
-/// The message about a block, with its content on this many shards
+/// The message of a block, with its content on this many shards
 pub(crate) fn message(header: &Header<'_>, content: &Content, shards: usize) -> Vec<u8> {
     let mut text = String::with_capacity(1024);
-    let (parent, parent_height) = header.parent.unwrap_or((NOTHING, 0));
-    let last_final = header.last_final.unwrap_or(NOTHING);
+    let (parent, parent_height) = header.parent.unwrap_or((NO_BLOCK, 0));
+    let last_final = header.last_final.unwrap_or(NO_BLOCK);
     let Header { height, hash, .. } = header;
     let _ = write!(
         text,
-        r#"{{"block":{{"header":{{"height":{height},"hash":"{hash}","prev_hash":"{parent}","epoch_id":"{NOTHING}","last_final_block":"{last_final}""#
+        r#"{{"block":{{"header":{{"height":{height},"hash":"{hash}","prev_hash":"{parent}","epoch_id":"{NO_BLOCK}","last_final_block":"{last_final}""#
     );
     if header.parent.is_some() {
         let _ = write!(text, r#","prev_height":{parent_height}"#);
@@ -113,10 +113,10 @@ pub(crate) fn message(header: &Header<'_>, content: &Content, shards: usize) -> 
         if shard > 0 {
             text.push(',');
         }
-        // Dealt by place: what a shard is makes no difference to the engine.
+        // Items are distributed by index, because shards make no difference to the engine.
         text.push_str("{\"chunk\":{\"transactions\":[");
         let mut separator = "";
-        for (transaction, outcome) in dealt(&content.included, shard, shards) {
+        for (transaction, outcome) in on_shard(&content.included, shard, shards) {
             let _ = write!(text, r#"{separator}{{"transaction":{}"#, transaction.text);
             if let Some(outcome) = outcome {
                 let _ = write!(text, r#","outcome":{{"execution_outcome":{}}}"#, outcome.text);
@@ -127,15 +127,15 @@ pub(crate) fn message(header: &Header<'_>, content: &Content, shards: usize) -> 
         for (list, name) in ["receipts", "local_receipts"].into_iter().enumerate() {
             let _ = write!(text, r#"],"{name}":["#);
             let mut separator = "";
-            let bodies = dealt(&content.arrived, shard, shards);
-            for body in bodies.filter(|body| body.id.place() % 2 == list) {
+            let bodies = on_shard(&content.arrived, shard, shards);
+            for body in bodies.filter(|body| body.id.index() % 2 == list) {
                 let _ = write!(text, "{separator}{}", body.text);
                 separator = ",";
             }
         }
         text.push_str("]},\"receipt_execution_outcomes\":[");
         let mut separator = "";
-        for (outcome, body) in dealt(&content.executed, shard, shards) {
+        for (outcome, body) in on_shard(&content.executed, shard, shards) {
             let _ = write!(text, r#"{separator}{{"execution_outcome":{}"#, outcome.text);
             if let Some(body) = body {
                 let _ = write!(text, r#","receipt":{}"#, body.text);
@@ -149,31 +149,32 @@ pub(crate) fn message(header: &Header<'_>, content: &Content, shards: usize) -> 
     text.into_bytes()
 }
 
-fn dealt<T>(items: &[T], shard: usize, shards: usize) -> impl Iterator<Item = &T> {
+/// The items of one of the shards
+fn on_shard<T>(items: &[T], shard: usize, shards: usize) -> impl Iterator<Item = &T> {
     items.iter().skip(shard).step_by(shards)
 }
 
 impl Transaction {
-    /// An unsigned transaction of the pool; `nonce` tells it from the others
-    pub(crate) fn new(id: Id, to_itself: bool, nonce: u64, names: &Names) -> Self {
-        let receiver = if to_itself { "alice.near" } else { "bob.near" };
+    /// An unsigned transaction; `nonce` makes it unique
+    pub(crate) fn new(id: Id, signer_is_receiver: bool, nonce: u64, hashes: &Hashes) -> Self {
+        let receiver = if signer_is_receiver { "alice.near" } else { "bob.near" };
         let text = format!(
             r#"{{"actions":[],"hash":"{}","nonce":{nonce},"public_key":"{KEY}","receiver_id":"{receiver}","signature":"{SIGNATURE}","signer_id":"alice.near"}}"#,
-            names.text(id)
+            hashes.text(id)
         );
-        Self { id, to_itself, text, signed: None }
+        Self { id, signer_is_receiver, text, signed: None }
     }
 }
 
 impl Outcome {
-    /// An outcome in the block of this id; `gas` tells it from those of other forks
+    /// An outcome in this block; `gas` makes it differ from those on other forks
     pub(crate) fn new(
         id: Id,
         block: Id,
         status: Status,
         receipts: Vec<Id>,
         gas: u64,
-        names: &Names,
+        hashes: &Hashes,
     ) -> Self {
         let status_text = match status {
             Status::Unknown => r#""Unknown""#.to_owned(),
@@ -182,14 +183,14 @@ impl Outcome {
                     .to_owned()
             }
             Status::Value => format!(r#"{{"SuccessValue":"{}"}}"#, ["", "MQ=="][gas as usize % 2]),
-            Status::Receipt(next) => format!(r#"{{"SuccessReceiptId":"{}"}}"#, names.text(next)),
+            Status::Receipt(next) => format!(r#"{{"SuccessReceiptId":"{}"}}"#, hashes.text(next)),
         };
         let listed: Vec<String> =
-            receipts.iter().map(|id| format!("\"{}\"", names.text(*id))).collect();
+            receipts.iter().map(|id| format!("\"{}\"", hashes.text(*id))).collect();
         let text = format!(
             r#"{{"block_hash":"{}","id":"{}","outcome":{{"executor_id":"bob.near","gas_burnt":{gas},"logs":[],"receipt_ids":[{}],"status":{status_text},"tokens_burnt":"0"}},"proof":[]}}"#,
-            names.text(block),
-            names.text(id),
+            hashes.text(block),
+            hashes.text(id),
             listed.join(","),
         );
         Self { id, status, status_text, receipts, text }
@@ -197,11 +198,11 @@ impl Outcome {
 }
 
 impl Body {
-    pub(crate) fn new(id: Id, refund: bool, names: &Names) -> Self {
+    pub(crate) fn new(id: Id, refund: bool, hashes: &Hashes) -> Self {
         let from = if refund { "system" } else { "alice.near" };
         let text = format!(
             r#"{{"predecessor_id":"{from}","receipt":{{"Action":{{"actions":[],"gas_price":"1","input_data_ids":[],"output_data_receivers":[],"signer_id":"alice.near","signer_public_key":"{KEY}"}}}},"receipt_id":"{}","receiver_id":"bob.near"}}"#,
-            names.text(id)
+            hashes.text(id)
         );
         Self { id, refund, text }
     }

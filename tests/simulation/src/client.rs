@@ -1,54 +1,54 @@
-//! What clients send, and what each must get, by the oracle.
+//! Client requests, and the responses that the oracle expects.
 //!
-//! A batch is answered at the first event after which all its calls can be answered, each from the
-//! chain as it is then; only what is refused at the first look stays so.
+//! A batch is ready at the first event after which all its calls are, each evaluated on the chain
+//! of that time. Only errors of the first evaluation are fixed.
 
 use milepost_testkit::Rng;
 
-use crate::names::{Id, Names};
-use crate::oracle::{ALL, Missing, Oracle, Stands};
+use crate::hashes::{Hashes, Id};
+use crate::oracle::{ALL, Milestone, Missing, Oracle};
 
-/// How a transaction is named
+/// How a request names its transaction
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Form {
+pub(crate) enum TransactionRef {
     /// `tx_hash` and `sender_account_id`
     Hash,
-    /// The same two in an array, which waits for the default milestone
-    Array,
-    /// `signed_tx_base64`, and whether its signature is right
+    /// The same two in an array, with the default milestone
+    Positional,
+    /// `signed_tx_base64`, and whether its signature is valid
     Signed(&'static str, bool),
 }
 
-/// One question about one transaction
+/// A call of a status method
 #[derive(Clone, Debug)]
 pub(crate) struct Call {
     pub(crate) transaction: Id,
     pub(crate) method: &'static str,
-    pub(crate) form: Form,
-    pub(crate) wait: Stands,
-    /// The default milestone is not written out
-    pub(crate) silent: bool,
+    pub(crate) reference: TransactionRef,
+    pub(crate) wait_until: Milestone,
+    /// `wait_until` is the default and omitted
+    pub(crate) omits_wait_until: bool,
     /// The `id` of the request, as JSON
     pub(crate) id: String,
-    pub(crate) answer: Option<String>,
-    /// The answer does not depend on the chain any more
-    pub(crate) fixed: bool,
+    pub(crate) response: Option<String>,
+    /// The response does not depend on the chain any more
+    pub(crate) is_fixed: bool,
 }
 
-/// What the answers depend on beside the chain
+/// The settings that affect responses
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Manners {
-    /// A time-out says why
+pub(crate) struct EndpointSettings {
+    /// Timeouts have a cause
     pub(crate) timeout_cause: bool,
-    /// What is unknown when it is asked for is not waited for
-    pub(crate) immediate: bool,
+    /// Requests for unknown transactions do not wait
+    pub(crate) unknown_immediate: bool,
     /// Time from a request to its deadline
     pub(crate) timeout: u64,
-    /// The most calls that wait
-    pub(crate) limit: usize,
+    /// The limit of pending calls
+    pub(crate) max_waiting: usize,
 }
 
-/// A request body, and the answers to its calls as far as they are known
+/// A request, and the responses to those of its calls that are ready
 #[derive(Clone, Debug)]
 pub(crate) struct Request {
     pub(crate) calls: Vec<Call>,
@@ -56,86 +56,94 @@ pub(crate) struct Request {
 }
 
 impl Call {
-    fn body(&self, names: &Names) -> String {
+    fn body(&self, hashes: &Hashes) -> String {
         let Self { method, id, .. } = self;
-        let hash = names.text(self.transaction);
-        let wait = match self.silent {
+        let hash = hashes.text(self.transaction);
+        let wait_until = match self.omits_wait_until {
             true => String::new(),
-            false => format!(r#","wait_until":"{}""#, self.wait.name()),
+            false => format!(r#","wait_until":"{}""#, self.wait_until.name()),
         };
-        let params = match self.form {
-            Form::Hash => {
-                format!(r#"{{"tx_hash":"{hash}","sender_account_id":"alice.near"{wait}}}"#)
+        let params = match self.reference {
+            TransactionRef::Hash => {
+                format!(r#"{{"tx_hash":"{hash}","sender_account_id":"alice.near"{wait_until}}}"#)
             }
-            Form::Array => format!(r#"["{hash}","alice.near"]"#),
-            Form::Signed(bytes, _) => format!(r#"{{"signed_tx_base64":"{bytes}"{wait}}}"#),
+            TransactionRef::Positional => format!(r#"["{hash}","alice.near"]"#),
+            TransactionRef::Signed(bytes, _) => {
+                format!(r#"{{"signed_tx_base64":"{bytes}"{wait_until}}}"#)
+            }
         };
         format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#)
     }
 
-    /// Answers if the chain allows it now
-    fn look(&mut self, first: bool, oracle: &Oracle, manners: &Manners, names: &Names) {
-        if self.fixed {
+    /// Sets the response if the call is ready on the current chain
+    fn evaluate(
+        &mut self,
+        first: bool,
+        oracle: &Oracle,
+        settings: &EndpointSettings,
+        hashes: &Hashes,
+    ) {
+        if self.is_fixed {
             return;
         }
         let id = self.transaction;
-        self.answer = match oracle.stands(id) {
-            // Signatures are looked at once: what was let in waits like any other.
-            None if first && matches!(self.form, Form::Signed(_, false)) => {
-                self.fixed = true;
+        self.response = match oracle.milestone(id) {
+            // The signature is checked in the first evaluation only.
+            None if first && matches!(self.reference, TransactionRef::Signed(_, false)) => {
+                self.is_fixed = true;
                 let cause = r#"{"info":{},"name":"INVALID_TRANSACTION"}"#;
                 let data = r#"{"TxExecutionError":{"InvalidTxError":"InvalidSignature"}}"#;
-                Some(self.failure("HANDLER_ERROR", cause, data))
+                Some(self.error("HANDLER_ERROR", cause, data))
             }
-            None if self.wait == Stands::None || (first && manners.immediate) => {
-                self.fixed = self.wait != Stands::None;
-                let hash = names.text(id);
+            None if self.wait_until == Milestone::None || (first && settings.unknown_immediate) => {
+                self.is_fixed = self.wait_until != Milestone::None;
+                let hash = hashes.text(id);
                 let cause = format!(
                     r#"{{"info":{{"requested_transaction_hash":"{hash}"}},"name":"UNKNOWN_TRANSACTION"}}"#
                 );
                 let data = format!(r#""Transaction {hash} doesn't exist""#);
-                Some(self.failure("HANDLER_ERROR", &cause, &data))
+                Some(self.error("HANDLER_ERROR", &cause, &data))
             }
-            Some((stands, _)) if stands.ends().contains(&self.wait) => {
+            Some((milestone, _)) if milestone.satisfied().contains(&self.wait_until) => {
                 Some(match oracle.result(id, self.with_receipts()) {
                     Ok(result) => {
                         format!(r#"{{"jsonrpc":"2.0","result":{result},"id":{}}}"#, self.id)
                     }
-                    Err(missing) => self.internal(&missing.to_string(names)),
+                    Err(missing) => self.internal(&missing.to_string(hashes)),
                 })
             }
             _ => None,
         };
     }
 
-    /// The answer when time is up
-    fn expire(&mut self, oracle: &Oracle, manners: &Manners, names: &Names) {
-        if self.answer.is_some() {
+    /// Sets the response at the deadline
+    fn expire(&mut self, oracle: &Oracle, settings: &EndpointSettings, hashes: &Hashes) {
+        if self.response.is_some() {
             return;
         }
         let info = match oracle.result(self.transaction, self.with_receipts()) {
-            _ if !manners.timeout_cause => String::new(),
+            _ if !settings.timeout_cause => String::new(),
             Ok(status) => format!(r#""info":{{"cause":"PENDING","status":{status}}},"#),
             Err(Missing::Transaction) => r#""info":{"cause":"NOT_OBSERVED"},"#.to_owned(),
             Err(missing) => {
-                let why = missing.to_string(names);
-                format!(r#""info":{{"cause":"ERROR","debug_info":"{why}"}},"#)
+                let reason = missing.to_string(hashes);
+                format!(r#""info":{{"cause":"ERROR","debug_info":"{reason}"}},"#)
             }
         };
         let cause = format!(r#"{{{info}"name":"TIMEOUT_ERROR"}}"#);
-        self.answer = Some(self.failure("HANDLER_ERROR", &cause, "\"Timeout\""));
+        self.response = Some(self.error("HANDLER_ERROR", &cause, "\"Timeout\""));
     }
 
-    /// The answer when something went wrong here
+    /// The response with an internal error
     fn internal(&self, message: &str) -> String {
         let cause =
             format!(r#"{{"info":{{"error_message":"{message}"}},"name":"INTERNAL_ERROR"}}"#);
         let data =
             format!(r#""The node reached its limits. Try again later. More details: {message}""#);
-        self.failure("INTERNAL_ERROR", &cause, &data)
+        self.error("INTERNAL_ERROR", &cause, &data)
     }
 
-    fn failure(&self, name: &str, cause: &str, data: &str) -> String {
+    fn error(&self, name: &str, cause: &str, data: &str) -> String {
         format!(
             r#"{{"jsonrpc":"2.0","error":{{"name":"{name}","cause":{cause},"code":-32000,"message":"Server error","data":{data}}},"id":{}}}"#,
             self.id
@@ -148,74 +156,83 @@ impl Call {
 }
 
 impl Missing {
-    fn to_string(&self, names: &Names) -> String {
+    fn to_string(&self, hashes: &Hashes) -> String {
         match self {
             Self::Transaction => "no transaction".to_owned(),
             Self::Body(id) => {
-                format!("receipt {}: executed, but its body is not in the storage", names.text(*id))
+                format!(
+                    "receipt {}: executed, but its body is not in the storage",
+                    hashes.text(*id)
+                )
             }
         }
     }
 }
 
 impl Request {
-    /// The bytes that the client sends
-    pub(crate) fn body(&self, names: &Names) -> String {
-        let calls: Vec<String> = self.calls.iter().map(|call| call.body(names)).collect();
+    /// The body of the request
+    pub(crate) fn body(&self, hashes: &Hashes) -> String {
+        let calls: Vec<String> = self.calls.iter().map(|call| call.body(hashes)).collect();
         let calls = calls.join(",");
         if self.batch { format!("[{calls}]") } else { calls }
     }
 
-    /// Answers what the chain allows now, unless all is answered; at the `first` look, what is unknown
-    /// may end at once
-    pub(crate) fn look(&mut self, first: bool, oracle: &Oracle, manners: &Manners, names: &Names) {
-        if self.answer().is_none() {
-            self.calls.iter_mut().for_each(|call| call.look(first, oracle, manners, names));
+    /// Evaluates the calls on the current chain, unless all are ready; only the `first` evaluation
+    /// may report unknown transactions
+    pub(crate) fn evaluate(
+        &mut self,
+        first: bool,
+        oracle: &Oracle,
+        settings: &EndpointSettings,
+        hashes: &Hashes,
+    ) {
+        if self.response().is_none() {
+            self.calls.iter_mut().for_each(|call| call.evaluate(first, oracle, settings, hashes));
         }
     }
 
-    /// How many calls have no answer
-    pub(crate) fn open_calls(&self) -> usize {
-        self.calls.iter().filter(|call| call.answer.is_none()).count()
+    /// The number of calls without a response
+    pub(crate) fn pending_calls(&self) -> usize {
+        self.calls.iter().filter(|call| call.response.is_none()).count()
     }
 
-    /// Time is up
-    pub(crate) fn expire(&mut self, oracle: &Oracle, manners: &Manners, names: &Names) {
-        self.calls.iter_mut().for_each(|call| call.expire(oracle, manners, names));
+    /// Ends the pending calls at the deadline
+    pub(crate) fn expire(&mut self, oracle: &Oracle, settings: &EndpointSettings, hashes: &Hashes) {
+        self.calls.iter_mut().for_each(|call| call.expire(oracle, settings, hashes));
     }
 
-    /// It cannot wait, for this reason
-    pub(crate) fn refuse(&mut self, why: &str) {
+    /// Ends the pending calls with an internal error
+    pub(crate) fn fail(&mut self, reason: &str) {
         for call in &mut self.calls {
-            if call.answer.is_none() {
-                call.answer = Some(call.internal(why));
+            if call.response.is_none() {
+                call.response = Some(call.internal(reason));
             }
         }
     }
 
-    /// The whole answer, unless a call is open
-    pub(crate) fn answer(&self) -> Option<String> {
-        let answers: Option<Vec<&str>> =
-            self.calls.iter().map(|call| call.answer.as_deref()).collect();
-        let answers = answers?.join(",");
-        Some(if self.batch { format!("[{answers}]") } else { answers })
+    /// The response, or `None` if a call is pending
+    pub(crate) fn response(&self) -> Option<String> {
+        let responses: Option<Vec<&str>> =
+            self.calls.iter().map(|call| call.response.as_deref()).collect();
+        let responses = responses?.join(",");
+        Some(if self.batch { format!("[{responses}]") } else { responses })
     }
 
-    /// For the log
-    pub(crate) fn describe(&self, names: &Names) -> String {
+    /// A description for the log
+    pub(crate) fn describe(&self, hashes: &Hashes) -> String {
         let calls = self.calls.iter().map(|call| {
-            let mark = if call.answer.is_some() { "*" } else { "" };
-            format!("{mark}{} until {}", names.short(call.transaction), call.wait.name())
+            let mark = if call.response.is_some() { "*" } else { "" };
+            format!("{mark}{} until {}", hashes.short(call.transaction), call.wait_until.name())
         });
         calls.collect::<Vec<_>>().join(", ")
     }
 }
 
-/// The milestone of a request that names none
-pub(crate) const DEFAULT: Stands = Stands::ExecutedOptimistic;
+/// The milestone of a request without `wait_until`
+pub(crate) const DEFAULT: Milestone = Milestone::ExecutedOptimistic;
 
-/// A milestone by chance
-pub(crate) fn any_wait(rng: &mut Rng) -> Stands {
-    // NONE is answered at once and needs few tries.
+/// A random milestone
+pub(crate) fn any_milestone(rng: &mut Rng) -> Milestone {
+    // A request for NONE never waits, so a few are enough.
     if rng.one_in(12) { ALL[0] } else { *rng.pick(&ALL[1..]) }
 }

@@ -1,29 +1,29 @@
-//! Chains by seed, the waiting machine of the engine, and a naive oracle beside it.
+//! Simulation of the endpoint: random chains and requests, compared with a naive oracle.
 //!
-//! A seed draws a chain (forks, late finality, late refunds, blocks fed twice), clients that come, go
-//! and time out, and a way to drive the machine. After every event the oracle evaluates every open
-//! request from whole blocks; the engine must give the same answers, byte for byte, at the same
-//! event. Everything follows from the seed, so one that fails replays alone. Signatures, proofs and
-//! configurations are left to other tests.
+//! A seed determines a chain (forks, late finality, late refunds, repeated blocks), requests that
+//! are sent, cancelled and expire, and the way in which the endpoint is driven. After every event
+//! the oracle evaluates every pending request from whole blocks; the endpoint must give the same
+//! responses, byte for byte, at the same event. A failing seed can be replayed alone. Signatures,
+//! proofs and configurations are left to other tests.
 
 #![forbid(unsafe_code)]
 
 mod block;
 mod chain;
 mod client;
-mod growth;
-mod names;
+mod content;
+mod coverage;
+mod hashes;
 mod oracle;
-mod outside;
+mod remote;
 mod requests;
 mod run;
 mod setup;
-mod tally;
 
 pub mod store;
 
+pub use coverage::Coverage;
 pub use run::run;
-pub use tally::Tally;
 
 #[cfg(test)]
 mod tests {
@@ -32,12 +32,12 @@ mod tests {
     #[test]
     fn a_few_seeds_agree_with_the_oracle() {
         for seed in 0..100 {
-            run(seed, false).unwrap_or_else(|why| panic!("seed {seed} failed: {why}"));
+            run(seed, false).unwrap_or_else(|error| panic!("seed {seed} failed: {error}"));
         }
     }
 
     #[test]
-    fn a_seed_replays_alone() {
+    fn a_seed_has_the_same_run_alone() {
         let alone = run(42, false).unwrap().to_string();
         for seed in 38..42 {
             run(seed, false).unwrap();
@@ -46,12 +46,12 @@ mod tests {
     }
 
     #[test]
-    fn what_is_seen_too_rarely_is_named() {
-        let mut tally = run(0, false).unwrap();
-        assert!(tally.missing().is_empty());
+    fn counters_below_their_minimum_are_reported() {
+        let mut coverage = run(0, false).unwrap();
+        assert!(coverage.missing().is_empty());
         for _ in 0..10 {
-            tally.merge(&tally.clone());
+            coverage.merge(&coverage.clone());
         }
-        assert!(!tally.missing().is_empty());
+        assert!(!coverage.missing().is_empty());
     }
 }

@@ -1,55 +1,55 @@
-//! What must be answered, worked out from whole blocks.
+//! The oracle: computes the expected results from whole blocks.
 //!
-//! The oracle keeps every block that came in, finds the canonical chain by walking parents from the
-//! highest one, and answers by plain recursion over what the canonical blocks say. It shares no
-//! code with the engine: neither milestones nor their order, neither rows nor waits.
+//! It keeps every imported block, finds the canonical chain by walking parents from the highest
+//! one, and computes results by recursion over the canonical blocks. It shares no code with the
+//! engine: neither milestones nor their order, neither rows nor wait conditions.
 
 use core::cmp::Reverse;
 use std::rc::Rc;
 
 use crate::block::{Block, Body, Outcome, Status, Transaction};
-use crate::names::Id;
+use crate::hashes::Id;
 
-/// How blocks are taken in
+/// The rules of import
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Rules {
-    /// Every block is final when it comes in
+pub(crate) struct ImportRules {
+    /// Every block is final on import
     pub(crate) all_final: bool,
-    /// How many canonical blocks are kept
-    pub(crate) kept: usize,
+    /// The number of canonical blocks to retain
+    pub(crate) retained: usize,
 }
 
-/// What should become of a block
+/// The result of an import
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Taken {
-    /// It is the head; so many blocks were undone and redone for it
+pub(crate) enum ImportResult {
+    /// It is the head; for it, this many blocks were reverted and reapplied
     Head {
-        undone: usize,
-        redone: usize,
+        reverted: usize,
+        reapplied: usize,
     },
     Known,
-    Aside,
-    Refused,
+    Fork,
+    Rejected,
 }
 
-/// Something that a canonical block of this height says
-type Said<T> = Option<(Rc<T>, u64)>;
+/// An item of a canonical block, and the height of the block
+type Entry<T> = Option<(Rc<T>, u64)>;
 
-/// The chain by the book
+/// The naive chain
 pub(crate) struct Oracle {
-    rules: Rules,
-    /// All that is kept, in the order of arrival
+    rules: ImportRules,
+    /// All known blocks, in the order of import
     known: Vec<Rc<Block>>,
     canonical: Vec<Rc<Block>>,
     last_final: Option<u64>,
-    transactions: Vec<Said<Transaction>>,
-    outcomes: Vec<Said<Outcome>>,
-    bodies: Vec<Said<Body>>,
+    transactions: Vec<Entry<Transaction>>,
+    outcomes: Vec<Entry<Outcome>>,
+    bodies: Vec<Entry<Body>>,
 }
 
-/// Where a transaction stands
+/// The milestone of a transaction
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum Stands {
+pub(crate) enum Milestone {
     None,
     Included,
     ExecutedOptimistic,
@@ -58,18 +58,18 @@ pub(crate) enum Stands {
     Final,
 }
 
-/// The receipts below a transaction
+/// The receipts of a transaction
 #[derive(Default)]
 struct Walk {
     visited: Vec<Id>,
-    /// Those with an outcome, each before what it made
+    /// Those with an outcome, parents before children
     order: Vec<Id>,
     /// Those that are not executed
     pending: Vec<Id>,
 }
 
 impl Oracle {
-    pub(crate) const fn new(rules: Rules) -> Self {
+    pub(crate) const fn new(rules: ImportRules) -> Self {
         Self {
             rules,
             known: Vec::new(),
@@ -114,82 +114,82 @@ impl Oracle {
         branch
     }
 
-    /// Whether the block has no place: its parent is unknown, or it would leave out what is final
-    fn refuses(&self, block: &Block) -> bool {
+    /// Whether import rejects the block: its parent is unknown, or it would revert a final block
+    fn rejects(&self, block: &Block) -> bool {
         let Some(head) = self.head() else { return false };
         let Some(parent) = block.parent.filter(|parent| self.knows(*parent)) else { return true };
         let branch = self.branch(Some(parent));
         let is_final = |one: &Block| self.last_final.is_some_and(|last| one.height <= last);
-        let leaves_out_final =
-            self.canonical.iter().any(|one| is_final(one) && lacks(&branch, one.number));
-        // Where the branch came from may be forgotten.
-        let is_loose = branch.iter().all(|one| !self.is_canonical(one.number));
-        if is_loose && block.height > head.height {
+        let reverts_final =
+            self.canonical.iter().any(|one| is_final(one) && !contains(&branch, one.number));
+        // The start of the branch may be pruned.
+        let is_detached = branch.iter().all(|one| !self.is_canonical(one.number));
+        if is_detached && block.height > head.height {
             return true;
         }
-        // A fork of a fork that lost already is put aside with it.
-        leaves_out_final && (block.height > head.height || self.is_canonical(parent))
+        // The child of a fork block is a fork block, unless it would be the head.
+        reverts_final && (block.height > head.height || self.is_canonical(parent))
     }
 
-    /// Takes in a block; `names` is how many ids there are
-    pub(crate) fn take(&mut self, block: &Rc<Block>, names: usize) -> Taken {
+    /// Imports a block; `ids` is the number of ids
+    pub(crate) fn import(&mut self, block: &Rc<Block>, ids: usize) -> ImportResult {
         if self.knows(block.number) {
-            return Taken::Known;
+            return ImportResult::Known;
         }
-        if self.refuses(block) {
-            return Taken::Refused;
+        if self.rejects(block) {
+            return ImportResult::Rejected;
         }
         self.known.push(Rc::clone(block));
-        // The branch of the highest block, the first of equals.
+        // The canonical chain is the branch of the highest block; of equal heights the first.
         let ranked = self.known.iter().enumerate();
-        let highest = ranked.max_by_key(|(arrival, one)| (one.height, Reverse(*arrival)));
+        let highest = ranked.max_by_key(|(index, one)| (one.height, Reverse(*index)));
         let after = self.branch(highest.map(|(_, highest)| highest.number));
-        if lacks(&after, block.number) {
-            return Taken::Aside;
+        if !contains(&after, block.number) {
+            return ImportResult::Fork;
         }
         let before = core::mem::replace(&mut self.canonical, after);
-        let undone = before.iter().filter(|one| lacks(&self.canonical, one.number)).count();
-        let joined = self.canonical.iter().filter(|one| lacks(&before, one.number)).count();
-        let called_final = if self.rules.all_final { Some(block.number) } else { block.last_final };
-        let called_final = self.known.iter().find(|one| Some(one.number) == called_final);
-        self.last_final = self.last_final.max(called_final.map(|one| one.height));
-        self.forget();
-        self.read(names);
-        Taken::Head { undone, redone: joined - 1 }
+        let reverted = before.iter().filter(|one| !contains(&self.canonical, one.number)).count();
+        let applied = self.canonical.iter().filter(|one| !contains(&before, one.number)).count();
+        let header_final = if self.rules.all_final { Some(block.number) } else { block.last_final };
+        let header_final = self.known.iter().find(|one| Some(one.number) == header_final);
+        self.last_final = self.last_final.max(header_final.map(|one| one.height));
+        self.prune();
+        self.index(ids);
+        ImportResult::Head { reverted, reapplied: applied - 1 }
     }
 
-    /// Forgets old blocks, and forks that nothing can be built upon any more
-    fn forget(&mut self) {
-        let surplus = self.canonical.len().saturating_sub(self.rules.kept);
-        let gone: Vec<Rc<Block>> = self.canonical.drain(..surplus).collect();
+    /// Removes blocks beyond retention, and forks at or below the last final height
+    fn prune(&mut self) {
+        let surplus = self.canonical.len().saturating_sub(self.rules.retained);
+        let pruned: Vec<Rc<Block>> = self.canonical.drain(..surplus).collect();
         let (canonical, floor) = (&self.canonical, self.last_final);
         self.known.retain(|block| {
             let above = floor.is_none_or(|floor| block.height > floor);
-            lacks(&gone, block.number) && (above || !lacks(canonical, block.number))
+            !contains(&pruned, block.number) && (above || contains(canonical, block.number))
         });
     }
 
-    /// Reads the canonical chain from its first block; what a block repeats is the earlier one's
-    fn read(&mut self, names: usize) {
-        fn clear<T>(list: &mut Vec<Said<T>>, length: usize) {
+    /// Indexes the content of the canonical chain; of equal ids the first item counts
+    fn index(&mut self, ids: usize) {
+        fn clear<T>(list: &mut Vec<Entry<T>>, length: usize) {
             list.clear();
             list.resize_with(length, || None);
         }
-        fn say<T>(list: &mut [Said<T>], id: Id, what: &Rc<T>, height: u64) {
-            list[id.place()].get_or_insert_with(|| (Rc::clone(what), height));
+        fn insert<T>(list: &mut [Entry<T>], id: Id, item: &Rc<T>, height: u64) {
+            list[id.index()].get_or_insert_with(|| (Rc::clone(item), height));
         }
-        clear(&mut self.transactions, names);
-        clear(&mut self.outcomes, names);
-        clear(&mut self.bodies, names);
+        clear(&mut self.transactions, ids);
+        clear(&mut self.outcomes, ids);
+        clear(&mut self.bodies, ids);
         for block in &self.canonical {
             for (transaction, _) in &block.content.included {
-                say(&mut self.transactions, transaction.id, transaction, block.height);
+                insert(&mut self.transactions, transaction.id, transaction, block.height);
             }
             for outcome in block.content.outcomes() {
-                say(&mut self.outcomes, outcome.id, outcome, block.height);
+                insert(&mut self.outcomes, outcome.id, outcome, block.height);
             }
             for body in block.content.bodies() {
-                say(&mut self.bodies, body.id, body, block.height);
+                insert(&mut self.bodies, body.id, body, block.height);
             }
         }
     }
@@ -199,15 +199,15 @@ impl Oracle {
     }
 
     fn outcome(&self, id: Id) -> Option<&(Rc<Outcome>, u64)> {
-        self.outcomes.get(id.place())?.as_ref()
+        self.outcomes.get(id.index())?.as_ref()
     }
 
     pub(crate) fn transaction(&self, id: Id) -> Option<&Rc<Transaction>> {
-        self.transactions.get(id.place())?.as_ref().map(|(transaction, _)| transaction)
+        self.transactions.get(id.index())?.as_ref().map(|(transaction, _)| transaction)
     }
 
     fn body(&self, id: Id) -> Option<&Rc<Body>> {
-        self.bodies.get(id.place())?.as_ref().map(|(body, _)| body)
+        self.bodies.get(id.index())?.as_ref().map(|(body, _)| body)
     }
 
     fn visit(&self, id: Id, walk: &mut Walk) {
@@ -234,27 +234,30 @@ impl Oracle {
         walk
     }
 
-    /// Where a transaction stands, if it is in a block, and how many refunds it does not wait for
-    pub(crate) fn stands(&self, id: Id) -> Option<(Stands, usize)> {
+    /// The milestone of a transaction and the number of its pending receipts; `None` if no block
+    /// includes it
+    pub(crate) fn milestone(&self, id: Id) -> Option<(Milestone, usize)> {
         self.transaction(id)?;
-        let Some((own, height)) = self.outcome(id) else { return Some((Stands::Included, 0)) };
-        if own.status == Status::Unknown {
-            return Some((Stands::None, 0));
+        let Some((outcome, height)) = self.outcome(id) else {
+            return Some((Milestone::Included, 0));
+        };
+        if outcome.status == Status::Unknown {
+            return Some((Milestone::None, 0));
         }
         let walk = self.walk(id);
         let known_refund = |id: &Id| self.body(*id).is_some_and(|body| body.refund);
         let executed = walk.pending.iter().all(known_refund);
         let final_outcome =
             |id: &Id| self.outcome(*id).is_some_and(|(_, height)| self.is_final(*height));
-        let settled = walk.pending.is_empty() && walk.order.iter().all(final_outcome);
-        let stands = match (self.is_final(*height), executed, settled) {
-            (false, false, _) => Stands::Included,
-            (false, true, _) => Stands::ExecutedOptimistic,
-            (true, false, _) => Stands::IncludedFinal,
-            (true, true, false) => Stands::Executed,
-            (true, true, true) => Stands::Final,
+        let finalized = walk.pending.is_empty() && walk.order.iter().all(final_outcome);
+        let milestone = match (self.is_final(*height), executed, finalized) {
+            (false, false, _) => Milestone::Included,
+            (false, true, _) => Milestone::ExecutedOptimistic,
+            (true, false, _) => Milestone::IncludedFinal,
+            (true, true, false) => Milestone::Executed,
+            (true, true, true) => Milestone::Final,
         };
-        Some((stands, walk.pending.len()))
+        Some((milestone, walk.pending.len()))
     }
 
     fn final_status(&self, id: Id, steps: usize) -> &str {
@@ -263,7 +266,7 @@ impl Oracle {
             Some((outcome, _)) => match outcome.status {
                 Status::Unknown if steps == 0 => "\"NotStarted\"",
                 Status::Unknown => "\"Started\"",
-                // A circle of receipts has no end that could be told.
+                // A cycle of receipts has no leaf.
                 Status::Receipt(_) if steps > self.outcomes.len() => "\"Started\"",
                 Status::Receipt(next) => self.final_status(next, steps + 1),
                 Status::Failure | Status::Value => &outcome.status_text,
@@ -271,16 +274,16 @@ impl Oracle {
         }
     }
 
-    /// The result of the interface about a transaction that is in a block, or what is missing for it
+    /// The result for a transaction, or what is missing for it
     pub(crate) fn result(&self, id: Id, with_receipts: bool) -> Result<String, Missing> {
-        let Some((stands, transaction)) = self.stands(id).zip(self.transaction(id)) else {
+        let Some((milestone, transaction)) = self.milestone(id).zip(self.transaction(id)) else {
             return Err(Missing::Transaction);
         };
-        let mut result = format!(r#"{{"final_execution_status":"{}""#, stands.0.name());
+        let mut result = format!(r#"{{"final_execution_status":"{}""#, milestone.0.name());
         if let Some((own, _)) = self.outcome(id) {
             let order = self.walk(id).order;
             if with_receipts {
-                let local = own.receipts.first().filter(|_| transaction.to_itself);
+                let local = own.receipts.first().filter(|_| transaction.signer_is_receiver);
                 let mut bodies = Vec::new();
                 for receipt in order[1..].iter().filter(|id| Some(*id) != local) {
                     let body = self.body(*receipt).ok_or(Missing::Body(*receipt))?;
@@ -306,11 +309,11 @@ impl Oracle {
 /// Why there is no result
 pub(crate) enum Missing {
     Transaction,
-    /// This receipt is executed, and its body is nowhere
+    /// This receipt is executed, and its body is unknown
     Body(Id),
 }
 
-impl Stands {
+impl Milestone {
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::None => "NONE",
@@ -322,8 +325,8 @@ impl Stands {
         }
     }
 
-    /// The waits that end here, as the table of the interface has them
-    pub(crate) const fn ends(self) -> &'static [Self] {
+    /// The milestones that this one satisfies, as the interface lists them
+    pub(crate) const fn satisfied(self) -> &'static [Self] {
         match self {
             Self::None => &[Self::None],
             Self::Included => &[Self::None, Self::Included],
@@ -341,16 +344,16 @@ impl Stands {
     }
 }
 
-/// All that can be waited for
-pub(crate) const ALL: [Stands; 6] = [
-    Stands::None,
-    Stands::Included,
-    Stands::ExecutedOptimistic,
-    Stands::IncludedFinal,
-    Stands::Executed,
-    Stands::Final,
+/// All milestones
+pub(crate) const ALL: [Milestone; 6] = [
+    Milestone::None,
+    Milestone::Included,
+    Milestone::ExecutedOptimistic,
+    Milestone::IncludedFinal,
+    Milestone::Executed,
+    Milestone::Final,
 ];
 
-fn lacks(chain: &[Rc<Block>], number: usize) -> bool {
-    chain.iter().all(|block| block.number != number)
+fn contains(chain: &[Rc<Block>], number: usize) -> bool {
+    chain.iter().any(|block| block.number == number)
 }

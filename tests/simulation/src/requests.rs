@@ -1,72 +1,72 @@
-//! Clients that come and go, at a desk with its storage at hand.
+//! Client requests, over a local storage.
 //!
-//! Whoever waits is evaluated by the oracle whenever answers are taken; the answers that come out must
-//! be those, byte for byte, and no others. The desk is told of every block before that, for what it
-//! was not told of it may or may not see.
+//! The oracle evaluates every pending request whenever responses are polled; the polled responses
+//! must be its responses, byte for byte, and no others. The endpoint handles all queued chain
+//! updates first, because it need not respond to blocks whose update it has not handled.
 
-use milepost::engine::{Answer, Called, Reply};
-use milepost::waiting::Ticket;
+use milepost::endpoint::{RequestState, Response};
+use milepost::waiting::RequestHandle;
 
-use crate::client::{self, Call, DEFAULT, Form, Request};
-use crate::names::Id;
-use crate::oracle::{Oracle, Stands};
-use crate::outside::Away;
+use crate::client::{self, Call, DEFAULT, Request, TransactionRef};
+use crate::coverage::{Counter, Coverage};
+use crate::hashes::Id;
+use crate::oracle::{Milestone, Oracle};
+use crate::remote::Evaluation;
 use crate::run::{Run, ensure, log};
-use crate::tally::{Seen, Tally};
 
-/// A request that waits, as the oracle thinks of it
-pub(crate) struct Open {
-    pub(crate) ticket: Ticket,
+/// The model of a pending request
+pub(crate) struct OpenRequest {
+    pub(crate) handle: RequestHandle,
     pub(crate) request: Request,
     pub(crate) deadline: u64,
-    /// Its deadline has come
-    pub(crate) due: bool,
-    /// How many calls it has: each takes a place
-    pub(crate) places: usize,
-    /// It was admitted with rows from before the newest block, and may have missed that one
-    pub(crate) behind: bool,
-    /// It was woken, and was looked at outside
-    pub(crate) away: Option<Away>,
+    /// Its deadline has passed
+    pub(crate) expired: bool,
+    /// The number of its calls, which count towards the limit
+    pub(crate) call_count: usize,
+    /// It was evaluated before the newest block, so that block need not wake it
+    pub(crate) stale: bool,
+    /// It was woken and evaluated, and the endpoint does not have the result yet
+    pub(crate) evaluation: Option<Evaluation>,
 }
 
-/// What the reason of a refusal says when the desk stops
-pub(crate) const STOPS: &str = "the service stops";
+/// The reason in the responses of an endpoint that was shut down
+pub(crate) const SHUTDOWN: &str = "the service stops";
 
 impl Run {
-    /// A transaction worth asking for: most often one that is about to come or that came lately
-    fn asked(&mut self) -> Id {
+    /// A transaction for a request: mostly one that was included lately or will be soon
+    fn any_transaction(&mut self) -> Id {
         if self.rng.one_in(25) {
-            return *self.rng.pick(&self.setup.strangers);
+            return *self.rng.pick(&self.setup.unknown_transactions);
         }
-        let growth = &self.setup.chain.growth;
-        let made = self.setup.chain.blocks.len() as u64;
-        let near: Vec<Id> = (growth.pool.iter().zip(&growth.released))
-            .filter(|(_, released)| **released < made + 5)
+        let content = &self.setup.chain.content;
+        let block_count = self.setup.chain.blocks.len() as u64;
+        let near: Vec<Id> = (content.pool.iter().zip(&content.first_blocks))
+            .filter(|(_, first_block)| **first_block < block_count + 5)
             .map(|(transaction, _)| transaction.id)
             .collect();
         if near.is_empty() || self.rng.one_in(10) {
-            return self.rng.pick(&growth.pool).id;
+            return self.rng.pick(&content.pool).id;
         }
         *self.rng.pick(&near)
     }
 
     fn call(&mut self) -> Call {
-        let transaction = self.asked();
-        let pool = &self.setup.chain.growth.pool;
+        let transaction = self.any_transaction();
+        let pool = &self.setup.chain.content.pool;
         let signed = pool.iter().find(|one| one.id == transaction).and_then(|one| one.signed);
-        let mut wait = client::any_wait(&mut self.rng);
-        let form = match signed {
-            Some((right, wrong)) if self.rng.one_in(2) => {
-                let rightly = !self.rng.one_in(4);
-                self.tally.add(Seen::Signed);
-                self.tally.add_if(Seen::BadlySigned, !rightly);
-                Form::Signed(if rightly { right } else { wrong }, rightly)
+        let mut wait_until = client::any_milestone(&mut self.rng);
+        let reference = match signed {
+            Some((valid, invalid)) if self.rng.one_in(2) => {
+                let is_valid = !self.rng.one_in(4);
+                self.coverage.add(Counter::Signed);
+                self.coverage.add_if(Counter::InvalidSignature, !is_valid);
+                TransactionRef::Signed(if is_valid { valid } else { invalid }, is_valid)
             }
-            _ if self.rng.one_in(8) => Form::Array,
-            _ => Form::Hash,
+            _ if self.rng.one_in(8) => TransactionRef::Positional,
+            _ => TransactionRef::Hash,
         };
-        if form == Form::Array {
-            wait = DEFAULT;
+        if reference == TransactionRef::Positional {
+            wait_until = DEFAULT;
         }
         self.sent += 1;
         let id = match self.rng.below(3) {
@@ -76,235 +76,259 @@ impl Run {
         };
         let methods = ["EXPERIMENTAL_tx_status", "EXPERIMENTAL_tx_status", "tx_status", "tx"];
         let method = self.rng.pick(&methods);
-        let silent = wait == DEFAULT && self.rng.one_in(2);
-        Call { transaction, method, form, wait, silent, id, answer: None, fixed: false }
+        let omits_wait_until = wait_until == DEFAULT && self.rng.one_in(2);
+        Call {
+            transaction,
+            method,
+            reference,
+            wait_until,
+            omits_wait_until,
+            id,
+            response: None,
+            is_fixed: false,
+        }
     }
 
-    /// A client comes
+    /// Sends a new request
     pub(crate) fn send(&mut self) -> Result<(), String> {
         let batch = self.rng.one_in(5);
         let calls = if batch { self.rng.between(1, 5) } else { 1 };
         let calls = (0..calls).map(|_| self.call()).collect();
-        self.open_request(Request { calls, batch })
+        self.send_request(Request { calls, batch })
     }
 
-    /// How many places are taken
-    pub(crate) fn places(&self) -> usize {
-        self.open.iter().map(|open| open.places).sum()
+    /// The number of pending calls
+    pub(crate) fn pending_calls(&self) -> usize {
+        self.open_requests.iter().map(|open| open.call_count).sum()
     }
 
-    /// Why a request that takes so many places cannot wait
-    pub(crate) fn refusal(&self, places: usize) -> Option<String> {
-        let (taken, limit) = (self.places(), self.setup.manners.limit);
-        if self.stopping {
-            return Some(STOPS.to_owned());
+    /// The reason why a request with this many calls cannot be suspended, if there is one
+    pub(crate) fn rejection(&self, calls: usize) -> Option<String> {
+        let (pending, limit) = (self.pending_calls(), self.setup.endpoint_settings.max_waiting);
+        if self.shut_down {
+            return Some(SHUTDOWN.to_owned());
         }
-        (taken + places > limit).then(|| {
-            format!(
-                "no place to wait: {taken} of {limit} are taken, and the request needs {places}"
-            )
+        (pending + calls > limit).then(|| {
+            format!("too many pending requests: {pending} of {limit}, and this one needs {calls}")
         })
     }
 
-    pub(crate) fn open_request(&mut self, mut request: Request) -> Result<(), String> {
-        let manners = self.setup.manners;
-        let names = &self.setup.chain.growth.names;
-        self.tally.add(Seen::Requests);
-        let body = request.body(names);
-        request.look(true, &self.oracle, &manners, names);
-        log!(self, "request at {}: {}", self.now, request.describe(names));
-        if self.setup.habits.outside {
-            return self.ask_outside(request, &body);
+    pub(crate) fn send_request(&mut self, mut request: Request) -> Result<(), String> {
+        let settings = self.setup.endpoint_settings;
+        let hashes = &self.setup.chain.content.hashes;
+        self.coverage.add(Counter::Requests);
+        let body = request.body(hashes);
+        request.evaluate(true, &self.oracle, &settings, hashes);
+        log!(self, "request at {}: {}", self.now, request.describe(hashes));
+        if self.setup.run_settings.remote {
+            return self.send_remote(request, &body);
         }
-        if request.answer().is_none()
-            && let Some(why) = self.refusal(request.calls.len())
+        if request.response().is_none()
+            && let Some(reason) = self.rejection(request.calls.len())
         {
-            request.refuse(&why);
-            self.tally.add(Seen::Full);
+            request.fail(&reason);
+            self.coverage.add(Counter::OverLimit);
         }
-        match self.desk.call(self.now, body.as_bytes(), None, &self.store) {
-            Called::Answer(answer) => self.answered_at_once(&request, answer)?,
-            Called::Wait(ticket) => self.waits(request, ticket, self.committed, false)?,
+        match self.endpoint.handle_request(self.now, body.as_bytes(), None, &self.store) {
+            RequestState::Ready(response) => self.check_immediate(&request, response)?,
+            RequestState::Pending(handle) => {
+                self.add_open_request(request, handle, self.committed, false)?;
+            }
         }
-        self.check_books()
+        self.check_counts()
     }
 
-    pub(crate) fn answered_at_once(
+    /// Compares the response to a request that was not suspended
+    pub(crate) fn check_immediate(
         &mut self,
         request: &Request,
-        answer: Answer,
+        response: Response,
     ) -> Result<(), String> {
-        let found = text(answer);
-        let expected = request.answer();
+        let found = text(response);
+        let expected = request.response();
         ensure!(
             Some(&found) == expected.as_ref(),
-            "{}\nis answered at once by\n{found}\nexpected was\n{expected:?}",
-            request.body(self.names())
+            "{}\nis ready at once with\n{found}\nexpected\n{expected:?}",
+            request.body(self.hashes())
         );
-        log!(self, "    is answered at once");
-        self.tally.add(Seen::AtOnce);
+        log!(self, "    is ready at once");
+        self.coverage.add(Counter::Immediate);
         let unknown = found.contains("UNKNOWN_TRANSACTION");
-        self.tally.add_if(Seen::Immediate, self.setup.manners.immediate && unknown);
+        let setting = self.setup.endpoint_settings.unknown_immediate;
+        self.coverage.add_if(Counter::UnknownImmediate, setting && unknown);
         Ok(())
     }
 
-    pub(crate) fn waits(
+    /// Adds a request that the endpoint has suspended
+    pub(crate) fn add_open_request(
         &mut self,
         request: Request,
-        ticket: Ticket,
+        handle: RequestHandle,
         generation: u64,
-        behind: bool,
+        stale: bool,
     ) -> Result<(), String> {
-        if self.places() == 0 {
-            // Nobody waited who could have seen less.
+        if self.pending_calls() == 0 {
+            // If no request is pending, suspending one raises the handled generation.
             self.handled = self.handled.max(generation);
         }
-        if let Some(expected) = request.answer() {
-            let body = request.body(self.names());
-            return Err(format!("{body}\nwaits, expected was\n{expected}"));
+        if let Some(expected) = request.response() {
+            let body = request.body(self.hashes());
+            return Err(format!("{body}\nis pending, expected\n{expected}"));
         }
-        log!(self, "    waits as {}", ticket.to_bits());
-        self.tally.add(Seen::Waited);
-        self.tally.add_if(Seen::Batches, request.batch);
-        let deadline = self.now.saturating_add(self.setup.manners.timeout);
-        let places = request.calls.len();
-        self.open.push(Open { ticket, request, deadline, due: false, places, behind, away: None });
+        log!(self, "    is pending as {}", handle.to_bits());
+        self.coverage.add(Counter::Suspended);
+        self.coverage.add_if(Counter::Batches, request.batch);
+        self.open_requests.push(OpenRequest {
+            handle,
+            deadline: self.now.saturating_add(self.setup.endpoint_settings.timeout),
+            expired: false,
+            call_count: request.calls.len(),
+            stale,
+            evaluation: None,
+            request,
+        });
         Ok(())
     }
 
-    /// A client goes
+    /// Cancels a pending request
     pub(crate) fn cancel(&mut self) -> Result<(), String> {
-        if self.open.is_empty() {
+        if self.open_requests.is_empty() {
             return Ok(());
         }
-        let place = self.rng.below(self.open.len() as u64) as usize;
-        let Open { ticket, mut request, away, .. } = self.open.swap_remove(place);
-        log!(self, "{} is cancelled", ticket.to_bits());
-        let manners = self.setup.manners;
-        request.look(false, &self.oracle, &manners, &self.setup.chain.growth.names);
-        self.tally.add(Seen::Cancelled);
-        self.tally.add_if(Seen::CancelledReached, request.answer().is_some());
-        ensure!(self.desk.cancel(ticket), "{ticket} is open and cannot be cancelled");
-        ensure!(!self.desk.cancel(ticket), "{ticket} can be cancelled twice");
-        if let Some(away) = away {
-            self.tally.add(Seen::AwayCancelled);
-            self.settle_gone(ticket, away)?;
+        let index = self.rng.below(self.open_requests.len() as u64) as usize;
+        let OpenRequest { handle, mut request, evaluation, .. } =
+            self.open_requests.swap_remove(index);
+        log!(self, "{} is cancelled", handle.to_bits());
+        let settings = self.setup.endpoint_settings;
+        request.evaluate(false, &self.oracle, &settings, &self.setup.chain.content.hashes);
+        self.coverage.add(Counter::Cancelled);
+        self.coverage.add_if(Counter::CancelledReached, request.response().is_some());
+        ensure!(self.endpoint.cancel(handle), "{handle} is pending and cannot be cancelled");
+        ensure!(!self.endpoint.cancel(handle), "{handle} can be cancelled twice");
+        if let Some(evaluation) = evaluation {
+            self.coverage.add(Counter::DeferredCancelled);
+            self.resume_cancelled(handle, evaluation)?;
         }
-        self.check_books()
+        self.check_counts()
     }
 
-    /// Takes the answers that are there
+    /// Polls all responses and compares them
     pub(crate) fn poll(&mut self) -> Result<(), String> {
-        if self.setup.habits.outside {
-            return self.poll_outside();
+        if self.setup.run_settings.remote {
+            return self.poll_remote();
         }
         self.handle_queue();
-        let manners = self.setup.manners;
-        let names = &self.setup.chain.growth.names;
-        for open in &mut self.open {
-            open.request.look(false, &self.oracle, &manners, names);
+        let settings = self.setup.endpoint_settings;
+        let hashes = &self.setup.chain.content.hashes;
+        for open in &mut self.open_requests {
+            open.request.evaluate(false, &self.oracle, &settings, hashes);
         }
-        while let Some((ticket, answer)) = self.desk.poll_answer(&self.store) {
-            let Some(place) = self.open.iter().position(|open| open.ticket == ticket) else {
-                return Err(format!("{ticket} is not open, and is answered by\n{}", text(answer)));
+        while let Some((handle, response)) = self.endpoint.poll_response(&self.store) {
+            let Some(index) = self.position(handle) else {
+                return Err(format!("{handle} is not pending, and has\n{}", text(response)));
             };
-            let mut open = self.open.swap_remove(place);
-            let reached = open.request.answer().is_some();
-            self.give_up(&mut open);
-            self.take(&open, answer, reached)?;
+            let mut open = self.open_requests.swap_remove(index);
+            let reached = open.request.response().is_some();
+            self.end_if_due(&mut open);
+            self.check_response(&open, response, reached)?;
         }
-        for place in 0..self.open.len() {
-            let mut open = self.open.swap_remove(place);
-            self.give_up(&mut open);
-            self.still_waits(&open)?;
-            self.open.push(open);
-            let last = self.open.len() - 1;
-            self.open.swap(place, last);
+        for index in 0..self.open_requests.len() {
+            let mut open = self.open_requests.swap_remove(index);
+            self.end_if_due(&mut open);
+            self.check_pending(&open)?;
+            self.open_requests.push(open);
+            let last = self.open_requests.len() - 1;
+            self.open_requests.swap(index, last);
         }
-        self.check_books()
+        self.check_counts()
     }
 
-    /// Ends what is open when time is up or the desk stops
-    pub(crate) fn give_up(&self, open: &mut Open) {
-        if self.stopping {
-            open.request.refuse(STOPS);
-        } else if open.due {
-            open.request.expire(&self.oracle, &self.setup.manners, self.names());
+    /// The index of a pending request
+    pub(crate) fn position(&self, handle: RequestHandle) -> Option<usize> {
+        self.open_requests.iter().position(|open| open.handle == handle)
+    }
+
+    /// Completes a request at its deadline or after a shutdown
+    pub(crate) fn end_if_due(&self, open: &mut OpenRequest) {
+        if self.shut_down {
+            open.request.fail(SHUTDOWN);
+        } else if open.expired {
+            open.request.expire(&self.oracle, &self.setup.endpoint_settings, self.hashes());
         }
     }
 
-    pub(crate) fn still_waits(&self, open: &Open) -> Result<(), String> {
-        match open.request.answer() {
+    pub(crate) fn check_pending(&self, open: &OpenRequest) -> Result<(), String> {
+        match open.request.response() {
             None => Ok(()),
             Some(expected) => Err(format!(
-                "{} ({}) due at {} is not answered at {}, expected was\n{expected}",
-                open.ticket.to_bits(),
-                open.request.describe(self.names()),
+                "{} ({}) with deadline {} is pending at {}, expected\n{expected}",
+                open.handle.to_bits(),
+                open.request.describe(self.hashes()),
                 open.deadline,
                 self.now
             )),
         }
     }
 
-    /// Compares the answer to a request that waited
-    pub(crate) fn take(
+    /// Compares the response to a request that was pending
+    pub(crate) fn check_response(
         &mut self,
-        open: &Open,
-        answer: Answer,
+        open: &OpenRequest,
+        response: Response,
         reached: bool,
     ) -> Result<(), String> {
-        let found = text(answer);
-        let expected = open.request.answer();
-        let ticket = open.ticket.to_bits();
+        let found = text(response);
+        let expected = open.request.response();
+        let handle = open.handle.to_bits();
         ensure!(
             Some(&found) == expected.as_ref(),
-            "{ticket} ({}) due at {} is answered at {} by\n{found}\nexpected was\n{expected:?}",
-            open.request.describe(self.names()),
+            "{handle} ({}) with deadline {} is ready at {} with\n{found}\nexpected\n{expected:?}",
+            open.request.describe(self.hashes()),
             open.deadline,
             self.now
         );
-        log!(self, "    {ticket} is answered, {}", if reached { "reached" } else { "not reached" });
-        let tally = &mut self.tally;
-        tally.add_if(Seen::Reached, reached);
-        tally.add_if(Seen::Expired, !reached && open.due);
-        tally.add_if(Seen::Fork, reached && self.undid);
-        tally.add_if(Seen::Unbodied, found.contains("its body is not in the storage"));
+        log!(self, "    {handle} is ready, {}", if reached { "reached" } else { "not reached" });
+        let coverage = &mut self.coverage;
+        coverage.add_if(Counter::Reached, reached);
+        coverage.add_if(Counter::Expired, !reached && open.expired);
+        coverage.add_if(Counter::ReachedByReorganisation, reached && self.last_import_reverted);
+        coverage.add_if(Counter::MissingBodies, found.contains("its body is not in the storage"));
         if reached {
-            count(&open.request, &self.oracle, tally);
+            count_milestones(&open.request, &self.oracle, coverage);
         }
         Ok(())
     }
 }
 
-/// Counts the milestones that were waited for and reached
-fn count(request: &Request, oracle: &Oracle, tally: &mut Tally) {
+/// Counts the milestones that a request has reached
+fn count_milestones(request: &Request, oracle: &Oracle, coverage: &mut Coverage) {
     for call in &request.calls {
-        if let Some((Stands::ExecutedOptimistic | Stands::Executed, 1..)) =
-            oracle.stands(call.transaction)
+        if let Some((Milestone::ExecutedOptimistic | Milestone::Executed, 1..)) =
+            oracle.milestone(call.transaction)
         {
-            tally.add(Seen::LateRefunds);
+            coverage.add(Counter::PendingRefunds);
         }
-        tally.add(match call.wait {
-            Stands::None => Seen::None,
-            Stands::Included => Seen::Included,
-            Stands::ExecutedOptimistic => Seen::ExecutedOptimistic,
-            Stands::IncludedFinal => Seen::IncludedFinal,
-            Stands::Executed => Seen::Executed,
-            Stands::Final => Seen::Final,
+        coverage.add(match call.wait_until {
+            Milestone::None => Counter::None,
+            Milestone::Included => Counter::Included,
+            Milestone::ExecutedOptimistic => Counter::ExecutedOptimistic,
+            Milestone::IncludedFinal => Counter::IncludedFinal,
+            Milestone::Executed => Counter::Executed,
+            Milestone::Final => Counter::Final,
         });
     }
 }
 
-pub(crate) fn text(answer: Answer) -> String {
-    String::from_utf8(answer.body).unwrap_or_else(|_| "an answer that is not text".to_owned())
+pub(crate) fn text(response: Response) -> String {
+    String::from_utf8(response.body).unwrap_or_else(|_| "a response that is not UTF-8".to_owned())
 }
 
-/// Whether a reply says what the oracle says
-pub(crate) fn agrees(reply: &Reply, request: &Request) -> bool {
-    match reply {
-        Reply::Answer(answer) => {
-            request.answer().is_some_and(|text| text.as_bytes() == answer.body)
+/// Whether the state of a request is the one that the oracle expects
+pub(crate) fn agrees(state: &RequestState, request: &Request) -> bool {
+    match state {
+        RequestState::Ready(response) => {
+            request.response().is_some_and(|text| text.as_bytes() == response.body)
         }
-        Reply::Wait(wait) => wait.open_calls() == request.open_calls(),
+        RequestState::Pending(pending) => pending.pending_calls() == request.pending_calls(),
     }
 }

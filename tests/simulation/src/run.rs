@@ -1,54 +1,54 @@
-//! One seed: events by chance, and after each the question whether engine and oracle agree.
+//! The run of one seed: random events, and a comparison of engine and oracle after each.
 //!
-//! Here are the events that no client makes: blocks, time, restarts, the end. Blocks are compared in
-//! what becomes of them; whoever waits is compared where answers are taken. Nothing here looks into
-//! the engine.
+//! This file has the events that are not client requests: blocks, time, restarts and the shutdown.
+//! The result of each import is compared here, responses where they are polled. The engine is used
+//! through its public interface alone.
 
 use std::collections::{HashMap, VecDeque};
 use std::rc::Rc;
 
-use milepost::engine::{Desk, Engine, Patience, Settings, Unknown};
-use milepost::ingest::{Changes, Ingested, Place};
+use milepost::endpoint::{Endpoint, Engine, Settings, UnknownTransaction, WaitConfig};
+use milepost::import::{BlockPosition, ChainUpdate, ImportSummary};
 use milepost_testkit::{Rng, mix};
 
 use crate::block::{Block, Outcome};
-use crate::names::{Id, Names};
-use crate::oracle::{Oracle, Taken};
-use crate::outside::Flight;
-use crate::requests::Open;
+use crate::coverage::{Counter, Coverage};
+use crate::hashes::{Hashes, Id};
+use crate::oracle::{ImportResult, Oracle};
+use crate::remote::InFlight;
+use crate::requests::OpenRequest;
 use crate::setup::Setup;
 use crate::store::Store;
-use crate::tally::{Seen, Tally};
 
-/// A seed on its way
+/// The state of a run
 pub(crate) struct Run {
     pub(crate) setup: Setup,
     pub(crate) rng: Rng,
     pub(crate) oracle: Oracle,
     pub(crate) store: Store,
-    pub(crate) desk: Desk,
-    /// Requests that wait, as the oracle thinks of them
-    pub(crate) open: Vec<Open>,
-    /// Requests that were asked and are still to be admitted
-    pub(crate) flights: Vec<Flight>,
+    pub(crate) endpoint: Endpoint,
+    /// The model of the pending requests
+    pub(crate) open_requests: Vec<OpenRequest>,
+    /// Requests that were evaluated and are not suspended yet
+    pub(crate) in_flight: Vec<InFlight>,
     pub(crate) now: u64,
-    /// Batches that changed the chain
+    /// The number of batches that changed the chain
     pub(crate) committed: u64,
-    /// The newest of them that the desk was told of
+    /// The newest generation that the endpoint has handled
     pub(crate) handled: u64,
-    /// Changes that the desk is still to be told of
-    pub(crate) queue: VecDeque<Changes>,
-    pub(crate) stopping: bool,
-    /// Whoever is on the way is brought home and kept no longer
-    pub(crate) landing: bool,
-    /// Requests sent so far; it makes their ids
+    /// Chain updates that the endpoint has not handled yet
+    pub(crate) queue: VecDeque<ChainUpdate>,
+    pub(crate) shut_down: bool,
+    /// Requests in flight are completed now and not deferred again
+    pub(crate) draining: bool,
+    /// The number of requests sent, for their ids
     pub(crate) sent: u64,
     /// The height at which each transaction was included last, on any fork
     pub(crate) heights: HashMap<Id, u64>,
-    /// The last block undid others
-    pub(crate) undid: bool,
+    /// Whether the last import reverted blocks
+    pub(crate) last_import_reverted: bool,
     pub(crate) log: bool,
-    pub(crate) tally: Tally,
+    pub(crate) coverage: Coverage,
 }
 
 macro_rules! ensure {
@@ -73,85 +73,91 @@ pub(crate) use {ensure, log};
 ///
 /// # Errors
 ///
-/// How engine and oracle disagree.
-pub fn run(seed: u64, log: bool) -> Result<Tally, String> {
-    // Multiplied and mixed, or a stream would be that of a neighbouring seed one step later.
+/// Engine and oracle disagree; the error says how.
+pub fn run(seed: u64, log: bool) -> Result<Coverage, String> {
+    // Without the multiplication, neighbouring seeds would have the same stream, shifted by one.
     let mut rng = Rng::new(mix(seed.wrapping_mul(0xd134_2543_de82_ef95)));
     let setup = Setup::draw(seed, &mut rng);
     if log {
-        println!("{:?}, {:?}, {:?}", setup.rules, setup.manners, setup.habits);
+        println!(
+            "{:?}, {:?}, {:?}",
+            setup.import_rules, setup.endpoint_settings, setup.run_settings
+        );
     }
-    let mut tally = Tally::one_seed();
-    tally.add_if(Seen::Files, setup.habits.file);
+    let mut coverage = Coverage::one_seed();
+    coverage.add_if(Counter::Files, setup.run_settings.file);
     let mut run = Run {
-        oracle: Oracle::new(setup.rules),
-        store: if setup.habits.file { Store::file() } else { Store::memory() },
-        desk: desk(&setup),
-        open: Vec::new(),
-        flights: Vec::new(),
+        oracle: Oracle::new(setup.import_rules),
+        store: if setup.run_settings.file { Store::file() } else { Store::memory() },
+        endpoint: endpoint(&setup),
+        open_requests: Vec::new(),
+        in_flight: Vec::new(),
         now: rng.below(1 << 40),
         committed: 0,
         handled: 0,
         queue: VecDeque::new(),
-        stopping: false,
-        landing: false,
+        shut_down: false,
+        draining: false,
         sent: 0,
         heights: HashMap::new(),
-        undid: false,
+        last_import_reverted: false,
         log,
-        tally,
+        coverage,
         rng,
         setup,
     };
     run.events()?;
     run.end()?;
-    Ok(run.tally)
+    Ok(run.coverage)
 }
 
-fn desk(setup: &Setup) -> Desk {
-    let manners = &setup.manners;
-    let unknown = if manners.immediate { Unknown::Immediate } else { Unknown::Wait };
-    let settings = Settings::default();
-    let settings = settings.with_timeout_cause(manners.timeout_cause).with_unknown(unknown);
-    let patience = Patience::default().with_timeout(manners.timeout).with_limit(manners.limit);
-    Desk::new(Engine::new(settings), patience)
+fn endpoint(setup: &Setup) -> Endpoint {
+    let settings = &setup.endpoint_settings;
+    let unknown = match settings.unknown_immediate {
+        true => UnknownTransaction::Immediate,
+        false => UnknownTransaction::Wait,
+    };
+    let wait_config =
+        WaitConfig::default().with_timeout(settings.timeout).with_max_waiting(settings.max_waiting);
+    let settings = Settings::default().with_timeout_cause(settings.timeout_cause);
+    Endpoint::new(Engine::new(settings.with_unknown(unknown)), wait_config)
 }
 
 impl Run {
-    pub(crate) fn names(&self) -> &Names {
-        &self.setup.chain.growth.names
+    pub(crate) fn hashes(&self) -> &Hashes {
+        &self.setup.chain.content.hashes
     }
 
     fn events(&mut self) -> Result<(), String> {
         let mut blocks = 0;
-        while blocks < self.setup.habits.blocks {
-            let habits = &self.setup.habits;
+        while blocks < self.setup.run_settings.blocks {
+            let settings = &self.setup.run_settings;
             let mut chance = self.rng.below(1000);
             let mut is = |thousandths: u64| {
                 let happens = chance < thousandths;
                 chance = if happens { u64::MAX } else { chance.saturating_sub(thousandths) };
                 happens
             };
-            if is(habits.requests) {
+            if is(settings.requests) {
                 self.send()?;
-            } else if is(habits.time) {
+            } else if is(settings.time) {
                 self.pass_time()?;
-            } else if is(habits.cancels) {
+            } else if is(settings.cancels) {
                 self.cancel()?;
-            } else if is(habits.reopens) {
-                log!(self, "the storage is opened again");
+            } else if is(settings.reopens) {
+                log!(self, "the storage is reopened");
                 self.store.reopen();
-                self.tally.add(Seen::Reopened);
-            } else if is(habits.restarts) {
+                self.coverage.add(Counter::Reopened);
+            } else if is(settings.restarts) {
                 self.restart()?;
             } else {
-                self.deliver()?;
+                self.import()?;
                 blocks += 1;
             }
             if self.rng.one_in(2) {
                 self.handle_queue();
             }
-            if !self.rng.chance(self.setup.habits.unpolled) {
+            if !self.rng.chance(self.setup.run_settings.unpolled) {
                 self.poll()?;
             }
         }
@@ -159,236 +165,239 @@ impl Run {
         self.poll()
     }
 
-    /// Delivers a block
-    fn deliver(&mut self) -> Result<(), String> {
-        let block = self.setup.chain.deliver(&self.oracle, &mut self.rng);
-        let taken = self.oracle.take(&block, self.setup.chain.growth.names.len());
-        self.print(&block, taken);
-        let late = !self.queue.is_empty() || self.rng.chance(self.setup.habits.unhandled);
-        let settings = &self.setup.ingest;
-        let ingested = match late {
-            true => self.desk.engine().ingest(&block.message, settings, &mut self.store),
-            false => self.desk.ingest(&block.message, settings, &mut self.store),
+    /// Imports the next block and compares the result with the oracle
+    fn import(&mut self) -> Result<(), String> {
+        let block = self.setup.chain.next_block(&self.oracle, &mut self.rng);
+        let expected = self.oracle.import(&block, self.setup.chain.content.hashes.len());
+        self.print(&block, expected);
+        let late = !self.queue.is_empty() || self.rng.chance(self.setup.run_settings.late_updates);
+        let settings = &self.setup.import_settings;
+        let result = match late {
+            true => self.endpoint.engine().import_block(&block.message, settings, &mut self.store),
+            false => self.endpoint.handle_block(&block.message, settings, &mut self.store),
         };
-        if let Err(error) = &ingested {
-            log!(self, "    refused: {error}");
+        if let Err(error) = &result {
+            log!(self, "    rejected: {error}");
         }
-        let found = match ingested.as_ref().map(|ingested| (ingested, ingested.place)) {
-            Err(_) => Taken::Refused,
-            Ok((Ingested { undone, redone, .. }, Place::Head)) => {
-                Taken::Head { undone: undone.len(), redone: redone.len() }
+        let found = match result.as_ref().map(|summary| (summary, summary.position)) {
+            Err(_) => ImportResult::Rejected,
+            Ok((ImportSummary { reverted, reapplied, .. }, BlockPosition::Head)) => {
+                ImportResult::Head { reverted: reverted.len(), reapplied: reapplied.len() }
             }
-            Ok((_, Place::Known)) => Taken::Known,
-            Ok((_, Place::Aside)) => Taken::Aside,
+            Ok((_, BlockPosition::Known)) => ImportResult::Known,
+            Ok((_, BlockPosition::Fork)) => ImportResult::Fork,
             Ok((_, other)) => return Err(format!("the block is {other:?}")),
         };
-        ensure!(found == taken, "a block is {found:?}, {taken:?} expected ({ingested:?})");
-        self.committed += u64::from(matches!(taken, Taken::Head { .. } | Taken::Aside));
-        if let Ok(ingested) = ingested {
-            let last_final = ingested.last_final.map(|last| last.height);
+        ensure!(found == expected, "a block is {found:?}, expected {expected:?} ({result:?})");
+        let is_new = matches!(expected, ImportResult::Head { .. } | ImportResult::Fork);
+        self.committed += u64::from(is_new);
+        if let Ok(summary) = result {
+            let last_final = summary.last_final.map(|last| last.height);
             let expected = self.oracle.last_final();
-            ensure!(last_final == expected, "final up to {last_final:?}, {expected:?} expected");
-            let (found, expected) = (ingested.changes.generation, self.committed);
-            ensure!(found == expected, "generation {found}, {expected} expected");
+            ensure!(last_final == expected, "final up to {last_final:?}, expected {expected:?}");
+            let (found, expected) = (summary.chain_update.generation, self.committed);
+            ensure!(found == expected, "generation {found}, expected {expected}");
             if late {
-                self.tally.add(Seen::Unhandled);
-                self.queue.push_back(ingested.changes);
+                self.coverage.add(Counter::LateUpdates);
+                self.queue.push_back(summary.chain_update);
             } else {
-                self.told_of(expected);
+                self.mark_handled(expected);
             }
         }
-        if matches!(taken, Taken::Head { .. } | Taken::Aside) {
+        if is_new {
             self.count_content(&block);
         }
-        self.undid = matches!(taken, Taken::Head { undone: 1.., .. });
-        let tally = &mut self.tally;
-        tally.add(Seen::Blocks);
-        match taken {
-            Taken::Head { undone, redone } => {
-                tally.add_if(Seen::Reorganisations, undone > 0);
-                tally.add_if(Seen::Deep, undone > 1 && redone > 0);
-                tally.add_many(Seen::Redone, redone);
-            }
-            Taken::Known => tally.add(Seen::Known),
-            Taken::Aside => tally.add(Seen::Aside),
-            Taken::Refused => tally.add(Seen::Refused),
-        }
+        self.last_import_reverted = matches!(expected, ImportResult::Head { reverted: 1.., .. });
+        self.count_import(expected);
         Ok(())
     }
 
-    /// Counts what a new block brings
+    fn count_import(&mut self, result: ImportResult) {
+        let coverage = &mut self.coverage;
+        coverage.add(Counter::Blocks);
+        match result {
+            ImportResult::Head { reverted, reapplied } => {
+                coverage.add_if(Counter::Reorganisations, reverted > 0);
+                coverage.add_if(Counter::DeepReorganisations, reverted > 1 && reapplied > 0);
+                coverage.add_many(Counter::Reapplied, reapplied);
+            }
+            ImportResult::Known => coverage.add(Counter::Known),
+            ImportResult::Fork => coverage.add(Counter::ForkBlocks),
+            ImportResult::Rejected => coverage.add(Counter::Rejected),
+        }
+    }
+
     fn count_content(&mut self, block: &Block) {
         for (transaction, _) in &block.content.included {
             if let Some(before) = self.heights.insert(transaction.id, block.height) {
-                self.tally.add(Seen::IncludedAgain);
-                self.tally.add_if(Seen::IncludedLower, block.height < before);
+                self.coverage.add(Counter::IncludedAgain);
+                self.coverage.add_if(Counter::IncludedLower, block.height < before);
             }
         }
         let refunds = block.content.arrived.iter().filter(|body| body.refund);
-        self.tally.add_many(Seen::LateBodies, refunds.count());
+        self.coverage.add_many(Counter::LateBodies, refunds.count());
     }
 
-    fn print(&self, block: &Block, taken: Taken) {
+    fn print(&self, block: &Block, expected: ImportResult) {
         if !self.log {
             return;
         }
-        let names = self.names();
-        let name = |number: usize| names.short(self.setup.chain.blocks[number].id);
+        let hashes = self.hashes();
+        let hash_of = |number: usize| hashes.short(self.setup.chain.blocks[number].id);
         println!(
-            "block {} at {} on {:?}, calls {:?} final: {taken:?}, final up to {:?}",
-            names.short(block.id),
+            "block {} at {} on {:?}, its last final block is {:?}: {expected:?}, final up to {:?}",
+            hashes.short(block.id),
             block.height,
-            block.parent.map(name),
-            block.last_final.map(name),
+            block.parent.map(hash_of),
+            block.last_final.map(hash_of),
             self.oracle.last_final(),
         );
-        for (transaction, own) in &block.content.included {
-            let own = own.as_ref().map(|own| describe(own, names));
-            println!("    includes {} with {own:?}", names.short(transaction.id));
+        for (transaction, outcome) in &block.content.included {
+            let outcome = outcome.as_ref().map(|outcome| describe(outcome, hashes));
+            println!("    includes {} with {outcome:?}", hashes.short(transaction.id));
         }
         for (outcome, body) in &block.content.executed {
-            println!("    executes {}, body {}", describe(outcome, names), body.is_some());
+            println!("    executes {}, body {}", describe(outcome, hashes), body.is_some());
         }
         for body in &block.content.arrived {
-            println!("    brings {}, refund {}", names.short(body.id), body.refund);
+            println!("    has body {}, refund {}", hashes.short(body.id), body.refund);
         }
     }
 
-    /// Tells the desk of the blocks that it was not told of; all but the last may be left out
+    /// Hands the queued chain updates to the endpoint; all except the last may be dropped
     pub(crate) fn handle_queue(&mut self) {
-        while let Some(changes) = self.queue.pop_front() {
+        while let Some(update) = self.queue.pop_front() {
             if !self.queue.is_empty() && self.rng.one_in(10) {
-                log!(self, "the changes of {} are left out", changes.generation);
-                self.tally.add(Seen::LeftOut);
+                log!(self, "the update of generation {} is dropped", update.generation);
+                self.coverage.add(Counter::DroppedUpdates);
                 continue;
             }
-            log!(self, "the changes of {} are handed in", changes.generation);
-            self.told_of(changes.generation);
-            self.desk.handle_changes(&changes);
+            log!(self, "the update of generation {} is handled", update.generation);
+            self.mark_handled(update.generation);
+            self.endpoint.handle_chain_update(&update);
         }
     }
 
-    /// The desk is told of a batch; whatever it says, those who may have missed one are woken
-    fn told_of(&mut self, generation: u64) {
+    /// Notes that the endpoint has handled a generation, which wakes every stale request
+    fn mark_handled(&mut self, generation: u64) {
         if generation != self.handled {
-            self.open.iter_mut().for_each(|open| open.behind = false);
+            self.open_requests.iter_mut().for_each(|open| open.stale = false);
         }
         self.handled = self.handled.max(generation);
     }
 
-    /// All clients are gone with their desk; some come back
+    /// Replaces the endpoint, which loses all requests; some clients send theirs again
     fn restart(&mut self) -> Result<(), String> {
-        log!(self, "the desk starts anew");
-        self.tally.add(Seen::Restarts);
-        self.desk = desk(&self.setup);
+        log!(self, "the endpoint is restarted");
+        self.coverage.add(Counter::Restarts);
+        self.endpoint = endpoint(&self.setup);
         self.store.reopen();
         self.handled = 0;
         self.queue.clear();
-        self.flights.clear();
-        let lost = core::mem::take(&mut self.open);
-        for Open { mut request, .. } in lost {
+        self.in_flight.clear();
+        let lost = core::mem::take(&mut self.open_requests);
+        for OpenRequest { mut request, .. } in lost {
             if self.rng.one_in(2) {
                 request.calls.iter_mut().for_each(|call| {
-                    (call.answer, call.fixed) = (None, false);
+                    (call.response, call.is_fixed) = (None, false);
                 });
-                self.open_request(request)?;
+                self.send_request(request)?;
             }
         }
         Ok(())
     }
 
-    /// The earliest deadline that is still to come
-    fn earliest(&self) -> Option<u64> {
-        self.open.iter().filter(|open| !open.due).map(|open| open.deadline).min()
+    /// The earliest deadline in the future
+    fn earliest_deadline(&self) -> Option<u64> {
+        self.open_requests.iter().filter(|open| !open.expired).map(|open| open.deadline).min()
     }
 
     fn pass_time(&mut self) -> Result<(), String> {
-        let habits = &self.setup.habits;
-        let to_a_deadline = self.earliest().filter(|_| self.rng.chance(habits.deadlines));
-        let then = match (to_a_deadline, self.rng.below(4)) {
+        let settings = &self.setup.run_settings;
+        let deadline = self.earliest_deadline().filter(|_| self.rng.chance(settings.deadlines));
+        let then = match (deadline, self.rng.below(4)) {
             (Some(deadline), 0) => deadline.saturating_sub(1),
             (Some(deadline), 1) => deadline,
             (Some(deadline), 2) => deadline + 1,
-            (Some(_), _) => return self.follow(),
-            (None, _) if self.rng.chance(habits.deadlines / 10) => {
-                self.now + self.setup.manners.timeout * 2
+            (Some(_), _) => return self.advance_to_next_timeout(),
+            (None, _) if self.rng.chance(settings.deadlines / 10) => {
+                self.now + self.setup.endpoint_settings.timeout * 2
             }
-            (None, _) => self.now + self.rng.between(0, habits.step),
+            (None, _) => self.now + self.rng.between(0, settings.step),
         };
         let then = self.now.max(then);
-        self.handle_time(then)
+        self.handle_timeout(then)
     }
 
-    /// Lets time pass until something is due
-    fn follow(&mut self) -> Result<(), String> {
-        self.tally.add(Seen::Followed);
-        let next = self.desk.next_deadline().ok_or("nothing is due, and a request waits")?;
-        self.handle_time(self.now.max(next))
+    /// Advances time to the next timeout of the endpoint
+    fn advance_to_next_timeout(&mut self) -> Result<(), String> {
+        self.coverage.add(Counter::NextTimeouts);
+        let next = self.endpoint.next_timeout();
+        let next = next.ok_or("the endpoint has no timeout, and a request is pending")?;
+        self.handle_timeout(self.now.max(next))
     }
 
-    fn handle_time(&mut self, then: u64) -> Result<(), String> {
-        log!(self, "it is {then}");
+    fn handle_timeout(&mut self, then: u64) -> Result<(), String> {
+        log!(self, "the time is {then}");
         self.now = then;
-        self.desk.handle_time(then);
-        for open in &mut self.open {
+        self.endpoint.handle_timeout(then);
+        for open in &mut self.open_requests {
             if open.deadline <= then {
-                open.due = true;
-                self.tally.add_if(Seen::AwayExpired, open.away.is_some());
+                open.expired = true;
+                self.coverage.add_if(Counter::DeferredExpired, open.evaluation.is_some());
             }
         }
-        self.check_books()
+        self.check_counts()
     }
 
-    /// What the desk says about itself
-    pub(crate) fn check_books(&self) -> Result<(), String> {
-        let (found, expected) = (self.desk.open(), self.places());
-        ensure!(found == expected, "{found} calls are open, {expected} expected");
-        if let Some(earliest) = self.earliest() {
-            match self.desk.next_deadline() {
+    /// Compares the number of pending calls and the next timeout with the model
+    pub(crate) fn check_counts(&self) -> Result<(), String> {
+        let (found, expected) = (self.endpoint.pending_count(), self.pending_calls());
+        ensure!(found == expected, "{found} calls are pending, expected {expected}");
+        if let Some(earliest) = self.earliest_deadline() {
+            match self.endpoint.next_timeout() {
                 Some(next) if next <= earliest => {}
-                next => {
-                    return Err(format!("the next deadline is {next:?}, one is due at {earliest}"));
-                }
+                next => return Err(format!("the next timeout is {next:?}, expected {earliest}")),
             }
         }
         Ok(())
     }
 
-    /// Lets everything that still waits come to its end
+    /// Completes all pending requests
     fn end(&mut self) -> Result<(), String> {
         match self.rng.below(4) {
             0 => {
-                log!(self, "the desk stops");
-                self.tally.add(Seen::Stopped);
-                self.desk.handle_stop();
-                self.stopping = true;
+                log!(self, "the endpoint shuts down");
+                self.coverage.add(Counter::Shutdowns);
+                self.endpoint.shutdown();
+                self.shut_down = true;
                 self.send()?;
                 self.poll()?;
-                self.settle_all()?;
-                ensure!(self.open.is_empty(), "somebody waits at a desk that stopped");
+                self.drain()?;
+                ensure!(self.open_requests.is_empty(), "a request is pending after the shutdown");
             }
-            1 => self.handle_time(self.now + self.setup.manners.timeout)?,
+            1 => self.handle_timeout(self.now + self.setup.endpoint_settings.timeout)?,
             _ => {}
         }
         self.poll()?;
-        self.settle_all()?;
-        // Following the deadlines alone ends each request at its own, and after few steps: a wheel
-        // names a group of 64 times first, once for each of its eleven levels. That none ends before
-        // its deadline is checked where answers are taken.
-        let mut steps = 16 + 12 * self.open.len();
-        while !self.open.is_empty() {
-            ensure!(steps > 0, "deadlines are followed and nothing ends");
+        self.drain()?;
+        // Advancing from timeout to timeout must end each request at its deadline within few steps:
+        // a timing wheel reports a slot of 64 ticks before the deadline, once per each of its
+        // eleven levels. That no request ends early is checked where responses are compared.
+        let mut steps = 16 + 12 * self.open_requests.len();
+        while !self.open_requests.is_empty() {
+            ensure!(steps > 0, "requests are pending after too many timeouts");
             steps -= 1;
-            self.follow()?;
+            self.advance_to_next_timeout()?;
             self.poll()?;
-            self.settle_all()?;
+            self.drain()?;
         }
-        ensure!(self.desk.next_deadline().is_none(), "nobody waits, and something is due");
+        ensure!(self.endpoint.next_timeout().is_none(), "a timeout without a pending request");
         Ok(())
     }
 }
 
-fn describe(outcome: &Rc<Outcome>, names: &Names) -> String {
-    let receipts: Vec<&str> = outcome.receipts.iter().map(|id| names.short(*id)).collect();
-    format!("{} ({:?}) -> {}", names.short(outcome.id), outcome.status, receipts.join(" "))
+fn describe(outcome: &Rc<Outcome>, hashes: &Hashes) -> String {
+    let receipts: Vec<&str> = outcome.receipts.iter().map(|id| hashes.short(*id)).collect();
+    format!("{} ({:?}) -> {}", hashes.short(outcome.id), outcome.status, receipts.join(" "))
 }

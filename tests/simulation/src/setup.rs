@@ -1,170 +1,176 @@
-//! What a seed is like: drawn once, before anything happens.
+//! The settings of a seed, drawn once before the run.
 //!
-//! Most habits are drawn per seed and not per event, so that each has seeds in which it is common and
-//! seeds without it. Drawing them in another order makes other seeds of the same numbers.
+//! Most probabilities are drawn per seed and not per event, so that every event is common in some
+//! seeds and absent in others. Another order of the draws gives every seed another run.
 
 use std::rc::Rc;
 use std::sync::OnceLock;
 
 use ed25519_dalek::{Signer as _, SigningKey};
 use milepost::codec::base64;
-use milepost::ingest::{Finality, IngestSettings, Retention};
+use milepost::import::{FinalityRule, ImportSettings, Retention};
 use milepost::primitives::CryptoHash;
 use milepost_testkit::Rng;
 
 use crate::block::Transaction;
-use crate::chain::{Chain, Shape};
-use crate::client::Manners;
-use crate::growth::{Growth, Pace};
-use crate::names::{Id, Names};
-use crate::oracle::Rules;
+use crate::chain::{Chain, ChainSettings};
+use crate::client::EndpointSettings;
+use crate::content::{ContentGenerator, ContentSettings};
+use crate::hashes::{Hashes, Id};
+use crate::oracle::ImportRules;
 
-/// What is likely to happen between blocks
+/// The probabilities of events
 #[derive(Debug)]
-pub(crate) struct Habits {
-    /// Blocks until the end
+pub(crate) struct RunSettings {
+    /// The number of blocks
     pub(crate) blocks: usize,
-    /// Thousandths of events that are a request
+    /// Thousandths of events that send a request
     pub(crate) requests: u64,
-    /// Thousandths of events that are time
+    /// Thousandths of events that advance the time
     pub(crate) time: u64,
-    /// Thousandths of events that are a client that goes
+    /// Thousandths of events that cancel a request
     pub(crate) cancels: u64,
-    /// Thousandths of events after which nobody looks for answers
+    /// Thousandths of events after which responses are not polled
     pub(crate) unpolled: u64,
-    /// Thousandths of blocks whose changes are handed in later than they are committed
-    pub(crate) unhandled: u64,
-    /// Requests are asked outside of the desk, and may be away while other things happen
-    pub(crate) outside: bool,
-    /// Thousandths of the times that a request is away for longer than an instant
-    pub(crate) away: u64,
-    /// Thousandths of events that open the storage again
+    /// Thousandths of blocks whose chain update is handled later than their commit
+    pub(crate) late_updates: u64,
+    /// Requests are evaluated outside of the endpoint, and other events may happen meanwhile
+    pub(crate) remote: bool,
+    /// Thousandths of evaluations whose result is handed to the endpoint after other events
+    pub(crate) deferred: u64,
+    /// Thousandths of events that reopen the storage
     pub(crate) reopens: u64,
-    /// Thousandths of events that lose all clients
+    /// Thousandths of events that restart the endpoint
     pub(crate) restarts: u64,
-    /// Thousandths of the times that time passes right to a deadline, or one before or after it
+    /// Thousandths of time advances to a deadline, or to one unit before or after it
     pub(crate) deadlines: u64,
-    /// Otherwise it passes in steps of up to so much
+    /// The maximum of other time advances
     pub(crate) step: u64,
     /// The storage is a file
     pub(crate) file: bool,
 }
 
-/// A seed, drawn
+/// The settings of a run
 pub(crate) struct Setup {
     pub(crate) chain: Chain,
-    pub(crate) rules: Rules,
-    pub(crate) ingest: IngestSettings,
-    pub(crate) manners: Manners,
-    pub(crate) habits: Habits,
+    pub(crate) import_rules: ImportRules,
+    pub(crate) import_settings: ImportSettings,
+    pub(crate) endpoint_settings: EndpointSettings,
+    pub(crate) run_settings: RunSettings,
     /// Hashes of transactions that never exist
-    pub(crate) strangers: Vec<Id>,
+    pub(crate) unknown_transactions: Vec<Id>,
 }
 
-/// A transaction by its bytes: hash, base64, the same with a wrong signature
-struct Signed {
+/// A signed transaction: its hash, and its base64 with a valid and an invalid signature
+struct SignedTransaction {
     hash: CryptoHash,
-    right: String,
-    wrong: String,
+    valid: String,
+    invalid: String,
 }
 
 impl Setup {
     pub(crate) fn draw(seed: u64, rng: &mut Rng) -> Self {
         let all_final = rng.one_in(12);
-        // Often fewer than a transaction needs to its end: what is forgotten is unknown, and what is
-        // kept goes on.
-        let kept = match rng.below(10) {
+        // Often fewer blocks than a transaction needs.
+        let retained = match rng.below(10) {
             0 if rng.one_in(2) => rng.between(3, 10) as usize,
             0 => rng.between(18, 24) as usize,
             _ => usize::MAX,
         };
-        let brief = kept != usize::MAX;
-        let pace = Pace {
-            execution: if brief { 1 } else { rng.below(4) },
-            body: if brief { 1 } else { rng.below(4) },
-            refund: if brief { 2 } else { *rng.pick(&[0, 1, 3, 8, 12]) },
+        let has_retention = retained != usize::MAX;
+        let content_settings = ContentSettings {
+            execution: if has_retention { 1 } else { rng.below(4) },
+            body: if has_retention { 1 } else { rng.below(4) },
+            refund: if has_retention { 2 } else { *rng.pick(&[0, 1, 3, 8, 12]) },
             same_ids: *rng.pick(&[0, 500, 1000]),
             refunds: *rng.pick(&[0, 300, 800]),
             unknown: *rng.pick(&[0, 0, 30, 100]),
             never: *rng.pick(&[0, 0, 20, 100]),
-            oddities: if brief { 0 } else { *rng.pick(&[0, 0, 0, 20, 60, 200]) },
+            anomalies: if has_retention { 0 } else { *rng.pick(&[0, 0, 0, 20, 60, 200]) },
         };
-        let shape = Shape {
+        let chain_settings = ChainSettings {
             shards: rng.between(1, 4) as usize,
             forks: *rng.pick(&[0, 80, 160, 300, 450]),
-            stubborn: *rng.pick(&[0, 500, 850]),
-            depth: rng.between(1, 6),
+            fork_growth: *rng.pick(&[0, 500, 850]),
+            max_fork_depth: rng.between(1, 6),
             skips: *rng.pick(&[0, 100, 300]),
-            lag: rng.below(if brief { 4 } else { 7 }),
-            stalls: if brief { 0 } else { *rng.pick(&[0, 0, 100, 500, 850]) },
-            jumps: *rng.pick(&[0, 0, 50, 200]),
-            repeats: *rng.pick(&[0, 30, 100]),
-            refused: *rng.pick(&[0, 0, 0, 30]),
+            finality_lag: rng.below(if has_retention { 4 } else { 7 }),
+            no_finality: if has_retention { 0 } else { *rng.pick(&[0, 0, 100, 500, 850]) },
+            fast_finality: *rng.pick(&[0, 0, 50, 200]),
+            repeated: *rng.pick(&[0, 30, 100]),
+            forks_below_final: *rng.pick(&[0, 0, 0, 30]),
         };
         let blocks = match rng.below(20) {
             0 => 80,
             1..=4 => 50,
             _ => rng.between(16, 36) as usize,
         };
-        let mut growth = Growth::new(Names::default(), pace);
-        let signed = !brief && rng.one_in(40);
+        let mut content = ContentGenerator::new(Hashes::default(), content_settings);
+        let signed = !has_retention && rng.one_in(40);
         for nonce in 0..rng.between(1, 5) {
             let signed = signed_transactions().get(nonce as usize).filter(|_| signed);
-            let names = &mut growth.names;
+            let hashes = &mut content.hashes;
             let id = match signed {
-                Some(signed) => names.add(signed.hash),
-                None => names.fresh(rng),
+                Some(signed) => hashes.add(signed.hash),
+                None => hashes.add_random(rng),
             };
-            let mut transaction = Transaction::new(id, rng.one_in(4), nonce, names);
-            transaction.signed = signed.map(|signed| (&*signed.right, &*signed.wrong));
-            growth.pool.push(Rc::new(transaction));
-            if growth.pace.oddities > 0 {
-                growth.foresee(id, rng);
+            let mut transaction = Transaction::new(id, rng.one_in(4), nonce, hashes);
+            transaction.signed = signed.map(|signed| (&*signed.valid, &*signed.invalid));
+            content.pool.push(Rc::new(transaction));
+            if content.settings.anomalies > 0 {
+                content.add_early_receipt(id, rng);
             }
-            growth.released.push(rng.below(blocks as u64 / 2));
+            content.first_blocks.push(rng.below(blocks as u64 / 2));
         }
-        let strangers = (0..2).map(|_| growth.names.fresh(rng)).collect();
-        let manners = Manners {
+        let unknown_transactions = (0..2).map(|_| content.hashes.add_random(rng)).collect();
+        let endpoint_settings = EndpointSettings {
             timeout_cause: rng.one_in(3),
-            immediate: rng.one_in(8),
+            unknown_immediate: rng.one_in(8),
             timeout: *rng.pick(&[0, 1, 20, 60, 100, 400, 400, 10_000, 10_000]),
-            limit: if rng.one_in(6) { rng.below(8) as usize } else { 1000 },
+            max_waiting: if rng.one_in(6) { rng.below(8) as usize } else { 1000 },
         };
-        let habits = Habits {
+        let run_settings = RunSettings {
             blocks,
             requests: *rng.pick(&[200, 300, 450]),
             time: *rng.pick(&[50, 150, 250]),
             cancels: *rng.pick(&[0, 30, 80]),
             unpolled: *rng.pick(&[0, 0, 200, 500]),
-            unhandled: *rng.pick(&[0, 0, 150, 400]),
-            outside: rng.one_in(3),
-            away: *rng.pick(&[100, 400, 700]),
+            late_updates: *rng.pick(&[0, 0, 150, 400]),
+            remote: rng.one_in(3),
+            deferred: *rng.pick(&[100, 400, 700]),
             reopens: *rng.pick(&[0, 0, 40]),
             restarts: *rng.pick(&[0, 0, 0, 25]),
             deadlines: *rng.pick(&[0, 100, 500]),
             step: *rng.pick(&[3, 10, 30]),
             file: seed % 500 == 7,
         };
-        let ingest = IngestSettings::default()
-            .with_finality(if all_final { Finality::All } else { Finality::Headers })
-            .with_retention(if brief {
-                Retention::Blocks(kept as u64)
+        let import_settings = ImportSettings::default()
+            .with_finality(if all_final { FinalityRule::All } else { FinalityRule::Headers })
+            .with_retention(if has_retention {
+                Retention::Blocks(retained as u64)
             } else {
                 Retention::Everything
             });
-        let rules = Rules { all_final, kept };
-        Self { chain: Chain::new(growth, shape), rules, ingest, manners, habits, strangers }
+        let import_rules = ImportRules { all_final, retained };
+        Self {
+            chain: Chain::new(content, chain_settings),
+            import_rules,
+            import_settings,
+            endpoint_settings,
+            run_settings,
+            unknown_transactions,
+        }
     }
 }
 
-/// Made once per process: signing costs as much as a whole seed
-fn signed_transactions() -> &'static [Signed] {
-    static SIGNED: OnceLock<Vec<Signed>> = OnceLock::new();
+/// Signed once per process, because signing takes as long as a whole seed
+fn signed_transactions() -> &'static [SignedTransaction] {
+    static SIGNED: OnceLock<Vec<SignedTransaction>> = OnceLock::new();
     SIGNED.get_or_init(|| (0..2).map(sign).collect())
 }
 
-/// A transfer, signed: the layout of a transaction without a version tag
-fn sign(nonce: u64) -> Signed {
+/// A signed transfer, in the layout of a transaction without a version tag
+fn sign(nonce: u64) -> SignedTransaction {
     let key = SigningKey::from_bytes(&[7; 32]);
     let mut bytes = Vec::new();
     let text = |bytes: &mut Vec<u8>, text: &str| {
@@ -182,12 +188,12 @@ fn sign(nonce: u64) -> Signed {
     bytes.extend(1_u128.to_le_bytes());
     let hash = CryptoHash::digest(&bytes);
     let encode = |signed_hash: &[u8]| {
-        let mut whole = bytes.clone();
-        whole.push(0);
-        whole.extend(key.sign(signed_hash).to_bytes());
+        let mut signed = bytes.clone();
+        signed.push(0);
+        signed.extend(key.sign(signed_hash).to_bytes());
         let mut text = String::new();
-        base64::encode(&whole, &mut text);
+        base64::encode(&signed, &mut text);
         text
     };
-    Signed { hash, right: encode(hash.as_bytes()), wrong: encode(b"something else") }
+    SignedTransaction { hash, valid: encode(hash.as_bytes()), invalid: encode(b"something else") }
 }

@@ -1,41 +1,40 @@
-//! The storages that a simulation runs on: a map, or a file; each can be closed and opened again.
+//! The storages of a simulation: a map or a file, which can be closed and opened again.
 //!
-//! What was committed is there after that, and nothing else; what a crash leaves behind is tried where
-//! the file is made, and not here.
+//! Reopening keeps what was committed and nothing else. Crashes are tested in `stores/redb`.
 
 use milepost::Error;
-use milepost::facts::{Batch, Key, MemoryStorage, Row, Rows, Storage};
+use milepost::storage::{Batch, Key, MemoryStorage, Row, Snapshot, Storage};
 use milepost_redb::{Options, RedbStorage};
 use tempfile::TempDir;
 
-/// A storage
+/// A storage in memory or in a file
 #[derive(Debug)]
-#[expect(clippy::exhaustive_enums, reason = "tests look inside")]
+#[expect(clippy::exhaustive_enums, reason = "tests match on it")]
 pub enum Store {
     /// In memory
     Memory(MemoryStorage),
-    /// In a file of a folder of its own; the handle is gone only while the file is opened again
+    /// In a file in a temporary folder; the handle is `None` only while the file is reopened
     File(TempDir, Option<RedbStorage>),
 }
 
 impl Store {
-    /// An empty one in memory
+    /// Creates an empty storage in memory
     pub fn memory() -> Self {
         Self::Memory(MemoryStorage::new())
     }
 
-    /// An empty one in a file
+    /// Creates an empty storage in a file
     ///
     /// # Panics
     ///
-    /// When there is no place for it.
+    /// If the file cannot be created.
     pub fn file() -> Self {
         let mut store = Self::File(TempDir::new().expect("a folder"), None);
         store.reopen();
         store
     }
 
-    /// The rows as they are now, to be read later; a file has none that outlive it
+    /// A copy of the rows; `None` for a file
     pub fn snapshot(&self) -> Option<MemoryStorage> {
         match self {
             Self::Memory(storage) => Some(storage.clone()),
@@ -43,25 +42,25 @@ impl Store {
         }
     }
 
-    /// Closes the storage and opens it again: whatever is not in its rows is lost
+    /// Closes the storage and opens it again, which loses everything except its rows
     ///
     /// # Panics
     ///
-    /// When the file does not open.
+    /// If the file cannot be opened.
     pub fn reopen(&mut self) {
         match self {
             Self::Memory(storage) => {
                 let mut batch = Batch::new();
                 storage.iter().for_each(|(key, row)| batch.put(*key, row.clone()));
                 *storage = MemoryStorage::new();
-                storage.commit(batch).expect("memory takes every batch");
+                storage.commit(batch).expect("commits in memory succeed");
             }
             Self::File(folder, handle) => {
                 drop(handle.take());
                 let path = folder.path().join("chain.milepost");
                 let mut options = Options::default();
                 options.cache_bytes = 1 << 20;
-                *handle = Some(RedbStorage::open(path, &options).expect("it opens"));
+                *handle = Some(RedbStorage::open(path, &options).expect("the file opens"));
             }
         }
     }
@@ -71,7 +70,7 @@ fn handle(handle: &Option<RedbStorage>) -> &RedbStorage {
     handle.as_ref().expect("the file is open")
 }
 
-impl Rows for Store {
+impl Snapshot for Store {
     fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
         match self {
             Self::Memory(storage) => storage.get(key),
@@ -79,10 +78,10 @@ impl Rows for Store {
         }
     }
 
-    fn read(&self, key: &Key, reader: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
+    fn get_with(&self, key: &Key, reader: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
         match self {
-            Self::Memory(storage) => storage.read(key, reader),
-            Self::File(_, file) => handle(file).read(key, reader),
+            Self::Memory(storage) => storage.get_with(key, reader),
+            Self::File(_, file) => handle(file).get_with(key, reader),
         }
     }
 

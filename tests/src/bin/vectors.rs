@@ -1,7 +1,7 @@
-//! Writes the shared vectors from their declarations, or says whether they are written.
+//! Writes the shared vectors from their declarations, or checks that they are up to date.
 //!
-//! Never asks the engine: what an answer must be is declared, not observed. Files in the folders
-//! of the vectors that no declaration names are removed, so that none is left behind by a rename.
+//! Never runs the engine: responses are declared, not observed. Files in the folders of the vectors
+//! that no declaration names are removed, so that a rename leaves no file behind.
 
 use std::process::ExitCode;
 
@@ -17,14 +17,14 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    match Declarations::new().settle(&directory(), write) {
+    match Declarations::new().sync(&directory(), write) {
         Ok(changes) if write || changes.is_empty() => {
             println!("{} files changed", changes.len());
             ExitCode::SUCCESS
         }
         Ok(changes) => {
-            changes.iter().for_each(|path| eprintln!("{path} is not as declared"));
-            eprintln!("run `cargo xtask vectors` and review what it writes");
+            changes.iter().for_each(|path| eprintln!("{path} differs from its declaration"));
+            eprintln!("run `cargo xtask vectors` and review the changes");
             ExitCode::FAILURE
         }
         Err(error) => {

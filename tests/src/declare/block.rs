@@ -1,16 +1,15 @@
-//! Block messages: the whole of a block with everything that happened in it.
+//! Block messages: a whole block with its transactions, receipts and outcomes.
 //!
-//! Blocks are named as transactions are, so `a101` of a scene is the same hash in its own header,
-//! in the next header and in outcomes. There are two shards: `alice.near` lives on shard 0 and
-//! everybody else on shard 1. Headers are complete but for what they say about others: proofs,
-//! roots and signatures are invented.
+//! Hashes are derived from names, so the block `a101` has the same hash in its own header, in the
+//! next header and in outcomes. There are two shards: `alice.near` is on shard 0 and all other
+//! accounts on shard 1. Headers have every member; proofs, roots and signatures are made up.
 
 use serde_json::{Value, json};
 
 use super::json::reversed;
 use super::parts::{Transaction, hash};
 
-/// A block that is being put together
+/// A builder of a block message
 #[derive(Clone, Debug)]
 pub(super) struct Block {
     name: String,
@@ -21,7 +20,7 @@ pub(super) struct Block {
     shards: [Shard; 2],
 }
 
-/// What happened on a shard
+/// The content of a shard
 #[derive(Clone, Debug, Default)]
 struct Shard {
     transactions: Vec<Value>,
@@ -32,7 +31,7 @@ struct Shard {
 impl Block {
     /// A block of this name and height, on top of another one
     ///
-    /// What is final before it is said by [`finality`](Self::finality); until then nothing is.
+    /// Its header names no final block until [`finality`](Self::finality) sets one.
     pub(super) fn new(name: &str, height: u64, previous: (&str, u64)) -> Self {
         Self {
             name: name.into(),
@@ -44,7 +43,7 @@ impl Block {
         }
     }
 
-    /// The names of the newest final and of the newest nearly final block, as the header has them
+    /// Sets the names of the last final and the last nearly final block in the header
     #[must_use]
     pub(super) fn finality(mut self, last_final: &str, last_near_final: &str) -> Self {
         self.last_final = last_final.into();
@@ -52,7 +51,7 @@ impl Block {
         self
     }
 
-    /// A transaction and its outcome
+    /// Adds a transaction and its outcome
     #[must_use]
     pub(super) fn transaction(mut self, transaction: &Transaction, outcome: &Value) -> Self {
         self.shards[shard_of(&transaction.signer)].transactions.push(json!({
@@ -62,32 +61,32 @@ impl Block {
         self
     }
 
-    /// A transaction whose outcome comes with a later block
+    /// Adds a transaction whose outcome is in a later block
     #[must_use]
-    pub(super) fn transaction_alone(mut self, transaction: &Transaction) -> Self {
+    pub(super) fn transaction_without_outcome(mut self, transaction: &Transaction) -> Self {
         self.shards[shard_of(&transaction.signer)]
             .transactions
             .push(json!({ "transaction": transaction.view }));
         self
     }
 
-    /// The outcome of a transaction of this signer that came with an earlier block
+    /// Adds the outcome of a transaction of this signer from an earlier block
     #[must_use]
-    pub(super) fn outcome_alone(mut self, signer: &str, outcome: &Value) -> Self {
+    pub(super) fn transaction_outcome(mut self, signer: &str, outcome: &Value) -> Self {
         self.shards[shard_of(signer)]
             .outcomes
             .push(json!({ "execution_outcome": outcome, "receipt": null }));
         self
     }
 
-    /// A receipt that reaches its shard in this block and is executed later
+    /// Adds a receipt that reaches its shard in this block and is executed later
     #[must_use]
-    pub(super) fn arrives(mut self, receipt: &Value) -> Self {
+    pub(super) fn receives(mut self, receipt: &Value) -> Self {
         self.shards[shard_of_receipt(receipt)].receipts.push(receipt.clone());
         self
     }
 
-    /// A receipt that is executed in this block, and its outcome
+    /// Adds a receipt that is executed in this block, and its outcome
     #[must_use]
     pub(super) fn executes(mut self, receipt: &Value, outcome: &Value) -> Self {
         self.shards[shard_of_receipt(receipt)]
@@ -96,12 +95,12 @@ impl Block {
         self
     }
 
-    /// The name of the block's hash
+    /// The name from which the block's hash is derived
     pub(super) fn name(&self) -> &str {
         &self.name
     }
 
-    /// The height
+    /// The height of the block
     pub(super) const fn height(&self) -> u64 {
         self.height
     }

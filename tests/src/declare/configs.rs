@@ -1,26 +1,27 @@
 //! The protocol configuration by every selector, over blocks with a skipped height and a fork.
 //!
 //! Two configurations are in force, from height 100 and from height 105; they differ in version
-//! and gas limit. All values are invented: each number is its place in its list, so a member that
-//! went missing or was swapped shows. Heights 100 to 110 are the main road's.
+//! and gas limit. All values are made up: each number is its position in its list, so that missing
+//! and swapped members are detected. Heights 100 to 110 are those of the happy path.
 
 use serde_json::{Map, Value, json};
 
 use super::block::Block;
+use super::happy_path::HappyPath;
 use super::json::{indented, reversed};
 use super::parts::hash;
-use super::road::Road;
-use super::{Answer, Declarations, Scene, Vector, handler, internal, request, result};
+use super::{Declarations, Fixture, Response, Vector, handler, internal, request, result};
 
-/// Every selector, known and unknown
-pub(super) fn declare(to: &mut Declarations) {
+/// Declares all selectors, of known and unknown blocks
+pub(super) fn declare(declarations: &mut Declarations) {
     let (early, late) = (config(84), config(85));
-    let road = Road::new();
-    let aside = Block::new("config-aside-109", 109, ("road-108", 108));
-    let mut blocks = road.until(110);
-    blocks.insert(8, &aside);
+    let happy_path = HappyPath::new();
+    let fork = Block::new("config-aside-109", 109, ("road-108", 108));
+    let mut blocks = happy_path.blocks_until(110);
+    blocks.insert(8, &fork);
     let configs = [(100, reversed(&early)), (105, indented(&late))];
-    to.scene("configs", Scene { finality: "headers", configs: &configs, blocks: &blocks });
+    declarations
+        .fixture("configs", Fixture { finality: "headers", configs: &configs, blocks: &blocks });
 
     for (name, params, config, about) in [
         (
@@ -52,7 +53,7 @@ pub(super) fn declare(to: &mut Declarations) {
             "config-near-final",
             r#"{"finality":"near-final"}"#.into(),
             &late,
-            "What the head's header names as nearly final.",
+            "The nearly final block that the header of the head names.",
         ),
         ("config-final", r#"{"finality":"final"}"#.into(), &late, "The last final block."),
         (
@@ -65,24 +66,24 @@ pub(super) fn declare(to: &mut Declarations) {
             "config-earliest",
             r#"{"sync_checkpoint":"earliest_available"}"#.into(),
             &early,
-            "The oldest block that is kept.",
+            "The oldest stored block.",
         ),
         (
             "config-two-selectors",
             r#"{"finality":"final","block_id":100}"#.into(),
             &early,
-            "Of two selectors the first in the order of the alphabet counts.",
+            "Of two selectors the first in alphabetical order is used.",
         ),
         (
             "config-extra-members",
             r#"{"zone":{},"block_id":110}"#.into(),
             &late,
-            "Members that the operation does not know are passed over.",
+            "Unknown members are ignored.",
         ),
     ] {
-        ask(to, name, "configs", &params, result(config), about);
+        declare_vector(declarations, name, "configs", &params, result(config), about);
     }
-    for (name, params, class, which, about) in [
+    for (name, params, kind, which, about) in [
         (
             "config-skipped",
             r#"{"block_id":107}"#.to_owned(),
@@ -102,14 +103,14 @@ pub(super) fn declare(to: &mut Declarations) {
             r#"{"block_id":111}"#.into(),
             "handler",
             "DB Not Found Error: BLOCK HEIGHT: 111".into(),
-            "A height that is not reached yet.",
+            "A height above the head.",
         ),
         (
             "config-largest-height",
             r#"{"block_id":18446744073709551615}"#.into(),
             "handler",
             "DB Not Found Error: BLOCK HEIGHT: 18446744073709551615".into(),
-            "The largest height there can be.",
+            "The largest possible height.",
         ),
         (
             "config-unknown-hash",
@@ -119,42 +120,59 @@ pub(super) fn declare(to: &mut Declarations) {
             "A hash that no block has.",
         ),
     ] {
-        ask(to, name, "configs", &params, unknown_block(class, &which), about);
+        declare_vector(declarations, name, "configs", &params, unknown_block(kind, &which), about);
     }
 
-    // One final block behind a head that is not final, with a configuration that changes between.
-    let blocks = road.until(105);
+    // Head, nearly final and final block differ, and each has another configuration.
+    let blocks = happy_path.blocks_until(105);
     let configs = [(100, reversed(&early)), (104, reversed(&late)), (105, reversed(&config(86)))];
-    to.scene("configs-finality", Scene { finality: "headers", configs: &configs, blocks: &blocks });
+    declarations.fixture(
+        "configs-finality",
+        Fixture { finality: "headers", configs: &configs, blocks: &blocks },
+    );
     for (name, finality, version) in [
         ("config-of-optimistic", "optimistic", 86),
         ("config-of-near-final", "near-final", 85),
         ("config-of-final", "final", 84),
     ] {
         let params = format!(r#"{{"finality":"{finality}"}}"#);
-        let about = "Head, nearly final and final block lie under three configurations.";
-        ask(to, name, "configs-finality", &params, result(&config(version)), about);
+        let about = "Head, nearly final and final block have different configurations.";
+        declare_vector(
+            declarations,
+            name,
+            "configs-finality",
+            &params,
+            result(&config(version)),
+            about,
+        );
     }
 
-    without_config(to, &road);
+    without_config(declarations, &happy_path);
 
     let configs = [(100, reversed(&early))];
-    to.scene(
+    declarations.fixture(
         "configs-without-blocks",
-        Scene { finality: "headers", configs: &configs, blocks: &[] },
+        Fixture { finality: "headers", configs: &configs, blocks: &[] },
     );
     for (name, params, which) in [
         ("config-no-head", r#"{"finality":"optimistic"}"#, "HEAD"),
         ("config-no-final", r#"{"finality":"final"}"#, "FINAL HEAD"),
         ("config-no-earliest", r#"{"sync_checkpoint":"earliest_available"}"#, "EarliestAvailable"),
     ] {
-        let about = "There is no block yet.";
-        ask(to, name, "configs-without-blocks", params, unknown_block("handler", which), about);
+        let about = "No block was imported yet.";
+        declare_vector(
+            declarations,
+            name,
+            "configs-without-blocks",
+            params,
+            unknown_block("handler", which),
+            about,
+        );
     }
-    let about = "The beginning of the chain is known before its first block is.";
+    let about = "The genesis configuration is known before the first block.";
     let genesis = r#"{"sync_checkpoint":"genesis"}"#;
-    ask(
-        to,
+    declare_vector(
+        declarations,
         "config-genesis-without-blocks",
         "configs-without-blocks",
         genesis,
@@ -163,39 +181,49 @@ pub(super) fn declare(to: &mut Declarations) {
     );
 }
 
-/// Blocks without a configuration: the node's fault, not the client's
-fn without_config(to: &mut Declarations, road: &Road) {
+/// Blocks without a configuration: an internal error, not one of the client
+fn without_config(declarations: &mut Declarations, happy_path: &HappyPath) {
     let missing = "no protocol configuration is in force at height 110";
     let params = r#"{"block_id":110}"#;
-    let about = "The block is there, and nobody said which configuration was in force.";
-    ask(to, "config-none", "road-110", params, internal(missing), about);
+    let about = "The block is known, its configuration is not.";
+    declare_vector(declarations, "config-none", "road-110", params, internal(missing), about);
 
-    let (blocks, configs) = (road.until(105), [(105, reversed(&config(85)))]);
-    to.scene("configs-late", Scene { finality: "headers", configs: &configs, blocks: &blocks });
+    let (blocks, configs) = (happy_path.blocks_until(105), [(105, reversed(&config(85)))]);
+    declarations.fixture(
+        "configs-late",
+        Fixture { finality: "headers", configs: &configs, blocks: &blocks },
+    );
     let missing =
         "no protocol configuration is in force at height 104, the first one starts at 105";
     let params = r#"{"block_id":104}"#;
-    ask(to, "config-too-early", "configs-late", params, internal(missing), about);
+    declare_vector(
+        declarations,
+        "config-too-early",
+        "configs-late",
+        params,
+        internal(missing),
+        about,
+    );
 }
 
-fn ask(
-    to: &mut Declarations,
+fn declare_vector(
+    declarations: &mut Declarations,
     name: &str,
-    scene: &str,
+    fixture: &str,
     params: &str,
-    answer: Answer,
+    response: Response,
     about: &'static str,
 ) {
     let request = request("EXPERIMENTAL_protocol_config", params);
-    to.vector(name, Vector::new(scene, &request, answer).about(about));
+    declarations.vector(name, Vector::new(fixture, &request, response).about(about));
 }
 
-fn unknown_block(class: &'static str, which: &str) -> Answer {
+fn unknown_block(kind: &'static str, which: &str) -> Response {
     let data = Value::from(format!("Block Not Found: {which}")).to_string();
-    handler(class, r#"{"info":{},"name":"UNKNOWN_BLOCK"}"#, &data)
+    handler(kind, r#"{"info":{},"name":"UNKNOWN_BLOCK"}"#, &data)
 }
 
-/// A whole configuration of this version
+/// A complete configuration of this version
 pub(super) fn config(version: u64) -> Value {
     let million = 1_000_000;
     json!({
@@ -274,20 +302,22 @@ fn runtime_config() -> Value {
     })
 }
 
-/// An object of numbers: each is the place of its name
+/// An object of numbers: each is the position of its name
 fn numbered(names: &str) -> Value {
     let numbers = names.split_whitespace().zip(1_u64..);
-    Value::Object(numbers.map(|(name, place)| (name.into(), place.into())).collect::<Map<_, _>>())
+    Value::Object(
+        numbers.map(|(name, position)| (name.into(), position.into())).collect::<Map<_, _>>(),
+    )
 }
 
 /// An object of fees
 fn fees(names: &str) -> Value {
     let fees = names.split_whitespace().zip(1_u64..);
-    Value::Object(fees.map(|(name, place)| (name.into(), fee(place))).collect::<Map<_, _>>())
+    Value::Object(fees.map(|(name, position)| (name.into(), fee(position))).collect::<Map<_, _>>())
 }
 
-fn fee(place: u64) -> Value {
-    json!({ "send_sir": place * 10, "send_not_sir": place * 10 + 1, "execution": place * 10 + 2 })
+fn fee(position: u64) -> Value {
+    json!({ "send_sir": position * 10, "send_not_sir": position * 10 + 1, "execution": position * 10 + 2 })
 }
 
 /// The numbers of `congestion_control_config`

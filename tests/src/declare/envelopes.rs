@@ -1,58 +1,59 @@
-//! The envelope of a request: ids of every kind, batches, and everything that is no request.
+//! The envelope of a request: ids of every kind, batches, and bodies that are not a request.
 //!
-//! Ids come back as the text they were sent as. A refusal says what is wrong and where, and keeps
-//! the id whenever it can be read. All requests are asked at the end of the main road.
+//! The id of a response is the text of the request's id. An error says what is wrong and where, and
+//! has the id if it could be read. All requests are sent at the end of the happy path.
 
 use serde_json::Value;
 
+use super::happy_path::HappyPath;
 use super::parts::hash;
-use super::road::Road;
 use super::{
-    Answer, Declarations, Reply, Vector, result_with_id, timeout, unknown_transaction, validation,
+    Declarations, Response, Vector, Wait, result_with_id, timeout, unknown_transaction, validation,
 };
 
-const SCENE: &str = "road-110";
+const FIXTURE: &str = "road-110";
 const DONTCARE: &str = r#""dontcare""#;
 
-/// Every envelope
-pub(super) fn declare(to: &mut Declarations) {
-    ids(to);
-    left_out(to);
-    refused(to);
-    not_json(to);
-    batches(to);
-    addresses(to);
+/// Declares all envelopes
+pub(super) fn declare(declarations: &mut Declarations) {
+    ids(declarations);
+    optional_members(declarations);
+    invalid_requests(declarations);
+    not_json(declarations);
+    batches(declarations);
+    url_methods(declarations);
 }
 
-/// Params of a question that is answered at once, and its answer for this id
+/// The params of a request that does not wait
 fn params() -> String {
-    let note = Road::new().note.transaction.hash;
+    let note = HappyPath::new().note.transaction.hash;
     format!(r#"{{"tx_hash":"{note}","sender_account_id":"alice.near"}}"#)
 }
 
-fn answer(id: &str) -> Answer {
-    result_with_id(&Road::new().note.shown("FINAL", false), id)
+/// The response to a request with these params and this id
+fn response(id: &str) -> Response {
+    result_with_id(&HappyPath::new().note.status_result("FINAL", false), id)
 }
 
-fn ask(
-    to: &mut Declarations,
+fn declare_vector(
+    declarations: &mut Declarations,
     name: &str,
     body: &(impl AsRef<[u8]> + ?Sized),
-    answer: Answer,
+    response: Response,
     about: &'static str,
 ) {
-    to.vector(name, Vector::new(SCENE, body, answer).about(about));
+    declarations.vector(name, Vector::new(FIXTURE, body, response).about(about));
 }
 
-fn refusal(sentence: &str, id: &str) -> Answer {
-    validation("PARSE_ERROR", "error_message", sentence, -32_700, "Parse error", id)
+fn parse_error(message: &str, id: &str) -> Response {
+    validation("PARSE_ERROR", "error_message", message, -32_700, "Parse error", id)
 }
 
-fn no_method(name: &str, id: &str) -> Answer {
+fn no_method(name: &str, id: &str) -> Response {
     validation("METHOD_NOT_FOUND", "method_name", name, -32_601, "Method not found", id)
 }
 
-fn ids(to: &mut Declarations) {
+fn ids(declarations: &mut Declarations) {
     for (name, id) in [
         ("id-string", r#""7f3c""#),
         ("id-string-escaped", r#""a\u0062\"\\\ud834\udd1e""#),
@@ -69,11 +70,17 @@ fn ids(to: &mut Declarations) {
         ("id-spaced", "[ 1 , 2 ]"),
     ] {
         let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tx","params":{}}}"#, params());
-        ask(to, name, &body, answer(id), "An id comes back as the text it was sent as.");
+        declare_vector(
+            declarations,
+            name,
+            &body,
+            response(id),
+            "The id of the response is the text of the request's id.",
+        );
     }
 }
 
-fn left_out(to: &mut Declarations) {
+fn optional_members(declarations: &mut Declarations) {
     let params = params();
     for (name, body, about) in [
         (
@@ -89,29 +96,29 @@ fn left_out(to: &mut Declarations) {
         (
             "order-of-members",
             format!(r#"{{"params":{params},"method":"tx","id":"dontcare","jsonrpc":"2.0"}}"#),
-            "Members may stand in any order.",
+            "Members may be in any order.",
         ),
         (
             "white-space",
             format!(
                 "\r\n\t {{ \"jsonrpc\" : \"2.0\",\n\"method\":\"tx\" , \"params\":{params} }} \n"
             ),
-            "White space may stand between all tokens.",
+            "White space is allowed between all tokens.",
         ),
         (
             "escaped-names",
             format!(r#"{{"jsonrpc":"2.\u0030","m\u0065thod":"\u0074x","params":{params}}}"#),
-            "Escapes are read before names are compared.",
+            "Escapes are decoded before names are compared.",
         ),
     ] {
-        ask(to, name, &body, answer(DONTCARE), about);
+        declare_vector(declarations, name, &body, response(DONTCARE), about);
     }
 }
 
-fn refused(to: &mut Declarations) {
+fn invalid_requests(declarations: &mut Declarations) {
     let params = params();
     let methods = "EXPERIMENTAL_tx_status, EXPERIMENTAL_protocol_config, tx_status, tx";
-    for (name, body, sentence, id) in [
+    for (name, body, message, id) in [
         (
             "version-other",
             format!(r#"{{"jsonrpc":"1.0","id":1,"method":"tx","params":{params}}}"#),
@@ -186,22 +193,28 @@ fn refused(to: &mut Declarations) {
             "null",
         ),
     ] {
-        let about = "A request that breaks the envelope is refused with its reason and its id.";
-        ask(to, &format!("envelope-{name}"), &body, refusal(&sentence, id), about);
+        let about = "An invalid envelope is an error with the reason and the id.";
+        declare_vector(
+            declarations,
+            &format!("envelope-{name}"),
+            &body,
+            parse_error(&message, id),
+            about,
+        );
     }
     for (name, method) in [("unknown", "nope"), ("upper-case", "TX"), ("empty", "")] {
         let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
-        ask(
-            to,
+        declare_vector(
+            declarations,
             &format!("method-{name}"),
             &body,
             no_method(method, "1"),
-            "No method has this name.",
+            "Unknown method.",
         );
     }
 }
 
-fn not_json(to: &mut Declarations) {
+fn not_json(declarations: &mut Declarations) {
     let cases: [(&str, &[u8], &str, &str); 9] = [
         ("empty", b"", "request: EOF while parsing a value (byte 0)", "null"),
         ("space", b" \n", "request: EOF while parsing a value (byte 2)", "null"),
@@ -223,134 +236,147 @@ fn not_json(to: &mut Declarations) {
         ("not-utf-8", b"{\"id\":7,\"method\":\"\xff\"}", "request: not UTF-8 (byte 18)", "7"),
         ("byte-order-mark", b"\xef\xbb\xbf{\"id\":7}", "request: expected value (byte 0)", "null"),
     ];
-    for (name, body, sentence, id) in cases {
-        let about = "A body that is no JSON is refused at the byte where that shows.";
-        ask(to, &format!("not-json-{name}"), body, refusal(sentence, id), about);
+    for (name, body, message, id) in cases {
+        let about =
+            "A body that is not JSON is an error with the offset of the first invalid byte.";
+        declare_vector(
+            declarations,
+            &format!("not-json-{name}"),
+            body,
+            parse_error(message, id),
+            about,
+        );
     }
     let deep = "[".repeat(200_000);
-    let about = "A body cannot exhaust the stack, however deep it is.";
-    ask(
-        to,
+    let about = "A deeply nested body does not exhaust the stack.";
+    declare_vector(
+        declarations,
         "not-json-deep",
         &deep,
-        refusal("request: EOF while parsing a list (byte 200000)", "null"),
+        parse_error("request: EOF while parsing a list (byte 200000)", "null"),
         about,
     );
 }
 
-fn batches(to: &mut Declarations) {
-    let (params, nowhere) = (params(), hash("nowhere"));
+fn batches(declarations: &mut Declarations) {
+    let (params, unknown) = (params(), hash("nowhere"));
     let one =
         |id: &str| format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"tx","params":{params}}}"#);
-    let batch = |answers: &[&Answer]| {
-        let bodies: Vec<&str> = answers.iter().map(|answer| answer.body.as_str()).collect();
-        Answer { class: "result", body: format!("[{}]", bodies.join(",")) }
+    let batch = |responses: &[&Response]| {
+        let bodies: Vec<&str> = responses.iter().map(|response| response.body.as_str()).collect();
+        Response { kind: "result", body: format!("[{}]", bodies.join(",")) }
     };
 
-    ask(
-        to,
+    declare_vector(
+        declarations,
         "batch-of-one",
         &format!("[{}]", one("1")),
-        batch(&[&answer("1")]),
-        "A batch is answered by an array, also of one.",
+        batch(&[&response("1")]),
+        "The response to a batch is an array, also for one request.",
     );
     let body = format!(" [{} , 5, {{\"id\":3,\"method\":\"nope\"}},{}]\n", one("1"), one(r#""1""#));
     let items = [
-        &answer("1"),
-        &refusal("request: a number, expected a JSON-RPC request object", "null"),
+        &response("1"),
+        &parse_error("request: a number, expected a JSON-RPC request object", "null"),
         &no_method("nope", "3"),
-        &answer(r#""1""#),
+        &response(r#""1""#),
     ];
-    ask(
-        to,
+    declare_vector(
+        declarations,
         "batch-mixed",
         &body,
         batch(&items),
-        "Each item is answered by itself, in the order of the requests.",
+        "Each request gets its own response, in the order of the requests.",
     );
 
     let missing = format!(
-        r#"{{"id":"dontcare","method":"tx","params":{{"tx_hash":"{nowhere}","sender_account_id":"alice.near","wait_until":"NONE"}}}}"#
+        r#"{{"id":"dontcare","method":"tx","params":{{"tx_hash":"{unknown}","sender_account_id":"alice.near","wait_until":"NONE"}}}}"#
     );
     let waiting = format!(
-        r#"{{"id":"dontcare","method":"tx","params":{{"tx_hash":"{nowhere}","sender_account_id":"alice.near"}}}}"#
+        r#"{{"id":"dontcare","method":"tx","params":{{"tx_hash":"{unknown}","sender_account_id":"alice.near"}}}}"#
     );
     let body = format!("[{missing},{waiting},{}]", one("2"));
-    let items = batch(&[&unknown_transaction(&nowhere), &timeout(None), &answer("2")]);
-    let vector = Vector::new(SCENE, &body, items).reply(Reply::Expires);
-    to.vector(
+    let items = batch(&[&unknown_transaction(&unknown), &timeout(None), &response("2")]);
+    let vector = Vector::new(FIXTURE, &body, items).wait(Wait::Expires);
+    declarations.vector(
         "batch-expires",
-        vector
-            .about("A batch waits for all its items; what is open when the time is up times out."),
+        vector.about(
+            "A batch waits for all its requests; those still pending at the deadline time out.",
+        ),
     );
 
-    let road = Road::new();
-    let purchase = &road.purchase;
+    let happy_path = HappyPath::new();
+    let purchase = &happy_path.purchase;
     let wait = format!(
         r#"{{"id":"dontcare","method":"EXPERIMENTAL_tx_status","params":{{"tx_hash":"{}","sender_account_id":"alice.near","wait_until":"INCLUDED_FINAL"}}}}"#,
         purchase.transaction.hash
     );
     let body = format!("[{wait},{}]", one("2"));
-    // Executed at once, and final with the block that the other item waits for.
-    let note = road.note.shown("FINAL", false);
-    let items =
-        [&super::result(&purchase.shown("INCLUDED_FINAL", 0, true)), &result_with_id(&note, "2")];
-    let blocks = road.until(103);
-    let vector = Vector::new("road-101", &body, batch(&items)).reply(Reply::After(&blocks[2..]));
-    to.vector(
+    // Executed on inclusion, and final with the block that the other request waits for.
+    let note = happy_path.note.status_result("FINAL", false);
+    let items = [
+        &super::result(&purchase.status_result("INCLUDED_FINAL", 0, true)),
+        &result_with_id(&note, "2"),
+    ];
+    let blocks = happy_path.blocks_until(103);
+    let vector = Vector::new("road-101", &body, batch(&items)).wait(Wait::Blocks(&blocks[2..]));
+    declarations.vector(
         "batch-waits",
-        vector.about("A batch is answered as a whole: each item from the chain as it is then."),
+        vector.about(
+            "A batch gets one response: each request is evaluated on the chain of that time.",
+        ),
     );
 
-    ask(
-        to,
+    declare_vector(
+        declarations,
         "batch-empty",
         "[]",
-        refusal("request: batch of no requests", "null"),
-        "A batch of nothing is no batch.",
+        parse_error("request: batch of no requests", "null"),
+        "An empty batch is an error.",
     );
     let three = format!("[{0},{0},{0}]", one("1"));
     let settings = [("max_batch", Value::from(2))];
-    let answer = refusal("request: batch of 3 requests, the limit is 2", "null");
-    let vector = Vector::new(SCENE, &three, answer).settings(&settings);
-    to.vector("batch-too-long", vector.about("A batch beyond the limit is refused as a whole."));
-    ask(
-        to,
+    let response = parse_error("request: batch of 3 requests, the limit is 2", "null");
+    let vector = Vector::new(FIXTURE, &three, response).settings(&settings);
+    declarations
+        .vector("batch-too-long", vector.about("A batch over the limit is an error as a whole."));
+    declare_vector(
+        declarations,
         "batch-nested",
         "[[]]",
-        batch(&[&refusal("request: an array, expected a JSON-RPC request object", "null")]),
-        "A batch in a batch is no request.",
+        batch(&[&parse_error("request: an array, expected a JSON-RPC request object", "null")]),
+        "A batch in a batch is not a request.",
     );
     let text = format!("[{},", one("1"));
-    let sentence = format!("request: EOF while parsing a value (byte {})", text.len());
-    ask(
-        to,
+    let message = format!("request: EOF while parsing a value (byte {})", text.len());
+    declare_vector(
+        declarations,
         "batch-cut-off",
         &text,
-        refusal(&sentence, "null"),
-        "A batch that is cut off is refused as a whole.",
+        parse_error(&message, "null"),
+        "A truncated batch is an error as a whole.",
     );
 }
 
-fn addresses(to: &mut Declarations) {
+fn url_methods(declarations: &mut Declarations) {
     let body = format!(r#"{{"id":"dontcare","method":"tx","params":{}}}"#, params());
-    let sentence = "request.method: tx contradicts the address EXPERIMENTAL_tx_status";
-    for (name, method, answer, about) in [
-        ("address-same", "tx", answer(DONTCARE), "The address may name the method too."),
+    let message = "request.method: tx, but the URL names EXPERIMENTAL_tx_status";
+    for (name, method, response, about) in [
+        ("url-method-same", "tx", response(DONTCARE), "The URL may name the method too."),
         (
-            "address-other",
+            "url-method-other",
             "EXPERIMENTAL_tx_status",
-            refusal(sentence, DONTCARE),
-            "The address names another method than the body.",
+            parse_error(message, DONTCARE),
+            "The URL names another method than the body.",
         ),
         (
-            "address-unknown",
+            "url-method-unknown",
             "nope",
             no_method("nope", DONTCARE),
-            "The address names a method that does not exist.",
+            "The URL names an unknown method.",
         ),
     ] {
-        let vector = Vector::new(SCENE, &body, answer).path_method(method);
-        to.vector(name, vector.about(about));
+        let vector = Vector::new(FIXTURE, &body, response).url_method(method);
+        declarations.vector(name, vector.about(about));
     }
 }

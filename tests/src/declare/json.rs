@@ -1,26 +1,26 @@
-//! JSON as the declarations need it: written in two orders, with raw texts inside.
+//! JSON writers of the declarations: two orders of members, and raw JSON texts.
 //!
-//! An answer has its members in byte-wise order. A fact is written in the reverse of that order,
-//! so that an answer in the right order proves that it was put in order. Leaves out reading.
+//! Responses have their members in byte-wise order. Blocks and configurations are written in the
+//! reverse order, so that a response in the right order proves that the engine sorts members.
 
 use serde_json::Value;
 
-/// Marks a string as JSON text that is written as it stands
+/// Marks a string as JSON text that is written unchanged
 const RAW: char = '\u{1}';
 
-/// JSON text that is written as it stands, for numbers that no Rust type keeps
+/// JSON text that is written unchanged, for numbers that no Rust type can hold
 pub(super) fn raw(text: &str) -> Value {
     Value::String(format!("{RAW}{text}"))
 }
 
-/// Compact text with members in byte-wise order: the text of an answer
+/// Compact text with members in byte-wise order, as in responses
 pub(super) fn in_order(value: &Value) -> String {
     let mut text = String::new();
     write(value, &mut text, &Style { reverse: false, indent: None });
     text
 }
 
-/// Indented text with members in the reverse of byte-wise order: the text of a fact
+/// Indented text with members in the reverse of byte-wise order, as in blocks and configurations
 pub(super) fn reversed(value: &Value) -> String {
     let mut text = String::new();
     write(value, &mut text, &Style { reverse: true, indent: Some(0) });
@@ -28,7 +28,7 @@ pub(super) fn reversed(value: &Value) -> String {
     text
 }
 
-/// Indented text with members in byte-wise order: the text of the manifest
+/// Indented text with members in byte-wise order, as in the manifest
 pub(super) fn indented(value: &Value) -> String {
     let mut text = String::new();
     write(value, &mut text, &Style { reverse: false, indent: Some(0) });
@@ -36,7 +36,7 @@ pub(super) fn indented(value: &Value) -> String {
     text
 }
 
-/// How a value is written: the order of members, and how deep the line stands
+/// The order of members, and the indentation of the line
 struct Style {
     reverse: bool,
     indent: Option<usize>,

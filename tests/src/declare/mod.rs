@@ -1,18 +1,18 @@
-//! The declarations of the vectors: facts, requests, and answers put together from listed parts.
+//! The declarations of the vectors: blocks, requests, and responses built from declared parts.
 //!
-//! Nothing here asks the engine. An answer names its milestone, its status and its parts in their
-//! order, as a person reads them out of the rules of the interface; the bytes follow from that.
-//! [`Declarations::files`] is what `vectors/` must hold.
+//! Nothing here runs the engine. A response declares its milestone, its status and its parts in
+//! their order, as the rules of the interface define them; the bytes follow from that.
+//! [`Declarations::files`] returns what `vectors/` must contain.
 
 mod block;
 mod configs;
+mod edge_cases;
 mod envelopes;
 mod forks;
+mod happy_path;
 mod json;
 mod params;
 mod parts;
-mod road;
-mod shapes;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -22,11 +22,11 @@ use serde_json::{Value, json};
 
 use self::block::Block;
 
-/// Everything that is declared
+/// All declared fixtures, vectors and their files
 #[derive(Debug, Default)]
 pub struct Declarations {
     files: BTreeMap<String, Vec<u8>>,
-    scenes: Vec<Value>,
+    fixtures: Vec<Value>,
     vectors: Vec<Value>,
     names: BTreeSet<String>,
 }
@@ -35,8 +35,8 @@ impl Declarations {
     /// All vectors of the project
     pub fn new() -> Self {
         let mut declarations = Self::default();
-        road::declare(&mut declarations);
-        shapes::declare(&mut declarations);
+        happy_path::declare(&mut declarations);
+        edge_cases::declare(&mut declarations);
         forks::declare(&mut declarations);
         configs::declare(&mut declarations);
         envelopes::declare(&mut declarations);
@@ -44,23 +44,25 @@ impl Declarations {
         declarations
     }
 
-    /// The files of `vectors/`: path within it, bytes
+    /// The files of `vectors/`: relative path and content
     pub fn files(mut self) -> BTreeMap<String, Vec<u8>> {
         let manifest = json!({
-            "about": "Shared vectors, written by `cargo xtask vectors`; README.md says how to read them.",
-            "scenes": self.scenes,
+            "about": "Shared vectors, written by `cargo xtask vectors`; README.md describes the format.",
+            "fixtures": self.fixtures,
             "vectors": self.vectors,
         });
         self.files.insert("manifest.json".into(), json::indented(&manifest).into_bytes());
         self.files
     }
 
-    /// Compares the files in this directory with what is declared, and with `write` makes them so
+    /// Compares the files in this directory with the declarations, and with `write` updates them
+    ///
+    /// Returns the paths that differ. A file that no declaration names is removed.
     ///
     /// # Errors
     ///
-    /// A directory or a file that cannot be read or written.
-    pub fn settle(self, directory: &Path, write: bool) -> io::Result<Vec<String>> {
+    /// A directory or a file cannot be read or written.
+    pub fn sync(self, directory: &Path, write: bool) -> io::Result<Vec<String>> {
         let declared = self.files();
         let mut changes = Vec::new();
         for folder in ["answers", "blocks", "configs", "requests"] {
@@ -79,10 +81,10 @@ impl Declarations {
             }
         }
         for (path, bytes) in declared {
-            let place = directory.join(&path);
-            if fs::read(&place).ok().as_ref() != Some(&bytes) {
+            let full_path = directory.join(&path);
+            if fs::read(&full_path).ok().as_ref() != Some(&bytes) {
                 if write {
-                    fs::write(place, bytes)?;
+                    fs::write(full_path, bytes)?;
                 }
                 changes.push(path);
             }
@@ -90,21 +92,21 @@ impl Declarations {
         Ok(changes)
     }
 
-    fn scene(&mut self, name: &str, scene: Scene<'_>) {
-        assert!(self.names.insert(format!("scene {name}")), "two scenes are called {name}");
-        let blocks: Vec<String> = scene.blocks.iter().map(|block| self.block(block)).collect();
-        // Feeds of files take blocks in by height and name, so that must be the order here.
-        let order = scene.blocks.iter().map(|block| (block.height(), block.name()));
+    fn fixture(&mut self, name: &str, fixture: Fixture<'_>) {
+        assert!(self.names.insert(format!("fixture {name}")), "two fixtures are called {name}");
+        let blocks: Vec<String> = fixture.blocks.iter().map(|block| self.block(block)).collect();
+        // File feeds import blocks by height and name, so this must be the order here.
+        let order = fixture.blocks.iter().map(|block| (block.height(), block.name()));
         assert!(order.is_sorted(), "the blocks of {name} are not in order");
-        let configs = scene.configs.iter().map(|(height, text)| {
+        let configs = fixture.configs.iter().map(|(height, text)| {
             let path = format!("configs/{name}-{height}.json");
             self.files.insert(path.clone(), text.clone().into_bytes());
             json!({ "from_height": height, "file": path })
         });
         let configs: Vec<Value> = configs.collect();
-        self.scenes.push(json!({
+        self.fixtures.push(json!({
             "name": name,
-            "finality": scene.finality,
+            "finality": fixture.finality,
             "configs": configs,
             "blocks": blocks,
         }));
@@ -120,75 +122,75 @@ impl Declarations {
 
     fn vector(&mut self, name: &str, vector: Vector<'_>) {
         assert!(self.names.insert(format!("vector {name}")), "two vectors are called {name}");
-        let scene = format!("scene {}", vector.scene);
-        assert!(self.names.contains(&scene), "{name}: there is no {scene}");
-        let (request, answer) = (format!("requests/{name}.json"), format!("answers/{name}.json"));
+        let fixture = format!("fixture {}", vector.fixture);
+        assert!(self.names.contains(&fixture), "{name}: there is no {fixture}");
+        let (request, response) = (format!("requests/{name}.json"), format!("answers/{name}.json"));
         let mut row = json!({
             "name": name,
             "about": vector.about,
-            "scene": vector.scene,
+            "fixture": vector.fixture,
             "request": request,
-            "answer": answer,
-            "class": vector.answer.class,
-            "http_status": http_status(vector.answer.class),
+            "response": response,
+            "kind": vector.response.kind,
+            "http_status": http_status(vector.response.kind),
         });
         for (setting, value) in vector.settings {
             row["settings"][setting] = value.clone();
         }
-        if let Some(method) = vector.path_method {
-            row["path_method"] = method.into();
+        if let Some(method) = vector.url_method {
+            row["url_method"] = method.into();
         }
-        match vector.reply {
-            Reply::AtOnce => {}
-            Reply::Expires => row["wait"] = "expires".into(),
-            Reply::After(blocks) => {
+        match vector.wait {
+            Wait::No => {}
+            Wait::Expires => row["wait"] = "expires".into(),
+            Wait::Blocks(blocks) => {
                 let blocks: Vec<String> = blocks.iter().map(|block| self.block(block)).collect();
                 row["wait"] = blocks.into();
             }
         }
         self.files.insert(request, vector.request.to_vec());
-        self.files.insert(answer, vector.answer.body.into_bytes());
+        self.files.insert(response, vector.response.body.into_bytes());
         self.vectors.push(row);
     }
 }
 
-/// What a storage holds before a request comes
+/// The content of a storage before a request is sent
 #[derive(Default)]
-struct Scene<'declared> {
+struct Fixture<'declared> {
     /// `headers` or `all`
     finality: &'static str,
     /// Configurations by the first height at which they are in force
     configs: &'declared [(u64, String)],
-    /// Blocks in the order in which they come in
+    /// Blocks in the order of import
     blocks: &'declared [&'declared Block],
 }
 
-/// One request and its answer
+/// One request and its response
 struct Vector<'declared> {
     about: &'static str,
-    scene: &'declared str,
+    fixture: &'declared str,
     request: &'declared [u8],
-    path_method: Option<&'static str>,
+    url_method: Option<&'static str>,
     settings: &'declared [(&'static str, Value)],
-    reply: Reply<'declared>,
-    answer: Answer,
+    wait: Wait<'declared>,
+    response: Response,
 }
 
 impl<'declared> Vector<'declared> {
-    /// A request that is answered at once, with every setting at its default
+    /// A request that does not wait, with default settings
     fn new(
-        scene: &'declared str,
+        fixture: &'declared str,
         request: &'declared (impl AsRef<[u8]> + ?Sized),
-        answer: Answer,
+        response: Response,
     ) -> Self {
         Self {
             about: "",
-            scene,
+            fixture,
             request: request.as_ref(),
-            path_method: None,
+            url_method: None,
             settings: &[],
-            reply: Reply::AtOnce,
-            answer,
+            wait: Wait::No,
+            response,
         }
     }
 
@@ -202,52 +204,52 @@ impl<'declared> Vector<'declared> {
         self
     }
 
-    fn path_method(mut self, method: &'static str) -> Self {
-        self.path_method = Some(method);
+    fn url_method(mut self, method: &'static str) -> Self {
+        self.url_method = Some(method);
         self
     }
 
-    fn reply(mut self, reply: Reply<'declared>) -> Self {
-        self.reply = reply;
+    fn wait(mut self, wait: Wait<'declared>) -> Self {
+        self.wait = wait;
         self
     }
 }
 
-/// When the answer comes
-enum Reply<'declared> {
-    /// With the request
-    AtOnce,
-    /// When the wait is over without a result
+/// When the response is ready
+enum Wait<'declared> {
+    /// At once
+    No,
+    /// At the deadline of the request
     Expires,
-    /// With these blocks, which come in one by one while the request waits
-    After(&'declared [&'declared Block]),
+    /// After the last of these blocks, which are imported while the request is pending
+    Blocks(&'declared [&'declared Block]),
 }
 
-/// The body of a response and its class
-struct Answer {
-    class: &'static str,
+/// The body of a response and its kind
+struct Response {
+    kind: &'static str,
     body: String,
 }
 
-/// The HTTP status of a class of answers
-fn http_status(class: &str) -> u16 {
-    match class {
+/// The HTTP status of a response kind
+fn http_status(kind: &str) -> u16 {
+    match kind {
         "result" | "handler" => 200,
         "request_validation" => 400,
         "timeout" => 408,
         "skipped_block" => 422,
         "internal" => 500,
         "unavailable" => 503,
-        unknown => panic!("no class is called {unknown}"),
+        unknown => panic!("unknown response kind {unknown}"),
     }
 }
 
-/// The body of a request with the usual id
+/// A request body with the default id
 fn request(method: &str, params: &str) -> String {
     format!(r#"{{"jsonrpc":"2.0","id":"dontcare","method":"{method}","params":{params}}}"#)
 }
 
-/// A question for the status of a transaction, by hash and account
+/// A status request by transaction hash and account
 fn status_request(hash: &str, account: &str, wait_until: &str) -> String {
     request(
         "EXPERIMENTAL_tx_status",
@@ -257,62 +259,69 @@ fn status_request(hash: &str, account: &str, wait_until: &str) -> String {
     )
 }
 
-/// A result for a request with the usual id
-fn result(result: &Value) -> Answer {
+/// A result for the default id
+fn result(result: &Value) -> Response {
     result_with_id(result, r#""dontcare""#)
 }
 
-/// A result for a request whose id has this text
-fn result_with_id(result: &Value, id: &str) -> Answer {
+/// A result for an id with this JSON text
+fn result_with_id(result: &Value, id: &str) -> Response {
     let result = json::in_order(result);
-    Answer { class: "result", body: format!(r#"{{"jsonrpc":"2.0","result":{result},"id":{id}}}"#) }
+    Response { kind: "result", body: format!(r#"{{"jsonrpc":"2.0","result":{result},"id":{id}}}"#) }
 }
 
-/// A refusal of the request itself: its envelope, method or parameters
-fn validation(cause: &str, info: &str, detail: &str, code: i32, message: &str, id: &str) -> Answer {
+/// An error of the request itself: its envelope, method or params
+fn validation(
+    cause: &str,
+    info: &str,
+    detail: &str,
+    code: i32,
+    message: &str,
+    id: &str,
+) -> Response {
     let detail = Value::from(detail);
-    Answer {
-        class: "request_validation",
+    Response {
+        kind: "request_validation",
         body: format!(
             r#"{{"jsonrpc":"2.0","error":{{"name":"REQUEST_VALIDATION_ERROR","cause":{{"name":"{cause}","info":{{"{info}":{detail}}}}},"code":{code},"message":"{message}","data":{detail}}},"id":{id}}}"#
         ),
     }
 }
 
-/// The refusal of parameters, with this sentence
-fn parse_error(detail: &str) -> Answer {
+/// A params error with this message
+fn parse_error(detail: &str) -> Response {
     validation("PARSE_ERROR", "error_message", detail, -32_700, "Parse error", r#""dontcare""#)
 }
 
-/// An error of an operation; `cause` and `data` are JSON texts
-fn handler(class: &'static str, cause: &str, data: &str) -> Answer {
-    Answer {
-        class,
+/// An error of a method; `cause` and `data` are JSON texts
+fn handler(kind: &'static str, cause: &str, data: &str) -> Response {
+    Response {
+        kind,
         body: format!(
             r#"{{"jsonrpc":"2.0","error":{{"name":"HANDLER_ERROR","cause":{cause},"code":-32000,"message":"Server error","data":{data}}},"id":"dontcare"}}"#
         ),
     }
 }
 
-/// The failure of the node itself
-fn internal(message: &str) -> Answer {
+/// An internal error
+fn internal(message: &str) -> Response {
     let data = format!("The node reached its limits. Try again later. More details: {message}");
     let (message, data) = (Value::from(message), Value::from(data));
-    Answer {
-        class: "internal",
+    Response {
+        kind: "internal",
         body: format!(
             r#"{{"jsonrpc":"2.0","error":{{"name":"INTERNAL_ERROR","cause":{{"info":{{"error_message":{message}}},"name":"INTERNAL_ERROR"}},"code":-32000,"message":"Server error","data":{data}}},"id":"dontcare"}}"#
         ),
     }
 }
 
-/// The refusal of a request that finds no place
-fn unavailable(message: &str) -> Answer {
-    Answer { class: "unavailable", ..internal(message) }
+/// The error of a request over the limit of pending requests
+fn unavailable(message: &str) -> Response {
+    Response { kind: "unavailable", ..internal(message) }
 }
 
-/// The refusal of a transaction that is nowhere
-fn unknown_transaction(hash: &str) -> Answer {
+/// The error of an unknown transaction
+fn unknown_transaction(hash: &str) -> Response {
     handler(
         "handler",
         &format!(
@@ -322,8 +331,8 @@ fn unknown_transaction(hash: &str) -> Answer {
     )
 }
 
-/// The end of a wait; `info` is a JSON text that says why, or nothing
-fn timeout(info: Option<&str>) -> Answer {
+/// A timeout; `info` is the JSON text of its cause, if the response has one
+fn timeout(info: Option<&str>) -> Response {
     let info = info.map(|info| format!(r#""info":{info},"#)).unwrap_or_default();
     handler("timeout", &format!(r#"{{{info}"name":"TIMEOUT_ERROR"}}"#), r#""Timeout""#)
 }

@@ -1,8 +1,7 @@
-//! The params of both operations where they are refused: every form that is wrong, and its reason.
+//! Invalid params of both methods, and their errors.
 //!
-//! A refusal names the path of the value that is wrong and what was expected there. The sentences
-//! are part of the interface of this project; that a node refuses the same values is tested
-//! elsewhere.
+//! An error names the path of the invalid value and what was expected there. The messages are part
+//! of this project's interface; that a node rejects the same values is tested elsewhere.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,40 +9,50 @@ use base64::engine::general_purpose::STANDARD;
 use super::parts::{hash, signed};
 use super::{Declarations, Vector, parse_error, request};
 
-/// Every refusal
-pub(super) fn declare(to: &mut Declarations) {
-    status_forms(to);
-    scalars(to);
-    signed_forms(to);
-    config_forms(to);
+/// Declares all invalid params
+pub(super) fn declare(declarations: &mut Declarations) {
+    status_params(declarations);
+    scalars(declarations);
+    signed_transactions(declarations);
+    config_params(declarations);
 }
 
-fn ask(to: &mut Declarations, name: &str, method: &str, params: &str, sentence: &str) {
+fn declare_vector(
+    declarations: &mut Declarations,
+    name: &str,
+    method: &str,
+    params: &str,
+    message: &str,
+) {
     let request = match params {
         "" => format!(r#"{{"jsonrpc":"2.0","id":"dontcare","method":"{method}"}}"#),
         params => request(method, params),
     };
-    let answer = parse_error(&format!("Failed parsing args: {sentence}"));
-    let vector = Vector::new("road-101", &request, answer);
-    to.vector(
-        name,
-        vector.about("Params that are wrong are refused with the place and the reason."),
+    let response = parse_error(&format!("Failed parsing args: {message}"));
+    let vector = Vector::new("road-101", &request, response);
+    declarations
+        .vector(name, vector.about("Invalid params are an error with the path and the reason."));
+}
+
+fn status(declarations: &mut Declarations, name: &str, params: &str, message: &str) {
+    declare_vector(
+        declarations,
+        &format!("params-{name}"),
+        "EXPERIMENTAL_tx_status",
+        params,
+        message,
     );
 }
 
-fn status(to: &mut Declarations, name: &str, params: &str, sentence: &str) {
-    ask(to, &format!("params-{name}"), "EXPERIMENTAL_tx_status", params, sentence);
-}
-
-fn status_forms(to: &mut Declarations) {
+fn status_params(declarations: &mut Declarations) {
     let hash = hash("purchase");
     let forms =
         "an object with signed_tx_base64, or with tx_hash and sender_account_id, or an array";
     let array = "expected [signed_tx_base64] or [tx_hash, sender_account_id]";
     let neither = "params: neither signed_tx_base64 nor tx_hash with sender_account_id";
-    let words =
+    let milestones =
         "expected one of NONE, INCLUDED, EXECUTED_OPTIMISTIC, INCLUDED_FINAL, EXECUTED, FINAL";
-    for (name, params, sentence) in [
+    for (name, params, message) in [
         ("missing", String::new(), format!("params: missing, expected {forms}")),
         ("null", "null".into(), format!("params: null, expected {forms}")),
         ("number", "5".into(), format!("params: a number, expected {forms}")),
@@ -95,36 +104,41 @@ fn status_forms(to: &mut Declarations) {
             format!(
                 r#"{{"tx_hash":"{hash}","sender_account_id":"alice.near","wait_until":"final"}}"#
             ),
-            format!(r#"params.wait_until: unknown word "final", {words}"#),
+            format!(r#"params.wait_until: unknown word "final", {milestones}"#),
         ),
         (
             "wait-null",
             format!(r#"{{"tx_hash":"{hash}","sender_account_id":"alice.near","wait_until":null}}"#),
-            format!("params.wait_until: null, {words}"),
+            format!("params.wait_until: null, {milestones}"),
         ),
         (
             "wait-number",
             format!(r#"{{"tx_hash":"{hash}","sender_account_id":"alice.near","wait_until":2}}"#),
-            format!("params.wait_until: a number, {words}"),
+            format!("params.wait_until: a number, {milestones}"),
         ),
         (
             "wait-first",
             r#"{"tx_hash":"!","wait_until":"SOON"}"#.into(),
-            format!(r#"params.wait_until: unknown word "SOON", {words}"#),
+            format!(r#"params.wait_until: unknown word "SOON", {milestones}"#),
         ),
     ] {
-        status(to, name, &params, &sentence);
+        status(declarations, name, &params, &message);
     }
 }
 
-fn scalars(to: &mut Declarations) {
+fn scalars(declarations: &mut Declarations) {
     for (name, text, reason) in [
         ("letter", "0OIl", "'0' at offset 0 is not base58"),
         ("short", "abc", "3 bytes after base58, expected 32"),
         ("empty", "", "0 bytes after base58, expected 32"),
     ] {
         let params = format!(r#"{{"tx_hash":"{text}","sender_account_id":"alice.near"}}"#);
-        status(to, &format!("hash-{name}"), &params, &format!("params.tx_hash: {reason}"));
+        status(
+            declarations,
+            &format!("hash-{name}"),
+            &params,
+            &format!("params.tx_hash: {reason}"),
+        );
     }
     let hash = hash("purchase");
     let long = "a".repeat(65);
@@ -138,27 +152,27 @@ fn scalars(to: &mut Declarations) {
         ("separator-last", "near_", "redundant separator '_' at offset 4 of an account id"),
     ] {
         let params = format!(r#"["{hash}","{account}"]"#);
-        status(to, &format!("account-{name}"), &params, &format!("params[1]: {reason}"));
+        status(declarations, &format!("account-{name}"), &params, &format!("params[1]: {reason}"));
     }
 }
 
-fn signed_forms(to: &mut Declarations) {
-    let good = signed(8, "alice.near", "alice.near", 1).base64.unwrap_or_default();
-    let unpadded = good.trim_end_matches('=').to_owned();
-    assert_ne!(good, unpadded, "the transaction needs padding");
+fn signed_transactions(declarations: &mut Declarations) {
+    let valid = signed(8, "alice.near", "alice.near", 1).base64.unwrap_or_default();
+    let unpadded = valid.trim_end_matches('=').to_owned();
+    assert_ne!(valid, unpadded, "the transaction needs padding");
     for (name, text, reason) in [
         ("letter", "!!".to_owned(), "'!' at offset 0 is not base64"),
         ("url-alphabet", "AA_A".into(), "'_' at offset 2 is not base64"),
         ("unpadded", unpadded, "base64 padding is missing or misplaced"),
     ] {
         let params = format!(r#"["{text}"]"#);
-        status(to, &format!("signed-{name}"), &params, &format!("params[0]: {reason}"));
+        status(declarations, &format!("signed-{name}"), &params, &format!("params[0]: {reason}"));
     }
-    let place = "params.signed_tx_base64";
-    let sentence = format!("{place}: a number, expected a signed transaction as a base64 string");
-    status(to, "signed-number", r#"{"signed_tx_base64":5}"#, &sentence);
+    let path = "params.signed_tx_base64";
+    let message = format!("{path}: a number, expected a signed transaction as a base64 string");
+    status(declarations, "signed-number", r#"{"signed_tx_base64":5}"#, &message);
 
-    let bytes = STANDARD.decode(&good).unwrap_or_default();
+    let bytes = STANDARD.decode(&valid).unwrap_or_default();
     let (length, signature) = (bytes.len(), bytes.len() - 65);
     let changed = |at: usize, byte: u8| {
         let mut bytes = bytes.clone();
@@ -203,21 +217,21 @@ fn signed_forms(to: &mut Declarations) {
         ),
     ] {
         let params = format!(r#"{{"signed_tx_base64":"{text}"}}"#);
-        status(to, &format!("signed-{name}"), &params, &format!("{place}{reason}"));
+        status(declarations, &format!("signed-{name}"), &params, &format!("{path}{reason}"));
     }
-    // A hash beside bytes that cannot be read is no way out: the bytes were asked about.
+    // The bytes take precedence over the hash, also when they are invalid.
     let known = hash("purchase");
     let params = format!(
         r#"{{"signed_tx_base64":"","tx_hash":"{known}","sender_account_id":"alice.near"}}"#
     );
     let reason = "ends early, 0 of 2 bytes are there (byte 0)";
-    status(to, "signed-broken-with-hash", &params, &format!("{place}: {reason}"));
+    status(declarations, "signed-broken-with-hash", &params, &format!("{path}: {reason}"));
 }
 
-fn config_forms(to: &mut Declarations) {
+fn config_params(declarations: &mut Declarations) {
     let forms = "expected an object with block_id, finality or sync_checkpoint";
     let block = "expected a block height (0 to 18446744073709551615) or the base58 hash of a block";
-    for (name, params, sentence) in [
+    for (name, params, message) in [
         ("missing", "", format!("params: missing, {forms}")),
         ("null", "null", format!("params: null, {forms}")),
         ("array", r#"[{"finality":"final"}]"#, format!("params: an array, {forms}")),
@@ -233,6 +247,6 @@ fn config_forms(to: &mut Declarations) {
         ("block-no-hash", r#"{"block_id":"final"}"#, "params.block_id: 'l' at offset 4 is not base58".into()),
         ("block-wrong-first", r#"{"finality":"final","block_id":true}"#, format!("params.block_id: a boolean, {block}")),
     ] {
-        ask(to, &format!("config-params-{name}"), "EXPERIMENTAL_protocol_config", params, &sentence);
+        declare_vector(declarations, &format!("config-params-{name}"), "EXPERIMENTAL_protocol_config", params, &message);
     }
 }

@@ -1,8 +1,8 @@
-//! The parts of facts: transactions, receipts and outcomes, each in the shape of a block message.
+//! Transactions, receipts and outcomes, each as block messages have them.
 //!
-//! Names stand for hashes: the same name is the same hash everywhere. Hashes and keys are
-//! invented; only transactions made by [`signed`] have a true hash and signature, so that they
-//! can be asked for by their bytes.
+//! Hashes are derived from names: the same name is the same hash everywhere. Hashes and keys are
+//! made up; only the transactions of [`signed`] have a valid hash and signature, so that requests
+//! can name them by their bytes.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,7 +10,7 @@ use ed25519_dalek::{Signer, SigningKey};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
-/// The hash that a name stands for
+/// The hash of a name
 pub(super) fn hash(name: &str) -> String {
     bs58::encode(Sha256::digest(format!("milepost vectors: {name}"))).into_string()
 }
@@ -42,21 +42,21 @@ pub(super) fn call(method: &str, arguments: &str) -> Value {
     } })
 }
 
-/// A transaction: as block messages show it, and as bytes
+/// A transaction: as JSON, and as bytes
 #[derive(Clone, Debug)]
 pub(super) struct Transaction {
     /// Its hash
     pub(super) hash: String,
-    /// Who signed it
+    /// The account that signed it
     pub(super) signer: String,
-    /// As block messages and answers show it
+    /// Its JSON in block messages and responses
     pub(super) view: Value,
-    /// Its bytes in base64; only of transactions made by [`signed`]
+    /// Its bytes in base64; `None` unless [`signed`] made it
     pub base64: Option<String>,
 }
 
 impl Transaction {
-    /// The same transaction with one more member, or with another value of a member
+    /// Sets a member of the JSON
     #[must_use]
     pub(super) fn with(mut self, member: &str, value: Value) -> Self {
         self.view[member] = value;
@@ -64,7 +64,7 @@ impl Transaction {
     }
 }
 
-/// A transaction whose hash and signature are invented
+/// A transaction whose hash and signature are made up
 pub(super) fn transaction(
     name: &str,
     signer: &str,
@@ -85,7 +85,7 @@ pub(super) fn transaction(
     Transaction { hash, signer: signer.into(), view, base64: None }
 }
 
-/// A transfer with its true hash and signature
+/// A transfer with a valid hash and signature
 pub(super) fn signed(nonce: u64, signer: &str, receiver: &str, deposit: u128) -> Transaction {
     let key = signing_key(signer);
     let mut bytes = Vec::new();
@@ -104,9 +104,9 @@ pub(super) fn signed(nonce: u64, signer: &str, receiver: &str, deposit: u128) ->
     bytes.push(3);
     bytes.extend(deposit.to_le_bytes());
     let digest = Sha256::digest(&bytes);
-    let proof = key.sign(&digest).to_bytes();
+    let signature_bytes = key.sign(&digest).to_bytes();
     bytes.push(0);
-    bytes.extend(proof);
+    bytes.extend(signature_bytes);
 
     let hash = bs58::encode(digest).into_string();
     let view = json!({
@@ -116,7 +116,7 @@ pub(super) fn signed(nonce: u64, signer: &str, receiver: &str, deposit: u128) ->
         "receiver_id": receiver,
         "actions": [transfer(&deposit.to_string())],
         "priority_fee": 0,
-        "signature": signature(proof),
+        "signature": signature(signature_bytes),
         "hash": hash,
     });
     let base64 = Some(STANDARD.encode(bytes));
@@ -127,7 +127,7 @@ fn signature(bytes: impl AsRef<[u8]>) -> String {
     format!("ed25519:{}", bs58::encode(bytes).into_string())
 }
 
-/// The outcome of a transaction or receipt, in the block of that name
+/// The outcome of a transaction or receipt in the block of this name
 pub(super) fn outcome(
     id: &str,
     block: &str,
@@ -151,22 +151,22 @@ pub(super) fn outcome(
     })
 }
 
-/// The status of an outcome that is a value
-pub(super) fn value(bytes: &str) -> Value {
+/// The status `SuccessValue`
+pub(super) fn success_value(bytes: &str) -> Value {
     json!({ "SuccessValue": STANDARD.encode(bytes) })
 }
 
-/// The status of an outcome that goes on in a receipt
-pub(super) fn goes_on(receipt: &str) -> Value {
+/// The status `SuccessReceiptId`
+pub(super) fn success_receipt_id(receipt: &str) -> Value {
     json!({ "SuccessReceiptId": receipt })
 }
 
-/// The failure of an action
+/// The status `Failure` with an action error
 pub(super) fn failure(kind: Value) -> Value {
     json!({ "Failure": { "ActionError": { "index": 0, "kind": kind } } })
 }
 
-/// A receipt of actions that the transaction of this signer caused
+/// An action receipt that a transaction of this signer generated
 pub(super) fn receipt(name: &str, from: &str, to: &str, signer: &str, actions: &[Value]) -> Value {
     json!({
         "predecessor_id": from,
@@ -185,29 +185,29 @@ pub(super) fn receipt(name: &str, from: &str, to: &str, signer: &str, actions: &
     })
 }
 
-/// A receipt that gives unused gas back
+/// A refund of unused gas
 pub(super) fn refund(name: &str, to: &str) -> Value {
     receipt(name, "system", to, to, &[transfer("12000000000000000000")])
 }
 
-/// What an answer shows of a transaction
-pub(super) struct Shown<'parts> {
-    /// The milestone that is reached
+/// The result of a status request
+pub(super) struct StatusResult<'parts> {
+    /// The reached milestone
     pub(super) milestone: &'static str,
-    /// The status of the whole
+    /// The final status
     pub(super) status: Value,
     /// The transaction
     pub(super) transaction: &'parts Transaction,
-    /// Its own outcome
+    /// The outcome of the transaction
     pub(super) transaction_outcome: &'parts Value,
-    /// The outcomes of receipts, in their order
+    /// The outcomes of receipts, in order
     pub(super) outcomes: &'parts [&'parts Value],
-    /// The receipts in their order; `None` for the operation that leaves receipts out
+    /// The receipts in order; `None` for the method whose results have no receipts
     pub(super) receipts: Option<&'parts [&'parts Value]>,
 }
 
-impl Shown<'_> {
-    /// The `result` of the answer
+impl StatusResult<'_> {
+    /// The `result` member of the response
     pub(super) fn value(&self) -> Value {
         let mut result = json!({
             "final_execution_status": self.milestone,

@@ -1,116 +1,128 @@
 //! Runs vectors on the crate, over any storage.
 //!
-//! A scene is taken in once; a vector that brings blocks of its own takes them into a clone of it.
+//! A fixture is imported once; a vector with blocks of its own imports them into a clone of it.
 
 use std::fs;
 use std::path::Path;
 
-use milepost::engine::{Answer, Called, Desk, Engine, Patience, Settings, Unknown};
-use milepost::facts::Storage;
-use milepost::ingest::{Finality, IngestSettings, Ingested};
-use milepost::rpc::AnswerClass;
-use milepost::waiting::Ticket;
+use milepost::endpoint::{
+    Endpoint, Engine, RequestState, Response, Settings, UnknownTransaction, WaitConfig,
+};
+use milepost::import::{FinalityRule, ImportSettings, ImportSummary};
+use milepost::rpc::ResponseKind;
+use milepost::storage::Storage;
+use milepost::waiting::RequestHandle;
 
-use super::{Scene, Vector, Wait, told};
+use super::{Fixture, Vector, Wait, with_path};
 
-/// How long a request waits, in a unit of nobody's choice
+/// The time from a request to its deadline, in any unit
 const TIMEOUT: u64 = 1_000;
 
-/// Takes the configurations and blocks of a scene into an empty storage
+/// Imports the configurations and blocks of a fixture into an empty storage
 ///
 /// # Errors
 ///
-/// What is refused, by the name of its file.
-pub fn set<S: Storage>(scene: &Scene, mut storage: S) -> Result<S, String> {
+/// The import of a file failed; the error names the file.
+pub fn import_fixture<S: Storage>(fixture: &Fixture, mut storage: S) -> Result<S, String> {
     let engine = Engine::default();
-    for (height, path) in &scene.configs {
-        let text = fs::read_to_string(path).map_err(|error| told(path, &error))?;
+    for (height, path) in &fixture.configs {
+        let text = fs::read_to_string(path).map_err(|error| with_path(path, &error))?;
         let put = engine.put_config(*height, &text, &mut storage);
-        put.map_err(|error| told(path, &error))?;
+        put.map_err(|error| with_path(path, &error))?;
     }
-    for path in &scene.blocks {
-        take_in(path, scene, &mut storage)?;
+    for path in &fixture.blocks {
+        import_block(path, fixture, &mut storage)?;
     }
     Ok(storage)
 }
 
-/// Asks what a vector asks and compares the answer with what the vector says
+/// Sends the request of a vector and compares the response with the expected one
 ///
 /// # Errors
 ///
-/// How the answer differs.
-pub fn run<S: Storage + Clone>(vector: &Vector, scene: &Scene, storage: &S) -> Result<(), String> {
+/// The response differs, or is ready at another time; the error says how.
+pub fn run<S: Storage + Clone>(
+    vector: &Vector,
+    fixture: &Fixture,
+    storage: &S,
+) -> Result<(), String> {
     let mut settings = Settings::default().with_timeout_cause(vector.timeout_cause);
-    if let Some(most) = vector.max_batch {
-        settings = settings.with_max_batch(most);
+    if let Some(max_batch) = vector.max_batch {
+        settings = settings.with_max_batch(max_batch);
     }
-    if let Some(most) = vector.max_receipts {
-        settings = settings.with_max_receipts(most);
+    if let Some(max_receipts) = vector.max_receipts {
+        settings = settings.with_max_receipts(max_receipts);
     }
     if vector.unknown_at_once {
-        settings = settings.with_unknown(Unknown::Immediate);
+        settings = settings.with_unknown(UnknownTransaction::Immediate);
     }
-    let mut patience = Patience::default().with_timeout(TIMEOUT);
-    if let Some(most) = vector.max_waiting {
-        patience = patience.with_limit(most);
+    let mut wait_config = WaitConfig::default().with_timeout(TIMEOUT);
+    if let Some(max_waiting) = vector.max_waiting {
+        wait_config = wait_config.with_max_waiting(max_waiting);
     }
-    let mut desk = Desk::new(Engine::new(settings), patience);
-    let called = desk.call(0, &vector.request, vector.path_method.as_deref(), storage);
-    let answer = match (called, &vector.wait) {
-        (Called::Answer(answer), Wait::No) => answer,
-        (Called::Answer(answer), _) => {
-            return Err(format!("should wait, but answers at once {}", text(&answer.body)));
+    let mut endpoint = Endpoint::new(Engine::new(settings), wait_config);
+    let state = endpoint.handle_request(0, &vector.request, vector.url_method.as_deref(), storage);
+    let response = match (state, &vector.wait) {
+        (RequestState::Ready(response), Wait::No) => response,
+        (RequestState::Ready(response), _) => {
+            return Err(format!("expected to wait, is ready with {}", text(&response.body)));
         }
-        (Called::Wait(_), Wait::No) => return Err("should answer at once, but waits".into()),
-        (Called::Wait(ticket), Wait::Expires) => expire(&mut desk, ticket, storage)?,
-        (Called::Wait(ticket), Wait::Blocks(blocks)) => {
-            wake(&mut desk, ticket, blocks, scene, storage)?
+        (RequestState::Pending(_), Wait::No) => {
+            return Err("expected to be ready at once, waits".into());
+        }
+        (RequestState::Pending(handle), Wait::Expires) => expire(&mut endpoint, handle, storage)?,
+        (RequestState::Pending(handle), Wait::Blocks(blocks)) => {
+            resume(&mut endpoint, handle, blocks, fixture, storage)?
         }
     };
-    if desk.open() != 0 {
-        return Err(format!("{} calls are open after the answer", desk.open()));
+    if endpoint.pending_count() != 0 {
+        return Err(format!("{} calls are pending after the response", endpoint.pending_count()));
     }
-    let class = class_name(answer.class);
-    if class != vector.class {
-        return Err(format!("class {class}, expected {}: {}", vector.class, text(&answer.body)));
+    let kind = kind_name(response.kind);
+    if kind != vector.kind {
+        return Err(format!("kind {kind}, expected {}: {}", vector.kind, text(&response.body)));
     }
-    super::compare(&answer.body, &vector.answer)
+    super::compare(&response.body, &vector.response)
 }
 
-/// Lets time go by until the wait ends, which must be at its deadline
-fn expire<S: Storage>(desk: &mut Desk, ticket: Ticket, storage: &S) -> Result<Answer, String> {
+/// Advances time until the response is ready, which must be at the deadline
+fn expire<S: Storage>(
+    endpoint: &mut Endpoint,
+    handle: RequestHandle,
+    storage: &S,
+) -> Result<Response, String> {
     for now in [TIMEOUT - 1, TIMEOUT] {
-        desk.handle_time(now);
-        match desk.poll_answer(storage) {
-            Some((answered, answer)) if answered == ticket && now == TIMEOUT => return Ok(answer),
+        endpoint.handle_timeout(now);
+        match endpoint.poll_response(storage) {
+            Some((ready, response)) if ready == handle && now == TIMEOUT => return Ok(response),
             Some((_, early)) => {
-                return Err(format!("nothing changed and it answers {}", text(&early.body)));
+                return Err(format!("ready before the deadline with {}", text(&early.body)));
             }
             None => {}
         }
     }
-    Err("should answer when its time is up, but waits".into())
+    Err("expected to be ready at the deadline, waits".into())
 }
 
-/// Brings blocks in until the wait ends, which must be with the last one
-fn wake<S: Storage + Clone>(
-    desk: &mut Desk,
-    ticket: Ticket,
+/// Imports blocks until the response is ready, which must be after the last one
+fn resume<S: Storage + Clone>(
+    endpoint: &mut Endpoint,
+    handle: RequestHandle,
     blocks: &[impl AsRef<Path>],
-    scene: &Scene,
+    fixture: &Fixture,
     storage: &S,
-) -> Result<Answer, String> {
+) -> Result<Response, String> {
     let mut storage = storage.clone();
-    for (place, path) in blocks.iter().enumerate() {
-        let ingested = take_in(path.as_ref(), scene, &mut storage)?;
-        desk.handle_changes(&ingested.changes);
-        match desk.poll_answer(&storage) {
-            Some((answered, answer)) if answered == ticket && place + 1 == blocks.len() => {
-                return Ok(answer);
+    for (index, path) in blocks.iter().enumerate() {
+        let summary = import_block(path.as_ref(), fixture, &mut storage)?;
+        endpoint.handle_chain_update(&summary.chain_update);
+        match endpoint.poll_response(&storage) {
+            Some((ready, response)) if ready == handle && index + 1 == blocks.len() => {
+                return Ok(response);
             }
             Some((_, early)) => {
                 return Err(format!(
-                    "should wait after {}, but answers {}",
+                    "expected to wait after {}, is ready with {}",
                     path.as_ref().display(),
                     text(&early.body)
                 ));
@@ -118,34 +130,35 @@ fn wake<S: Storage + Clone>(
             None => {}
         }
     }
-    Err("should answer after its last block, but waits".into())
+    Err("expected to be ready after the last block, waits".into())
 }
 
-fn take_in(path: &Path, scene: &Scene, storage: &mut impl Storage) -> Result<Ingested, String> {
-    let finality = if scene.all_final { Finality::All } else { Finality::Headers };
-    let settings = IngestSettings::default().with_finality(finality);
-    let taken = Engine::default().ingest(&read(path)?, &settings, storage);
-    taken.map_err(|error| told(path, &error))
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, String> {
-    fs::read(path).map_err(|error| told(path, &error))
+fn import_block(
+    path: &Path,
+    fixture: &Fixture,
+    storage: &mut impl Storage,
+) -> Result<ImportSummary, String> {
+    let finality = if fixture.all_final { FinalityRule::All } else { FinalityRule::Headers };
+    let settings = ImportSettings::default().with_finality(finality);
+    let message = fs::read(path).map_err(|error| with_path(path, &error))?;
+    let summary = Engine::default().import_block(&message, &settings, storage);
+    summary.map_err(|error| with_path(path, &error))
 }
 
 fn text(body: &[u8]) -> String {
     String::from_utf8_lossy(body).into_owned()
 }
 
-/// The name of a class in the manifest
-const fn class_name(class: AnswerClass) -> &'static str {
-    match class {
-        AnswerClass::Result => "result",
-        AnswerClass::RequestValidation => "request_validation",
-        AnswerClass::Timeout => "timeout",
-        AnswerClass::SkippedBlock => "skipped_block",
-        AnswerClass::Handler => "handler",
-        AnswerClass::Internal => "internal",
-        AnswerClass::Unavailable => "unavailable",
-        _ => "a class that the manifest has no word for",
+/// The name of a response kind in the manifest
+const fn kind_name(kind: ResponseKind) -> &'static str {
+    match kind {
+        ResponseKind::Result => "result",
+        ResponseKind::RequestValidation => "request_validation",
+        ResponseKind::Timeout => "timeout",
+        ResponseKind::SkippedBlock => "skipped_block",
+        ResponseKind::Handler => "handler",
+        ResponseKind::Internal => "internal",
+        ResponseKind::Unavailable => "unavailable",
+        _ => "a kind that the manifest does not have",
     }
 }

@@ -1,8 +1,8 @@
-//! Runs vectors over HTTP, on the node's own program.
+//! Runs vectors over HTTP, on the server.
 //!
-//! A node is started for a scene, on a free port, and ends with its [`Node`]. Its command line has
-//! no word for blocks that come in while a request waits, for the limits of the engine, or for
-//! configurations without any block, so [`can_ask`] says which vectors are left to the crate.
+//! A server is started for a fixture, on a free port, and stopped when its [`Server`] is dropped.
+//! It has no options to import blocks while a request is pending, for the limits of the engine, or
+//! for configurations without blocks, so [`is_supported`] excludes such vectors.
 
 use core::net::SocketAddr;
 use core::time::Duration;
@@ -13,22 +13,22 @@ use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use super::{Scene, Vector, Wait, told};
+use super::{Fixture, Vector, Wait, with_path};
 
-/// How long a request waits before it expires: no vector that is asked here ends a wait otherwise
-const WAIT: &str = "100ms";
-/// How long an answer may take before the node counts as dead; no verdict depends on it otherwise
-const PATIENCE: Duration = Duration::from_secs(120);
+/// The timeout of a request: every vector here that waits ends at its deadline
+const WAIT_TIMEOUT: &str = "100ms";
+/// The time after which a read fails; the result of a test does not depend on it otherwise
+const READ_TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Whether a node can be asked this
-pub fn can_ask(vector: &Vector, scene: &Scene) -> bool {
+/// Whether the command line can express this vector
+pub fn is_supported(vector: &Vector, fixture: &Fixture) -> bool {
     !matches!(vector.wait, Wait::Blocks(_))
         && vector.max_batch.is_none()
         && vector.max_receipts.is_none()
-        && !scene.blocks.is_empty()
+        && !fixture.blocks.is_empty()
 }
 
-/// The flags of a node that has the settings of this vector
+/// The flags of a server with the settings of this vector
 pub fn flags(vector: &Vector) -> Vec<String> {
     let mut flags = Vec::new();
     if vector.timeout_cause {
@@ -37,21 +37,21 @@ pub fn flags(vector: &Vector) -> Vec<String> {
     if vector.unknown_at_once {
         flags.push("--unknown=immediate".into());
     }
-    if let Some(most) = vector.max_waiting {
-        flags.push(format!("--max-waiting={most}"));
+    if let Some(max_waiting) = vector.max_waiting {
+        flags.push(format!("--max-waiting={max_waiting}"));
     }
     flags
 }
 
-/// Builds the node's program beside the running test and says where it is
+/// Builds the server in the profile of the running test and returns its path
 ///
 /// # Errors
 ///
-/// What went wrong with the build.
+/// The build failed.
 pub fn program() -> Result<PathBuf, String> {
     let test = env::current_exe().map_err(|error| error.to_string())?;
     // A test runs in `<target>/<profile>/deps`.
-    let profile = test.parent().and_then(Path::parent).ok_or("the test is nowhere")?;
+    let profile = test.parent().and_then(Path::parent).ok_or("the test is in no directory")?;
     let target = profile.parent().ok_or("the test is in no target directory")?;
     let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut build = Command::new(cargo);
@@ -64,84 +64,85 @@ pub fn program() -> Result<PathBuf, String> {
         Ok(status) if status.success() => {
             Ok(profile.join("milepost").with_extension(env::consts::EXE_EXTENSION))
         }
-        Ok(status) => Err(format!("building the node failed: {status}")),
-        Err(error) => Err(format!("building the node: {error}")),
+        Ok(status) => Err(format!("building the server failed: {status}")),
+        Err(error) => Err(format!("building the server: {error}")),
     }
 }
 
-/// A node that runs; it ends when this is dropped
+/// A running server; it is stopped when this is dropped
 #[derive(Debug)]
-pub struct Node {
+pub struct Server {
     child: Child,
     address: SocketAddr,
 }
 
-impl Drop for Node {
+impl Drop for Server {
     fn drop(&mut self) {
-        // The program may have ended by itself; there is nothing left to do then.
+        // Fails if the program has ended already, which is fine.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-impl Node {
-    /// Starts a node over a scene with these flags; `work` is an empty directory for its files
+impl Server {
+    /// Starts a server over a fixture with these flags; `directory` is empty, for its files
     ///
     /// # Errors
     ///
-    /// What could not be prepared, or that the node ended before it listened.
+    /// A file cannot be copied, or the server ended before it listened.
     pub fn start(
         program: &Path,
-        scene: &Scene,
+        fixture: &Fixture,
         flags: &[String],
-        work: &Path,
+        directory: &Path,
     ) -> Result<Self, String> {
         let mut command = Command::new(program);
-        command.args(["serve", "--listen", "127.0.0.1:0", "--wait-timeout", WAIT]);
-        command.args(["--finality", if scene.all_final { "final" } else { "headers" }]);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--wait-timeout", WAIT_TIMEOUT]);
+        command.args(["--finality", if fixture.all_final { "final" } else { "headers" }]);
         command.args(flags);
-        for block in &scene.blocks {
+        for block in &fixture.blocks {
             command.arg("--blocks").arg(block);
         }
-        if !scene.configs.is_empty() {
-            for (height, file) in &scene.configs {
-                fs::copy(file, work.join(format!("{height}.json"))).map_err(|e| told(file, &e))?;
+        if !fixture.configs.is_empty() {
+            for (height, file) in &fixture.configs {
+                fs::copy(file, directory.join(format!("{height}.json")))
+                    .map_err(|e| with_path(file, &e))?;
             }
-            command.arg("--configs").arg(work);
+            command.arg("--configs").arg(directory);
         }
         Self::spawn(command)
     }
 
-    /// Starts a node that plays the practice chain
+    /// Starts a server on the practice chain
     ///
     /// # Errors
     ///
-    /// That the node ended before it listened.
+    /// The server ended before it listened.
     pub fn practice(program: &Path) -> Result<Self, String> {
         let mut command = Command::new(program);
         command.args(["--listen", "127.0.0.1:0"]);
         Self::spawn(command)
     }
 
-    /// Where the node listens
+    /// The URL of the server
     pub fn url(&self) -> String {
         format!("http://{}", self.address)
     }
 
     fn spawn(mut command: Command) -> Result<Self, String> {
-        // Warnings go where the test's own go; the rest would bury them.
+        // Only warnings are of interest in the output of a test.
         command.env("MILEPOST_LOG", "warn");
         command.stdin(Stdio::null()).stdout(Stdio::piped());
         let mut child =
-            command.spawn().map_err(|error| told(Path::new(command.get_program()), &error))?;
+            command.spawn().map_err(|error| with_path(Path::new(command.get_program()), &error))?;
         let output = child.stdout.take();
-        let node = Self { child, address: SocketAddr::from(([127, 0, 0, 1], 0)) };
-        node.listening(output.ok_or("the node has no output")?)
+        let server = Self { child, address: SocketAddr::from(([127, 0, 0, 1], 0)) };
+        server.wait_until_listening(output.ok_or("the server has no output")?)
     }
 
-    /// Reads the address out of what the node says first
-    fn listening(mut self, output: impl Read) -> Result<Self, String> {
-        let mut said = String::new();
+    /// Reads the address from the first lines of output
+    fn wait_until_listening(mut self, output: impl Read) -> Result<Self, String> {
+        let mut printed = String::new();
         for line in BufReader::new(output).lines() {
             let line = line.map_err(|error| error.to_string())?;
             let address = line.split("http://").nth(1).and_then(|rest| rest.parse().ok());
@@ -149,35 +150,35 @@ impl Node {
                 self.address = address;
                 return Ok(self);
             }
-            said.push_str(&line);
-            said.push('\n');
+            printed.push_str(&line);
+            printed.push('\n');
         }
-        Err(format!("the node ended before it listened; it said {said:?}"))
+        Err(format!("the server ended before it listened; it printed {printed:?}"))
     }
 
-    /// Asks what a vector asks and compares the answer with what the vector says
+    /// Sends the request of a vector and compares the response with the expected one
     ///
     /// # Errors
     ///
-    /// How the answer differs, or that there was none.
+    /// The response differs, or there is none.
     pub fn run(&self, vector: &Vector) -> Result<(), String> {
-        let path = vector.path_method.as_deref().unwrap_or_default();
+        let path = vector.url_method.as_deref().unwrap_or_default();
         let (status, body) = self.post(path, &vector.request).map_err(|e| e.to_string())?;
         if status != vector.http_status {
             let body = String::from_utf8_lossy(&body);
             return Err(format!("HTTP status {status}, expected {}: {body}", vector.http_status));
         }
-        super::compare(&body, &vector.answer)
+        super::compare(&body, &vector.response)
     }
 
-    /// Posts a body and reads the status and the body of the response
+    /// Posts a body and returns the status and the body of the response
     ///
     /// # Errors
     ///
-    /// The connection's, or a response whose length is not the one it says.
+    /// The connection failed, or the response does not have its `content-length`.
     pub fn post(&self, path: &str, body: &[u8]) -> io::Result<(u16, Vec<u8>)> {
         let mut stream = TcpStream::connect(self.address)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(READ_TIMEOUT))?;
         let length = body.len();
         let head = format!(
             "POST /{path} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\n\
@@ -190,12 +191,12 @@ impl Node {
         stream.read_to_end(&mut response)?;
         split(&response).ok_or_else(|| {
             let text = String::from_utf8_lossy(&response).into_owned();
-            io::Error::other(format!("not a response with a length: {text:?}"))
+            io::Error::other(format!("response without its content-length: {text:?}"))
         })
     }
 }
 
-/// The status and the body of a response that says how long its body is
+/// The status and the body of a response whose length is its `content-length`
 fn split(response: &[u8]) -> Option<(u16, Vec<u8>)> {
     let end = response.windows(4).position(|window| window == b"\r\n\r\n")?;
     let head = str::from_utf8(response.get(..end)?).ok()?;

@@ -1,7 +1,7 @@
-//! The vectors as their files say them, for runners that know nothing of the declarations.
+//! The vectors as runners read them, from their files.
 //!
-//! [`load`] reads the manifest; [`engine`] runs a vector on the crate, [`http`] on a node's
-//! program. Runners in other languages read the same files: `vectors/README.md` says how.
+//! [`load`] reads the manifest; [`engine`] runs a vector on the crate, [`http`] on the server.
+//! Runners in other languages read the same files, which `vectors/README.md` describes.
 
 pub mod engine;
 pub mod http;
@@ -11,68 +11,68 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-/// What a storage holds before a request comes
+/// The content of a storage before a request is sent
 #[derive(Clone, Debug)]
-pub struct Scene {
+pub struct Fixture {
     /// Its name
     pub name: String,
-    /// Whether every block is final as it comes in; else headers say what is final
+    /// Whether every block is final on import; otherwise headers name the final block
     pub all_final: bool,
-    /// Configurations and the first heights at which they are in force
+    /// Configurations, each with the first height at which it is in force
     pub configs: Vec<(u64, PathBuf)>,
-    /// Block messages in the order in which they come in
+    /// Block messages in the order of import
     pub blocks: Vec<PathBuf>,
 }
 
-/// One request over a scene, and its answer
+/// One request over a fixture, and its response
 #[derive(Clone, Debug)]
 pub struct Vector {
     /// Its name
     pub name: String,
-    /// What it is about
+    /// What it tests
     pub about: String,
-    /// The name of its scene
-    pub scene: String,
-    /// Whether `TIMEOUT_ERROR` says why
+    /// The name of its fixture
+    pub fixture: String,
+    /// Whether `TIMEOUT_ERROR` has a cause
     pub timeout_cause: bool,
-    /// Whether a request about an unknown transaction is answered at once
+    /// Whether a request for an unknown transaction does not wait
     pub unknown_at_once: bool,
-    /// The most calls that wait, if the vector changes it
+    /// The limit of pending calls, if it is not the default
     pub max_waiting: Option<usize>,
-    /// The most requests in a batch, if the vector changes it
+    /// The limit of requests in a batch, if it is not the default
     pub max_batch: Option<usize>,
-    /// The most receipts of an answer, if the vector changes it
+    /// The limit of receipts in a response, if it is not the default
     pub max_receipts: Option<usize>,
-    /// The method in the address, if there is one
-    pub path_method: Option<String>,
+    /// The method that the URL names, if any
+    pub url_method: Option<String>,
     /// The body of the request
     pub request: Vec<u8>,
-    /// When the answer comes
+    /// When the response is ready
     pub wait: Wait,
-    /// The class of the answer
-    pub class: String,
-    /// The HTTP status of the answer
+    /// The kind of the response
+    pub kind: String,
+    /// The HTTP status of the response
     pub http_status: u16,
-    /// The body of the answer
-    pub answer: Vec<u8>,
+    /// The body of the response
+    pub response: Vec<u8>,
 }
 
-/// When an answer comes
+/// When a response is ready
 #[derive(Clone, Debug)]
 pub enum Wait {
-    /// With the request
+    /// At once
     No,
-    /// When the wait is over without a result
+    /// At the deadline of the request
     Expires,
-    /// With these blocks, which come in one by one while the request waits
+    /// After the last of these blocks, which are imported while the request is pending
     Blocks(Vec<PathBuf>),
 }
 
-/// All vectors and their scenes
+/// All vectors and their fixtures
 #[derive(Clone, Debug)]
 pub struct Manifest {
-    /// The scenes, in the order of the manifest
-    pub scenes: Vec<Scene>,
+    /// The fixtures, in the order of the manifest
+    pub fixtures: Vec<Fixture>,
     /// The vectors, in the order of the manifest
     pub vectors: Vec<Vector>,
 }
@@ -82,42 +82,43 @@ pub fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("vectors")
 }
 
-/// Reads the manifest and the requests and answers it names
+/// Reads the manifest and the requests and responses that it names
 ///
 /// # Errors
 ///
-/// What is missing or of the wrong type, with its place.
+/// A file or a member is missing or of the wrong type.
 pub fn load() -> Result<Manifest, String> {
     let manifest = directory().join("manifest.json");
-    let text = fs::read_to_string(&manifest).map_err(|error| told(&manifest, &error))?;
-    let manifest: Value = serde_json::from_str(&text).map_err(|error| told(&manifest, &error))?;
-    let scenes = array(&manifest, "scenes")?.iter().map(scene).collect::<Result<_, _>>()?;
+    let text = fs::read_to_string(&manifest).map_err(|error| with_path(&manifest, &error))?;
+    let manifest: Value =
+        serde_json::from_str(&text).map_err(|error| with_path(&manifest, &error))?;
+    let fixtures = array(&manifest, "fixtures")?.iter().map(fixture).collect::<Result<_, _>>()?;
     let vectors = array(&manifest, "vectors")?.iter().map(vector).collect::<Result<_, _>>()?;
-    Ok(Manifest { scenes, vectors })
+    Ok(Manifest { fixtures, vectors })
 }
 
 impl Manifest {
-    /// The vectors of a scene, in the order of the manifest
+    /// Returns the vectors of a fixture, in the order of the manifest
     pub fn of<'manifest>(
         &'manifest self,
-        scene: &'manifest Scene,
+        fixture: &'manifest Fixture,
     ) -> impl Iterator<Item = &'manifest Vector> {
-        self.vectors.iter().filter(|vector| vector.scene == scene.name)
+        self.vectors.iter().filter(|vector| vector.fixture == fixture.name)
     }
 }
 
-fn scene(row: &Value) -> Result<Scene, String> {
+fn fixture(row: &Value) -> Result<Fixture, String> {
     let configs = array(row, "configs")?.iter().map(|config| {
         let height = config["from_height"].as_u64();
-        let height = height.ok_or_else(|| format!("{config}: from_height is no height"))?;
+        let height = height.ok_or_else(|| format!("{config}: from_height is not a height"))?;
         Ok((height, directory().join(string(config, "file")?)))
     });
-    Ok(Scene {
+    Ok(Fixture {
         name: string(row, "name")?,
         all_final: match string(row, "finality")?.as_str() {
             "headers" => false,
             "all" => true,
-            unknown => return Err(format!("finality {unknown} is not known")),
+            unknown => return Err(format!("unknown finality {unknown}")),
         },
         configs: configs.collect::<Result<_, String>>()?,
         blocks: paths(array(row, "blocks")?)?,
@@ -128,57 +129,57 @@ fn vector(row: &Value) -> Result<Vector, String> {
     let name = string(row, "name")?;
     let file = |member: &str| {
         let path = directory().join(string(row, member)?);
-        fs::read(&path).map_err(|error| told(&path, &error))
+        fs::read(&path).map_err(|error| with_path(&path, &error))
     };
     let settings = &row["settings"];
-    let limit = |name: &str| settings[name].as_u64().and_then(|most| usize::try_from(most).ok());
+    let limit = |name: &str| settings[name].as_u64().and_then(|limit| usize::try_from(limit).ok());
     let wait = match &row["wait"] {
         Value::Null => Wait::No,
         Value::Array(blocks) => Wait::Blocks(paths(blocks)?),
-        Value::String(word) if word == "expires" => Wait::Expires,
-        unknown => return Err(format!("{name}: wait {unknown} is not known")),
+        Value::String(text) if text == "expires" => Wait::Expires,
+        unknown => return Err(format!("{name}: unknown wait {unknown}")),
     };
     let status = row["http_status"].as_u64().and_then(|status| u16::try_from(status).ok());
     Ok(Vector {
         about: string(row, "about")?,
-        scene: string(row, "scene")?,
+        fixture: string(row, "fixture")?,
         timeout_cause: settings["timeout_cause"].as_bool().unwrap_or(false),
         unknown_at_once: settings["unknown"] == "immediate",
         max_waiting: limit("max_waiting"),
         max_batch: limit("max_batch"),
         max_receipts: limit("max_receipts"),
-        path_method: row["path_method"].as_str().map(str::to_owned),
+        url_method: row["url_method"].as_str().map(str::to_owned),
         request: file("request")?,
         wait,
-        class: string(row, "class")?,
-        http_status: status.ok_or_else(|| format!("{name}: http_status is no status"))?,
-        answer: file("answer")?,
+        kind: string(row, "kind")?,
+        http_status: status.ok_or_else(|| format!("{name}: http_status is not a status"))?,
+        response: file("response")?,
         name,
     })
 }
 
 fn array<'row>(row: &'row Value, member: &str) -> Result<&'row Vec<Value>, String> {
-    row[member].as_array().ok_or_else(|| format!("{member} is no array in {row}"))
+    row[member].as_array().ok_or_else(|| format!("{member} is not an array in {row}"))
 }
 
 fn string(row: &Value, member: &str) -> Result<String, String> {
-    let text = row[member].as_str().ok_or_else(|| format!("{member} is no string in {row}"))?;
+    let text = row[member].as_str().ok_or_else(|| format!("{member} is not a string in {row}"))?;
     Ok(text.to_owned())
 }
 
 fn paths(names: &[Value]) -> Result<Vec<PathBuf>, String> {
     let path = |name: &Value| {
-        let name = name.as_str().ok_or_else(|| format!("{name} is no path"))?;
+        let name = name.as_str().ok_or_else(|| format!("{name} is not a path"))?;
         Ok(directory().join(name))
     };
     names.iter().map(path).collect()
 }
 
-fn told(path: &Path, error: &dyn core::error::Error) -> String {
+fn with_path(path: &Path, error: &dyn core::error::Error) -> String {
     format!("{}: {error}", path.display())
 }
 
-/// Says where two bodies part, if they do
+/// Returns an error with the first difference of two bodies
 fn compare(found: &[u8], expected: &[u8]) -> Result<(), String> {
     if found == expected {
         return Ok(());
@@ -190,7 +191,7 @@ fn compare(found: &[u8], expected: &[u8]) -> Result<(), String> {
         String::from_utf8_lossy(body.get(start..end).unwrap_or_default()).into_owned()
     };
     Err(format!(
-        "the bodies part at byte {common}\n     found …{}…\n  expected …{}…",
+        "the bodies differ at byte {common}\n     found …{}…\n  expected …{}…",
         around(found),
         around(expected)
     ))

@@ -1,7 +1,7 @@
-//! What is delivered, in which order, and what will be asked about it.
+//! The order in which blocks are imported, and the requests about their transactions.
 //!
-//! A practice chain delivers forks as they grow. Here some blocks of lost forks come in later than
-//! that, when their fork may be forgotten already, and some old messages come in once more.
+//! A practice chain delivers blocks in order of creation. Here some blocks of abandoned forks are
+//! delayed, until their fork may have been pruned, and some old blocks are delivered again.
 
 use std::collections::HashMap;
 
@@ -12,29 +12,30 @@ use milepost_practice::{BlockMessage, Practice};
 use milepost_testkit::Rng;
 use serde_json::{Value, json};
 
-/// The most messages by which a block of a fork comes too late
-const LATEST: u64 = 15;
+/// The maximum delay of a fork block, in blocks
+const MAX_DELAY: u64 = 15;
 
-/// A transaction to ask about, and how
+/// A status request about a transaction
 #[derive(Clone, Debug)]
-pub(crate) struct Asked {
+pub(crate) struct StatusCall {
     pub(crate) hash: String,
     pub(crate) signer: String,
     pub(crate) signed: Vec<u8>,
     pub(crate) method: &'static str,
-    /// By the signed transaction, not by its hash
+    /// Names the transaction by its bytes and not by its hash
     pub(crate) by_bytes: bool,
 }
 
-/// A transaction of the chain: when it comes in, and whether only on forks that are abandoned
-pub(crate) struct Sighting {
-    pub(crate) asked: Asked,
+/// A transaction of the chain, the blocks that include it, and whether all are on abandoned forks
+pub(crate) struct ObservedTransaction {
+    pub(crate) call: StatusCall,
+    /// Index of the first block that includes it
     pub(crate) first: usize,
     pub(crate) last: usize,
-    pub(crate) lost: bool,
+    pub(crate) abandoned: bool,
 }
 
-impl Asked {
+impl StatusCall {
     pub(crate) fn with_receipts(&self) -> bool {
         self.method != "tx"
     }
@@ -55,20 +56,21 @@ impl Asked {
     }
 }
 
-/// So many messages of the chain, parents before children, and old ones between them
+/// The first `count` blocks of a chain, parents before children, with some repeated
 pub(crate) fn messages(practice: &mut Practice, count: usize, rng: &mut Rng) -> Vec<BlockMessage> {
-    let mut turns: HashMap<CryptoHash, u64> = HashMap::new();
+    let mut positions: HashMap<CryptoHash, u64> = HashMap::new();
     let mut queue: Vec<(u64, BlockMessage)> = Vec::new();
     for number in 0..count as u64 {
         let message = practice.next_message();
-        let late = message.abandoned && rng.one_in(4);
-        let wanted = number + if late { rng.below(LATEST) } else { 0 };
-        let turn_of = |hash| turns.get(hash).copied().unwrap_or_default();
-        let turn = wanted.max(turn_of(&message.prev_hash)).max(turn_of(&message.hash));
-        turns.insert(message.hash, turn);
-        queue.push((turn, message));
+        let delayed = message.abandoned && rng.one_in(4);
+        let earliest = number + if delayed { rng.below(MAX_DELAY) } else { 0 };
+        let position_of = |hash| positions.get(hash).copied().unwrap_or_default();
+        let position =
+            earliest.max(position_of(&message.prev_hash)).max(position_of(&message.hash));
+        positions.insert(message.hash, position);
+        queue.push((position, message));
     }
-    queue.sort_by_key(|(turn, _)| *turn);
+    queue.sort_by_key(|(position, _)| *position);
     let mut delivered: Vec<BlockMessage> = Vec::new();
     for (_, message) in queue {
         delivered.push(message);
@@ -80,18 +82,21 @@ pub(crate) fn messages(practice: &mut Practice, count: usize, rng: &mut Rng) -> 
     delivered
 }
 
-/// Every transaction of the messages, in the order in which they come in
-pub(crate) fn sightings(messages: &[BlockMessage], rng: &mut Rng) -> Vec<Sighting> {
-    let mut sightings: Vec<Sighting> = Vec::new();
+/// The transactions of the blocks, in the order of their first block
+pub(crate) fn observed_transactions(
+    messages: &[BlockMessage],
+    rng: &mut Rng,
+) -> Vec<ObservedTransaction> {
+    let mut transactions: Vec<ObservedTransaction> = Vec::new();
     for (number, message) in messages.iter().enumerate() {
         for transaction in &message.transactions {
             let hash = transaction.hash.to_string();
-            if let Some(known) = sightings.iter_mut().find(|known| known.asked.hash == hash) {
+            if let Some(known) = transactions.iter_mut().find(|known| known.call.hash == hash) {
                 known.last = number;
-                known.lost &= message.abandoned;
+                known.abandoned &= message.abandoned;
                 continue;
             }
-            let asked = Asked {
+            let call = StatusCall {
                 hash,
                 signer: transaction.signer_id.to_string(),
                 signed: transaction.signed.clone(),
@@ -99,9 +104,9 @@ pub(crate) fn sightings(messages: &[BlockMessage], rng: &mut Rng) -> Vec<Sightin
                     [rng.below(4) as usize],
                 by_bytes: rng.one_in(5),
             };
-            let lost = message.abandoned;
-            sightings.push(Sighting { asked, first: number, last: number, lost });
+            let abandoned = message.abandoned;
+            transactions.push(ObservedTransaction { call, first: number, last: number, abandoned });
         }
     }
-    sightings
+    transactions
 }

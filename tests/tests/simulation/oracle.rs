@@ -1,77 +1,76 @@
-//! What must be answered, worked out from whole messages.
+//! The oracle: computes the expected responses from whole messages.
 //!
-//! The oracle keeps every message that came in, finds the canonical chain by walking parents from
-//! the highest block, and computes each answer by recursion over what the canonical messages say.
-//! It knows the words of the interface and the shape of a message, and nothing of the engine but
-//! the names of its results.
+//! It keeps every imported message, finds the canonical chain by walking parents from the highest
+//! block, and computes each response by recursion over the canonical messages. It shares the result
+//! types of the engine and none of its code.
 
 use core::cmp::Reverse;
 use core::fmt::Write as _;
 use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 
-use milepost::facts::record::BlockPoint;
-use milepost::ingest::{Place, Retention};
-use milepost::rpc::AnswerClass;
+use milepost::import::{BlockPosition, Retention};
+use milepost::rpc::ResponseKind;
 use milepost::status::Milestone;
+use milepost::storage::rows::BlockPoint;
 use serde_json::{Value, json};
 
-/// A transaction, an outcome or the body of a receipt, as a canonical block has it
-pub(crate) struct Fact {
+/// A transaction, an outcome or the body of a receipt in a block
+pub(crate) struct Entry {
     pub(crate) id: String,
     /// Height of its block
     pub(crate) height: u64,
     pub(crate) value: Value,
-    /// The value as compact text; serde_json keeps members in order
+    /// The value as compact text; serde_json sorts members
     pub(crate) text: String,
 }
 
-/// A block with all that it says
+/// A block and its content
 pub(crate) struct Block {
     pub(crate) hash: String,
     pub(crate) height: u64,
     pub(crate) message: Value,
-    transactions: Vec<Rc<Fact>>,
-    outcomes: Vec<Rc<Fact>>,
-    receipts: Vec<Rc<Fact>>,
-    /// Its place in the order of arrival
-    arrival: usize,
+    transactions: Vec<Rc<Entry>>,
+    outcomes: Vec<Rc<Entry>>,
+    receipts: Vec<Rc<Entry>>,
+    /// Its position in the order of import
+    import_number: usize,
 }
 
-/// What should become of a message
+/// The expected summary of an import
 #[derive(Debug, PartialEq)]
-pub(crate) struct Taken {
-    pub(crate) place: Place,
-    pub(crate) undone: Vec<BlockPoint>,
-    pub(crate) redone: Vec<BlockPoint>,
+pub(crate) struct ExpectedImport {
+    pub(crate) position: BlockPosition,
+    pub(crate) reverted: Vec<BlockPoint>,
+    pub(crate) reapplied: Vec<BlockPoint>,
     pub(crate) last_final: Option<BlockPoint>,
     pub(crate) counts: [usize; 3],
 }
 
-/// What canonical blocks say, by id
+/// The content of the canonical blocks, by id
 #[derive(Default)]
 pub(crate) struct Index {
-    pub(crate) transactions: HashMap<String, Rc<Fact>>,
-    pub(crate) outcomes: HashMap<String, Rc<Fact>>,
-    pub(crate) receipts: HashMap<String, Rc<Fact>>,
+    pub(crate) transactions: HashMap<String, Rc<Entry>>,
+    pub(crate) outcomes: HashMap<String, Rc<Entry>>,
+    pub(crate) receipts: HashMap<String, Rc<Entry>>,
 }
 
-/// The chain by the book
+/// The naive chain
 pub(crate) struct Oracle {
     retention: Retention,
-    arrivals: usize,
+    imported: usize,
     blocks: HashMap<String, Rc<Block>>,
-    /// The highest final block that any head named
+    /// The highest block that the header of any head named as final
     pub(crate) last_final: Option<BlockPoint>,
-    /// First heights and texts of protocol configurations
+    /// Protocol configurations, each with its first height
     configs: Vec<(u64, String)>,
     pub(crate) index: Index,
     /// The index before the last block that changed it
     pub(crate) index_before: Index,
     pub(crate) canonical: Vec<Rc<Block>>,
-    /// Everything that belongs to a transaction that was final once, by id
-    settled: HashSet<String>,
-    /// The receipts among these that no answer shows
+    /// Ids of all transactions that were final once, and of their receipts
+    finalized: HashSet<String>,
+    /// Those of them that are local receipts, which no response has
     local: HashSet<String>,
 }
 
@@ -79,8 +78,8 @@ fn text(value: &Value) -> &str {
     value.as_str().expect("a string")
 }
 
-fn lacks(chain: &[Rc<Block>], block: &Block) -> bool {
-    chain.iter().all(|one| one.hash != block.hash)
+fn contains(chain: &[Rc<Block>], block: &Block) -> bool {
+    chain.iter().any(|one| one.hash == block.hash)
 }
 
 fn items(value: &Value) -> impl Iterator<Item = &Value> + Clone {
@@ -88,25 +87,25 @@ fn items(value: &Value) -> impl Iterator<Item = &Value> + Clone {
 }
 
 impl Block {
-    fn read(json: &[u8], arrival: usize) -> Self {
+    fn read(json: &[u8], import_number: usize) -> Self {
         let message: Value = serde_json::from_slice(json).expect("a message in JSON");
         let header = &message["block"]["header"];
         let height = header["height"].as_u64().expect("a height");
-        let fact = |id: &Value, value: &Value| {
+        let entry = |id: &Value, value: &Value| {
             let (id, value) = (text(id).to_owned(), value.clone());
-            Rc::new(Fact { id, height, text: value.to_string(), value })
+            Rc::new(Entry { id, height, text: value.to_string(), value })
         };
         let (mut transactions, mut outcomes) = (Vec::new(), Vec::new());
-        let mut receipts: Vec<Rc<Fact>> = Vec::new();
+        let mut receipts: Vec<Rc<Entry>> = Vec::new();
         for shard in items(&message["shards"]) {
             let chunk = &shard["chunk"];
             let executed = items(&shard["receipt_execution_outcomes"]);
             for included in items(&chunk["transactions"]) {
                 let transaction = &included["transaction"];
-                transactions.push(fact(&transaction["hash"], transaction));
+                transactions.push(entry(&transaction["hash"], transaction));
                 let outcome = &included["outcome"]["execution_outcome"];
                 if !outcome.is_null() {
-                    outcomes.push(fact(&outcome["id"], outcome));
+                    outcomes.push(entry(&outcome["id"], outcome));
                 }
             }
             let bodies = items(&chunk["receipts"]).chain(items(&chunk["local_receipts"]));
@@ -114,15 +113,15 @@ impl Block {
             for body in bodies.filter(|body| !body.is_null()) {
                 let id = &body["receipt_id"];
                 if receipts.iter().all(|known| known.id != text(id)) {
-                    receipts.push(fact(id, body));
+                    receipts.push(entry(id, body));
                 }
             }
             for outcome in executed.map(|entry| &entry["execution_outcome"]) {
-                outcomes.push(fact(&outcome["id"], outcome));
+                outcomes.push(entry(&outcome["id"], outcome));
             }
         }
         let hash = text(&header["hash"]).to_owned();
-        Self { hash, height, message, transactions, outcomes, receipts, arrival }
+        Self { hash, height, message, transactions, outcomes, receipts, import_number }
     }
 
     fn header(&self, member: &str) -> &str {
@@ -136,7 +135,7 @@ impl Block {
 }
 
 impl Index {
-    /// What these blocks say; what a block repeats of an earlier one is the earlier one's
+    /// The content of these blocks; of equal ids the entry of the first block counts
     fn of(canonical: &[Rc<Block>]) -> Self {
         let mut index = Self::default();
         for block in canonical {
@@ -146,13 +145,13 @@ impl Index {
     }
 
     fn add(&mut self, block: &Block) {
-        for (table, facts) in [
+        for (table, entries) in [
             (&mut self.transactions, &block.transactions),
             (&mut self.outcomes, &block.outcomes),
             (&mut self.receipts, &block.receipts),
         ] {
-            for fact in facts {
-                table.entry(fact.id.clone()).or_insert_with(|| Rc::clone(fact));
+            for entry in entries {
+                table.entry(entry.id.clone()).or_insert_with(|| Rc::clone(entry));
             }
         }
     }
@@ -162,7 +161,7 @@ impl Index {
         outcome.into_iter().flat_map(items).map(|id| text(id).to_owned()).collect()
     }
 
-    /// The executed, depth first, and the generated that are not executed
+    /// Collects the executed receipts, depth first, and the generated ones that are pending
     fn walk(&self, id: &str, order: &mut Vec<String>, pending: &mut Vec<String>) {
         if !self.outcomes.contains_key(id) {
             pending.push(id.to_owned());
@@ -193,14 +192,14 @@ impl Oracle {
     pub(crate) fn new(retention: Retention) -> Self {
         Self {
             retention,
-            arrivals: 0,
+            imported: 0,
             blocks: HashMap::new(),
             last_final: None,
             configs: Vec::new(),
             index: Index::default(),
             index_before: Index::default(),
             canonical: Vec::new(),
-            settled: HashSet::new(),
+            finalized: HashSet::new(),
             local: HashSet::new(),
         }
     }
@@ -210,7 +209,7 @@ impl Oracle {
         self.configs.sort();
     }
 
-    /// A block's branch, oldest first
+    /// The branch of a block, oldest first
     fn branch(&self, block: Option<&Rc<Block>>) -> Vec<Rc<Block>> {
         let mut branch: Vec<Rc<Block>> = block.cloned().into_iter().collect();
         while let Some(parent) =
@@ -222,66 +221,69 @@ impl Oracle {
         branch
     }
 
-    /// Whether the block has no place: its parent is unknown, or it would leave out what is final
-    fn refuses(&self, block: &Block) -> bool {
+    /// Whether import rejects the block: its parent is unknown, or it would revert a final block
+    fn rejects(&self, block: &Block) -> bool {
         let Some(head) = self.canonical.last() else { return false };
         let Some(parent) = self.blocks.get(block.header("prev_hash")) else { return true };
         let branch = self.branch(Some(parent));
-        let left_out = self.canonical.iter().filter(|one| lacks(&branch, one));
-        let leaves_out_final = left_out
+        let reverted = self.canonical.iter().filter(|one| !contains(&branch, one));
+        let reverts_final = reverted
             .into_iter()
             .any(|one| self.last_final.is_some_and(|last| one.height <= last.height));
-        // A fork of a fork that lost already is put aside with it.
-        leaves_out_final && (block.height > head.height || !lacks(&self.canonical, parent))
+        // The child of a fork block is a fork block, unless it would be the head.
+        reverts_final && (block.height > head.height || contains(&self.canonical, parent))
     }
 
-    /// Takes in a message; `None` when it is to be refused
-    pub(crate) fn take(&mut self, json: &[u8]) -> Option<Taken> {
-        self.arrivals += 1;
-        let block = Rc::new(Block::read(json, self.arrivals));
+    /// Imports a message; returns `None` if it must be rejected
+    pub(crate) fn import(&mut self, json: &[u8]) -> Option<ExpectedImport> {
+        self.imported += 1;
+        let block = Rc::new(Block::read(json, self.imported));
         let counts = [block.transactions.len(), block.outcomes.len(), block.receipts.len()];
-        let mut taken = Taken {
-            place: Place::Known,
-            undone: Vec::new(),
-            redone: Vec::new(),
+        let mut summary = ExpectedImport {
+            position: BlockPosition::Known,
+            reverted: Vec::new(),
+            reapplied: Vec::new(),
             last_final: self.last_final,
             counts,
         };
         if self.blocks.contains_key(&block.hash) {
-            return Some(taken);
+            return Some(summary);
         }
-        if self.refuses(&block) {
+        if self.rejects(&block) {
             return None;
         }
         self.blocks.insert(block.hash.clone(), Rc::clone(&block));
-        // The branch of the highest block, the first of equals.
-        let highest = self.blocks.values().max_by_key(|one| (one.height, Reverse(one.arrival)));
+        // The canonical chain is the branch of the highest block; of equal heights the first.
+        let highest =
+            self.blocks.values().max_by_key(|one| (one.height, Reverse(one.import_number)));
         let after = self.branch(highest);
         let before = core::mem::replace(&mut self.canonical, after);
         let after = &self.canonical;
-        let undone = before.iter().rev().filter(|one| lacks(after, one));
-        taken.undone = undone.map(|one| one.point()).collect();
-        let redone = after.iter().filter(|one| lacks(&before, one) && one.hash != block.hash);
-        taken.redone = redone.map(|one| one.point()).collect();
-        taken.place = if lacks(after, &block) { Place::Aside } else { Place::Head };
-        if taken.place == Place::Head
+        let reverted = before.iter().rev().filter(|one| !contains(after, one));
+        summary.reverted = reverted.map(|one| one.point()).collect();
+        let reapplied =
+            after.iter().filter(|one| !contains(&before, one) && one.hash != block.hash);
+        summary.reapplied = reapplied.map(|one| one.point()).collect();
+        summary.position =
+            if contains(after, &block) { BlockPosition::Head } else { BlockPosition::Fork };
+        if summary.position == BlockPosition::Head
             && let Some(last) = self.blocks.get(block.header("last_final_block"))
             && self.last_final.is_none_or(|known| last.height > known.height)
         {
             self.last_final = Some(last.point());
         }
-        self.forget();
-        if taken.place == Place::Head {
+        self.prune();
+        if summary.position == BlockPosition::Head {
             let index = Index::of(&self.canonical);
             self.index_before = core::mem::replace(&mut self.index, index);
         }
-        self.settle();
-        taken.last_final = self.last_final;
-        Some(taken)
+        self.update_finalized();
+        summary.last_final = self.last_final;
+        Some(summary)
     }
 
-    /// Forgets old blocks, and forks that nothing can be built upon any more
-    fn forget(&mut self) {
+    /// Removes blocks beyond retention, and forks at or below the last final height
+    fn prune(&mut self) {
         let kept = match self.retention {
             Retention::Blocks(blocks) => blocks as usize,
             Retention::Epochs(epochs) => {
@@ -310,46 +312,48 @@ impl Oracle {
         });
     }
 
-    /// Notes the transactions that have become final
-    fn settle(&mut self) {
-        let open = self.index.transactions.keys().filter(|hash| !self.settled.contains(*hash));
-        let last: Vec<String> =
-            open.filter(|hash| self.holds(hash, Milestone::Final)).cloned().collect();
-        for hash in last {
+    /// Adds the transactions that have become final
+    fn update_finalized(&mut self) {
+        let candidates =
+            self.index.transactions.keys().filter(|hash| !self.finalized.contains(*hash));
+        let new: Vec<String> =
+            candidates.filter(|hash| self.satisfies(hash, Milestone::Final)).cloned().collect();
+        for hash in new {
             let mut order = Vec::new();
             self.index.walk(&hash, &mut order, &mut Vec::new());
             let transaction = &self.index.transactions[&hash].value;
             if transaction["signer_id"] == transaction["receiver_id"] {
                 self.local.extend(self.index.generated(&hash).into_iter().next());
             }
-            self.settled.extend(order);
+            self.finalized.extend(order);
         }
     }
 
-    /// How many bodies of receipts have rows of their own, how many receipts wait for their
-    /// transaction to be settled, and how many transactions are settled
+    /// The numbers of receipt bodies with a row, of receipt parents, and of finalized transactions
     pub(crate) fn counts(&self) -> [usize; 3] {
         let Index { transactions, outcomes, receipts } = &self.index;
-        let is_open = |id: &String| !self.settled.contains(id);
-        let bodies = receipts.keys().filter(|id| is_open(id) || self.local.contains(*id)).count();
-        let open = outcomes.keys().filter(|id| is_open(id));
-        let named: HashSet<String> = open.flat_map(|id| self.index.generated(id)).collect();
-        let settled = transactions.keys().filter(|id| !is_open(id)).count();
-        [bodies, named.len(), settled]
+        let not_finalized = |id: &String| !self.finalized.contains(id);
+        let bodies =
+            receipts.keys().filter(|id| not_finalized(id) || self.local.contains(*id)).count();
+        let generating = outcomes.keys().filter(|id| not_finalized(id));
+        let generated: HashSet<String> =
+            generating.flat_map(|id| self.index.generated(id)).collect();
+        let finalized = transactions.keys().filter(|id| !not_finalized(id)).count();
+        [bodies, generated.len(), finalized]
     }
 
-    /// How many blocks are known, on whatever fork
+    /// The number of known blocks, on all forks
     pub(crate) fn known_blocks(&self) -> usize {
         self.blocks.len()
     }
 
-    /// Whether a block of this height on the canonical chain is final
-    fn is_final(&self, fact: &Fact) -> bool {
-        self.last_final.is_some_and(|last| fact.height <= last.height)
+    /// Whether the canonical block of this entry is final
+    fn is_final(&self, entry: &Entry) -> bool {
+        self.last_final.is_some_and(|last| entry.height <= last.height)
     }
 
-    /// Each milestone by the words of the interface
-    pub(crate) fn holds(&self, hash: &str, milestone: Milestone) -> bool {
+    /// Whether a milestone is satisfied, by its definition in the interface
+    pub(crate) fn satisfies(&self, hash: &str, milestone: Milestone) -> bool {
         let index = &self.index;
         if !index.transactions.contains_key(hash) {
             return false;
@@ -371,19 +375,19 @@ impl Oracle {
         }
     }
 
-    /// The greatest milestone that holds: if both of those in the middle do, so does the next
+    /// The greatest satisfied milestone
     pub(crate) fn milestone(&self, hash: &str) -> Option<Milestone> {
-        Milestone::ALL.into_iter().rev().find(|milestone| self.holds(hash, *milestone))
+        Milestone::ALL.into_iter().rev().find(|milestone| self.satisfies(hash, *milestone))
     }
 
-    /// How many refunds are known and not executed, if all else is
+    /// The number of pending refunds, or 0 if other receipts are pending
     pub(crate) fn pending_refunds(&self, hash: &str) -> usize {
         let mut pending = Vec::new();
         self.index.walk(hash, &mut Vec::new(), &mut pending);
         if pending.iter().all(|id| self.index.is_known_refund(id)) { pending.len() } else { 0 }
     }
 
-    /// The result of the interface, if the transaction is known
+    /// The result, or `None` for an unknown transaction
     pub(crate) fn result(&self, hash: &str, with_receipts: bool) -> Option<String> {
         let index = &self.index;
         let transaction = index.transactions.get(hash)?;
@@ -393,13 +397,14 @@ impl Oracle {
             let mut order = Vec::new();
             index.walk(hash, &mut order, &mut Vec::new());
             let listed = &order[1..];
-            let joined = |table: &HashMap<String, Rc<Fact>>, ids: &[&String]| {
+            let joined = |table: &HashMap<String, Rc<Entry>>, ids: &[&String]| {
                 let texts: Vec<&str> = ids.iter().map(|id| table[*id].text.as_str()).collect();
                 texts.join(",")
             };
             if with_receipts {
-                let to_itself = transaction.value["signer_id"] == transaction.value["receiver_id"];
-                let local = index.generated(hash).into_iter().next().filter(|_| to_itself);
+                let signer_is_receiver =
+                    transaction.value["signer_id"] == transaction.value["receiver_id"];
+                let local = index.generated(hash).into_iter().next().filter(|_| signer_is_receiver);
                 let ids: Vec<&String> =
                     listed.iter().filter(|id| Some(*id) != local.as_ref()).collect();
                 let _ = write!(result, r#","receipts":[{}]"#, joined(&index.receipts, &ids));
@@ -417,8 +422,8 @@ impl Oracle {
         Some(result)
     }
 
-    /// The whole answer to a question that does not wait
-    pub(crate) fn answer(&self, hash: &str, with_receipts: bool, id: &Value) -> String {
+    /// The response to a request that does not wait
+    pub(crate) fn response(&self, hash: &str, with_receipts: bool, id: &Value) -> String {
         match self.result(hash, with_receipts) {
             Some(result) => format!(r#"{{"jsonrpc":"2.0","result":{result},"id":{id}}}"#),
             None => failure(
@@ -429,7 +434,7 @@ impl Oracle {
         }
     }
 
-    /// The whole answer when time is up
+    /// The response at the deadline
     pub(crate) fn timeout(
         &self,
         hash: &str,
@@ -452,18 +457,18 @@ impl Oracle {
         failure(&cause, "Timeout", id)
     }
 
-    /// The whole answer about the configuration in force at this block, and its class
-    pub(crate) fn config(&self, params: &Value, id: &Value) -> (String, AnswerClass) {
+    /// The response with the configuration in force at a block, and its kind
+    pub(crate) fn config(&self, params: &Value, id: &Value) -> (String, ResponseKind) {
         let head = self.canonical.last().expect("a head");
         let known = |hash: &str| self.blocks.get(hash).map(|block| block.height);
         let last_final = self.last_final.map(|last| last.height);
         let named = |name: &str| {
             params.as_object().into_iter().flatten().any(|(_, selector)| selector == name)
         };
-        let mut class = AnswerClass::Handler;
+        let mut kind = ResponseKind::Handler;
         let found = if let Some(height) = params["block_id"].as_u64() {
             if height < head.height {
-                class = AnswerClass::SkippedBlock;
+                kind = ResponseKind::SkippedBlock;
             }
             let found = self.canonical.iter().find(|block| block.height == height);
             found
@@ -474,7 +479,7 @@ impl Oracle {
         } else if named("optimistic") {
             Ok(head.height)
         } else if named("near-final") {
-            // What is final is almost final as well.
+            // A final block is nearly final as well.
             let near_final = known(head.header("last_ds_final_block")).max(last_final);
             near_final.ok_or_else(|| "NEAR-FINAL HEAD".to_owned())
         } else if named("final") {
@@ -487,13 +492,14 @@ impl Oracle {
         match found {
             Ok(height) => {
                 let in_force = self.configs.iter().rfind(|(first, _)| *first <= height);
-                let config = &in_force.expect("the first is in force from the genesis on").1;
-                let answer = format!(r#"{{"jsonrpc":"2.0","result":{config},"id":{id}}}"#);
-                (answer, AnswerClass::Result)
+                let config =
+                    &in_force.expect("the first configuration is in force from the genesis").1;
+                let response = format!(r#"{{"jsonrpc":"2.0","result":{config},"id":{id}}}"#);
+                (response, ResponseKind::Result)
             }
             Err(which) => {
                 let cause = json!({ "info": {}, "name": "UNKNOWN_BLOCK" });
-                (failure(&cause, &format!("Block Not Found: {which}"), id), class)
+                (failure(&cause, &format!("Block Not Found: {which}"), id), kind)
             }
         }
     }

@@ -1,47 +1,50 @@
-//! One seed: a chain taken in message by message, and what is asked on the way.
+//! The run of one seed: imports blocks one by one, sends requests and compares the responses.
+//!
+//! The chain, the order of its blocks and the requests follow from the seed. After each block the
+//! import summary is compared with the oracle; responses and row counts every few blocks.
 
 use std::collections::{BTreeMap, HashSet};
 
 use milepost::ErrorKind;
-use milepost::engine::{Engine, Reply, Settings};
-use milepost::facts::Table;
-use milepost::ingest::{IngestSettings, Place, Retention};
-use milepost::rpc::AnswerClass;
+use milepost::endpoint::{Engine, RequestState, Settings};
+use milepost::import::{BlockPosition, ImportSettings, Retention};
+use milepost::rpc::ResponseKind;
 use milepost::status::Milestone;
+use milepost::storage::Table;
 use milepost_practice::config::protocol_config;
 use milepost_practice::{BlockMessage, Practice, Settings as PracticeSettings};
 use milepost_simulation::store::Store;
 use milepost_testkit::Rng;
 use serde_json::{Value, json};
 
-use super::delivery::{Asked, Sighting, messages, sightings};
-use super::oracle::{Index, Oracle, Taken};
-use super::waits::{Expected, Open};
-use super::{Tally, body_text};
+use super::delivery::{ObservedTransaction, StatusCall, messages, observed_transactions};
+use super::oracle::{ExpectedImport, Index, Oracle};
+use super::pending::{ExpectedCall, OpenRequest};
+use super::{Coverage, body_text};
 
-/// Messages that the chain of one seed makes
+/// Blocks of the chain of one seed
 const MESSAGES: usize = 110;
-/// Messages for which a transaction counts as recent
+/// Blocks for which a transaction counts as recent
 const RECENT: usize = 30;
 
 pub(crate) struct Simulation {
     engine: Engine,
-    ingest: IngestSettings,
+    import_settings: ImportSettings,
     messages: Vec<BlockMessage>,
-    sightings: Vec<Sighting>,
+    observed_transactions: Vec<ObservedTransaction>,
     store: Store,
     oracle: Oracle,
     rng: Rng,
-    waits: Vec<Open>,
+    requests: Vec<OpenRequest>,
     protocol_versions: HashSet<u64>,
     boundaries: Vec<String>,
-    /// Facts that were canonical and are not, by table and id
-    gone: HashSet<(u8, String)>,
-    tally: Tally,
+    /// Rows that were canonical and are no longer, by table and id
+    lost_rows: HashSet<(u8, String)>,
+    coverage: Coverage,
 }
 
 fn practice_settings(seed: u64) -> PracticeSettings {
-    let rough = PracticeSettings::simulation(seed);
+    let defaults = PracticeSettings::simulation(seed);
     PracticeSettings {
         shards: 1 + (seed % 4) as usize,
         transactions: 0..=4,
@@ -49,12 +52,12 @@ fn practice_settings(seed: u64) -> PracticeSettings {
         late_outcomes: 80,
         forks: [120, 250, 400][(seed % 3) as usize],
         missing_chunks: [60, 200][(seed / 3 % 2) as usize],
-        ..rough
+        ..defaults
     }
 }
 
-/// Everything in an index, by table and id
-fn facts(index: &Index) -> HashSet<(u8, String)> {
+/// The rows of an index, by table and id
+fn row_ids(index: &Index) -> HashSet<(u8, String)> {
     let tables = [&index.transactions, &index.outcomes, &index.receipts];
     let keys = tables.into_iter().zip(0..);
     keys.flat_map(|(table, number)| table.keys().map(move |id| (number, id.clone()))).collect()
@@ -67,7 +70,7 @@ impl Simulation {
         let mut practice = Practice::new(settings);
         let mut rng = Rng::new(seed);
         let messages = messages(&mut practice, MESSAGES, &mut rng);
-        let sightings = sightings(&messages, &mut rng);
+        let observed_transactions = observed_transactions(&messages, &mut rng);
         let retention = match seed % 5 {
             1 => Retention::Blocks(30),
             3 => Retention::Epochs(3),
@@ -76,33 +79,33 @@ impl Simulation {
         let with_cause = seed.is_multiple_of(2);
         Self {
             engine: Engine::new(Settings::default().with_timeout_cause(with_cause)),
-            ingest: IngestSettings::default().with_retention(retention),
+            import_settings: ImportSettings::default().with_retention(retention),
             messages,
-            sightings,
+            observed_transactions,
             store: if seed.is_multiple_of(4) { Store::file() } else { Store::memory() },
             oracle: Oracle::new(retention),
             rng,
-            waits: Vec::new(),
+            requests: Vec::new(),
             protocol_versions: HashSet::new(),
             boundaries,
-            gone: HashSet::new(),
-            tally: Tally::default(),
+            lost_rows: HashSet::new(),
+            coverage: Coverage::default(),
         }
     }
 
-    pub(crate) fn run(mut self, seed: u64) -> Tally {
+    pub(crate) fn run(mut self, seed: u64) -> Coverage {
         let every = 2 + (seed % 5) as usize;
         for now in 0..self.messages.len() {
             let message = self.messages[now].clone();
             self.put_config(&message);
-            self.take(&message);
-            // Three times or more, never at the very start.
+            self.import(&message);
+            // At least three times.
             if now % (MESSAGES / 3) == 10 {
                 self.store.reopen();
-                self.tally.add("reopened", 1);
+                self.coverage.add("storages reopened", 1);
             }
-            self.ask_waits();
-            self.open_waits(now);
+            self.resume_requests();
+            self.send_requests(now);
             if now % every == 0 || now + 1 == self.messages.len() {
                 self.compare(now);
                 self.compare_configs(now);
@@ -110,14 +113,14 @@ impl Simulation {
             }
         }
         let with_cause = self.engine.settings().timeout_cause;
-        self.tally.add("waits expired", self.waits.len());
-        for wait in self.waits.drain(..) {
-            wait.expire(&self.store, &self.oracle, with_cause);
+        self.coverage.add("requests expired", self.requests.len());
+        for request in self.requests.drain(..) {
+            request.expire(&self.store, &self.oracle, with_cause);
         }
-        self.tally
+        self.coverage
     }
 
-    /// The configuration of a protocol version, from the first block that has it
+    /// Imports the configuration of a protocol version at the first block that has it
     fn put_config(&mut self, message: &BlockMessage) {
         let json: Value = serde_json::from_slice(&message.json).expect("JSON");
         let version = json["block"]["header"]["latest_protocol_version"].as_u64().expect("one");
@@ -126,134 +129,139 @@ impl Simulation {
             let genesis = self.messages[0].height;
             let config = protocol_config("practice", genesis, version as u32, &boundaries);
             let put = self.engine.put_config(message.height, &config, &mut self.store);
-            put.expect("a sound configuration");
+            put.expect("a valid configuration");
             self.oracle.put_config(message.height, config);
         }
     }
 
-    fn take(&mut self, message: &BlockMessage) {
-        let expected = self.oracle.take(&message.json);
-        let found = match self.engine.ingest(&message.json, &self.ingest, &mut self.store) {
-            Ok(taken) => Some(Taken {
-                place: taken.place,
-                undone: taken.undone,
-                redone: taken.redone,
-                last_final: taken.last_final,
-                counts: [taken.transactions, taken.outcomes, taken.receipts],
-            }),
-            Err(error) => {
-                assert_eq!(error.kind(), ErrorKind::Chain, "{error}");
-                None
-            }
-        };
+    fn import(&mut self, message: &BlockMessage) {
+        let expected = self.oracle.import(&message.json);
+        let found =
+            match self.engine.import_block(&message.json, &self.import_settings, &mut self.store) {
+                Ok(summary) => Some(ExpectedImport {
+                    position: summary.position,
+                    reverted: summary.reverted,
+                    reapplied: summary.reapplied,
+                    last_final: summary.last_final,
+                    counts: [summary.transactions, summary.outcomes, summary.receipts],
+                }),
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::Chain, "{error}");
+                    None
+                }
+            };
         assert_eq!(found, expected, "block {} at {}", message.hash, message.height);
 
-        let chain = self.engine.chain(&self.store).expect("sound rows");
+        let chain = self.engine.chain_status(&self.store).expect("valid rows");
         let canonical = &self.oracle.canonical;
         assert_eq!(chain.head, canonical.last().map(|block| block.point()));
         assert_eq!(chain.earliest, canonical.first().map(|block| block.point()));
         assert_eq!(chain.blocks, canonical.len() as u64);
         assert_eq!(chain.last_final, self.oracle.last_final);
         match expected {
-            Some(expected) => self.count(&expected),
-            None => self.tally.add("refused", 1),
+            Some(expected) => self.count_import(&expected),
+            None => self.coverage.add("rejected blocks", 1),
         }
     }
 
-    /// Counts what became of a message that was taken in
-    fn count(&mut self, taken: &Taken) {
-        let tally = &mut self.tally;
-        tally.add("known", usize::from(taken.place == Place::Known));
-        tally.add("aside", usize::from(taken.place == Place::Aside));
-        tally.add("reorganisations", usize::from(!taken.undone.is_empty()));
-        tally.add("of several blocks", usize::from(taken.undone.len() > 1));
-        tally.add("redone", taken.redone.len());
-        if taken.undone.is_empty() && self.gone.is_empty() {
+    /// Counts the events of an import
+    fn count_import(&mut self, import: &ExpectedImport) {
+        let coverage = &mut self.coverage;
+        coverage.add("known blocks", usize::from(import.position == BlockPosition::Known));
+        coverage.add("fork blocks", usize::from(import.position == BlockPosition::Fork));
+        coverage.add("reorganisations", usize::from(!import.reverted.is_empty()));
+        coverage.add("reorganisations of several blocks", usize::from(import.reverted.len() > 1));
+        coverage.add("blocks reapplied", import.reapplied.len());
+        if import.reverted.is_empty() && self.lost_rows.is_empty() {
             return;
         }
-        let after = facts(&self.oracle.index);
-        tally.add("came back", after.intersection(&self.gone).count());
-        self.gone.retain(|fact| !after.contains(fact));
-        if !taken.undone.is_empty() {
-            let before = facts(&self.oracle.index_before);
+        let after = row_ids(&self.oracle.index);
+        coverage.add("rows restored", after.intersection(&self.lost_rows).count());
+        self.lost_rows.retain(|row| !after.contains(row));
+        if !import.reverted.is_empty() {
+            let before = row_ids(&self.oracle.index_before);
             let lost: Vec<_> = before.difference(&after).cloned().collect();
-            tally.add("disappeared", lost.len());
-            self.gone.extend(lost);
+            coverage.add("rows lost in a reorganisation", lost.len());
+            self.lost_rows.extend(lost);
         }
     }
 
-    fn ask_waits(&mut self) {
+    fn resume_requests(&mut self) {
         let (store, oracle) = (&self.store, &self.oracle);
-        let before = self.waits.len();
-        self.waits.retain_mut(|wait| !wait.again(store, oracle));
-        self.tally.add("waits ended", before - self.waits.len());
+        let before = self.requests.len();
+        self.requests.retain_mut(|request| !request.resume(store, oracle));
+        self.coverage.add("requests resumed", before - self.requests.len());
     }
 
-    /// Opens waits on transactions that are about to come in, just came in, or are a bit older
-    fn open_waits(&mut self, now: usize) {
-        let near = |sighting: &Sighting| sighting.first + 4 > now && sighting.first < now + 6;
-        let chosen: Vec<Asked> = self
-            .sightings
+    /// Sends requests about transactions of the last and the next few blocks
+    fn send_requests(&mut self, now: usize) {
+        let near = |first: usize| first + 4 > now && first < now + 6;
+        let calls: Vec<StatusCall> = self
+            .observed_transactions
             .iter()
-            .filter(|sighting| near(sighting))
+            .filter(|transaction| near(transaction.first))
             .filter(|_| self.rng.one_in(40))
-            .map(|sighting| sighting.asked.clone())
+            .map(|transaction| transaction.call.clone())
             .collect();
         let mut batch = Vec::new();
-        for asked in &chosen {
+        for call in &calls {
             for wait_until in &Milestone::ALL[1..] {
                 let id = json!(self.rng.below(1 << 40));
-                let call = Expected::new(asked.clone(), *wait_until, id);
-                self.send(vec![call]);
+                self.send(vec![ExpectedCall::new(call.clone(), *wait_until, id)]);
             }
             let wait_until = Milestone::ALL[1 + self.rng.below(5) as usize];
-            batch.push(Expected::new(asked.clone(), wait_until, json!({ "in": [batch.len()] })));
+            batch.push(ExpectedCall::new(call.clone(), wait_until, json!({ "in": [batch.len()] })));
         }
         if batch.len() > 1 {
             self.send(batch);
         }
     }
 
-    fn send(&mut self, calls: Vec<Expected>) {
+    fn send(&mut self, calls: Vec<ExpectedCall>) {
         let batch = calls.len() > 1;
-        let open = Open::send(calls, &self.engine, &self.store, &self.oracle);
-        self.tally.add("waits opened", usize::from(open.is_some()));
-        self.tally.add("batches that wait", usize::from(batch && open.is_some()));
-        self.waits.extend(open);
+        let request = OpenRequest::send(calls, &self.engine, &self.store, &self.oracle);
+        self.coverage.add("requests suspended", usize::from(request.is_some()));
+        self.coverage.add("batches suspended", usize::from(batch && request.is_some()));
+        self.requests.extend(request);
     }
 
-    /// Compares the answers about recent transactions, lost ones and a few others
+    /// Compares the statuses of recent transactions, of abandoned ones and of a few others
     fn compare(&mut self, now: usize) {
         let at_end = now + 1 == self.messages.len();
-        for sighting in &self.sightings {
-            let is_recent = (now.saturating_sub(RECENT)..=now).contains(&sighting.last);
-            let is_lost = sighting.lost && sighting.first <= now;
-            if !(is_recent || is_lost || at_end || self.rng.one_in(20)) {
+        for transaction in &self.observed_transactions {
+            let is_recent = (now.saturating_sub(RECENT)..=now).contains(&transaction.last);
+            let is_abandoned = transaction.abandoned && transaction.first <= now;
+            if !(is_recent || is_abandoned || at_end || self.rng.one_in(20)) {
                 continue;
             }
-            let Asked { hash, .. } = &sighting.asked;
+            let StatusCall { hash, .. } = &transaction.call;
             let id = json!(format!("{now} \u{e9}\"\\"));
-            let body = sighting.asked.request(Milestone::None, &id).to_string();
-            let Reply::Answer(answer) = self.engine.ask(body.as_bytes(), None, &self.store) else {
-                panic!("{hash} waits for nothing");
+            let body = transaction.call.request(Milestone::None, &id).to_string();
+            let RequestState::Ready(response) =
+                self.engine.respond(self.engine.parse(body.as_bytes(), None), &self.store)
+            else {
+                panic!("{hash} is pending");
             };
             let milestone = self.oracle.milestone(hash);
-            let class =
-                if milestone.is_some() { AnswerClass::Result } else { AnswerClass::Handler };
-            assert_eq!(answer.class, class, "{hash}");
-            let expected = self.oracle.answer(hash, sighting.asked.with_receipts(), &id);
-            assert_eq!(body_text(answer.body), expected, "{hash} after message {now}");
+            let kind =
+                if milestone.is_some() { ResponseKind::Result } else { ResponseKind::Handler };
+            assert_eq!(response.kind, kind, "{hash}");
+            let expected = self.oracle.response(hash, transaction.call.with_receipts(), &id);
+            assert_eq!(body_text(response.body), expected, "{hash} after message {now}");
 
-            let tally = &mut self.tally;
-            tally.add("answers", 1);
-            tally.add(milestone.map_or("unknown", Milestone::name), 1);
-            tally.add("unknown, lost with a fork", usize::from(is_lost && milestone.is_none()));
+            let coverage = &mut self.coverage;
+            coverage.add("responses", 1);
+            coverage.add(milestone.map_or("unknown transactions", Milestone::name), 1);
+            coverage.add(
+                "unknown transactions of lost forks",
+                usize::from(is_abandoned && milestone.is_none()),
+            );
             let refunds = self.oracle.pending_refunds(hash);
-            tally.add("late refunds", refunds);
+            coverage.add("pending refunds", refunds);
         }
     }
 
-    /// Nothing is in the storage but what kept blocks brought: no row is left behind
+    /// Compares the number of rows with what the stored blocks need: no row is left over
     fn count_rows(&mut self) {
         let Store::Memory(storage) = &self.store else { return };
         let mut found: BTreeMap<Table, usize> = BTreeMap::new();
@@ -261,11 +269,11 @@ impl Simulation {
             *found.entry(key.table()).or_default() += 1;
         }
         let Index { transactions, outcomes, .. } = &self.oracle.index;
-        let [receipts, origins, settled] = self.oracle.counts();
-        // A body that a kept block repeats of a forgotten one went with the first: whatever asks for
-        // it is older still. So under retention there may be fewer, and never more.
+        let [receipts, receipt_parents, finalized] = self.oracle.counts();
+        // A body that two blocks contain is removed with the first: only older transactions need
+        // it. So with retention there may be fewer rows, and never more.
         let bodies = found.get(&Table::Receipts).copied().unwrap_or_default();
-        let bodies = match self.ingest.retention {
+        let bodies = match self.import_settings.retention {
             Retention::Everything => receipts,
             _ => bodies.min(receipts),
         };
@@ -279,21 +287,21 @@ impl Simulation {
             (Table::Transactions, transactions.len()),
             (Table::Outcomes, outcomes.len()),
             (Table::Receipts, bodies),
-            (Table::Parked, blocks - canonical),
+            (Table::ForkBlocks, blocks - canonical),
             (Table::Configs, self.protocol_versions.len()),
-            (Table::Origins, origins),
+            (Table::ReceiptParents, receipt_parents),
         ];
-        self.tally.add("settled", settled);
+        self.coverage.add("finalized transactions", finalized);
         assert_eq!(found, expected.into_iter().filter(|(_, rows)| *rows > 0).collect());
-        self.tally.add("rows counted", 1);
+        self.coverage.add("row counts compared", 1);
     }
 
     fn compare_configs(&mut self, now: usize) {
-        let some = &self.messages[self.rng.below(now as u64 + 1) as usize];
+        let earlier = &self.messages[self.rng.below(now as u64 + 1) as usize];
         let newest = &self.messages[now];
         let selectors = [
-            json!({ "block_id": some.height }),
-            json!({ "block_id": some.hash.to_string() }),
+            json!({ "block_id": earlier.height }),
+            json!({ "block_id": earlier.hash.to_string() }),
             json!({ "block_id": newest.height - self.rng.below(4) }),
             json!({ "block_id": newest.hash.to_string() }),
             json!({ "block_id": newest.height + 50 }),
@@ -308,18 +316,20 @@ impl Simulation {
             let method = "EXPERIMENTAL_protocol_config";
             let body = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
             let body = body.to_string();
-            let Reply::Answer(answer) = self.engine.ask(body.as_bytes(), None, &self.store) else {
-                panic!("{params} waits");
+            let RequestState::Ready(response) =
+                self.engine.respond(self.engine.parse(body.as_bytes(), None), &self.store)
+            else {
+                panic!("{params} is pending");
             };
-            let (expected, class) = self.oracle.config(&params, &id);
-            assert_eq!(body_text(answer.body), expected, "{params} after message {now}");
-            assert_eq!(answer.class, class, "{params}");
-            let what = match class {
-                AnswerClass::Result => "configurations",
-                AnswerClass::SkippedBlock => "skipped blocks",
+            let (expected, kind) = self.oracle.config(&params, &id);
+            assert_eq!(body_text(response.body), expected, "{params} after message {now}");
+            assert_eq!(response.kind, kind, "{params}");
+            let event = match kind {
+                ResponseKind::Result => "configurations",
+                ResponseKind::SkippedBlock => "skipped blocks",
                 _ => "unknown blocks",
             };
-            self.tally.add(what, 1);
+            self.coverage.add(event, 1);
         }
     }
 }

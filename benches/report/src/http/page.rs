@@ -1,4 +1,7 @@
 //! The page of the bench over HTTP: processor time per request, ratios, requests per second.
+//!
+//! Formats measured rounds and computes medians and ratios; it measures nothing itself, and the
+//! sentences about the method are written here, so that a page always describes how it was made.
 
 use core::fmt::Write as _;
 
@@ -9,32 +12,32 @@ use crate::machine::Machine;
 /// The page about these rows
 pub(super) fn page(rows: &[Row], client: &str, before: &Machine, after: &Machine) -> String {
     let Machine { processor, cores, kernel, compiler, load: [load, _], .. } = before;
-    let place = if pins() {
+    let processors = if pins() {
         "The servers run on one processor, the client on another."
     } else {
         "Servers and client share the processors."
     };
     let mut page = format!(
-        "# What an answer costs over HTTP
+        "# Cost of a response over HTTP
 
-Written by `cargo xtask evidence bench-http`. A final transaction is asked for by its hash, with its receipts, over
-{CONNECTIONS} connections that are kept alive. *Constant* is a server on the same stack (hyper, tokio) that reads the
-request and sends the same bytes each time: what is above it is the node's. *Memory* and *file* are the node on its two
-storages. *Peer* is the path of a reference node (2.14), rebuilt from its public crates as [these benches](BENCHMARKS.md) have
-it, on the stack of the constant body: generic JSON value, typed request, borsh rows in a `HashMap`, views, generic JSON value,
-bytes, with jemalloc. A node adds its database, its actors and its router. All send the same bytes, which is checked before they
-are measured. Processor time is that of the server's process, kernel included. {place}
+Written by `cargo xtask evidence bench-http`. Clients request a final transaction by its hash, with its receipts, over
+{CONNECTIONS} kept-alive connections. *Constant* is a server on the same stack (hyper, tokio) that reads the request and
+sends the same bytes each time; the difference to it is the cost of the server. *Memory* and *file* are `milepost` on its
+two storages. *Peer* is the path of a reference node (2.14), rebuilt from its public crates as in [these
+benches](BENCHMARKS.md), on the stack of the constant body: generic JSON value, typed request, Borsh rows in a `HashMap`,
+views, generic JSON value, bytes, with jemalloc. A node adds its database, its actors and its router. All send the same
+bytes, which is checked before they are measured. Processor time is that of the server's process, kernel included. {processors}
 
-The servers take turns of {TURN}, the peer of {PEER_TURN}, {ROUNDS} each. Figures are medians, and ratios to the constant body are medians of the rounds'
-ratios; the lowest turn is in brackets. Whatever else the machine does only adds, so where the two are far apart the
-machine was busy, and the lowest says more.
+The servers take turns of {TURN}, the peer of {PEER_TURN}, {ROUNDS} each. Figures are medians, and ratios to the constant
+body are medians of the ratios of the rounds; the minimum is in brackets. Other load only adds processor time, so where
+the two are far apart the machine was busy, and the minimum is the better estimate.
 
 {processor}, {cores} processors; Linux {kernel}; {compiler}; {client}.
-Load of the machine: {load} before, {} after, of which the bench makes 2.
+Load average: {load} before, {} after, of which the bench itself causes 2.
 
 ## Processor time per request
 
-| receipts | answer | constant | memory | ratio | file | ratio |
+| receipts | response | constant | memory | ratio | file | ratio |
 |---:|---:|---:|---:|---:|---:|---:|
 ",
         after.load[0]
@@ -44,10 +47,10 @@ Load of the machine: {load} before, {} after, of which the bench makes 2.
         // Writing to a string cannot fail.
         let _ = write!(page, "| {receipts} | {:.1} kB | {}", *bytes as f64 / 1e3, costs(constant));
         for turns in [memory, file] {
-            let lowest = lowest(turns) / lowest(constant);
+            let minimum = minimum(turns) / minimum(constant);
             let _ = write!(
                 page,
-                " | {} | **{:.2}** ({lowest:.2})",
+                " | {} | **{:.2}** ({minimum:.2})",
                 costs(turns),
                 ratio(turns, constant)
             );
@@ -55,16 +58,16 @@ Load of the machine: {load} before, {} after, of which the bench makes 2.
         page.push_str(" |\n");
     }
     page.push_str(
-        "\n## Beside the node's path\n\nHow many times its processor time per request. What the constant \
-         body reaches is the most that this stack can give.\n\n",
+        "\n## Compared with the node's path\n\nThe processor time per request of the peer, divided by that of each \
+         server. The ratio of the constant body is the upper bound on this stack.\n\n",
     );
     page.push_str("| receipts | peer | memory | file | constant |\n|---:|---:|---:|---:|---:|\n");
     for row in rows {
         let Row { receipts, constant, memory, file, peer, .. } = row;
         let _ = write!(page, "| {receipts} | {}", costs(peer));
         for turns in [memory, file, constant] {
-            let lowest = lowest(peer) / lowest(turns);
-            let _ = write!(page, " | **{:.1}x** ({lowest:.1}x)", ratio(peer, turns));
+            let minimum = minimum(peer) / minimum(turns);
+            let _ = write!(page, " | **{:.1}x** ({minimum:.1}x)", ratio(peer, turns));
         }
         page.push_str(" |\n");
     }
@@ -80,17 +83,17 @@ Load of the machine: {load} before, {} after, of which the bench makes 2.
     page
 }
 
-/// The median cost of some turns, and the lowest
+/// The median cost of some turns, and the minimum
 fn costs(turns: &[Turn]) -> String {
-    let middle = median(turns.iter().map(|turn| turn.cost));
-    format!("{middle:.1} ({:.1}) µs", lowest(turns))
+    let median = median(turns.iter().map(|turn| turn.cost));
+    format!("{median:.1} ({:.1}) µs", minimum(turns))
 }
 
-fn lowest(turns: &[Turn]) -> f64 {
+fn minimum(turns: &[Turn]) -> f64 {
     turns.iter().map(|turn| turn.cost).fold(f64::INFINITY, f64::min)
 }
 
-/// How much more processor time some turns took than others: the median of the rounds
+/// The ratio of the processor times of two servers: the median over the rounds
 fn ratio(turns: &[Turn], others: &[Turn]) -> f64 {
     median(turns.iter().zip(others).map(|(turn, other)| turn.cost / other.cost))
 }
@@ -110,7 +113,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ratios_are_of_turns_in_one_round() {
+    fn a_ratio_is_of_turns_in_one_round() {
         let turns = |costs: [f64; 3]| costs.map(|cost| Turn { rate: 1.0, cost }).to_vec();
         let mut row = Row::new(1, 1);
         // The machine was three times as slow in the second round.

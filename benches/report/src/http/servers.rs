@@ -1,7 +1,7 @@
-//! The servers of the bench over HTTP and the files that they read.
+//! The servers of the bench over HTTP, and their files.
 //!
-//! Each server is a process of its own that prints where it listens, and ends with its value. Where
-//! there is a processor for the servers and one for the client, each has its own.
+//! Each server is a process that prints its address, and is killed when its value is dropped. With
+//! two processors, the servers run on one and the client on the other.
 
 use core::time::Duration;
 use std::fs;
@@ -12,25 +12,25 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 
 use super::output;
 
-/// How long a server does nothing until it counts as idle
-const REST: Duration = Duration::from_millis(100);
+/// The time without processor time after which a server is idle
+const IDLE_TIME: Duration = Duration::from_millis(100);
 /// Clock ticks per second in `/proc`, on every Linux
 const TICKS: f64 = 100.0;
 
-/// Where the programs are and where the bench keeps its files
+/// The paths of the programs and of the bench's files
 pub(super) struct Folder {
     /// The folder of the programs `milepost` and `http-bench`
     programs: PathBuf,
     /// The program of the node's path
     peer: PathBuf,
-    /// The folder of this bench, empty at its start
+    /// The folder for files of this bench, empty at its start
     files: PathBuf,
 }
 
 impl Folder {
     pub(super) fn new(programs: &Path, peer: &Path) -> Result<Self, String> {
         let files = programs.join("http-bench-files");
-        // What an earlier run has left.
+        // Left by an earlier run.
         let _ = fs::remove_dir_all(&files);
         fs::create_dir_all(&files).map_err(|error| format!("{}: {error}", files.display()))?;
         Ok(Self { programs: programs.to_owned(), peer: peer.to_owned(), files })
@@ -55,8 +55,8 @@ impl Folder {
         lines.lines().map(Transaction::read).collect()
     }
 
-    /// A node that answers out of this store
-    pub(super) fn node(&self, store: &str) -> Result<Server, String> {
+    /// `milepost` on this store
+    pub(super) fn milepost(&self, store: &str) -> Result<Server, String> {
         let feed = self.path("feed")?;
         let serve = ["serve", "--listen", "127.0.0.1:0", "--finality", "final", "--blocks", &feed];
         Server::start(
@@ -71,12 +71,12 @@ impl Folder {
     }
 
     /// A server that always sends these bytes
-    pub(super) fn constant(&self, answer: &[u8]) -> Result<Server, String> {
-        let file = self.write("answer.json", answer)?;
+    pub(super) fn constant(&self, response: &[u8]) -> Result<Server, String> {
+        let file = self.write("response.json", response)?;
         Server::start(pinned(0, self.programs.join("http-bench")).args(["constant", &file]))
     }
 
-    /// The script that makes the client send this body
+    /// The path of a script with which the client sends this body
     pub(super) fn script(&self, body: &str) -> Result<String, String> {
         let script = format!(
             "wrk.method = \"POST\"\nwrk.body = [[{body}]]\nwrk.headers[\"Content-Type\"] = \"application/json\"\n"
@@ -85,7 +85,7 @@ impl Folder {
     }
 }
 
-/// A program on a processor of its own, if there is one for the servers and one for the client
+/// A program pinned to this processor, if there is one for the servers and one for the client
 pub(super) fn pinned(processor: usize, program: impl AsRef<Path>) -> Command {
     if !pins() {
         return Command::new(program.as_ref());
@@ -95,14 +95,19 @@ pub(super) fn pinned(processor: usize, program: impl AsRef<Path>) -> Command {
     command
 }
 
+/// Whether servers and client are pinned to different processors
 pub(super) fn pins() -> bool {
     let starts = |command: &mut Command| {
-        command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|end| end.success())
+        command
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|status| status.success())
     };
     starts(Command::new("taskset").args(["-c", "0,1", "true"]))
 }
 
-/// A transaction that the node knows
+/// A transaction that the servers imported
 pub(super) struct Transaction {
     pub(super) receipts: usize,
     hash: String,
@@ -111,13 +116,13 @@ pub(super) struct Transaction {
 
 impl Transaction {
     pub(super) fn read(line: &str) -> Result<Self, String> {
-        let mut words = line.split(' ');
-        let receipts = words.next().and_then(|word| word.parse().ok());
-        match (receipts, words.next(), words.next()) {
+        let mut fields = line.split(' ');
+        let receipts = fields.next().and_then(|field| field.parse().ok());
+        match (receipts, fields.next(), fields.next()) {
             (Some(receipts), Some(hash), Some(signer)) => {
                 Ok(Self { receipts, hash: hash.to_owned(), signer: signer.to_owned() })
             }
-            _ => Err(format!("`{line}` names no transaction")),
+            _ => Err(format!("`{line}` is not a transaction")),
         }
     }
 
@@ -129,16 +134,16 @@ impl Transaction {
     }
 }
 
-/// A server that ends with this value
+/// A server that is killed when this value is dropped
 pub(super) struct Server {
     child: Child,
     pub(super) address: String,
     /// Kept open, so that the server can print more
-    _lines: BufReader<ChildStdout>,
+    _stdout: BufReader<ChildStdout>,
 }
 
 impl Server {
-    /// Starts a server that prints where it listens
+    /// Starts a server that prints its address
     pub(super) fn start(command: &mut Command) -> Result<Self, String> {
         let failed = |error: std::io::Error| format!("a server does not start: {error}");
         let mut child = command
@@ -148,16 +153,16 @@ impl Server {
             .spawn()
             .map_err(failed)?;
         let stdout = child.stdout.take().ok_or("a server has no output")?;
-        let mut server = Self { child, address: String::new(), _lines: BufReader::new(stdout) };
+        let mut server = Self { child, address: String::new(), _stdout: BufReader::new(stdout) };
         let mut line = String::new();
-        server._lines.read_line(&mut line).map_err(failed)?;
+        server._stdout.read_line(&mut line).map_err(failed)?;
         let address = line.trim_end().rsplit_once("http://").map(|(_, address)| address);
-        server.address = address.ok_or("a server ended before it listened")?.to_owned();
+        server.address = address.ok_or("a server ended before it printed its address")?.to_owned();
         Ok(server)
     }
 
-    /// The body of the answer to a POST with this one
-    pub(super) fn answer(&self, body: &str) -> Result<Vec<u8>, String> {
+    /// Sends a body by POST and returns the body of the response
+    pub(super) fn respond(&self, body: &str) -> Result<Vec<u8>, String> {
         let failed = |error: std::io::Error| format!("{}: {error}", self.address);
         let mut stream = TcpStream::connect(&self.address).map_err(failed)?;
         let length = body.len();
@@ -165,34 +170,35 @@ impl Server {
             "POST / HTTP/1.1\r\nhost: x\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {length}\r\n\r\n{body}"
         );
         stream.write_all(request.as_bytes()).map_err(failed)?;
-        let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).map_err(failed)?;
-        let end = answer.windows(4).position(|bytes| bytes == b"\r\n\r\n");
+        let mut response = Vec::new();
+        stream.read_to_end(&mut response).map_err(failed)?;
+        let end = response.windows(4).position(|bytes| bytes == b"\r\n\r\n");
         match end {
-            Some(end) if answer.starts_with(b"HTTP/1.1 200 ") => Ok(answer.split_off(end + 4)),
-            _ => Err(format!("{}: {}", self.address, String::from_utf8_lossy(&answer))),
+            Some(end) if response.starts_with(b"HTTP/1.1 200 ") => Ok(response.split_off(end + 4)),
+            _ => Err(format!("{}: {}", self.address, String::from_utf8_lossy(&response))),
         }
     }
 
-    /// Seconds of processor time so far
-    pub(super) fn seconds(&self) -> Result<f64, String> {
+    /// Processor time so far, in seconds
+    pub(super) fn processor_seconds(&self) -> Result<f64, String> {
         let path = format!("/proc/{}/stat", self.child.id());
         let stat = fs::read_to_string(&path).map_err(|error| {
-            format!("{path}: {error}; processor time is read where Linux shows it")
+            format!("{path}: {error}; the bench reads processor time from Linux's /proc")
         })?;
-        // The name, which may have spaces, ends in the last `)`; user and system time follow as
-        // the 12th and 13th word.
-        let words = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
-        let ticks: Vec<u64> = words.skip(11).take(2).filter_map(|word| word.parse().ok()).collect();
+        // The name, which may contain spaces, ends with the last `)`; user and system time are the
+        // 12th and 13th field after it.
+        let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+        let ticks: Vec<u64> =
+            fields.skip(11).take(2).filter_map(|field| field.parse().ok()).collect();
         Ok(ticks.iter().sum::<u64>() as f64 / TICKS)
     }
 
-    /// Waits until it has nothing to do
-    pub(super) fn rest(&self) -> Result<(), String> {
+    /// Waits until the server is idle
+    pub(super) fn wait_until_idle(&self) -> Result<(), String> {
         loop {
-            let before = self.seconds()?;
-            std::thread::sleep(REST);
-            if self.seconds()? <= before {
+            let before = self.processor_seconds()?;
+            std::thread::sleep(IDLE_TIME);
+            if self.processor_seconds()? <= before {
                 return Ok(());
             }
         }
@@ -201,7 +207,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // Fails if the process has ended already.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
@@ -212,7 +218,7 @@ mod tests {
     use super::Transaction;
 
     #[test]
-    fn transactions_are_read_from_the_words_of_the_feed() {
+    fn transactions_are_read_from_the_output_of_the_feed() {
         let transaction = Transaction::read("10 8raF alice.near").unwrap();
         assert_eq!((transaction.receipts, transaction.hash.as_str()), (10, "8raF"));
         assert!(transaction.request().contains(r#""sender_account_id":"alice.near""#));

@@ -1,8 +1,8 @@
-//! The figures that criterion left: medians by group, side and size.
+//! The figures that criterion wrote: medians by group, side and size.
 //!
-//! Of its files only two members are read, by their names; they are written by one program in one
-//! form, so this needs no reader of JSON. Figures of earlier runs are in the same folder; their age
-//! tells them.
+//! Reads few members of its files, by searching for their names; one program writes them in one
+//! form, so this needs no JSON parser. Figures of earlier runs in the same folder are recognised by
+//! their time.
 
 use std::fs;
 use std::path::Path;
@@ -11,11 +11,11 @@ use std::time::SystemTime;
 /// One figure
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Figure {
-    /// What is measured: `answer in memory`
+    /// What is measured: `response in memory`
     pub(super) group: String,
-    /// Which side, and how: `ours`, `peer with the request`
+    /// The side, and its variant: `ours`, `peer with the request`
     pub(super) side: String,
-    /// Of what: `10`
+    /// The size of the input: `10`
     pub(super) size: String,
     /// Nanoseconds
     pub(super) median: f64,
@@ -26,7 +26,7 @@ pub(super) struct Figure {
 pub(super) struct Figures(pub(super) Vec<Figure>);
 
 impl Figures {
-    /// Those below this folder that were written since
+    /// The figures below this folder that were written since `start`
     pub(super) fn since(start: SystemTime, folder: &Path) -> Result<Self, String> {
         let mut figures = Self::default();
         figures.collect(start, folder).map_err(|error| format!("{}: {error}", folder.display()))?;
@@ -57,7 +57,7 @@ impl Figures {
         self.0.is_empty()
     }
 
-    /// Those of a group
+    /// The figures of a group
     pub(super) fn group(&self, name: &str) -> impl Iterator<Item = &Figure> {
         self.0.iter().filter(move |figure| figure.group == name)
     }
@@ -70,7 +70,7 @@ impl Figures {
     }
 }
 
-/// Numbers by their value, and before words
+/// The sort key of a size: numbers by their value, before other texts
 fn order(size: &str) -> (u64, &str) {
     (size.parse().unwrap_or(u64::MAX), size)
 }
@@ -81,7 +81,7 @@ fn figure(description: &str, estimates: &str) -> Option<Figure> {
     let (_, median) = median.split_once("\"point_estimate\":")?;
     let median = median.split([',', '}']).next()?.trim().parse().ok()?;
     let side = text(description, "function_id")?;
-    // A name with a slash was not told apart by criterion.
+    // Criterion does not split a name with a slash.
     let (side, size) = match (side.split_once('/'), text(description, "value_str")) {
         (_, Some(size)) => (side, size),
         (Some((side, size)), None) => (side.to_owned(), size.to_owned()),
@@ -90,7 +90,7 @@ fn figure(description: &str, estimates: &str) -> Option<Figure> {
     Some(Figure { group: text(description, "group_id")?, side, size, median })
 }
 
-/// The text of a member, if it has one without escapes
+/// The text of a member, if it is a string without escapes
 fn text(json: &str, name: &str) -> Option<String> {
     let (_, value) = json.split_once(&format!("\"{name}\":"))?;
     let (value, _) = value.trim_start().strip_prefix('"')?.split_once('"')?;
@@ -108,21 +108,21 @@ mod tests {
     fn a_figure_is_read_from_what_criterion_writes() {
         let of = |description| figure(description, ESTIMATES).unwrap();
         let expected = Figure {
-            group: "answer".into(),
+            group: "response".into(),
             side: "peer".into(),
             size: "3".into(),
             median: 167_018.5,
         };
-        assert_eq!(of(r#"{"group_id":"answer","function_id":"peer","value_str":"3"}"#), expected);
+        assert_eq!(of(r#"{"group_id":"response","function_id":"peer","value_str":"3"}"#), expected);
         assert_eq!(
-            of(r#"{"group_id":"answer","function_id":"peer/3","value_str":null}"#),
+            of(r#"{"group_id":"response","function_id":"peer/3","value_str":null}"#),
             expected
         );
         assert_eq!(figure("{}", ESTIMATES), None);
     }
 
     #[test]
-    fn sizes_are_in_the_order_of_numbers() {
+    fn sizes_are_in_numeric_order() {
         let mut sizes = ["form B", "100", "3", "1 MiB", "20"];
         sizes.sort_by(|one, other| order(one).cmp(&order(other)));
         assert_eq!(sizes, ["3", "20", "100", "1 MiB", "form B"]);

@@ -1,202 +1,196 @@
 //! The page of ratios: what was compared, how, on which machine, and which targets were reached.
 //!
-//! Figures are paired by their names: a way of ours stands beside the same way of the peer, or
-//! beside its plain one. A figure without a peer is shown by itself.
+//! Figures are paired by their names: a variant of ours with the same variant of the peer, or else
+//! with the peer's only one. Figures without a peer have a table of their own.
 
 use core::fmt::Write as _;
 
 use super::figures::{Figure, Figures};
 use crate::machine::Machine;
 
-/// The group that there is only where RocksDB was built
-const BESIDE_ROCKSDB: &str = "answer on redb beside RocksDB";
+/// The group that exists only with the feature `rocksdb`
+const PEER_ON_ROCKSDB: &str = "response on redb, peer on RocksDB";
 const NO_ROCKSDB: &str =
-    "\nRocksDB was not measured; `cargo xtask evidence bench --rocksdb` does, where it builds.\n";
+    "\nWithout RocksDB, which `cargo xtask evidence bench --rocksdb` builds and measures.\n";
 
-/// What each group is, in the order of the page
+/// The descriptions of the groups, in the order of the page
 const GROUPS: [(&str, &str); 11] = [
     (
-        "answer in memory",
-        "The answer about a final transaction with so many receipts, from rows in memory: without \
-         reading the request, with it, by way of a question that could be suspended, and lent from the \
-         row in pieces. The first two answer in memory that is used again, the exchange in new memory, as \
-         a node does.",
+        "response in memory",
+        "The response about a final transaction with the given number of receipts, from rows in memory: \
+         from a parsed request, from a request body, as a query that can be suspended, and as chunks \
+         borrowed from the row. The first two reuse their buffers, the query allocates, as a node does.",
     ),
-    ("answer not final", "The same while the last block is not final yet."),
+    ("response not final", "The same while the last block is not final yet."),
     (
-        "answer on redb",
-        "The same from rows in a file, which fits into the memory of the store; the peer's rows stay \
-         in a `HashMap`.",
+        "response on redb",
+        "The same from rows in a file, which fits into the cache of the store; the peer's rows are in a \
+         `HashMap`.",
     ),
     (
-        BESIDE_ROCKSDB,
-        "The same, and the peer's rows in RocksDB, in columns as a node has them, with filters and a \
-         cache that holds everything, without compression.",
+        PEER_ON_ROCKSDB,
+        "The same, with the peer's rows in RocksDB, in column families as a node has them, with filters and \
+         a cache that holds all rows, without compression.",
     ),
     (
         "walk and milestone",
-        "Finding out how far a transaction is. The peer makes views of everything on its way, as a \
-         node does. The engine reads what decides: of a final transaction one row, of another all that \
-         belong to it.",
+        "Determining the milestone of a transaction. The peer converts all outcomes and receipts to views, as \
+         a node does. The engine reads one row of a final transaction, and all rows of another one.",
     ),
     (
-        "cold render",
-        "From the block messages of a transaction to the texts that answers are joined from, divided by \
-         its receipts. The peer is the node's answer about it, divided likewise.",
+        "import per receipt",
+        "From the block messages of a transaction to the canonical texts of which responses consist, divided \
+         by its number of receipts. The peer is the node's response about it, divided likewise.",
     ),
     ("request", "From the bytes of a request to a checked, typed request."),
     (
         "protocol configuration",
-        "The configuration in force at the final block: without reading the request, with it, by way of \
-         a question that could be suspended, and lent from its row in pieces. The first two write into a \
-         buffer that is used again.",
+        "The configuration in force at the final block: from a parsed request, from a request body, as a \
+         query that can be suspended, and as chunks borrowed from its row. The first two reuse their \
+         buffers.",
     ),
     (
-        "ingest",
-        "A block message until it is committed in memory, and until it is read, checked and rendered. The \
-         peer reads the same bytes into the types of `near-indexer-primitives`, where an indexer \
-         begins.",
+        "import",
+        "From a block message to its commit in memory, and without the commit: reading, checking and \
+         writing canonical texts. The peer reads the same bytes into the types of \
+         `near-indexer-primitives`, with which an indexer begins.",
     ),
     (
-        "block beside a node",
-        "A block of 2,000 facts that concerns 100 of so many open requests: whoever it concerns is \
-         found and woken; and then asked, until each is answered or asleep again. The peer builds the \
-         status of every open request, as a node does on each block to find out whom it can answer; it \
-         writes no answer.",
+        "wake-ups of a block",
+        "A block of 2,000 changes that affects 100 of the given number of open requests: the 100 are found \
+         and woken; and evaluated until each is answered or waits again. The peer builds the status of \
+         every open request, as a node does on each block to find the requests that it can answer; it \
+         writes no response.",
     ),
-    ("codec", "Codecs of the engine beside the crates that a node uses."),
+    ("codec", "Codecs of the engine, compared with the crates that a node uses."),
 ];
 
-/// How many times less than the peer's a median is to be: group, side, size (all if empty), factor
+/// The minimum ratio of the peer's median to ours: group, side, size (all if empty), factor
 const TARGETS: [(&str, &str, &str, f64); 14] = [
-    ("answer in memory", "ours", "1", 500.0),
-    ("answer in memory", "ours", "10", 300.0),
-    ("answer in memory", "ours", "100", 300.0),
-    ("answer in memory", "ours", "300", 140.0),
-    ("answer in memory", "ours", "1000", 120.0),
-    ("answer in memory", "ours", "1 MiB deployment", 500.0),
-    ("answer on redb", "ours", "10", 100.0),
-    ("cold render", "ours", "", 15.0),
+    ("response in memory", "ours", "1", 500.0),
+    ("response in memory", "ours", "10", 300.0),
+    ("response in memory", "ours", "100", 300.0),
+    ("response in memory", "ours", "300", 140.0),
+    ("response in memory", "ours", "1000", 120.0),
+    ("response in memory", "ours", "1 MiB deployment", 500.0),
+    ("response on redb", "ours", "10", 100.0),
+    ("import per receipt", "ours", "", 15.0),
     ("request", "ours", "form B", 4.5),
     ("request", "ours", "form A, 200 B of arguments", 3.0),
     ("request", "ours", "form A, 1 MiB of code", 2.4),
     ("protocol configuration", "ours", "final", 500.0),
-    ("ingest", "ours", "", 3.0),
-    ("block beside a node", "ours", "10000", 1_000.0),
+    ("import", "ours", "", 3.0),
+    ("wake-ups of a block", "ours", "10000", 1_000.0),
 ];
 
-/// What cannot be left out, measured by itself: group, what it is
-const FLOORS: [(&str, &str); 4] = [
+/// The lower bounds: group, what is measured
+const LOWER_BOUNDS: [(&str, &str); 4] = [
     (
-        "answer in memory",
-        "the bytes of the answer, copied from one buffer into the one that is used again; lent answers \
-         leave it out",
+        "response in memory",
+        "copying the response into a reused buffer; borrowed chunks are not copied",
     ),
     (
-        "answer on redb",
-        "the same copy; the file adds finding the page and comparing the checksum of the row",
+        "response on redb",
+        "the same copy; the file adds finding the page and checking the checksum of the row",
     ),
     (
         "request",
-        "base64 and SHA-256 of the same bytes, by the same crates with the vector and the SHA \
-         instructions of the processor; both sides need them",
+        "base64 and SHA-256 of the same bytes, by the same crates with the vector and SHA instructions of \
+         the processor; both sides need them",
     ),
     (
         "protocol configuration",
-        "the bytes of the answer, copied from one buffer into the one that is used again; lent answers \
-         leave it out",
+        "copying the response into a reused buffer; borrowed chunks are not copied",
     ),
 ];
 
-/// Readers of the same JSON who keep nothing of it: side, what they do
-const READERS: [(&str, &str); 3] = [
+/// Parsers of the same JSON that keep nothing of it: side, what they do
+const PARSERS: [(&str, &str); 3] = [
     (
-        "floor of serde_json",
-        "the quickest reader of JSON here, the peer's own, told to ignore whatever it reads: it checks no \
-         shape, puts nothing in order, renders nothing and keeps nothing",
+        "lower bound by serde_json",
+        "the peer's own parser, the fastest of the compared ones, ignoring all values: it checks no schema, \
+         sorts nothing, writes nothing and keeps nothing",
     ),
     (
-        "floor of simd-json",
-        "a reader by the vector instructions of the processor, up to its list of values, which nobody \
-         looks at",
+        "lower bound by simd-json",
+        "a parser with vector instructions, up to its list of values, which is not read",
     ),
-    ("floor of copying", "the bytes, copied into a buffer that is used again, and not looked at"),
+    ("lower bound by copying", "the bytes, copied into a reused buffer and not parsed"),
 ];
 
-/// Where the time of ours goes, by profiles that were taken by hand: group, size (all if empty),
-/// where
+/// The distribution of our time, from profiles taken by hand: group, size (all if empty),
+/// distribution
 const PROFILES: [(&str, &str, &str); 4] = [
     (
-        "cold render",
+        "import per receipt",
         "",
-        "the facts come as JSON, where the peer begins with rows of borsh, so reading all of the bytes is the floor. \
-         Ours looks at each about twice, to write it in canonical form and to recognise the values of every fact: \
-         two thirds of the instructions, with the check for UTF-8. The rest goes into hashes from base58, rows and \
-         their keys.",
+        "the input is JSON, while the peer starts with rows in Borsh, so reading all of the bytes is the lower \
+         bound. Ours reads each byte about twice, to write canonical texts and to validate the values: two \
+         thirds of the instructions, with the UTF-8 check. The rest is hashes from base58, rows and their \
+         keys.",
     ),
     (
         "request",
         "form A, 200 B of arguments",
-        "SHA-256 is two fifths of the time and base64 a tenth; the scan of the one long string and the check for UTF-8 \
-         are a twentieth each. What is left is spread over the members of the request and of the transaction.",
+        "SHA-256 is two fifths of the time and base64 a tenth; scanning the one long string and the UTF-8 \
+         check are a twentieth each. The rest is spread over the members of the request and the transaction.",
     ),
     (
         "request",
         "form A, 1 MiB of code",
-        "SHA-256 is three quarters and base64 an eighth. The rest is memory: the text is looked at for UTF-8 and for \
-         the end of its string.",
+        "SHA-256 is three quarters and base64 an eighth. The rest is memory access: the text is scanned for \
+         UTF-8 and for the end of its string.",
     ),
     (
         "protocol configuration",
         "final",
-        "the copy has most of the instructions, and the looks for three rows a tenth: the head, the list of heights \
+        "the copy is most of the instructions, and reading three rows a tenth: the head, the list of heights \
          that have a configuration, and the one in force.",
     ),
 ];
 
-const ABOUT_FLOORS: &str = "\
-## Floors
+const ABOUT_LOWER_BOUNDS: &str = "\
+## Lower bounds
 
-What a figure cannot do without, measured by itself in the same run. *Peer / floor* is the ratio that would be left
-if all else cost nothing, so a target above it is out of reach of this way.
+The necessary part of the work, measured by itself in the same run. *Peer / bound* is the ratio if all other work
+cost nothing, so a target above it cannot be reached in this way.
 
-| | | floor | ours | ours / floor | peer / floor | the floor is |
+| | | bound | ours | ours / bound | peer / bound | the bound is |
 |---|---|---:|---:|---:|---:|---|
 ";
 
 const HEAD: &str = "\
 # Benchmarks
 
-Written by `cargo xtask evidence bench`, which measures all of it anew; not by hand. Each line compares two medians of one run,
-in one process, over the same facts. What counts is the ratio: times are of the machine below, and other machines have
-others.
+Written by `cargo xtask evidence bench`, which measures all of it again; not by hand. Each line compares two medians of one run,
+in one process, over the same data. Compare ratios, not times: times depend on the machine below.
 
 **The peer** is the path of a reference node (2.14), rebuilt from its public crates (`near-primitives` and its family,
-0.38.0): generic JSON value, typed request, borsh rows, recursive walk, views, generic JSON value, bytes. It is faster
-than a node, because its rows lie in a `HashMap` instead of RocksDB, and because it sends no message between actors,
-looks up no epoch and keeps no metrics. Where both sides answer, the answers are compared byte by byte before they are
+0.38.0): generic JSON value, typed request, Borsh rows, recursive walk, views, generic JSON value, bytes. It is faster
+than a node, because its rows are in a `HashMap` instead of RocksDB, and because it sends no messages between actors,
+looks up no epoch and has no metrics. Where both sides respond, the responses are compared byte by byte before they are
 timed.
 
 **The workload** is a transaction whose receipts form a tree of three children each; every outcome has a proof of 12
 steps, every receipt a call with 200 bytes of arguments, 2 logs of 120 bytes and a gas profile of 20 rows. Its rows are
-in the caches of the processor, on both sides.
+in the processor's caches, on both sides.
 
-**The clock** is the processor time of the measuring thread. Both sides allocate with jemalloc. Inputs are made ready
-before the clock starts, and what is given is freed before it stops; only where it is said so, our side writes into a
-buffer that is used again. Recorded blocks of the network are measured where they are at hand.
+**The clock** is the processor time of the measuring thread. Both sides allocate with jemalloc. Inputs are made
+before the clock starts, and outputs are dropped before it stops; our side reuses a buffer only where the description
+says so. Recorded blocks of the network are measured where they are available.
 ";
 
-/// Said of a machine that does more than one thing
+/// Marks a load above that of the benches
 const BUSY: &str = ", busy";
 
 const DISK: &str = "\
 ## Bytes on disk
 
-What a settled transaction takes in the file of the durable storage, divided by their number: 1,200 blocks of a
-practice chain, nothing removed, committed one by one and several at a time. *Answers* are the bytes that a client is
-sent. *Rows* are those of all tables with their keys: the text of the answer, where its outcomes stand, blocks. *Pages*
-are what redb takes for them, 4 KiB or that times a power of two for a longer row, and half empty where rows became
-short. The file grows in steps.
+The size of the file of the durable storage, divided by the number of finalized transactions: 1,200 blocks of a
+practice chain without pruning, committed one by one and several at a time. *Responses* are the bytes that clients
+receive. *Rows* are all tables with their keys: the texts of responses, the positions of outcomes in them, blocks. *Used
+pages* are those that redb allocates: 4 KiB, or that times a power of two for a longer row, and half empty where rows
+became short. The file grows in steps.
 
 ";
 
@@ -204,44 +198,44 @@ short. The file grows in steps.
 pub(super) fn page(figures: &Figures, disk: &str, machine: &Machine) -> String {
     let missed = compared(figures).filter(|line| line.reached() == Some(false)).count();
     let targets = compared(figures).filter(|line| line.target.is_some()).count();
-    let is_beside = figures.group(BESIDE_ROCKSDB).next().is_some();
-    let rocksdb = if is_beside { "" } else { NO_ROCKSDB };
+    let has_rocksdb = figures.group(PEER_ON_ROCKSDB).next().is_some();
+    let rocksdb = if has_rocksdb { "" } else { NO_ROCKSDB };
     let mut page = format!("{HEAD}{rocksdb}\n{}\n", table(machine));
     let _ = writeln!(
         page,
         "Of {targets} targets, {} are reached and {missed} missed.\n",
         targets - missed
     );
-    page.push_str("![Cost of an answer by its receipts](cost-by-receipts.svg)\n\n");
+    page.push_str("![Cost of a response by its receipts](cost-by-receipts.svg)\n\n");
     page.push_str(&tables(figures));
     let _ = write!(page, "\n{DISK}{disk}");
     page
 }
 
-/// The tables of all groups, and of the figures that stand alone
+/// The tables of all groups, and of the figures without a peer
 pub(super) fn tables(figures: &Figures) -> String {
     let mut text = String::new();
     for (group, about) in GROUPS {
         if figures.group(group).next().is_none() {
             continue;
         }
-        let _ = writeln!(text, "## {}\n\n{about}\n", sentence(group));
+        let _ = writeln!(text, "## {}\n\n{about}\n", capitalized(group));
         text.push_str("| | ours | peer | ratio | target | |\n|---|---:|---:|---:|---:|---|\n");
         for line in compared(figures).filter(|line| line.ours.group == group) {
             let _ = writeln!(text, "{}", line.row());
         }
         text.push('\n');
     }
-    text.push_str(&floors(figures));
-    let alone = |figure: &&Figure| GROUPS.iter().all(|(group, _)| figure.group != *group);
-    let mut alone = figures.0.iter().filter(alone).peekable();
-    if alone.peek().is_some() {
+    text.push_str(&lower_bounds(figures));
+    let has_no_peer = |figure: &&Figure| GROUPS.iter().all(|(group, _)| figure.group != *group);
+    let mut unpaired = figures.0.iter().filter(has_no_peer).peekable();
+    if unpaired.peek().is_some() {
         text.push_str(
-            "## Open requests\n\nNo peer stands beside these: what they show is how little depends on the number \
-             of open requests, with short outcomes. See the documentation of `milepost-benches`.\n\n\
+            "## Without a peer\n\nOperations with the given number of open requests, with short outcomes, and \
+             signatures. The documentation of `milepost-benches` describes them.\n\n\
              | | open | time |\n|---|---:|---:|\n",
         );
-        for Figure { side, size, median, .. } in alone {
+        for Figure { side, size, median, .. } in unpaired {
             let _ = writeln!(text, "| {side} | {size} | {} |", time(*median));
         }
     }
@@ -250,39 +244,39 @@ pub(super) fn tables(figures: &Figures) -> String {
     text
 }
 
-/// The table of what cannot be left out; nothing if nothing of it was measured
-fn floors(figures: &Figures) -> String {
+/// The table of lower bounds; empty if none was measured
+fn lower_bounds(figures: &Figures) -> String {
     let mut text = String::new();
-    let mut row = |floor: &Figure, what: &str| {
-        let ours = figures.median(&floor.group, "ours", &floor.size);
-        let peer = figures.median(&floor.group, "peer", &floor.size);
-        let beside = |median: Option<f64>| median.map(|median| factor(median / floor.median));
+    let mut row = |bound: &Figure, description: &str| {
+        let ours = figures.median(&bound.group, "ours", &bound.size);
+        let peer = figures.median(&bound.group, "peer", &bound.size);
+        let relative = |median: Option<f64>| median.map(|median| factor(median / bound.median));
         let _ = writeln!(
             text,
-            "| {} | {} | {} | {} | {} | {} | {what} |",
-            sentence(&floor.group),
-            floor.size,
-            time(floor.median),
+            "| {} | {} | {} | {} | {} | {} | {description} |",
+            capitalized(&bound.group),
+            bound.size,
+            time(bound.median),
             ours.map(time).unwrap_or_default(),
-            beside(ours).unwrap_or_default(),
-            beside(peer).unwrap_or_default(),
+            relative(ours).unwrap_or_default(),
+            relative(peer).unwrap_or_default(),
         );
     };
-    for (group, what) in FLOORS {
-        let floors = figures.group(group).filter(|figure| figure.side == "floor");
-        floors.for_each(|floor| row(floor, what));
+    for (group, description) in LOWER_BOUNDS {
+        let bounds = figures.group(group).filter(|figure| figure.side == "lower bound");
+        bounds.for_each(|bound| row(bound, description));
     }
-    for (side, _) in READERS {
-        let floors = figures.0.iter().filter(|figure| figure.side == side);
-        floors.for_each(|floor| row(floor, &floor.side));
+    for (side, _) in PARSERS {
+        let bounds = figures.0.iter().filter(|figure| figure.side == side);
+        bounds.for_each(|bound| row(bound, &bound.side));
     }
     if text.is_empty() {
         return text;
     }
-    if figures.0.iter().any(|figure| figure.side == READERS[0].0) {
+    if figures.0.iter().any(|figure| figure.side == PARSERS[0].0) {
         text.push('\n');
-        for (side, what) in READERS {
-            let _ = writeln!(text, "- **{}**: {what}", sentence(side));
+        for (side, description) in PARSERS {
+            let _ = writeln!(text, "- **{}**: {description}", capitalized(side));
         }
     }
     let missed = |group: &str, size: &str| {
@@ -290,37 +284,38 @@ fn floors(figures: &Figures) -> String {
         compared(figures).any(|line| of(line.ours) && line.reached() == Some(false))
     };
     let profiles = PROFILES.iter().filter(|(group, size, _)| missed(group, size));
-    for (index, (group, size, why)) in profiles.enumerate() {
-        let before = if index == 0 { "\nWhere the time of a missed figure goes:\n\n" } else { "" };
+    for (index, (group, size, distribution)) in profiles.enumerate() {
+        let before =
+            if index == 0 { "\nThe distribution of the time of missed figures:\n\n" } else { "" };
         let size = if size.is_empty() { String::new() } else { format!(", {size}") };
-        let _ = writeln!(text, "{before}- **{}{size}**: {why}", sentence(group));
+        let _ = writeln!(text, "{before}- **{}{size}**: {distribution}", capitalized(group));
     }
-    format!("{ABOUT_FLOORS}{text}\n")
+    format!("{ABOUT_LOWER_BOUNDS}{text}\n")
 }
 
-/// Two figures beside each other
-struct Compared<'figures> {
+/// A figure of ours and its peer's
+struct Comparison<'figures> {
     ours: &'figures Figure,
     peer: f64,
     target: Option<f64>,
 }
 
 /// All pairs, in the order of the figures
-fn compared(figures: &Figures) -> impl Iterator<Item = Compared<'_>> {
+fn compared(figures: &Figures) -> impl Iterator<Item = Comparison<'_>> {
     figures.0.iter().filter_map(|ours| {
-        let way = ours.side.strip_prefix("ours")?;
+        let variant = ours.side.strip_prefix("ours")?;
         let Figure { group, side, size, .. } = ours;
-        // Whatever was measured on one side only stands beside the plain way of the other.
-        let peer = figures.median(group, &format!("peer{way}"), size);
+        // A variant of one side only is compared with the plain variant of the other.
+        let peer = figures.median(group, &format!("peer{variant}"), size);
         let peer = peer.or_else(|| figures.median(group, "peer", size))?;
         let target = TARGETS
             .iter()
             .find(|(of, by, at, _)| (*of, *by) == (group, side) && (at.is_empty() || at == size));
-        Some(Compared { ours, peer, target: target.map(|(.., factor)| *factor) })
+        Some(Comparison { ours, peer, target: target.map(|(.., factor)| *factor) })
     })
 }
 
-impl Compared<'_> {
+impl Comparison<'_> {
     fn ratio(&self) -> f64 {
         self.peer / self.ours.median
     }
@@ -332,23 +327,23 @@ impl Compared<'_> {
 
     fn row(&self) -> String {
         let Figure { side, size, median, .. } = self.ours;
-        let way = side.strip_prefix("ours").unwrap_or_default();
-        let (target, verdict) = match (self.target, self.reached()) {
+        let variant = side.strip_prefix("ours").unwrap_or_default();
+        let (target, result) = match (self.target, self.reached()) {
             (Some(target), Some(true)) => (factor(target), "reached"),
             (Some(target), _) => (factor(target), "**missed**"),
             (None, _) => (String::new(), ""),
         };
         let (ours, peer, ratio) = (time(*median), time(self.peer), factor(self.ratio()));
-        format!("| {size}{way} | {ours} | {peer} | {ratio} | {target} | {verdict} |")
+        format!("| {size}{variant} | {ours} | {peer} | {ratio} | {target} | {result} |")
     }
 }
 
-fn sentence(words: &str) -> String {
-    let (first, rest) = words.split_at(words.len().min(1));
+fn capitalized(text: &str) -> String {
+    let (first, rest) = text.split_at(text.len().min(1));
     first.to_uppercase() + rest
 }
 
-/// A ratio with as many digits as it is worth
+/// A ratio with its significant digits
 fn factor(ratio: f64) -> String {
     match ratio {
         ..10.0 => format!("{ratio:.1}x"),
@@ -357,7 +352,7 @@ fn factor(ratio: f64) -> String {
     }
 }
 
-/// A time with three digits
+/// A time with three significant digits
 fn time(nanoseconds: f64) -> String {
     let (number, unit) = match nanoseconds {
         ..1e3 => (nanoseconds, "ns"),
@@ -372,10 +367,10 @@ fn time(nanoseconds: f64) -> String {
     }
 }
 
-/// The machine and how busy it was, as a table
+/// The machine and its load, as a table
 fn table(machine: &Machine) -> String {
     let Machine { processor, cores, cache, memory_gib, compiler, load: [_, load], .. } = machine;
-    // The benches themselves are one.
+    // The benches themselves cause a load of 1.
     let is_busy = load.parse().is_ok_and(|load: f64| load > 1.5);
     let busy = if is_busy { BUSY } else { "" };
     format!(
@@ -397,20 +392,20 @@ mod tests {
     }
 
     #[test]
-    fn figures_stand_beside_their_peers_and_their_targets() {
+    fn figures_are_compared_with_their_peers_and_targets() {
         let figures = Figures(vec![
-            figure("answer in memory", "ours", "10", 1_000.0),
-            figure("answer in memory", "ours with the request", "10", 2_000.0),
-            figure("answer in memory", "peer", "10", 400_000.0),
-            figure("answer in memory", "peer with the request", "10", 420_000.0),
-            figure("answer in memory", "floor", "10", 500.0),
-            figure("ingest", "floor of serde_json", "a block", 800_000.0),
+            figure("response in memory", "ours", "10", 1_000.0),
+            figure("response in memory", "ours with the request", "10", 2_000.0),
+            figure("response in memory", "peer", "10", 400_000.0),
+            figure("response in memory", "peer with the request", "10", 420_000.0),
+            figure("response in memory", "lower bound", "10", 500.0),
+            figure("import", "lower bound by serde_json", "a block", 800_000.0),
             figure("request", "ours", "form A, 200 B of arguments", 900.0),
             figure("request", "peer", "form A, 200 B of arguments", 2_000.0),
-            figure("ingest", "ours", "a block", 2_000_000.0),
-            figure("ingest", "ours without commit", "a block", 1_000_000.0),
-            figure("ingest", "peer", "a block", 5_000_000.0),
-            figure("waiters", "admit 100", "1000", 10.0),
+            figure("import", "ours", "a block", 2_000_000.0),
+            figure("import", "ours without commit", "a block", 1_000_000.0),
+            figure("import", "peer", "a block", 5_000_000.0),
+            figure("waiters", "suspend 100", "1000", 10.0),
         ]);
         let tables = tables(&figures);
         for line in [
@@ -418,11 +413,11 @@ mod tests {
             "| 10 with the request | 2.00 us | 420 us | 210x |  |  |",
             "| a block | 2.00 ms | 5.00 ms | 2.5x | 3.0x | **missed** |",
             "| a block without commit | 1.00 ms | 5.00 ms | 5.0x |  |  |",
-            "| Answer in memory | 10 | 500 ns | 1.00 us | 2.0x | 800x | the bytes of the answer",
+            "| Response in memory | 10 | 500 ns | 1.00 us | 2.0x | 800x | copying the response",
             "- **Request, form A, 200 B of arguments**: SHA-256 is",
-            "| Ingest | a block | 800 us | 2.00 ms | 2.5x | 6.2x | floor of serde_json |",
-            "- **Floor of simd-json**: a reader by the vector",
-            "| admit 100 | 1000 | 10.0 ns |",
+            "| Import | a block | 800 us | 2.00 ms | 2.5x | 6.2x | lower bound by serde_json |",
+            "- **Lower bound by simd-json**: a parser with vector",
+            "| suspend 100 | 1000 | 10.0 ns |",
         ] {
             assert!(tables.contains(line), "{line} is not in\n{tables}");
         }
@@ -433,11 +428,11 @@ mod tests {
     }
 
     #[test]
-    fn every_target_is_one_of_a_group_on_the_page() {
+    fn every_target_and_lower_bound_is_of_a_group_on_the_page() {
         for (of, ..) in TARGETS {
             assert!(GROUPS.iter().any(|(group, _)| *group == of), "{of}");
         }
-        for (of, ..) in FLOORS {
+        for (of, ..) in LOWER_BOUNDS {
             assert!(GROUPS.iter().any(|(group, _)| *group == of), "{of}");
         }
     }

@@ -1,7 +1,6 @@
-//! The cost of an answer against its receipts, as a plot with logarithmic axes.
+//! The cost of a response against its receipts, as a plot with logarithmic axes.
 //!
-//! A picture for the page, in SVG: three lines, their points and their names. Colours are read on
-//! white, so it brings its own ground.
+//! An SVG with three lines, their points and their labels, on a white background.
 
 use core::fmt::Write as _;
 
@@ -12,11 +11,11 @@ const HEIGHT: f64 = 460.0;
 /// Left, right, top, bottom
 const MARGINS: [f64; 4] = [70.0, 190.0, 40.0, 50.0];
 
-/// What is drawn: group, side, name, colour
+/// The curves: group, side, label, colour
 const CURVES: [(&str, &str, &str, &str); 3] = [
-    ("answer in memory", "peer", "the node's path, in memory", "#c2410c"),
-    ("answer on redb", "ours", "milepost, in a file", "#0369a1"),
-    ("answer in memory", "ours", "milepost, in memory", "#15803d"),
+    ("response in memory", "peer", "the node's path, in memory", "#c2410c"),
+    ("response on redb", "ours", "milepost, in a file", "#0369a1"),
+    ("response in memory", "ours", "milepost, in memory", "#15803d"),
 ];
 
 /// A range of powers of ten
@@ -28,14 +27,14 @@ struct Axis {
 }
 
 impl Axis {
-    /// The axis over these values, drawn from one place to another
+    /// The axis over these values, drawn between two coordinates
     fn over(values: impl Iterator<Item = f64> + Clone, from: f64, to: f64) -> Self {
-        let least = values.clone().fold(f64::INFINITY, f64::min).log10().floor() as i32;
-        let most = values.fold(0.0, f64::max).log10().ceil() as i32;
-        Self { first: least, last: most.max(least + 1), from, to }
+        let first = values.clone().fold(f64::INFINITY, f64::min).log10().floor() as i32;
+        let last = values.fold(0.0, f64::max).log10().ceil() as i32;
+        Self { first, last: last.max(first + 1), from, to }
     }
 
-    fn place(&self, value: f64) -> f64 {
+    fn coordinate(&self, value: f64) -> f64 {
         let share = (value.log10() - f64::from(self.first)) / f64::from(self.last - self.first);
         self.from + share * (self.to - self.from)
     }
@@ -72,11 +71,11 @@ pub(super) fn cost_by_receipts(figures: &Figures) -> Result<String, String> {
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
          font-family=\"sans-serif\" font-size=\"13\">\n\
-         <title>Cost of an answer by its receipts</title>\n\
+         <title>Cost of a response by its receipts</title>\n\
          <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#ffffff\"/>\n"
     );
     for value in across.powers() {
-        let x = across.place(value);
+        let x = across.coordinate(value);
         let _ = write!(
             svg,
             "<path d=\"M{x:.1} {top}V{bottom}\" stroke=\"#d4d4d4\"/>\n\
@@ -85,7 +84,7 @@ pub(super) fn cost_by_receipts(figures: &Figures) -> Result<String, String> {
         );
     }
     for value in up.powers() {
-        let y = up.place(value);
+        let y = up.coordinate(value);
         let _ = write!(
             svg,
             "<path d=\"M{left} {y:.1}H{right}\" stroke=\"#d4d4d4\"/>\n\
@@ -98,29 +97,29 @@ pub(super) fn cost_by_receipts(figures: &Figures) -> Result<String, String> {
     let _ = write!(
         svg,
         "<text x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\">receipts</text>\n\
-         <text x=\"{left}\" y=\"{}\">processor time of an answer</text>\n",
+         <text x=\"{left}\" y=\"{}\">processor time of a response</text>\n",
         f64::midpoint(left, right),
         bottom + 38.0,
         top - 16.0
     );
-    for (group, side, name, colour) in CURVES {
-        let places: Vec<(f64, f64)> = points(figures, group, side)
-            .map(|(receipts, cost)| (across.place(receipts), up.place(cost)))
+    for (group, side, label, colour) in CURVES {
+        let points: Vec<(f64, f64)> = points(figures, group, side)
+            .map(|(receipts, cost)| (across.coordinate(receipts), up.coordinate(cost)))
             .collect();
-        let Some((end_x, end_y)) = places.last() else { continue };
-        let line: Vec<String> = places.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+        let Some((end_x, end_y)) = points.last() else { continue };
+        let line: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
         let _ = writeln!(
             svg,
             "<polyline points=\"{}\" fill=\"none\" stroke=\"{colour}\" stroke-width=\"2\"/>",
             line.join(" ")
         );
-        for (x, y) in &places {
+        for (x, y) in &points {
             let _ =
                 writeln!(svg, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{colour}\"/>");
         }
         let _ = writeln!(
             svg,
-            "<text x=\"{:.1}\" y=\"{:.1}\" fill=\"{colour}\">{name}</text>",
+            "<text x=\"{:.1}\" y=\"{:.1}\" fill=\"{colour}\">{label}</text>",
             end_x + 8.0,
             end_y + 4.0
         );
@@ -144,19 +143,19 @@ mod tests {
     use super::*;
 
     fn figure(side: &str, size: &str, median: f64) -> Figure {
-        let (group, side, size) = ("answer in memory".into(), side.into(), size.into());
+        let (group, side, size) = ("response in memory".into(), side.into(), size.into());
         Figure { group, side, size, median }
     }
 
     #[test]
-    fn a_point_lies_where_its_powers_of_ten_are() {
+    fn points_have_logarithmic_coordinates() {
         let figures = Figures(vec![
             figure("peer", "1", 1e4),
             figure("peer", "1 MiB deployment", 1e6),
             figure("peer", "100", 1e6),
         ]);
         let svg = cost_by_receipts(&figures).unwrap();
-        // From one corner of the plot to the other; what is no number of receipts is left out.
+        // From one corner of the plot to the other; sizes that are not numbers are left out.
         assert!(svg.contains("points=\"70.0,410.0 530.0,40.0\""), "{svg}");
         assert!(svg.contains(">100 us</text>") && !svg.contains("MiB"), "{svg}");
         assert!(cost_by_receipts(&Figures::default()).is_err());

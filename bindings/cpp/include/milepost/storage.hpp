@@ -1,7 +1,7 @@
-// A storage of the host's: a class with three functions, over any map from keys to rows.
+// Storage of the host: a class with three functions, over any map from keys to rows.
 //
-// It may fail as it likes: by its number, or by an exception, which is caught before it reaches the library. No
-// function of it may call the library, but for its Sink.
+// It may fail by its return value or by an exception, which is caught before it reaches the
+// library. Its functions must not call the library, except through the Sink.
 #ifndef MILEPOST_STORAGE_HPP
 #define MILEPOST_STORAGE_HPP
 
@@ -10,24 +10,26 @@
 #include "handle.hpp"
 
 namespace milepost {
-inline namespace MILEPOST_VARIANT {
+inline namespace MILEPOST_ABI_TAG {
 
-/// Where a storage puts the rows it was asked for, once for each key and in the order of the keys
+/// Receives the rows that a storage was asked for: one per key, in the order of the keys
 class Sink {
 public:
     explicit Sink(milepost_sink *raw) noexcept : raw_(raw) {}
     Sink(const Sink &) = delete;
     Sink &operator=(const Sink &) = delete;
 
-    /// Hands over the row of the next key; it is copied at once
+    /// Passes the row of the next key; it is copied at once
     ///
-    /// False when every key has its row already; the library tells that by itself when the call is over.
-    bool row(std::string_view row) noexcept { return milepost_sink_row(raw_, data(row), row.size()) == MILEPOST_STATUS_OK; }
+    /// Returns false if every key already has its row; the library reports that error by itself.
+    bool row(std::string_view row) noexcept {
+        return milepost_sink_row(raw_, data(row), row.size()) == MILEPOST_STATUS_OK;
+    }
 
-    /// Says that there is no row of the next key; false as row() says it
+    /// Reports that the next key has no row; returns as row() does
     bool absent() noexcept { return milepost_sink_absent(raw_) == MILEPOST_STATUS_OK; }
 
-    /// The sink of the C interface, lent for the time of the call
+    /// The sink of the C interface, valid during the call
     milepost_sink *get() noexcept { return raw_; }
 
 private:
@@ -39,36 +41,37 @@ struct Change {
     explicit Change(const milepost_change &raw) noexcept
         : key(view(raw.key)), row(view(raw.row)), removes(raw.kind == MILEPOST_CHANGE_REMOVE) {}
 
-    std::string_view key;  ///< the number of the table, then 1 to 32 bytes
-    std::string_view row;  ///< the row to be written; empty when it is removed
-    bool removes;          ///< whether the row is removed; one that is not there is no error
+    std::string_view key;  ///< number of the table, then 1 to 32 bytes
+    std::string_view row;  ///< row to write; empty for a removal
+    bool removes;          ///< whether the row is removed; one that does not exist is not an error
 };
 
-/// The changes of one commit
+/// Changes of one commit
 using Changes = Views<Change, milepost_change>;
 
-/// A storage of the host's, to be derived from
+/// Base class of storages of the host
 ///
-/// `get` and `get_many` are called by any thread that asks, several at a time; `commit` alone, and never while they run.
-/// Each returns 0, or another number to fail, which the error or the answer then tells.
+/// `get` and `get_many` are called by any thread that uses the engine, concurrently; `commit` is
+/// called alone, never while they run. Each returns 0, or another number to fail, which the error
+/// or the response reports.
 class Storage {
 public:
-    /// What is told of a storage that threw an exception
-    static constexpr std::int32_t THREW = INT32_MIN;
+    /// Return value after an exception
+    static constexpr std::int32_t EXCEPTION = INT32_MIN;
 
     Storage() = default;
     Storage(const Storage &) = delete;
     Storage &operator=(const Storage &) = delete;
     virtual ~Storage() = default;
 
-    /// Finds the row of a key of 2 to 33 bytes and hands it over to `sink`
+    /// Finds the row of a key of 2 to 33 bytes and passes it to `sink`
     virtual std::int32_t get(std::string_view key, Sink &sink) const = 0;
 
-    /// Finds the rows of many keys, in their order; as many calls of get() unless there is a better way
-    virtual std::int32_t get_many(Texts keys, Sink &sink) const {
+    /// Finds the rows of many keys, in their order; calls get() for each unless overridden
+    virtual std::int32_t get_many(ByteStrings keys, Sink &sink) const {
         for (std::string_view key : keys) {
-            std::int32_t failed = get(key, sink);
-            if (failed != 0) return failed;
+            std::int32_t code = get(key, sink);
+            if (code != 0) return code;
         }
         return 0;
     }
@@ -76,8 +79,8 @@ public:
     /// Applies all changes, in their order, or none
     virtual std::int32_t commit(Changes changes) = 0;
 
-    /// The functions of the C interface for a storage that outlives whatever uses it
-    static milepost_storage lend(Storage &storage) noexcept {
+    /// The C functions of a storage that outlives all its users
+    static milepost_storage borrowed(Storage &storage) noexcept {
         milepost_storage raw = milepost_storage();
         raw.size = sizeof raw;
         raw.context = &storage;
@@ -87,79 +90,82 @@ public:
         return raw;
     }
 
-    /// The functions of the C interface for a storage that is deleted by `finalize`, or by whoever did not pass it on
-    static milepost_storage give(std::unique_ptr<Storage> storage) noexcept {
-        milepost_storage raw = lend(*storage);
+    /// The C functions of a storage that `finalize` deletes
+    static milepost_storage owned(std::unique_ptr<Storage> storage) noexcept {
+        milepost_storage raw = borrowed(*storage);
         raw.finalize = call_finalize;
         static_cast<void>(storage.release());
         return raw;
     }
 
 private:
-    /// Calls the host's code; what it throws ends here
-    template <class Work>
-    static std::int32_t guard(Work work) noexcept {
+    /// Calls code of the host, and catches its exceptions
+    template <class Function>
+    static std::int32_t catch_all(Function function) noexcept {
 #if defined(__cpp_exceptions)
         try {
-            return work();
-        } catch (...) {
-            return THREW;
-        }
+            return function();
+        } catch (...) { return EXCEPTION; }
 #else
-        return work();
+        return function();
 #endif
     }
 
-    static std::int32_t call_get(void *self, const std::uint8_t *key, std::size_t key_len, milepost_sink *raw) noexcept {
-        return guard([&] {
+    static std::int32_t call_get(void *self, const std::uint8_t *key, std::size_t key_len,
+                                 milepost_sink *raw) noexcept {
+        return catch_all([&] {
             Sink sink(raw);
-            return static_cast<const Storage *>(self)->get(view(milepost_bytes{key, key_len}), sink);
+            return static_cast<const Storage *>(self)->get(view(milepost_bytes{key, key_len}),
+                                                           sink);
         });
     }
 
     static std::int32_t call_get_many(void *self, const milepost_bytes *keys, std::size_t keys_len,
                                       milepost_sink *raw) noexcept {
-        return guard([&] {
+        return catch_all([&] {
             Sink sink(raw);
-            return static_cast<const Storage *>(self)->get_many(Texts(keys, keys_len), sink);
+            return static_cast<const Storage *>(self)->get_many(ByteStrings(keys, keys_len), sink);
         });
     }
 
-    static std::int32_t call_commit(void *self, const milepost_change *changes, std::size_t changes_len) noexcept {
-        return guard([&] { return static_cast<Storage *>(self)->commit(Changes(changes, changes_len)); });
+    static std::int32_t call_commit(void *self, const milepost_change *changes,
+                                    std::size_t changes_len) noexcept {
+        return catch_all(
+            [&] { return static_cast<Storage *>(self)->commit(Changes(changes, changes_len)); });
     }
 
-    // A destructor that throws ends the process, here as anywhere.
+    // A destructor that throws ends the process, here as elsewhere.
     static void call_finalize(void *self) noexcept { delete static_cast<Storage *>(self); }
 };
 
-/// Checks the duties that every storage has, over storages that `make` gives: fewer than 32, each empty
+/// Checks that a storage meets the requirements of the engine
 ///
-/// `make` is called without arguments and returns a std::unique_ptr<Storage>; an empty one is a failure. Takes some seconds
-/// and some 16 MiB. Kind::Storage when a duty is broken; the error's sentence says which, at which key, and how.
-template <class Make>
-Result<void> check_storage(Make &&make) noexcept {
-    using Made = std::remove_reference_t<Make>;
-    milepost_make_fn call = [](void *context, milepost_storage *storage) noexcept -> std::int32_t {
+/// `create` is called without arguments, fewer than 32 times, and returns an empty storage as a
+/// std::unique_ptr<Storage>; NULL is a failure. Takes some seconds and some 16 MiB.
+/// ErrorKind::Storage if a requirement is not met; the message says which one, at which key, and
+/// what was found.
+template <class Create>
+Result<void> check_storage(Create &&create) noexcept {
+    using Function = std::remove_reference_t<Create>;
+    milepost_create_fn call = [](void *context,
+                                 milepost_storage *storage) noexcept -> std::int32_t {
 #if defined(__cpp_exceptions)
         try {
 #endif
-            std::unique_ptr<Storage> made = (*static_cast<Made *>(context))();
-            if (made == nullptr) return 1;
-            *storage = Storage::give(std::move(made));
+            std::unique_ptr<Storage> created = (*static_cast<Function *>(context))();
+            if (created == nullptr) return 1;
+            *storage = Storage::owned(std::move(created));
             return 0;
 #if defined(__cpp_exceptions)
-        } catch (...) {
-            return Storage::THREW;
-        }
+        } catch (...) { return Storage::EXCEPTION; }
 #endif
     };
     milepost_error *error = nullptr;
-    milepost_status_t status = milepost_storage_check(call, &make, &error);
-    return done(status, error);
+    milepost_status_t status = milepost_storage_check(call, &create, &error);
+    return to_result(status, error);
 }
 
-}  // namespace MILEPOST_VARIANT
+}  // namespace MILEPOST_ABI_TAG
 }  // namespace milepost
 
 #endif

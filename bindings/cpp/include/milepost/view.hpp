@@ -1,7 +1,7 @@
-// What is lent: bytes as std::string_view, arrays as Span, arrays of C structures as Views.
+// Borrowed values: bytes as std::string_view, arrays as Span, arrays of C structures as Views.
 //
-// Nothing here owns or copies anything. Text is UTF-8; bytes that are no text travel as std::string_view too, so that
-// std::string and std::map take them as they are.
+// Nothing here owns or copies. Text is UTF-8; binary data is std::string_view too, so that
+// std::string and std::map accept it.
 #ifndef MILEPOST_VIEW_HPP
 #define MILEPOST_VIEW_HPP
 
@@ -21,46 +21,47 @@
 
 #include "milepost.h"
 
-// Sources that are compiled by different standards, or with and without exceptions, may be linked into one program:
-// what they inline is not the same, and so does not have the same name.
+// Sources of different standards, with and without exceptions, may be linked into one program:
+// their inline functions differ, so an ABI tag in the namespace gives them different names.
 #if defined(__cpp_lib_span) && defined(__cpp_exceptions)
-#define MILEPOST_VARIANT span_throw
+#define MILEPOST_ABI_TAG span_throw
 #elif defined(__cpp_lib_span)
-#define MILEPOST_VARIANT span_plain
+#define MILEPOST_ABI_TAG span_plain
 #elif defined(__cpp_exceptions)
-#define MILEPOST_VARIANT own_throw
+#define MILEPOST_ABI_TAG own_throw
 #else
-#define MILEPOST_VARIANT own_plain
+#define MILEPOST_ABI_TAG own_plain
 #endif
 
 namespace milepost {
-inline namespace MILEPOST_VARIANT {
+inline namespace MILEPOST_ABI_TAG {
 
 #if defined(__cpp_lib_span)
-/// An array of someone else's: std::span where there is one
+/// Borrowed array: std::span if available
 template <class T>
 using Span = std::span<T>;
 #else
-/// An array of someone else's: as much of std::span as is needed here
+/// Borrowed array: the part of std::span that is needed here
 template <class T>
 class Span {
 public:
     constexpr Span() noexcept = default;
 
-    /// So many items at this place
+    /// `size` items from `data`
     constexpr Span(T *data, std::size_t size) noexcept : data_(data), size_(size) {}
 
-    /// The items of an array, whose number is part of its type
+    /// The items of an array
     template <std::size_t N>
     constexpr Span(T (&items)[N]) noexcept : data_(items), size_(N) {}
 
-    /// The items of a std::vector, a std::array, and whatever else has them in one piece
+    /// The items of a contiguous container, such as std::vector
     ///
-    /// Those of a temporary only where they are not to be changed, as in std::span: they live until the call is over.
+    /// Of a temporary only if `T` is const, as in std::span: it lives until the call returns.
     template <class Items,
-              class = std::enable_if_t<std::is_convertible_v<decltype(std::declval<Items &>().data()), T *> &&
-                                       (std::is_lvalue_reference_v<Items> || std::is_const_v<T>)&&!std::is_same_v<
-                                           std::remove_cv_t<std::remove_reference_t<Items>>, Span>>>
+              class = std::enable_if_t<
+                  std::is_convertible_v<decltype(std::declval<Items &>().data()), T *> &&
+                  (std::is_lvalue_reference_v<Items> || std::is_const_v<T>) &&
+                  !std::is_same_v<std::remove_cv_t<std::remove_reference_t<Items>>, Span>>>
     constexpr Span(Items &&items) noexcept : data_(items.data()), size_(items.size()) {}
 
     constexpr T *data() const noexcept { return data_; }
@@ -69,7 +70,7 @@ public:
     constexpr T *begin() const noexcept { return data_; }
     constexpr T *end() const noexcept { return data_ + size_; }
 
-    /// An item; `index` is less than size(), as in std::span
+    /// An item; `index` must be less than size(), as in std::span
     constexpr T &operator[](std::size_t index) const noexcept { return data_[index]; }
 
 private:
@@ -78,22 +79,23 @@ private:
 };
 #endif
 
-/// Bytes of the C interface, to be read
+/// Converts bytes of the C interface
 inline std::string_view view(milepost_bytes bytes) noexcept {
-    // Without bytes there is nothing at the pointer, which may be NULL.
-    return bytes.len == 0 ? std::string_view() : std::string_view(reinterpret_cast<const char *>(bytes.data), bytes.len);
+    // With length 0 the pointer may be NULL.
+    return bytes.len == 0 ? std::string_view()
+                          : std::string_view(reinterpret_cast<const char *>(bytes.data), bytes.len);
 }
 
-/// The pointer that the C interface takes for these bytes; their number goes with it
+/// Converts the data pointer to that of the C interface; pass size() with it
 inline const std::uint8_t *data(std::string_view bytes) noexcept {
     return reinterpret_cast<const std::uint8_t *>(bytes.data());
 }
 
-/// An array of C structures, each seen as a `View` when it is looked at
+/// Borrowed array of C structures, each converted to a `View` on access
 template <class View, class Raw>
 class Views {
 public:
-    /// Goes from one item to the next
+    /// Input iterator
     class Iterator {
     public:
         using iterator_category = std::input_iterator_tag;
@@ -104,11 +106,22 @@ public:
 
         Iterator() noexcept = default;
         explicit Iterator(const Raw *at) noexcept : at_(at) {}
-        View operator*() const noexcept { return Views::see(*at_); }
-        Iterator &operator++() noexcept { ++at_; return *this; }
-        Iterator operator++(int) noexcept { Iterator before = *this; ++at_; return before; }
-        friend bool operator==(Iterator one, Iterator other) noexcept { return one.at_ == other.at_; }
-        friend bool operator!=(Iterator one, Iterator other) noexcept { return one.at_ != other.at_; }
+        View operator*() const noexcept { return Views::convert(*at_); }
+        Iterator &operator++() noexcept {
+            ++at_;
+            return *this;
+        }
+        Iterator operator++(int) noexcept {
+            Iterator previous = *this;
+            ++at_;
+            return previous;
+        }
+        friend bool operator==(Iterator left, Iterator right) noexcept {
+            return left.at_ == right.at_;
+        }
+        friend bool operator!=(Iterator left, Iterator right) noexcept {
+            return left.at_ != right.at_;
+        }
 
     private:
         const Raw *at_ = nullptr;
@@ -116,7 +129,7 @@ public:
 
     Views() noexcept = default;
 
-    /// So many items at this place
+    /// `size` items from `data`
     Views(const Raw *data, std::size_t size) noexcept : data_(data), size_(size) {}
 
     std::size_t size() const noexcept { return size_; }
@@ -124,14 +137,14 @@ public:
     Iterator begin() const noexcept { return Iterator(data_); }
     Iterator end() const noexcept { return Iterator(data_ + size_); }
 
-    /// An item; `index` is less than size()
-    View operator[](std::size_t index) const noexcept { return see(data_[index]); }
+    /// An item; `index` must be less than size()
+    View operator[](std::size_t index) const noexcept { return convert(data_[index]); }
 
-    /// The items as the C interface has them
+    /// The items as C structures
     const Raw *raw() const noexcept { return data_; }
 
 private:
-    static View see(const Raw &raw) noexcept {
+    static View convert(const Raw &raw) noexcept {
         if constexpr (std::is_same_v<Raw, milepost_bytes>) {
             return view(raw);
         } else {
@@ -143,31 +156,37 @@ private:
     std::size_t size_ = 0;
 };
 
-/// Many byte strings: keys that are asked for, lines of a log
-using Texts = Views<std::string_view, milepost_bytes>;
+/// Byte strings: keys, or lines of a log
+using ByteStrings = Views<std::string_view, milepost_bytes>;
 
-/// A hash, 32 bytes: compares by them, so it can be the key of a std::map
+/// A hash of 32 bytes, ordered by them, so it can be the key of a std::map
 struct Hash : milepost_hash {
-    /// All zero, which is the hash of nothing
+    /// All zero, which is not the hash of anything
     Hash() noexcept : milepost_hash() {}
 
-    /// The same bytes
+    /// Converts from the C interface
     Hash(const milepost_hash &hash) noexcept : milepost_hash(hash) {}
 
-    /// Its bytes, which live as long as it does
+    /// Its bytes; they live as long as this object
     std::string_view view() const & noexcept {
         return std::string_view(reinterpret_cast<const char *>(bytes), sizeof bytes);
     }
 
-    friend bool operator==(const Hash &one, const Hash &other) noexcept { return one.view() == other.view(); }
-    friend bool operator!=(const Hash &one, const Hash &other) noexcept { return one.view() != other.view(); }
-    friend bool operator<(const Hash &one, const Hash &other) noexcept { return one.view() < other.view(); }
+    friend bool operator==(const Hash &left, const Hash &right) noexcept {
+        return left.view() == right.view();
+    }
+    friend bool operator!=(const Hash &left, const Hash &right) noexcept {
+        return left.view() != right.view();
+    }
+    friend bool operator<(const Hash &left, const Hash &right) noexcept {
+        return left.view() < right.view();
+    }
 };
 
-/// Many hashes: the ids of receipts
+/// Hashes, such as ids of receipts
 using Hashes = Views<Hash, milepost_hash>;
 
-}  // namespace MILEPOST_VARIANT
+}  // namespace MILEPOST_ABI_TAG
 }  // namespace milepost
 
 #endif

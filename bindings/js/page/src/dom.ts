@@ -1,5 +1,6 @@
-// Elements in one expression. Text becomes text nodes and nothing is ever parsed as HTML, so whatever a
-// chain says stays text. Positions are set through the CSSOM, which the page's policy allows.
+// Creates elements in one expression. Text becomes text nodes and nothing is parsed as HTML, so
+// text from a chain stays text. Positions are set through the CSSOM, which the content security
+// policy allows.
 
 export type Child = Node | string | number | false | null | undefined;
 type Attribute = string | number | boolean | null | undefined | ((event: never) => void);
@@ -16,7 +17,7 @@ export function h<Tag extends keyof HTMLElementTagNameMap>(
   return fill(document.createElement(tag), attributes, children);
 }
 
-/** An SVG element, in the same way */
+/** An SVG element, with attributes as in `h` */
 export function s<Tag extends keyof SVGElementTagNameMap>(
   tag: Tag,
   attributes: Attributes = {},
@@ -37,7 +38,7 @@ function fill<E extends Element>(element: E, attributes: Attributes, children: (
   return element;
 }
 
-/** Appends what is there, in its order */
+/** Appends the children that are not empty */
 export function append(element: Element, ...children: (Child | Child[])[]): void {
   for (const child of children.flat()) {
     if (child === null || child === undefined || child === false) continue;
@@ -45,31 +46,31 @@ export function append(element: Element, ...children: (Child | Child[])[]): void
   }
 }
 
-/** Puts these children in the place of all others */
+/** Replaces all children */
 export function replace(element: Element, ...children: (Child | Child[])[]): void {
   element.replaceChildren();
   append(element, ...children);
 }
 
-/** Places an element within its positioned parent, in pixels */
-export function place(element: HTMLElement, box: { x: number; y: number; width?: number; height?: number }): void {
+/** Sets position and size of an element within its positioned parent, in pixels */
+export function setBox(element: HTMLElement, box: { x: number; y: number; width?: number; height?: number }): void {
   element.style.left = `${box.x}px`;
   element.style.top = `${box.y}px`;
   if (box.width !== undefined) element.style.width = `${box.width}px`;
   if (box.height !== undefined) element.style.height = `${box.height}px`;
 }
 
-/** A button that copies a text and says so for a moment */
-export function copyButton(what: string, text: () => string): HTMLButtonElement {
-  const button = h('button', { type: 'button', class: 'quiet', 'aria-label': `Copy ${what}` }, 'Copy');
+/** A button that copies a text and confirms it for a moment */
+export function copyButton(name: string, text: () => string): HTMLButtonElement {
+  const button = h('button', { type: 'button', class: 'quiet', 'aria-label': `Copy ${name}` }, 'Copy');
   button.addEventListener('click', () => {
-    const done = (word: string) => {
+    const confirm = (word: string) => {
       button.textContent = word;
       setTimeout(() => (button.textContent = 'Copy'), 1500);
     };
-    // A page that was not opened on localhost or by TLS has no clipboard.
+    // There is no clipboard without TLS, except on localhost.
     const copied = navigator.clipboard?.writeText(text()) ?? Promise.reject(new Error('no clipboard'));
-    copied.then(() => done('Copied'), () => done('Not allowed'));
+    copied.then(() => confirm('Copied'), () => confirm('Not allowed'));
   });
   return button;
 }

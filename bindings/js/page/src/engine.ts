@@ -1,34 +1,28 @@
-// The engine in the page, loaded once and only when someone asks for it. The page works before it is
-// there and without it: then requests are checked by the node alone. This is the one file that knows
-// the package.
+// The engine in the page, loaded once, when it is first needed. Until it is loaded, and if it
+// cannot be loaded, only the node checks requests. This is the only file that uses the package.
 
-/** What is wrong with a request, and where */
-export interface Problem {
-  message: string;
-}
-
-/** What a request for a transaction asks about, as the engine reads it */
-export interface Asked {
+/** The transaction that a request is for */
+export interface RequestedTransaction {
   hash: string;
   signer: string;
-  /** What stands in the signed transaction, if the request has one */
+  /** The contents of the signed transaction, if the request has one */
   signed: { receiver: string; actions: string[]; signatureValid: boolean | null } | null;
 }
 
-/** The engine, as far as the page uses it */
+/** The part of the engine that the page uses */
 export interface Engine {
   version: string;
-  /** Reads the body of a request for a transaction; throws a `Problem` */
-  read(body: string): Asked;
-  /** Checks the body of any request; throws a `Problem` */
-  check(body: string): void;
-  /** JSON with integers as `bigint` */
+  /** Reads a request for a transaction; throws an error if it is invalid */
+  readTransactionRequest(body: string): RequestedTransaction;
+  /** Throws an error if a request is invalid */
+  validate(body: string): void;
+  /** Parses JSON with integers as `bigint` */
   parse(text: string): unknown;
 }
 
 let loading: Promise<Engine | null> | undefined;
 
-/** The engine; `null` when it cannot be loaded */
+/** The engine; `null` if it cannot be loaded */
 export function engine(): Promise<Engine | null> {
   loading ??= load().catch(() => null);
   return loading;
@@ -39,9 +33,9 @@ async function load(): Promise<Engine> {
   await milepost.init();
   return {
     version: milepost.version,
-    read(body) {
+    readTransactionRequest(body) {
       const request = milepost.validateRequest(body);
-      if (request.operation !== 'transaction_status') throw new Error('the request is not for a transaction');
+      if (request.method !== 'transaction_status') throw new Error('the request is not for a transaction');
       const { hash, senderId, signed } = request;
       return {
         hash,
@@ -53,7 +47,7 @@ async function load(): Promise<Engine> {
         },
       };
     },
-    check(body) {
+    validate(body) {
       milepost.validateRequest(body);
     },
     parse: (text) => milepost.parseJson(text, { bigint: true }),

@@ -1,10 +1,10 @@
-// JSON without loss: a number that a `number` would round is kept as its text. Reads by the platform's
-// own parser, which hands out the source of each number; where it does not (Safari before 18.4), the
-// engine's reader takes its place. Leaves out writing: what came in is shown as it came in.
+// Parses JSON without loss: a number that a `number` would round is kept as its text. Uses
+// `JSON.parse` with the source text of each number; where that is not supported (Safari before
+// 18.4), the engine's parser.
 
 import { engine } from './engine';
 
-/** A number whose text says more than a `number` can hold */
+/** A number that a `number` would round */
 export class Numeral {
   constructor(readonly text: string) {}
 
@@ -26,23 +26,23 @@ const keepSource: Reviver = (_name, value, context) => {
 };
 
 const hasSource = (() => {
-  let seen = false;
-  const look: Reviver = (_name, value, context) => {
-    seen ||= context?.source === '1';
+  let isSupported = false;
+  const reviver: Reviver = (_name, value, context) => {
+    isSupported ||= context?.source === '1';
     return value;
   };
-  JSON.parse('[1]', look as never);
-  return seen;
+  JSON.parse('[1]', reviver as never);
+  return isSupported;
 })();
 
-/** Reads JSON; throws what `JSON.parse` throws */
+/** Parses JSON; throws the errors of `JSON.parse` */
 export async function parse(text: string): Promise<Json> {
   if (hasSource) return JSON.parse(text, keepSource as never) as Json;
   const loaded = await engine();
   return loaded === null ? (JSON.parse(text) as Json) : fromEngine(loaded.parse(text));
 }
 
-/** The engine's values with its big integers as numerals */
+/** A value of the engine's parser, with `bigint`s as numerals */
 function fromEngine(value: unknown): Json {
   if (typeof value === 'bigint') return new Numeral(String(value));
   if (Array.isArray(value)) return value.map(fromEngine);
@@ -50,7 +50,7 @@ function fromEngine(value: unknown): Json {
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, fromEngine(inner)]));
 }
 
-/** The member of an object; of anything else `null` */
+/** The member at this path; `null` if there is none */
 export function at(value: Json | undefined, ...path: string[]): Json {
   let inner: Json = value ?? null;
   for (const name of path) {
@@ -72,13 +72,13 @@ export function text(value: Json): string | null {
   return typeof value === 'string' ? value : null;
 }
 
-/** A whole number, on the wire a number or a string of digits */
+/** An unsigned integer, which is a number or a string of digits in JSON; else `null` */
 export function integer(value: Json): bigint | null {
   const digits = value instanceof Numeral ? value.text : String(value);
   return (typeof value !== 'object' || value instanceof Numeral) && /^\d+$/.test(digits) ? BigInt(digits) : null;
 }
 
-/** What stands in the text of JSON for this value, if it is no array and no object */
+/** The JSON text of a value that is no array and no object */
 export function scalar(value: Json): string {
   return value instanceof Numeral ? value.text : JSON.stringify(value);
 }

@@ -1,5 +1,5 @@
-// Numbers, hashes and bytes as a person reads them. Amounts are rounded down, and never through a
-// floating-point number. Text from the chain keeps its letters and loses what would steer the page.
+// Numbers, hashes and bytes as readable text. Amounts are rounded down, without floating-point
+// numbers. Text from the chain is shown without control characters.
 
 import { h, type Child } from './dom';
 
@@ -17,30 +17,36 @@ export function near(tokens: bigint): string {
   return `${millionths / 1_000_000n}.${rest} NEAR`;
 }
 
-/** The start of a hash; the whole one is always a click away */
+/** The start of a hash */
 export function short(hash: string): string {
   return hash.length > 10 ? `${hash.slice(0, 8)}…` : hash;
 }
 
-/** Text without symbols that turn the direction of writing or have no shape */
+/** Text without control characters and without those that change the direction of writing */
 export function plain(text: string): string {
   return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '\ufffd');
 }
 
-/** Digits in groups of three: only the eye sees the gaps, what is copied has none */
+/** A name that may break after each `_` */
+export function breakable(name: string): Child[] {
+  const [first, ...rest] = plain(name).split('_');
+  return [first, ...rest.flatMap((part) => ['_', h('wbr'), part])];
+}
+
+/** Digits in groups of three; the gaps are margins, so a copy has no spaces */
 export function grouped(digits: string): Child[] {
   if (!/^\d{5,}$/.test(digits)) return [digits];
   const first = digits.length % 3;
   const groups = first === 0 ? [] : [digits.slice(0, first)];
   for (let start = first; start < digits.length; start += 3) groups.push(digits.slice(start, start + 3));
-  return groups.map((group, place) => (place === 0 ? group : h('span', { class: 'group' }, group)));
+  return groups.map((group, index) => (index === 0 ? group : h('span', { class: 'group' }, group)));
 }
 
-/** Bytes in base64 as text, when they are text, or how many they are */
+/** Bytes in base64 as text if they are text, else their number */
 export function decoded(base64: string): string | null {
   let bytes: Uint8Array;
   try {
-    bytes = Uint8Array.from(atob(base64), (symbol) => symbol.charCodeAt(0));
+    bytes = Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
   } catch {
     return plain(base64);
   }
@@ -49,14 +55,14 @@ export function decoded(base64: string): string | null {
     const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
     if (!/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/.test(text)) return plain(text);
   } catch {
-    // Not UTF-8: then its length is all there is to say.
+    // Not UTF-8.
   }
   return `${bytes.length} ${bytes.length === 1 ? 'byte' : 'bytes'}`;
 }
 
-/** Time of day to tenths of a second, as the reader's clock shows it */
+/** Local time of day, to tenths of a second */
 export function timeOfDay(date: Date): string {
-  const two = (number: number) => String(number).padStart(2, '0');
+  const twoDigits = (number: number) => String(number).padStart(2, '0');
   const tenth = Math.floor(date.getMilliseconds() / 100);
-  return `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}.${tenth}`;
+  return `${twoDigits(date.getHours())}:${twoDigits(date.getMinutes())}:${twoDigits(date.getSeconds())}.${tenth}`;
 }

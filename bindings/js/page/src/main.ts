@@ -1,11 +1,11 @@
-// The page: a header that tells of the chain, and below it whatever the address names. One screen lives
-// at a time; it ends, with all it has asked, when the address changes.
+// The page: a header with the chain, and below it the screen of the route. There is one screen at a
+// time; when the route changes its requests are aborted.
 
 import './style/base.css';
 import './style/forms.css';
 import './style/home.css';
 import './style/milestones.css';
-import './style/road.css';
+import './style/lifecycle.css';
 import './style/panels.css';
 import './style/config.css';
 
@@ -18,32 +18,32 @@ import { showHome } from './view/home';
 import { showTransaction } from './view/transaction';
 
 const main = document.querySelector<HTMLElement>('#main')!;
-let leaving = new AbortController();
+let screen = new AbortController();
 let isFirst = true;
 
 function show(): void {
-  leaving.abort();
-  leaving = new AbortController();
+  screen.abort();
+  screen = new AbortController();
   const route = routeOf(location.hash);
   replace(main);
   title(route);
   for (const link of document.querySelectorAll<HTMLAnchorElement>('nav a')) {
-    const isHere = link.dataset['page'] === (route.page === 'config' ? 'config' : 'transaction');
-    if (isHere) link.setAttribute('aria-current', 'page');
+    const isCurrent = link.dataset['page'] === (route.page === 'config' ? 'config' : 'transaction');
+    if (isCurrent) link.setAttribute('aria-current', 'page');
     else link.removeAttribute('aria-current');
   }
   switch (route.page) {
     case 'home':
-      showHome(main, leaving.signal);
+      showHome(main, screen.signal);
       break;
     case 'transaction':
-      showTransaction(main, route, leaving.signal);
+      showTransaction(main, route, screen.signal);
       break;
     case 'config':
-      showConfig(main, route, leaving.signal);
+      showConfig(main, route, screen.signal);
       break;
   }
-  // Who comes by keyboard goes on in what is new; at the start the browser decides.
+  // Moves the keyboard focus to the new screen, except when the page is loaded.
   if (!isFirst) {
     main.focus({ preventScroll: true });
     scrollTo(0, 0);
@@ -56,17 +56,17 @@ function title(route: Route): void {
   document.title = `${names[route.page]}Milepost`;
 }
 
-async function tellEngine(): Promise<void> {
+async function showEngine(): Promise<void> {
   const line = document.querySelector('#engine')!;
   line.textContent = 'Loading the engine that checks requests in this page…';
   const loaded = await engine();
   line.textContent =
     loaded === null
-      ? 'The engine is not in this page: requests are checked by the node alone.'
-      : `Requests are checked and transactions decoded in this page, by the engine of Milepost ${loaded.version}.`;
+      ? 'The engine is not part of this page: only the node checks requests.'
+      : `The engine of Milepost ${loaded.version} checks requests and decodes transactions in this page.`;
 }
 
-// A skip link would change the address, and with it the screen.
+// Following the skip link would change the fragment, and with it the screen.
 document.querySelector('.skip')?.addEventListener('click', (event) => {
   event.preventDefault();
   main.focus();
@@ -74,4 +74,4 @@ document.querySelector('.skip')?.addEventListener('click', (event) => {
 addEventListener('hashchange', show);
 showChain(document.querySelector('#chain')!);
 show();
-void tellEngine();
+void showEngine();

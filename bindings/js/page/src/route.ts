@@ -1,4 +1,4 @@
-// The address of what is shown, behind the `#`, so that every state can be linked to:
+// Routes in the fragment of the URL, so that every screen can be linked to:
 // `#/tx/<hash>/<signer>`, `#/config`, `#/config/<block>`, `#/config/<block>/<block>`.
 
 export type Route =
@@ -6,20 +6,20 @@ export type Route =
   | { page: 'transaction'; hash: string; signer: string | null }
   | { page: 'config'; block: string; other: string | null };
 
-/** What an address shows; anything strange shows the start */
-export function routeOf(address: string): Route {
-  const parts = address.replace(/^#\/?/, '').split('/').map(decode);
+/** The route of a fragment; `home` if it is not valid */
+export function routeOf(fragment: string): Route {
+  const parts = fragment.replace(/^#\/?/, '').split('/').map(decode);
   const [page, first, second] = parts;
   if (page === 'tx' && first) return { page: 'transaction', hash: first, signer: second || null };
   if (page === 'config') return { page: 'config', block: first || 'final', other: second || null };
   return { page: 'home' };
 }
 
-export function transactionAddress(hash: string, signer: string | null): string {
+export function transactionFragment(hash: string, signer: string | null): string {
   return signer ? `#/tx/${encodeURIComponent(hash)}/${encodeURIComponent(signer)}` : `#/tx/${encodeURIComponent(hash)}`;
 }
 
-export function configAddress(block: string, other: string | null): string {
+export function configFragment(block: string, other: string | null): string {
   const blocks = other === null ? [block] : [block, other];
   return ['#/config', ...blocks.map(encodeURIComponent)].join('/');
 }

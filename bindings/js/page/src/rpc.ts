@@ -1,24 +1,24 @@
-// Questions to the node that serves the page: JSON-RPC at `/`, and the few addresses that are there for
-// the page. Failures keep the node's own words. Goes nowhere but to its own origin.
+// Requests to the node that serves the page: JSON-RPC at `/`, and the paths that exist for the
+// page. Errors keep the node's messages. Sends nothing to another origin.
 
 import { at, parse, text, type Json } from './exact';
 
-/** A failure that the node reports, or that kept us from asking */
+/** An error that the node reports, or that kept a request from being answered */
 export class NodeError extends Error {
   constructor(
-    /** `UNKNOWN_TRANSACTION`, `TIMEOUT_ERROR`, …; `UNREACHABLE` when there was no answer */
+    /** `UNKNOWN_TRANSACTION`, `TIMEOUT_ERROR`, …; `UNREACHABLE` if there was no response */
     readonly cause: string,
     message: string,
-    /** The whole answer, to be looked at */
-    readonly answer: Json = null,
+    /** The whole response */
+    readonly response: Json = null,
   ) {
     super(message);
   }
 }
 
-export interface Answer {
+export interface RpcResponse {
   result: Json;
-  /** The body as it came */
+  /** The body as it was received */
   body: string;
 }
 
@@ -39,33 +39,33 @@ export function request(method: string, params: object): string {
   return JSON.stringify({ jsonrpc: '2.0', id: 'page', method, params });
 }
 
-/** Asks for the status of a transaction */
-export function transactionStatus(params: TransactionParams, signal: AbortSignal): Promise<Answer> {
+/** Requests the status of a transaction */
+export function transactionStatus(params: TransactionParams, signal: AbortSignal): Promise<RpcResponse> {
   return call(request('EXPERIMENTAL_tx_status', params), signal);
 }
 
-/** Asks for a protocol configuration */
-export function protocolConfig(params: ConfigParams, signal: AbortSignal): Promise<Answer> {
+/** Requests a protocol configuration */
+export function protocolConfig(params: ConfigParams, signal: AbortSignal): Promise<RpcResponse> {
   return call(request('EXPERIMENTAL_protocol_config', params), signal);
 }
 
-async function call(requestBody: string, signal: AbortSignal): Promise<Answer> {
+async function call(requestBody: string, signal: AbortSignal): Promise<RpcResponse> {
   const headers = { 'content-type': 'application/json' };
   const { body } = await send('/', { method: 'POST', headers, body: requestBody, signal });
-  const answer = await read(body);
-  const error = at(answer, 'error');
-  if (error === null) return { result: at(answer, 'result'), body };
+  const response = await read(body);
+  const error = at(response, 'error');
+  if (error === null) return { result: at(response, 'result'), body };
   const data = at(error, 'data');
   const message = text(data) ?? text(at(error, 'message')) ?? 'the node gave no reason';
   const cause = text(at(error, 'cause', 'name')) ?? text(at(error, 'name')) ?? 'ERROR';
-  throw new NodeError(cause, message, answer);
+  throw new NodeError(cause, message, response);
 }
 
-/** Gets one of the node's own addresses; `null` when it has no such address */
+/** Gets a path of the node; `null` if the node does not have it */
 export async function get(path: string, signal?: AbortSignal): Promise<Json> {
   const { status, body } = await send(path, signal ? { signal } : {});
   if (status === 404) return null;
-  if (status !== 200) throw new NodeError('REFUSED', body.slice(0, 300) || `HTTP status ${status}`);
+  if (status !== 200) throw new NodeError('HTTP_ERROR', body.slice(0, 300) || `HTTP status ${status}`);
   return read(body);
 }
 
@@ -75,7 +75,7 @@ async function send(path: string, init: RequestInit): Promise<{ status: number; 
     return { status: response.status, body: await response.text() };
   } catch (error) {
     if (init.signal?.aborted) throw error;
-    throw new NodeError('UNREACHABLE', 'the node does not answer');
+    throw new NodeError('UNREACHABLE', 'the node does not respond');
   }
 }
 
@@ -83,6 +83,6 @@ async function read(body: string): Promise<Json> {
   try {
     return await parse(body);
   } catch {
-    throw new NodeError('STRANGE_ANSWER', `the answer is no JSON: ${body.slice(0, 200)}`);
+    throw new NodeError('INVALID_RESPONSE', `the response is not JSON: ${body.slice(0, 200)}`);
   }
 }

@@ -1,6 +1,6 @@
-// What every test of the page needs: a node that ends with its tests, and a browser that may reach nothing
-// but that node. Pages are watched: what they log as an error, and whatever they ask of anyone else,
-// fails the test that looks.
+// What the tests of the page share: a node that is stopped after the tests, and a browser. Records
+// errors in the console of a page and its requests to other origins, for tests to assert that there
+// are none.
 
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
@@ -13,37 +13,39 @@ import { chromium } from 'playwright-core';
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
-/** Screenshots, for a person to look at */
+/** Folder of screenshots, for manual review */
 const output = here('output');
-/** The program with the page in it, as `cargo build -p milepost-server` makes it after the page */
+/** The program with the page embedded: `cargo build -p milepost-server` after the build of the
+ *  page */
 const program = process.env.MILEPOST_BIN ?? here('../../../../target/debug/milepost');
 const browserProgram = process.env.CHROMIUM ?? '/usr/bin/chromium';
 
 export const PHONE = { width: 360, height: 740 };
 export const DESKTOP = { width: 1360, height: 900 };
 
-/** Starts a node on a free port; `--seed` and the like can be given */
+/** Starts a node on a free port; `args` are further arguments, such as `--seed` */
 export async function startNode(...args) {
-  if (!existsSync(program)) throw new Error(`${program} is not there; build it by \`cargo build -p milepost-server\``);
+  if (!existsSync(program)) throw new Error(`${program} does not exist; build it with \`cargo build -p milepost-server\``);
   const environment = { ...process.env, MILEPOST_LOG: 'warn' };
   const child = spawn(program, ['serve', '--listen', '127.0.0.1:0', ...args], { env: environment, stdio: ['ignore', 'pipe', 'inherit'] });
   const lines = createInterface({ input: child.stdout });
   const first = await new Promise((resolve, reject) => {
     lines.once('line', resolve);
-    child.once('exit', (code) => reject(new Error(`the node ended with ${code} before it listened`)));
+    child.once('exit', (code) => reject(new Error(`the node exited with ${code} before it listened`)));
   });
-  // Read on, or the node would stand still once the pipe is full.
+  // All lines are read, because the node blocks when the pipe is full.
   const printed = [];
   lines.on('line', (line) => printed.push(line));
   const url = /http:\S+/.exec(first)?.[0];
-  if (url === undefined) throw new Error(`no address in ${first}`);
+  if (url === undefined) throw new Error(`no URL in ${first}`);
   return {
     url,
-    /** What these patterns catch in the lines that the node prints, which come in their time */
+    /** The first groups of these patterns in the lines of the node; waits until all of them
+     *  match */
     async printed(...patterns) {
       for (;;) {
-        const caught = patterns.map((pattern) => printed.map((line) => pattern.exec(line)?.[1]).find(Boolean));
-        if (caught.every(Boolean)) return caught;
+        const matches = patterns.map((pattern) => printed.map((line) => pattern.exec(line)?.[1]).find(Boolean));
+        if (matches.every(Boolean)) return matches;
         await new Promise((resolve) => setTimeout(resolve, 50));
       }
     },
@@ -69,14 +71,14 @@ export async function startBrowser() {
     env: { ...process.env, HOME: profile, XDG_CONFIG_HOME: profile, XDG_CACHE_HOME: profile },
   });
   return {
-    /** Opens a page of this node; `options` are those of a browser context */
+    /** Opens a page of this node; `options` are options of a browser context */
     async open(node, path = '/', options = {}) {
       const context = await browser.newContext({ viewport: DESKTOP, ...options });
       const page = await context.newPage();
       page.setDefaultTimeout(30_000);
-      const watched = watch(page, node);
+      const recorded = record(page, node);
       await page.goto(`${node.url}${path}`);
-      return { page, ...watched, close: () => context.close() };
+      return { page, ...recorded, close: () => context.close() };
     },
     async stop() {
       await browser.close();
@@ -85,47 +87,48 @@ export async function startBrowser() {
   };
 }
 
-function watch(page, node) {
-  const foreign = [];
+function record(page, node) {
+  const otherOrigins = [];
   const errors = [];
   page.on('request', (request) => {
-    if (new URL(request.url()).origin !== node.url) foreign.push(request.url());
+    if (new URL(request.url()).origin !== node.url) otherOrigins.push(request.url());
   });
   page.on('pageerror', (error) => errors.push(String(error)));
   page.on('console', (message) => {
-    // An answer with an HTTP status of its own (408: not in time) is no error of the page.
+    // The HTTP status of an error response, such as 408 for a timeout, is not an error of the page.
     if (message.type() === 'error' && !/status of (400|404|408|422)|ERR_INTERNET_DISCONNECTED/.test(message.text())) errors.push(message.text());
   });
-  return { foreign, errors };
+  return { otherOrigins, errors };
 }
 
-/** Keeps a picture of what is to be seen */
-export async function keep(page, name, options = {}) {
+/** Saves a screenshot */
+export async function saveScreenshot(page, name, options = {}) {
   mkdirSync(output, { recursive: true });
   await page.screenshot({ path: join(output, `${name}.png`), animations: 'disabled', ...options });
 }
 
-/** The oldest practice transaction that the node lists of which this is so, once it is final */
-export async function pick(node, isWanted) {
+/** The oldest recent transaction that satisfies `predicate` and is final; waits until there is
+ *  one */
+export async function findFinal(node, predicate) {
   for (;;) {
-    const listed = await (await fetch(`${node.url}/practice/recent`)).json();
-    for (const one of listed.reverse().filter(isWanted)) {
-      const params = { tx_hash: one.tx_hash, sender_account_id: one.signer_id, wait_until: 'NONE' };
-      const answer = await ask(node, 'EXPERIMENTAL_tx_status', params);
-      if (answer.includes('"final_execution_status":"FINAL"')) return one;
+    const recent = await (await fetch(`${node.url}/practice/recent`)).json();
+    for (const transaction of recent.reverse().filter(predicate)) {
+      const params = { tx_hash: transaction.tx_hash, sender_account_id: transaction.signer_id, wait_until: 'NONE' };
+      const response = await request(node, 'EXPERIMENTAL_tx_status', params);
+      if (response.includes('"final_execution_status":"FINAL"')) return transaction;
     }
     await new Promise((resolve) => setTimeout(resolve, 200));
   }
 }
 
-/** The answer of the node itself, as text */
-export async function ask(node, method, params) {
+/** Sends a request to the node and returns the response body as text */
+export async function request(node, method, params) {
   const body = JSON.stringify({ jsonrpc: '2.0', id: 'test', method, params });
   const response = await fetch(node.url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
   return response.text();
 }
 
-/** How far the page is wider than its window */
+/** Number of pixels by which the page is wider than its window */
 export function overflow(page) {
   return page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
 }

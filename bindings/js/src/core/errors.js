@@ -1,29 +1,41 @@
-// The errors of the package: what was refused, where, and which kind of refusal it is.
+// The errors of the package.
 //
-// A class says what was refused, `code` says why; the codes are those of the Rust and C libraries.
+// The class says what the error is about, `code` says of which kind it is; the codes are those of
+// the Rust and C libraries.
 
 /** @import { ErrorCode as Code } from "../../index.js" */
-/** @import { Refusal } from "./load.js" */
+/** @import { EngineError } from "./load.js" */
 
-/** @typedef {new (code: Code, detail: string, place?: object) => MilepostError} Refused A class of errors */
+/**
+ * @typedef {object} ErrorContext
+ * @property {string} [path]
+ * @property {number | null} [offset]
+ * @property {string} [message]
+ * @property {unknown} [cause]
+ */
+
+/**
+ * @typedef {new (code: Code, detail: string, context?: ErrorContext) => MilepostError} ErrorClass
+ */
 
 export const ErrorCode = Object.freeze({
   PANIC: 0,
   SYNTAX: 1,
-  SHAPE: 2,
+  SCHEMA: 2,
   VALUE: 3,
   LIMIT: 4,
   CHAIN: 5,
   STORAGE: 6,
   CORRUPT: 7,
   USAGE: 8,
+  VERSION: 9,
 });
 
 export class MilepostError extends Error {
   /**
    * @param {Code} code
    * @param {string} detail
-   * @param {{ path?: string, offset?: number | null, message?: string, cause?: unknown }} [place]
+   * @param {ErrorContext} [context]
    */
   constructor(code, detail, { path = "", offset = null, message = detail, cause } = {}) {
     super(message, cause === undefined ? undefined : { cause });
@@ -37,7 +49,7 @@ export class MilepostError extends Error {
     this.detail = detail;
   }
 
-  // On the prototype, as for the errors of the language; `constructor.name` would not outlive a minifier.
+  // On the prototype, as for the errors of the language; a minifier changes `constructor.name`.
   get name() {
     return "MilepostError";
   }
@@ -86,43 +98,43 @@ export class PanicError extends MilepostError {
 }
 
 /**
- * The caller did what cannot be
+ * An error of a caller that passed an invalid value or broke the order of calls
  *
  * @param {string} detail
  * @param {{ cause?: unknown }} [options]
  */
-export function usage(detail, options) {
+export function usageError(detail, options) {
   return new UsageError(ErrorCode.USAGE, detail, options);
 }
 
 /**
- * The storage of the host threw, or gave what is no row
+ * The error of a host's storage that threw, or returned something that is not a row
  *
  * @param {unknown} cause
  */
-export function storageFailed(cause) {
-  const said = cause instanceof Error ? cause.message : String(cause);
-  return new StorageError(ErrorCode.STORAGE, `the storage failed: ${said}`, { cause });
+export function storageError(cause) {
+  const message = cause instanceof Error ? cause.message : String(cause);
+  return new StorageError(ErrorCode.STORAGE, `the storage failed: ${message}`, { cause });
 }
 
 /**
- * The engine's refusal, as an error of the class that the caller asked for; what is the fault of the
- * storage or of the order of calls keeps the class of that.
+ * Converts the engine's error to one of class `ErrorClass`; errors of the storage and of the order
+ * of calls have classes of their own. Frees the engine's error.
  *
- * @param {Refusal} refusal
- * @param {Refused} Wanted
+ * @param {EngineError} error
+ * @param {ErrorClass} ErrorClass
  * @returns {MilepostError}
  */
-export function refused(refusal, Wanted) {
-  const code = /** @type {Code} */ (refusal.code());
-  const place = { path: refusal.path(), offset: refusal.offset() ?? null, message: refusal.message() };
-  const Refused =
+export function toMilepostError(error, ErrorClass) {
+  const code = /** @type {Code} */ (error.code());
+  const context = { path: error.path(), offset: error.offset() ?? null, message: error.message() };
+  const Class =
     code === ErrorCode.USAGE
       ? UsageError
-      : code === ErrorCode.STORAGE || code === ErrorCode.CORRUPT
+      : code === ErrorCode.STORAGE || code === ErrorCode.CORRUPT || code === ErrorCode.VERSION
         ? StorageError
-        : Wanted;
-  const error = new Refused(code, refusal.detail(), place);
-  refusal.free();
-  return error;
+        : ErrorClass;
+  const converted = new Class(code, error.detail(), context);
+  error.free();
+  return converted;
 }

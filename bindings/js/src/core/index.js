@@ -1,7 +1,6 @@
-// All that the package shows, and what its entries need to load the engine.
+// Everything that the package exports, and what its entries need to load the engine.
 
-export { Answer } from "./answer.js";
-export { Engine } from "./engine.js";
+export { Endpoint } from "./endpoint.js";
 export {
   BlockError,
   ConfigError,
@@ -13,7 +12,8 @@ export {
   TransactionError,
   UsageError,
 } from "./errors.js";
-export { decodeTransaction, methodNames, validateRequest } from "./free.js";
 export { parseJson, writeJson } from "./json.js";
-export { init, initSync, provide, version } from "./load.js";
+export { init, initSync, setLoader, version } from "./load.js";
+export { EndpointResponse } from "./response.js";
+export { decodeTransaction, methodNames, validateRequest } from "./stateless.js";
 export { IndexedDbStorage, MemoryStorage } from "./storages.js";

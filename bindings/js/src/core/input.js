@@ -1,14 +1,15 @@
-// What callers pass: checked before it goes into the engine, where a wrong type would look like a panic.
+// Checks what callers pass before it goes into the engine, where a value of the wrong type would
+// cause a panic.
 
-import { usage } from "./errors.js";
+import { usageError } from "./errors.js";
 import { writeJson } from "./json.js";
 
 const encoder = new TextEncoder();
 
-// Properties of one's own may hide these; the language's say what is.
-const typedArrays = Object.getPrototypeOf(Uint8Array.prototype);
+// The language's own getters: an object's own properties may shadow them.
+const typedArrayPrototype = Object.getPrototypeOf(Uint8Array.prototype);
 
-const brand = getter(Symbol.toStringTag);
+const typeTag = getter(Symbol.toStringTag);
 const length = getter("length");
 
 /**
@@ -17,21 +18,21 @@ const length = getter("length");
  */
 function getter(name) {
   // All typed arrays have both.
-  return /** @type {any} */ (Object.getOwnPropertyDescriptor(typedArrays, name)).get;
+  return /** @type {any} */ (Object.getOwnPropertyDescriptor(typedArrayPrototype, name)).get;
 }
 
 /**
- * Whether it is a `Uint8Array`, of this realm or of another, whatever it says of itself
+ * Whether the value is a `Uint8Array`, of this realm or another
  *
  * @param {unknown} value
  * @returns {value is Uint8Array}
  */
 export function isBytes(value) {
-  return brand.call(value) === "Uint8Array";
+  return typeTag.call(value) === "Uint8Array";
 }
 
 /**
- * How many bytes it has: none if its memory was given away
+ * The length of the array; 0 if its buffer is detached
  *
  * @param {Uint8Array} bytes
  * @returns {number}
@@ -41,7 +42,7 @@ export function byteLength(bytes) {
 }
 
 /**
- * Text or its bytes, as bytes
+ * A string as UTF-8, or bytes as they are
  *
  * @param {unknown} value
  * @param {string} name
@@ -53,19 +54,17 @@ export function textBytes(value, name) {
 }
 
 /**
- * Bytes, and nothing else
- *
  * @param {unknown} value
  * @param {string} name
  * @param {string} [expected]
  */
 export function bytesOnly(value, name, expected = "a Uint8Array") {
   if (isBytes(value)) return value;
-  throw usage(`${name}: ${kind(value)}, expected ${expected}`);
+  throw usageError(`${name}: ${typeName(value)}, expected ${expected}`);
 }
 
 /**
- * The body of a request, as text or bytes
+ * The body of a request as text or bytes
  *
  * @param {unknown} value
  * @returns {string | Uint8Array}
@@ -73,11 +72,11 @@ export function bytesOnly(value, name, expected = "a Uint8Array") {
 export function requestBody(value) {
   if (typeof value === "string" || isBytes(value)) return value;
   if (value !== null && typeof value === "object" && !ArrayBuffer.isView(value)) return writeJson(value);
-  throw usage(`body: ${kind(value)}, expected a string or a Uint8Array`);
+  throw usageError(`body: ${typeName(value)}, expected a string or a Uint8Array`);
 }
 
 /**
- * The body of a request, as bytes
+ * The body of a request as bytes
  *
  * @param {unknown} value
  */
@@ -86,33 +85,29 @@ export function bodyBytes(value) {
 }
 
 /**
- * An unsigned integer of 64 bits
- *
  * @param {any} value
  * @param {string} name
  * @returns {bigint}
  */
 export function uint64(value, name) {
-  const fits = (/** @type {bigint} */ number) => number >= 0n && number < 1n << 64n;
-  if (typeof value === "bigint" && fits(value)) return value;
+  const isInRange = (/** @type {bigint} */ number) => number >= 0n && number < 1n << 64n;
+  if (typeof value === "bigint" && isInRange(value)) return value;
   if (Number.isSafeInteger(value) && value >= 0) return BigInt(value);
-  throw usage(`${name}: ${value}, expected an integer from 0 to 18446744073709551615`);
+  throw usageError(`${name}: ${value}, expected an integer from 0 to 18446744073709551615`);
 }
 
 /**
- * An unsigned integer of 32 bits
- *
  * @param {any} value
  * @param {string} name
  * @returns {number}
  */
 export function uint32(value, name) {
   if (Number.isInteger(value) && value >= 0 && value < 2 ** 32) return value;
-  throw usage(`${name}: ${value}, expected an integer from 0 to 4294967295`);
+  throw usageError(`${name}: ${value}, expected an integer from 0 to 4294967295`);
 }
 
 /**
- * Milliseconds, for ever included
+ * Milliseconds; `Infinity` is allowed
  *
  * @param {any} value
  * @param {string} name
@@ -120,34 +115,30 @@ export function uint32(value, name) {
  */
 export function duration(value, name) {
   if (typeof value === "number" && value >= 0) return value;
-  throw usage(`${name}: ${value}, expected milliseconds`);
+  throw usageError(`${name}: ${value}, expected milliseconds`);
 }
 
 /**
- * One of some words
- *
  * @param {any} value
  * @param {string} name
- * @param {string[]} words
+ * @param {string[]} allowed
  */
-export function word(value, name, words) {
-  if (words.includes(value)) return value;
-  throw usage(`${name}: ${value}, expected one of ${words.join(", ")}`);
+export function oneOf(value, name, allowed) {
+  if (allowed.includes(value)) return value;
+  throw usageError(`${name}: ${value}, expected one of ${allowed.join(", ")}`);
 }
 
 /**
- * A string, or nothing
- *
  * @param {unknown} value
  * @param {string} name
  * @returns {string | undefined}
  */
-export function maybeString(value, name) {
+export function optionalString(value, name) {
   if (value === undefined || typeof value === "string") return value;
-  throw usage(`${name}: ${kind(value)}, expected a string`);
+  throw usageError(`${name}: ${typeName(value)}, expected a string`);
 }
 
 /** @param {unknown} value */
-function kind(value) {
+function typeName(value) {
   return value === null ? "null" : Array.isArray(value) ? "an array" : `a value of type ${typeof value}`;
 }

@@ -1,14 +1,13 @@
 // JSON with integers of any size.
 //
-// The language's own parser does the work. It cannot keep large integers, so before it reads, each integer
-// is put into a string with an `i` in front, and each string gets an `s`; afterwards both are what they
-// were. No string of the text can be mistaken for an integer. Fractions and numbers with an exponent stay
-// numbers.
+// Uses `JSON.parse`, which rounds large integers: before parsing, each integer is put into a string
+// that starts with `i`, and each string gets an `s` in front; a reviver converts both back. So no
+// string can be mistaken for an integer. Fractions and numbers with an exponent stay numbers.
 
 /** @import { Exact, JsonOptions } from "../../index.js" */
 
 /**
- * Parses JSON; with `bigint` every integer is one
+ * Parses JSON; with `bigint` every integer becomes a `bigint`
  *
  * @template [T=unknown]
  * @overload
@@ -38,12 +37,12 @@
 export function parseJson(text, { bigint = false } = {}) {
   if (!bigint) return JSON.parse(text);
   try {
-    return JSON.parse(marked(text), (_, value) => {
+    return JSON.parse(tagIntegers(text), (_, value) => {
       if (typeof value !== "string") return value;
       return value[0] === "i" ? BigInt(value.slice(1)) : value.slice(1);
     });
   } catch (error) {
-    // The same complaint, with the places of the text that was given.
+    // Throws the error with the offsets of the original text.
     JSON.parse(text);
     throw error;
   }
@@ -51,48 +50,48 @@ export function parseJson(text, { bigint = false } = {}) {
 
 const STRING_OR_NUMBER = /"|-?[0-9][0-9.eE+-]*/g;
 const INTEGER = /^-?(?:0|[1-9][0-9]*)$/;
-const BEFORE_VALUE = /[ \t\n\r]*:/y;
+const COLON = /[ \t\n\r]*:/y;
 
 /** @param {string} text */
-function marked(text) {
+function tagIntegers(text) {
   let out = "";
-  let done = 0;
+  let copied = 0;
   const token = new RegExp(STRING_OR_NUMBER);
-  for (let found; (found = token.exec(text)); ) {
-    const start = found.index;
-    const isString = found[0] === '"';
+  for (let match; (match = token.exec(text)); ) {
+    const start = match.index;
+    const isString = match[0] === '"';
     if (isString) token.lastIndex = endOfString(text, start + 1);
-    BEFORE_VALUE.lastIndex = token.lastIndex;
-    // Names of members stay as they are.
-    if (BEFORE_VALUE.test(text)) continue;
+    COLON.lastIndex = token.lastIndex;
+    // A member name: stays as it is.
+    if (COLON.test(text)) continue;
     if (isString) {
-      out += `${text.slice(done, start)}"s`;
-      done = start + 1;
-    } else if (INTEGER.test(found[0])) {
-      out += `${text.slice(done, start)}"i${found[0]}"`;
-      done = token.lastIndex;
+      out += `${text.slice(copied, start)}"s`;
+      copied = start + 1;
+    } else if (INTEGER.test(match[0])) {
+      out += `${text.slice(copied, start)}"i${match[0]}"`;
+      copied = token.lastIndex;
     }
   }
-  return out + text.slice(done);
+  return out + text.slice(copied);
 }
 
 /**
- * The place behind the quote that ends a string; the end of the text if none does
+ * The index after the quote that ends a string; the end of the text if there is none
  *
  * @param {string} text
  * @param {number} start
  */
 function endOfString(text, start) {
   for (let quote = text.indexOf('"', start); quote >= 0; quote = text.indexOf('"', quote + 1)) {
-    let slashes = 0;
-    while (text[quote - 1 - slashes] === "\\") slashes += 1;
-    if (slashes % 2 === 0) return quote + 1;
+    let backslashes = 0;
+    while (text[quote - 1 - backslashes] === "\\") backslashes += 1;
+    if (backslashes % 2 === 0) return quote + 1;
   }
   return text.length;
 }
 
 /**
- * Writes JSON as the language does, and a `bigint` as an integer
+ * Writes JSON as `JSON.stringify` does, and a `bigint` as an integer
  *
  * @param {unknown} value
  * @returns {string}

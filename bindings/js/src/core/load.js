@@ -1,85 +1,85 @@
-// Where the engine's code comes from: compiled once, and instantiated for each engine.
+// Loads the engine's code: compiled once, and instantiated for each endpoint.
 //
-// An entry of the package provides a loader that knows where the `.wasm` file is; `slim` provides none,
-// and its users name a source. The first of them that succeeds counts.
+// An entry of the package sets a loader that knows where the `.wasm` file is; `slim` sets none, and
+// its users pass a source. The first source that succeeds is used.
 
 import { glue } from "../../build/glue.js";
-import { ErrorCode, PanicError, refused, usage, UsageError } from "./errors.js";
+import { ErrorCode, PanicError, toMilepostError, usageError, UsageError } from "./errors.js";
 import { Memory } from "./memory.js";
 
 /** @import { WasmSource } from "../../slim.js" */
-/** @import { Refused } from "./errors.js" */
+/** @import { ErrorClass } from "./errors.js" */
 
 /** @typedef {ReturnType<typeof glue>} Glue */
-/** @typedef {InstanceType<Glue["Host"]>} Host */
-/** @typedef {Glue["Question"]["prototype"]} Question */
-/** @typedef {InstanceType<Glue["Setup"]>} Setup */
-/** @typedef {Glue["Refusal"]["prototype"]} Refusal */
-/** @typedef {{ now?: () => BufferSource, source: () => WasmSource }} Loader */
+/** @typedef {InstanceType<Glue["Endpoint"]>} EngineEndpoint */
+/** @typedef {Glue["Query"]["prototype"]} Query */
+/** @typedef {InstanceType<Glue["Config"]>} Config */
+/** @typedef {Glue["EngineError"]["prototype"]} EngineError */
+/** @typedef {{ loadSync?: () => BufferSource, source: () => WasmSource }} Loader */
 
 export const version = __VERSION__;
 
 /** @type {WebAssembly.Module | null} */
 let module = null;
 /** @type {Promise<void> | null} */
-let pending = null;
+let loading = null;
 /** @type {Loader | null} */
 let loader = null;
 
 /**
- * Says where the code comes from when nobody names a source: at once, or by a promise, or both
+ * Sets where the code comes from when no source is passed to `init`; the first call counts
  *
- * @param {Loader} found
+ * @param {Loader} newLoader
  */
-export function provide(found) {
-  loader ??= found;
+export function setLoader(newLoader) {
+  loader ??= newLoader;
 }
 
 /** @param {WasmSource} [source] */
 export async function init(source) {
   if (module) return;
-  if (!pending) {
-    const found = source ?? loader?.source();
-    if (found === undefined) {
-      throw usage("no source of the engine was given: pass bytes, a module, an address or a response");
+  if (!loading) {
+    const used = source ?? loader?.source();
+    if (used === undefined) {
+      throw usageError("no source of the engine was given: pass bytes, a module, a URL or a response");
     }
-    pending = compile(found).then(accept);
-    // Whoever comes later may name a better source.
-    pending.catch(() => (pending = null));
+    loading = compile(used).then(setModule);
+    // A later call may pass another source.
+    loading.catch(() => (loading = null));
   }
-  await pending;
+  await loading;
 }
 
 /** @param {BufferSource | WebAssembly.Module} source */
 export function initSync(source) {
-  if (!module) accept(compileSync(source));
+  if (!module) setModule(compileSync(source));
 }
 
-/** The code, if it can be had at once */
-export function loaded() {
-  if (!module && loader?.now) accept(compileSync(loader.now()));
-  if (!module) throw usage("the engine is not loaded yet: wait for init() first");
+/** The module; loads it if that is possible synchronously */
+function loadedModule() {
+  if (!module && loader?.loadSync) setModule(compileSync(loader.loadSync()));
+  if (!module) throw usageError("the engine is not loaded yet: await init() first");
   return module;
 }
 
 /** @param {WebAssembly.Module} compiled */
-function accept(compiled) {
+function setModule(compiled) {
   if (module) return;
   const found = instantiate(compiled).glue.version();
   if (found !== version) {
-    throw usage(`the source is an engine of version ${found}, expected ${version}`);
+    throw usageError(`the source is an engine of version ${found}, expected ${version}`);
   }
   module = compiled;
 }
 
 /** @param {WebAssembly.Module} compiled */
 function instantiate(compiled) {
-  const made = glue();
+  const bindings = glue();
   try {
-    const { memory } = made.initSync({ module: compiled });
-    return { glue: made, memory };
+    const { memory } = bindings.initSync({ module: compiled });
+    return { glue: bindings, memory };
   } catch (cause) {
-    throw usage("the source is another WebAssembly module, expected the engine", { cause });
+    throw usageError("the source is another WebAssembly module, expected the engine", { cause });
   }
 }
 
@@ -93,64 +93,61 @@ function isModule(value) {
 
 /** @param {WasmSource} source */
 async function compile(source) {
-  const given = await source;
-  if (typeof given === "string" || given instanceof URL) return compileResponse(fetched(given));
-  if (typeof Response === "function" && given instanceof Response) return compileResponse(given);
-  if (isModule(given)) return given;
-  return WebAssembly.compile(checked(given, "the source"));
+  const resolved = await source;
+  if (typeof resolved === "string" || resolved instanceof URL) return compileResponse(fetchUrl(resolved));
+  if (typeof Response === "function" && resolved instanceof Response) return compileResponse(resolved);
+  if (isModule(resolved)) return resolved;
+  return WebAssembly.compile(checkBytes(resolved, "the source"));
 }
 
 /** @param {BufferSource | WebAssembly.Module} source */
 function compileSync(source) {
-  return isModule(source) ? source : new WebAssembly.Module(checked(source, "the source"));
+  return isModule(source) ? source : new WebAssembly.Module(checkBytes(source, "the source"));
 }
 
-/** @param {string | URL} address */
-async function fetched(address) {
+/** @param {string | URL} url */
+async function fetchUrl(url) {
   try {
-    return await fetch(address);
+    return await fetch(url);
   } catch (cause) {
-    throw usage(`${address}: cannot be loaded; ${HINT}`, { cause });
+    throw usageError(`${url}: cannot be loaded; ${HINT}`, { cause });
   }
 }
 
 /** @param {Response | Promise<Response>} promised */
 async function compileResponse(promised) {
   const response = await promised;
-  const from = response.url || "the response";
-  if (!response.ok) throw usage(`${from}: HTTP status ${response.status}; ${HINT}`);
-  // Servers that do not know the type make streaming fail; the bytes may be right all the same.
+  const name = response.url || "the response";
+  if (!response.ok) throw usageError(`${name}: HTTP status ${response.status}; ${HINT}`);
+  // Streaming fails without this media type, which some servers do not know.
   if (response.headers.get("content-type") === "application/wasm") {
     return WebAssembly.compileStreaming(response);
   }
-  return WebAssembly.compile(checked(await response.arrayBuffer(), from));
+  return WebAssembly.compile(checkBytes(await response.arrayBuffer(), name));
 }
 
 const HINT =
-  "pass the address of milepost/milepost.wasm to init of milepost/slim if the bundler moved it";
+  "pass the URL of milepost/milepost.wasm to init of milepost/slim if the bundler moved it";
 
 /**
  * @param {unknown} bytes
- * @param {string} from
+ * @param {string} name
  * @returns {BufferSource}
  */
-function checked(bytes, from) {
+function checkBytes(bytes, name) {
   if (!(bytes instanceof ArrayBuffer) && !ArrayBuffer.isView(bytes)) {
-    throw usage(`${from}: no bytes, no module, no address and no response`);
+    throw usageError(`${name}: expected bytes, a module, a URL or a response`);
   }
   const start = ArrayBuffer.isView(bytes)
     ? new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     : new Uint8Array(bytes);
   if (start.length < 4 || [0x00, 0x61, 0x73, 0x6d].some((byte, index) => start[index] !== byte)) {
-    throw usage(`${from}: not WebAssembly; ${HINT}`);
+    throw usageError(`${name}: not WebAssembly; ${HINT}`);
   }
   return /** @type {BufferSource} */ (bytes);
 }
 
-/**
- * An instance of the engine's code, and the border to it: refusals come out as errors, and after a panic
- * nothing goes in any more.
- */
+/** An instance of the engine's code; converts its errors, and refuses every call after a panic */
 export class Instance {
   /** @type {Glue} */
   #glue;
@@ -160,40 +157,40 @@ export class Instance {
 
   /** @param {(error: PanicError) => void} onPanic */
   constructor(onPanic = () => {}) {
-    const { glue, memory } = instantiate(loaded());
+    const { glue, memory } = instantiate(loadedModule());
     this.#glue = glue;
     this.memory = new Memory(memory);
     this.#onPanic = onPanic;
   }
 
   /**
-   * Works with the instance; `Wanted` is the class of the errors that it refuses with
+   * Calls `work` with the glue of the instance; throws errors of the engine as `errorClass`
    *
    * @template T
    * @param {(glue: Glue) => T} work
-   * @param {Refused} Wanted
+   * @param {ErrorClass} errorClass
    * @returns {T}
    */
-  run(work, Wanted = UsageError) {
-    if (this.#panic) throw panicked(this.#panic);
+  run(work, errorClass = UsageError) {
+    if (this.#panic) throw panicError(this.#panic);
     try {
       return work(this.#glue);
     } catch (thrown) {
-      if (thrown instanceof this.#glue.Refusal) throw refused(thrown, Wanted);
+      if (thrown instanceof this.#glue.EngineError) throw toMilepostError(thrown, errorClass);
       this.#panic = thrown;
-      const error = panicked(thrown);
+      const error = panicError(thrown);
       this.#onPanic(error);
       throw error;
     }
   }
 
-  get isOutOfOrder() {
+  get hasPanicked() {
     return this.#panic !== null;
   }
 }
 
 /** @param {any} cause */
-function panicked(cause) {
-  const detail = `the engine panicked and is out of order: ${cause?.message ?? cause}`;
+function panicError(cause) {
+  const detail = `the engine panicked and cannot be used any more: ${cause?.message ?? cause}`;
   return new PanicError(ErrorCode.PANIC, detail, { cause });
 }

@@ -1,24 +1,25 @@
-// The memory of an instance: requests are put in there, answers are copied out of it.
+// The memory of an instance: request bodies are written to it, response bodies are copied out of
+// it.
 //
-// Nothing here calls code of the host, so between a call into the instance and the copy of what came of it
-// nothing can happen to it. Memory that grows is another array: each use looks for itself.
+// Nothing here calls code of the host, so the instance does not change between a call into it and
+// the copy of the result. Memory that grows gets a new buffer; each use checks for that.
 
-import { Answer, CLASSES } from "./answer.js";
 import { byteLength } from "./input.js";
+import { EndpointResponse, KINDS } from "./response.js";
 
-/** @import { Host } from "./load.js" */
+/** @import { EngineEndpoint } from "./load.js" */
 
 const encoder = new TextEncoder();
 const { set } = Uint8Array.prototype;
 
-/** UTF-8 of a code unit of a string has three bytes at most */
-const WIDEST = 3;
-/** The longest string that gets room for the widest */
-const SHORT_TEXT = 16_384;
-/** Below so many bytes a copy by hand is quicker than a view of them */
-const SHORT_PIECE = 64;
-/** An answer is told by its class, and by place and length of each of its pieces */
-const ENTRIES = 1 + 2 * 4;
+/** Maximum bytes of UTF-8 for one code unit of a string */
+const MAX_UTF8_LENGTH = 3;
+/** Length of the longest string for which the maximum of bytes is reserved */
+const MAX_SHORT_STRING = 16_384;
+/** Below this number of bytes a loop is faster than a view and `set` */
+const MAX_LOOP_LENGTH = 64;
+/** The table describes a response by its kind, and address and length of each of its chunks */
+const TABLE_LENGTH = 1 + 2 * 4;
 
 export class Memory {
   #memory;
@@ -35,63 +36,63 @@ export class Memory {
   }
 
   /**
-   * Puts the body of a request where `host` has room for it; how many bytes it has
+   * Writes a request body to the request buffer of `endpoint`, and returns its length in bytes
    *
-   * @param {Host} host
+   * @param {EngineEndpoint} endpoint
    * @param {string | Uint8Array} body
    * @returns {number}
    */
-  put(host, body) {
-    const request = typeof body === "string" && body.length > SHORT_TEXT ? encoder.encode(body) : body;
+  writeRequest(endpoint, body) {
+    const request = typeof body === "string" && body.length > MAX_SHORT_STRING ? encoder.encode(body) : body;
     if (typeof request !== "string") {
       const length = byteLength(request);
-      const start = host.room(length);
-      // Bytes that were given away are none, and cannot be copied either.
+      const start = endpoint.reserve_request(length);
+      // `set` throws if the buffer is detached, and then the length is 0.
       if (length > 0) set.call(this.#current(), request, start);
       return length;
     }
-    const room = request.length * WIDEST;
-    const start = host.room(room);
-    return encoder.encodeInto(request, this.#current().subarray(start, start + room)).written;
+    const capacity = request.length * MAX_UTF8_LENGTH;
+    const start = endpoint.reserve_request(capacity);
+    return encoder.encodeInto(request, this.#current().subarray(start, start + capacity)).written;
   }
 
   /**
-   * The class of the answer that was given out last; `table` is the place where that is told
+   * The kind of the last response; `table` is the address of the table that describes it
    *
    * @param {number} table
    */
-  classOf(table) {
+  kind(table) {
     this.#current();
-    return CLASSES[this.#words[table >>> 2]];
+    return KINDS[this.#words[table >>> 2]];
   }
 
   /**
-   * A copy of the answer that was given out last, which has so many bytes
+   * A copy of the last response, which has `length` bytes
    *
    * @param {number} table
    * @param {number} length
    */
-  answer(table, length) {
+  response(table, length) {
     const bytes = new Uint8Array(length);
-    this.copy(table, bytes);
-    return new Answer(bytes, this.classOf(table));
+    this.copyResponse(table, bytes);
+    return new EndpointResponse(bytes, this.kind(table));
   }
 
   /**
-   * Copies the answer that was given out last; there has to be room for it
+   * Copies the last response to the start of `into`, which has to be large enough
    *
    * @param {number} table
    * @param {Uint8Array} into
    */
-  copy(table, into) {
+  copyResponse(table, into) {
     const bytes = this.#current();
-    const first = (table >>> 2) + 1;
+    const first = table >>> 2;
     let written = 0;
-    for (let entry = first; entry < first - 1 + ENTRIES; entry += 2) {
+    for (let entry = first + 1; entry < first + TABLE_LENGTH; entry += 2) {
       const start = this.#words[entry];
       const length = this.#words[entry + 1];
-      if (length < SHORT_PIECE) {
-        for (let at = 0; at < length; at += 1) into[written + at] = bytes[start + at];
+      if (length < MAX_LOOP_LENGTH) {
+        for (let index = 0; index < length; index += 1) into[written + index] = bytes[start + index];
       } else {
         set.call(into, bytes.subarray(start, start + length), written);
       }
@@ -100,7 +101,7 @@ export class Memory {
   }
 
   #current() {
-    // An array over memory that has grown since is empty.
+    // A view of memory that has grown since is empty.
     if (this.#bytes.length === 0) {
       this.#bytes = new Uint8Array(this.#memory.buffer);
       this.#words = new Uint32Array(this.#memory.buffer);

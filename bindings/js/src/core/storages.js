@@ -1,6 +1,6 @@
-// The storages that come with the package: a map in memory, and a database of the browser.
+// The storages that come with the package: a map in memory, and an IndexedDB database.
 
-import { keyName } from "./packed.js";
+import { keyName } from "./packed-rows.js";
 
 /** @import { IndexedDbOptions, RowChange, RowKey } from "../../index.js" */
 
@@ -34,7 +34,7 @@ export class MemoryStorage {
   }
 }
 
-/** The one object store of the database: rows by table and key in one array of bytes */
+/** Name of the only object store: its keys are the table and the key in one byte array */
 const ROWS = "rows";
 
 export class IndexedDbStorage {
@@ -42,7 +42,7 @@ export class IndexedDbStorage {
   #durability;
 
   /**
-   * For `open` alone
+   * For `open` only
    *
    * @param {IDBDatabase} database
    * @param {IDBTransactionDurability} durability
@@ -50,7 +50,7 @@ export class IndexedDbStorage {
   constructor(database, durability) {
     this.#database = database;
     this.#durability = durability;
-    // Another page wants to delete the database; it would wait for this one for ever.
+    // Otherwise another page could not delete the database while this one is open.
     database.onversionchange = () => database.close();
   }
 
@@ -61,7 +61,7 @@ export class IndexedDbStorage {
   static async open(name, { factory = globalThis.indexedDB, durability = "strict" } = {}) {
     const request = factory.open(name, 1);
     request.onupgradeneeded = () => request.result.createObjectStore(ROWS);
-    return new IndexedDbStorage(await result(request), durability);
+    return new IndexedDbStorage(await completion(request), durability);
   }
 
   /**
@@ -78,9 +78,9 @@ export class IndexedDbStorage {
    * @returns {Promise<(Uint8Array | undefined)[]>}
    */
   async getMany(keys) {
-    // One transaction: all rows are of one state.
+    // One transaction: all rows come from one state.
     const rows = this.#database.transaction(ROWS).objectStore(ROWS);
-    return Promise.all(keys.map((key) => result(rows.get(place(key)))));
+    return Promise.all(keys.map((key) => completion(rows.get(storeKey(key)))));
   }
 
   /** @param {readonly RowChange[]} changes */
@@ -90,8 +90,8 @@ export class IndexedDbStorage {
     });
     const rows = transaction.objectStore(ROWS);
     for (const change of changes) {
-      if (change.row === null) rows.delete(place(change));
-      else rows.put(change.row, place(change));
+      if (change.row === null) rows.delete(storeKey(change));
+      else rows.put(change.row, storeKey(change));
     }
     await /** @type {Promise<void>} */ (new Promise((resolve, reject) => {
       transaction.oncomplete = () => resolve();
@@ -105,7 +105,7 @@ export class IndexedDbStorage {
 }
 
 /** @param {RowKey} key */
-function place({ table, key }) {
+function storeKey({ table, key }) {
   const bytes = new Uint8Array(key.length + 1);
   bytes[0] = table;
   bytes.set(key, 1);
@@ -117,7 +117,7 @@ function place({ table, key }) {
  * @param {IDBRequest<T>} request
  * @returns {Promise<T>}
  */
-function result(request) {
+function completion(request) {
   return new Promise((resolve, reject) => {
     request.onsuccess = () => resolve(request.result);
     request.onerror = () => reject(request.error);

@@ -1,47 +1,52 @@
-// Those who wait for an answer: their promises, their signals, and the one timer.
+// The calls that wait for a response: their promises, their abort signals, and one timer.
 //
-// Who is woken by what is the engine's affair; here is kept who has to be told. The clock is read here
-// and nowhere else. A timer keeps a program running while a request waits, as any request under way
-// does; a request that waits for ever does not.
+// The engine decides which requests are woken; this module resolves their promises. Only this
+// module reads the clock. The timer keeps a program running while a request is pending, unless the
+// request waits for ever.
 
-/** @import { Answer } from "./answer.js" */
+/** @import { EndpointResponse } from "./response.js" */
 
-/** @typedef {{ pathMethod: string | undefined, timeout: number, signal: AbortSignal | undefined }} Asked How a call is asked */
+/**
+ * @typedef {object} CallOptions
+ * @property {string | undefined} urlMethod
+ * @property {number} timeout
+ * @property {AbortSignal | undefined} signal
+ */
 
-/** The longest delay of a timer: what is longer would be none at all */
-const LONGEST_DELAY = 2 ** 31 - 1;
+/** Maximum delay of `setTimeout`, which fires at once for longer ones */
+const MAX_DELAY = 2 ** 31 - 1;
 
-/** Whole milliseconds of a clock that only goes forward */
+/** Whole milliseconds of a monotonic clock */
 export function now() {
   return Math.floor(performance.now());
 }
 
-/** A request that is not answered yet */
-export class Call {
+/** A request without a response so far */
+export class PendingCall {
   /**
-   * Where it waits, once it does
+   * Handle of the pending request, once the engine has suspended it
    *
    * @type {bigint | null}
    */
-  ticket = null;
-  done = false;
+  handle = null;
+  isDone = false;
   /** @type {AbortSignal | undefined} */
   #signal;
   #abort;
 
   /**
    * @param {AbortSignal | undefined} signal
-   * @param {(call: Call) => void} cancel
+   * @param {(call: PendingCall) => void} cancel
    */
   constructor(signal, cancel) {
-    /** @type {Promise<Answer>} */
+    /** @type {Promise<EndpointResponse>} */
     this.promise = new Promise((resolve, reject) => {
-      this.resolve = (/** @type {Answer} */ answer) => this.#end(resolve, answer);
-      this.reject = (/** @type {unknown} */ error) => this.#end(reject, error);
+      this.resolve = (/** @type {EndpointResponse} */ response) => this.#complete(resolve, response);
+      this.reject = (/** @type {unknown} */ error) => this.#complete(reject, error);
     });
     this.#signal = signal;
     this.#abort = () => {
-      // First, so that the place is free when the caller hears of it.
+      // First, so that the request is no longer pending when the promise is rejected.
       cancel(this);
       this.reject(signal?.reason);
     };
@@ -51,78 +56,76 @@ export class Call {
 
   /**
    * @template T
-   * @param {(value: T) => void} tell
+   * @param {(value: T) => void} complete
    * @param {T} value
    */
-  #end(tell, value) {
-    if (this.done) return;
-    this.done = true;
+  #complete(complete, value) {
+    if (this.isDone) return;
+    this.isDone = true;
     this.#signal?.removeEventListener("abort", this.#abort);
-    tell(value);
+    complete(value);
   }
 }
 
-/** The calls that are open */
-export class Waiting {
-  /** @type {Set<Call>} */
+/** All calls of an endpoint that wait for a response */
+export class PendingCalls {
+  /** @type {Set<PendingCall>} */
   #calls = new Set();
-  /** @type {Map<bigint, Call>} */
-  #byTicket = new Map();
+  /** @type {Map<bigint, PendingCall>} */
+  #byHandle = new Map();
 
   /**
-   * A call that is open until it is told
+   * Adds a call; `cancel` is called if its signal aborts it while the engine holds its request
    *
    * @param {AbortSignal | undefined} signal
-   * @param {(ticket: bigint) => void} cancel
+   * @param {(handle: bigint) => void} cancel
    */
-  open(signal, cancel) {
-    const call = new Call(signal, (call) => {
-      this.#forget(call);
-      if (call.ticket !== null) cancel(call.ticket);
+  add(signal, cancel) {
+    const call = new PendingCall(signal, (call) => {
+      this.#remove(call);
+      if (call.handle !== null) cancel(call.handle);
     });
-    if (!call.done) this.#calls.add(call);
+    if (!call.isDone) this.#calls.add(call);
     return call;
   }
 
   /**
-   * The call waits at the engine
+   * Records that the engine suspended the request of a call
    *
-   * @param {Call} call
-   * @param {bigint} ticket
+   * @param {PendingCall} call
+   * @param {bigint} handle
    */
-  wait(call, ticket) {
-    call.ticket = ticket;
-    this.#byTicket.set(ticket, call);
+  suspend(call, handle) {
+    call.handle = handle;
+    this.#byHandle.set(handle, call);
   }
 
   /**
-   * The call is answered
-   *
-   * @param {Call} call
-   * @param {Answer} answer
+   * @param {PendingCall} call
+   * @param {EndpointResponse} response
    */
-  answer(call, answer) {
-    this.#forget(call);
-    call.resolve(answer);
+  resolve(call, response) {
+    this.#remove(call);
+    call.resolve(response);
   }
 
   /**
-   * The call that waits with this ticket is answered
+   * Resolves the call whose request has this handle
    *
-   * @param {bigint} ticket
-   * @param {Answer} answer
+   * @param {bigint} handle
+   * @param {EndpointResponse} response
    */
-  answerTicket(ticket, answer) {
-    const call = this.#byTicket.get(ticket);
-    if (call) this.answer(call, answer);
+  resolveHandle(handle, response) {
+    const call = this.#byHandle.get(handle);
+    if (call) this.resolve(call, response);
   }
 
   /**
-   * @param {Call} call
+   * @param {PendingCall} call
    * @param {unknown} error
    */
   reject(call, error) {
-    this.#forget(call);
+    this.#remove(call);
     call.reject(error);
   }
 
@@ -130,51 +133,51 @@ export class Waiting {
   rejectAll(error) {
     const calls = [...this.#calls];
     this.#calls.clear();
-    this.#byTicket.clear();
+    this.#byHandle.clear();
     for (const call of calls) call.reject(error);
   }
 
-  /** @param {Call} call */
-  #forget(call) {
+  /** @param {PendingCall} call */
+  #remove(call) {
     this.#calls.delete(call);
-    if (call.ticket !== null) this.#byTicket.delete(call.ticket);
+    if (call.handle !== null) this.#byHandle.delete(call.handle);
   }
 }
 
-/** One timer, set to what is due next */
+/** One timer for the earliest deadline */
 export class Timer {
   /** @type {any} */
-  #handle = null;
+  #timeout = null;
   /** @type {number | null} */
-  #due = null;
+  #deadline = null;
   /** @type {() => void} */
-  #ring;
+  #onTimeout;
 
-  /** @param {() => void} ring */
-  constructor(ring) {
-    this.#ring = ring;
+  /** @param {() => void} onTimeout */
+  constructor(onTimeout) {
+    this.#onTimeout = onTimeout;
   }
 
   /**
-   * Sets the timer to this moment; without one it is taken off
+   * Sets the timer to this time, or clears it
    *
-   * @param {number | null} due
+   * @param {number | null} deadline
    */
-  set(due) {
-    if (due === this.#due) return;
+  set(deadline) {
+    if (deadline === this.#deadline) return;
     this.clear();
-    if (due === null) return;
-    this.#due = due;
-    const delay = Math.max(0, due - now());
-    this.#handle = setTimeout(() => {
-      this.#due = null;
-      this.#ring();
-    }, Math.min(delay, LONGEST_DELAY));
-    if (delay > LONGEST_DELAY) this.#handle.unref?.();
+    if (deadline === null) return;
+    this.#deadline = deadline;
+    const delay = Math.max(0, deadline - now());
+    this.#timeout = setTimeout(() => {
+      this.#deadline = null;
+      this.#onTimeout();
+    }, Math.min(delay, MAX_DELAY));
+    if (delay > MAX_DELAY) this.#timeout.unref?.();
   }
 
   clear() {
-    clearTimeout(this.#handle);
-    this.#due = null;
+    clearTimeout(this.#timeout);
+    this.#deadline = null;
   }
 }

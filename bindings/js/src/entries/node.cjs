@@ -1,10 +1,10 @@
-// In Node.js: the `.wasm` file is beside this one, and read when it is first needed.
+// The entry for Node.js: reads the `.wasm` file beside it when the engine is first needed.
 
 const { readFileSync } = require("node:fs");
 const { join } = require("node:path");
-const { initSync, provide, init, ...shown } = require("./core.cjs");
+const { initSync, setLoader, init, ...exported } = require("./core.cjs");
 
 const read = () => readFileSync(join(__dirname, "milepost.wasm"));
-provide({ now: read, source: read });
+setLoader({ loadSync: read, source: read });
 
-module.exports = { ...shown, init: () => init() };
+module.exports = { ...exported, init: () => init() };

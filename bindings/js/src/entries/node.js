@@ -1,13 +1,13 @@
-// The names of `node.cjs` for modules: one state for both, whoever loads which.
+// The exports of `node.cjs` as a module: both have one state.
 
 import milepost from "./node.cjs";
 
 export const {
-  Answer,
   BlockError,
   ConfigError,
   decodeTransaction,
-  Engine,
+  Endpoint,
+  EndpointResponse,
   ErrorCode,
   IndexedDbStorage,
   init,

@@ -1,13 +1,13 @@
-// The names of `slim.cjs` for modules in Node.js: one state for both, whoever loads which.
+// The exports of `slim.cjs` as a module, for Node.js: both have one state.
 
 import milepost from "./slim.cjs";
 
 export const {
-  Answer,
   BlockError,
   ConfigError,
   decodeTransaction,
-  Engine,
+  Endpoint,
+  EndpointResponse,
   ErrorCode,
   IndexedDbStorage,
   init,

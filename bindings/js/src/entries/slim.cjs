@@ -1,5 +1,5 @@
-// Without a loader: the source of the engine is named by its user.
+// The CommonJS entry without a loader: the user passes the source of the engine to `init`.
 
-const { provide, ...shown } = require("./core.cjs");
+const { setLoader, ...exported } = require("./core.cjs");
 
-module.exports = shown;
+module.exports = exported;

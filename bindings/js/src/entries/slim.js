@@ -1,11 +1,11 @@
-// Without a loader: the source of the engine is named by its user.
+// The entry without a loader: the user passes the source of the engine to `init`.
 
 export {
-  Answer,
   BlockError,
   ConfigError,
   decodeTransaction,
-  Engine,
+  Endpoint,
+  EndpointResponse,
   ErrorCode,
   IndexedDbStorage,
   init,

@@ -1,16 +1,16 @@
-// In a page: the `.wasm` file is beside this one, where bundlers see it and move it along.
+// The entry for web pages: bundlers recognize the URL and copy the `.wasm` file along.
 
-import { init as load, provide } from "./core.js";
+import { init as load, setLoader } from "./core.js";
 
-provide({ source: () => new URL("./milepost.wasm", import.meta.url) });
+setLoader({ source: () => new URL("./milepost.wasm", import.meta.url) });
 
 export const init = () => load();
 export {
-  Answer,
   BlockError,
   ConfigError,
   decodeTransaction,
-  Engine,
+  Endpoint,
+  EndpointResponse,
   ErrorCode,
   IndexedDbStorage,
   MemoryStorage,

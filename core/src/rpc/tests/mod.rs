@@ -1,4 +1,4 @@
-//! Requests as clients send them, well and badly formed, and what becomes of them.
+//! Requests as clients send them, valid and invalid, and what they are parsed to.
 
 mod envelope;
 mod mutation;
@@ -18,38 +18,38 @@ const SIGNED: &str = concat!(
 );
 const HASH: &str = "6zgh2u9DqHHiXzdy9ouTP7oGky2T4nugqzqt9wJZwNFm";
 
-fn ask(body: impl AsRef<[u8]>) -> Incoming {
+fn parse_body(body: impl AsRef<[u8]>) -> Request {
     parse(body.as_ref(), None, &Limits::default())
 }
 
-/// The operation that a body asks for
-fn accepted(body: &str) -> Call {
-    match ask(body) {
-        Incoming::Single(Ok(call)) => call,
+/// The call in a valid body
+fn valid_call(body: &str) -> MethodCall {
+    match parse_body(body) {
+        Request::Single(Ok(call)) => call,
         other => panic!("{body}: {other:?}"),
     }
 }
 
-/// The id and the message of the `PARSE_ERROR` for a body
-fn refusal(body: impl AsRef<[u8]>) -> (String, String) {
-    let shown = String::from_utf8_lossy(body.as_ref()).into_owned();
-    match ask(body) {
-        Incoming::Single(Err(Refusal { id, failure: Failure::Parse { message }, error }))
-        | Incoming::Refused(Refusal { id, failure: Failure::Parse { message }, error }) => {
-            // Both say the same; that of params has a few words of a node in front.
-            let said = message.strip_prefix("Failed parsing args: ").unwrap_or(&message);
-            assert_eq!(said, error.to_string(), "{shown}");
-            (id.as_json().into(), message)
+/// The id and the message of the `PARSE_ERROR` of a body
+fn parse_error(body: impl AsRef<[u8]>) -> (String, String) {
+    let text = String::from_utf8_lossy(body.as_ref()).into_owned();
+    match parse_body(body) {
+        Request::Single(Err(invalid)) | Request::Invalid(invalid) => {
+            let RpcError::Parse { message } = invalid.rpc_error else { panic!("{text}") };
+            // Both have the same text; that of params has a prefix of the node.
+            let detail = message.strip_prefix("Failed parsing args: ").unwrap_or(&message);
+            assert_eq!(detail, invalid.error.to_string(), "{text}");
+            (invalid.id.as_json().into(), message)
         }
-        other => panic!("{shown}: {other:?}"),
+        other => panic!("{text}: {other:?}"),
     }
 }
 
-/// The answer to a body that is refused
-fn answer(body: &str) -> String {
+/// The response to an invalid body
+fn error_response(body: &str) -> String {
     let mut out = Vec::new();
-    match ask(body) {
-        Incoming::Single(Err(refusal)) | Incoming::Refused(refusal) => refusal.write(&mut out),
+    match parse_body(body) {
+        Request::Single(Err(invalid)) | Request::Invalid(invalid) => invalid.write(&mut out),
         other => panic!("{body}: {other:?}"),
     }
     String::from_utf8(out).unwrap()

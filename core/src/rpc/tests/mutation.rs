@@ -1,5 +1,5 @@
-//! Thousands of damaged bodies: nothing panics, and every refusal is JSON of bounded size with an
-//! id that was there.
+//! Thousands of mutated bodies: nothing panics, and every error response is JSON of bounded size
+//! with an id that the body has.
 
 use alloc::format;
 use alloc::string::ToString;
@@ -8,8 +8,8 @@ use milepost_testkit::Rng;
 
 use super::*;
 
-fn damage(body: &mut Vec<u8>, other: &[u8], rng: &mut Rng) {
-    const PIECES: [&[u8]; 14] = [
+fn mutate(body: &mut Vec<u8>, other: &[u8], rng: &mut Rng) {
+    const TOKENS: [&[u8]; 14] = [
         b"\"",
         b"{",
         b"}",
@@ -25,51 +25,52 @@ fn damage(body: &mut Vec<u8>, other: &[u8], rng: &mut Rng) {
         b"\"id\":3,",
         b"\\",
     ];
-    let at = rng.index(body.len() + 1);
+    let start = rng.index(body.len() + 1);
     match rng.below(6) {
-        0 => body.truncate(at),
+        0 => body.truncate(start),
         1 => {
-            body.splice(at..at, PIECES[rng.index(PIECES.len())].iter().copied());
+            let token = TOKENS[rng.index(TOKENS.len())];
+            body.splice(start..start, token.iter().copied());
         }
         2 => {
-            let end = (at + rng.index(9)).min(body.len());
-            body.drain(at..end);
+            let end = (start + rng.index(9)).min(body.len());
+            body.drain(start..end);
         }
-        3 if at < body.len() => body[at] = rng.next_u64() as u8,
+        3 if start < body.len() => body[start] = rng.next_u64() as u8,
         4 => {
-            let start = rng.index(other.len());
-            let end = start + rng.index(other.len() - start);
-            body.splice(at..at, other[start..end].iter().copied());
+            let first = rng.index(other.len());
+            let end = first + rng.index(other.len() - first);
+            body.splice(start..start, other[first..end].iter().copied());
         }
         _ => {
-            let end = (at + rng.index(40)).min(body.len());
-            let piece = body[at..end].to_vec();
-            body.splice(at..at, piece);
+            let end = (start + rng.index(40)).min(body.len());
+            let copy = body[start..end].to_vec();
+            body.splice(start..start, copy);
         }
     }
 }
 
-fn check(refusal: &Refusal, body: &[u8]) {
+fn check_response(invalid: &InvalidRequest, body: &[u8]) {
     let mut out = Vec::new();
-    refusal.write(&mut out);
-    let shown = String::from_utf8_lossy(body);
-    let answer: serde_json::Value = match serde_json::from_slice(&out) {
-        Ok(answer) => answer,
-        Err(error) => panic!("{error}: {} for {shown}", String::from_utf8_lossy(&out)),
+    invalid.write(&mut out);
+    let text = String::from_utf8_lossy(body);
+    let response: serde_json::Value = match serde_json::from_slice(&out) {
+        Ok(response) => response,
+        Err(error) => panic!("{error}: {} for {text}", String::from_utf8_lossy(&out)),
     };
-    assert_eq!(answer["jsonrpc"], "2.0", "{shown}");
-    assert_eq!(answer["error"]["name"], "REQUEST_VALIDATION_ERROR", "{shown}");
-    let data = answer["error"]["data"].as_str().unwrap_or_else(|| panic!("no data for {shown}"));
+    assert_eq!(response["jsonrpc"], "2.0", "{text}");
+    assert_eq!(response["error"]["name"], "REQUEST_VALIDATION_ERROR", "{text}");
+    let data = response["error"]["data"].as_str().unwrap_or_else(|| panic!("no data for {text}"));
     // The data of an unknown method are its name, which may be empty.
-    assert!(!data.is_empty() || answer["error"]["code"] == -32601, "{shown}");
-    assert!(out.len() < 4096, "{shown}");
-    let id = refusal.id.as_json();
+    assert!(!data.is_empty() || response["error"]["code"] == -32601, "{text}");
+    assert!(out.len() < 4096, "{text}");
+    let id = invalid.id.as_json();
     let from_body = body.windows(id.len()).any(|window| window == id.as_bytes());
-    assert!(from_body || id == "null" || id == "\"dontcare\"", "{id} for {shown}");
+    assert!(from_body || id == "null" || id == "\"dontcare\"", "{id} for {text}");
 }
 
 #[test]
-fn damaged_bodies_are_answered() {
+fn mutated_bodies_get_a_response() {
     let bodies = [
         format!(
             r#"{{"jsonrpc":"2.0","id":"dontcare","method":"EXPERIMENTAL_tx_status","params":{{"tx_hash":"{HASH}","sender_account_id":"sender.testnet","wait_until":"FINAL"}}}}"#
@@ -84,31 +85,31 @@ fn damaged_bodies_are_answered() {
     ];
     let mut rng = Rng::new(1);
     let limits = Limits { max_batch: 4 };
-    let (mut accepted, mut refused) = (0, 0);
+    let (mut valid_count, mut invalid_count) = (0, 0);
     for round in 0..30_000 {
         let mut body = bodies[round % bodies.len()].clone().into_bytes();
         let other = bodies[rng.index(bodies.len())].as_bytes();
         for _ in 0..=rng.below(4) {
-            damage(&mut body, other, &mut rng);
+            mutate(&mut body, other, &mut rng);
         }
         let items = match parse(&body, None, &limits) {
-            Incoming::Single(item) => [item].into(),
-            Incoming::Batch(items) => {
+            Request::Single(item) => [item].into(),
+            Request::Batch(items) => {
                 assert!((1..=limits.max_batch).contains(&items.len()));
                 items
             }
-            Incoming::Refused(refusal) => [Err(refusal)].into(),
+            Request::Invalid(invalid) => [Err(invalid)].into(),
         };
         for item in items {
             match item {
-                Ok(_) => accepted += 1,
-                Err(refusal) => {
-                    check(&refusal, &body);
-                    refused += 1;
+                Ok(_) => valid_count += 1,
+                Err(invalid) => {
+                    check_response(&invalid, &body);
+                    invalid_count += 1;
                 }
             }
         }
     }
-    // Both kinds must occur, or the damage proves nothing.
-    assert!(accepted > 500 && refused > 10_000, "{accepted} accepted, {refused} refused");
+    // The mutations must leave some bodies valid and make others invalid.
+    assert!(valid_count > 500 && invalid_count > 10_000, "{valid_count}, {invalid_count}");
 }

@@ -1,4 +1,4 @@
-//! Params of both operations, row by row as they were measured on a node.
+//! Params of both methods, row by row as they were measured on a NEAR node.
 
 use alloc::format;
 use alloc::string::ToString;
@@ -13,40 +13,40 @@ fn request(method: &str, params: &str) -> String {
 }
 
 fn status(method: &str, params: &str) -> StatusRequest {
-    match accepted(&request(method, params)).operation {
-        Operation::TransactionStatus(request) => request,
+    match valid_call(&request(method, params)).method {
+        Method::TransactionStatus(request) => request,
         other => panic!("{other:?}"),
     }
 }
 
 fn block(params: &str) -> BlockReference {
-    match accepted(&request("EXPERIMENTAL_protocol_config", params)).operation {
-        Operation::ProtocolConfig(reference) => reference,
+    match valid_call(&request("EXPERIMENTAL_protocol_config", params)).method {
+        Method::ProtocolConfig(reference) => reference,
         other => panic!("{other:?}"),
     }
 }
 
 #[track_caller]
-fn assert_refused(method: &str, params: &str, message: &str) {
+fn assert_params_error(method: &str, params: &str, message: &str) {
     let expected = format!("Failed parsing args: {message}");
     assert_eq!(
-        refusal(request(method, params)),
+        parse_error(request(method, params)),
         ("\"dontcare\"".to_string(), expected),
         "{params}"
     );
 }
 
-fn by_hash() -> Lookup {
-    Lookup::Hash { hash: HASH.parse().unwrap(), sender: Some("a.near".parse().unwrap()) }
+fn by_hash() -> TransactionRef {
+    TransactionRef::Hash { hash: HASH.parse().unwrap(), sender: Some("a.near".parse().unwrap()) }
 }
 
-/// `text` with the placeholders `H` (a hash) and `S` (a signed transaction) filled in
-fn filled(text: &str) -> String {
+/// `text` with a hash for the placeholder `H` and a signed transaction for `S`
+fn expand(text: &str) -> String {
     text.replace("\"H\"", &format!("\"{HASH}\"")).replace("\"S\"", &format!("\"{SIGNED}\""))
 }
 
 #[test]
-fn a_hash_and_its_sender_are_looked_up_in_both_forms() {
+fn a_hash_and_its_sender_are_read_in_both_forms() {
     for params in [
         r#"{"tx_hash":"H","sender_account_id":"a.near"}"#,
         r#"{"sender_account_id":"a.near","foo":1,"finality":"x","tx_hash":"H"}"#,
@@ -58,8 +58,8 @@ fn a_hash_and_its_sender_are_looked_up_in_both_forms() {
         {
             let wait_until = Milestone::ExecutedOptimistic;
             assert_eq!(
-                status(method, &filled(params)),
-                StatusRequest { lookup: by_hash(), wait_until, receipts },
+                status(method, &expand(params)),
+                StatusRequest { transaction: by_hash(), wait_until, receipts },
                 "{method} {params}"
             );
         }
@@ -67,14 +67,14 @@ fn a_hash_and_its_sender_are_looked_up_in_both_forms() {
 }
 
 #[test]
-fn signed_bytes_win_over_a_hash() {
+fn a_signed_transaction_has_priority_over_a_hash() {
     for params in [
         r#"{"signed_tx_base64":"S"}"#,
         r#"{"tx_hash":"H","sender_account_id":"a.near","signed_tx_base64":"S"}"#,
         r#"{"tx_hash":5,"signed_tx_base64":"S"}"#,
         r#"["S"]"#,
     ] {
-        let Lookup::Signed(signed) = status("tx", &filled(params)).lookup else {
+        let TransactionRef::Signed(signed) = status("tx", &expand(params)).transaction else {
             panic!("{params}")
         };
         assert_eq!(signed.hash().to_string(), HASH);
@@ -82,7 +82,7 @@ fn signed_bytes_win_over_a_hash() {
 }
 
 #[test]
-fn every_milestone_can_be_waited_for() {
+fn every_milestone_is_read() {
     for milestone in Milestone::ALL {
         let name = milestone.name();
         let params = format!(r#"{{"wait_until":"{name}","signed_tx_base64":"{SIGNED}"}}"#);
@@ -91,16 +91,16 @@ fn every_milestone_can_be_waited_for() {
 }
 
 #[test]
-fn all_zero_and_longest_scalars_are_read() {
+fn the_zero_hash_and_the_longest_account_id_are_read() {
     let account = "a".repeat(64);
     let zero = "1".repeat(32);
     let request = status("tx", &format!(r#"["{zero}","{account}"]"#));
     let sender = Some(account.parse().unwrap());
-    assert_eq!(request.lookup, Lookup::Hash { hash: CryptoHash::ZERO, sender });
+    assert_eq!(request.transaction, TransactionRef::Hash { hash: CryptoHash::ZERO, sender });
 }
 
 #[test]
-fn refused_lookups_name_the_member() {
+fn an_error_of_a_transaction_names_the_member() {
     let expected =
         "an object with signed_tx_base64, or with tx_hash and sender_account_id, or an array";
     let hash = "the base58 hash of a transaction as a string";
@@ -137,7 +137,7 @@ fn refused_lookups_name_the_member() {
             r#"{"signed_tx_base64":"!!"}"#,
             "params.signed_tx_base64: '!' at offset 0 is not base64".to_string(),
         ),
-        // A node takes the hash here.
+        // A NEAR node falls back to the hash here.
         (
             r#"{"signed_tx_base64":"!!","tx_hash":"H","sender_account_id":"a.near"}"#,
             "params.signed_tx_base64: '!' at offset 0 is not base64".to_string(),
@@ -173,22 +173,22 @@ fn refused_lookups_name_the_member() {
         ),
         (r#"["H","\ud800"]"#, "params[1]: unexpected end of hex escape".to_string()),
     ] {
-        assert_refused("tx", &filled(params), &message);
+        assert_params_error("tx", &expand(params), &message);
     }
     let long = format!(r#"["{HASH}","{}"]"#, "a".repeat(65));
-    assert_refused("tx", &long, "params[1]: account id of 65 bytes, expected 2 to 64");
+    assert_params_error("tx", &long, "params[1]: account id of 65 bytes, expected 2 to 64");
     let too_long = format!(r#"["{}","a.near"]"#, "1".repeat(1_000_000));
     let message = "params[0]: 1000000 characters of base58, more than 32 bytes can have";
-    assert_refused("tx", &too_long, message);
+    assert_params_error("tx", &too_long, message);
     let absent = r#"{"method":"tx"}"#;
     assert_eq!(
-        refusal(absent).1,
+        parse_error(absent).1,
         format!("Failed parsing args: params: missing, expected {expected}")
     );
 }
 
 #[test]
-fn refused_milestones_win_over_refused_lookups() {
+fn an_error_of_the_milestone_is_reported_before_one_of_the_transaction() {
     let expected = "one of NONE, INCLUDED, EXECUTED_OPTIMISTIC, INCLUDED_FINAL, EXECUTED, FINAL";
     for (value, found) in [
         (r#""final""#, r#"unknown word "final""#),
@@ -198,7 +198,7 @@ fn refused_milestones_win_over_refused_lookups() {
         (r#"{"FINAL":null}"#, "an object"),
     ] {
         let message = format!("params.wait_until: {found}, expected {expected}");
-        assert_refused("tx", &format!(r#"{{"wait_until":{value},"tx_hash":5}}"#), &message);
+        assert_params_error("tx", &format!(r#"{{"wait_until":{value},"tx_hash":5}}"#), &message);
     }
 }
 
@@ -220,12 +220,12 @@ fn each_selector_names_a_block() {
         (r#"{"sync_checkpoint":"x","finality":"y","block_id":5}"#, Height(5)),
         (r#"{"sync_checkpoint":"x","finality":"final"}"#, Final(Finality::Final)),
     ] {
-        assert_eq!(block(&filled(params)), reference, "{params}");
+        assert_eq!(block(&expand(params)), reference, "{params}");
     }
 }
 
 #[test]
-fn refused_selectors_name_the_member() {
+fn an_error_of_a_selector_names_the_member() {
     let expected = "an object with block_id, finality or sync_checkpoint";
     let id = "a block height (0 to 18446744073709551615) or the base58 hash of a block";
     let finality = "optimistic, near-final or final";
@@ -269,29 +269,28 @@ fn refused_selectors_name_the_member() {
             "params.finality: given more than once".to_string(),
         ),
     ] {
-        assert_refused("EXPERIMENTAL_protocol_config", params, &message);
+        assert_params_error("EXPERIMENTAL_protocol_config", params, &message);
     }
     let long = format!(r#"{{"block_id":{}}}"#, "1".repeat(10_000));
-    let (_, message) = refusal(request("EXPERIMENTAL_protocol_config", &long));
+    let (_, message) = parse_error(request("EXPERIMENTAL_protocol_config", &long));
     assert!(message.len() < 400, "{message}");
 }
 
 #[test]
-fn broken_transactions_are_refused_at_their_place() {
+fn an_error_in_a_signed_transaction_has_its_path_and_offset() {
     // A signer of one byte: too short for an account id.
-    let broken = "AQAAAGE=";
-    for (params, place) in [
-        (format!(r#"{{"signed_tx_base64":"{broken}"}}"#), "params.signed_tx_base64"),
-        (format!(r#"["{broken}"]"#), "params[0]"),
+    let signed = "AQAAAGE=";
+    for (params, path) in [
+        (format!(r#"{{"signed_tx_base64":"{signed}"}}"#), "params.signed_tx_base64"),
+        (format!(r#"["{signed}"]"#), "params[0]"),
     ] {
         let body = format!(r#"{{"method":"tx","params":{params}}}"#);
-        let Incoming::Single(Err(refusal)) = parse(body.as_bytes(), None, &Limits::default())
-        else {
-            panic!("{params} is not refused")
+        let Request::Single(Err(invalid)) = parse(body.as_bytes(), None, &Limits::default()) else {
+            panic!("{params} is valid")
         };
-        let Failure::Parse { message } = refusal.failure else { panic!("{:?}", refusal.failure) };
+        let RpcError::Parse { message } = invalid.rpc_error else { panic!("{:?}", invalid.error) };
         let expected = format!(
-            "Failed parsing args: {place}.signer_id: account id of 1 bytes, expected 2 to 64 (byte 4)"
+            "Failed parsing args: {path}.signer_id: account id of 1 bytes, expected 2 to 64 (byte 4)"
         );
         assert_eq!(message, expected);
     }

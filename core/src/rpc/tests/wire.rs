@@ -1,19 +1,19 @@
-//! The bytes of failures, and that foreign text cannot break out of them.
+//! The bytes of error responses, and the escaping of text from clients in them.
 
 use alloc::string::ToString;
 
 use super::*;
 
-fn written(failure: &Failure) -> String {
+fn response(rpc_error: &RpcError) -> String {
     let mut out = Vec::new();
-    failure.write(&RequestId::default(), &mut out);
+    rpc_error.write(&RequestId::default(), &mut out);
     String::from_utf8(out).unwrap()
 }
 
 #[test]
 fn a_parse_error_has_its_message_twice() {
     assert_eq!(
-        answer("[]"),
+        error_response("[]"),
         concat!(
             r#"{"jsonrpc":"2.0","error":{"name":"REQUEST_VALIDATION_ERROR","cause":"#,
             r#"{"name":"PARSE_ERROR","info":{"error_message":"request: batch of no requests"}},"#,
@@ -24,8 +24,8 @@ fn a_parse_error_has_its_message_twice() {
 }
 
 #[test]
-fn an_internal_error_carries_the_real_message() {
-    let body = written(&Failure::Internal { message: "row \"7\" is corrupt".to_string() });
+fn an_internal_error_has_the_actual_message() {
+    let body = response(&RpcError::Internal { message: "row \"7\" is corrupt".to_string() });
     assert_eq!(
         body,
         concat!(
@@ -38,31 +38,32 @@ fn an_internal_error_carries_the_real_message() {
 }
 
 #[test]
-fn foreign_text_stays_inside_its_string() {
-    let body = answer(r#"{"method":"\",\"id\":1}\u0000\n\ud83d\ude00","id":"x"}"#);
-    let answer: serde_json::Value = serde_json::from_str(&body).unwrap();
-    assert_eq!(answer["error"]["data"], "\",\"id\":1}\0\n😀");
-    assert_eq!(answer["id"], "x");
+fn text_from_a_client_is_escaped() {
+    let body = error_response(r#"{"method":"\",\"id\":1}\u0000\n\ud83d\ude00","id":"x"}"#);
+    let value: serde_json::Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(value["error"]["data"], "\",\"id\":1}\0\n😀");
+    assert_eq!(value["id"], "x");
 }
 
 #[test]
-fn classes_follow_the_failure() {
-    let block = |skipped| Failure::UnknownBlock { message: "BLOCK HEIGHT: 5".to_string(), skipped };
+fn the_kind_of_a_response_follows_from_its_error() {
+    let block =
+        |skipped| RpcError::UnknownBlock { message: "BLOCK HEIGHT: 5".to_string(), skipped };
     let hash = HASH.parse().unwrap();
     let text = String::new;
-    for (failure, class) in [
-        (Failure::Parse { message: text() }, AnswerClass::RequestValidation),
-        (Failure::MethodNotFound { method: text() }, AnswerClass::RequestValidation),
-        (Failure::InvalidTransaction { error: text() }, AnswerClass::Handler),
-        (Failure::DoesNotTrackShard, AnswerClass::Handler),
-        (Failure::RequestRouted { hash }, AnswerClass::Handler),
-        (Failure::UnknownTransaction { hash }, AnswerClass::Handler),
-        (Failure::Timeout { cause: None }, AnswerClass::Timeout),
-        (block(false), AnswerClass::Handler),
-        (block(true), AnswerClass::SkippedBlock),
-        (Failure::Internal { message: text() }, AnswerClass::Internal),
+    for (rpc_error, kind) in [
+        (RpcError::Parse { message: text() }, ResponseKind::RequestValidation),
+        (RpcError::MethodNotFound { method: text() }, ResponseKind::RequestValidation),
+        (RpcError::InvalidTransaction { error: text() }, ResponseKind::Handler),
+        (RpcError::DoesNotTrackShard, ResponseKind::Handler),
+        (RpcError::RequestRouted { hash }, ResponseKind::Handler),
+        (RpcError::UnknownTransaction { hash }, ResponseKind::Handler),
+        (RpcError::Timeout { cause: None }, ResponseKind::Timeout),
+        (block(false), ResponseKind::Handler),
+        (block(true), ResponseKind::SkippedBlock),
+        (RpcError::Internal { message: text() }, ResponseKind::Internal),
     ] {
-        assert_eq!(failure.class(), class, "{failure:?}");
+        assert_eq!(rpc_error.kind(), kind, "{rpc_error:?}");
     }
-    assert!(written(&block(true)).contains(r#""data":"Block Not Found: BLOCK HEIGHT: 5""#));
+    assert!(response(&block(true)).contains(r#""data":"Block Not Found: BLOCK HEIGHT: 5""#));
 }

@@ -1,6 +1,6 @@
-//! Building programs of C and C++ against the headers and the library, and running them.
+//! Compiles C and C++ programs against the headers and the library, and runs them.
 
-// Each test file is a program of its own, and uses some of this.
+// Each test file is a program of its own and uses a part of this.
 #![allow(dead_code, reason = "no test file uses all of it")]
 
 mod tool;
@@ -10,15 +10,17 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+use milepost_tests::vectors::{self, Fixture, Vector};
+
 pub(crate) use tool::{Tool, is_cpp};
 
 /// The root of the repository
 pub(crate) fn root() -> PathBuf {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));
-    here.ancestors().nth(2).expect("the crate stands below the root").to_owned()
+    here.ancestors().nth(2).expect("the crate is below the root").to_owned()
 }
 
-/// Builds the libraries beside the running test, once, and says in which directory they are
+/// Builds the libraries once, next to the running test, and returns their directory
 pub(crate) fn library() -> &'static Path {
     static LIBRARY: OnceLock<PathBuf> = OnceLock::new();
     LIBRARY.get_or_init(|| {
@@ -32,29 +34,38 @@ pub(crate) fn library() -> &'static Path {
         if profile.ends_with("release") {
             build.arg("--release");
         }
-        let own = Tool::chosen().prepare(&mut build, target);
-        if own.is_none() {
+        let separate = Tool::from_env().prepare(&mut build, target);
+        if separate.is_none() {
             build.arg("--target-dir").arg(target);
         }
         run(&mut build);
         let name = profile.file_name().expect("a profile has a name");
-        let place = own.map_or_else(|| profile.to_owned(), |own| own.join(name));
-        name_the_library(&place);
-        place
+        let directory = separate.map_or_else(|| profile.to_owned(), |target| target.join(name));
+        link_soname(&directory);
+        directory
     })
 }
 
-/// Puts the name by which programs ask for the shared library beside it, as an installed tree has it
-fn name_the_library(place: &Path) {
+/// Creates a link with the soname of the shared library, as in an installed tree
+fn link_soname(directory: &Path) {
     let (major, minor) = (env!("CARGO_PKG_VERSION_MAJOR"), env!("CARGO_PKG_VERSION_MINOR"));
     let version = if major == "0" { format!("0.{minor}") } else { major.to_owned() };
-    let name = place.join(format!("libmilepost.so.{version}"));
-    // Another test may be as far as this one.
-    let made = std::os::unix::fs::symlink("libmilepost.so", &name);
-    assert!(made.is_ok() || name.exists(), "{}: {made:?}", name.display());
+    let name = directory.join(format!("libmilepost.so.{version}"));
+    // Another test may create it at the same time.
+    let created = std::os::unix::fs::symlink("libmilepost.so", &name);
+    assert!(created.is_ok() || name.exists(), "{}: {created:?}", name.display());
 }
 
-/// Runs a program to its end and gives its output; it must succeed
+/// Returns a vector and its fixture, by the name of the vector
+pub(crate) fn vector(name: &str) -> (Vector, Fixture) {
+    let manifest = vectors::load().expect("the manifest and its files");
+    let vector = manifest.vectors.into_iter().find(|vector| vector.name == name);
+    let vector = vector.unwrap_or_else(|| panic!("no vector {name}"));
+    let fixture = manifest.fixtures.into_iter().find(|fixture| fixture.name == vector.fixture);
+    (vector, fixture.expect("its fixture"))
+}
+
+/// Runs a program, which must succeed, and returns its output
 pub(crate) fn run(command: &mut Command) -> String {
     let output = command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let (out, err) = (&output.stdout, &output.stderr);
@@ -63,7 +74,7 @@ pub(crate) fn run(command: &mut Command) -> String {
     out.into_owned()
 }
 
-/// The compilers that are here, of these
+/// Returns those of the compilers that are installed
 pub(crate) fn compilers(names: &[&'static str]) -> Vec<&'static str> {
     let works = |name: &&&str| {
         let version = Command::new(name).arg("--version").output();
@@ -71,16 +82,16 @@ pub(crate) fn compilers(names: &[&'static str]) -> Vec<&'static str> {
     };
     let found: Vec<_> = names.iter().filter(works).copied().collect();
     for name in names.iter().filter(|name| !found.contains(name)) {
-        println!("{name} is not here: nothing is compiled with it");
+        println!("{name} is not installed: nothing is compiled with it");
     }
-    assert!(!found.is_empty(), "none of {names:?} is here");
+    assert!(!found.is_empty(), "none of {names:?} is installed");
     found
 }
 
-/// The warnings under which all C of the repository compiles
+/// Warnings for all C and C++ of the repository
 pub(crate) const STRICT: [&str; 4] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
 
-/// A compiler with the strict warnings, the headers, and what the tests share
+/// Returns a command of this compiler with strict warnings and the paths of all headers
 pub(crate) fn compiler(name: &str, standard: &str) -> Command {
     let mut command = Command::new(name);
     command.arg(format!("-std={standard}")).args(STRICT);
@@ -90,14 +101,14 @@ pub(crate) fn compiler(name: &str, standard: &str) -> Command {
     command
 }
 
-/// Compiles a program, by the ending of its source, and links it with the library
+/// Compiles a C or C++ program, by the extension of its source, and links it with the library
 pub(crate) fn program(source: &Path, directory: &Path) -> PathBuf {
     let standard = if is_cpp(source) { "c++17" } else { "c99" };
-    let compiler = compilers(Tool::chosen().compilers(is_cpp(source)))[0];
+    let compiler = compilers(Tool::from_env().compilers(is_cpp(source)))[0];
     program_by(compiler, standard, &[], source, directory)
 }
 
-/// Compiles a program by this compiler and standard, and links it with the library
+/// Compiles a program with this compiler and standard, and links it with the library
 pub(crate) fn program_by(
     compiler: &str,
     standard: &str,
@@ -110,7 +121,7 @@ pub(crate) fn program_by(
     let mut command = self::compiler(compiler, standard);
     command.args(["-g", "-O1"]).args(arguments);
     command.arg(source).arg("-I").arg(directory).arg("-o").arg(&program);
-    let tool = Tool::chosen();
+    let tool = Tool::from_env();
     run(command.args(tool.arguments(library())));
     tool.wrap(program)
 }

@@ -1,8 +1,8 @@
-//! What watches the programs while they run: a sanitizer that is built into library and program,
-//! or valgrind around both.
+//! The memory or thread checker that test programs run under: a sanitizer that library and program
+//! are built with, or valgrind.
 //!
-//! Chosen by `MILEPOST_TOOL`, so that every test of the interface is a test under every tool and
-//! none is written twice. Without it nothing watches, and the library is the shared one.
+//! Chosen by `MILEPOST_TOOL`, so that every test of the interface can run under every tool. Without
+//! it there is no checker, and programs link the shared library.
 
 use std::env;
 use std::ffi::OsStr;
@@ -10,22 +10,22 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What watches
+/// A checker
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Tool {
-    /// Nothing
+    /// None
     None,
     /// `address`: AddressSanitizer, UndefinedBehaviorSanitizer and LeakSanitizer
     Address,
-    /// `thread`: ThreadSanitizer, with a standard library that is built for it
+    /// `thread`: ThreadSanitizer, with a standard library built for it
     Thread,
-    /// `valgrind`: its memcheck
+    /// `valgrind`: memcheck
     Valgrind,
 }
 
 impl Tool {
-    /// The one that is asked for
-    pub(crate) fn chosen() -> Self {
+    /// Returns the tool that `MILEPOST_TOOL` names
+    pub(crate) fn from_env() -> Self {
         let name = env::var("MILEPOST_TOOL").unwrap_or_default();
         match name.as_str() {
             "" => Self::None,
@@ -36,7 +36,7 @@ impl Tool {
         }
     }
 
-    /// Prepares the building of the library; the directory, below that of the target, where it goes
+    /// Adds to the command that builds the library; returns its target directory if it has its own
     pub(crate) fn prepare(self, build: &mut Command, target: &Path) -> Option<PathBuf> {
         let sanitizer = match self {
             Self::None | Self::Valgrind => return None,
@@ -44,18 +44,18 @@ impl Tool {
             Self::Thread => "thread",
         };
         let host = host();
-        let own = target.join(sanitizer);
-        // The sanitizers of the compiler are not stable; what they find is.
+        let separate = target.join(sanitizer);
+        // Sanitizers are an unstable option of the compiler.
         build.env("RUSTC_BOOTSTRAP", "1").env("RUSTFLAGS", format!("-Zsanitizer={sanitizer}"));
-        build.args(["--target", &host, "--target-dir"]).arg(&own);
+        build.args(["--target", &host, "--target-dir"]).arg(&separate);
         if self == Self::Thread {
-            // A lock whose code is not watched orders nothing, and every use of it would be a race.
+            // With an uninstrumented standard library every use of a lock looks like a race.
             build.arg("-Zbuild-std");
         }
-        Some(own.join(host))
+        Some(separate.join(host))
     }
 
-    /// The compilers that know the sanitizer; those of Debian have its runtime in a package
+    /// Compilers that support the sanitizer; Debian packages its runtime separately
     pub(crate) fn compilers(self, is_cpp: bool) -> &'static [&'static str] {
         match (self, is_cpp) {
             (Self::None | Self::Valgrind, false) => &["cc"],
@@ -65,29 +65,26 @@ impl Tool {
         }
     }
 
-    /// Arguments of the compiler: how to watch, and the library in this directory
+    /// Compiler arguments for the checker, and for the library in this directory
     pub(crate) fn arguments(self, library: &Path) -> Vec<String> {
-        let watch: &[&str] = match self {
+        let sanitizer: &[&str] = match self {
             Self::None | Self::Valgrind => {
-                let place = library.display();
-                let run_path = format!("-Wl,-rpath,{place}");
-                return vec![
-                    format!("-L{place}"),
-                    "-lmilepost".into(),
-                    run_path,
-                    "-lpthread".into(),
-                ];
+                let (library, run_path) = (
+                    format!("-L{}", library.display()),
+                    format!("-Wl,-rpath,{}", library.display()),
+                );
+                return vec![library, "-lmilepost".into(), run_path, "-lpthread".into()];
             }
             Self::Address => &["-fsanitize=address,undefined", "-fno-sanitize-recover=all"],
             Self::Thread => &["-fsanitize=thread"],
         };
         let library = library.join("libmilepost.a").display().to_string();
         let system = ["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl"];
-        let all = watch.iter().map(ToString::to_string).chain([library]);
+        let all = sanitizer.iter().map(ToString::to_string).chain([library]);
         all.chain(system.iter().map(ToString::to_string)).collect()
     }
 
-    /// What to run: the program, or a script beside it that runs it under the tool
+    /// Returns what to run: the program, or a script that runs it under valgrind
     pub(crate) fn wrap(self, program: PathBuf) -> PathBuf {
         if self != Self::Valgrind {
             return program;
@@ -99,22 +96,22 @@ impl Tool {
             program.display()
         );
         std::fs::write(&script, text).expect("a script is written");
-        let may_run = std::fs::Permissions::from_mode(0o755);
-        std::fs::set_permissions(&script, may_run).expect("a script may run");
+        let executable = std::fs::Permissions::from_mode(0o755);
+        std::fs::set_permissions(&script, executable).expect("a script is executable");
         script
     }
 }
 
-/// The machine that the compiler builds for by itself
+/// Target triple of this machine
 fn host() -> String {
     let compiler = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let output = Command::new(compiler).arg("-vV").output().expect("the compiler runs");
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     let host = text.lines().find_map(|line| line.strip_prefix("host: "));
-    host.expect("the compiler says for which machine it builds").to_owned()
+    host.expect("the compiler prints its host").to_owned()
 }
 
-/// Whether a source is one of C++
+/// Whether a source is C++
 pub(crate) fn is_cpp(source: &Path) -> bool {
     source.extension() == Some(OsStr::new("cpp"))
 }

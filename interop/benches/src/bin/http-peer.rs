@@ -1,10 +1,9 @@
-//! The node's path behind HTTP: `cargo xtask bench --http` starts this beside the node.
+//! The node's path over HTTP, which `cargo xtask evidence bench-http` compares with `milepost`.
 //!
-//! `http-peer DIRECTORY` takes in the block messages of a folder, in the order of their heights, and
-//! answers about their transactions: body to generic JSON value, typed request, borsh rows, views,
-//! generic JSON value, bytes. The stack is that of the constant body, and the allocator that of a node.
-//! Left out is what this package leaves out; nothing is routed, and a request that it does
-//! not know ends its connection.
+//! `http-peer DIRECTORY` imports the block messages of a folder, in the order of their heights, and
+//! answers requests for their transactions: body to generic JSON value, typed request, Borsh rows,
+//! views, generic JSON value, bytes. The HTTP stack is that of the constant body, and the allocator
+//! that of a node. Has no routes; a request that it cannot answer ends its connection.
 
 #![forbid(unsafe_code)]
 
@@ -18,9 +17,9 @@ use std::process::ExitCode;
 
 use hyper::body::Bytes;
 use milepost_http_benches::server;
-use milepost_peer_benches::{Rows, answer};
+use milepost_peer_benches::{Node, respond};
 
-/// What a node allocates with
+/// The allocator of a node
 #[cfg(feature = "jemalloc")]
 #[global_allocator]
 static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
@@ -40,18 +39,18 @@ fn main() -> ExitCode {
 }
 
 fn serve(directory: &Path) -> Result<(), Box<dyn Error>> {
-    let rows = Arc::new(rows(directory)?);
-    server::serve("the node's path", move |body: Bytes| Bytes::from(answer(&body, &rows)))
+    let node = Arc::new(import(directory)?);
+    server::serve("the node's path", move |body: Bytes| Bytes::from(respond(&body, &node)))
 }
 
-fn rows(directory: &Path) -> Result<Rows, Box<dyn Error>> {
+fn import(directory: &Path) -> Result<Node, Box<dyn Error>> {
     let entries = fs::read_dir(directory)?.map(|entry| Ok(entry?.path()));
     let mut paths = entries.collect::<Result<Vec<PathBuf>, Box<dyn Error>>>()?;
-    // Heights of the same length.
+    // File names are heights with the same number of digits.
     paths.sort();
-    let mut rows = Rows::new();
+    let mut node = Node::new();
     for path in paths {
-        rows.take_in(&fs::read(path)?);
+        node.import(&fs::read(path)?);
     }
-    Ok(rows)
+    Ok(node)
 }

@@ -1,4 +1,4 @@
-//! Recorded configurations and whole responses, where the shared data are present.
+//! Recorded configurations and whole responses, where the recorded data are available.
 
 use milepost::codec::json::{read, write};
 use milepost::config::{ProtocolConfigView, ShardLayout, check};
@@ -14,7 +14,7 @@ fn configurations(folder: &str) -> Vec<String> {
 }
 
 #[test]
-fn serialised_configurations_survive() {
+fn recorded_configurations_round_trip() {
     let texts = configurations("views");
     assert!(matches!(texts.len(), 0 | 20));
     for text in texts {
@@ -26,12 +26,12 @@ fn serialised_configurations_survive() {
 }
 
 #[test]
-fn responses_are_served_byte_for_byte() {
+fn results_of_responses_are_stored_unchanged() {
     let texts = configurations("wire");
     assert!(matches!(texts.len(), 0 | 4));
     for text in texts {
         let checked = check(&text).unwrap();
-        // The result stands in the response exactly as it will be served.
+        // The result in the response has exactly the stored text.
         let (_, tail) = text.split_once("\"result\":").unwrap();
         assert!(tail.starts_with(&checked.text));
         assert!(tail[checked.text.len()..].starts_with(",\"id\":"));
@@ -40,7 +40,7 @@ fn responses_are_served_byte_for_byte() {
 }
 
 #[test]
-fn a_configuration_recorded_in_2021_survives() {
+fn a_configuration_recorded_in_2021_round_trips() {
     let Some((_, file)) = recorded::files("rpc", "config_testnet_50").pop() else { return };
     let recorded: Value = serde_json::from_slice(&file).unwrap();
     let text = oracle::sorted(&recorded["response"]);
@@ -48,7 +48,7 @@ fn a_configuration_recorded_in_2021_survives() {
     assert_eq!(view.protocol_version, 50);
     assert_eq!(view.shard_layout, None);
     assert_eq!(
-        view.extra.find("avg_hidden_validator_seats_per_shard").unwrap().as_str(),
+        view.unknown_fields.find("avg_hidden_validator_seats_per_shard").unwrap().as_str(),
         "[0,0,0,0]"
     );
     assert_eq!(write(&view), text);
@@ -56,7 +56,7 @@ fn a_configuration_recorded_in_2021_survives() {
 }
 
 #[test]
-fn recorded_layouts_survive() {
+fn recorded_layouts_round_trip() {
     let Some((_, file)) = recorded::files("views", "shard_layouts").pop() else { return };
     let layouts: Vec<Value> = serde_json::from_slice(&file).unwrap();
     assert!(layouts.len() >= 7);

@@ -1,15 +1,15 @@
-//! Typed views against the node's: what one writes the other reads, and both write the same.
+//! Typed views against the node's: each reads what the other writes, and both write the same.
 
 use milepost::codec::json::{canonical, read, write};
 use milepost::config::{ProtocolConfigView, ShardLayout, ShardMap, StorageGetMode, VMKind, check};
-use milepost::primitives::{Balance, Gas, Rational};
-use milepost::views::Extra;
+use milepost::primitives::{Balance, Fraction, Gas, Rational};
+use milepost::views::UnknownFields;
 use near_primitives::shard_layout::ShardLayout as NodeShardLayout;
 use serde_json::Value;
 
 use milepost_oracle as oracle;
 
-/// What we write of what we have read
+/// The text after reading and writing it
 fn rewritten(text: &str) -> String {
     let view: ProtocolConfigView = read(text).unwrap_or_else(|error| panic!("{error}"));
     write(&view)
@@ -20,87 +20,96 @@ fn sorted_text(text: &str) -> String {
 }
 
 #[test]
-fn every_configuration_of_the_public_networks_survives() {
+fn every_configuration_of_the_public_networks_round_trips() {
     let mut texts = std::collections::HashSet::new();
     for network in &*oracle::NETWORKS {
         for version in oracle::OLDEST..=oracle::NEWEST {
             let node = network.protocol_config(version);
-            let in_order_of_members = serde_json::to_string(&node).unwrap();
-            let on_the_wire = sorted_text(&in_order_of_members);
-            let ours = rewritten(&in_order_of_members);
-            assert_eq!(ours, on_the_wire, "version {version}");
-            assert_eq!(oracle::rewritten(&ours), on_the_wire, "version {version}");
-            let checked = check(&in_order_of_members).unwrap();
-            assert_eq!(checked.text, on_the_wire);
+            let declared_order = serde_json::to_string(&node).unwrap();
+            let wire_text = sorted_text(&declared_order);
+            let ours = rewritten(&declared_order);
+            assert_eq!(ours, wire_text, "version {version}");
+            assert_eq!(oracle::rewritten(&ours), wire_text, "version {version}");
+            let checked = check(&declared_order).unwrap();
+            assert_eq!(checked.text, wire_text);
             assert_eq!(checked.chain_id, node.chain_id);
             assert_eq!(checked.genesis_height, node.genesis_height);
             assert_eq!(checked.protocol_version, version);
-            texts.insert(on_the_wire);
+            texts.insert(wire_text);
         }
     }
-    // Two networks, and no two versions alike.
+    // Two networks, and no two versions are equal.
     assert_eq!(texts.len() as u32, 2 * (oracle::NEWEST - oracle::OLDEST + 1));
 }
 
 #[test]
-fn a_view_knows_every_member_of_the_node() {
+fn views_have_every_member_of_the_node() {
     for network in &*oracle::NETWORKS {
         for version in oracle::OLDEST..=oracle::NEWEST {
             let node = network.protocol_config(version);
             let view: ProtocolConfigView = read(&serde_json::to_string(&node).unwrap()).unwrap();
-            for (place, extra) in extras(&view) {
-                assert!(extra.is_empty(), "{place} of version {version}: {extra:?}");
+            for (path, unknown_fields) in unknown_fields_of(&view) {
+                assert!(
+                    unknown_fields.is_empty(),
+                    "{path} of version {version}: {unknown_fields:?}"
+                );
             }
         }
     }
 }
 
 /// The unknown members of every object of a whole configuration
-fn extras(view: &ProtocolConfigView) -> Vec<(&'static str, &Extra)> {
+fn unknown_fields_of(view: &ProtocolConfigView) -> Vec<(&'static str, &UnknownFields)> {
     let runtime = view.runtime_config.as_ref().unwrap();
     let costs = runtime.transaction_costs.as_ref().unwrap();
     let actions = costs.action_creation_config.as_ref().unwrap();
     let data = costs.data_receipt_creation_config.as_ref().unwrap();
     let wasm = runtime.wasm_config.as_ref().unwrap();
     let layout = match view.shard_layout.as_ref().unwrap() {
-        ShardLayout::V0(layout) => &layout.extra,
-        ShardLayout::V1(layout) => &layout.extra,
-        ShardLayout::V2(layout) => &layout.extra,
-        ShardLayout::V3(layout) => &layout.extra,
+        ShardLayout::V0(layout) => &layout.unknown_fields,
+        ShardLayout::V1(layout) => &layout.unknown_fields,
+        ShardLayout::V2(layout) => &layout.unknown_fields,
+        ShardLayout::V3(layout) => &layout.unknown_fields,
         other => panic!("unknown layout {other:?}"),
     };
     assert!(!matches!(wasm.vm_kind, None | Some(VMKind::Other(_))));
     assert!(!matches!(wasm.storage_get_mode, None | Some(StorageGetMode::Other(_))));
     vec![
-        ("configuration", &view.extra),
-        ("runtime_config", &runtime.extra),
-        ("account_creation_config", &runtime.account_creation_config.as_ref().unwrap().extra),
-        ("congestion_control_config", &runtime.congestion_control_config.as_ref().unwrap().extra),
-        ("witness_config", &runtime.witness_config.as_ref().unwrap().extra),
-        ("transaction_costs", &costs.extra),
-        ("action_creation_config", &actions.extra),
-        ("transfer_cost", &actions.transfer_cost.as_ref().unwrap().extra),
-        ("add_key_cost", &actions.add_key_cost.as_ref().unwrap().extra),
-        ("data_receipt_creation_config", &data.extra),
-        ("storage_usage_config", &costs.storage_usage_config.as_ref().unwrap().extra),
-        ("wasm_config", &wasm.extra),
-        ("ext_costs", &wasm.ext_costs.as_ref().unwrap().extra),
-        ("limit_config", &wasm.limit_config.as_ref().unwrap().extra),
+        ("configuration", &view.unknown_fields),
+        ("runtime_config", &runtime.unknown_fields),
+        (
+            "account_creation_config",
+            &runtime.account_creation_config.as_ref().unwrap().unknown_fields,
+        ),
+        (
+            "congestion_control_config",
+            &runtime.congestion_control_config.as_ref().unwrap().unknown_fields,
+        ),
+        ("witness_config", &runtime.witness_config.as_ref().unwrap().unknown_fields),
+        ("transaction_costs", &costs.unknown_fields),
+        ("action_creation_config", &actions.unknown_fields),
+        ("transfer_cost", &actions.transfer_cost.as_ref().unwrap().unknown_fields),
+        ("add_key_cost", &actions.add_key_cost.as_ref().unwrap().unknown_fields),
+        ("data_receipt_creation_config", &data.unknown_fields),
+        ("storage_usage_config", &costs.storage_usage_config.as_ref().unwrap().unknown_fields),
+        ("wasm_config", &wasm.unknown_fields),
+        ("ext_costs", &wasm.ext_costs.as_ref().unwrap().unknown_fields),
+        ("limit_config", &wasm.limit_config.as_ref().unwrap().unknown_fields),
         ("shard_layout", layout),
     ]
 }
 
 #[test]
-fn values_are_where_their_names_are() {
+fn values_are_in_the_members_of_their_names() {
     let node = oracle::NETWORKS[0].protocol_config(88);
     let view: ProtocolConfigView = read(&serde_json::to_string(&node).unwrap()).unwrap();
     assert_eq!(view.gas_limit, Some(Gas(node.gas_limit.as_gas())));
     assert_eq!(view.fishermen_threshold, Some(Balance(u128::MAX)));
-    // Not reduced: as the node's files have it.
+    // Not reduced, as in the node's files.
     assert_eq!(view.online_min_threshold, Some(Rational(90, 100)));
     let runtime = view.runtime_config.unwrap();
     let congestion = runtime.congestion_control_config.unwrap();
-    assert_eq!(congestion.reject_tx_congestion_threshold, Some(0.8));
+    assert_eq!(congestion.reject_tx_congestion_threshold, Some(Fraction(0.8)));
     let wasm = runtime.wasm_config.unwrap();
     assert_eq!(wasm.vm_kind, Some(VMKind::Wasmtime));
     let limits = wasm.limit_config.unwrap();
@@ -113,11 +122,11 @@ fn values_are_where_their_names_are() {
 }
 
 #[test]
-fn a_member_may_be_absent_at_every_place_and_then_stays_absent() {
+fn an_absent_member_stays_absent() {
     let node = oracle::NETWORKS[1].protocol_config(88);
     let whole = serde_json::to_value(&node).unwrap();
     let required = ["chain_id", "genesis_height", "protocol_version"];
-    let mut left_out = 0;
+    let mut removed = 0;
     for pointer in pointers(&whole) {
         let mut value = whole.clone();
         let (parent, name) = pointer.rsplit_once('/').unwrap();
@@ -129,24 +138,24 @@ fn a_member_may_be_absent_at_every_place_and_then_stays_absent() {
             continue;
         }
         assert_eq!(rewritten(&text), text, "{pointer}");
-        left_out += 1;
+        removed += 1;
     }
     // 100 of them are costs of host functions, 43 are limits.
-    assert!(left_out > 200, "{left_out}");
+    assert!(removed > 200, "{removed}");
 }
 
-/// The members that a configuration can do without, as JSON pointers: all but those of fees,
-/// shard layouts and arrays
+/// The optional members of a configuration, as JSON pointers: all except those of fees, shard
+/// layouts and arrays
 fn pointers(whole: &Value) -> Vec<String> {
     let mut pointers = Vec::new();
-    let mut open = vec![String::new()];
-    while let Some(place) = open.pop() {
-        let members = whole.pointer(&place).unwrap().as_object().unwrap();
+    let mut objects = vec![String::new()];
+    while let Some(parent) = objects.pop() {
+        let members = whole.pointer(&parent).unwrap().as_object().unwrap();
         for (name, value) in members {
-            let pointer = format!("{place}/{name}");
-            let fee = value.get("send_sir").is_some();
-            if value.is_object() && !fee && name != "shard_layout" {
-                open.push(pointer.clone());
+            let pointer = format!("{parent}/{name}");
+            let is_fee = value.get("send_sir").is_some();
+            if value.is_object() && !is_fee && name != "shard_layout" {
+                objects.push(pointer.clone());
             }
             pointers.push(pointer);
         }
@@ -155,24 +164,26 @@ fn pointers(whole: &Value) -> Vec<String> {
 }
 
 #[test]
-fn what_is_not_known_survives_at_every_place() {
+fn unknown_members_and_variants_round_trip() {
     let node = oracle::NETWORKS[0].protocol_config(88);
     let whole = serde_json::to_value(&node).unwrap();
-    let mut places: Vec<String> = vec![String::new()];
-    places.extend(pointers(&whole).into_iter().filter(|it| whole.pointer(it).unwrap().is_object()));
-    places.retain(|place| place != "/shard_layout");
-    places.push("/shard_layout/V3".into());
-    assert!(places.len() > 25);
-    for place in places {
+    let mut objects: Vec<String> = vec![String::new()];
+    objects.extend(
+        pointers(&whole).into_iter().filter(|pointer| whole.pointer(pointer).unwrap().is_object()),
+    );
+    objects.retain(|pointer| pointer != "/shard_layout");
+    objects.push("/shard_layout/V3".into());
+    assert!(objects.len() > 25);
+    for pointer in objects {
         let mut value = whole.clone();
-        let members = value.pointer_mut(&place).unwrap().as_object_mut().unwrap();
-        // Before, between and behind the known names.
+        let members = value.pointer_mut(&pointer).unwrap().as_object_mut().unwrap();
+        // Before, between and after the known names.
         for name in ["AAA", "grown_later", "zzz"] {
             let unknown = r#"{"a":[1,18446744073709551615,null],"b":{"c":"\u0001é"}}"#;
             members.insert(name.into(), serde_json::from_str(unknown).unwrap());
         }
         let text = oracle::sorted(&value);
-        assert_eq!(rewritten(&text), text, "{place}");
+        assert_eq!(rewritten(&text), text, "{pointer}");
     }
     for (pointer, unknown) in [
         ("/runtime_config/wasm_config/vm_kind", r#""Wasmer9""#),
@@ -219,15 +230,15 @@ fn numbers_stay_exact() {
             members.iter().map(|(name, text)| format!("\"{name}\":{text}")).collect();
         let text = format!("{{{}}}", members.join(","));
         assert_eq!(rewritten(&text), text);
-        let mut served = String::new();
-        canonical(&text, &mut served).unwrap();
-        assert_eq!(served, text);
+        let mut out = String::new();
+        canonical(&text, &mut out).unwrap();
+        assert_eq!(out, text);
     }
 }
 
 #[test]
 #[expect(deprecated, reason = "old layouts have only deprecated constructors")]
-fn layouts_of_every_version_survive() {
+fn layouts_of_every_version_round_trip() {
     let accounts = |names: &[&str]| names.iter().map(|name| name.parse().unwrap()).collect();
     let second = NodeShardLayout::v2(
         accounts(&["aurora", "kkuuue2akv_1630967379.near"]),
@@ -266,11 +277,13 @@ fn layouts_of_every_version_survive() {
 }
 
 #[test]
-fn maps_of_shards_are_written_in_the_order_of_their_texts() {
+fn maps_of_shards_are_written_in_the_order_of_their_key_texts() {
     let map: ShardMap<u64> = read(r#"{"2":0,"10":1,"18446744073709551615":2}"#).unwrap();
     assert_eq!(map.0.keys().copied().collect::<Vec<_>>(), [2, 10, u64::MAX]);
     assert_eq!(write(&map), r#"{"10":1,"18446744073709551615":2,"2":0}"#);
-    for bad in [r#"{"x":1}"#, r#"{"-1":1}"#, r#"{"18446744073709551616":1}"#, r#"{"1":1,"01":2}"#] {
-        assert!(read::<ShardMap<u64>>(bad).is_err(), "{bad}");
+    for invalid in
+        [r#"{"x":1}"#, r#"{"-1":1}"#, r#"{"18446744073709551616":1}"#, r#"{"1":1,"01":2}"#]
+    {
+        assert!(read::<ShardMap<u64>>(invalid).is_err(), "{invalid}");
     }
 }

@@ -1,8 +1,7 @@
-//! Transactions by seed, built with the node's own types: every action, key and version.
+//! Random transactions of the node's own types from a seed: every action, key and version.
 //!
 //! The same seed gives the same transactions, except for signatures of ml-dsa-65, which are
-//! randomised by their scheme. What was generated is counted, so that a test can show that it saw
-//! every form.
+//! randomised. Generated forms are counted, so that a test can assert that each occurred.
 
 use std::collections::HashMap;
 
@@ -33,17 +32,17 @@ use near_primitives::transaction::{
 use near_primitives::types::{AccountId, Balance, Gas};
 use near_primitives::universal_state_init::RawStateInit;
 
-/// How many actions there are
+/// The number of action variants
 pub(crate) const TAGS: u64 = 16;
-/// The tags of actions that delegate
+/// The tags of delegate actions
 const DELEGATE: u64 = 8;
 const DELEGATE_V2: u64 = 14;
 
-/// Random numbers, and what was made of them
+/// Random numbers, and the count of each generated form
 pub(crate) struct Generator {
     rng: Rng,
-    /// How often each form was generated
-    pub(crate) seen: HashMap<String, usize>,
+    /// The number of times each form was generated
+    pub(crate) counts: HashMap<String, usize>,
     keys: Vec<SecretKey>,
 }
 
@@ -53,7 +52,7 @@ impl Generator {
             .into_iter()
             .flat_map(|kind| [0, 1].map(|number| SecretKey::from_seed(kind, &format!("{number}"))))
             .collect();
-        Self { rng: Rng::new(seed), seen: HashMap::new(), keys }
+        Self { rng: Rng::new(seed), counts: HashMap::new(), keys }
     }
 
     pub(crate) fn number(&mut self) -> u64 {
@@ -64,15 +63,15 @@ impl Generator {
         self.rng.below(limit)
     }
 
-    pub(crate) fn bytes(&mut self, most: u64) -> Vec<u8> {
-        (0..self.below(most + 1)).map(|_| self.number() as u8).collect()
+    pub(crate) fn bytes(&mut self, max_len: u64) -> Vec<u8> {
+        (0..self.below(max_len + 1)).map(|_| self.number() as u8).collect()
     }
 
-    fn saw(&mut self, what: &str) {
-        *self.seen.entry(what.to_owned()).or_default() += 1;
+    fn count(&mut self, form: &str) {
+        *self.counts.entry(form.to_owned()).or_default() += 1;
     }
 
-    fn edge(&mut self) -> u64 {
+    fn edge_number(&mut self) -> u64 {
         match self.below(4) {
             0 => 0,
             1 => u64::MAX,
@@ -82,8 +81,8 @@ impl Generator {
     }
 
     fn balance(&mut self) -> Balance {
-        let high = u128::from(self.edge());
-        Balance::from_yoctonear(high << 64 | u128::from(self.edge()))
+        let high = u128::from(self.edge_number());
+        Balance::from_yoctonear(high << 64 | u128::from(self.edge_number()))
     }
 
     fn account_id(&mut self) -> AccountId {
@@ -108,7 +107,7 @@ impl Generator {
         CryptoHash::hash_bytes(&self.number().to_le_bytes())
     }
 
-    /// A key; long ones are rarer, so that the others are not drowned
+    /// A key; long ones are rarer
     fn secret_key(&mut self) -> SecretKey {
         let pick = match self.below(20) {
             0 => 4 + self.below(2),
@@ -116,7 +115,7 @@ impl Generator {
             _ => self.below(2),
         };
         let key = self.keys[pick as usize].clone();
-        self.saw(&format!("key {:?}", key.key_type()));
+        self.count(&format!("key {:?}", key.key_type()));
         key
     }
 
@@ -125,12 +124,12 @@ impl Generator {
     }
 
     fn nonce(&mut self) -> TransactionNonce {
-        let nonce = self.edge();
+        let nonce = self.edge_number();
         if self.below(2) == 0 {
-            self.saw("nonce");
+            self.count("nonce");
             TransactionNonce::Nonce { nonce }
         } else {
-            self.saw("nonce of a gas key");
+            self.count("nonce of a gas key");
             TransactionNonce::GasKeyNonce { nonce, nonce_index: self.number() as u16 }
         }
     }
@@ -143,7 +142,7 @@ impl Generator {
             method_names: (0..self.below(4)).map(|_| self.text()).collect(),
         };
         let pick = self.below(4);
-        self.saw(&format!("permission {pick}"));
+        self.count(&format!("permission {pick}"));
         match pick {
             0 => AccessKeyPermission::FunctionCall(calls),
             1 => AccessKeyPermission::FullAccess,
@@ -154,24 +153,24 @@ impl Generator {
 
     fn identifier(&mut self) -> GlobalContractIdentifier {
         if self.below(2) == 0 {
-            self.saw("contract by hash");
+            self.count("contract by hash");
             GlobalContractIdentifier::CodeHash(self.hash())
         } else {
-            self.saw("contract by account");
+            self.count("contract by account");
             GlobalContractIdentifier::AccountId(self.account_id())
         }
     }
 
-    /// The action with this tag; a delegate action may hold any other
+    /// The action with this tag; a delegate action contains any others
     pub(crate) fn action(&mut self, tag: u64) -> Action {
-        self.saw(&format!("action {tag}"));
+        self.count(&format!("action {tag}"));
         match tag {
             0 => Action::CreateAccount(CreateAccountAction {}),
             1 => Action::DeployContract(DeployContractAction { code: self.bytes(40) }),
             2 => Action::FunctionCall(Box::new(FunctionCallAction {
                 method_name: self.text(),
                 args: self.bytes(40),
-                gas: Gas::from_gas(self.edge()),
+                gas: Gas::from_gas(self.edge_number()),
                 deposit: self.balance(),
             })),
             3 => Action::Transfer(TransferAction { deposit: self.balance() }),
@@ -181,7 +180,7 @@ impl Generator {
             })),
             5 => Action::AddKey(Box::new(AddKeyAction {
                 public_key: self.public_key(),
-                access_key: AccessKey { nonce: self.edge(), permission: self.permission() },
+                access_key: AccessKey { nonce: self.edge_number(), permission: self.permission() },
             })),
             6 => Action::DeleteKey(Box::new(DeleteKeyAction { public_key: self.public_key() })),
             7 => Action::DeleteAccount(DeleteAccountAction { beneficiary_id: self.account_id() }),
@@ -217,7 +216,7 @@ impl Generator {
                 state_init: RawStateInit(self.bytes(40)),
                 deposit: self.balance(),
             })),
-            _ => panic!("no action has the tag {tag}"),
+            _ => panic!("unknown tag {tag} of an action"),
         }
     }
 
@@ -227,7 +226,7 @@ impl Generator {
                 loop {
                     let tag = self.below(TAGS);
                     if tag != DELEGATE && tag != DELEGATE_V2 {
-                        self.saw(&format!("inner action {tag}"));
+                        self.count(&format!("inner action {tag}"));
                         return self.action(tag).try_into().unwrap();
                     }
                 }
@@ -235,11 +234,11 @@ impl Generator {
             .collect()
     }
 
-    /// A signature of these bytes; one in four is of other bytes
+    /// A signature of this digest; one in four is of another digest
     fn signature(&mut self, key: &SecretKey, digest: CryptoHash) -> Signature {
-        let right = self.below(4) != 0;
-        self.saw(if right { "right signature" } else { "wrong signature" });
-        key.sign(if right { digest } else { self.hash() }.as_ref())
+        let is_valid = self.below(4) != 0;
+        self.count(if is_valid { "valid signature" } else { "invalid signature" });
+        key.sign(if is_valid { digest } else { self.hash() }.as_ref())
     }
 
     fn delegate(&mut self) -> Action {
@@ -248,8 +247,8 @@ impl Generator {
             sender_id: self.account_id(),
             receiver_id: self.account_id(),
             actions: self.inner_actions(),
-            nonce: self.edge(),
-            max_block_height: self.edge(),
+            nonce: self.edge_number(),
+            max_block_height: self.edge_number(),
             public_key: key.public_key(),
         };
         let signature = self.signature(&key, delegate_action.get_nep461_hash());
@@ -263,7 +262,7 @@ impl Generator {
             receiver_id: self.account_id(),
             actions: self.inner_actions(),
             nonce: self.nonce(),
-            max_block_height: self.edge(),
+            max_block_height: self.edge_number(),
             public_key: key.public_key(),
         });
         let signature = self.signature(&key, delegate_action.get_nep461_hash());
@@ -276,8 +275,8 @@ impl Generator {
         let (signer_id, receiver_id) = (self.account_id(), self.account_id());
         let (public_key, block_hash) = (key.public_key(), self.hash());
         let transaction = if self.below(2) == 0 {
-            self.saw("version 0");
-            let nonce = self.edge();
+            self.count("version 0");
+            let nonce = self.edge_number();
             Transaction::V0(TransactionV0 {
                 signer_id,
                 public_key,
@@ -290,7 +289,7 @@ impl Generator {
             let nonce = self.nonce();
             let nonce_mode =
                 if self.below(2) == 0 { NonceMode::Monotonic } else { NonceMode::Strict };
-            self.saw(&format!("version 1, {nonce_mode:?}"));
+            self.count(&format!("version 1, {nonce_mode:?}"));
             Transaction::V1(TransactionV1 {
                 signer_id,
                 public_key,

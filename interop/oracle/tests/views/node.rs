@@ -1,4 +1,4 @@
-//! How each type of the node's views is made at random.
+//! Random values of each type of the node's views.
 
 use core::fmt::Debug;
 
@@ -97,7 +97,7 @@ impl Any for NonDelegateAction {
     }
 }
 
-/// An action of the protocol that is no delegate action
+/// An action of the protocol that is not a delegate action
 struct SomeAction(Action);
 
 impl Any for SomeAction {
@@ -155,7 +155,7 @@ impl Any for SomeAction {
     }
 }
 
-/// A number of a type that only `f64` leads to
+/// A number of a type that is only constructed from `f64`
 fn level<T: TryFrom<f64, Error: Debug>>(random: &mut Random) -> T {
     let level = match random.below(4) {
         0 => 1.0,

@@ -1,7 +1,7 @@
-//! Values of the node's own types, at random by a seed, with a record of the variants made.
+//! Random values of the node's own types from a seed, with a count of each variant.
 //!
-//! Each enumeration is listed in full: a match without a wildcard stands beside each list, so a
-//! variant that the node adds breaks the build of these tests until it is listed.
+//! The list of each enumeration is checked by a match without a wildcard, so a variant that the
+//! node adds fails the build of these tests until it is listed.
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
@@ -12,7 +12,7 @@ use near_crypto::{PublicKey, Signature};
 use near_primitives::hash::CryptoHash;
 use near_primitives::types::{Balance, FunctionArgs, Gas, ShardId};
 
-/// Random numbers, and how often each variant was chosen
+/// Random numbers, and the number of times each variant was chosen
 pub(crate) struct Random {
     rng: Rng,
     chosen: BTreeMap<&'static str, BTreeMap<&'static str, u64>>,
@@ -31,7 +31,7 @@ impl Random {
         self.rng.index(limit)
     }
 
-    /// Chooses a variant and remembers it
+    /// Chooses a variant and counts it
     pub(crate) fn choose(&mut self, enumeration: &'static str, variants: &[&'static str]) -> usize {
         let index = self.below(variants.len());
         let chosen = self.chosen.entry(enumeration).or_default();
@@ -42,11 +42,12 @@ impl Random {
         index
     }
 
-    /// Asserts that every variant of every enumeration was made; how many enumerations there are
+    /// Asserts that every variant of every enumeration was chosen; returns the number of
+    /// enumerations
     pub(crate) fn assert_everything_was_chosen(&self) -> usize {
         for (enumeration, variants) in &self.chosen {
             for (variant, count) in variants {
-                assert!(*count > 0, "{enumeration}::{variant} was never made");
+                assert!(*count > 0, "{enumeration}::{variant} was never chosen");
             }
         }
         self.chosen.len()
@@ -63,7 +64,7 @@ impl Random {
     }
 }
 
-/// A type that can be made at random
+/// A type with random values
 pub(crate) trait Any: Sized {
     fn any(random: &mut Random) -> Self;
 }
@@ -105,14 +106,14 @@ impl Any for CryptoHash {
     fn any(random: &mut Random) -> Self {
         let mut bytes = [0; 32];
         bytes.copy_from_slice(&random.bytes(32));
-        // Leading zeros are what base58 is special about.
+        // Leading zeros are a special case of base58.
         let zeros = random.below(4) * random.below(4);
         bytes[..zeros].fill(0);
         Self(bytes)
     }
 }
 
-/// A text of a random scheme; the long scheme is rare, because base58 is slow
+/// A key or signature of a random scheme; the long scheme is rare, because base58 is slow
 fn scheme_text(random: &mut Random, lengths: [usize; 3]) -> String {
     let scheme = match random.below(100) {
         0 => 2,
@@ -197,7 +198,7 @@ impl<K: Any + Ord, V: Any> Any for BTreeMap<K, V> {
     }
 }
 
-/// A structure whose members are all made at random
+/// A structure with random members
 macro_rules! any_struct {
     ($( $type:ident { $( $field:ident ),* $(,)? } )*) => { $(
         impl Any for $type {
@@ -209,7 +210,7 @@ macro_rules! any_struct {
     )* };
 }
 
-/// An enumeration whose variants are made with the same chance
+/// An enumeration whose variants have the same probability
 macro_rules! any_enum {
     ($( $type:ident {
         $( $variant:ident

@@ -1,4 +1,4 @@
-//! The views against recorded answers, blocks and leniences, where they are at hand.
+//! Views against recorded responses, blocks and lenient inputs, where they are available.
 
 use milepost::codec::json;
 use milepost::primitives::{AccountId, Balance, Gas, PublicKey};
@@ -14,14 +14,10 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-fn canonical(text: &str) -> String {
-    let mut out = String::new();
-    json::canonical(text, &mut out).unwrap();
-    out
-}
+use super::canonical;
 
 #[test]
-fn recorded_answers_come_back_byte_for_byte() {
+fn recorded_responses_round_trip() {
     let views = recorded::files("views", "tx_status_");
     let wires = recorded::files("wire", "tx_status_");
     assert_eq!(views.len(), wires.len());
@@ -43,17 +39,17 @@ fn recorded_answers_come_back_byte_for_byte() {
 }
 
 #[test]
-fn answers_of_real_nodes_keep_their_meaning() {
-    let answers = recorded::files("rpc", "tx_");
-    let at_hand = !answers.is_empty();
+fn responses_of_real_nodes_keep_all_members() {
+    let responses = recorded::files("rpc", "tx_");
+    let is_recorded = !responses.is_empty();
     let mut read = 0;
-    for (name, text) in answers {
+    for (name, text) in responses {
         let value: Value = serde_json::from_slice(&text).unwrap();
         let response = &value["response"];
         let result = response.get("result").unwrap_or(response);
         let text = result.to_string();
         let Ok(node) = serde_json::from_str::<node::FinalExecutionOutcomeView>(&text) else {
-            println!("{name}: no outcome for a node either");
+            println!("{name}: a node cannot read it either");
             continue;
         };
         let node = serde_json::to_value(&node).unwrap();
@@ -63,32 +59,34 @@ fn answers_of_real_nodes_keep_their_meaning() {
         contains(&ours, &node, &name);
         read += 1;
     }
-    assert!(read >= 5 || !at_hand, "{read}");
+    assert!(read >= 5 || !is_recorded, "{read}");
 }
 
 #[test]
-fn receipts_outcomes_and_transactions_of_real_blocks_keep_their_meaning() {
+fn receipts_outcomes_and_transactions_of_real_blocks_keep_all_members() {
     let blocks = recorded::files("lake", "");
-    let at_hand = !blocks.is_empty();
+    let is_recorded = !blocks.is_empty();
     let mut counts = [0; 3];
-    for (place, block) in &blocks {
+    for (name, block) in &blocks {
         let block: Value = serde_json::from_slice(block).unwrap();
         visit(&block, &mut |object| {
             if object.get("receipt_id").is_some() && object.get("receipt").is_some() {
-                meaning::<ReceiptView, node::ReceiptView>(object, place);
+                assert_keeps_members::<ReceiptView, node::ReceiptView>(object, name);
                 counts[0] += 1;
             } else if object.get("outcome").is_some() && object.get("proof").is_some() {
-                meaning::<ExecutionOutcomeWithIdView, node::ExecutionOutcomeWithIdView>(
-                    object, place,
+                assert_keeps_members::<ExecutionOutcomeWithIdView, node::ExecutionOutcomeWithIdView>(
+                    object, name,
                 );
                 counts[1] += 1;
             } else if object.get("signer_id").is_some() && object.get("signature").is_some() {
-                meaning::<SignedTransactionView, node::SignedTransactionView>(object, place);
+                assert_keeps_members::<SignedTransactionView, node::SignedTransactionView>(
+                    object, name,
+                );
                 counts[2] += 1;
             }
         });
     }
-    assert!(!at_hand || counts.iter().all(|count| *count > 20), "{counts:?}");
+    assert!(!is_recorded || counts.iter().all(|count| *count > 20), "{counts:?}");
 }
 
 fn visit(value: &Value, visitor: &mut impl FnMut(&Value)) {
@@ -102,43 +100,43 @@ fn visit(value: &Value, visitor: &mut impl FnMut(&Value)) {
     }
 }
 
-/// What the node's type makes of a value must be in what ours makes of it
-fn meaning<Ours: Serialize + DeserializeOwned, Node: Serialize + DeserializeOwned>(
+/// Asserts that our view writes at least the members that the node's view writes
+fn assert_keeps_members<Ours: Serialize + DeserializeOwned, Node: Serialize + DeserializeOwned>(
     value: &Value,
-    place: &str,
+    name: &str,
 ) {
     let text = value.to_string();
     let node: Node = match serde_json::from_str(&text) {
         Ok(node) => node,
-        Err(error) => panic!("{place}: the node refuses it: {error}: {text}"),
+        Err(error) => panic!("{name}: the node cannot read it: {error}: {text}"),
     };
-    let ours: Ours = json::read(&text).unwrap_or_else(|error| panic!("{place}: {error}: {text}"));
+    let ours: Ours = json::read(&text).unwrap_or_else(|error| panic!("{name}: {error}: {text}"));
     let written = json::write(&ours);
     assert_eq!(written, canonical(&written), "sorted");
     let ours: Value = serde_json::from_str(&written).unwrap();
-    contains(&ours, &serde_json::to_value(&node).unwrap(), place);
+    contains(&ours, &serde_json::to_value(&node).unwrap(), name);
 }
 
-/// Asserts that `ours` is `node`, with more members perhaps
-fn contains(ours: &Value, node: &Value, place: &str) {
+/// Asserts that `ours` equals `node`, except for additional members
+fn contains(ours: &Value, node: &Value, path: &str) {
     match (ours, node) {
         (Value::Object(ours), Value::Object(node)) => {
             for (name, member) in node {
-                contains(&ours[name], member, &format!("{place} {name}"));
+                contains(&ours[name], member, &format!("{path} {name}"));
             }
         }
         (Value::Array(ours), Value::Array(node)) => {
-            assert_eq!(ours.len(), node.len(), "{place}");
+            assert_eq!(ours.len(), node.len(), "{path}");
             for (ours, node) in ours.iter().zip(node) {
-                contains(ours, node, place);
+                contains(ours, node, path);
             }
         }
-        _ => assert_eq!(ours, node, "{place}"),
+        _ => assert_eq!(ours, node, "{path}"),
     }
 }
 
-/// What a reader made of a text: what it writes, and whether it keeps an unknown variant
-fn attempt<T: Serialize + DeserializeOwned>(text: &str) -> Result<String, String> {
+/// Reads a text and writes it again
+fn round_trip<T: Serialize + DeserializeOwned>(text: &str) -> Result<String, String> {
     json::read::<T>(text).map(|value| json::write(&value)).map_err(|error| error.to_string())
 }
 
@@ -146,7 +144,7 @@ fn attempt<T: Serialize + DeserializeOwned>(text: &str) -> Result<String, String
 fn readers_are_as_lenient_as_the_node() {
     let Some((_, text)) = recorded::files("views", "lenience").pop() else { return };
     let cases: Vec<Value> = serde_json::from_slice(&text).unwrap();
-    // What only we accept: variants that no one knows, which come back as they were.
+    // Accepted only here: unknown variants, which are written unchanged.
     let unknown = [
         ("GlobalContractIdentifier", "\"GKwe8PT8YLdJiztcH7TpVkf7GVHFtHu4tNW9x5woDp6T\""),
         ("GlobalContractIdentifier", "\"factory.near\""),
@@ -166,23 +164,23 @@ fn readers_are_as_lenient_as_the_node() {
         let [kind, input, result] =
             ["type", "input", "result"].map(|name| case[name].as_str().unwrap());
         let outcome = match kind {
-            "Gas" => attempt::<Gas>(input),
-            "Balance" => attempt::<Balance>(input),
-            "PublicKey" => attempt::<PublicKey>(input),
-            "AccountId" => attempt::<AccountId>(input),
-            "ExecutionStatusView" => attempt::<ExecutionStatusView>(input),
-            "GlobalContractIdentifierView" => attempt::<GlobalContractIdentifierView>(input),
-            "GlobalContractIdentifier" => attempt::<GlobalContractIdentifier>(input),
-            "ExecutionMetadataView" => attempt::<ExecutionMetadataView>(input),
-            "ActionView" => attempt::<ActionView>(input),
-            "Action" => attempt::<NonDelegateAction>(input),
-            "ActionError" => attempt::<error::ActionError>(input),
-            "ActionsValidationError" => attempt::<error::ActionsValidationError>(input),
-            "RpcTransactionResponse" => attempt::<RpcTransactionResponse>(input),
-            "AccessKeyPermissionView" => attempt::<AccessKeyPermissionView>(input),
-            "AccessKeyPermission" => attempt::<AccessKeyPermission>(input),
-            "ReceiptEnumView" => attempt::<ReceiptEnumView>(input),
-            "InvalidTxError" => attempt::<error::InvalidTxError>(input),
+            "Gas" => round_trip::<Gas>(input),
+            "Balance" => round_trip::<Balance>(input),
+            "PublicKey" => round_trip::<PublicKey>(input),
+            "AccountId" => round_trip::<AccountId>(input),
+            "ExecutionStatusView" => round_trip::<ExecutionStatusView>(input),
+            "GlobalContractIdentifierView" => round_trip::<GlobalContractIdentifierView>(input),
+            "GlobalContractIdentifier" => round_trip::<GlobalContractIdentifier>(input),
+            "ExecutionMetadataView" => round_trip::<ExecutionMetadataView>(input),
+            "ActionView" => round_trip::<ActionView>(input),
+            "Action" => round_trip::<NonDelegateAction>(input),
+            "ActionError" => round_trip::<error::ActionError>(input),
+            "ActionsValidationError" => round_trip::<error::ActionsValidationError>(input),
+            "RpcTransactionResponse" => round_trip::<RpcTransactionResponse>(input),
+            "AccessKeyPermissionView" => round_trip::<AccessKeyPermissionView>(input),
+            "AccessKeyPermission" => round_trip::<AccessKeyPermission>(input),
+            "ReceiptEnumView" => round_trip::<ReceiptEnumView>(input),
+            "InvalidTxError" => round_trip::<error::InvalidTxError>(input),
             "RpcProtocolConfigRequest"
             | "RpcTransactionStatusRequest"
             | "Request"

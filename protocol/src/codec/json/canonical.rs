@@ -1,9 +1,9 @@
-//! The canonical text of a JSON value, made in one scan that writes as it reads.
+//! Canonical JSON text, produced in one scan that copies runs of bytes.
 //!
 //! Runs that are canonical already are copied whole, so a compact and sorted text costs the scan
-//! and one copy. An object whose keys came out of order is put in order when it closes, by moving
-//! its finished members; each byte moves at most once per level. Nothing here recurses, and all
-//! of the JSON grammar is checked. Numbers are not interpreted.
+//! and one copy. The members of an object whose keys are out of order are sorted when the object
+//! closes; each byte moves at most once per level. Nothing recurses, and the whole JSON grammar is
+//! checked. Numbers keep their text.
 
 use alloc::borrow::Cow;
 use alloc::string::String;
@@ -11,28 +11,28 @@ use alloc::vec::Vec;
 use core::cmp::Ordering;
 use core::fmt;
 
+use super::borrowed::run_end;
 use super::path::path_at;
-use super::plain::run_end;
 use super::reader::Reader;
 use super::rewrite::Rewriter;
 use crate::{Error, ErrorKind};
 
-/// The most levels of arrays and objects inside each other, the same as `serde_json` reads
-pub const MOST_LEVELS: usize = 127;
+/// The maximum nesting depth of arrays and objects, the same as that of `serde_json`
+pub const MAX_DEPTH: usize = 127;
 
-/// The most levels of a value that becomes part of an answer
+/// The maximum nesting depth of a value that becomes part of a response
 ///
-/// An answer must stay readable for those who read [`MOST_LEVELS`]. A receipt in the last status
-/// of a time-out in a batch has most around it: the batch, the response, `error`, `cause`, `info`,
-/// `status` and `receipts` are 7 levels; one is kept in reserve.
-pub const MOST_LEVELS_INSIDE: usize = MOST_LEVELS - 8;
+/// A response must be readable for clients that read [`MAX_DEPTH`] levels. A receipt in the last
+/// status of a timeout error in a batch is nested deepest: the batch, the response, `error`,
+/// `cause`, `info`, `status` and `receipts` are 7 levels; one is in reserve.
+pub const MAX_INNER_DEPTH: usize = MAX_DEPTH - 8;
 
-/// What is said beyond the most levels
+/// The error text beyond the maximum depth
 pub(super) const TOO_DEEP: &str = "too many levels of arrays and objects inside each other";
 
 /// Appends the canonical text of the one JSON value in `text`
 ///
-/// For many texts keep a [`Canonicalizer`], which reuses its buffers.
+/// Use a [`Canonicalizer`] for many texts: it reuses its buffers.
 ///
 /// # Errors
 ///
@@ -49,41 +49,41 @@ pub fn canonical(text: &str, out: &mut String) -> Result<(), Error> {
     Canonicalizer::new().append(text, out)
 }
 
-/// Makes canonical texts, and keeps its buffers between them
+/// Makes canonical text and reuses its buffers
 #[derive(Clone, Debug)]
 pub struct Canonicalizer {
-    most_levels: usize,
+    max_depth: usize,
     levels: Vec<Level>,
     members: Vec<Member>,
-    moved: String,
-    /// Does the work where it can
+    scratch: String,
+    /// The fast path, for texts that it supports
     rewriter: Rewriter,
 }
 
 /// An open array or object
 #[derive(Clone, Copy, Debug)]
 struct Level {
-    /// Where the members of this object begin in `members`; `None` for an array
+    /// Index in `members` of this object's first member; `None` for an array
     members: Option<usize>,
-    /// Whether the keys so far came in order
+    /// Whether the keys so far are in order
     sorted: bool,
 }
 
 /// A member of an open object
 #[derive(Clone, Copy, Debug)]
 struct Member {
-    /// Where its key begins in the text, behind the quote
+    /// Offset of the key in the text, after the quote
     key: usize,
-    /// Where its key ends in the text, before the quote
+    /// Offset of the key's end in the text, before the quote
     key_end: usize,
-    /// Whether the key has escapes, so that its bytes are not the key's own
+    /// Whether the key has escapes, so that its bytes differ from its text
     escaped: bool,
-    /// The first eight bytes of the key as a number, with zeroes behind a shorter one, which has none
-    /// of its own; most keys differ in them
+    /// The first eight bytes of the key as a big-endian number, padded with zeroes, which no key
+    /// contains; most keys differ in them
     prefix: u64,
-    /// Where the member begins in the output
+    /// Offset of the member in the output
     start: usize,
-    /// Where it ends in the output, before the comma; known when the next one begins
+    /// Offset of its end in the output, before the comma; set when the next member begins
     end: usize,
 }
 
@@ -114,54 +114,54 @@ impl Default for Canonicalizer {
 }
 
 impl Canonicalizer {
-    /// One with empty buffers, that takes [`MOST_LEVELS`]
+    /// A canonicalizer with empty buffers and a limit of [`MAX_DEPTH`] levels
     pub const fn new() -> Self {
-        Self::with_most_levels(MOST_LEVELS)
+        Self::with_max_depth(MAX_DEPTH)
     }
 
-    /// One with empty buffers, that takes so many levels of arrays and objects
-    pub const fn with_most_levels(most_levels: usize) -> Self {
+    /// A canonicalizer with empty buffers and a limit of `max_depth` levels
+    pub const fn with_max_depth(max_depth: usize) -> Self {
         Self {
-            most_levels,
+            max_depth,
             levels: Vec::new(),
             members: Vec::new(),
-            moved: String::new(),
-            rewriter: Rewriter::new(most_levels),
+            scratch: String::new(),
+            rewriter: Rewriter::new(max_depth),
         }
     }
 
     /// Appends the canonical text of the one JSON value in `text`
     ///
     /// Time is linear in the text when its keys are sorted; otherwise each level moves its bytes
-    /// once and sorts its keys. Memory is the output, a copy of the largest unsorted object and
+    /// once and sorts its keys. Memory is the output, a copy of the largest unsorted object, a copy
     /// of its keys if they have escapes, and 48 bytes for each member of the objects that are open
-    /// at once.
+    /// at the same time.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Syntax`] when the text is not one JSON value, [`ErrorKind::Shape`] when an
-    /// object has two members of one name, [`ErrorKind::Limit`] beyond the most levels. `out` is
-    /// then as it was.
+    /// [`ErrorKind::Syntax`] when the text is not one JSON value, [`ErrorKind::Schema`] when an
+    /// object has two members of one name, [`ErrorKind::Limit`] beyond the maximum depth. `out` is
+    /// then unchanged.
     pub fn append(&mut self, text: &str, out: &mut String) -> Result<(), Error> {
         let begin = out.len();
         out.reserve(text.len());
         let appended = self.scan(text, 0, out).and_then(|at| {
-            let mut scan = Scan { text, bytes: text.as_bytes(), at, copied: at, out };
-            scan.blanks();
-            match scan.byte() {
+            let mut scanner = Scanner { text, bytes: text.as_bytes(), at, copied: at, out };
+            scanner.skip_whitespace();
+            match scanner.byte() {
                 None => Ok(()),
-                Some(_) => Err(scan.refusal("characters behind the value")),
+                Some(_) => Err(scanner.error("trailing characters after the JSON value")),
             }
         });
-        appended.map_err(|refusal| {
+        appended.map_err(|error| {
             out.truncate(begin);
-            let error = Error::new(refusal.kind, refusal.detail).with_offset(refusal.offset);
-            error.at(path_at(text.as_bytes(), refusal.place))
+            let path = path_at(text.as_bytes(), error.path_offset);
+            Error::new(error.kind, error.detail).with_offset(error.offset).at(path)
         })
     }
 
-    /// Appends the canonical text of the value that begins here in `text`, and says where it ends; if it
-    /// is refused, `out` is without meaning
+    /// Appends the canonical text of the value that starts at `at`; returns the value's end, or
+    /// `None` if the value is invalid, when the content of `out` is unspecified
     pub(crate) fn append_next(&mut self, text: &str, at: usize, out: &mut String) -> Option<usize> {
         if let Some((canonical, end)) = self.rewriter.rewrite(text, at) {
             out.push_str(canonical);
@@ -170,50 +170,50 @@ impl Canonicalizer {
         self.scan(text, at, out).ok()
     }
 
-    /// Where the value ends that begins here
-    fn scan(&mut self, text: &str, at: usize, out: &mut String) -> Result<usize, Refusal> {
+    /// Writes the value that starts at `at`; returns its end
+    fn scan(&mut self, text: &str, at: usize, out: &mut String) -> Result<usize, ScanError> {
         self.levels.clear();
         self.members.clear();
-        let mut scan = Scan { text, bytes: text.as_bytes(), at, copied: at, out };
+        let mut scanner = Scanner { text, bytes: text.as_bytes(), at, copied: at, out };
         'value: loop {
-            scan.blanks();
-            match scan.byte() {
+            scanner.skip_whitespace();
+            match scanner.byte() {
                 Some(b'{') => {
-                    self.open(&mut scan, true)?;
-                    if scan.byte() != Some(b'}') {
-                        self.key(&mut scan, "expected a key or '}'")?;
+                    self.open(&mut scanner, true)?;
+                    if scanner.byte() != Some(b'}') {
+                        self.key(&mut scanner, "expected a key or '}'")?;
                         continue 'value;
                     }
                 }
                 Some(b'[') => {
-                    self.open(&mut scan, false)?;
-                    if scan.byte() != Some(b']') {
+                    self.open(&mut scanner, false)?;
+                    if scanner.byte() != Some(b']') {
                         continue 'value;
                     }
                 }
-                Some(b'"') => drop(scan.string()?),
-                Some(b'-' | b'0'..=b'9') => scan.number()?,
-                Some(b't') => scan.word("true")?,
-                Some(b'f') => scan.word("false")?,
-                Some(b'n') => scan.word("null")?,
-                _ => return Err(scan.refusal("expected a value")),
+                Some(b'"') => drop(scanner.string()?),
+                Some(b'-' | b'0'..=b'9') => scanner.number()?,
+                Some(b't') => scanner.word("true")?,
+                Some(b'f') => scanner.word("false")?,
+                Some(b'n') => scanner.word("null")?,
+                _ => return Err(scanner.error("expected a value")),
             }
-            // A value has ended, or its end is next: go on in what is around it.
+            // A value has ended, or its closing bracket is next.
             loop {
                 let Some(level) = self.levels.last() else {
-                    scan.flush();
-                    return Ok(scan.at);
+                    scanner.flush();
+                    return Ok(scanner.at);
                 };
-                scan.blanks();
-                match (scan.byte(), level.members) {
+                scanner.skip_whitespace();
+                match (scanner.byte(), level.members) {
                     (Some(b','), None) => {
-                        scan.at += 1;
+                        scanner.at += 1;
                         continue 'value;
                     }
                     (Some(b','), Some(_)) => {
-                        scan.at += 1;
-                        scan.blanks();
-                        self.key(&mut scan, "expected a key")?;
+                        scanner.at += 1;
+                        scanner.skip_whitespace();
+                        self.key(&mut scanner, "expected a key")?;
                         continue 'value;
                     }
                     (Some(b']'), None) => {
@@ -222,41 +222,45 @@ impl Canonicalizer {
                     (Some(b'}'), Some(first)) => {
                         let sorted = level.sorted;
                         if !sorted {
-                            self.sort(first, &mut scan)?;
+                            self.sort(first, &mut scanner)?;
                         }
                         self.members.truncate(first);
                         self.levels.pop();
                     }
-                    (_, None) => return Err(scan.refusal("expected ',' or ']'")),
-                    (_, Some(_)) => return Err(scan.refusal("expected ',' or '}'")),
+                    (_, None) => return Err(scanner.error("expected ',' or ']'")),
+                    (_, Some(_)) => return Err(scanner.error("expected ',' or '}'")),
                 }
-                scan.at += 1;
+                scanner.at += 1;
             }
         }
     }
 
-    /// Goes behind an opening bracket and the blanks after it
-    fn open(&mut self, scan: &mut Scan<'_, '_>, object: bool) -> Result<(), Refusal> {
-        if self.levels.len() >= self.most_levels {
-            let refusal = scan.refusal(TOO_DEEP);
-            return Err(Refusal { kind: ErrorKind::Limit, ..refusal });
+    /// Moves past an opening bracket and the whitespace after it
+    fn open(&mut self, scanner: &mut Scanner<'_, '_>, object: bool) -> Result<(), ScanError> {
+        if self.levels.len() >= self.max_depth {
+            let error = scanner.error(TOO_DEEP);
+            return Err(ScanError { kind: ErrorKind::Limit, ..error });
         }
         self.levels.push(Level { members: object.then_some(self.members.len()), sorted: true });
-        scan.at += 1;
-        scan.blanks();
+        scanner.at += 1;
+        scanner.skip_whitespace();
         Ok(())
     }
 
-    /// Reads a key and its colon; notes whether it is behind the key before it
-    fn key(&mut self, scan: &mut Scan<'_, '_>, expected: &'static str) -> Result<(), Refusal> {
-        if scan.byte() != Some(b'"') {
-            return Err(scan.refusal(expected));
+    /// Reads a key and its colon; records whether it comes after the previous key in order
+    fn key(
+        &mut self,
+        scanner: &mut Scanner<'_, '_>,
+        expected: &'static str,
+    ) -> Result<(), ScanError> {
+        if scanner.byte() != Some(b'"') {
+            return Err(scanner.error(expected));
         }
-        let start = scan.end();
-        let key = scan.at + 1;
-        let escaped = scan.string()?;
-        let key_end = scan.at - 1;
-        let prefix = prefix(&scan.bytes[key..], key_end - key);
+        let start = scanner.end();
+        let key = scanner.at + 1;
+        let escaped = scanner.string()?;
+        let key_end = scanner.at - 1;
+        let prefix = prefix(&scanner.bytes[key..], key_end - key);
         let member = Member { key, key_end, escaped, prefix, start, end: start };
         if let Some(level) = self.levels.last_mut()
             && let Some(first) = level.members
@@ -264,26 +268,26 @@ impl Canonicalizer {
         {
             before.end = start - 1;
             if level.sorted {
-                match before.compare(&member, scan.text) {
+                match before.compare(&member, scanner.text) {
                     Ordering::Less => {}
-                    Ordering::Equal => return Err(scan.duplicate(&member)),
+                    Ordering::Equal => return Err(scanner.duplicate(&member)),
                     Ordering::Greater => level.sorted = false,
                 }
             }
         }
         self.members.push(member);
-        scan.blanks();
-        if scan.byte() != Some(b':') {
-            return Err(scan.refusal("expected ':'"));
+        scanner.skip_whitespace();
+        if scanner.byte() != Some(b':') {
+            return Err(scanner.error("expected ':'"));
         }
-        scan.at += 1;
+        scanner.at += 1;
         Ok(())
     }
 
-    /// Puts the members of the object that closes here in order, in the output
-    fn sort(&mut self, first: usize, scan: &mut Scan<'_, '_>) -> Result<(), Refusal> {
-        scan.flush();
-        let end = scan.out.len();
+    /// Sorts the members of the object that closes here, in the output
+    fn sort(&mut self, first: usize, scanner: &mut Scanner<'_, '_>) -> Result<(), ScanError> {
+        scanner.flush();
+        let end = scanner.out.len();
         let members = &mut self.members[first..];
         let Some(begin) = members.first().map(|member| member.start) else { return Ok(()) };
         if let Some(last) = members.last_mut() {
@@ -291,37 +295,37 @@ impl Canonicalizer {
         }
         if members.iter().any(|member| member.escaped) {
             // Each key is decoded once: a long one may be compared with all others.
-            members.sort_by_cached_key(|member| member.key(scan.text));
+            members.sort_by_cached_key(|member| member.key(scanner.text));
         } else {
-            members.sort_unstable_by(|left, right| left.compare(right, scan.text));
+            members.sort_unstable_by(|left, right| left.compare(right, scanner.text));
         }
-        self.moved.clear();
-        self.moved.reserve(end - begin);
+        self.scratch.clear();
+        self.scratch.reserve(end - begin);
         let mut before: Option<&Member> = None;
         for member in members.iter() {
             if let Some(before) = before
-                && before.compare(member, scan.text) == Ordering::Equal
+                && before.compare(member, scanner.text) == Ordering::Equal
             {
                 let later = if before.key > member.key { before } else { member };
-                return Err(scan.duplicate(later));
+                return Err(scanner.duplicate(later));
             }
             if before.is_some() {
-                self.moved.push(',');
+                self.scratch.push(',');
             }
-            self.moved.push_str(&scan.out[member.start..member.end]);
+            self.scratch.push_str(&scanner.out[member.start..member.end]);
             before = Some(member);
         }
-        scan.out.truncate(begin);
-        scan.out.push_str(&self.moved);
+        scanner.out.truncate(begin);
+        scanner.out.push_str(&self.scratch);
         Ok(())
     }
 }
 
-/// The first eight of so many bytes as a number, in whose order they are
+/// The first eight of `length` bytes as a big-endian number, which sorts as the bytes do
 #[inline]
 fn prefix(bytes: &[u8], length: usize) -> u64 {
     let Some(first) = bytes.first_chunk::<8>() else {
-        // The text ends soon behind its last key.
+        // The text ends less than eight bytes after the start of its last key.
         let mut padded = [0; 8];
         padded.iter_mut().zip(&bytes[..length]).for_each(|(to, from)| *to = *from);
         return u64::from_be_bytes(padded);
@@ -334,20 +338,20 @@ fn prefix(bytes: &[u8], length: usize) -> u64 {
 }
 
 /// Why and where the scan stopped
-struct Refusal {
+struct ScanError {
     kind: ErrorKind,
-    detail: Detail,
+    detail: ErrorDetail,
     offset: usize,
-    /// The offset by which the path is found: behind the key, for a duplicate
-    place: usize,
+    /// The offset that the path is computed from: after the key, for a duplicate
+    path_offset: usize,
 }
 
-enum Detail {
+enum ErrorDetail {
     Fixed(&'static str),
     Duplicate(String),
 }
 
-impl fmt::Display for Detail {
+impl fmt::Display for ErrorDetail {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Fixed(text) => formatter.write_str(text),
@@ -356,8 +360,8 @@ impl fmt::Display for Detail {
     }
 }
 
-/// The place in the text, and the output behind it by the run `copied..at`
-struct Scan<'t, 'o> {
+/// A position in the text; the run `copied..at` is not in the output yet
+struct Scanner<'t, 'o> {
     text: &'t str,
     bytes: &'t [u8],
     at: usize,
@@ -365,28 +369,28 @@ struct Scan<'t, 'o> {
     out: &'o mut String,
 }
 
-impl Scan<'_, '_> {
+impl Scanner<'_, '_> {
     fn byte(&self) -> Option<u8> {
         self.bytes.get(self.at).copied()
     }
 
-    /// Where the output ends once the pending run is copied
+    /// The length of the output once the pending run is copied
     const fn end(&self) -> usize {
         self.out.len() + (self.at - self.copied)
     }
 
-    /// Copies the pending run; its ends are ASCII bytes, so they are ends of characters
+    /// Copies the pending run; it ends at ASCII bytes, so at character boundaries
     fn flush(&mut self) {
         self.out.push_str(&self.text[self.copied..self.at]);
         self.copied = self.at;
     }
 
-    /// Goes on behind blanks, which most texts have none of
+    /// Skips whitespace, which most texts have none of
     #[inline]
-    fn blanks(&mut self) {
-        if self.is_blank() {
+    fn skip_whitespace(&mut self) {
+        if self.is_whitespace() {
             self.flush();
-            while self.is_blank() {
+            while self.is_whitespace() {
                 self.at += 1;
             }
             self.copied = self.at;
@@ -394,23 +398,23 @@ impl Scan<'_, '_> {
     }
 
     #[inline]
-    fn is_blank(&self) -> bool {
-        // One comparison for what is most often there.
+    fn is_whitespace(&self) -> bool {
+        // One comparison in the common case of no whitespace.
         self.byte().is_some_and(|byte| byte <= b' ' && matches!(byte, b' ' | b'\n' | b'\r' | b'\t'))
     }
 
-    fn word(&mut self, word: &'static str) -> Result<(), Refusal> {
+    fn word(&mut self, word: &'static str) -> Result<(), ScanError> {
         for byte in word.bytes() {
             if self.byte() != Some(byte) {
-                return Err(self.refusal("expected true, false or null"));
+                return Err(self.error("expected true, false or null"));
             }
             self.at += 1;
         }
         Ok(())
     }
 
-    /// A number by the grammar of RFC 8259, kept as it is
-    fn number(&mut self) -> Result<(), Refusal> {
+    /// Reads a number by the grammar of RFC 8259 and keeps it as it is
+    fn number(&mut self) -> Result<(), ScanError> {
         if self.byte() == Some(b'-') {
             self.at += 1;
         }
@@ -418,7 +422,7 @@ impl Scan<'_, '_> {
             Some(b'0') => {
                 self.at += 1;
                 if matches!(self.byte(), Some(b'0'..=b'9')) {
-                    return Err(self.refusal("a number with a leading zero"));
+                    return Err(self.error("a number with a leading zero"));
                 }
             }
             _ => self.digits()?,
@@ -437,16 +441,16 @@ impl Scan<'_, '_> {
         Ok(())
     }
 
-    fn digits(&mut self) -> Result<(), Refusal> {
+    fn digits(&mut self) -> Result<(), ScanError> {
         let first = self.at;
         while matches!(self.byte(), Some(b'0'..=b'9')) {
             self.at += 1;
         }
-        if self.at == first { Err(self.refusal("expected a digit")) } else { Ok(()) }
+        if self.at == first { Err(self.error("expected a digit")) } else { Ok(()) }
     }
 
-    /// Reads a string from its opening quote; whether it has escapes
-    fn string(&mut self) -> Result<bool, Refusal> {
+    /// Reads a string from its opening quote; returns whether it has escapes
+    fn string(&mut self) -> Result<bool, ScanError> {
         self.at += 1;
         let mut escaped = false;
         loop {
@@ -460,14 +464,14 @@ impl Scan<'_, '_> {
                     escaped = true;
                     self.escape()?;
                 }
-                Some(_) => return Err(self.refusal("a control character in a string")),
-                None => return Err(self.refusal("expected '\"'")),
+                Some(_) => return Err(self.error("a control character in a string")),
+                None => return Err(self.error("expected '\"'")),
             }
         }
     }
 
-    /// Reads an escape from its backslash and writes it as `serde_json` would
-    fn escape(&mut self) -> Result<(), Refusal> {
+    /// Reads an escape from its backslash and writes it as `serde_json` does
+    fn escape(&mut self) -> Result<(), ScanError> {
         match self.bytes.get(self.at + 1) {
             Some(b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 2,
             Some(b'/') => {
@@ -490,20 +494,20 @@ impl Scan<'_, '_> {
                     '\0'..='\u{1f}' => {
                         self.out.push_str("\\u00");
                         let code = u32::from(character);
-                        // A half byte is below 16, so it is a digit.
+                        // Four bits are below 16, so `from_digit` returns a digit.
                         self.out.extend(char::from_digit(code >> 4, 16));
                         self.out.extend(char::from_digit(code & 15, 16));
                     }
                     _ => self.out.push(character),
                 }
             }
-            _ => return Err(self.refusal("an escape that JSON does not have")),
+            _ => return Err(self.error("an escape that JSON does not have")),
         }
         Ok(())
     }
 
-    /// Reads `\uXXXX`, or the two of a surrogate pair
-    fn unicode(&mut self) -> Result<char, Refusal> {
+    /// Reads `\uXXXX`, or both halves of a surrogate pair
+    fn unicode(&mut self) -> Result<char, ScanError> {
         let begin = self.at;
         let first = self.hex()?;
         let code = match first {
@@ -521,16 +525,16 @@ impl Scan<'_, '_> {
         };
         char::from_u32(code).ok_or_else(|| {
             self.at = begin;
-            self.refusal("half of a surrogate pair")
+            self.error("half of a surrogate pair")
         })
     }
 
-    fn hex(&mut self) -> Result<u32, Refusal> {
+    fn hex(&mut self) -> Result<u32, ScanError> {
         self.at += 2;
         let mut code = 0;
         for _ in 0..4 {
             let Some(digit) = self.byte().and_then(|byte| char::from(byte).to_digit(16)) else {
-                return Err(self.refusal("expected a hexadecimal digit"));
+                return Err(self.error("expected a hexadecimal digit"));
             };
             code = code << 4 | digit;
             self.at += 1;
@@ -538,23 +542,23 @@ impl Scan<'_, '_> {
         Ok(code)
     }
 
-    fn refusal(&self, detail: &'static str) -> Refusal {
+    fn error(&self, detail: &'static str) -> ScanError {
         let detail = if self.at < self.bytes.len() { detail } else { "the text ends too early" };
-        Refusal {
+        ScanError {
             kind: ErrorKind::Syntax,
-            detail: Detail::Fixed(detail),
+            detail: ErrorDetail::Fixed(detail),
             offset: self.at,
-            place: self.at,
+            path_offset: self.at,
         }
     }
 
-    fn duplicate(&self, member: &Member) -> Refusal {
+    fn duplicate(&self, member: &Member) -> ScanError {
         let key = member.key(self.text).chars().take(64).collect();
-        Refusal {
-            kind: ErrorKind::Shape,
-            detail: Detail::Duplicate(key),
+        ScanError {
+            kind: ErrorKind::Schema,
+            detail: ErrorDetail::Duplicate(key),
             offset: member.key - 1,
-            place: member.key_end + 1,
+            path_offset: member.key_end + 1,
         }
     }
 }

@@ -1,25 +1,29 @@
-//! JSON text: its canonical form, places in it, and typed reading and writing.
+//! JSON text: its canonical form, paths of offsets, and typed reading and writing.
 //!
-//! Canonical means compact, object keys sorted by their bytes at every level, strings escaped as
-//! `serde_json` escapes them, numbers as they came. Two texts of one value have one canonical
-//! form, so fragments made from it can be compared and joined as bytes. Reading into typed views is
-//! `serde_json`'s work; what the engine looks for itself is read step by step, with the same refusals.
+//! Canonical text is compact, has the keys of every object sorted by their bytes, strings escaped
+//! as `serde_json` escapes them, and numbers as they were. Two texts of one value have the same
+//! canonical text, so fragments of it can be compared and joined as bytes. `serde_json` reads the
+//! typed views; the readers of the engine return the same errors.
 
+mod borrowed;
 mod canonical;
-mod compact;
-mod keys;
+mod compact_cursor;
+mod key_predictor;
 mod path;
-mod plain;
 mod reader;
 mod rewrite;
 mod text;
 
-pub use canonical::{Canonicalizer, MOST_LEVELS, MOST_LEVELS_INSIDE, canonical};
 #[doc(hidden)]
-pub use compact::Compact;
+pub use borrowed::{BorrowedReader, plain_string};
+#[doc(hidden)]
+pub use canonical::MAX_INNER_DEPTH;
+pub use canonical::{Canonicalizer, MAX_DEPTH, canonical};
+#[doc(hidden)]
+pub use compact_cursor::CompactCursor;
+#[doc(hidden)]
 pub use path::path_at;
+pub(crate) use reader::is_out_of_range;
 #[doc(hidden)]
-pub use plain::{Plain, plain_string};
-#[doc(hidden)]
-pub use reader::{Fault, Number, Reader, Scalar};
+pub use reader::{Number, ReadError, Reader, Scalar};
 pub use text::{read, read_slice, write};

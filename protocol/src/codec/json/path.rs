@@ -1,16 +1,16 @@
-//! Where in a JSON text an offset is, as a path such as `shards[1].chunk.receipts[0]`.
+//! The path of an offset in a JSON text, such as `shards[1].chunk.receipts[0]`, for errors.
 //!
-//! The scan goes from the beginning to the offset and checks nothing, because it explains texts
-//! that were refused; it runs only then. Levels, and the length of a key, are cut.
+//! The scan goes from the start of the text to the offset. It checks nothing, because the text was
+//! rejected already. The number of levels and the length of a key are limited.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write as _;
 
-use super::canonical::MOST_LEVELS;
+use super::canonical::MAX_DEPTH;
 
-/// The most bytes of a key that a path shows
-const LONGEST_KEY: usize = 64;
+/// Maximum length of a key in a path, in bytes
+const MAX_KEY_LEN: usize = 64;
 
 /// An open array or object
 enum Level {
@@ -18,11 +18,11 @@ enum Level {
     Object { key: Option<(usize, usize)> },
 }
 
-/// The path of the value at which a reader stands that has consumed `offset` bytes of `text`
+/// The path of the value that a reader is at after `offset` bytes of `text`
 ///
-/// That is the value that ended there, or else the value that is being read, or is about to begin.
-/// A member counts as begun behind its key. The text may be malformed. The root's path is empty;
-/// keys longer than 64 bytes and levels beyond 127 are cut, and shown as `…`.
+/// That is the value that ends there, or else the value that is being read or is about to begin. A
+/// member begins after its key. The text may be malformed. The path of the root is empty; keys
+/// longer than 64 bytes and levels beyond 127 are shown as `…`.
 ///
 /// ```
 /// use milepost_protocol::codec::json::path_at;
@@ -34,18 +34,18 @@ enum Level {
 /// assert_eq!(path_at(text, 20), "");
 /// ```
 pub fn path_at(text: &[u8], offset: usize) -> String {
-    let read = &text[..offset.min(text.len())];
+    let text_read = &text[..offset.min(text.len())];
     let mut levels: Vec<Level> = Vec::new();
-    // Levels that are open but too deep to be kept.
-    let mut beyond = 0_usize;
+    // The number of open levels that are too deep to be in the path.
+    let mut hidden_levels = 0_usize;
     let mut at = 0;
-    while let Some(&byte) = read.get(at) {
+    while let Some(&byte) = text_read.get(at) {
         at += 1;
         match byte {
             b'"' => {
                 let begin = at;
                 let closed = loop {
-                    match read.get(at) {
+                    match text_read.get(at) {
                         Some(b'"') => break true,
                         Some(b'\\') => at += 2,
                         Some(_) => at += 1,
@@ -53,19 +53,19 @@ pub fn path_at(text: &[u8], offset: usize) -> String {
                     }
                 };
                 if let Some(Level::Object { key: key @ None }) = levels.last_mut()
-                    && beyond == 0
+                    && hidden_levels == 0
                     && closed
                 {
                     *key = Some((begin, at));
                 }
                 at += 1;
             }
-            b'{' | b'[' if levels.len() == MOST_LEVELS => beyond += 1,
+            b'{' | b'[' if levels.len() == MAX_DEPTH => hidden_levels += 1,
             b'{' => levels.push(Level::Object { key: None }),
             b'[' => levels.push(Level::Array { index: 0 }),
-            b'}' | b']' if beyond > 0 => beyond -= 1,
+            b'}' | b']' if hidden_levels > 0 => hidden_levels -= 1,
             b'}' | b']' => drop(levels.pop()),
-            b',' if beyond == 0 => match levels.last_mut() {
+            b',' if hidden_levels == 0 => match levels.last_mut() {
                 Some(Level::Array { index }) => *index += 1,
                 Some(Level::Object { key }) => *key = None,
                 None => {}
@@ -73,10 +73,10 @@ pub fn path_at(text: &[u8], offset: usize) -> String {
             _ => {}
         }
     }
-    render(text, &levels, beyond > 0)
+    render(text, &levels, hidden_levels > 0)
 }
 
-fn render(text: &[u8], levels: &[Level], cut: bool) -> String {
+fn render(text: &[u8], levels: &[Level], truncated: bool) -> String {
     let mut path = String::new();
     for level in levels {
         match level {
@@ -88,7 +88,7 @@ fn render(text: &[u8], levels: &[Level], cut: bool) -> String {
             Level::Object { key: None } => {}
         }
     }
-    if cut {
+    if truncated {
         path.push('…');
     }
     path
@@ -97,14 +97,15 @@ fn render(text: &[u8], levels: &[Level], cut: bool) -> String {
 /// Appends `.key`, or `["key"]` when the key is not a plain word
 fn push_key(path: &mut String, key: &[u8]) {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-');
-    let shown = String::from_utf8_lossy(&key[..key.len().min(LONGEST_KEY)]);
-    let shown = if key.len() > LONGEST_KEY { shown.trim_end_matches('\u{fffd}') } else { &shown };
-    let cut = if key.len() > LONGEST_KEY { "…" } else { "" };
-    if !key.is_empty() && key.iter().take(LONGEST_KEY).all(plain) {
+    let key_text = String::from_utf8_lossy(&key[..key.len().min(MAX_KEY_LEN)]);
+    let key_text =
+        if key.len() > MAX_KEY_LEN { key_text.trim_end_matches('\u{fffd}') } else { &key_text };
+    let ellipsis = if key.len() > MAX_KEY_LEN { "…" } else { "" };
+    if !key.is_empty() && key.iter().take(MAX_KEY_LEN).all(plain) {
         let dot = if path.is_empty() { "" } else { "." };
-        let _ = write!(path, "{dot}{shown}{cut}");
+        let _ = write!(path, "{dot}{key_text}{ellipsis}");
     } else {
-        let _ = write!(path, "[\"{shown}{cut}\"]");
+        let _ = write!(path, "[\"{key_text}{ellipsis}\"]");
     }
 }
 
@@ -120,7 +121,7 @@ mod tests {
     }
 
     #[test]
-    fn a_value_is_named_from_behind_its_key_to_its_end() {
+    fn a_path_names_a_value_from_the_end_of_its_key_to_its_end() {
         let text = r#"{"shards":[{},{"chunk":{"receipts":[{"receipt":"x"}]}}]}"#;
         let end = text.find("\"x\"").unwrap() + 3;
         assert_eq!(at(text, end), "shards[1].chunk.receipts[0].receipt");
@@ -133,7 +134,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_text_is_scanned_as_far_as_it_goes() {
+    fn malformed_text_has_paths_too() {
         assert_eq!(at("]}],,{\"a\":", 10), "a");
         assert_eq!(at("[1,[\"\\", 6), "[1][0]");
         assert_eq!(at("{\"a.b\":\"", 8), "[\"a.b\"]");
@@ -144,10 +145,10 @@ mod tests {
     #[test]
     fn depth_and_keys_are_bounded() {
         let deep = vec![b'['; 1_000_000];
-        assert_eq!(path_at(&deep, deep.len()), "[0]".repeat(MOST_LEVELS) + "…");
+        assert_eq!(path_at(&deep, deep.len()), "[0]".repeat(MAX_DEPTH) + "…");
         let long = "{\"".to_string() + &"k".repeat(100_000) + "\":1";
         assert_eq!(at(&long, long.len()), "k".repeat(64) + "…");
-        // A character of two bytes across the cut is left out.
+        // A character of two bytes that the limit splits is left out.
         let split = "{\"".to_string() + &"k".repeat(63) + "ééé\":1";
         assert_eq!(at(&split, split.len()), "[\"".to_string() + &"k".repeat(63) + "…\"]");
     }

@@ -1,12 +1,11 @@
-//! Reading JSON step by step, for readers that know what they look for and say what is wrong.
+//! A JSON reader for callers that know what they look for; reports errors with their position.
 //!
-//! A reader stands before a value and goes behind it; what it passes over is checked by the grammar, so a
-//! text that was read to its end is JSON. Its sentences and places are those of `serde_json`, beside
-//! which it is tested: the typed views are read by that, and a host should not have to know which
-//! of them refused. Nothing here recurses, decodes what is not asked for or is compiled anew for each type, so
-//! a host that only checks stays small.
+//! A reader is before a value and moves past it; skipped text is checked by the grammar, so a text
+//! that was read to its end is JSON. Error texts and offsets are those of `serde_json`, which reads
+//! the typed views: hosts see the same errors of both, and tests compare them. Nothing recurses,
+//! decodes what is not asked for or is generic over a type, which keeps the code small.
 
-mod fault;
+mod error;
 mod scalar;
 
 use alloc::borrow::Cow;
@@ -14,14 +13,14 @@ use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 use core::fmt;
 
-pub use fault::Fault;
-use scalar::is_out_of_range;
+pub use error::ReadError;
+pub(crate) use scalar::is_out_of_range;
 pub use scalar::{Number, Scalar};
 
-use super::plain::run_end;
+use super::borrowed::run_end;
 use crate::ErrorKind;
 
-/// A place in a JSON text
+/// A position in a JSON text
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'t> {
     text: &'t str,
@@ -29,13 +28,13 @@ pub struct Reader<'t> {
 }
 
 impl<'t> Reader<'t> {
-    /// The start of a text
+    /// A reader at the start of a text
     pub const fn new(text: &'t str) -> Self {
         Self { text, at: 0 }
     }
 
-    /// How many bytes of the text lie behind
-    pub const fn at(&self) -> usize {
+    /// The offset of the reader in the text
+    pub const fn offset(&self) -> usize {
         self.at
     }
 
@@ -47,22 +46,22 @@ impl<'t> Reader<'t> {
         self.bytes().get(self.at).copied()
     }
 
-    /// A fault at what was read last
-    fn fault(&self, detail: &'static str) -> Fault {
-        Fault::syntax(self.at, detail)
+    /// An error at the last byte read
+    fn error(&self, detail: &'static str) -> ReadError {
+        ReadError::syntax(self.at, detail)
     }
 
-    /// A fault at the byte that is next
-    fn ahead(&self, detail: &'static str) -> Fault {
-        Fault::syntax(self.text.len().min(self.at + 1), detail)
+    /// An error at the next byte
+    fn error_at_next(&self, detail: &'static str) -> ReadError {
+        ReadError::syntax(self.text.len().min(self.at + 1), detail)
     }
 
-    /// A refusal of what was read last
-    pub fn refuse(&self, detail: impl fmt::Display) -> Fault {
-        Fault::new(ErrorKind::Shape, self.at, detail.to_string())
+    /// A schema error at the value read last
+    pub fn schema_error(&self, detail: impl fmt::Display) -> ReadError {
+        ReadError::new(ErrorKind::Schema, self.at, detail.to_string())
     }
 
-    /// The byte behind blanks
+    /// The next byte that is not whitespace
     fn peek(&mut self) -> Option<u8> {
         while let Some(b' ' | b'\n' | b'\t' | b'\r') = self.byte() {
             self.at += 1;
@@ -70,39 +69,39 @@ impl<'t> Reader<'t> {
         self.byte()
     }
 
-    /// The first byte of the value that is next
-    pub fn first(&mut self) -> Result<u8, Fault> {
-        self.peek().ok_or_else(|| self.ahead("EOF while parsing a value"))
+    /// The first byte of the next value
+    pub fn peek_value(&mut self) -> Result<u8, ReadError> {
+        self.peek().ok_or_else(|| self.error_at_next("EOF while parsing a value"))
     }
 
-    /// Whether nothing is left but blanks
-    pub fn end(&mut self) -> Result<(), Fault> {
+    /// Checks that only whitespace is left
+    pub fn end(&mut self) -> Result<(), ReadError> {
         match self.peek() {
             None => Ok(()),
-            Some(_) => Err(self.ahead("trailing characters")),
+            Some(_) => Err(self.error_at_next("trailing characters")),
         }
     }
 
-    /// Goes behind the value that is next, and gives its text
-    pub fn raw(&mut self) -> Result<&'t str, Fault> {
+    /// Reads the next value and returns its text
+    pub fn raw(&mut self) -> Result<&'t str, ReadError> {
         self.peek();
         let start = self.at;
         self.skip()?;
         Ok(self.text.get(start..self.at).unwrap_or_default())
     }
 
-    /// The one value that is left, and nothing behind it
-    pub fn whole(mut self) -> Result<&'t str, Fault> {
+    /// Reads the only value that is left and returns its text
+    pub fn whole(mut self) -> Result<&'t str, ReadError> {
         let value = self.raw()?;
         self.end().map(|()| value)
     }
 
-    /// Goes behind the value that is next, however deep it is
-    fn skip(&mut self) -> Result<(), Fault> {
-        // The brackets that are open.
+    /// Moves past the next value, of any depth
+    fn skip(&mut self) -> Result<(), ReadError> {
+        // The opening brackets of the open levels.
         let mut open: Vec<u8> = Vec::new();
         loop {
-            let first = self.first()?;
+            let first = self.peek_value()?;
             let mut ended = true;
             match first {
                 b'[' | b'{' => {
@@ -110,9 +109,9 @@ impl<'t> Reader<'t> {
                     open.push(first);
                     ended = false;
                 }
-                b'"' => self.pass_string()?,
-                b'-' | b'0'..=b'9' => self.pass_number()?,
-                _ => self.word(first)?,
+                b'"' => self.skip_string()?,
+                b'-' | b'0'..=b'9' => self.skip_number()?,
+                _ => self.literal(first)?,
             }
             loop {
                 let Some(bracket) = open.last() else { return Ok(()) };
@@ -125,10 +124,10 @@ impl<'t> Reader<'t> {
                     Some(b']') if !object => {}
                     Some(b'}') if object => {}
                     Some(_) if !ended => break,
-                    Some(_) if object => return Err(self.ahead("expected `,` or `}`")),
-                    Some(_) => return Err(self.ahead("expected `,` or `]`")),
-                    None if object => return Err(self.ahead("EOF while parsing an object")),
-                    None => return Err(self.ahead("EOF while parsing a list")),
+                    Some(_) if object => return Err(self.error_at_next("expected `,` or `}`")),
+                    Some(_) => return Err(self.error_at_next("expected `,` or `]`")),
+                    None if object => return Err(self.error_at_next("EOF while parsing an object")),
+                    None => return Err(self.error_at_next("EOF while parsing a list")),
                 }
                 self.at += 1;
                 open.pop();
@@ -136,44 +135,44 @@ impl<'t> Reader<'t> {
             }
             if open.last() == Some(&b'{') {
                 match self.peek() {
-                    Some(b'"') => self.pass_string()?,
-                    Some(_) => return Err(self.ahead("key must be a string")),
-                    None => return Err(self.ahead("EOF while parsing an object")),
+                    Some(b'"') => self.skip_string()?,
+                    Some(_) => return Err(self.error_at_next("key must be a string")),
+                    None => return Err(self.error_at_next("EOF while parsing an object")),
                 }
                 self.colon()?;
             }
         }
     }
 
-    /// Goes behind a word that begins with this byte
-    fn word(&mut self, first: u8) -> Result<(), Fault> {
+    /// Moves past `null`, `true` or `false`, by its first byte
+    fn literal(&mut self, first: u8) -> Result<(), ReadError> {
         let word: &[u8] = match first {
             b'n' => b"null",
             b't' => b"true",
             b'f' => b"false",
-            _ => return Err(self.ahead("expected value")),
+            _ => return Err(self.error_at_next("expected value")),
         };
         for expected in word {
             let Some(byte) = self.byte() else {
-                return Err(self.fault("EOF while parsing a value"));
+                return Err(self.error("EOF while parsing a value"));
             };
             self.at += 1;
             if byte != *expected {
-                return Err(self.fault("expected ident"));
+                return Err(self.error("expected ident"));
             }
         }
         Ok(())
     }
 
-    /// Goes behind the number that begins here
-    fn pass_number(&mut self) -> Result<(), Fault> {
+    /// Moves past the number here
+    fn skip_number(&mut self) -> Result<(), ReadError> {
         if self.byte() == Some(b'-') {
             self.at += 1;
         }
         if self.byte() == Some(b'0') {
             self.at += 1;
             if matches!(self.byte(), Some(b'0'..=b'9')) {
-                return Err(self.ahead("invalid number"));
+                return Err(self.error_at_next("invalid number"));
             }
         } else {
             self.digits(true)?;
@@ -192,7 +191,7 @@ impl<'t> Reader<'t> {
         Ok(())
     }
 
-    fn digits(&mut self, taken: bool) -> Result<(), Fault> {
+    fn digits(&mut self, consume: bool) -> Result<(), ReadError> {
         let start = self.at;
         while matches!(self.byte(), Some(b'0'..=b'9')) {
             self.at += 1;
@@ -201,19 +200,19 @@ impl<'t> Reader<'t> {
             return Ok(());
         }
         match self.byte() {
-            None => Err(self.ahead("EOF while parsing a value")),
-            Some(_) if taken => {
+            None => Err(self.error_at_next("EOF while parsing a value")),
+            Some(_) if consume => {
                 self.at += 1;
-                Err(self.fault("invalid number"))
+                Err(self.error("invalid number"))
             }
-            Some(_) => Err(self.ahead("invalid number")),
+            Some(_) => Err(self.error_at_next("invalid number")),
         }
     }
 
-    /// The number that begins here
-    fn number(&mut self) -> Result<Number<'t>, Fault> {
+    /// Reads the number here
+    fn number(&mut self) -> Result<Number<'t>, ReadError> {
         let start = self.at;
-        self.pass_number()?;
+        self.skip_number()?;
         let text = self.text.get(start..self.at).unwrap_or_default();
         let whole = !text.contains(['.', 'e', 'E']);
         if whole && let Ok(number) = text.parse() {
@@ -226,19 +225,19 @@ impl<'t> Reader<'t> {
             return Ok(Number::Negative(number));
         }
         if is_out_of_range(text) {
-            Err(self.fault("number out of range"))
+            Err(self.error("number out of range"))
         } else {
             Ok(Number::Fraction(text))
         }
     }
 
-    /// Goes behind the string whose quote stands here, without a look at what its escapes mean
-    fn pass_string(&mut self) -> Result<(), Fault> {
+    /// Moves past the string whose opening quote is here, without decoding its escapes
+    fn skip_string(&mut self) -> Result<(), ReadError> {
         self.at += 1;
         loop {
             self.at = run_end(self.bytes(), self.at);
             match self.byte() {
-                None => return Err(self.fault("EOF while parsing a string")),
+                None => return Err(self.error("EOF while parsing a string")),
                 Some(b'"') => {
                     self.at += 1;
                     return Ok(());
@@ -247,15 +246,15 @@ impl<'t> Reader<'t> {
                     self.at += 1;
                     self.escape()?;
                 }
-                Some(_) => return Err(self.fault(CONTROL)),
+                Some(_) => return Err(self.error(CONTROL)),
             }
         }
     }
 
-    /// Goes behind what follows a backslash; a character, or a unit of UTF-16
-    fn escape(&mut self) -> Result<u16, Fault> {
+    /// Reads an escape after its backslash; returns a character or a UTF-16 code unit
+    fn escape(&mut self) -> Result<u16, ReadError> {
         let Some(byte) = self.byte() else {
-            return Err(self.fault("EOF while parsing a string"));
+            return Err(self.error("EOF while parsing a string"));
         };
         self.at += 1;
         Ok(match byte {
@@ -268,25 +267,25 @@ impl<'t> Reader<'t> {
             b'u' => {
                 let Some(digits) = self.bytes().get(self.at..self.at + 4) else {
                     self.at = self.text.len();
-                    return Err(self.fault("EOF while parsing a string"));
+                    return Err(self.error("EOF while parsing a string"));
                 };
                 self.at += 4;
                 let mut unit = 0;
                 for digit in digits {
                     let Some(digit) = char::from(*digit).to_digit(16) else {
-                        return Err(self.fault("invalid escape"));
+                        return Err(self.error("invalid escape"));
                     };
                     // Four digits of four bits.
                     unit = unit << 4 | digit as u16;
                 }
                 unit
             }
-            _ => return Err(self.fault("invalid escape")),
+            _ => return Err(self.error("invalid escape")),
         })
     }
 
-    /// The string whose quote stands here
-    fn string(&mut self) -> Result<Cow<'t, str>, Fault> {
+    /// Reads the string whose opening quote is here
+    fn string(&mut self) -> Result<Cow<'t, str>, ReadError> {
         self.at += 1;
         let mut decoded = String::new();
         let mut start = self.at;
@@ -294,10 +293,10 @@ impl<'t> Reader<'t> {
             self.at = run_end(self.bytes(), self.at);
             let run = self.text.get(start..self.at).unwrap_or_default();
             match self.byte() {
-                None => return Err(self.fault("EOF while parsing a string")),
+                None => return Err(self.error("EOF while parsing a string")),
                 Some(b'"') => {
                     self.at += 1;
-                    // Every escape stands for a character.
+                    // Every escape decodes to a character.
                     if decoded.is_empty() {
                         return Ok(Cow::Borrowed(run));
                     }
@@ -312,48 +311,48 @@ impl<'t> Reader<'t> {
                 }
                 Some(_) => {
                     self.at += 1;
-                    return Err(self.fault(CONTROL));
+                    return Err(self.error(CONTROL));
                 }
             }
         }
     }
 
-    /// The character that the escape behind this backslash means, or two escapes of a pair
-    fn character(&mut self) -> Result<char, Fault> {
+    /// Reads the escape after this backslash, or both escapes of a surrogate pair
+    fn character(&mut self) -> Result<char, ReadError> {
         const LONE: &str = "lone leading surrogate in hex escape";
         let first = u32::from(self.escape()?);
         if !(0xd800..0xdc00).contains(&first) {
-            return char::from_u32(first).ok_or_else(|| self.fault(LONE));
+            return char::from_u32(first).ok_or_else(|| self.error(LONE));
         }
         for byte in [b'\\', b'u'] {
             let Some(found) = self.byte() else {
-                return Err(self.fault("EOF while parsing a string"));
+                return Err(self.error("EOF while parsing a string"));
             };
             if found != byte {
                 self.at += 1;
-                return Err(self.fault("unexpected end of hex escape"));
+                return Err(self.error("unexpected end of hex escape"));
             }
             self.at += 1;
         }
         self.at -= 1;
         let second = u32::from(self.escape()?);
         if !(0xdc00..0xe000).contains(&second) {
-            return Err(self.fault(LONE));
+            return Err(self.error(LONE));
         }
         // Ten bits of each half.
         let code = 0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00);
-        char::from_u32(code).ok_or_else(|| self.fault(LONE))
+        char::from_u32(code).ok_or_else(|| self.error(LONE))
     }
 
-    /// The value that is next: goes behind one without parts, and stays before an array or an object
-    pub fn scalar(&mut self) -> Result<Scalar<'t>, Fault> {
-        Ok(match self.first()? {
+    /// Reads the next value if it is a scalar; stays before an array or an object
+    pub fn scalar(&mut self) -> Result<Scalar<'t>, ReadError> {
+        Ok(match self.peek_value()? {
             b'"' => Scalar::String(self.string()?),
             b'-' | b'0'..=b'9' => Scalar::Number(self.number()?),
             b'[' => Scalar::Array,
             b'{' => Scalar::Object,
             first => {
-                self.word(first)?;
+                self.literal(first)?;
                 match first {
                     b'n' => Scalar::Null,
                     _ => Scalar::Bool(first == b't'),
@@ -362,82 +361,82 @@ impl<'t> Reader<'t> {
         })
     }
 
-    /// The refusal of a value that is of another type
-    pub fn wrong(&self, found: &Scalar<'_>, expected: impl fmt::Display) -> Fault {
-        self.refuse(format_args!("invalid type: {found}, expected {expected}"))
+    /// The error for a value of another type
+    pub fn type_error(&self, found: &Scalar<'_>, expected: impl fmt::Display) -> ReadError {
+        self.schema_error(format_args!("invalid type: {found}, expected {expected}"))
     }
 
-    /// The same, of a value that could be of several types: a bracket and what follows it are read first
-    pub fn wrong_kind(&mut self, found: &Scalar<'_>, expected: impl fmt::Display) -> Fault {
+    /// The same for a value that may be of several types: serde reads an opening bracket first
+    pub fn untyped_error(&mut self, found: &Scalar<'_>, expected: impl fmt::Display) -> ReadError {
         let close = match found {
             Scalar::Array => b']',
             Scalar::Object => b'}',
-            _ => return self.wrong(found, expected),
+            _ => return self.type_error(found, expected),
         };
         self.at += 1;
         if self.peek() == Some(close) {
             self.at += 1;
         }
-        self.wrong(found, expected)
+        self.type_error(found, expected)
     }
 
-    /// A string, and nothing else
-    pub fn text(&mut self, expected: &str) -> Result<Cow<'t, str>, Fault> {
+    /// Reads a string
+    pub fn text(&mut self, expected: &str) -> Result<Cow<'t, str>, ReadError> {
         match self.scalar()? {
             Scalar::String(text) => Ok(text),
-            other => Err(self.wrong(&other, expected)),
+            other => Err(self.type_error(&other, expected)),
         }
     }
 
-    /// Goes behind a `null` if it is what is next
-    pub fn null(&mut self) -> Result<bool, Fault> {
+    /// Moves past a `null` if it is next; returns whether it was
+    pub fn null(&mut self) -> Result<bool, ReadError> {
         let null = self.peek() == Some(b'n');
         if null {
-            self.word(b'n')?;
+            self.literal(b'n')?;
         }
         Ok(null)
     }
 
-    /// A whole number up to this one; what it is, is said by the name of a type
-    pub fn unsigned(&mut self, largest: u64, expected: &str) -> Result<u64, Fault> {
+    /// Reads an integer up to `max`; `expected` is the name of its type
+    pub fn unsigned(&mut self, max: u64, expected: &str) -> Result<u64, ReadError> {
         match self.scalar()? {
-            Scalar::Number(Number::Unsigned(number)) if number <= largest => Ok(number),
+            Scalar::Number(Number::Unsigned(number)) if number <= max => Ok(number),
             found @ Scalar::Number(Number::Unsigned(_) | Number::Negative(_)) => {
-                Err(self.refuse(format_args!("invalid value: {found}, expected {expected}")))
+                Err(self.schema_error(format_args!("invalid value: {found}, expected {expected}")))
             }
-            other => Err(self.wrong(&other, expected)),
+            other => Err(self.type_error(&other, expected)),
         }
     }
 
-    /// Goes behind the bracket of an array
-    pub fn open_array(&mut self, expected: &str) -> Result<(), Fault> {
+    /// Moves past the opening bracket of an array
+    pub fn open_array(&mut self, expected: &str) -> Result<(), ReadError> {
         self.open(b'[', expected)
     }
 
-    /// Goes behind the bracket of an object
-    pub fn open_object(&mut self, expected: &str) -> Result<(), Fault> {
+    /// Moves past the opening bracket of an object
+    pub fn open_object(&mut self, expected: &str) -> Result<(), ReadError> {
         self.open(b'{', expected)
     }
 
-    fn open(&mut self, bracket: u8, expected: &str) -> Result<(), Fault> {
-        if self.first()? != bracket {
+    fn open(&mut self, bracket: u8, expected: &str) -> Result<(), ReadError> {
+        if self.peek_value()? != bracket {
             let found = self.scalar()?;
-            return Err(self.wrong(&found, expected));
+            return Err(self.type_error(&found, expected));
         }
         self.at += 1;
         Ok(())
     }
 
-    /// Goes behind the end of the array that is open
-    pub fn end_array(&mut self) -> Result<(), Fault> {
+    /// Moves past the end of the open array
+    pub fn end_array(&mut self) -> Result<(), ReadError> {
         match self.peek() {
             Some(b',' | b']') | None if !self.item(false)? => Ok(()),
-            _ => Err(self.ahead("trailing characters")),
+            _ => Err(self.error_at_next("trailing characters")),
         }
     }
 
-    /// Goes to the next item of the array that is open, or behind its end; `first` before its first item
-    pub fn item(&mut self, first: bool) -> Result<bool, Fault> {
+    /// Moves to the next item of the open array, or past its end; `first` before its first item
+    pub fn item(&mut self, first: bool) -> Result<bool, ReadError> {
         match self.peek() {
             Some(b']') => {
                 self.at += 1;
@@ -445,20 +444,20 @@ impl<'t> Reader<'t> {
             }
             Some(b',') if !first => {
                 self.at += 1;
-                match self.first()? {
-                    b']' => Err(self.ahead("trailing comma")),
+                match self.peek_value()? {
+                    b']' => Err(self.error_at_next("trailing comma")),
                     _ => Ok(true),
                 }
             }
             Some(_) if first => Ok(true),
-            Some(_) => Err(self.ahead("expected `,` or `]`")),
-            None => Err(self.ahead("EOF while parsing a list")),
+            Some(_) => Err(self.error_at_next("expected `,` or `]`")),
+            None => Err(self.error_at_next("EOF while parsing a list")),
         }
     }
 
-    /// Goes behind the next key of the object that is open, or behind the object's end; `first` before its
+    /// Reads the next key of the open object, or moves past the object's end; `first` before its
     /// first member
-    pub fn key(&mut self, first: bool) -> Result<Option<Cow<'t, str>>, Fault> {
+    pub fn key(&mut self, first: bool) -> Result<Option<Cow<'t, str>>, ReadError> {
         match self.peek() {
             Some(b'}') => {
                 self.at += 1;
@@ -466,85 +465,85 @@ impl<'t> Reader<'t> {
             }
             Some(b',') if !first => {
                 self.at += 1;
-                self.first()?;
+                self.peek_value()?;
                 if self.byte() == Some(b'}') {
-                    return Err(self.ahead("trailing comma"));
+                    return Err(self.error_at_next("trailing comma"));
                 }
             }
             Some(_) if first => {}
-            Some(_) => return Err(self.ahead("expected `,` or `}`")),
-            None => return Err(self.ahead("EOF while parsing an object")),
+            Some(_) => return Err(self.error_at_next("expected `,` or `}`")),
+            None => return Err(self.error_at_next("EOF while parsing an object")),
         }
         if self.byte() != Some(b'"') {
-            return Err(self.ahead("key must be a string"));
+            return Err(self.error_at_next("key must be a string"));
         }
         self.string().map(Some)
     }
 
-    /// Goes from behind a key to its value
-    pub fn colon(&mut self) -> Result<(), Fault> {
+    /// Moves from the end of a key to its value
+    pub fn colon(&mut self) -> Result<(), ReadError> {
         match self.peek() {
             Some(b':') => {
                 self.at += 1;
                 Ok(())
             }
-            Some(_) => Err(self.ahead("expected `:`")),
-            None => Err(self.ahead("EOF while parsing an object")),
+            Some(_) => Err(self.error_at_next("expected `:`")),
+            None => Err(self.error_at_next("EOF while parsing an object")),
         }
     }
 
-    /// The refusal of the key that was read last
-    pub fn refuse_key(&mut self, detail: impl fmt::Display) -> Fault {
+    /// A schema error at the key read last
+    pub fn key_error(&mut self, detail: impl fmt::Display) -> ReadError {
         self.peek();
-        self.refuse(detail)
+        self.schema_error(detail)
     }
 
-    /// Goes behind the object that is next; `member` is told the place in `names` of each member that is one
-    /// of them, of which each may be there once, and has to go behind its value
+    /// Reads the next object; `member` gets the index in `names` of each member named there, which
+    /// may appear once, and must move past its value
     pub fn object(
         &mut self,
         names: &[&str],
         expected: &str,
-        member: &mut dyn FnMut(usize, &mut Self) -> Result<(), Fault>,
-    ) -> Result<(), Fault> {
-        // A bit for each name that was seen; nobody asks for more than 32.
+        member: &mut dyn FnMut(usize, &mut Self) -> Result<(), ReadError>,
+    ) -> Result<(), ReadError> {
+        // One bit per name; no caller has more than 32.
         let (mut seen, mut first) = (0_u32, true);
         self.open_object(expected)?;
         while let Some(key) = self.key(first)? {
             first = false;
-            let Some(place) = names.iter().position(|name| *name == key) else {
+            let Some(index) = names.iter().position(|name| *name == key) else {
                 self.colon()?;
                 self.skip()?;
                 continue;
             };
-            if seen >> place & 1 == 1 {
-                return Err(self.refuse_key(format_args!("duplicate field `{key}`")));
+            if seen >> index & 1 == 1 {
+                return Err(self.key_error(format_args!("duplicate field `{key}`")));
             }
-            seen |= 1 << place;
+            seen |= 1 << index;
             self.colon()?;
             self.peek();
-            member(place, self)?;
+            member(index, self)?;
         }
         Ok(())
     }
 
-    /// The values of these members of the object that is next: readers before them
+    /// Readers at the values of these members of the next object
     pub fn members<const N: usize>(
         &mut self,
         names: [&str; N],
         expected: &str,
-    ) -> Result<[Option<Self>; N], Fault> {
+    ) -> Result<[Option<Self>; N], ReadError> {
         let mut found = [None; N];
-        self.object(&names, expected, &mut |place, reader| {
-            found[place] = Some(*reader);
+        self.object(&names, expected, &mut |index, reader| {
+            found[index] = Some(*reader);
             reader.skip()
         })?;
         Ok(found)
     }
 
-    /// What was read of a member that has to be there, in the object that ends here
-    pub fn required<T>(&self, found: Option<T>, name: &str) -> Result<T, Fault> {
-        found.ok_or_else(|| self.refuse(format_args!("missing field `{name}`")))
+    /// The value of a member that is required, in the object that ends here
+    pub fn required<T>(&self, found: Option<T>, name: &str) -> Result<T, ReadError> {
+        found.ok_or_else(|| self.schema_error(format_args!("missing field `{name}`")))
     }
 }
 

@@ -1,4 +1,6 @@
-//! Why an access key did not allow a transaction or a delegate action.
+//! Errors of access keys.
+//!
+//! An access key can reject a transaction or a delegate action.
 
 use alloc::string::String;
 
@@ -6,7 +8,7 @@ use super::super::wire::wire_enum;
 use crate::primitives::{AccountId, Balance, PublicKey};
 
 wire_enum! {
-    /// Why an access key did not allow it
+    /// Why an access key does not allow a transaction or a delegate action
     pub enum InvalidAccessKeyError {
         /// The account has no such key
         AccessKeyNotFound {
@@ -33,18 +35,18 @@ wire_enum! {
         NotEnoughAllowance {
             /// The account
             account_id: AccountId,
-            /// yoctoNEAR that the key may still spend
+            /// Remaining allowance, in yoctoNEAR
             allowance: Balance,
-            /// yoctoNEAR that it would cost
+            /// Cost, in yoctoNEAR
             cost: Balance,
             /// The key
             public_key: PublicKey,
         },
         /// A key for function calls cannot send tokens
         DepositWithFunctionCall,
-        /// A gas key signed a delegate action that chooses none of its nonces
+        /// A gas key signed a delegate action without a nonce index
         DelegateActionRequiresNonGasKey,
-        /// Another key signed a delegate action that chooses a nonce of a gas key
+        /// A key that is not a gas key signed a delegate action with a nonce index
         DelegateActionRequiresGasKey,
     }
 }

@@ -1,7 +1,6 @@
-//! Why an action failed.
+//! Errors of actions.
 //!
-//! Variants that no version knows yet are kept as they came, like everywhere in the views. What a
-//! function call failed of has files of its own.
+//! Unknown variants are kept, as in all views. The errors of function calls are in other files.
 
 use super::super::GlobalContractIdentifier;
 use super::super::wire::{wire_enum, wire_struct};
@@ -9,9 +8,9 @@ use super::{FunctionCallError, InvalidAccessKeyError, ReceiptValidationError};
 use crate::primitives::{AccountId, Balance, Nonce, PublicKey};
 
 wire_struct! {
-    /// Which action failed, and why
+    /// The error of an action, and its index
     pub struct ActionError {
-        /// The action, counted from 0; `None` when no single action is at fault
+        /// Index of the action; `None` if no single action failed
         pub index: Option<u64> = null,
         /// Why
         pub kind: ActionErrorKind,
@@ -21,12 +20,12 @@ wire_struct! {
 wire_enum! {
     /// Why an action failed
     pub enum ActionErrorKind {
-        /// The account to create is there already
+        /// The account to create exists already
         AccountAlreadyExists {
             /// The account
             account_id: AccountId,
         },
-        /// There is no such account
+        /// The account does not exist
         AccountDoesNotExist {
             /// The account
             account_id: AccountId,
@@ -35,100 +34,100 @@ wire_enum! {
         CreateAccountOnlyByRegistrar {
             /// The account
             account_id: AccountId,
-            /// Who tried
+            /// Account that tried
             predecessor_id: AccountId,
-            /// Who may
+            /// Account that may
             registrar_account_id: AccountId,
         },
         /// Only its parent may create this account
         CreateAccountNotAllowed {
             /// The account
             account_id: AccountId,
-            /// Who tried
+            /// Account that tried
             predecessor_id: AccountId,
         },
         /// Only the account itself may do this
         ActorNoPermission {
             /// The account
             account_id: AccountId,
-            /// Who tried
+            /// Account that tried
             actor_id: AccountId,
         },
-        /// The key to remove is not there
+        /// The key to delete does not exist
         DeleteKeyDoesNotExist {
             /// The account
             account_id: AccountId,
             /// The key
             public_key: PublicKey,
         },
-        /// The key to add is there already
+        /// The key to add exists already
         AddKeyAlreadyExists {
             /// The account
             account_id: AccountId,
             /// The key
             public_key: PublicKey,
         },
-        /// The account to remove has a stake
+        /// The account to delete has a stake
         DeleteAccountStaking {
             /// The account
             account_id: AccountId,
         },
-        /// Too little is left to cover the account's state
+        /// The balance is too low for the account's state
         LackBalanceForState {
             /// The account
             account_id: AccountId,
-            /// yoctoNEAR that are missing
+            /// Missing amount, in yoctoNEAR
             amount: Balance,
         },
-        /// There is no stake to take back
+        /// The account has no stake to withdraw
         TriesToUnstake {
             /// The account
             account_id: AccountId,
         },
-        /// The account has too little to stake as much
+        /// The balance is too low for the stake
         TriesToStake {
             /// The account
             account_id: AccountId,
-            /// yoctoNEAR that it has
+            /// Balance, in yoctoNEAR
             balance: Balance,
-            /// yoctoNEAR that are staked already
+            /// Current stake, in yoctoNEAR
             locked: Balance,
-            /// yoctoNEAR to be staked in all
+            /// Total stake, in yoctoNEAR
             stake: Balance,
         },
-        /// The stake is below the least
+        /// The stake is below the minimum
         InsufficientStake {
             /// The account
             account_id: AccountId,
-            /// yoctoNEAR that must be staked at least
+            /// Minimum stake, in yoctoNEAR
             minimum_stake: Balance,
-            /// yoctoNEAR to be staked
+            /// Requested stake, in yoctoNEAR
             stake: Balance,
         },
-        /// The call failed
+        /// The function call failed
         FunctionCallError(FunctionCallError),
-        /// A receipt that the contract made is invalid
+        /// A receipt that the contract created is invalid
         NewReceiptValidationError(ReceiptValidationError),
-        /// An account of this id is created by sending tokens to it
+        /// Accounts with such an id are created only by a transfer to them
         OnlyImplicitAccountCreationAllowed {
             /// The account
             account_id: AccountId,
         },
-        /// The account to remove has too much state
+        /// The account to delete has too much state
         DeleteAccountWithLargeState {
             /// The account
             account_id: AccountId,
         },
-        /// The signature of a delegate action is not the key's
+        /// The signature of a delegate action is invalid
         DelegateActionInvalidSignature,
-        /// A delegate action went to another account than its sender
+        /// The receiver of a delegate action's transaction is not its sender
         DelegateActionSenderDoesNotMatchTxReceiver {
-            /// Account that it went to
+            /// Receiver of the transaction
             receiver_id: AccountId,
-            /// Account that signed it
+            /// Sender of the delegate action
             sender_id: AccountId,
         },
-        /// A delegate action came too late
+        /// A delegate action has expired
         DelegateActionExpired,
         /// The key does not allow a delegate action
         DelegateActionAccessKeyError(InvalidAccessKeyError),
@@ -143,63 +142,63 @@ wire_enum! {
         DelegateActionNonceTooLarge {
             /// Nonce of the delegate action
             delegate_nonce: Nonce,
-            /// It must be below this
+            /// Exclusive upper bound
             upper_bound: Nonce,
         },
-        /// No such code is published
+        /// The global contract does not exist
         GlobalContractDoesNotExist {
-            /// The code
+            /// The contract
             identifier: GlobalContractIdentifier,
         },
-        /// There is no such gas key
+        /// The gas key does not exist
         GasKeyDoesNotExist {
             /// The account
             account_id: AccountId,
             /// The key
             public_key: PublicKey,
         },
-        /// The gas key has too little
+        /// The balance of the gas key is too low
         InsufficientGasKeyBalance {
             /// The account
             account_id: AccountId,
-            /// yoctoNEAR that the key has
+            /// Balance of the key, in yoctoNEAR
             balance: Balance,
             /// The key
             public_key: PublicKey,
-            /// yoctoNEAR that it should have
+            /// Required balance, in yoctoNEAR
             required: Balance,
         },
-        /// The gas key has too much to be removed
+        /// The balance of the gas key is too high to delete it
         GasKeyBalanceTooHigh {
             /// The account
             account_id: AccountId,
-            /// yoctoNEAR that the key has
+            /// Balance of the key, in yoctoNEAR
             balance: Balance,
-            /// The key; `None` when the account is removed with all of its keys
+            /// The key; `None` when the account is deleted with all of its keys
             public_key: Option<PublicKey> = null,
         },
         /// The gas key has no such nonce
         DelegateActionInvalidNonceIndex {
-            /// Which was used
+            /// Index that was used
             nonce_index: u16,
-            /// How many the key has
+            /// Number of nonces of the key
             num_nonces: u16,
         },
-        /// The results that a receipt waits for are too large together
+        /// The total size of the promise results that a receipt takes is too large
         TotalPromiseInputSizeExceeded {
-            /// Most bytes
+            /// Maximum number of bytes
             limit: u64,
-            /// Their bytes
+            /// Their size in bytes
             size: u64,
         },
-        /// Executing the receipt needs too large a proof of the state
+        /// The storage proof of the receipt's execution is too large
         ReceiptStorageProofSizeExceeded {
-            /// Most bytes
+            /// Maximum number of bytes
             limit: u64,
         },
-        /// The first state of a universal account cannot be read
+        /// The initial state of a universal account is malformed
         MalformedUniversalStateInit,
-        /// The universal account has no keys, code or data yet
+        /// The universal account is not initialized
         AccountNotInitialized {
             /// The account
             account_id: AccountId,

@@ -1,7 +1,7 @@
-//! Why a call of a contract failed.
+//! Errors of function calls.
 //!
-//! Nodes now give three of these: `CompilationError`, `MethodResolveError` and `ExecutionError`,
-//! whose text holds the rest. The others are in old blocks.
+//! Current nodes produce three of these: `CompilationError`, `MethodResolveError` and
+//! `ExecutionError`, whose text has the details. The others are in old blocks.
 
 use alloc::string::String;
 
@@ -10,32 +10,32 @@ use super::HostError;
 use crate::primitives::AccountId;
 
 wire_enum! {
-    /// Why a call of a contract failed
+    /// Why a function call failed
     pub enum FunctionCallError {
-        /// The contract could not be made ready
+        /// The contract could not be compiled
         CompilationError(CompilationError),
-        /// The contract needs what the host does not have
+        /// The contract imports something that the host does not have
         LinkError {
-            /// What was said
+            /// Error message
             msg: String,
         },
         /// The method could not be found
         MethodResolveError(MethodResolveError),
-        /// The machine stopped
+        /// The virtual machine trapped
         WasmTrap(WasmTrap),
         /// Something else
         WasmUnknownError,
-        /// The host stopped
+        /// A host function failed
         HostError(HostError),
-        /// The contract for Ethereum's machine failed
+        /// A contract of the Ethereum virtual machine failed
         EvmError as "_EVMError",
-        /// It failed while it ran
+        /// The execution failed
         ExecutionError(String),
     }
 }
 
 wire_enum! {
-    /// Why a contract could not be made ready
+    /// Why a contract could not be compiled
     pub enum CompilationError {
         /// The account has no contract
         CodeDoesNotExist {
@@ -44,9 +44,9 @@ wire_enum! {
         },
         /// The contract breaks a rule
         PrepareError(PrepareError),
-        /// The contract could not be compiled
+        /// The compiler failed
         WasmerCompileError {
-            /// What was said
+            /// Error message
             msg: String,
         },
     }
@@ -55,19 +55,19 @@ wire_enum! {
 wire_enum! {
     /// Which rule a contract breaks
     pub enum PrepareError {
-        /// It could not be written back
+        /// It could not be serialized
         Serialization,
-        /// It could not be read
+        /// It could not be deserialized
         Deserialization,
-        /// It has a memory of its own
+        /// It declares an internal memory
         InternalMemoryDeclared,
-        /// Gas could not be counted in it
+        /// Gas instrumentation failed
         GasInstrumentation,
-        /// Its stack could not be limited
+        /// Stack instrumentation failed
         StackHeightInstrumentation,
         /// It could not be instantiated
         Instantiate,
-        /// Its memory breaks the limits
+        /// Its memory exceeds the limits
         Memory,
         /// It has too many functions
         TooManyFunctions,
@@ -79,7 +79,7 @@ wire_enum! {
         TooManyTableElements,
         /// A function is too large
         FunctionBodyTooLarge,
-        /// With gas counted it is too large
+        /// It is too large with gas instrumentation
         InstrumentedCodeTooLarge,
         /// A function has too many blocks
         TooManyBlocksPerFunction,
@@ -105,29 +105,29 @@ wire_enum! {
         MethodEmptyName,
         /// The contract does not have it
         MethodNotFound,
-        /// It takes parameters or gives a result
+        /// It has parameters or a result
         MethodInvalidSignature,
     }
 }
 
 wire_enum! {
-    /// Why the machine stopped
+    /// Why the virtual machine trapped
     pub enum WasmTrap {
-        /// It came where it should not
+        /// It executed an `unreachable` instruction
         Unreachable,
-        /// A function was called as another type
+        /// An indirect call had another signature
         IncorrectCallIndirectSignature,
-        /// It left its memory
+        /// A memory access was out of bounds
         MemoryOutOfBounds,
-        /// It left a table
+        /// A table access was out of bounds
         CallIndirectOOB,
-        /// It divided by zero, or did not fit
+        /// A division by zero or an overflow
         IllegalArithmetic,
-        /// An atomic access was not aligned
+        /// An atomic access was misaligned
         MisalignedAtomicAccess,
-        /// A call led nowhere
+        /// An indirect call to a null entry
         IndirectCallToNull,
-        /// Its stack was used up
+        /// The stack overflowed
         StackOverflow,
         /// Something else
         GenericTrap,

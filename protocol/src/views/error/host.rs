@@ -1,163 +1,163 @@
-//! Why the host of a contract stopped it; in old blocks, newer ones have a text instead.
+//! Errors of host functions, in old blocks; newer blocks have a text instead.
 //!
-//! The list is closed by history: nodes that wrote these words do not run any more. A word that is
-//! missing here is kept as it came all the same.
+//! The list is final: no current node writes these variants. An unknown variant is kept
+//! nevertheless.
 
 use alloc::string::String;
 
 use super::super::wire::wire_enum;
 
 wire_enum! {
-    /// Why the host of a contract stopped it
+    /// Why a host function failed
     pub enum HostError {
         /// Text is not UTF-16
         BadUTF16,
         /// Text is not UTF-8
         BadUTF8,
-        /// The gas of the call is used up
+        /// The attached gas is exceeded
         GasExceeded,
-        /// The gas that any call may use is used up
+        /// The gas limit of a call is exceeded
         GasLimitExceeded,
-        /// The account has too little
+        /// The balance of the account is too low
         BalanceExceeded,
         /// A call names no method
         EmptyMethodName,
-        /// The contract gave up
+        /// The contract panicked
         GuestPanic {
-            /// What it said
+            /// Panic message
             panic_msg: String,
         },
-        /// A sum does not fit its bits
+        /// An integer overflowed
         IntegerOverflow,
-        /// There is no such promise
+        /// The promise does not exist
         InvalidPromiseIndex {
-            /// Number of the promise
+            /// Index of the promise
             promise_idx: u64,
         },
-        /// An action cannot be added to promises that were joined
+        /// An action cannot be added to joined promises
         CannotAppendActionToJointPromise,
-        /// Promises that were joined cannot be the result
+        /// Joined promises cannot be the result
         CannotReturnJointPromise,
-        /// There is no such result
+        /// The promise result does not exist
         InvalidPromiseResultIndex {
-            /// Number of the result
+            /// Index of the result
             result_idx: u64,
         },
-        /// There is no such register
+        /// The register does not exist
         InvalidRegisterId {
-            /// Number of the register
+            /// Index of the register
             register_id: u64,
         },
-        /// The state changed under an iterator
+        /// The state changed during an iteration
         IteratorWasInvalidated {
-            /// Number of the iterator
+            /// Index of the iterator
             iterator_index: u64,
         },
-        /// The contract left its memory
+        /// A memory access was out of bounds
         MemoryAccessViolation,
-        /// There is no such receipt
+        /// The receipt does not exist
         InvalidReceiptIndex {
-            /// Number of the receipt
+            /// Index of the receipt
             receipt_index: u64,
         },
-        /// There is no such iterator
+        /// The iterator does not exist
         InvalidIteratorIndex {
-            /// Number of the iterator
+            /// Index of the iterator
             iterator_index: u64,
         },
-        /// No account id
+        /// Invalid account id
         InvalidAccountId,
-        /// No name of a method
+        /// Invalid method name
         InvalidMethodName,
-        /// No public key
+        /// Invalid public key
         InvalidPublicKey,
-        /// A view cannot do this
+        /// The function is prohibited in view calls
         ProhibitedInView {
-            /// Function of the host
+            /// Name of the host function
             method_name: String,
         },
         /// There are too many log lines
         NumberOfLogsExceeded {
-            /// Most lines
+            /// Maximum number of lines
             limit: u64,
         },
         /// A key of the state is too long
         KeyLengthExceeded {
-            /// Its bytes
+            /// Its size in bytes
             length: u64,
-            /// Most bytes
+            /// Maximum number of bytes
             limit: u64,
         },
         /// A value of the state is too long
         ValueLengthExceeded {
-            /// Its bytes
+            /// Its size in bytes
             length: u64,
-            /// Most bytes
+            /// Maximum number of bytes
             limit: u64,
         },
-        /// The log lines are too long together
+        /// The total length of the log lines is too large
         TotalLogLengthExceeded {
-            /// Their bytes
+            /// Their size in bytes
             length: u64,
-            /// Most bytes
+            /// Maximum number of bytes
             limit: u64,
         },
         /// There are too many promises
         NumberPromisesExceeded {
-            /// Most promises
+            /// Maximum number of promises
             limit: u64,
-            /// How many there are
+            /// Their number
             number_of_promises: u64,
         },
         /// A promise waits for too many results
         NumberInputDataDependenciesExceeded {
-            /// Most results
+            /// Maximum number of results
             limit: u64,
-            /// How many it waits for
+            /// Their number
             number_of_input_data_dependencies: u64,
         },
         /// The result is too long
         ReturnedValueLengthExceeded {
-            /// Its bytes
+            /// Its size in bytes
             length: u64,
-            /// Most bytes
+            /// Maximum number of bytes
             limit: u64,
         },
         /// The code is too large
         ContractSizeExceeded {
-            /// Most bytes
+            /// Maximum number of bytes
             limit: u64,
-            /// Its bytes
+            /// Its size in bytes
             size: u64,
         },
-        /// The host no longer has this function
+        /// The host function was removed
         Deprecated {
-            /// Function of the host
+            /// Name of the host function
             method_name: String,
         },
         /// A key could not be recovered from a signature
         ECRecoverError {
-            /// What was said
+            /// Error message
             msg: String,
         },
-        /// No points of alt_bn128
+        /// Invalid alt_bn128 points
         AltBn128InvalidInput {
-            /// What was said
+            /// Error message
             msg: String,
         },
-        /// No ed25519 signature or key
+        /// Invalid ed25519 signature or key
         Ed25519VerifyInvalidInput {
-            /// What was said
+            /// Error message
             msg: String,
         },
-        /// No P-256 signature or key
+        /// Invalid P-256 signature or key
         P256VerifyInvalidInput {
-            /// What was said
+            /// Error message
             msg: String,
         },
-        /// No ML-DSA signature or key
+        /// Invalid ML-DSA signature or key
         MlDsaVerifyInvalidInput {
-            /// What was said
+            /// Error message
             msg: String,
         },
     }

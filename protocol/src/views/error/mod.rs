@@ -1,7 +1,7 @@
-//! Why a transaction failed, to the last leaf.
+//! Errors of transactions.
 //!
-//! The trees are those of protocol version 88 and of every version before: variants that nodes no
-//! longer make are read from old blocks. What a newer node adds is kept as `Other`.
+//! The types include all variants up to protocol version 88; some are only in old blocks. A variant
+//! of a newer node is kept as `Other`.
 
 mod access_key;
 mod action;

@@ -1,4 +1,6 @@
-//! Why a node could not read its state; a fault of the node, not of the transaction.
+//! Errors of the node's storage.
+//!
+//! The node could not read its state; the transaction is not the cause.
 
 use alloc::string::String;
 
@@ -12,11 +14,11 @@ wire_enum! {
         StorageInternalError,
         /// A node of the state trie is missing
         MissingTrieValue(MissingTrieValue),
-        /// A node of the state trie is not what it should be
+        /// A node of the state trie is corrupt
         UnexpectedTrieValue,
-        /// The state contradicts itself
+        /// The state is inconsistent
         StorageInconsistentState(String),
-        /// The flat storage does not reach this block
+        /// The flat storage does not have this block
         FlatStorageBlockNotSupported(String),
         /// The trie in memory could not be loaded
         MemTrieLoadingError(String),
@@ -24,9 +26,9 @@ wire_enum! {
 }
 
 wire_struct! {
-    /// A node of the state trie that is missing
+    /// A missing node of the state trie
     pub struct MissingTrieValue {
-        /// Where it was looked for
+        /// Where it was expected
         pub context: MissingTrieValueContext,
         /// Its hash
         pub hash: CryptoHash,
@@ -34,13 +36,13 @@ wire_struct! {
 }
 
 wire_enum! {
-    /// Where a node of the state trie was looked for
+    /// Where a node of the state trie was expected
     pub enum MissingTrieValueContext {
-        /// A walk along the trie
+        /// An iteration over the trie
         TrieIterator,
-        /// The storage that reads ahead
+        /// The prefetching storage
         TriePrefetchingStorage,
-        /// A part of the trie that was recorded
+        /// A recorded part of the trie
         TrieMemoryPartialStorage,
         /// The storage
         TrieStorage,

@@ -1,13 +1,12 @@
-//! Why a transaction failed: while it ran, or before it could.
+//! Errors of transactions, invalid ones and failed executions.
 //!
-//! The engine itself says only one of these, an invalid signature; all others come out of blocks
-//! and are passed on.
+//! The engine itself produces only one of these, an invalid signature; all others are in blocks.
 
 use alloc::string::String;
 
 use super::super::wire::wire_enum;
 use super::{ActionError, ActionsValidationError, InvalidAccessKeyError, StorageError};
-use crate::primitives::{AccountId, Balance, Nonce};
+use crate::primitives::{AccountId, Balance, Fraction, Nonce};
 
 wire_enum! {
     /// Why a transaction failed
@@ -24,9 +23,9 @@ wire_enum! {
     pub enum InvalidTxError {
         /// The access key does not allow it
         InvalidAccessKeyError(InvalidAccessKeyError),
-        /// The signer is no account id
+        /// The signer is not an account id
         InvalidSignerId {
-            /// What was given
+            /// The text that was given
             signer_id: String,
         },
         /// The signer's account does not exist
@@ -45,88 +44,88 @@ wire_enum! {
         NonceTooLarge {
             /// Nonce of the transaction
             tx_nonce: Nonce,
-            /// It must be below this
+            /// Exclusive upper bound
             upper_bound: Nonce,
         },
-        /// The receiver is no account id
+        /// The receiver is not an account id
         InvalidReceiverId {
-            /// What was given
+            /// The text that was given
             receiver_id: String,
         },
-        /// The signature is not the key's
+        /// The signature is invalid
         InvalidSignature,
-        /// The signer cannot pay
+        /// The balance of the signer is too low
         NotEnoughBalance {
-            /// yoctoNEAR that the signer has
+            /// Balance of the signer, in yoctoNEAR
             balance: Balance,
-            /// yoctoNEAR that it would cost
+            /// Cost, in yoctoNEAR
             cost: Balance,
             /// The signer
             signer_id: AccountId,
         },
-        /// Too little would be left to cover the signer's state
+        /// The remaining balance would be too low for the signer's state
         LackBalanceForState {
-            /// yoctoNEAR that are missing
+            /// Missing amount, in yoctoNEAR
             amount: Balance,
             /// The signer
             signer_id: AccountId,
         },
         /// The cost does not fit 128 bits
         CostOverflow,
-        /// The block that it refers to is on another chain
+        /// The block hash is of another chain
         InvalidChain,
-        /// The block that it refers to is too old
+        /// The block hash has expired
         Expired,
         /// An action is invalid
         ActionsValidation(ActionsValidationError),
         /// The transaction is too large
         TransactionSizeExceeded {
-            /// Most bytes
+            /// Maximum number of bytes
             limit: u64,
-            /// Its bytes
+            /// Its size in bytes
             size: u64,
         },
         /// The version of the transaction is not allowed
         InvalidTransactionVersion,
         /// The node could not read its state
         StorageError(StorageError),
-        /// The receiver's shard has too much to do
+        /// The receiver's shard is congested
         ShardCongested {
-            /// 0 for none to 1 for full
-            congestion_level: f64,
+            /// From 0 for none to 1 for full
+            congestion_level: Fraction,
             /// The shard
             shard_id: u32,
         },
-        /// The receiver's shard misses chunks
+        /// The receiver's shard has missed chunks
         ShardStuck {
-            /// Chunks missed
+            /// Number of missed chunks
             missed_chunks: u64,
             /// The shard
             shard_id: u32,
         },
         /// The key has no such nonce
         InvalidNonceIndex {
-            /// How many nonces the key has
+            /// Number of nonces of the key
             num_nonces: u16,
-            /// Which was used; `None` for none
+            /// Index that was used, if any
             tx_nonce_index: Option<u16> = null,
         },
-        /// The gas key cannot pay
+        /// The balance of the gas key is too low
         NotEnoughGasKeyBalance {
-            /// yoctoNEAR that the key has
+            /// Balance of the key, in yoctoNEAR
             balance: Balance,
-            /// yoctoNEAR that it would cost
+            /// Cost, in yoctoNEAR
             cost: Balance,
             /// The signer
             signer_id: AccountId,
         },
-        /// The signer of a gas key cannot pay what goes with the actions
+        /// The balance of the signer of a gas key is too low for the deposits
         NotEnoughBalanceForDeposit {
-            /// yoctoNEAR that the signer has
+            /// Balance of the signer, in yoctoNEAR
             balance: Balance,
-            /// yoctoNEAR that go with the actions
+            /// Total deposit of the actions, in yoctoNEAR
             cost: Balance,
-            /// What was missing
+            /// Reason
             reason: DepositCostFailureReason,
             /// The signer
             signer_id: AccountId,
@@ -137,9 +136,9 @@ wire_enum! {
 wire_enum! {
     /// Why a deposit could not be paid
     pub enum DepositCostFailureReason {
-        /// The balance is too small
+        /// The balance is too low
         NotEnoughBalance,
-        /// Too little would be left to cover the state
+        /// The remaining balance would be too low for the state
         LackBalanceForState,
     }
 }

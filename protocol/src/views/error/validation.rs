@@ -1,7 +1,6 @@
-//! Why actions, or a receipt that a contract made, are invalid.
+//! Errors of invalid actions, and of invalid receipts that a contract created.
 //!
-//! Limits stand beside the values that broke them, as the node tells them; they are not checked
-//! against any configuration.
+//! Limits and values are as the node reports them; they are not compared with a configuration.
 
 use alloc::string::String;
 
@@ -11,65 +10,65 @@ use crate::primitives::{AccountId, Balance, Gas, PublicKey};
 wire_enum! {
     /// Why the actions of a transaction or receipt are invalid
     pub enum ActionsValidationError {
-        /// Removing the account must be the last action
+        /// Deleting the account must be the last action
         DeleteActionMustBeFinal,
-        /// The calls have too much gas together
+        /// The total attached gas is too high
         TotalPrepaidGasExceeded {
-            /// Most gas
+            /// Maximum gas
             limit: Gas,
-            /// Their gas
+            /// Total attached gas
             total_prepaid_gas: Gas,
         },
         /// There are too many actions
         TotalNumberOfActionsExceeded {
-            /// Most actions
+            /// Maximum number of actions
             limit: u64,
-            /// How many there are
+            /// Their number
             total_number_of_actions: u64,
         },
-        /// The methods of a new key are too long together
+        /// The total length of a new key's method names is too large
         AddKeyMethodNamesNumberOfBytesExceeded {
-            /// Most bytes
+            /// Maximum number of bytes
             limit: u64,
-            /// Their bytes
+            /// Their size in bytes
             total_number_of_bytes: u64,
         },
-        /// A method of a new key is too long
+        /// A method name of a new key is too long
         AddKeyMethodNameLengthExceeded {
-            /// Its bytes
+            /// Its size in bytes
             length: u64,
-            /// Most bytes
+            /// Maximum number of bytes
             limit: u64,
         },
-        /// A sum does not fit its bits
+        /// An integer overflowed
         IntegerOverflow,
-        /// No account id
+        /// Invalid account id
         InvalidAccountId {
-            /// What was given
+            /// The text that was given
             account_id: String,
         },
         /// The code is too large
         ContractSizeExceeded {
-            /// Most bytes
+            /// Maximum number of bytes
             limit: u64,
-            /// Its bytes
+            /// Its size in bytes
             size: u64,
         },
         /// The name of a method is too long
         FunctionCallMethodNameLengthExceeded {
-            /// Its bytes
+            /// Its size in bytes
             length: u64,
-            /// Most bytes
+            /// Maximum number of bytes
             limit: u64,
         },
         /// The arguments of a call are too long
         FunctionCallArgumentsLengthExceeded {
-            /// Their bytes
+            /// Their size in bytes
             length: u64,
-            /// Most bytes
+            /// Maximum number of bytes
             limit: u64,
         },
-        /// This key cannot be a validator's
+        /// The key is not a valid validator key
         UnsuitableStakingKey {
             /// The key
             public_key: PublicKey,
@@ -78,104 +77,104 @@ wire_enum! {
         FunctionCallZeroAttachedGas,
         /// There is more than one delegate action
         DelegateActionMustBeOnlyOne,
-        /// The protocol does not have this yet
+        /// The protocol does not support this yet
         UnsupportedProtocolFeature {
             /// Name of the feature
             protocol_feature: String,
             /// Protocol version of the block
             version: u32,
         },
-        /// The receiver's id does not follow from code and data
+        /// The receiver's id is not derived from code and data
         InvalidDeterministicStateInitReceiver {
-            /// The id that follows
+            /// The derived id
             derived_id: AccountId,
             /// The receiver
             receiver_id: AccountId,
         },
-        /// A key of the first state is too long
+        /// A key of the initial state is too long
         DeterministicStateInitKeyLengthExceeded {
-            /// Its bytes
+            /// Its size in bytes
             length: u64,
-            /// Most bytes
+            /// Maximum number of bytes
             limit: u64,
         },
-        /// A value of the first state is too long
+        /// A value of the initial state is too long
         DeterministicStateInitValueLengthExceeded {
-            /// Its bytes
+            /// Its size in bytes
             length: u64,
-            /// Most bytes
+            /// Maximum number of bytes
             limit: u64,
         },
         /// A gas key has too many nonces, or none
         GasKeyInvalidNumNonces {
-            /// Most nonces
+            /// Maximum number of nonces
             limit: u16,
-            /// How many were asked for
+            /// Requested number of nonces
             requested_nonces: u16,
         },
         /// A new gas key already has a balance
         AddGasKeyWithNonZeroBalance {
-            /// yoctoNEAR that it has
+            /// Balance, in yoctoNEAR
             balance: Balance,
         },
         /// A gas key for function calls cannot have an allowance
         GasKeyFunctionCallAllowanceNotAllowed,
         /// There are too many actions that deploy code
         TotalNumberOfDeployActionsExceeded {
-            /// Most of them
+            /// Maximum number of them
             limit: u64,
-            /// How many there are
+            /// Their number
             number_of_deploy_actions: u64,
         },
         /// A call names no method
         FunctionCallEmptyMethodName,
-        /// The receiver's id does not follow from the first state
+        /// The receiver's id is not derived from the initial state
         InvalidUniversalStateInitReceiver {
-            /// The id that follows
+            /// The derived id
             derived_id: AccountId,
             /// The receiver
             receiver_id: AccountId,
         },
-        /// A key of the first state is too long
+        /// A key of the initial state is too long
         UniversalStateInitKeyLengthExceeded {
-            /// Its bytes
+            /// Its size in bytes
             length: u64,
-            /// Most bytes
+            /// Maximum number of bytes
             limit: u64,
         },
-        /// A value of the first state is too long
+        /// A value of the initial state is too long
         UniversalStateInitValueLengthExceeded {
-            /// Its bytes
+            /// Its size in bytes
             length: u64,
-            /// Most bytes
+            /// Maximum number of bytes
             limit: u64,
         },
-        /// The first state of a universal account cannot be read
+        /// The initial state of a universal account is malformed
         MalformedUniversalStateInit,
-        /// The protocol no longer has this
+        /// The protocol no longer supports this
         RemovedProtocolFeature {
             /// Name of the feature
             protocol_feature: String,
             /// Protocol version of the block
             version: u32,
         },
-        /// A delegate action cannot take from a gas key
+        /// A delegate action cannot withdraw from a gas key
         WithdrawFromGasKeyNotAllowedInDelegate,
-        /// The first states have too many access keys together
+        /// The initial states have too many access keys in total
         TotalNumberOfStateInitKeysExceeded {
-            /// Most keys
+            /// Maximum number of keys
             limit: u64,
-            /// How many there are
+            /// Their number
             number_of_keys: u64,
         },
-        /// The first states have too many entries together
+        /// The initial states have too many entries in total
         TotalNumberOfStateInitEntriesExceeded {
-            /// Most entries
+            /// Maximum number of entries
             limit: u64,
-            /// How many there are
+            /// Their number
             number_of_entries: u64,
         },
-        /// Tokens cannot be sent to a universal account yet
+        /// Transfers to a universal account are not supported yet
         TransferToUniversalAccountNotAllowed {
             /// The account
             account_id: AccountId,
@@ -184,54 +183,54 @@ wire_enum! {
 }
 
 wire_enum! {
-    /// Why a receipt that a contract made is invalid
+    /// Why a receipt that a contract created is invalid
     pub enum ReceiptValidationError {
-        /// The predecessor is no account id
+        /// The predecessor is not an account id
         InvalidPredecessorId {
-            /// What was given
+            /// The text that was given
             account_id: String,
         },
-        /// The receiver is no account id
+        /// The receiver is not an account id
         InvalidReceiverId {
-            /// What was given
+            /// The text that was given
             account_id: String,
         },
-        /// The signer is no account id
+        /// The signer is not an account id
         InvalidSignerId {
-            /// What was given
+            /// The text that was given
             account_id: String,
         },
-        /// The receiver of the result is no account id
+        /// The receiver of the result is not an account id
         InvalidDataReceiverId {
-            /// What was given
+            /// The text that was given
             account_id: String,
         },
         /// The result is too long
         ReturnedValueLengthExceeded {
-            /// Its bytes
+            /// Its size in bytes
             length: u64,
-            /// Most bytes
+            /// Maximum number of bytes
             limit: u64,
         },
         /// The receipt waits for too many results
         NumberInputDataDependenciesExceeded {
-            /// Most results
+            /// Maximum number of results
             limit: u64,
-            /// How many it waits for
+            /// Their number
             number_of_input_data_dependencies: u64,
         },
         /// An action is invalid
         ActionsValidation(ActionsValidationError),
         /// The receipt is too large
         ReceiptSizeExceeded {
-            /// Most bytes
+            /// Maximum number of bytes
             limit: u64,
-            /// Its bytes
+            /// Its size in bytes
             size: u64,
         },
-        /// Who gets what is left is no account id
+        /// The receiver of refunds is not an account id
         InvalidRefundTo {
-            /// What was given
+            /// The text that was given
             account_id: String,
         },
     }

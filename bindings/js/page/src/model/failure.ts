@@ -1,10 +1,11 @@
-// Why something failed, as a sentence: the names on the way into an error, and the text or the members
-// at its end. Knows the shape of no error in particular, so it reads those of tomorrow, too.
+// The reason of a failure, as text: the names of the nested variants of an error, and the text or
+// the members of the innermost one. Does not depend on any variant, so it also reads errors of
+// later versions.
 
 import { at, isObject, scalar, text, type Json } from '../exact';
 import { plain } from '../format';
 
-/** The status of an outcome that failed, or of the whole transaction, in words */
+/** The reason in the status of an outcome or a transaction; `null` if it did not fail */
 export function reason(status: Json): string | null {
   let error = at(status, 'Failure');
   if (error === null) return null;
@@ -19,7 +20,7 @@ export function reason(status: Json): string | null {
     const members = Object.entries(error);
     const [member] = members;
     if (member === undefined || members.length > 1) break;
-    // The outermost name only says that it is about an action.
+    // The outermost variant carries no information.
     if (member[0] !== 'ActionError') names.push(member[0]);
     error = member[1];
   }

@@ -1,6 +1,6 @@
 // The six milestones and their partial order:
 // NONE < INCLUDED < {EXECUTED_OPTIMISTIC, INCLUDED_FINAL} < EXECUTED < FINAL.
-// The two in the middle cannot be compared, so a transaction may pass them in either order.
+// The two in the middle are incomparable: a transaction may reach them in either order.
 
 export const MILESTONES = [
   'NONE',
@@ -23,24 +23,24 @@ const RANK: Record<Milestone, number> = {
 };
 
 export const MEANING: Record<Milestone, string> = {
-  NONE: 'known, in no block yet',
+  NONE: 'known, not in a block yet',
   INCLUDED: 'in a block',
-  EXECUTED_OPTIMISTIC: 'executed, in blocks that may still be replaced',
+  EXECUTED_OPTIMISTIC: 'executed, in blocks that may still be reverted',
   INCLUDED_FINAL: 'in a final block',
   EXECUTED: 'executed, and included in a final block',
-  FINAL: 'executed with all refunds, all of it in final blocks',
+  FINAL: 'executed with all refunds, in final blocks only',
 };
 
 export function isMilestone(name: unknown): name is Milestone {
   return (MILESTONES as readonly unknown[]).includes(name);
 }
 
-/** Whether a transaction that stands at `reached` has reached `wanted` */
+/** Whether a transaction at milestone `reached` has reached `wanted` */
 export function reaches(reached: Milestone, wanted: Milestone): boolean {
   return reached === wanted || RANK[reached] > RANK[wanted];
 }
 
-/** What can be reached next from here: two milestones before the fork, else one */
+/** The next milestones in the partial order: two after INCLUDED, else one */
 export function next(reached: Milestone): Milestone[] {
   return MILESTONES.filter((milestone) => RANK[milestone] === RANK[reached] + 1);
 }

@@ -1,75 +1,74 @@
-// Following a transaction along the road: asks where it stands, then waits for the milestones that come
-// next, until FINAL or until nobody looks any more. A wait costs the node nothing while it lasts; the
-// tree grows between milestones, too, so beside the waits it is asked once in a while how it stands.
+// Follows a transaction until FINAL: requests its status, then waits for the next milestones. The
+// tree of receipts also grows between milestones, so the status is polled while requests wait.
 
 import { at } from '../exact';
-import { NodeError, transactionStatus, type Answer, type TransactionParams } from '../rpc';
+import { NodeError, transactionStatus, type RpcResponse, type TransactionParams } from '../rpc';
 import { isMilestone, next, type Milestone } from './milestones';
 
-/** What happens on the way */
+/** Receives the events of a followed transaction */
 export interface Watcher {
-  /** An answer came; it reports this milestone */
-  answered(answer: Answer, milestone: Milestone): void;
-  /** From now on it waits for one of these; none when the road is done */
+  /** A response arrived; it reports this milestone */
+  updated(response: RpcResponse, milestone: Milestone): void;
+  /** Requests now wait for one of these milestones; none after FINAL */
   waiting(milestones: Milestone[]): void;
-  /** The node knows nothing of the transaction; it is waited for */
+  /** The node does not know the transaction; a request waits for it */
   unknown(error: NodeError): void;
-  /** Something went wrong; it is tried again if `goesOn` */
-  failed(error: unknown, goesOn: boolean): void;
+  /** A request failed; it is repeated if `willRetry` */
+  failed(error: unknown, willRetry: boolean): void;
 }
 
-/** From one look to the next while it waits: about a block of the chain and a half */
-const LOOK_EVERY = 1_000;
-/** How long after a failure it is tried again */
-const RETRY_AFTER = 2_500;
+/** Milliseconds between polls: about one and a half blocks of the chain */
+const POLL_INTERVAL = 1_000;
+/** Milliseconds from a failure to the next request */
+const RETRY_DELAY = 2_500;
 
-/** Follows a transaction until FINAL, or until `signal` ends it */
+/** Follows a transaction until FINAL, or until `signal` is aborted */
 export async function watch(params: TransactionParams, watcher: Watcher, signal: AbortSignal): Promise<void> {
   let reached: Milestone | null = null;
   while (!signal.aborted && reached !== 'FINAL') {
     try {
-      reached = await step(params, reached, watcher, signal);
+      reached = await advance(params, reached, watcher, signal);
     } catch (error) {
       if (signal.aborted) return;
       if (isUnknown(error)) {
-        // Not seen yet by a node that does not wait for it, or a fork took it away.
+        // The node does not wait for unknown transactions, or a fork removed this one.
         watcher.unknown(error);
         reached = null;
-        await pause(RETRY_AFTER, signal).catch(() => undefined);
+        await pause(RETRY_DELAY, signal).catch(() => undefined);
         continue;
       }
-      const goesOn = error instanceof NodeError && ['UNREACHABLE', 'INTERNAL_ERROR', 'REFUSED'].includes(error.cause);
-      watcher.failed(error, goesOn);
-      if (!goesOn) return;
-      await pause(RETRY_AFTER, signal).catch(() => undefined);
+      const willRetry = error instanceof NodeError && ['UNREACHABLE', 'INTERNAL_ERROR', 'HTTP_ERROR'].includes(error.cause);
+      watcher.failed(error, willRetry);
+      if (!willRetry) return;
+      await pause(RETRY_DELAY, signal).catch(() => undefined);
     }
   }
 }
 
-async function step(
+async function advance(
   params: TransactionParams,
   reached: Milestone | null,
   watcher: Watcher,
   signal: AbortSignal,
 ): Promise<Milestone | null> {
-  if (reached !== null) return follow(params, reached, watcher, signal);
+  if (reached !== null) return waitForNext(params, reached, watcher, signal);
   try {
-    return deliver(await transactionStatus({ ...params, wait_until: 'NONE' }, signal), watcher);
+    return report(await transactionStatus({ ...params, wait_until: 'NONE' }, signal), watcher);
   } catch (error) {
     if (!isUnknown(error)) throw error;
     watcher.unknown(error);
   }
   watcher.waiting(['INCLUDED']);
   try {
-    return deliver(await transactionStatus({ ...params, wait_until: 'INCLUDED' }, signal), watcher);
+    return report(await transactionStatus({ ...params, wait_until: 'INCLUDED' }, signal), watcher);
   } catch (error) {
-    if (!isPatience(error)) throw error;
+    if (!isTimeout(error)) throw error;
     return null;
   }
 }
 
-/** Waits for whatever comes next, and looks how it stands meanwhile */
-async function follow(
+/** Waits for the next milestones, and polls meanwhile */
+async function waitForNext(
   params: TransactionParams,
   reached: Milestone,
   watcher: Watcher,
@@ -77,47 +76,47 @@ async function follow(
 ): Promise<Milestone> {
   const milestones = next(reached);
   watcher.waiting(milestones);
-  const round = new AbortController();
-  const stop = () => round.abort();
-  signal.addEventListener('abort', stop, { once: true });
+  const requests = new AbortController();
+  const abort = () => requests.abort();
+  signal.addEventListener('abort', abort, { once: true });
   try {
-    const waits = milestones.map((wait_until) => transactionStatus({ ...params, wait_until }, round.signal));
-    return deliver(await Promise.race([...waits, look(params, reached, watcher, round.signal)]), watcher);
+    const waits = milestones.map((wait_until) => transactionStatus({ ...params, wait_until }, requests.signal));
+    return report(await Promise.race([...waits, poll(params, reached, watcher, requests.signal)]), watcher);
   } catch (error) {
-    // The node's patience is shorter than ours: ask again.
-    if (!isPatience(error)) throw error;
+    // The node's timeout passed: the caller repeats the requests.
+    if (!isTimeout(error)) throw error;
     return reached;
   } finally {
-    round.abort();
-    signal.removeEventListener('abort', stop);
+    requests.abort();
+    signal.removeEventListener('abort', abort);
   }
 }
 
-/** Looks how it stands, again and again; ends when the milestone is another one */
-async function look(
+/** Polls the status until it reports another milestone */
+async function poll(
   params: TransactionParams,
   reached: Milestone,
   watcher: Watcher,
   signal: AbortSignal,
-): Promise<Answer> {
+): Promise<RpcResponse> {
   for (;;) {
-    await pause(LOOK_EVERY, signal);
-    const answer = await transactionStatus({ ...params, wait_until: 'NONE' }, signal);
-    if (milestoneOf(answer) !== reached) return answer;
-    watcher.answered(answer, reached);
+    await pause(POLL_INTERVAL, signal);
+    const response = await transactionStatus({ ...params, wait_until: 'NONE' }, signal);
+    if (milestoneOf(response) !== reached) return response;
+    watcher.updated(response, reached);
   }
 }
 
-function deliver(answer: Answer, watcher: Watcher): Milestone {
-  const milestone = milestoneOf(answer);
-  watcher.answered(answer, milestone);
+function report(response: RpcResponse, watcher: Watcher): Milestone {
+  const milestone = milestoneOf(response);
+  watcher.updated(response, milestone);
   if (milestone === 'FINAL') watcher.waiting([]);
   return milestone;
 }
 
-function milestoneOf(answer: Answer): Milestone {
-  const name = at(answer.result, 'final_execution_status');
-  if (!isMilestone(name)) throw new NodeError('STRANGE_ANSWER', 'the answer reports no milestone');
+function milestoneOf(response: RpcResponse): Milestone {
+  const name = at(response.result, 'final_execution_status');
+  if (!isMilestone(name)) throw new NodeError('INVALID_RESPONSE', 'the response reports no milestone');
   return name;
 }
 
@@ -125,8 +124,7 @@ function isUnknown(error: unknown): error is NodeError {
   return error instanceof NodeError && error.cause === 'UNKNOWN_TRANSACTION';
 }
 
-/** Whether the node's time was up, which ends nothing */
-function isPatience(error: unknown): boolean {
+function isTimeout(error: unknown): boolean {
   return error instanceof NodeError && error.cause === 'TIMEOUT_ERROR';
 }
 

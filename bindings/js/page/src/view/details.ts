@@ -1,17 +1,17 @@
-// One stop in full: what it did and at which price, its logs, its actions with their arguments read. What
-// the chain says is shown as text, whole hashes included, so that they can be found elsewhere.
+// All details of one step: status, gas and tokens, its logs, its actions with decoded arguments,
+// and the JSON of its receipt and outcome. Hashes are shown in full, so that they can be copied.
 
 import { copyButton, h, replace, type Child } from '../dom';
 import { at, integer, list, text, type Json } from '../exact';
 import { decoded, grouped, near, plain, tera } from '../format';
 import { reason } from '../model/failure';
-import { actionTitle, type Stop } from '../model/road';
+import { actionTitle, type Step } from '../model/lifecycle';
 import { jsonTree } from './json';
-import { STATUS_WORDS } from './road';
+import { STATUS_TEXT } from './lifecycle';
 
 const NAMES = { transaction: 'Transaction', receipt: 'Receipt', refund: 'Refund' };
 
-export interface Place {
+export interface Location {
   height: string | null;
   shard: string | null;
 }
@@ -21,21 +21,21 @@ export class Details {
   private readonly title = h('h2', { id: 'details-title', tabindex: -1 });
   private readonly body = h('div', { class: 'body' });
 
-  constructor(private readonly closed: () => void) {
+  constructor(private readonly onClose: () => void) {
     const close = h('button', { type: 'button', class: 'quiet', onclick: () => this.close() }, 'Close');
     this.element.append(h('div', { class: 'bar' }, this.title, close), this.body);
     this.element.addEventListener('keydown', (event) => event.key === 'Escape' && this.close());
   }
 
-  /** Shows a stop; `transaction` is what the answer says of the transaction */
-  show(stop: Stop, place: Place, transaction: Json): void {
-    replace(this.title, NAMES[stop.kind], h('span', { class: 'subject' }, plain(stop.title)));
-    replace(this.body, ...sections(stop, place, transaction));
+  /** Shows a step; `transaction` is the member of the result */
+  show(step: Step, location: Location, transaction: Json): void {
+    replace(this.title, NAMES[step.kind], h('span', { class: 'subject' }, plain(step.title)));
+    replace(this.body, ...sections(step, location, transaction));
     this.element.hidden = false;
   }
 
-  /** Takes the reader there */
-  enter(): void {
+  /** Moves the focus here and scrolls if necessary */
+  focus(): void {
     this.title.focus({ preventScroll: true });
     const { top, bottom } = this.element.getBoundingClientRect();
     const isSmooth = !matchMedia('(prefers-reduced-motion: reduce)').matches;
@@ -46,49 +46,49 @@ export class Details {
 
   private close(): void {
     this.element.hidden = true;
-    this.closed();
+    this.onClose();
   }
 }
 
-function sections(stop: Stop, place: Place, transaction: Json): Child[] {
-  const status = at(stop.outcome, 'outcome', 'status');
+function sections(step: Step, location: Location, transaction: Json): Child[] {
+  const status = at(step.outcome, 'outcome', 'status');
   const failure = reason(status);
   const value = text(at(status, 'SuccessValue'));
   const next = text(at(status, 'SuccessReceiptId'));
-  const source = stop.kind === 'transaction' || stop.receipt === null ? transaction : at(stop.receipt, 'receipt', 'Action');
-  const executor = at(stop.outcome, 'outcome', 'executor_id');
-  const isLocal = stop.kind === 'receipt' && stop.receipt === null;
-  const facts: [string, Child[] | null][] = [
-    ['Status', [h('span', { class: `badge is-${stop.status}` }, STATUS_WORDS[stop.status])]],
+  const source = step.kind === 'transaction' || step.receipt === null ? transaction : at(step.receipt, 'receipt', 'Action');
+  const executor = at(step.outcome, 'outcome', 'executor_id');
+  const isLocal = step.kind === 'receipt' && step.receipt === null;
+  const entries: [string, Child[] | null][] = [
+    ['Status', [h('span', { class: `badge is-${step.status}` }, STATUS_TEXT[step.status])]],
     ['Reason', failure === null ? null : [h('span', { class: 'reason' }, failure)]],
     ['Value', value === null ? null : [h('code', {}, decoded(value) ?? 'empty')]],
     ['Result in', next === null ? null : [h('code', {}, plain(next))]],
-    [stop.kind === 'transaction' ? 'Hash' : 'Receipt id', [h('code', {}, plain(stop.id)), ' ', copyButton(stop.kind === 'transaction' ? 'hash' : 'receipt id', () => stop.id)]],
-    ['From', from(stop, transaction)],
-    ['To', words(at(stop.receipt, 'receiver_id') ?? (stop.kind === 'transaction' ? at(transaction, 'receiver_id') : null))],
-    ['Executed by', executor === stop.account && stop.receipt !== null ? null : words(executor)],
-    ['Block', stop.block === null ? null : [place.height !== null && h('span', {}, ...grouped(place.height), ' '), h('code', { class: 'soft' }, plain(stop.block))]],
-    ['Shard', place.shard === null ? null : [place.shard]],
-    ['Gas burnt', stop.gas === null || stop.status === 'pending' ? null : [tera(stop.gas), h('span', { class: 'exact' }, ...grouped(String(stop.gas)))]],
-    ['Tokens burnt', stop.tokens === null || stop.status === 'pending' ? null : [near(stop.tokens), h('span', { class: 'exact' }, ...grouped(String(stop.tokens)))]],
+    [step.kind === 'transaction' ? 'Hash' : 'Receipt id', [h('code', {}, plain(step.id)), ' ', copyButton(step.kind === 'transaction' ? 'hash' : 'receipt id', () => step.id)]],
+    ['From', from(step, transaction)],
+    ['To', plainText(at(step.receipt, 'receiver_id') ?? (step.kind === 'transaction' ? at(transaction, 'receiver_id') : null))],
+    ['Executor', executor === step.account && step.receipt !== null ? null : plainText(executor)],
+    ['Block', step.block === null ? null : [location.height !== null && h('span', {}, ...grouped(location.height), ' '), h('code', { class: 'soft' }, plain(step.block))]],
+    ['Shard', location.shard === null ? null : [location.shard]],
+    ['Gas burnt', step.gas === null || step.status === 'pending' ? null : [tera(step.gas), h('span', { class: 'exact' }, ...grouped(String(step.gas)))]],
+    ['Tokens burnt', step.tokens === null || step.status === 'pending' ? null : [near(step.tokens), h('span', { class: 'exact' }, ...grouped(String(step.tokens)))]],
   ];
-  const shown = facts.filter((fact): fact is [string, Child[]] => fact[1] !== null);
-  const actions = stop.kind === 'receipt' && stop.receipt === null && stop.depth !== 1 ? [] : list(at(source, 'actions'));
+  const shown = entries.filter((entry): entry is [string, Child[]] => entry[1] !== null);
+  const actions = step.kind === 'receipt' && step.receipt === null && step.depth !== 1 ? [] : list(at(source, 'actions'));
   return [
-    h('dl', { class: 'facts' }, ...shown.flatMap(([name, children]) => [h('dt', {}, name), h('dd', {}, ...children)])),
-    stop.logs.length > 0 && section(`Logs (${stop.logs.length})`, h('ol', { class: 'logs' }, stop.logs.map((log) => h('li', {}, plain(log))))),
+    h('dl', { class: 'properties' }, ...shown.flatMap(([name, children]) => [h('dt', {}, name), h('dd', {}, ...children)])),
+    step.logs.length > 0 && section(`Logs (${step.logs.length})`, h('ol', { class: 'logs' }, step.logs.map((log) => h('li', {}, plain(log))))),
     actions.length > 0 && section(isLocal ? 'Actions of the transaction' : 'Actions', h('ol', { class: 'actions' }, actions.map(action))),
-    stop.receipt !== null && fold('Receipt as it came', stop.receipt),
-    stop.outcome !== null && fold('Outcome as it came', stop.outcome),
+    step.receipt !== null && fold('Receipt (JSON)', step.receipt),
+    step.outcome !== null && fold('Outcome (JSON)', step.outcome),
   ];
 }
 
-function from(stop: Stop, transaction: Json): Child[] | null {
-  if (stop.kind === 'transaction') return words(at(transaction, 'signer_id'));
-  return words(at(stop.receipt, 'predecessor_id'));
+function from(step: Step, transaction: Json): Child[] | null {
+  if (step.kind === 'transaction') return plainText(at(transaction, 'signer_id'));
+  return plainText(at(step.receipt, 'predecessor_id'));
 }
 
-function words(value: Json): Child[] | null {
+function plainText(value: Json): Child[] | null {
   const shown = text(value);
   return shown === null ? null : [plain(shown)];
 }
@@ -115,18 +115,18 @@ function action(value: Json): HTMLElement {
   return h(
     'li',
     {},
-    h('span', { class: 'do' }, plain(actionTitle(value))),
+    h('span', { class: 'action' }, plain(actionTitle(value))),
     parts.length > 0 && h('span', { class: 'soft' }, ` ${parts.join(', ')}`),
     args !== null && args !== '' && h('pre', { tabindex: 0, 'aria-label': 'Arguments' }, pretty(decoded(args) ?? '')),
   );
 }
 
-/** JSON with room to breathe; text that is none, and JSON with numbers that would be rounded, as it is */
+/** JSON with indentation; other text, and JSON with numbers that would be rounded, unchanged */
 function pretty(text: string): string {
   try {
     const value: unknown = JSON.parse(text);
-    const spaced = JSON.stringify(value, null, 2);
-    return JSON.stringify(value) === text.replace(/(?<=[,:])\s+/g, '') ? spaced : text;
+    const indented = JSON.stringify(value, null, 2);
+    return JSON.stringify(value) === text.replace(/(?<=[,:])\s+/g, '') ? indented : text;
   } catch {
     return text;
   }

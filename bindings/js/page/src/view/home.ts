@@ -1,15 +1,15 @@
-// The start: find a transaction, or pick one of the practice chain. One of each kind is offered, because
-// each kind's road looks different; the newest one has its road still before it.
+// The home screen: the form to find a transaction, and the newest transactions of the practice
+// chain, one of each kind, because the lifecycles of the kinds differ.
 
 import { h, replace } from '../dom';
 import { at, list, text, type Json } from '../exact';
 import { plain, short } from '../format';
 import { get } from '../rpc';
-import { transactionAddress } from '../route';
+import { transactionFragment } from '../route';
 import { findForm } from './find';
 import { problem } from './problem';
 
-interface Listed {
+interface RecentTransaction {
   hash: string;
   signer: string;
   receiver: string;
@@ -19,87 +19,89 @@ interface Listed {
 }
 
 export function showHome(main: HTMLElement, signal: AbortSignal): void {
-  const offers = h('div', { class: 'offers' });
+  const recent = h('div', { class: 'recent' });
   replace(
     main,
     h(
       'section',
-      { class: 'hero' },
-      h('h1', {}, 'How far along the road is it?'),
-      h('p', { class: 'lead' }, 'Follow a NEAR transaction from its block through every receipt to the end, live.'),
+      { class: 'intro' },
+      h('h1', {}, 'Follow a NEAR transaction'),
+      h('p', { class: 'lead' }, 'See its milestones and receipts, live, from its block to the last receipt.'),
       findForm(signal),
     ),
-    offers,
+    recent,
   );
-  void offer(offers, signal);
+  void showRecent(recent, signal);
 }
 
-async function offer(offers: HTMLElement, signal: AbortSignal): Promise<void> {
-  replace(offers, h('p', { class: 'loading', role: 'status' }, 'Asking what there is to pick…'));
+async function showRecent(container: HTMLElement, signal: AbortSignal): Promise<void> {
+  replace(container, h('p', { class: 'loading', role: 'status' }, 'Loading recent transactions…'));
   try {
-    const recent = await get('/practice/recent', signal);
-    if (recent === null) return replace(offers, elsewhere());
-    const listed = list(recent).map(read);
-    if (listed.length === 0) return void setTimeout(() => void offer(offers, signal), 500);
-    replace(offers, picks(offers, listed, signal));
+    const response = await get('/practice/recent', signal);
+    if (response === null) return replace(container, noPracticeChain());
+    const transactions = list(response).map(read);
+    if (transactions.length === 0) return void setTimeout(() => void showRecent(container, signal), 500);
+    replace(container, recentTransactions(container, transactions, signal));
   } catch (error) {
     if (signal.aborted) return;
-    const again = h('button', { type: 'button', onclick: () => void offer(offers, signal) }, 'Try again');
-    replace(offers, problem('There is nothing to pick', error, again));
+    const retry = h('button', { type: 'button', onclick: () => void showRecent(container, signal) }, 'Try again');
+    replace(container, problem('Recent transactions cannot be loaded', error, retry));
   }
 }
 
-function picks(offers: HTMLElement, listed: Listed[], signal: AbortSignal): HTMLElement {
-  const kinds = new Map<string, Listed>();
-  for (const one of listed) if (!kinds.has(one.kind)) kinds.set(one.kind, one);
-  const watchNew = async () => {
-    // The list is some seconds old, and a road is not much longer than that.
+function recentTransactions(container: HTMLElement, transactions: RecentTransaction[], signal: AbortSignal): HTMLElement {
+  const byKind = new Map<string, RecentTransaction>();
+  for (const transaction of transactions) {
+    if (!byKind.has(transaction.kind)) byKind.set(transaction.kind, transaction);
+  }
+  const followNewest = async () => {
+    // Requested again, because transactions become final within seconds.
     const newest = list(await get('/practice/recent', signal))[0];
-    if (newest !== undefined) location.hash = address(read(newest));
+    if (newest !== undefined) location.hash = fragment(read(newest));
   };
-  const newer = h('button', { type: 'button', class: 'quiet', onclick: () => void offer(offers, signal) }, 'Show newer');
+  const refresh = h('button', { type: 'button', class: 'quiet', onclick: () => void showRecent(container, signal) }, 'Refresh');
   return h(
     'section',
-    { 'aria-labelledby': 'pick' },
+    { 'aria-labelledby': 'recent-title' },
     h(
       'div',
       { class: 'heading' },
-      h('h2', { id: 'pick' }, 'Or pick one'),
-      h('p', {}, 'A practice chain runs here. These are its newest transactions, one of each kind.'),
-      h('div', { class: 'buttons' }, h('button', { type: 'button', class: 'primary', onclick: () => void watchNew() }, 'Watch a new one live'), newer),
+      h('h2', { id: 'recent-title' }, 'Recent transactions'),
+      h('p', {}, 'The newest transactions of the practice chain, one of each kind.'),
+      h('div', { class: 'buttons' }, h('button', { type: 'button', class: 'primary', onclick: () => void followNewest() }, 'Watch the newest'), refresh),
     ),
-    h('ul', { class: 'picks' }, [...kinds.values()].map(card)),
+    h('ul', { class: 'cards' }, [...byKind.values()].map(card)),
   );
 }
 
-function card(one: Listed): HTMLElement {
+function card(transaction: RecentTransaction): HTMLElement {
   return h(
     'li',
     {},
     h(
       'a',
-      { href: address(one) },
-      h('span', { class: 'kind' }, one.kind),
-      h('span', { class: 'label' }, plain(one.label)),
-      h('span', { class: 'who' }, `${plain(one.signer)} → ${plain(one.receiver)}`),
-      h('span', { class: 'where' }, `block ${one.height}`, h('code', {}, short(one.hash))),
+      { href: fragment(transaction) },
+      h('span', { class: 'kind' }, transaction.kind),
+      h('span', { class: 'label' }, plain(transaction.label)),
+      h('span', { class: 'accounts' }, `${plain(transaction.signer)} → ${plain(transaction.receiver)}`),
+      h('span', { class: 'block' }, `block ${transaction.height}`, h('code', {}, short(transaction.hash))),
     ),
   );
 }
 
-function elsewhere(): HTMLElement {
+function noPracticeChain(): HTMLElement {
   return h(
     'p',
     { class: 'empty' },
-    'This node serves blocks that it was given, so there is no list to pick from: any transaction in them can be followed by its hash.',
+    'This node has no practice chain, so there is no list of recent transactions. Enter the hash of any transaction in its blocks.',
   );
 }
 
-function address(one: Listed): string {
-  return transactionAddress(one.hash, one.signer);
+function fragment(transaction: RecentTransaction): string {
+  return transactionFragment(transaction.hash, transaction.signer);
 }
 
-function read(item: Json): Listed {
+function read(item: Json): RecentTransaction {
   const member = (name: string) => text(at(item, name)) ?? '';
   return {
     hash: member('tx_hash'),

@@ -1,18 +1,18 @@
-// Something went wrong: what the node said, and what can be done. The node's own words come first.
+// An error message: the node's cause and message, and advice.
 
 import { h, type Child } from '../dom';
 import { plain } from '../format';
 import { NodeError } from '../rpc';
 
 const ADVICE: Record<string, string> = {
-  UNKNOWN_TRANSACTION: 'Check the hash; a node also forgets what is older than what it keeps.',
-  UNKNOWN_BLOCK: 'The block may be skipped, forgotten or still to come. Try another height, or “final”.',
-  PARSE_ERROR: 'The request was not understood. Check what was entered.',
-  UNREACHABLE: 'Is it running? This page asks again by itself.',
-  STRANGE_ANSWER: 'Something else may be answering in the node’s place.',
+  UNKNOWN_TRANSACTION: 'Check the hash. The node may also have removed the block: it retains only the newest ones.',
+  UNKNOWN_BLOCK: 'The block may be skipped, removed or in the future. Try another height, or “final”.',
+  PARSE_ERROR: 'The request is invalid. Check the input.',
+  UNREACHABLE: 'Check that it is running. This page retries automatically.',
+  INVALID_RESPONSE: 'Another program may be listening at this address.',
 };
 
-/** A box with what went wrong */
+/** A box with the error */
 export function problem(title: string, error: unknown, ...more: Child[]): HTMLElement {
   const cause = error instanceof NodeError ? error.cause : null;
   const message = error instanceof Error ? error.message : String(error);
@@ -20,7 +20,7 @@ export function problem(title: string, error: unknown, ...more: Child[]): HTMLEl
     'section',
     { class: 'problem', role: 'alert' },
     h('h2', {}, title),
-    h('p', { class: 'words' }, cause !== null && h('code', {}, plain(cause)), plain(message)),
+    h('p', { class: 'message' }, cause !== null && h('code', {}, plain(cause)), plain(message)),
     cause !== null && ADVICE[cause] !== undefined && h('p', { class: 'advice' }, ADVICE[cause]),
     ...more,
   );

@@ -1,4 +1,6 @@
-//! The canonical form against `serde_json`, on fixed and on generated texts.
+//! Canonical text compared with `serde_json`, on fixed and on generated texts.
+//!
+//! The fast path must write the same text as the canonicalizer, or nothing.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -11,17 +13,17 @@ use super::*;
 fn canonical_of(text: &str) -> Result<String, Error> {
     let mut out = String::from("before");
     let result = canonical(text, &mut out);
-    let rest = out.strip_prefix("before").expect("what was there stays").to_string();
+    let rest = out.strip_prefix("before").expect("the earlier content is kept").to_string();
     match result {
         Ok(()) => Ok(rest),
         Err(error) => {
-            assert_eq!(rest, "", "an error leaves nothing behind");
+            assert_eq!(rest, "", "an error leaves the output unchanged");
             Err(error)
         }
     }
 }
 
-/// Texts at random
+/// Generates random texts
 struct Random(Rng);
 
 impl Random {
@@ -29,7 +31,7 @@ impl Random {
         self.0.below(bound)
     }
 
-    fn blanks(&mut self, out: &mut String) {
+    fn whitespace(&mut self, out: &mut String) {
         while self.below(6) == 0 {
             out.push([' ', '\n', '\r', '\t'][self.below(4) as usize]);
         }
@@ -57,7 +59,7 @@ impl Random {
     }
 
     fn value(&mut self, depth: u64, out: &mut String) {
-        self.blanks(out);
+        self.whitespace(out);
         match self.below(if depth == 0 { 5 } else { 9 }) {
             0 => out.push_str(["true", "false", "null"][self.below(3) as usize]),
             1 => out.push_str(&(self.below(u64::MAX) as i64).to_string()),
@@ -65,7 +67,7 @@ impl Random {
             3 | 4 => self.string(out),
             5 | 6 => {
                 out.push('[');
-                self.blanks(out);
+                self.whitespace(out);
                 for index in 0..self.below(5) {
                     if index > 0 {
                         out.push(',');
@@ -76,26 +78,26 @@ impl Random {
             }
             _ => {
                 out.push('{');
-                self.blanks(out);
+                self.whitespace(out);
                 for index in 0..self.below(7) {
                     if index > 0 {
                         out.push(',');
                     }
-                    self.blanks(out);
+                    self.whitespace(out);
                     self.string(out);
-                    self.blanks(out);
+                    self.whitespace(out);
                     out.push(':');
                     self.value(depth - 1, out);
                 }
                 out.push('}');
             }
         }
-        self.blanks(out);
+        self.whitespace(out);
     }
 }
 
 #[test]
-fn generated_values_come_out_as_serde_json_writes_them() {
+fn generated_values_are_written_as_by_serde_json() {
     let mut random = Random(Rng::new(7));
     let mut canonicalizer = Canonicalizer::new();
     let (mut accepted, mut duplicates) = (0, 0);
@@ -111,7 +113,7 @@ fn generated_values_come_out_as_serde_json_writes_them() {
                 accepted += 1;
             }
             Err(error) => {
-                assert_eq!(error.kind(), ErrorKind::Shape, "{error}: {text}");
+                assert_eq!(error.kind(), ErrorKind::Schema, "{error}: {text}");
                 duplicates += 1;
             }
         }
@@ -120,9 +122,9 @@ fn generated_values_come_out_as_serde_json_writes_them() {
 }
 
 #[test]
-fn damaged_texts_are_refused_exactly_when_serde_json_refuses_them() {
+fn damaged_texts_are_rejected_exactly_when_serde_json_rejects_them() {
     let mut random = Random(Rng::new(11));
-    let (mut refused, mut kept) = (0, 0);
+    let (mut rejected, mut accepted) = (0, 0);
     for _ in 0..60_000 {
         let mut text = String::new();
         random.value(3, &mut text);
@@ -137,7 +139,7 @@ fn damaged_texts_are_refused_exactly_when_serde_json_refuses_them() {
             _ => drop(text.pop()),
         }
         let theirs = serde_json::from_str::<serde::de::IgnoredAny>(&text);
-        // Ignoring skips the check of surrogates; reading a value makes it, but limits numbers.
+        // `IgnoredAny` does not check surrogates; `Value` does, but limits numbers.
         let theirs = theirs.and_then(|_| match serde_json::from_str::<Value>(&text) {
             Err(error) if error.to_string().starts_with("number out of range") => Ok(Value::Null),
             other => other,
@@ -145,17 +147,17 @@ fn damaged_texts_are_refused_exactly_when_serde_json_refuses_them() {
         match canonical_of(&text) {
             Ok(_) => {
                 assert!(theirs.is_ok(), "{theirs:?}: {text}");
-                kept += 1;
+                accepted += 1;
             }
-            // Refused before the damage was reached.
-            Err(error) if error.kind() == ErrorKind::Shape => {}
+            // A duplicate member before the damage.
+            Err(error) if error.kind() == ErrorKind::Schema => {}
             Err(error) => {
                 assert!(theirs.is_err(), "{error}: {text}");
-                refused += 1;
+                rejected += 1;
             }
         }
     }
-    assert!(refused > 10_000 && kept > 1_000, "{refused} {kept}");
+    assert!(rejected > 10_000 && accepted > 1_000, "{rejected} {accepted}");
 }
 
 #[test]
@@ -170,7 +172,7 @@ fn numbers_keep_their_text() {
 
 #[test]
 fn keys_sort_by_their_decoded_bytes() {
-    // '"' is 0x22, below '#', though its escape begins with 0x5c.
+    // '"' is 0x22, below '#', although its escape begins with 0x5c.
     assert_eq!(
         canonical_of(r##"{"#":1,"\"":2,"é":3,"\u0065":4,"":5,"\ud83e\udd80":6,"\uffff":7}"##)
             .unwrap(),
@@ -179,7 +181,7 @@ fn keys_sort_by_their_decoded_bytes() {
 }
 
 #[test]
-fn a_duplicate_member_is_refused_with_its_place() {
+fn a_duplicate_member_is_rejected_with_its_path() {
     for (text, path, offset) in [
         (r#"{"x":[{"b":1,"a":2,"b":3}]}"#, "x[0].b", 19),
         (r#"{"x":[{"a":2,"b":1, "\u0062":3}]}"#, "x[0][\"\\u0062\"]", 20),
@@ -188,7 +190,7 @@ fn a_duplicate_member_is_refused_with_its_place() {
         let error = canonical_of(text).unwrap_err();
         assert_eq!(
             (error.kind(), error.path(), error.offset()),
-            (ErrorKind::Shape, path, Some(offset))
+            (ErrorKind::Schema, path, Some(offset))
         );
         assert_eq!(error.detail(), "duplicate member \"b\"");
     }
@@ -197,16 +199,16 @@ fn a_duplicate_member_is_refused_with_its_place() {
 #[test]
 fn levels_are_limited_as_in_serde_json() {
     let nested = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
-    assert!(canonical_of(&nested(MOST_LEVELS)).is_ok());
-    assert!(serde_json::from_str::<Value>(&nested(MOST_LEVELS)).is_ok());
-    assert!(serde_json::from_str::<Value>(&nested(MOST_LEVELS + 1)).is_err());
-    assert_eq!(canonical_of(&nested(MOST_LEVELS + 1)).unwrap_err().kind(), ErrorKind::Limit);
+    assert!(canonical_of(&nested(MAX_DEPTH)).is_ok());
+    assert!(serde_json::from_str::<Value>(&nested(MAX_DEPTH)).is_ok());
+    assert!(serde_json::from_str::<Value>(&nested(MAX_DEPTH + 1)).is_err());
+    assert_eq!(canonical_of(&nested(MAX_DEPTH + 1)).unwrap_err().kind(), ErrorKind::Limit);
     assert_eq!(canonical_of(&"[".repeat(1_000_000)).unwrap_err().kind(), ErrorKind::Limit);
 }
 
 #[test]
 fn a_long_key_with_escapes_is_decoded_once() {
-    // Sorting may compare a key with all others, and is not to decode it anew each time.
+    // Sorting may compare a key with all others and must not decode it each time.
     let long = "\\u006d".repeat(200_000);
     let mut text = String::from("{");
     for number in (0..40_000).rev() {
@@ -222,38 +224,38 @@ fn a_long_key_with_escapes_is_decoded_once() {
     assert!(out.contains(&["\"a9999\":0,\"", &"m".repeat(200_000), "\":0,\"z20000\":0"].concat()));
 }
 
-/// What is written quickly, which has to be what is written with care
+/// The result of the fast path, checked against that of the canonicalizer
 fn rewritten(rewriter: &mut Rewriter, text: &str) -> Option<String> {
-    let text = format!("{text}, \"and what stands behind it\"");
+    let text = format!("{text}, \"and the text after it\"");
     let (written, end) = rewriter.rewrite(&text, 0)?;
     assert_eq!(canonical_of(&text[..end]).as_deref(), Ok(written), "{text}");
     Some(written.to_string())
 }
 
 #[test]
-fn what_is_written_quickly_is_canonical() {
+fn the_fast_path_writes_canonical_text() {
     let mut random = Random(Rng::new(13));
-    // It learns keys from all of them, sound and damaged.
-    let mut rewriter = Rewriter::new(MOST_LEVELS);
-    let (mut sound, mut damaged) = (0, 0);
+    // It observes the keys of all texts, valid and damaged.
+    let mut rewriter = Rewriter::new(MAX_DEPTH);
+    let (mut valid, mut damaged) = (0, 0);
     for _ in 0..40_000 {
         let mut text = String::new();
         random.value(4, &mut text);
         let text = text.trim_end();
         if let Some(written) = rewritten(&mut rewriter, text) {
             assert_eq!(Ok(written), canonical_of(text));
-            sound += 1;
+            valid += 1;
         }
         let at = text.floor_char_boundary(random.below(text.len() as u64 + 1) as usize);
         let piece = ["\"", "\\", ",", "{", "]", ":", "0", "-", "\u{1}", "e1", " "];
         let text = format!("{}{}{}", &text[..at], piece[random.below(11) as usize], &text[at..]);
         damaged += usize::from(rewritten(&mut rewriter, &text).is_some());
     }
-    assert!(sound > 10_000 && damaged > 5_000, "{sound} {damaged}");
+    assert!(valid > 10_000 && damaged > 5_000, "{valid} {damaged}");
 }
 
 #[test]
-fn a_fact_is_written_quickly() {
+fn the_fast_path_supports_outcomes() {
     let outcome = r#"{"id": "a", "outcome": {"logs": ["x\n\u0007 \"y\"", "a log of more than some chunks:
         its text goes on and on and on, as those of contracts do, and comes to an end after that"],
         "gas_burnt": 223182562500, "gas": 0, "long": 123456789012345678901234567890, "part": -1.5e+3,
@@ -263,7 +265,7 @@ fn a_fact_is_written_quickly() {
         "Right"}], "outcom": {}, "a key that is longer than a chunk": [], "": [[]]}"#
         .replace("and on,\n        as", "and on, as")
         .replace(":\n        its", ": its");
-    let mut rewriter = Rewriter::new(MOST_LEVELS);
+    let mut rewriter = Rewriter::new(MAX_DEPTH);
     for _ in 0..3 {
         let written = rewritten(&mut rewriter, &outcome);
         assert_eq!(written, canonical_of(&outcome).ok());
@@ -274,10 +276,10 @@ fn a_fact_is_written_quickly() {
 }
 
 #[test]
-fn keys_are_written_quickly_whether_they_are_kept_or_not() {
-    let mut rewriter = Rewriter::new(MOST_LEVELS);
+fn the_fast_path_supports_tracked_and_untracked_keys() {
+    let mut rewriter = Rewriter::new(MAX_DEPTH);
     for round in 0..60 {
-        // More than are kept for a place and altogether, and longer ones, in an order that changes.
+        // More and longer keys than are tracked per slot and in total, in changing order.
         let member = |number: usize| {
             let number = (number * 7 + round) % 60;
             format!(
@@ -304,16 +306,16 @@ fn json_object(one: &str, other: &str) -> String {
 }
 
 #[test]
-fn levels_that_are_written_quickly_are_limited() {
+fn the_fast_path_limits_the_depth() {
     let deep = |levels| ["[".repeat(levels), "]".repeat(levels)].concat();
-    let mut rewriter = Rewriter::new(MOST_LEVELS_INSIDE);
-    assert!(rewritten(&mut rewriter, &deep(MOST_LEVELS_INSIDE)).is_some());
-    assert!(rewritten(&mut rewriter, &deep(MOST_LEVELS_INSIDE + 1)).is_none());
+    let mut rewriter = Rewriter::new(MAX_INNER_DEPTH);
+    assert!(rewritten(&mut rewriter, &deep(MAX_INNER_DEPTH)).is_some());
+    assert!(rewritten(&mut rewriter, &deep(MAX_INNER_DEPTH + 1)).is_none());
 }
 
 #[test]
-fn a_text_of_any_length_is_written_quickly() {
-    let mut rewriter = Rewriter::new(MOST_LEVELS);
+fn the_fast_path_supports_text_of_any_length() {
+    let mut rewriter = Rewriter::new(MAX_DEPTH);
     for length in (0..200).chain([20_000, 100_000]) {
         let text =
             format!(r#"{{"{0}":"{0}","z":[{1}1]}}"#, "y".repeat(length), "0,".repeat(length));

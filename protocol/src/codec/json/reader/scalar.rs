@@ -1,25 +1,27 @@
-//! What a value is: a scalar with what it says, or the beginning of an array or an object.
+//! A JSON scalar, or the start of an array or an object.
 //!
-//! Numbers keep all 64 bits; what is no whole number keeps its text, for nobody here calculates with it.
+//! Integers keep all 64 bits; any other number keeps its text, because none is calculated with.
 
 use alloc::borrow::Cow;
 use core::fmt;
 
 use crate::codec::json::write;
 
-/// A number as its text says
+/// A number
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "for the engine, which matches all variants")]
 pub enum Number<'t> {
-    /// Without sign, fraction and exponent, of 64 bits
+    /// An integer of 64 bits without sign, fraction and exponent
     Unsigned(u64),
-    /// The same with a minus sign
+    /// A negative integer of 64 bits
     Negative(i64),
-    /// Any other
+    /// Any other number, as text
     Fraction(&'t str),
 }
 
-/// What a value is
+/// A scalar, or the start of an array or an object
 #[derive(Clone, Debug)]
+#[expect(clippy::exhaustive_enums, reason = "for the engine, which matches all variants")]
 pub enum Scalar<'t> {
     /// `null`
     Null,
@@ -27,7 +29,7 @@ pub enum Scalar<'t> {
     Bool(bool),
     /// A number
     Number(Number<'t>),
-    /// A string, without its escapes
+    /// A string, with its escapes decoded
     String(Cow<'t, str>),
     /// The start of an array
     Array,
@@ -50,15 +52,15 @@ impl fmt::Display for Scalar<'_> {
     }
 }
 
-/// Whether the magnitude of a number is beyond what a number of 64 bits with a floating point can be
-pub(super) fn is_out_of_range(text: &str) -> bool {
-    // 1.797...e308 is the largest: its first digit stands 308 places before the point.
+/// Whether the magnitude of a number is greater than that of any finite `f64`
+pub(crate) fn is_out_of_range(text: &str) -> bool {
+    // The largest is 1.797...e308: its first digit is 308 positions before the last of its integer.
     const LARGEST: &[u8] = b"17976931348623158079";
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let whole = whole.trim_start_matches(['-', '0']);
     let negative = exponent.starts_with('-');
-    // So many digits that no length of a text outweighs them are all alike.
+    // An exponent that does not fit 64 bits outweighs a text of any length.
     let exponent = exponent.trim_start_matches(['+', '-']).parse().unwrap_or(i64::MAX / 4);
     let exponent = if negative { -exponent } else { exponent };
     let zeroes = fraction.len() - fraction.trim_start_matches('0').len();
@@ -68,9 +70,9 @@ pub(super) fn is_out_of_range(text: &str) -> bool {
         return false;
     }
     // Lengths are below 2^62.
-    let places = match whole.len() {
+    let magnitude = match whole.len() {
         0 => exponent - 1 - zeroes as i64,
         length => exponent + length as i64 - 1,
     };
-    places > 308 || places == 308 && digits.gt(LARGEST.iter().copied())
+    magnitude > 308 || magnitude == 308 && digits.gt(LARGEST.iter().copied())
 }

@@ -1,4 +1,6 @@
-//! The reader beside `serde_json`: the same values, the same refusals at the same places.
+//! The reader compared with `serde_json` on damaged texts.
+//!
+//! Both must give the same values, and the same errors at the same offsets.
 
 use alloc::format;
 use alloc::string::{String, ToString as _};
@@ -11,36 +13,37 @@ use super::*;
 use crate::Error;
 use crate::codec::json;
 
-const BASE: &str = r#"{"id": "7\n\u00e9\ud83d\ude00/", "a":[-1.5e+3,0, true , null,[],-0,12E-2,1e400],
-    "long":"0123456789012345678901234567890123456789é012345678901234","b":{ },"x":false}"#;
+const BASE: &str = r#"{"id": "7\n\u00e9\ud83d\ude00/", "a":[-1.5e+3,0, true , null,[],-0,
+    12E-2,1e400],"long":"0123456789012345678901234567890123456789é012345678901234","b":{ },"x":false}"#;
 
+/// Pieces that are inserted as damage
 const PIECES: &[&str] = &[
     "\"", "\\", ",", ":", "{", "}", "[", "]", "0", "-", ".", "e", " ", "\u{1}", "\\u", "\\ud800",
     "\n", "true", "nul", "9",
 ];
 
 fn whole(text: &str) -> Result<String, Error> {
-    Reader::new(text).whole().map(str::to_string).map_err(|fault| fault.of(text))
+    Reader::new(text).whole().map(str::to_string).map_err(|error| error.into_error(text))
 }
 
 #[test]
-fn what_is_passed_over_serde_json_passes_over() {
+fn skipped_text_is_valid_for_serde_json() {
     let mut rng = Rng::new(1);
-    let mut refused = 0;
+    let mut rejected = 0;
     for _ in 0..60_000 {
         let text = damaged(BASE, PIECES, &mut rng);
         let expected = json::read::<&RawValue>(&text).map(|value| value.get().to_string());
         let found = whole(&text);
-        refused += usize::from(found.is_err());
-        assert_eq!(found.map_err(alike), expected.map_err(alike), "{text}");
+        rejected += usize::from(found.is_err());
+        assert_eq!(found.map_err(normalized), expected.map_err(normalized), "{text}");
     }
-    assert!(refused > 30_000, "{refused}");
+    assert!(rejected > 30_000, "{rejected}");
 }
 
-/// What `serde_json` says of a number that is cut off depends on who asks
-fn alike(error: Error) -> Error {
-    // Where an exponent does not fit, `serde_json` names the digit at which it overflowed, and the reader
-    // the end of the number.
+/// The error of `serde_json` for a truncated number depends on the type that is read
+fn normalized(error: Error) -> Error {
+    // Where an exponent does not fit, `serde_json` names the digit at which it overflowed, and the
+    // reader the end of the number.
     if error.detail() == "number out of range" {
         return Error::new(error.kind(), error.detail()).at(error.path());
     }
@@ -51,8 +54,8 @@ fn alike(error: Error) -> Error {
     Error::new(error.kind(), detail).at(error.path()).with_offset(error.offset().unwrap_or(0))
 }
 
-/// What is in a text, read by scalars, without what numbers with a fraction are
-fn parts(reader: &mut Reader<'_>, out: &mut Vec<String>) -> Result<(), Fault> {
+/// The tokens of a text, with fractions as one token
+fn tokens(reader: &mut Reader<'_>, out: &mut Vec<String>) -> Result<(), ReadError> {
     match reader.scalar()? {
         Scalar::Array => {
             out.push("[".into());
@@ -60,7 +63,7 @@ fn parts(reader: &mut Reader<'_>, out: &mut Vec<String>) -> Result<(), Fault> {
             let mut first = true;
             while reader.item(first)? {
                 first = false;
-                parts(reader, out)?;
+                tokens(reader, out)?;
             }
         }
         Scalar::Object => {
@@ -71,7 +74,7 @@ fn parts(reader: &mut Reader<'_>, out: &mut Vec<String>) -> Result<(), Fault> {
                 first = false;
                 out.push(key.into_owned());
                 reader.colon()?;
-                parts(reader, out)?;
+                tokens(reader, out)?;
             }
         }
         Scalar::String(text) => out.push(text.into_owned()),
@@ -81,17 +84,17 @@ fn parts(reader: &mut Reader<'_>, out: &mut Vec<String>) -> Result<(), Fault> {
     Ok(())
 }
 
-fn expected_parts(value: &serde_json::Value, out: &mut Vec<String>) {
+fn expected_tokens(value: &serde_json::Value, out: &mut Vec<String>) {
     match value {
         serde_json::Value::Array(items) => {
             out.push("[".into());
-            items.iter().for_each(|item| expected_parts(item, out));
+            items.iter().for_each(|item| expected_tokens(item, out));
         }
         serde_json::Value::Object(members) => {
             out.push("{".into());
             for (key, value) in members {
                 out.push(key.clone());
-                expected_parts(value, out);
+                expected_tokens(value, out);
             }
         }
         serde_json::Value::String(text) => out.push(text.clone()),
@@ -103,24 +106,24 @@ fn expected_parts(value: &serde_json::Value, out: &mut Vec<String>) {
 }
 
 #[test]
-fn what_is_read_serde_json_reads() {
-    // Sorted, and without a number that no one can read.
+fn values_match_those_of_serde_json() {
+    // Sorted, and without the number that is out of range.
     let base = BASE.replace(",1e400", "");
     let mut canonical = String::new();
     json::canonical(&base, &mut canonical).unwrap();
     let mut rng = Rng::new(7);
-    let (mut read, mut refused) = (0, 0);
+    let (mut read, mut rejected) = (0, 0);
     for round in 0..60_000 {
         let text =
             if round == 0 { canonical.clone() } else { damaged(&canonical, PIECES, &mut rng) };
         let mut reader = Reader::new(&text);
         let mut found = Vec::new();
-        let result = parts(&mut reader, &mut found).and_then(|()| reader.end());
+        let result = tokens(&mut reader, &mut found).and_then(|()| reader.end());
         match (json::read::<serde_json::Value>(&text), result) {
             (Ok(value), Ok(())) => {
                 let mut expected = Vec::new();
-                expected_parts(&value, &mut expected);
-                // A second member of one name takes the place of the first there.
+                expected_tokens(&value, &mut expected);
+                // In serde_json a second member of one name replaces the first.
                 if found.len() == expected.len() {
                     read += 1;
                     found.sort();
@@ -128,19 +131,19 @@ fn what_is_read_serde_json_reads() {
                     assert_eq!(found, expected, "{text}");
                 }
             }
-            (Err(expected), Err(fault)) => {
-                refused += 1;
-                assert_eq!(alike(fault.of(&text)), alike(expected), "{text}");
+            (Err(expected), Err(error)) => {
+                rejected += 1;
+                assert_eq!(normalized(error.into_error(&text)), normalized(expected), "{text}");
             }
             (expected, found) => panic!("{expected:?} but {found:?}: {text}"),
         }
     }
-    assert!(read > 3_000 && refused > 30_000, "{read} {refused}");
+    assert!(read > 3_000 && rejected > 30_000, "{read} {rejected}");
 }
 
 #[test]
-fn numbers_beyond_all_are_refused() {
-    for (text, refused) in [
+fn numbers_out_of_range_are_rejected() {
+    for (text, rejected) in [
         ("1e308", false),
         ("1e309", true),
         ("-1e309", true),
@@ -158,13 +161,13 @@ fn numbers_beyond_all_are_refused() {
         ("18446744073709551616", false),
     ] {
         let found = Reader::new(text).scalar();
-        assert_eq!(found.is_err(), refused, "{text}");
-        assert_eq!(serde_json::from_str::<f64>(text).is_err(), refused, "{text}");
+        assert_eq!(found.is_err(), rejected, "{text}");
+        assert_eq!(serde_json::from_str::<f64>(text).is_err(), rejected, "{text}");
     }
 }
 
 #[test]
-fn what_is_passed_over_may_be_deep() {
+fn skipped_values_may_be_deep() {
     let text = ["{\"a\":", &"[".repeat(100_000), &"]".repeat(100_000), ",\"b\":1}"].concat();
     let [found] = Reader::new(&text).members(["b"], "").unwrap();
     assert_eq!(found.unwrap().raw(), Ok("1"));

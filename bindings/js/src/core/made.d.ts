@@ -1,4 +1,0 @@
-// What `build.js` puts in.
-
-/** The version of the package */
-declare const __VERSION__: string;

@@ -1,0 +1,48 @@
+// Decodes keys and changes from the encoding of `wasm/src/packed_rows.rs`.
+//
+// Each is copied out: a view would keep the whole buffer alive, and a database would store the
+// whole buffer with it.
+
+/** @import { RowChange, RowKey } from "../../index.js" */
+
+const REMOVED = 0xffffffff;
+
+/** @param {Uint8Array} packed */
+export function unpackKeys(packed) {
+  const keys = [];
+  for (let offset = 0; offset < packed.length; ) {
+    const start = offset + 2;
+    offset = start + packed[start - 1];
+    keys.push({ table: packed[start - 2], key: packed.slice(start, offset) });
+  }
+  return keys;
+}
+
+/** @param {Uint8Array} packed */
+export function unpackChanges(packed) {
+  const view = new DataView(packed.buffer, packed.byteOffset, packed.byteLength);
+  const changes = [];
+  for (let offset = 0; offset < packed.length; ) {
+    const start = offset + 2;
+    const end = start + packed[start - 1];
+    /** @type {Uint8Array | null} */
+    let row = null;
+    const length = view.getUint32(end, true);
+    offset = end + 4;
+    if (length !== REMOVED) {
+      row = packed.slice(offset, offset + length);
+      offset += length;
+    }
+    changes.push({ table: packed[start - 2], key: packed.slice(start, end), row });
+  }
+  return changes;
+}
+
+/**
+ * A key as a string, for use as a key of a `Map`
+ *
+ * @param {RowKey} key
+ */
+export function keyName({ table, key }) {
+  return String.fromCharCode(table, ...key);
+}

@@ -1,0 +1,127 @@
+// Snapshots of the host's storage, for queries.
+//
+// A query sees the storage as it was when the query began, whatever is committed meanwhile: before
+// a commit the rows that it changes are read, and older snapshots return these. Snapshots take no
+// lock, so a storage may call its endpoint from within its own methods. The caller makes sure that
+// there is one commit at a time.
+
+import { storageError } from "./errors.js";
+import { isBytes } from "./input.js";
+import { keyName } from "./packed-rows.js";
+
+/** @import { RowChange, RowKey, Storage } from "../../index.js" */
+
+/** @typedef {Map<string, Uint8Array | undefined>} RowMap Rows by the names of their keys */
+
+export class VersionedStorage {
+  #storage;
+  /** Number of commits so far */
+  #version = 0;
+  /**
+   * For each commit that some open snapshot precedes: the version before it, and the rows that it
+   * replaced
+   *
+   * @type {{ version: number, rows: RowMap }[]}
+   */
+  #replaced = [];
+  /**
+   * Number of open snapshots by their version
+   *
+   * @type {Map<number, number>}
+   */
+  #snapshots = new Map();
+
+  /** @param {Storage} storage */
+  constructor(storage) {
+    this.#storage = storage;
+  }
+
+  /** A snapshot of the storage as it is now; has to be closed */
+  snapshot() {
+    const version = this.#version;
+    this.#snapshots.set(version, (this.#snapshots.get(version) ?? 0) + 1);
+    return {
+      getMany: async (/** @type {RowKey[]} */ keys) => {
+        const rows = await this.#fetch(keys);
+        return keys.map((key, index) => this.#rowAt(version, key, rows[index]));
+      },
+      close: () => {
+        const count = (this.#snapshots.get(version) ?? 1) - 1;
+        if (count > 0) this.#snapshots.set(version, count);
+        else this.#snapshots.delete(version);
+        this.#dropUnused();
+      },
+    };
+  }
+
+  /**
+   * Commits changes; `readRows` are rows that were read since the last commit
+   *
+   * @param {RowChange[]} changes
+   * @param {RowMap} readRows
+   */
+  async commit(changes, readRows) {
+    const replaced = new Map();
+    const unread = [];
+    for (const change of changes) {
+      const name = keyName(change);
+      if (readRows.has(name)) replaced.set(name, readRows.get(name));
+      else unread.push({ table: change.table, key: change.key.slice() });
+    }
+    if (unread.length > 0) {
+      const rows = await this.#fetch(unread);
+      unread.forEach((key, index) => replaced.set(keyName(key), rows[index]));
+    }
+    this.#replaced.push({ version: this.#version, rows: replaced });
+    try {
+      await this.#storage.commit(changes);
+    } catch (error) {
+      this.#replaced.pop();
+      throw storageError(error);
+    }
+    this.#version += 1;
+    this.#dropUnused();
+  }
+
+  /**
+   * @param {number} version
+   * @param {RowKey} key
+   * @param {Uint8Array | undefined} current
+   */
+  #rowAt(version, key, current) {
+    const name = keyName(key);
+    const commit = this.#replaced.find((commit) => commit.version >= version && commit.rows.has(name));
+    return commit ? commit.rows.get(name) : current;
+  }
+
+  #dropUnused() {
+    const oldest = Math.min(this.#version, ...this.#snapshots.keys());
+    while (this.#replaced.length > 0 && this.#replaced[0].version < oldest) this.#replaced.shift();
+  }
+
+  /**
+   * @param {RowKey[]} keys
+   * @returns {Promise<(Uint8Array | undefined)[]>}
+   */
+  async #fetch(keys) {
+    let rows;
+    try {
+      const storage = this.#storage;
+      // Copies, because the storage may keep or change what it is passed.
+      const copies = keys.map(({ table, key }) => ({ table, key: key.slice() }));
+      rows = storage.getMany
+        ? await storage.getMany(copies)
+        : await Promise.all(copies.map(({ table, key }) => storage.get(table, key)));
+    } catch (error) {
+      throw storageError(error);
+    }
+    if (!Array.isArray(rows) || rows.length !== keys.length) {
+      throw storageError(`${rows?.length} rows for ${keys.length} keys`);
+    }
+    return rows.map((row) => {
+      if (row === null || row === undefined) return undefined;
+      if (isBytes(row)) return row;
+      throw storageError(`a row of type ${typeof row}, expected a Uint8Array or nothing`);
+    });
+  }
+}

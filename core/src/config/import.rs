@@ -1,0 +1,93 @@
+//! Importing a configuration: its own row, and the index of all configurations.
+//!
+//! All configurations of a storage belong to one chain. The first one sets its id and its genesis.
+
+use alloc::string::String;
+
+use super::check;
+use crate::primitives::BlockHeight;
+use crate::storage::restartable::{Restartable, RestartableQuery, RowCache, Suspend};
+use crate::storage::rows::{ConfigIndex, ConfigRecord};
+use crate::storage::sealed::Sealed;
+use crate::storage::{Batch, Query, Row, Step};
+use crate::{Error, ErrorKind};
+
+/// The query for the changes that put a configuration in force
+///
+/// The output is a batch. Commit it before the next configuration is imported.
+///
+/// ```
+/// use milepost::config::ConfigImport;
+///
+/// let error = ConfigImport::new(7, "{}").unwrap_err();
+/// assert_eq!(error.kind(), milepost::ErrorKind::Schema);
+/// ```
+#[derive(Debug)]
+pub struct ConfigImport(RestartableQuery<PlanConfigImport>);
+
+#[derive(Debug)]
+struct PlanConfigImport {
+    height: BlockHeight,
+    chain_id: String,
+    genesis_height: BlockHeight,
+    text: String,
+}
+
+impl ConfigImport {
+    /// Reads a configuration that is to be in force from this height on
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the configuration, and where.
+    pub fn new(height: BlockHeight, text: &str) -> Result<Self, Error> {
+        let checked = check(text)?;
+        let (chain_id, genesis_height) = (checked.chain_id, checked.genesis_height);
+        Ok(Self(RestartableQuery::new(PlanConfigImport {
+            height,
+            chain_id,
+            genesis_height,
+            text: checked.text,
+        })))
+    }
+}
+
+impl Restartable for PlanConfigImport {
+    type Output = Batch;
+
+    fn run(&self, rows: &mut RowCache<'_>) -> Result<Batch, Suspend> {
+        let index = rows.row(ConfigIndex::key())?;
+        let mut index = ConfigIndex::decode(index.map(|row| &**row))?;
+        if index.heights.is_empty() {
+            index.chain_id.clone_from(&self.chain_id);
+            index.genesis_height = self.genesis_height;
+        } else if index.chain_id != self.chain_id {
+            let detail = format_args!(
+                "{}, but the stored configurations are of {}",
+                self.chain_id, index.chain_id
+            );
+            return Err(Error::new(ErrorKind::Chain, detail).at("chain_id").into());
+        }
+        if let Err(position) = index.heights.binary_search(&self.height) {
+            index.heights.insert(position, self.height);
+        }
+        let mut batch = Batch::new();
+        let record = ConfigRecord { fragment: self.text.as_bytes() };
+        batch.put(ConfigRecord::key(self.height), record.encode());
+        batch.put(ConfigIndex::key(), index.encode());
+        Ok(batch)
+    }
+}
+
+impl Sealed for ConfigImport {}
+
+impl Query for ConfigImport {
+    type Output = Batch;
+
+    fn poll(&mut self) -> Result<Step<'_, Batch>, Error> {
+        self.0.poll()
+    }
+
+    fn supply_rows(&mut self, rows: &[Option<Row>]) -> Result<(), Error> {
+        self.0.supply_rows(rows)
+    }
+}

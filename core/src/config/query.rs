@@ -1,0 +1,181 @@
+//! The configuration that is in force at a block.
+//!
+//! A selector is resolved to a height; in force is the last configuration that begins at or below
+//! it. This takes at most four round trips, whatever the selector. The text of the configuration is
+//! not parsed here.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+
+use super::{BlockReference, Finality, SyncCheckpoint};
+use crate::Error;
+use crate::primitives::BlockHeight;
+use crate::storage::restartable::{Restartable, RestartableQuery, RowCache, Suspend};
+use crate::storage::rows::{ChainRecord, ConfigIndex, ConfigRecord, decode_block_hash};
+use crate::storage::sealed::Sealed;
+use crate::storage::{Key, Query, Row, Step, Table};
+
+/// The output of a [`ConfigQuery`]
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum ConfigResult {
+    /// The row of the configuration in force, to be decoded by
+    /// [`ConfigRecord::decode`](crate::storage::ConfigRecord::decode)
+    InForce(Row),
+    /// The block is not known
+    UnknownBlock {
+        /// The block, in the words of a node's error message
+        which: String,
+        /// Whether it is a height below the head: skipped by the chain, or pruned
+        skipped: bool,
+    },
+    /// The block is known, but no configuration is in force at its height
+    NoConfig {
+        /// The height
+        height: BlockHeight,
+        /// The first height at which one is in force, if there is one
+        first: Option<BlockHeight>,
+    },
+}
+
+/// The query for the configuration that is in force at a block
+///
+/// A height selects a canonical block, a hash a block on any fork. `genesis` needs no block: the
+/// configurations contain the height at which the chain begins.
+///
+/// ```
+/// use milepost::config::{BlockReference, ConfigQuery, ConfigResult, SyncCheckpoint};
+/// use milepost::endpoint::Engine;
+/// use milepost::storage::{ConfigRecord, MemoryStorage, run};
+///
+/// let mut storage = MemoryStorage::new();
+/// let config = r#"{"chain_id":"dev","genesis_height":7,"protocol_version":88}"#;
+/// Engine::default().put_config(7, config, &mut storage)?;
+///
+/// let genesis = BlockReference::SyncCheckpoint(SyncCheckpoint::Genesis);
+/// let ConfigResult::InForce(row) = run(&mut ConfigQuery::new(genesis), &storage)? else {
+///     panic!("the configuration is in force from the genesis on");
+/// };
+/// assert_eq!(ConfigRecord::decode(&row)?.fragment, config.as_bytes());
+///
+/// // No block was imported, so no block is known by its height.
+/// let result = run(&mut ConfigQuery::new(BlockReference::Height(7)), &storage)?;
+/// assert!(matches!(result, ConfigResult::UnknownBlock { skipped: false, .. }));
+/// # Ok::<(), milepost::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct ConfigQuery(RestartableQuery<ResolveConfig>);
+
+#[derive(Debug)]
+struct ResolveConfig {
+    reference: BlockReference,
+}
+
+/// The height of a block, or the name of the block that is not known
+type ResolvedHeight = Result<BlockHeight, String>;
+
+impl ConfigQuery {
+    /// The query for this block
+    pub fn new(reference: BlockReference) -> Self {
+        Self(RestartableQuery::new(ResolveConfig { reference }))
+    }
+}
+
+impl ResolveConfig {
+    fn height(
+        &self,
+        chain: &ChainRecord,
+        index: &ConfigIndex,
+        rows: &mut RowCache<'_>,
+    ) -> Result<ResolvedHeight, Suspend> {
+        match self.reference {
+            BlockReference::Height(height) => {
+                let Some(row) = rows.row(Key::number(Table::Heights, height))? else {
+                    return Ok(Err(format!("DB Not Found Error: BLOCK HEIGHT: {height}")));
+                };
+                decode_block_hash(Table::Heights, row)?;
+                Ok(Ok(height))
+            }
+            BlockReference::Hash(hash) => Ok(rows
+                .block(hash)?
+                .map(|block| block.height)
+                .ok_or_else(|| format!("DB Not Found Error: BLOCK HEADER: {hash}"))),
+            BlockReference::Finality(Finality::Optimistic) => {
+                Ok(chain.head.map(|head| head.height).ok_or_else(|| "HEAD".to_string()))
+            }
+            BlockReference::Finality(Finality::NearFinal) => near_final(chain, rows),
+            BlockReference::Finality(Finality::Final) => {
+                Ok(chain.last_final.map(|last| last.height).ok_or_else(|| "FINAL HEAD".to_string()))
+            }
+            BlockReference::SyncCheckpoint(SyncCheckpoint::Genesis) => {
+                Ok(if index.heights.is_empty() {
+                    Err("GENESIS".to_string())
+                } else {
+                    Ok(index.genesis_height)
+                })
+            }
+            BlockReference::SyncCheckpoint(SyncCheckpoint::EarliestAvailable) => Ok(rows
+                .earliest(chain)?
+                .map(|block| block.height)
+                .ok_or_else(|| "EarliestAvailable".to_string())),
+        }
+    }
+}
+
+impl Restartable for ResolveConfig {
+    type Output = ConfigResult;
+
+    fn run(&self, rows: &mut RowCache<'_>) -> Result<ConfigResult, Suspend> {
+        rows.prefetch([ChainRecord::key(), ConfigIndex::key()])?;
+        let chain = ChainRecord::decode(rows.row(ChainRecord::key())?.map(|row| &**row))?;
+        let index = ConfigIndex::decode(rows.row(ConfigIndex::key())?.map(|row| &**row))?;
+        let height = match self.height(&chain, &index, rows)? {
+            Ok(height) => height,
+            Err(which) => {
+                let skipped = matches!(
+                    (self.reference, chain.head),
+                    (BlockReference::Height(height), Some(head)) if height < head.height
+                );
+                return Ok(ConfigResult::UnknownBlock { which, skipped });
+            }
+        };
+        let Some(first) = index.in_force(height) else {
+            return Ok(ConfigResult::NoConfig { height, first: index.heights.first().copied() });
+        };
+        match rows.row(ConfigRecord::key(first))? {
+            Some(row) => Ok(ConfigResult::InForce(row.clone())),
+            None => Err(Suspend::Failed(Error::new(
+                crate::ErrorKind::Corrupt,
+                format_args!("configuration of height {first} is not in the storage"),
+            ))),
+        }
+    }
+}
+
+/// The height of the head's `last_ds_final_block`, or of the last final block if that is higher
+fn near_final(chain: &ChainRecord, rows: &mut RowCache<'_>) -> Result<ResolvedHeight, Suspend> {
+    let head = match chain.head {
+        Some(head) => rows.block(head.hash)?,
+        None => None,
+    };
+    let near_final = match head {
+        Some(head) => rows.block(head.last_near_final)?.map(|block| block.height),
+        None => None,
+    };
+    let last_final = chain.last_final.map(|last| last.height);
+    Ok(near_final.max(last_final).ok_or_else(|| "NEAR-FINAL HEAD".to_string()))
+}
+
+impl Sealed for ConfigQuery {}
+
+impl Query for ConfigQuery {
+    type Output = ConfigResult;
+
+    fn poll(&mut self) -> Result<Step<'_, ConfigResult>, Error> {
+        self.0.poll()
+    }
+
+    fn supply_rows(&mut self, rows: &[Option<Row>]) -> Result<(), Error> {
+        self.0.supply_rows(rows)
+    }
+}

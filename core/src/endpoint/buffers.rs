@@ -1,0 +1,64 @@
+//! One request about a transaction, over rows in memory, with buffers that are reused.
+//!
+//! A [`RequestQuery`](super::RequestQuery) can be suspended and has any number of calls, for which
+//! it allocates. Here nothing is suspended and there is one call. Both give the same responses,
+//! because they run the same [`StatusQuery`] and the same [`StatusCall::evaluate`].
+
+use alloc::vec::Vec;
+use core::mem;
+
+use super::call::{Call, Evaluation, PendingCall, StatusCall, write_error};
+use super::{PendingRequest, RequestState, Settings};
+use crate::rpc::{RequestId, ResponseKind, RpcError, StatusRequest};
+use crate::status::{MAX_RETAINED_NODES, StatusQuery, WalkBuffers};
+use crate::storage::{Row, Snapshot, run_with_rows};
+
+/// The memory of walks over receipts, reused from request to request
+///
+/// Holds no rows between requests, and one to two megabytes at most: capacity for more than 4,096
+/// receipts is released.
+#[derive(Debug, Default)]
+pub struct Buffers {
+    walk: WalkBuffers,
+    rows: Vec<Option<Row>>,
+}
+
+impl Buffers {
+    /// Appends the response to a request, or returns the request if it has to wait
+    pub(super) fn respond(
+        &mut self,
+        id: RequestId,
+        request: StatusRequest,
+        settings: &Settings,
+        snapshot: &(impl Snapshot + ?Sized),
+        out: &mut Vec<u8>,
+    ) -> RequestState<ResponseKind> {
+        let (call, attempt) = StatusCall::new(id, request);
+        let walk = mem::take(&mut self.walk);
+        let mut query = StatusQuery::with_buffers(call.hash(), settings.max_receipts, walk);
+        let status = run_with_rows(&mut query, snapshot, &mut self.rows);
+        self.rows.clear();
+        self.rows.shrink_to(2 * MAX_RETAINED_NODES);
+        let status = match status {
+            Ok(status) => status,
+            Err(error) => {
+                self.walk = query.into_buffers();
+                let kind = write_error(call.id(), &RpcError::internal(&error), out);
+                return RequestState::Ready(kind);
+            }
+        };
+        let generation = query.generation();
+        let evaluation = call.evaluate(status.as_ref(), &attempt, settings, out);
+        let walk = status.and_then(|status| status.into_buffers());
+        self.walk = walk.unwrap_or_else(|| query.into_buffers());
+        match evaluation {
+            Evaluation::Response(kind) | Evaluation::PermanentResponse(kind) => {
+                RequestState::Ready(kind)
+            }
+            Evaluation::Unmet(condition) => {
+                let call = Call::Pending(PendingCall { call, condition, generation });
+                RequestState::Pending(PendingRequest::new(*settings, [call].into(), false, None))
+            }
+        }
+    }
+}

@@ -1,0 +1,367 @@
+//! One call of a request body, from its query to its response.
+//!
+//! A call is answered, or it is pending because its milestone is not reached. A pending call is
+//! evaluated again when it is resumed; the last time, at its end, it always gets a response.
+
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::mem;
+
+use super::{Response, Settings, UnknownTransaction};
+use crate::Error;
+use crate::config::{BlockReference, ConfigQuery, ConfigResult};
+use crate::primitives::CryptoHash;
+use crate::rpc::{
+    self, InvalidRequest, Method, RequestId, ResponseKind, RpcError, StatusRequest, TimeoutCause,
+    TransactionRef,
+};
+use crate::status::{Milestone, StatusQuery, TransactionStatus, WaitCondition};
+use crate::storage::rows::ConfigRecord;
+use crate::storage::{Key, Query, Row, Step};
+use crate::transaction::EncodedTransaction;
+
+/// The state of a call
+#[derive(Debug)]
+pub(super) enum Call {
+    /// Its query runs
+    Running(RunningCall),
+    /// Its milestone is not reached
+    Pending(PendingCall),
+    /// It has a response; with a [`RetainedCall`] it is evaluated again if the rest of its batch
+    /// waits
+    Answered(Response, Option<RetainedCall>),
+}
+
+/// A call whose query runs
+#[derive(Debug)]
+pub(super) enum RunningCall {
+    Status { call: StatusCall, query: Box<StatusQuery>, attempt: Attempt },
+    Config { id: RequestId, reference: BlockReference, query: ConfigQuery },
+}
+
+/// One evaluation of a call for a status
+#[derive(Debug)]
+pub(super) struct Attempt {
+    /// Whether the call has not waited yet
+    is_first: bool,
+    /// The transaction if the request contains it, for the first attempt
+    signed: Option<EncodedTransaction>,
+    /// Why this attempt is the last, if it is
+    end_reason: Option<EndReason>,
+}
+
+/// Why a request stops waiting
+#[derive(Clone, Debug)]
+pub(super) enum EndReason {
+    /// Its deadline has passed
+    Timeout,
+    /// It cannot be kept, for this reason
+    Unavailable(Box<str>),
+}
+
+/// A call for the status of a transaction, as far as a response needs it
+#[derive(Debug)]
+pub(super) struct StatusCall {
+    id: RequestId,
+    hash: CryptoHash,
+    wait_until: Milestone,
+    receipts: bool,
+}
+
+/// A call that has to wait
+#[derive(Debug)]
+pub(super) struct PendingCall {
+    pub(super) call: StatusCall,
+    /// The unmet condition that it waits for
+    pub(super) condition: WaitCondition,
+    /// The generation of the chain at which the condition was found unmet
+    pub(super) generation: u64,
+}
+
+/// An answered call while the rest of its batch waits: without its response, which can be large
+#[derive(Debug)]
+pub(super) enum RetainedCall {
+    Status(StatusCall),
+    Config(RequestId, BlockReference),
+}
+
+impl RetainedCall {
+    /// Evaluates the call again; with an `end_reason` it gets a response whatever the rows are
+    pub(super) fn resume(self, settings: &Settings, end_reason: Option<EndReason>) -> Call {
+        match self {
+            Self::Status(call) => call.resume(settings, end_reason),
+            Self::Config(id, reference) => Call::config(id, reference),
+        }
+    }
+}
+
+impl Call {
+    /// A call of a parsed request
+    pub(super) fn new(call: Result<rpc::MethodCall, InvalidRequest>, settings: &Settings) -> Self {
+        let call = match call {
+            Ok(call) => call,
+            Err(invalid) => return Self::invalid(&invalid),
+        };
+        match call.method {
+            Method::TransactionStatus(request) => {
+                let (call, attempt) = StatusCall::new(call.id, request);
+                call.start(settings, attempt)
+            }
+            Method::ProtocolConfig(reference) => Self::config(call.id, reference),
+        }
+    }
+
+    fn config(id: RequestId, reference: BlockReference) -> Self {
+        let query = ConfigQuery::new(reference);
+        Self::Running(RunningCall::Config { id, reference, query })
+    }
+
+    /// A call that is answered with the error of its request
+    pub(super) fn invalid(invalid: &InvalidRequest) -> Self {
+        Self::Answered(error_response(&invalid.id, &invalid.rpc_error), None)
+    }
+
+    /// Appends the keys of the rows that the call needs next to `keys`; none once it needs no more
+    pub(super) fn poll(&mut self, settings: &Settings, keys: &mut Vec<Key>) {
+        let Self::Running(running) = self else { return };
+        let next = match running {
+            RunningCall::Config { id, reference, query } => match query.poll() {
+                Ok(Step::NeedRows(needed)) => {
+                    keys.extend_from_slice(needed);
+                    return;
+                }
+                Ok(Step::Done(result)) => {
+                    let response = config_response(id, &result);
+                    Self::Answered(response, Some(RetainedCall::Config(mem::take(id), *reference)))
+                }
+                Err(error) => Self::Answered(internal_error(id, &error), None),
+            },
+            RunningCall::Status { call, query, attempt } => match query.poll() {
+                Ok(Step::NeedRows(needed)) => {
+                    keys.extend_from_slice(needed);
+                    return;
+                }
+                Ok(Step::Done(status)) => {
+                    let (generation, mut body) = (query.generation(), Vec::new());
+                    match call.evaluate(status.as_ref(), attempt, settings, &mut body) {
+                        Evaluation::Response(kind) => Self::Answered(
+                            Response { body, kind },
+                            Some(RetainedCall::Status(call.take())),
+                        ),
+                        Evaluation::PermanentResponse(kind) => {
+                            Self::Answered(Response { body, kind }, None)
+                        }
+                        Evaluation::Unmet(condition) => {
+                            let call = call.take();
+                            Self::Pending(PendingCall { call, condition, generation })
+                        }
+                    }
+                }
+                Err(error) => Self::Answered(internal_error(&call.id, &error), None),
+            },
+        };
+        *self = next;
+    }
+
+    /// Supplies the rows of the keys that this call needs
+    pub(super) fn supply_rows(&mut self, rows: &[Option<Row>]) {
+        let Self::Running(running) = self else { return };
+        let (result, id) = match running {
+            RunningCall::Config { id, query, .. } => (query.supply_rows(rows), id),
+            RunningCall::Status { call, query, .. } => (query.supply_rows(rows), &mut call.id),
+        };
+        if let Err(error) = result {
+            *self = Self::Answered(internal_error(id, &error), None);
+        }
+    }
+
+    /// Answers the call with this error, unless it is answered
+    pub(super) fn fail(&mut self, rpc_error: &RpcError) {
+        let id = match self {
+            Self::Answered(..) => return,
+            Self::Pending(PendingCall { call, .. })
+            | Self::Running(RunningCall::Status { call, .. }) => &call.id,
+            Self::Running(RunningCall::Config { id, .. }) => id,
+        };
+        *self = Self::Answered(error_response(id, rpc_error), None);
+    }
+}
+
+/// The result of an [`Attempt`]; a response is written to the buffer
+pub(super) enum Evaluation {
+    Response(ResponseKind),
+    /// A response that later rows would not change
+    PermanentResponse(ResponseKind),
+    /// The milestone is not reached, because of this condition
+    Unmet(WaitCondition),
+}
+
+impl StatusCall {
+    /// The call of a request, and its first attempt
+    pub(super) fn new(id: RequestId, request: StatusRequest) -> (Self, Attempt) {
+        let StatusRequest { transaction, wait_until, receipts } = request;
+        let (hash, signed) = match transaction {
+            TransactionRef::Hash { hash, .. } => (hash, None),
+            TransactionRef::Signed(signed) => (signed.hash(), Some(signed)),
+        };
+        let attempt = Attempt { is_first: true, signed, end_reason: None };
+        (Self { id, hash, wait_until, receipts }, attempt)
+    }
+
+    /// The id of the request
+    pub(super) const fn id(&self) -> &RequestId {
+        &self.id
+    }
+
+    /// The hash of the transaction
+    pub(super) const fn hash(&self) -> CryptoHash {
+        self.hash
+    }
+
+    /// Evaluates the call again; with an `end_reason` it gets a response whatever the rows are
+    pub(super) fn resume(self, settings: &Settings, end_reason: Option<EndReason>) -> Call {
+        self.start(settings, Attempt { is_first: false, signed: None, end_reason })
+    }
+
+    fn start(self, settings: &Settings, attempt: Attempt) -> Call {
+        let query = Box::new(StatusQuery::new(self.hash, settings.max_receipts));
+        Call::Running(RunningCall::Status { call: self, query, attempt })
+    }
+
+    fn take(&mut self) -> Self {
+        Self { id: mem::take(&mut self.id), ..*self }
+    }
+
+    /// Appends the response to `out`, or returns the condition that the call has to wait for
+    pub(super) fn evaluate(
+        &self,
+        status: Option<&TransactionStatus>,
+        attempt: &Attempt,
+        settings: &Settings,
+        out: &mut Vec<u8>,
+    ) -> Evaluation {
+        let mut write_error = |rpc_error: &RpcError| write_error(&self.id, rpc_error, out);
+        let unknown = RpcError::UnknownTransaction { hash: self.hash };
+        match status {
+            Some(status) if status.milestone().satisfies(self.wait_until) => {
+                return self.write_result(status, out);
+            }
+            // Only here: verifying a signature costs more than most responses, and is pointless for
+            // a transaction that is in a block.
+            None if attempt.signed.as_ref().is_some_and(is_signature_invalid) => {
+                let error = "\"InvalidSignature\"".to_string();
+                let rpc_error = RpcError::InvalidTransaction { error };
+                return Evaluation::PermanentResponse(write_error(&rpc_error));
+            }
+            None if self.wait_until == Milestone::None => {
+                return Evaluation::Response(write_error(&unknown));
+            }
+            // This response remains, whatever the rest of the batch waits for.
+            None if attempt.is_first && settings.unknown == UnknownTransaction::Immediate => {
+                return Evaluation::PermanentResponse(write_error(&unknown));
+            }
+            _ => {}
+        }
+        match &attempt.end_reason {
+            None => {}
+            Some(EndReason::Timeout) => {
+                return Evaluation::Response(write_error(&self.timeout_error(status, settings)));
+            }
+            Some(EndReason::Unavailable(reason)) => {
+                let rpc_error = RpcError::Unavailable { message: reason.to_string() };
+                return Evaluation::PermanentResponse(write_error(&rpc_error));
+            }
+        }
+        match status.map(|status| status.condition(self.wait_until)).transpose() {
+            // There is one, because the milestone is not reached.
+            Ok(Some(condition)) => Evaluation::Unmet(condition.unwrap_or(WaitCondition::Anything)),
+            Ok(None) => Evaluation::Unmet(WaitCondition::Inclusion(self.hash)),
+            Err(error) => Evaluation::PermanentResponse(write_error(&RpcError::internal(&error))),
+        }
+    }
+
+    fn write_result(&self, status: &TransactionStatus, out: &mut Vec<u8>) -> Evaluation {
+        let start = out.len();
+        out.reserve(status.size_hint() + 64);
+        let mut written = Ok(());
+        rpc::write_result(&self.id, |result| written = status.write(self.receipts, result), out);
+        match written {
+            Ok(()) => Evaluation::Response(ResponseKind::Result),
+            Err(error) => {
+                out.truncate(start);
+                Evaluation::Response(write_error(&self.id, &RpcError::internal(&error), out))
+            }
+        }
+    }
+
+    /// The time-out, with its cause if the settings enable it
+    fn timeout_error(&self, status: Option<&TransactionStatus>, settings: &Settings) -> RpcError {
+        let cause = settings.timeout_cause.then(|| match status {
+            None => TimeoutCause::NotObserved,
+            Some(status) => {
+                let mut json = Vec::with_capacity(status.size_hint());
+                match status.write(self.receipts, &mut json).map(|()| String::from_utf8(json)) {
+                    Ok(Ok(status)) => TimeoutCause::Pending { status },
+                    Ok(Err(_)) => TimeoutCause::Error { message: "a fragment is not UTF-8".into() },
+                    Err(error) => TimeoutCause::Error { message: error.to_string() },
+                }
+            }
+        });
+        RpcError::Timeout { cause }
+    }
+}
+
+/// Whether the signature is known to be invalid; it is not if the build lacks its scheme
+fn is_signature_invalid(signed: &EncodedTransaction) -> bool {
+    signed.try_verify() == Some(false)
+}
+
+/// Appends the response with this error
+pub(super) fn write_error(id: &RequestId, rpc_error: &RpcError, out: &mut Vec<u8>) -> ResponseKind {
+    rpc_error.write(id, out);
+    rpc_error.kind()
+}
+
+pub(super) fn error_response(id: &RequestId, rpc_error: &RpcError) -> Response {
+    let mut body = Vec::new();
+    let kind = write_error(id, rpc_error, &mut body);
+    Response { body, kind }
+}
+
+fn internal_error(id: &RequestId, error: &Error) -> Response {
+    error_response(id, &RpcError::internal(error))
+}
+
+fn config_response(id: &RequestId, result: &ConfigResult) -> Response {
+    match result {
+        ConfigResult::InForce(row) => match ConfigRecord::decode(row) {
+            Ok(config) => {
+                let mut body = Vec::with_capacity(config.fragment.len() + 64);
+                rpc::write_result(
+                    id,
+                    |result| result.extend_from_slice(config.fragment),
+                    &mut body,
+                );
+                Response { body, kind: ResponseKind::Result }
+            }
+            Err(error) => internal_error(id, &error),
+        },
+        ConfigResult::UnknownBlock { which, skipped } => {
+            let message = which.clone();
+            error_response(id, &RpcError::UnknownBlock { message, skipped: *skipped })
+        }
+        ConfigResult::NoConfig { height, first: None } => {
+            let message =
+                alloc::format!("no protocol configuration is in force at height {height}");
+            error_response(id, &RpcError::Internal { message })
+        }
+        ConfigResult::NoConfig { height, first: Some(first) } => {
+            let message = alloc::format!(
+                "no protocol configuration is in force at height {height}, the first one starts at \
+                 {first}"
+            );
+            error_response(id, &RpcError::Internal { message })
+        }
+    }
+}

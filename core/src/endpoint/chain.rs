@@ -1,0 +1,89 @@
+//! What the storage knows about the chain as a whole.
+
+use alloc::string::String;
+
+use crate::Error;
+use crate::storage::restartable::{Restartable, RestartableQuery, RowCache, Suspend};
+use crate::storage::rows::{BlockPoint, ChainRecord, ConfigIndex};
+use crate::storage::{Key, Query, Row, Step, Table};
+
+/// What the storage knows about the chain
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct ChainStatus {
+    /// The newest canonical block
+    pub head: Option<BlockPoint>,
+    /// The newest final block
+    pub last_final: Option<BlockPoint>,
+    /// The oldest canonical block that is retained
+    pub earliest: Option<BlockPoint>,
+    /// `chain_id` of the protocol configurations
+    pub chain_id: Option<String>,
+    /// `latest_protocol_version` of the head's header
+    pub protocol_version: Option<u32>,
+    /// Number of canonical blocks that are retained
+    pub blocks: u64,
+    /// The generation of the canonical chain: the number of batches that have changed it; at equal
+    /// generations blocks and transactions are equal, and configurations may differ
+    pub generation: u64,
+}
+
+/// The query for what the storage knows about the chain
+#[derive(Debug)]
+pub struct ChainQuery(RestartableQuery<ReadChain>);
+
+/// The function that the query restarts until it has all rows
+#[derive(Debug)]
+struct ReadChain;
+
+impl ChainQuery {
+    /// The query
+    pub fn new() -> Self {
+        Self(RestartableQuery::new(ReadChain))
+    }
+}
+
+impl Default for ChainQuery {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Restartable for ReadChain {
+    type Output = ChainStatus;
+
+    fn run(&self, rows: &mut RowCache<'_>) -> Result<ChainStatus, Suspend> {
+        rows.prefetch([ChainRecord::key(), ConfigIndex::key()])?;
+        let chain = ChainRecord::decode(rows.row(ChainRecord::key())?.map(|row| &**row))?;
+        let index = ConfigIndex::decode(rows.row(ConfigIndex::key())?.map(|row| &**row))?;
+        let mut status = ChainStatus {
+            head: chain.head,
+            last_final: chain.last_final,
+            chain_id: (!index.heights.is_empty()).then_some(index.chain_id),
+            blocks: chain.block_count(),
+            generation: chain.generation,
+            ..ChainStatus::default()
+        };
+        if let Some(head) = chain.head {
+            let first = Key::number(Table::Ordinals, chain.first_ordinal);
+            rows.prefetch([Key::hash(Table::Blocks, head.hash), first])?;
+            status.protocol_version = rows.block(head.hash)?.map(|block| block.protocol_version);
+            status.earliest = rows.earliest(&chain)?;
+        }
+        Ok(status)
+    }
+}
+
+impl crate::storage::sealed::Sealed for ChainQuery {}
+
+impl Query for ChainQuery {
+    type Output = ChainStatus;
+
+    fn poll(&mut self) -> Result<Step<'_, ChainStatus>, Error> {
+        self.0.poll()
+    }
+
+    fn supply_rows(&mut self, rows: &[Option<Row>]) -> Result<(), Error> {
+        self.0.supply_rows(rows)
+    }
+}

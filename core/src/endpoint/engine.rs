@@ -1,0 +1,246 @@
+//! The engine: settings and nothing else; every call takes the storage it works on.
+//!
+//! Never fails to answer: every error has a response of its own. A result that is stored in one row
+//! is copied once, or not at all, by the fast path; everything else goes through a query.
+
+use alloc::vec::Vec;
+
+use super::fast_path::{self, FastPath};
+use super::{
+    Buffers, ChainQuery, ChainStatus, RequestQuery, RequestState, Response, ResponseBody, Settings,
+};
+use crate::Error;
+use crate::config::ConfigImport;
+use crate::import::{BlockImport, ImportSettings, ImportSummary};
+use crate::primitives::BlockHeight;
+use crate::rpc::{self, Method, MethodCall, Request, ResponseKind};
+use crate::storage::{Snapshot, Storage, run};
+
+/// The engine: settings and nothing else, so it is free to copy and shared by reference
+///
+/// ```
+/// use milepost::endpoint::{Engine, RequestState};
+/// use milepost::storage::MemoryStorage;
+///
+/// let engine = Engine::default();
+/// let storage = MemoryStorage::new();
+/// let body = br#"{"method":"tx_status","params":{"tx_hash":"11111111111111111111111111111111",
+///     "sender_account_id":"alice.near","wait_until":"NONE"}}"#;
+/// let state = engine.respond(engine.parse(body, None), &storage);
+/// let RequestState::Ready(response) = state else { panic!("it waits") };
+/// assert!(String::from_utf8(response.body).unwrap().contains("UNKNOWN_TRANSACTION"));
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Engine {
+    settings: Settings,
+}
+
+impl Engine {
+    /// An engine with these settings
+    pub const fn new(settings: Settings) -> Self {
+        Self { settings }
+    }
+
+    /// The settings
+    pub const fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
+    /// Parses a request body, within the limits of the settings; see [`rpc::parse`]
+    ///
+    /// `url_method` is the method that the request's URL names, if it names one: a body that names
+    /// another is an invalid request. Hosts that route or count requests look at the result before
+    /// they pass it on.
+    ///
+    /// ```
+    /// use milepost::endpoint::Engine;
+    /// use milepost::rpc::{Method, Request};
+    ///
+    /// let body = br#"{"method":"EXPERIMENTAL_protocol_config","params":{"finality":"final"}}"#;
+    /// let Request::Single(Ok(call)) = Engine::default().parse(body, None) else { panic!() };
+    /// assert!(matches!(call.method, Method::ProtocolConfig(_)));
+    /// ```
+    #[inline]
+    pub fn parse(&self, body: &[u8], url_method: Option<&str>) -> Request {
+        rpc::parse(body, url_method, &self.settings.limits)
+    }
+
+    /// Responds to a request from what the snapshot holds; never waits and never fails, because
+    /// every error has a response of its own
+    ///
+    /// For a remote storage, see [`RequestQuery`].
+    pub fn respond(&self, request: Request, snapshot: &(impl Snapshot + ?Sized)) -> RequestState {
+        let mut body = Vec::new();
+        match self.respond_into(request, snapshot, &mut Buffers::default(), &mut body) {
+            RequestState::Ready(kind) => RequestState::Ready(Response { body, kind }),
+            RequestState::Pending(pending) => RequestState::Pending(pending),
+        }
+    }
+
+    /// Responds to a request as [`respond`](Self::respond) does, and appends the response to `out`
+    ///
+    /// A finalized transaction costs one row read and one copy of its bytes, the configuration of a
+    /// final block three reads. With buffers that are reused, nothing is allocated for a result
+    /// except what [`parse`](Self::parse) allocates: the account id or the bytes of the transaction
+    /// in the request, and its id if that is longer than 22 bytes. Batches allocate.
+    ///
+    /// ```
+    /// use milepost::endpoint::{Buffers, Engine, RequestState};
+    /// use milepost::rpc::ResponseKind;
+    /// use milepost::storage::MemoryStorage;
+    ///
+    /// let (engine, storage) = (Engine::default(), MemoryStorage::new());
+    /// let (mut buffers, mut out) = (Buffers::default(), Vec::new());
+    /// for _ in 0..2 {
+    ///     out.clear();
+    ///     let request = engine.parse(b"{\"method\":\"block\"}", None);
+    ///     let state = engine.respond_into(request, &storage, &mut buffers, &mut out);
+    ///     assert!(matches!(state, RequestState::Ready(ResponseKind::RequestValidation)));
+    ///     assert!(out.starts_with(b"{\"jsonrpc\":\"2.0\",\"error\":"));
+    /// }
+    /// ```
+    pub fn respond_into(
+        &self,
+        request: Request,
+        snapshot: &(impl Snapshot + ?Sized),
+        buffers: &mut Buffers,
+        out: &mut Vec<u8>,
+    ) -> RequestState<ResponseKind> {
+        if self.try_fast_path(&request, snapshot, out) {
+            return RequestState::Ready(ResponseKind::Result);
+        }
+        self.respond_slow(request, snapshot, buffers, out)
+    }
+
+    /// Responds to a request as [`respond`](Self::respond) does, without a copy of a result of
+    /// `min_len` bytes or more if one row holds all of it
+    ///
+    /// The chunks of such a response share the row that the storage returned: a row in memory is
+    /// sent to any number of clients, each at its pace, without a copy for each. Below some 16 KiB
+    /// one buffer is as fast.
+    ///
+    /// ```
+    /// use milepost::endpoint::{Engine, RequestState, ResponseBody};
+    /// use milepost::storage::MemoryStorage;
+    ///
+    /// let engine = Engine::default();
+    /// let request = engine.parse(b"{}", None);
+    /// let state = engine.respond_chunks(request, &MemoryStorage::new(), 16 << 10);
+    /// let bytes = match state {
+    ///     RequestState::Ready(ResponseBody::Contiguous(response)) => response.body,
+    ///     RequestState::Ready(ResponseBody::Chunks(chunks)) => chunks.concat(),
+    ///     RequestState::Pending(_) => panic!("an invalid request does not wait"),
+    /// };
+    /// assert!(bytes.starts_with(b"{\"jsonrpc\":\"2.0\",\"error\":"));
+    /// ```
+    pub fn respond_chunks(
+        &self,
+        request: Request,
+        snapshot: &(impl Snapshot + ?Sized),
+        min_len: usize,
+    ) -> RequestState<ResponseBody> {
+        let contiguous = |body, kind| ResponseBody::Contiguous(Response { body, kind });
+        if let Request::Single(Ok(call)) = &request
+            && let Some(result) = FastPath::find(call, &self.settings, snapshot)
+        {
+            if result.len() >= min_len {
+                return RequestState::Ready(ResponseBody::Chunks(result.into_chunks(&call.id)));
+            }
+            let mut body = Vec::new();
+            result.write(&call.id, &mut body);
+            return RequestState::Ready(contiguous(body, ResponseKind::Result));
+        }
+        let mut body = Vec::new();
+        match self.respond_slow(request, snapshot, &mut Buffers::default(), &mut body) {
+            RequestState::Ready(kind) => RequestState::Ready(contiguous(body, kind)),
+            RequestState::Pending(pending) => RequestState::Pending(pending),
+        }
+    }
+
+    /// Fast path: appends the response and returns `true` if one row holds all of it
+    #[inline]
+    fn try_fast_path(
+        &self,
+        request: &Request,
+        snapshot: &(impl Snapshot + ?Sized),
+        out: &mut Vec<u8>,
+    ) -> bool {
+        match request {
+            Request::Single(Ok(call)) => fast_path::write(call, &self.settings, snapshot, out),
+            _ => false,
+        }
+    }
+
+    /// Slow path: everything that is not held by one row
+    fn respond_slow(
+        &self,
+        request: Request,
+        snapshot: &(impl Snapshot + ?Sized),
+        buffers: &mut Buffers,
+        out: &mut Vec<u8>,
+    ) -> RequestState<ResponseKind> {
+        let request = match request {
+            Request::Single(Ok(MethodCall { id, method: Method::TransactionStatus(request) })) => {
+                return buffers.respond(id, request, &self.settings, snapshot, out);
+            }
+            others => others,
+        };
+        match RequestQuery::new(&self.settings, request).run(snapshot) {
+            RequestState::Ready(response) if out.capacity() == 0 => {
+                *out = response.body;
+                RequestState::Ready(response.kind)
+            }
+            RequestState::Ready(response) => {
+                out.extend_from_slice(&response.body);
+                RequestState::Ready(response.kind)
+            }
+            RequestState::Pending(pending) => RequestState::Pending(pending),
+        }
+    }
+
+    /// Imports a block message, in one commit
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the message and where, or the storage's error; nothing is changed then.
+    pub fn import_block(
+        &self,
+        message: &[u8],
+        settings: &ImportSettings,
+        storage: &mut (impl Storage + ?Sized),
+    ) -> Result<ImportSummary, Error> {
+        let (batch, summary) = BlockImport::new(message, *settings)?.run(storage)?;
+        if !batch.is_empty() {
+            storage.commit(batch)?;
+        }
+        Ok(summary)
+    }
+
+    /// Puts a protocol configuration in force from this height on, in one commit
+    ///
+    /// Replaces the configuration of this height if there is one. All configurations of a storage
+    /// belong to one chain.
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the configuration and where, or the storage's error; nothing is changed
+    /// then.
+    pub fn put_config(
+        &self,
+        height: BlockHeight,
+        text: &str,
+        storage: &mut (impl Storage + ?Sized),
+    ) -> Result<(), Error> {
+        let batch = run(&mut ConfigImport::new(height, text)?, storage)?;
+        storage.commit(batch)
+    }
+
+    /// What the storage knows about the chain
+    ///
+    /// # Errors
+    ///
+    /// The storage's error, or a corrupt row.
+    pub fn chain_status(&self, snapshot: &(impl Snapshot + ?Sized)) -> Result<ChainStatus, Error> {
+        run(&mut ChainQuery::new(), snapshot)
+    }
+}

@@ -1,0 +1,112 @@
+//! What a request ends in: a response, or a pending request.
+//!
+//! A response is the body of a JSON-RPC response together with its kind, so that a host can choose
+//! an HTTP status without reading the body. Large results can be sent from the row that holds them.
+
+use alloc::vec::Vec;
+use core::borrow::Borrow;
+use core::ops::{Deref, Range};
+
+use super::PendingRequest;
+use crate::rpc::ResponseKind;
+use crate::storage::Row;
+
+/// The state of a request: answered, or waiting for its milestone
+///
+/// `R` is the response in the form that the host asked for, `P` what represents the request while
+/// it waits: the [`PendingRequest`] itself, or its handle in an [`Endpoint`](super::Endpoint).
+#[derive(Debug)]
+#[expect(clippy::exhaustive_enums, reason = "a request is answered or it waits")]
+pub enum RequestState<R = Response, P = PendingRequest> {
+    /// It is answered
+    Ready(R),
+    /// Its milestone is not reached yet
+    Pending(P),
+}
+
+/// A finished response: the body of a JSON-RPC response
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "bytes and their kind")]
+pub struct Response {
+    /// The response, as compact JSON
+    pub body: Vec<u8>,
+    /// What kind of response it is; a batch is a [`ResponseKind::Result`], whatever it contains
+    pub kind: ResponseKind,
+}
+
+/// A response that may consist of chunks
+#[derive(Clone, Debug)]
+#[expect(clippy::exhaustive_enums, reason = "the body is contiguous or it is not")]
+pub enum ResponseBody {
+    /// The response in bytes of its own
+    Contiguous(Response),
+    /// A result: these chunks one after the other, which share the bytes of the stored row
+    Chunks([ResponseChunk; 4]),
+}
+
+/// A part of a response, which shares the bytes of the row that it was read from
+#[derive(Clone, Debug)]
+pub struct ResponseChunk(pub(super) Bytes);
+
+#[derive(Clone, Debug)]
+pub(super) enum Bytes {
+    /// A part of a row
+    Row(Row, Range<usize>),
+    /// A part that is the same in every response
+    Static(&'static [u8]),
+    /// The end of a response with a short id, stored inline with its length
+    Inline(u8, [u8; MAX_INLINE_LEN]),
+}
+
+/// Maximum number of bytes that are stored inline: with their length they are as large as a row and
+/// a range
+const MAX_INLINE_LEN: usize = 31;
+
+impl Bytes {
+    /// The concatenation of these parts, allocated if it is longer than [`MAX_INLINE_LEN`]
+    pub(super) fn concat(parts: [&[u8]; 3]) -> Self {
+        let mut bytes = [0; MAX_INLINE_LEN];
+        let mut len = 0;
+        for part in parts {
+            let Some(target) = bytes.get_mut(len..len + part.len()) else {
+                let concatenated = parts.concat();
+                return Self::Row(Row::from(&concatenated[..]), 0..concatenated.len());
+            };
+            target.copy_from_slice(part);
+            len += part.len();
+        }
+        // At most `MAX_INLINE_LEN`.
+        Self::Inline(len as u8, bytes)
+    }
+}
+
+impl Deref for ResponseChunk {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        // The range is valid by construction; an invalid one would give no bytes.
+        match &self.0 {
+            Bytes::Row(row, range) => row.get(range.clone()).unwrap_or_default(),
+            Bytes::Static(bytes) => bytes,
+            Bytes::Inline(len, bytes) => bytes.get(..usize::from(*len)).unwrap_or_default(),
+        }
+    }
+}
+
+impl AsRef<[u8]> for ResponseChunk {
+    fn as_ref(&self) -> &[u8] {
+        self
+    }
+}
+
+impl Borrow<[u8]> for ResponseChunk {
+    fn borrow(&self) -> &[u8] {
+        self
+    }
+}
+
+impl From<&[u8]> for ResponseChunk {
+    fn from(bytes: &[u8]) -> Self {
+        Self(Bytes::concat([bytes, &[], &[]]))
+    }
+}

@@ -1,0 +1,81 @@
+//! How the engine answers where the interface leaves a choice.
+
+use crate::rpc::Limits;
+
+/// How the engine answers where the interface leaves a choice
+///
+/// ```
+/// use milepost::endpoint::Settings;
+///
+/// let settings = Settings::default().with_timeout_cause(true);
+/// assert!(settings.timeout_cause);
+/// ```
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Settings {
+    /// `TIMEOUT_ERROR` carries its cause and the last status, as in node 2.14; default off, because
+    /// strictly typed clients of the interface refuse it
+    pub timeout_cause: bool,
+    /// How a request about an unknown transaction is answered; default to wait, as a node does
+    pub unknown: UnknownTransaction,
+    /// Maximum number of outcomes and pending receipts of one response; default 100,000, far above
+    /// what the gas limit of a transaction can pay for
+    pub max_receipts: usize,
+    /// Limits of a request body
+    pub limits: Limits,
+}
+
+/// How a request for a milestone of a transaction that is in no block is answered
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum UnknownTransaction {
+    /// It waits for the transaction to appear, and ends in `TIMEOUT_ERROR`
+    #[default]
+    Wait,
+    /// It is answered with `UNKNOWN_TRANSACTION` at once
+    ///
+    /// At once only: a request that already waits when a fork takes its transaction away goes on
+    /// waiting, because the other branch most likely includes it too.
+    Immediate,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            timeout_cause: false,
+            unknown: UnknownTransaction::Wait,
+            max_receipts: 100_000,
+            limits: Limits::default(),
+        }
+    }
+}
+
+impl Settings {
+    /// These settings with or without the cause of a time-out
+    #[must_use]
+    pub const fn with_timeout_cause(mut self, timeout_cause: bool) -> Self {
+        self.timeout_cause = timeout_cause;
+        self
+    }
+
+    /// These settings with another response to requests about unknown transactions
+    #[must_use]
+    pub const fn with_unknown(mut self, unknown: UnknownTransaction) -> Self {
+        self.unknown = unknown;
+        self
+    }
+
+    /// These settings with another maximum number of receipts of one response
+    #[must_use]
+    pub const fn with_max_receipts(mut self, max_receipts: usize) -> Self {
+        self.max_receipts = max_receipts;
+        self
+    }
+
+    /// These settings with another maximum number of requests in one batch
+    #[must_use]
+    pub const fn with_max_batch(mut self, max_batch: usize) -> Self {
+        self.limits.max_batch = max_batch;
+        self
+    }
+}

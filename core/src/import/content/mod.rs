@@ -1,0 +1,160 @@
+//! The content of a block message: the block's header and its rows, checked and encoded.
+//!
+//! Wire text is made here and nowhere else: every transaction, outcome and receipt is brought into
+//! canonical form (compact, members sorted, nothing added or lost), checked against its schema, and
+//! put into the row that responses copy from. The content is a function of the message alone.
+
+mod fast_path;
+mod slow_path;
+#[cfg(test)]
+mod tests;
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::mem;
+
+use hashbrown::HashSet;
+
+use super::message::Header;
+use super::summary::{OutcomeSummary, ReceiptSummary, TransactionSummary};
+use crate::codec::json;
+use crate::primitives::{CryptoHash, HashBuilder};
+use crate::storage::rows::{BlockPoint, OutcomeRecord, ReceiptRecord, RowId, TransactionRecord};
+use crate::storage::{Row, Table, sorted_by_keys};
+use crate::{Error, ErrorKind};
+
+/// A block message, checked and encoded
+#[cfg_attr(test, derive(Debug, PartialEq))]
+pub(super) struct BlockContent {
+    pub(super) point: BlockPoint,
+    pub(super) header: Header,
+    /// Sorted by key
+    pub(super) rows: Vec<(RowId, Row)>,
+    pub(super) transactions: usize,
+    pub(super) outcomes: usize,
+    pub(super) receipts: usize,
+}
+
+impl BlockContent {
+    /// Reads a message: by the fast path in one pass, or else by the slow path, whose errors name
+    /// what is wrong and where
+    pub(super) fn read(message: &[u8]) -> Result<Self, Error> {
+        let content = if cfg!(feature = "fast-import") { fast_path::read(message) } else { None };
+        content.map_or_else(|| slow_path::read(message), Ok)
+    }
+
+    fn new(header: Header, rows: BlockRows) -> Self {
+        let (point, rows) = (rows.block, rows.rows);
+        let rows = sorted_by_keys(rows, |(row_id, _)| row_id.key());
+        let count = |table| rows.iter().filter(|(row_id, _)| row_id.table == table).count();
+        Self {
+            point,
+            header,
+            transactions: count(Table::Transactions),
+            outcomes: count(Table::Outcomes),
+            receipts: count(Table::Receipts),
+            rows,
+        }
+    }
+}
+
+/// The encoded rows of one block, and the buffers for the next one
+struct BlockRows {
+    block: BlockPoint,
+    rows: Vec<(RowId, Row)>,
+    seen: HashSet<(Table, CryptoHash), HashBuilder>,
+    canonicalizer: json::Canonicalizer,
+    /// The canonical text for the next row
+    text: String,
+    /// The last row; its buffer is reused
+    row: Vec<u8>,
+}
+
+impl BlockRows {
+    fn new(block: BlockPoint) -> Self {
+        Self {
+            block,
+            rows: Vec::new(),
+            seen: HashSet::default(),
+            canonicalizer: json::Canonicalizer::with_max_depth(json::MAX_INNER_DEPTH),
+            text: String::new(),
+            row: Vec::new(),
+        }
+    }
+
+    /// Adds the transaction in `text`
+    fn add_transaction(&mut self, summary: &TransactionSummary) -> Result<(), Error> {
+        self.insert_unique(Table::Transactions, summary.hash)?;
+        let row = TransactionRecord {
+            height: self.block.height,
+            signer_is_receiver: summary.signer_is_receiver,
+            fragment: self.text.as_bytes(),
+        };
+        self.row = row.encode_reusing(mem::take(&mut self.row));
+        self.add_row(Table::Transactions, summary.hash);
+        Ok(())
+    }
+
+    /// Adds the outcome in `text`; `owner` is what it must be the outcome of, if that is known
+    fn add_outcome(
+        &mut self,
+        summary: &OutcomeSummary,
+        owner: Option<(&str, CryptoHash)>,
+    ) -> Result<(), Error> {
+        if let Some((what, id)) = owner.filter(|(_, id)| *id != summary.id) {
+            let detail = format_args!("{}, but its {what} is {id}", summary.id);
+            return Err(Error::new(ErrorKind::Chain, detail).at("id"));
+        }
+        if summary.block_hash != self.block.hash {
+            let detail = format_args!("{}, in block {}", summary.block_hash, self.block.hash);
+            return Err(Error::new(ErrorKind::Chain, detail).at("block_hash"));
+        }
+        self.insert_unique(Table::Outcomes, summary.id)?;
+        let row = OutcomeRecord {
+            height: self.block.height,
+            status: summary.status,
+            status_text: (
+                text_offset(summary.status_text.start)?,
+                text_offset(summary.status_text.end)?,
+            ),
+            receipt_ids: &summary.receipt_ids,
+            fragment: self.text.as_bytes(),
+        };
+        self.row = row.encode_reusing(mem::take(&mut self.row));
+        self.add_row(Table::Outcomes, summary.id);
+        Ok(())
+    }
+
+    /// Adds the receipt in `text` unless it was added before, and returns whether it was added: a
+    /// receipt may occur both in a chunk and with its outcome
+    fn add_receipt(&mut self, summary: &ReceiptSummary) -> bool {
+        let new = self.seen.insert((Table::Receipts, summary.id));
+        if new {
+            let row = ReceiptRecord {
+                refund: summary.refund,
+                height: self.block.height,
+                fragment: self.text.as_bytes(),
+            };
+            self.row = row.encode_reusing(mem::take(&mut self.row));
+            self.add_row(Table::Receipts, summary.id);
+        }
+        new
+    }
+
+    /// Adds the row in `row`
+    fn add_row(&mut self, table: Table, id: CryptoHash) {
+        self.rows.push((RowId { table, id }, Row::from(&self.row[..])));
+    }
+
+    fn insert_unique(&mut self, table: Table, id: CryptoHash) -> Result<(), Error> {
+        if self.seen.insert((table, id)) {
+            return Ok(());
+        }
+        Err(Error::new(ErrorKind::Chain, format_args!("{id} occurs twice in the block")))
+    }
+}
+
+fn text_offset(offset: usize) -> Result<u32, Error> {
+    u32::try_from(offset)
+        .map_err(|_| Error::new(ErrorKind::Limit, "text of an outcome exceeds 4 GiB"))
+}

@@ -1,0 +1,227 @@
+//! The fast path compared with the slow path, and fast validation with the views.
+
+use alloc::format;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+
+use milepost_practice::{Practice, Settings};
+use milepost_testkit::{Rng, damaged};
+use serde_json::Value;
+
+use super::{BlockContent, fast_path, slow_path};
+use crate::codec::json;
+use crate::import::summary::{OutcomeSummary, ReceiptSummary, RowSummary, TransactionSummary};
+
+/// What damage puts into a text
+const PIECES: &[&str] = &[
+    "\"", "\\", ",", ":", "{", "}", "[", "]", "0", "-", ".", "e", " ", "1", "null", "x", "=", "A",
+    "\\n", "true", "\"\"", "é", "_", "system",
+];
+
+/// The first messages of a chain, as text
+fn messages(count: usize) -> Vec<String> {
+    let mut chain =
+        Practice::new(Settings { transactions: 1..=2, shards: 2, ..Settings::simulation(3) });
+    (0..count).map(|_| String::from_utf8(chain.next_message().json).unwrap()).collect()
+}
+
+/// The message with the shards before the block, which the fast path does not accept
+fn shards_first(message: &str) -> String {
+    let value: Value = serde_json::from_str(message).unwrap();
+    format!(r#"{{"shards":{},"block":{}}}"#, value["shards"], value["block"])
+}
+
+#[test]
+fn the_fast_path_gives_the_content_of_the_slow_path() {
+    let mut rng = Rng::new(11);
+    let (mut fast, mut slow) = (0, 0);
+    for message in messages(30) {
+        assert!(fast_path::read(message.as_bytes()).is_some());
+        for round in 0..60 {
+            let text =
+                if round == 0 { message.clone() } else { damaged(&message, PIECES, &mut rng) };
+            match fast_path::read(text.as_bytes()) {
+                Some(content) => {
+                    let expected = slow_path::read(text.as_bytes());
+                    assert_eq!(Ok(content), expected, "{text}");
+                    fast += 1;
+                }
+                None => slow += 1,
+            }
+        }
+        let reordered = shards_first(&message);
+        assert!(fast_path::read(reordered.as_bytes()).is_none());
+        assert_eq!(BlockContent::read(reordered.as_bytes()), slow_path::read(message.as_bytes()));
+    }
+    assert!(fast > 200 && slow > 200, "{fast} {slow}");
+}
+
+#[test]
+fn blanks_and_the_order_of_members_change_nothing() {
+    fn reversed(value: &Value, out: &mut String) {
+        match value {
+            Value::Object(members) => {
+                out.push_str("{ ");
+                for (index, (key, value)) in members.iter().rev().enumerate() {
+                    out.push_str(if index > 0 { " ,\n" } else { "" });
+                    out.push_str(&format!("{} :\t", Value::from(&**key)));
+                    reversed(value, out);
+                }
+                out.push_str(" }");
+            }
+            Value::Array(items) => {
+                out.push('[');
+                for (index, value) in items.iter().enumerate() {
+                    out.push_str(if index > 0 { " , " } else { "\r\n" });
+                    reversed(value, out);
+                }
+                out.push(']');
+            }
+            scalar => out.push_str(&scalar.to_string()),
+        }
+    }
+    for message in messages(12) {
+        let value: Value = serde_json::from_str(&message).unwrap();
+        let [mut block, mut shards] = [String::new(), String::new()];
+        reversed(&value["block"], &mut block);
+        reversed(&value["shards"], &mut shards);
+        let text = format!("{{\"block\": {block}, \"shards\": {shards}}}\n");
+        let read = fast_path::read(text.as_bytes()).unwrap();
+        assert_eq!(Ok(read), slow_path::read(message.as_bytes()));
+    }
+}
+
+/// Transactions, receipts and outcomes with every variant, one text each
+fn texts_of_every_variant() -> [Vec<String>; 3] {
+    const HASH: &str = "4WEvGGUYUzBvwXfrNSAu2i8S3HN7w5eXTokh9XRCCEu6";
+    const KEY: &str = "ed25519:4WEvGGUYUzBvwXfrNSAu2i8S3HN7w5eXTokh9XRCCEu6";
+    let signature = "ed25519:4Rvk6HnAupVbnSC8JS44sXpMBEndrZG476LeKw71k55CZS6iqraQvoAbrqcM9D8WkX4tsszPrzydD7ahXDfn6ztX";
+    let inner = format!(
+        r#"["CreateAccount",{{"CreateAccount":{{}}}},{{"Transfer":{{"deposit":"1"}}}},{{"FunctionCall":{{"args":"e30=","deposit":"0","gas":3,"method_name":"m"}}}},
+        {{"AddKey":{{"access_key":{{"nonce":0,"permission":"FullAccess"}},"public_key":"{KEY}"}}}}]"#
+    )
+    .replace("\"CreateAccount\",{", "{");
+    let actions = format!(
+        r#"["CreateAccount",{{"DeployContract":{{"code":"AQIDBA=="}}}},{{"FunctionCall":{{"args":"e30=","deposit":"1","gas":30000000000000,"method_name":"call \"it\""}}}},
+        {{"Transfer":{{"deposit":"340282366920938463463374607431768211455"}}}},{{"Stake":{{"public_key":"{KEY}","stake":"0"}}}},
+        {{"AddKey":{{"access_key":{{"nonce":18446744073709551615,"permission":{{"FunctionCall":{{"allowance":null,"method_names":["a"],"receiver_id":"b.near"}}}}}},"public_key":"{KEY}"}}}},
+        {{"AddKey":{{"access_key":{{"nonce":0,"permission":{{"GasKeyFullAccess":{{"balance":"0","num_nonces":3}}}}}},"public_key":"secp256k1:11"}}}},
+        {{"DeleteKey":{{"public_key":"{KEY}"}}}},{{"DeleteAccount":{{"beneficiary_id":"b.near"}}}},
+        {{"Delegate":{{"delegate_action":{{"actions":{inner},"max_block_height":9,"nonce":1,"public_key":"{KEY}","receiver_id":"r.near","sender_id":"s.near"}},"signature":"{signature}"}}}},
+        {{"UseGlobalContract":{{"code_hash":"{HASH}"}}}},{{"UseGlobalContractByAccountId":{{"account_id":"g.near"}}}},
+        {{"DeterministicStateInit":{{"code":{{"hash":"{HASH}"}},"data":{{}},"deposit":"0"}}}},{{"NewThing":{{"a":[1,{{}}]}}}},"NewWord",{{"CreateAccount":null}}]"#
+    );
+    let action = |actions: &str, more: &str| {
+        format!(
+            r#"{{"predecessor_id":"system","priority":0,"receipt":{{"Action":{{"actions":{actions},"gas_price":"100","input_data_ids":["{HASH}"],"is_promise_yield":false,{more}
+            "output_data_receivers":[{{"data_id":"{HASH}","receiver_id":"o.near"}}],"signer_id":"s.near","signer_public_key":"{KEY}"}}}},"receipt_id":"{HASH}","receiver_id":"r.near"}}"#
+        )
+    };
+    let receipt = |body: &str| {
+        format!(
+            r#"{{"predecessor_id":"p.near","receipt":{body},"receipt_id":"{HASH}","receiver_id":"r.near","z":1}}"#
+        )
+    };
+    let outcome = |status: &str, metadata: &str| {
+        format!(
+            r#"{{"block_hash":"{HASH}","id":"{HASH}","outcome":{{"executor_id":"e.near","gas_burnt":223182562500,"logs":["one","tw\"o\\"],{metadata}
+            "receipt_ids":["{HASH}","11111111111111111111111111111112"],"status":{status},"tokens_burnt":"0"}},"proof":[{{"direction":"Left","hash":"{HASH}"}},{{"direction":"Right","hash":"{HASH}"}}]}}"#
+        )
+    };
+    let transaction = |actions: &str, more: &str| {
+        format!(
+            r#"{{"actions":{actions},"hash":"{HASH}","nonce":1,{more}"priority_fee":0,"public_key":"{KEY}","receiver_id":"r.near","signature":"{signature}","signer_id":"r.near"}}"#
+        )
+    };
+    let short = r#"[{"Transfer":{"deposit":"5"}}]"#;
+    [
+        alloc::vec![
+            transaction(&actions, ""),
+            transaction(short, r#""nonce_index":3,"nonce_mode":"strict","#),
+            transaction(short, "")
+        ],
+        alloc::vec![
+            action(&actions, ""),
+            action(short, r#""refund_to":"x.near","#),
+            receipt(&format!(r#"{{"Data":{{"data":"e30=","data_id":"{HASH}"}}}}"#)),
+            receipt(&format!(
+                r#"{{"Data":{{"data":null,"data_id":"{HASH}","is_promise_resume":true}}}}"#
+            )),
+            receipt(&format!(
+                r#"{{"GlobalContractDistribution":{{"already_delivered_shards":[0,7],"code":"","id":{{"CodeHash":"{HASH}"}},"target_shard":1}}}}"#
+            )),
+        ],
+        alloc::vec![
+            outcome(r#"{"SuccessValue":""}"#, ""),
+            outcome(
+                &format!(r#"{{"SuccessReceiptId":"{HASH}"}}"#),
+                r#""metadata":{"gas_profile":null,"version":1},"#
+            ),
+            outcome(
+                r#""Unknown""#,
+                r#""metadata":{"gas_profile":[{"cost":"C","cost_category":"X","gas_used":"77"}],"version":3},"#
+            ),
+            outcome(
+                r#"{"Failure":{"ActionError":{"index":0,"kind":{"FunctionCallError":{"ExecutionError":"Smart contract panicked: \u001b[0m"}}}}}"#,
+                &format!(
+                    r#""metadata":{{"contracts":[null,{{"local":"{HASH}"}},{{"global_account_id":"g.near"}}],"gas_profile":[],"version":4}},"#
+                ),
+            ),
+            outcome(
+                r#"{"Failure":{"InvalidTxError":{"InvalidNonce":{"ak_nonce":5,"tx_nonce":4}}}}"#,
+                ""
+            ),
+            outcome(r#"{"Later":[]}"#, ""),
+        ],
+    ]
+}
+
+/// Checks that fast validation gives the summary of the reader on damaged texts; counts the texts
+/// that it accepts
+fn check_fast_validation<S>(texts: &[String], rng: &mut Rng) -> usize
+where
+    S: RowSummary<View: serde::de::DeserializeOwned> + PartialEq + core::fmt::Debug,
+{
+    let mut accepted = 0;
+    let canonical = |text: &str| {
+        let mut out = String::new();
+        json::canonical(text, &mut out).ok().map(|()| out)
+    };
+    for text in texts {
+        for _ in 0..8_000 {
+            let Some(text) = canonical(&damaged(text, PIECES, rng)) else { continue };
+            let Some(summary) = S::validate_fast(&text) else { continue };
+            json::read::<S::View>(&text).unwrap_or_else(|error| panic!("{error}: {text}"));
+            assert_eq!(S::read(&text), Ok(summary), "{text}");
+            accepted += 1;
+        }
+    }
+    accepted
+}
+
+#[test]
+fn fast_validation_gives_the_summary_of_the_reader() {
+    let mut rng = Rng::new(5);
+    let [transactions, receipts, outcomes] = texts_of_every_variant();
+    let accepted = check_fast_validation::<TransactionSummary>(&transactions, &mut rng)
+        + check_fast_validation::<ReceiptSummary>(&receipts, &mut rng)
+        + check_fast_validation::<OutcomeSummary>(&outcomes, &mut rng);
+    assert!(accepted > 4_000, "{accepted}");
+}
+
+#[test]
+fn fast_validation_accepts_common_texts() {
+    fn accepted<S: RowSummary>(texts: &[String]) -> Vec<bool> {
+        let canonical = |text: &String| {
+            let mut out = String::new();
+            json::canonical(text, &mut out).unwrap();
+            out
+        };
+        texts.iter().map(|text| S::validate_fast(&canonical(text)).is_some()).collect()
+    }
+    let [transactions, receipts, outcomes] = texts_of_every_variant();
+    // The first of each list has rare values: an amount of 128 bits, a nonce of 64 bits.
+    assert_eq!(accepted::<TransactionSummary>(&transactions), [false, true, true]);
+    assert_eq!(accepted::<ReceiptSummary>(&receipts), [false, true, true, true, true]);
+    assert_eq!(accepted::<OutcomeSummary>(&outcomes), [true; 6]);
+}

@@ -1,0 +1,249 @@
+//! Turns a block message into one atomic change of the storage.
+//!
+//! A message is read, checked and encoded without reading the storage (`BlockContent`). A plan is
+//! made from the rows that determine the block's position (`PlanImport`): it extends the head,
+//! makes a fork canonical, joins a fork, or was known. Transactions that become final with it are
+//! finalized (`FinalizeTransactions`). The result is one [`Batch`]. A message that is malformed
+//! or contradicts the chain is an error and changes nothing.
+
+mod builder;
+mod chain_update;
+mod content;
+mod finalize;
+mod message;
+mod overlay;
+mod plan;
+mod receipt_parents;
+mod summary;
+#[cfg(test)]
+mod tests;
+
+use alloc::vec::Vec;
+use core::mem;
+
+use crate::Error;
+use crate::storage::restartable::{Restartable as _, RestartableQuery};
+use crate::storage::rows::{BlockPoint, ChainRecord};
+use crate::storage::sealed::Sealed;
+use crate::storage::{Batch, Key, Query, Row, Snapshot, Step, already_complete, sorted_by_keys};
+pub use builder::{BlockHeader, MessageBuilder};
+pub use chain_update::{ChainUpdate, Change};
+use content::BlockContent;
+use finalize::FinalizeTransactions;
+pub use message::lake_message;
+use overlay::RowChanges;
+use plan::{ImportPlan, PlanImport};
+
+/// When a block is final
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum FinalityRule {
+    /// When the head's header names it, or a later block, in `last_final_block`
+    ///
+    /// The feed is assumed to be one chain: blocks below a gap are final if a block above it is.
+    #[default]
+    Headers,
+    /// As soon as it is imported: for feeds of final blocks only; forks are refused
+    All,
+}
+
+/// Which canonical blocks are kept
+///
+/// Each import removes at most 64 blocks, so after retention is lowered the storage shrinks step by
+/// step. What is removed is unknown from then on. Keep more blocks than the deepest fork and the
+/// longest-lived transaction, and at least three: a header names as final the block two before it
+/// at the earliest, and a block that is not kept cannot become final.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Retention {
+    /// All blocks
+    #[default]
+    Everything,
+    /// This number of newest blocks
+    Blocks(u64),
+    /// The blocks of this number of newest epochs
+    ///
+    /// The chain's row, which every query reads, has 40 bytes for each of them.
+    Epochs(u64),
+}
+
+/// How blocks are imported
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct ImportSettings {
+    /// When a block is final
+    pub finality: FinalityRule,
+    /// Which blocks are kept
+    pub retention: Retention,
+}
+
+impl ImportSettings {
+    /// The same with this rule of finality
+    #[must_use]
+    pub const fn with_finality(mut self, finality: FinalityRule) -> Self {
+        self.finality = finality;
+        self
+    }
+
+    /// The same with this retention
+    #[must_use]
+    pub const fn with_retention(mut self, retention: Retention) -> Self {
+        self.retention = retention;
+        self
+    }
+}
+
+/// The position of a block after its import
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum BlockPosition {
+    /// It is the new head of the canonical chain
+    Head,
+    /// It was imported before; nothing changed
+    Known,
+    /// It is on a fork that is not canonical
+    Fork,
+}
+
+/// What the import of a block message did
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct ImportSummary {
+    /// The block of the message
+    pub block: BlockPoint,
+    /// Its position now
+    pub position: BlockPosition,
+    /// Blocks that it removed from the canonical chain, newest first
+    pub reverted: Vec<BlockPoint>,
+    /// Fork blocks that joined the canonical chain with it, oldest first
+    pub reapplied: Vec<BlockPoint>,
+    /// The newest final block now
+    pub last_final: Option<BlockPoint>,
+    /// Transactions in the block
+    pub transactions: usize,
+    /// Execution outcomes in the block, including those of transactions
+    pub outcomes: usize,
+    /// Receipts whose bodies are in the block
+    pub receipts: usize,
+    /// What pending requests have to be notified of once the batch is committed
+    pub chain_update: ChainUpdate,
+}
+
+/// The query for the changes that a block message makes
+///
+/// The output is a batch and a summary. Commit the batch before the next block is imported.
+///
+/// ```
+/// use milepost::import::{BlockImport, BlockPosition, ImportSettings};
+/// use milepost::storage::{MemoryStorage, Storage, run};
+///
+/// let message = br#"{"block":{"header":{"height":7,"epoch_id":"11111111111111111111111111111111",
+///     "hash":"11111111111111111111111111111117","prev_hash":"11111111111111111111111111111116"}},
+///     "shards":[]}"#;
+/// let mut storage = MemoryStorage::new();
+/// let mut import = BlockImport::new(message, ImportSettings::default())?;
+/// let (batch, summary) = run(&mut import, &storage)?;
+/// assert_eq!((summary.position, summary.block.height), (BlockPosition::Head, 7));
+/// storage.commit(batch)?;
+///
+/// let error = BlockImport::new(br#"{"block":{"header":{}}}"#, ImportSettings::default());
+/// assert_eq!(error.unwrap_err().path(), "block.header");
+/// # Ok::<(), milepost::Error>(())
+/// ```
+pub struct BlockImport(Stage);
+
+enum Stage {
+    Plan(RestartableQuery<PlanImport>),
+    Finalize(RestartableQuery<FinalizeTransactions>),
+    Complete,
+}
+
+impl BlockImport {
+    /// Reads a block message
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the message, and where.
+    pub fn new(message: &[u8], settings: ImportSettings) -> Result<Self, Error> {
+        let content = BlockContent::read(message)?;
+        Ok(Self(Stage::Plan(RestartableQuery::new(PlanImport::new(content, settings)))))
+    }
+
+    /// Runs to the end over a local storage; faster than [`run`](crate::storage::run)
+    ///
+    /// # Errors
+    ///
+    /// Those of the storage and of the query.
+    pub fn run(self, rows: &(impl Snapshot + ?Sized)) -> Result<(Batch, ImportSummary), Error> {
+        let (Stage::Plan(plan), rows) = (self.0, &rows) else { return Err(already_complete()) };
+        let plan = plan.into_function().run_over(rows)?;
+        if plan.chain.is_none() {
+            return Ok((Batch::new(), plan.summary));
+        }
+        let finalize = FinalizeTransactions(plan);
+        let (finalized, chain) = finalize.run_over(rows)?;
+        Ok(finalize.0.into_batch(finalized, &chain))
+    }
+
+    /// Runs until rows are needed, which is `None`, or to the end
+    fn advance(&mut self) -> Result<Option<(Batch, ImportSummary)>, Error> {
+        if let Stage::Plan(plan) = &mut self.0
+            && let Some(plan) = plan.advance()?
+        {
+            if plan.chain.is_none() {
+                self.0 = Stage::Complete;
+                return Ok(Some((Batch::new(), plan.summary)));
+            }
+            self.0 = Stage::Finalize(RestartableQuery::new(FinalizeTransactions(plan)));
+        }
+        let Stage::Finalize(finalize) = &mut self.0 else { return Ok(None) };
+        let Some((finalized, chain)) = finalize.advance()? else { return Ok(None) };
+        let Stage::Finalize(finalize) = mem::replace(&mut self.0, Stage::Complete) else {
+            return Ok(None);
+        };
+        Ok(Some(finalize.into_function().0.into_batch(finalized, &chain)))
+    }
+}
+
+impl ImportPlan {
+    /// The batch and the summary, given what was finalized on top of the plan
+    fn into_batch(mut self, finalized: RowChanges, chain: &ChainRecord) -> (Batch, ImportSummary) {
+        self.changes.extend(finalized);
+        self.changes.insert(ChainRecord::key(), Some(chain.encode().into()));
+        let changes: Vec<(Key, Option<Row>)> = self.changes.into_iter().collect();
+        // Sorted, because storages in files write adjacent keys faster, and so that every host gets
+        // the same batch.
+        (Batch::from_changes(sorted_by_keys(changes, |(key, _)| *key)), self.summary)
+    }
+}
+
+impl core::fmt::Debug for BlockImport {
+    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        formatter.debug_struct("BlockImport").finish_non_exhaustive()
+    }
+}
+
+impl Sealed for BlockImport {}
+
+impl Query for BlockImport {
+    type Output = (Batch, ImportSummary);
+
+    fn poll(&mut self) -> Result<Step<'_, Self::Output>, Error> {
+        if let Some(output) = self.advance()? {
+            return Ok(Step::Done(output));
+        }
+        match &self.0 {
+            Stage::Plan(plan) => Ok(Step::NeedRows(plan.needed_keys())),
+            Stage::Finalize(finalize) => Ok(Step::NeedRows(finalize.needed_keys())),
+            Stage::Complete => Err(already_complete()),
+        }
+    }
+
+    fn supply_rows(&mut self, rows: &[Option<Row>]) -> Result<(), Error> {
+        match &mut self.0 {
+            Stage::Plan(plan) => plan.supply_rows(rows),
+            Stage::Finalize(finalize) => finalize.supply_rows(rows),
+            Stage::Complete => Err(already_complete()),
+        }
+    }
+}

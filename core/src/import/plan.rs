@@ -1,0 +1,582 @@
+//! The position of a block, and what it changes.
+//!
+//! The canonical chain is the branch that ends in the highest block. A block above the head makes
+//! its branch canonical: canonical blocks that are not its ancestors are reverted (their rows move
+//! to one row per fork block) and its ancestors on the fork are applied again, all in one batch. A
+//! block at or below the head becomes a fork block. Final blocks are never reverted. The state
+//! after a batch is thus a function of the blocks imported, and each row belongs to a canonical
+//! block.
+
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use hashbrown::HashSet;
+
+use super::chain_update::{ChainUpdate, Change};
+use super::content::BlockContent;
+use super::overlay::{RowChanges, WriteOverlay};
+use super::receipt_parents;
+use super::{BlockPosition, FinalityRule, ImportSettings, ImportSummary, Retention};
+use crate::primitives::{CryptoHash, HashBuilder};
+use crate::storage::restartable::{Restartable, RowCache, Suspend};
+use crate::storage::rows::{
+    BlockPoint, BlockRecord, ChainRecord, EpochStart, ForkBlock, OutcomeRow, RowId,
+    decode_block_hash, encode_block_hash,
+};
+use crate::storage::{Key, Row, Table};
+use crate::{Error, ErrorKind};
+
+/// Maximum number of blocks that one batch prunes
+const MAX_PRUNED: u64 = 64;
+/// Maximum number of fork blocks; beyond it the lowest are pruned
+const MAX_FORK_BLOCKS: usize = 1024;
+/// Maximum number of blocks that one batch reverts: as many as there can be fork blocks
+const MAX_REVERTED: u64 = MAX_FORK_BLOCKS as u64;
+
+/// Limits on following orphans, which no sound chain has: in round trips and in number
+const MAX_ORPHAN_LEVELS: usize = 4;
+const MAX_ORPHANS: usize = 4096;
+
+/// Number of epochs that are listed if retention needs none. Nodes keep five epochs; with these,
+/// retention by epochs can be switched on without waiting for new epochs.
+const MIN_LISTED_EPOCHS: usize = 16;
+
+/// A block and the settings of its import; run over the rows it becomes an [`ImportPlan`]
+pub(super) struct PlanImport {
+    content: BlockContent,
+    settings: ImportSettings,
+}
+
+/// A block that becomes canonical
+struct JoiningBlock {
+    hash: CryptoHash,
+    record: BlockRecord,
+    rows: Vec<(RowId, Row)>,
+}
+
+/// A block of the canonical chain
+pub(super) struct CanonicalBlock {
+    hash: CryptoHash,
+    ordinal: u64,
+    pub(super) record: BlockRecord,
+}
+
+fn block_key(hash: CryptoHash) -> Key {
+    Key::hash(Table::Blocks, hash)
+}
+
+fn chain_error<T>(detail: impl core::fmt::Display) -> Result<T, Suspend> {
+    Err(Suspend::Failed(Error::new(ErrorKind::Chain, detail).at("block.header")))
+}
+
+fn corrupt(detail: impl core::fmt::Display) -> Suspend {
+    Suspend::Failed(Error::new(ErrorKind::Corrupt, detail))
+}
+
+impl PlanImport {
+    pub(super) const fn new(content: BlockContent, settings: ImportSettings) -> Self {
+        Self { content, settings }
+    }
+
+    fn summary(&self, position: BlockPosition, last_final: Option<BlockPoint>) -> ImportSummary {
+        ImportSummary {
+            block: self.content.point,
+            position,
+            reverted: Vec::new(),
+            reapplied: Vec::new(),
+            last_final,
+            transactions: self.content.transactions,
+            outcomes: self.content.outcomes,
+            receipts: self.content.receipts,
+            chain_update: ChainUpdate::default(),
+        }
+    }
+
+    fn record(&self) -> BlockRecord {
+        let header = &self.content.header;
+        BlockRecord {
+            height: header.height,
+            prev_hash: header.prev_hash,
+            epoch_id: header.epoch_id,
+            last_final: header.last_final_block.unwrap_or_default(),
+            last_near_final: header.last_ds_final_block.unwrap_or_default(),
+            protocol_version: header.latest_protocol_version,
+            ordinal: None,
+            rows: Vec::new(),
+        }
+    }
+
+    /// Checks the block against the parent that it names
+    fn check_parent(&self, parent: Option<&BlockRecord>, head: BlockPoint) -> Result<(), Suspend> {
+        let header = &self.content.header;
+        match parent {
+            Some(parent) if header.height <= parent.height => chain_error(format_args!(
+                "height {} is not above the height {} of its parent {}",
+                header.height, parent.height, header.prev_hash
+            )),
+            Some(parent) if header.prev_height.is_some_and(|height| height != parent.height) => {
+                chain_error(format_args!(
+                    "prev_height {}, but its parent {} has height {}",
+                    header.prev_height.unwrap_or_default(),
+                    header.prev_hash,
+                    parent.height
+                ))
+            }
+            None if header.height <= head.height => chain_error(format_args!(
+                "height {} is not above the head at {}, and its parent {} is not known: blocks \
+                 must be imported by ascending height",
+                header.height, head.height, header.prev_hash
+            )),
+            // A gap of the feed is above the head; a parent at or below the head would be known.
+            None if header.prev_height.is_some_and(|height| height <= head.height) => {
+                chain_error(format_args!(
+                    "its parent {} at or below the head at {} is not known: it is on a fork that \
+                     is not kept",
+                    header.prev_hash, head.height
+                ))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Makes the block a fork block
+    fn add_fork_block(
+        &self,
+        parent: &BlockRecord,
+        mut chain: ChainRecord,
+        mut overlay: WriteOverlay<'_, '_>,
+    ) -> Result<ImportPlan, Suspend> {
+        if let Some(last) = chain.last_final {
+            // The fork branches off at or below its parent; a sound fork does so at or above the
+            // last final block.
+            if parent.height < last.height && parent.ordinal.is_some() {
+                return chain_error(format_args!(
+                    "its parent at {} is below the last final block at {}",
+                    parent.height, last.height
+                ));
+            }
+        }
+        let point = self.content.point;
+        overlay.put(block_key(point.hash), self.record().encode());
+        let fork_block = ForkBlock { rows: self.content.rows.clone() };
+        overlay.put(Key::hash(Table::ForkBlocks, point.hash), fork_block.encode());
+        chain.fork_blocks.push(point);
+        prune_fork_blocks(&mut chain, &mut overlay);
+        let summary = self.summary(BlockPosition::Fork, chain.last_final);
+        Ok(next_generation(summary, chain, overlay))
+    }
+
+    /// The ancestors of the block on its fork, oldest first, and the canonical block they branch
+    /// off from
+    fn branch(
+        &self,
+        parent: BlockRecord,
+        chain: &ChainRecord,
+        overlay: &mut WriteOverlay<'_, '_>,
+    ) -> Result<(Vec<JoiningBlock>, CanonicalBlock), Suspend> {
+        if parent.ordinal.is_none() {
+            // Its ancestors are among the fork blocks: one round trip fetches all of them.
+            overlay.prefetch(chain.fork_blocks.iter().map(|point| block_key(point.hash)))?;
+        }
+        let mut blocks = Vec::new();
+        let mut hash = self.content.header.prev_hash;
+        let mut record = parent;
+        let ordinal = loop {
+            if let Some(ordinal) = record.ordinal {
+                break ordinal;
+            }
+            let BlockRecord { height, prev_hash, .. } = record;
+            blocks.push((hash, record));
+            let Some(row) = overlay.row(block_key(prev_hash))? else {
+                return chain_error(format_args!(
+                    "its branch reaches back to {prev_hash}, which is not kept"
+                ));
+            };
+            hash = prev_hash;
+            record = BlockRecord::decode(&row)?;
+            // Heights must fall from block to parent, so the loop ends whatever the rows contain.
+            if record.height >= height {
+                return Err(corrupt(format_args!("block {hash} is not below its child")));
+            }
+        };
+        if !(chain.first_ordinal..chain.next_ordinal).contains(&ordinal) {
+            return Err(corrupt(format_args!(
+                "block {hash} has ordinal {ordinal}, which is out of range"
+            )));
+        }
+        let fork_key = |hash| Key::hash(Table::ForkBlocks, hash);
+        overlay.prefetch(blocks.iter().map(|(hash, _)| fork_key(*hash)))?;
+        let mut branch = Vec::with_capacity(blocks.len());
+        for (hash, record) in blocks.into_iter().rev() {
+            let row = overlay.row(fork_key(hash))?;
+            let row = row.ok_or_else(|| corrupt(format_args!("fork block {hash} is missing")))?;
+            branch.push(JoiningBlock { hash, record, rows: ForkBlock::decode(&row)?.rows });
+        }
+        Ok((branch, CanonicalBlock { hash, ordinal, record }))
+    }
+
+    /// Makes the block the head, with its branch if it has one
+    fn extend(
+        &self,
+        parent: Option<BlockRecord>,
+        mut chain: ChainRecord,
+        mut overlay: WriteOverlay<'_, '_>,
+    ) -> Result<ImportPlan, Suspend> {
+        let mut summary = self.summary(BlockPosition::Head, None);
+        let mut branch = Vec::new();
+        if let Some(parent) = parent {
+            let (joining_blocks, root) = self.branch(parent, &chain, &mut overlay)?;
+            summary.reverted =
+                revert_after(&root, &mut chain, &mut overlay, &mut summary.chain_update)?;
+            summary.reapplied = joining_blocks
+                .iter()
+                .map(|block| BlockPoint { height: block.record.height, hash: block.hash })
+                .collect();
+            branch = joining_blocks;
+        }
+        let point = self.content.point;
+        branch.push(JoiningBlock {
+            hash: point.hash,
+            record: self.record(),
+            rows: self.content.rows.clone(),
+        });
+        let rows = branch.iter().flat_map(|block| &block.rows);
+        // The keys of the block's own rows were prefetched at the start.
+        let reapplied = branch.split_last().map_or(&[][..], |(_, reapplied)| reapplied);
+        let mut keys: Vec<Key> = reapplied
+            .iter()
+            .flat_map(|block| &block.rows)
+            .map(|(row_id, _)| row_id.key())
+            .collect();
+        let mut count = 0;
+        for (row_id, row) in rows {
+            receipt_parents::add_keys(row_id, row, &mut keys);
+            count += 1;
+        }
+        // Each row is a change, and so is a parent row for each receipt that an outcome generated.
+        let changes = count + keys.len() / 2;
+        overlay.prefetch(keys)?;
+        overlay.reserve(changes);
+        for block in branch {
+            apply(block, &mut chain, &mut overlay, &mut summary.chain_update)?;
+        }
+        chain.head = Some(point);
+        self.advance_last_final(&mut chain, &mut overlay)?;
+        self.prune(&mut chain, &mut overlay, &mut summary.chain_update)?;
+        prune_fork_blocks(&mut chain, &mut overlay);
+        summary.last_final = chain.last_final;
+        Ok(next_generation(summary, chain, overlay))
+    }
+
+    /// Advances the last final block as far as the block's header proves
+    fn advance_last_final(
+        &self,
+        chain: &mut ChainRecord,
+        overlay: &mut WriteOverlay<'_, '_>,
+    ) -> Result<(), Suspend> {
+        let point = match self.settings.finality {
+            FinalityRule::All => self.content.point,
+            FinalityRule::Headers => {
+                let named = self.content.header.last_final_block;
+                // The zero hash means no block, even if a block claims it as its own hash.
+                let Some(hash) = named.filter(|hash| *hash != CryptoHash::ZERO) else {
+                    return Ok(());
+                };
+                match overlay.row(block_key(hash))? {
+                    Some(row) => {
+                        let record = BlockRecord::decode(&row)?;
+                        if record.ordinal.is_none() {
+                            return chain_error(format_args!(
+                                "last_final_block {hash} is not among its ancestors"
+                            ));
+                        }
+                        BlockPoint { height: record.height, hash }
+                    }
+                    None => return Ok(()),
+                }
+            }
+        };
+        if chain.last_final.is_none_or(|last| point.height > last.height) {
+            chain.last_final = Some(point);
+        }
+        Ok(())
+    }
+
+    /// Prunes the oldest blocks that retention does not keep, and shortens the list of epochs
+    fn prune(
+        &self,
+        chain: &mut ChainRecord,
+        overlay: &mut WriteOverlay<'_, '_>,
+        update: &mut ChainUpdate,
+    ) -> Result<(), Suspend> {
+        let mut listed = MIN_LISTED_EPOCHS;
+        let keep_from = match self.settings.retention {
+            Retention::Everything => 0,
+            // The head is always kept.
+            Retention::Blocks(blocks) => chain.next_ordinal.saturating_sub(blocks.max(1)),
+            Retention::Epochs(epochs) => {
+                let kept = usize::try_from(epochs.max(1)).unwrap_or(usize::MAX);
+                listed = listed.max(kept);
+                // While fewer are listed, the start of the first one to keep is not known.
+                let first = chain.epochs.len().checked_sub(kept);
+                first.and_then(|first| chain.epochs.get(first)).map_or(0, |epoch| epoch.ordinal)
+            }
+        };
+        let surplus = chain.epochs.len().saturating_sub(listed);
+        chain.epochs.drain(..surplus);
+        let end = keep_from.min(chain.first_ordinal.saturating_add(MAX_PRUNED));
+        for CanonicalBlock { hash, ordinal, record } in
+            canonical_blocks(chain.first_ordinal..end, overlay)?
+        {
+            for row_id in &record.rows {
+                update.add_pruned_row(row_id);
+                overlay.remove(row_id.key());
+            }
+            overlay.remove(block_key(hash));
+            overlay.remove(Key::number(Table::Heights, record.height));
+            overlay.remove(Key::number(Table::Ordinals, ordinal));
+            chain.first_ordinal = ordinal + 1;
+        }
+        let first = chain.first_ordinal;
+        let started = chain.epochs.partition_point(|epoch| epoch.ordinal <= first);
+        chain.epochs.drain(..started.saturating_sub(1));
+        Ok(())
+    }
+}
+
+impl Restartable for PlanImport {
+    type Output = ImportPlan;
+
+    fn run(&self, rows: &mut RowCache<'_>) -> Result<Self::Output, Suspend> {
+        let header = &self.content.header;
+        let mut overlay = WriteOverlay::new(rows);
+        overlay.prefetch(
+            [
+                ChainRecord::key(),
+                block_key(header.hash),
+                block_key(header.prev_hash),
+                block_key(header.last_final_block.unwrap_or_default()),
+            ]
+            .into_iter()
+            .chain(self.content.rows.iter().map(|(row_id, _)| row_id.key())),
+        )?;
+        let chain = ChainRecord::decode(overlay.row(ChainRecord::key())?.as_deref())?;
+        if overlay.row(block_key(header.hash))?.is_some() {
+            let mut summary = self.summary(BlockPosition::Known, chain.last_final);
+            summary.chain_update.generation = chain.generation;
+            summary.chain_update.previous_generation = chain.generation;
+            summary.chain_update.last_final = chain.last_final.map(|last| last.height);
+            return Ok(ImportPlan { changes: RowChanges::default(), chain: None, summary });
+        }
+        let parent = overlay.row(block_key(header.prev_hash))?;
+        let parent = parent.as_deref().map(BlockRecord::decode).transpose()?;
+        let Some(head) = chain.head else { return self.extend(None, chain, overlay) };
+        self.check_parent(parent.as_ref(), head)?;
+        match parent {
+            Some(parent) if header.height <= head.height => {
+                self.add_fork_block(&parent, chain, overlay)
+            }
+            parent => self.extend(parent, chain, overlay),
+        }
+    }
+}
+
+/// What a block changes
+pub(super) struct ImportPlan {
+    pub(super) changes: RowChanges,
+    /// The chain after the block; `None` if nothing changes
+    pub(super) chain: Option<ChainRecord>,
+    pub(super) summary: ImportSummary,
+}
+
+/// The plan of these changes, which lead to the next generation of the chain
+fn next_generation(
+    mut summary: ImportSummary,
+    mut chain: ChainRecord,
+    mut overlay: WriteOverlay<'_, '_>,
+) -> ImportPlan {
+    summary.chain_update.previous_generation = chain.generation;
+    chain.generation = chain.generation.wrapping_add(1);
+    summary.chain_update.generation = chain.generation;
+    summary.chain_update.last_final = chain.last_final.map(|last| last.height);
+    overlay.put(ChainRecord::key(), chain.encode());
+    ImportPlan { changes: overlay.into_changes(), chain: Some(chain), summary }
+}
+
+/// Returns the canonical blocks of these ordinals, in two round trips
+pub(super) fn canonical_blocks(
+    ordinals: Range<u64>,
+    overlay: &mut WriteOverlay<'_, '_>,
+) -> Result<Vec<CanonicalBlock>, Suspend> {
+    overlay.prefetch(ordinals.clone().map(|ordinal| Key::number(Table::Ordinals, ordinal)))?;
+    let mut hashes = Vec::new();
+    for ordinal in ordinals.clone() {
+        let row = overlay.row(Key::number(Table::Ordinals, ordinal))?;
+        let missing = || corrupt(format_args!("canonical block of ordinal {ordinal} is missing"));
+        hashes.push(decode_block_hash(Table::Ordinals, &row.ok_or_else(missing)?)?);
+    }
+    overlay.prefetch(hashes.iter().map(|hash| block_key(*hash)))?;
+    let mut blocks = Vec::with_capacity(hashes.len());
+    for (hash, ordinal) in hashes.into_iter().zip(ordinals) {
+        let row = overlay.row(block_key(hash))?;
+        let row = row.ok_or_else(|| corrupt(format_args!("canonical block {hash} is missing")))?;
+        blocks.push(CanonicalBlock { hash, ordinal, record: BlockRecord::decode(&row)? });
+    }
+    Ok(blocks)
+}
+
+/// Reverts every canonical block after this one, newest first; they become fork blocks
+fn revert_after(
+    root: &CanonicalBlock,
+    chain: &mut ChainRecord,
+    overlay: &mut WriteOverlay<'_, '_>,
+    update: &mut ChainUpdate,
+) -> Result<Vec<BlockPoint>, Suspend> {
+    let ordinals = root.ordinal.saturating_add(1)..chain.next_ordinal;
+    if ordinals.is_empty() {
+        return Ok(Vec::new());
+    }
+    if let Some(last) = chain.last_final.filter(|last| root.record.height < last.height) {
+        return chain_error(format_args!(
+            "its branch starts after block {} at height {} and would revert block {} at height {}, \
+             which is final",
+            root.hash, root.record.height, last.hash, last.height
+        ));
+    }
+    let count = ordinals.end - ordinals.start;
+    if count > MAX_REVERTED {
+        return chain_error(format_args!(
+            "its branch would revert {count} blocks after block {}, the limit is {MAX_REVERTED}",
+            root.hash
+        ));
+    }
+    let blocks = canonical_blocks(ordinals, overlay)?;
+    overlay.prefetch(blocks.iter().flat_map(|block| &block.record.rows).map(RowId::key))?;
+    let mut reverted = Vec::with_capacity(blocks.len());
+    for CanonicalBlock { hash, ordinal, mut record } in blocks.into_iter().rev() {
+        let point = BlockPoint { height: record.height, hash };
+        let mut fork_block = ForkBlock::default();
+        for row_id in record.rows.drain(..) {
+            if let Some(row) = overlay.row(row_id.key())? {
+                overlay.remove(row_id.key());
+                // Parents are recorded again when the block is reapplied.
+                if row_id.table != Table::ReceiptParents {
+                    update.add_reverted_row(&row_id, &row)?;
+                    fork_block.rows.push((row_id, row));
+                }
+            }
+        }
+        record.ordinal = None;
+        overlay.put(block_key(hash), record.encode());
+        overlay.put(Key::hash(Table::ForkBlocks, hash), fork_block.encode());
+        overlay.remove(Key::number(Table::Heights, record.height));
+        overlay.remove(Key::number(Table::Ordinals, ordinal));
+        chain.next_ordinal = ordinal;
+        chain.fork_blocks.push(point);
+        reverted.push(point);
+    }
+    update.reverted_above = Some(root.record.height);
+    add_orphans(update, overlay)?;
+    let next = chain.next_ordinal;
+    chain.epochs.retain(|epoch| epoch.ordinal < next);
+    if chain.epochs.is_empty() {
+        // Every listed epoch is reverted, and the start of the one before is not known. Starting it
+        // at the oldest block keeps more than retention asks for and never less.
+        let ordinal = chain.first_ordinal;
+        chain.epochs.push(EpochStart { epoch_id: root.record.epoch_id, ordinal });
+    }
+    Ok(reverted)
+}
+
+/// Lists also the orphans: outcomes below a reverted outcome that are not reverted themselves
+///
+/// A sound chain has none, because a receipt is executed after the outcome that generated it and is
+/// reverted with it. A feed may still contain them, and requests that wait for them must be woken.
+/// Beyond the limits, all requests are.
+fn add_orphans(
+    update: &mut ChainUpdate,
+    overlay: &mut WriteOverlay<'_, '_>,
+) -> Result<(), Suspend> {
+    let mut followed: HashSet<CryptoHash, HashBuilder> = HashSet::default();
+    let (mut first, mut level) = (0, 0);
+    let max_changes = update.changes.len() + MAX_ORPHANS;
+    while first < update.changes.len() {
+        if level > MAX_ORPHAN_LEVELS || update.changes.len() > max_changes {
+            update.overflowed = true;
+            return Ok(());
+        }
+        level += 1;
+        let outcomes = update.changes[first..].iter().filter_map(|change| match change {
+            Change::Outcome(id) => Some(*id),
+            _ => None,
+        });
+        let ids: Vec<CryptoHash> = outcomes.filter(|id| followed.insert(*id)).collect();
+        first = update.changes.len();
+        let key = |id: &CryptoHash| Key::hash(Table::Outcomes, *id);
+        overlay.prefetch(ids.iter().map(key))?;
+        for id in &ids {
+            let Some(row) = overlay.row(key(id))? else { continue };
+            // Everything below a finalized outcome is executed, so no request waits for it.
+            if let OutcomeRow::Outcome(outcome) = OutcomeRow::decode(&row)? {
+                update.changes.extend(outcome.receipts().map(Change::Outcome));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Makes a block canonical; a row that an ancestor has already stays the ancestor's
+fn apply(
+    block: JoiningBlock,
+    chain: &mut ChainRecord,
+    overlay: &mut WriteOverlay<'_, '_>,
+    update: &mut ChainUpdate,
+) -> Result<(), Suspend> {
+    let JoiningBlock { hash, mut record, rows } = block;
+    let mut outcomes = Vec::new();
+    for (row_id, row) in rows {
+        if overlay.row(row_id.key())?.is_none() {
+            update.add_row(&row_id, &row)?;
+            if row_id.table == Table::Outcomes {
+                outcomes.push((row_id.id, row.clone()));
+            }
+            overlay.put(row_id.key(), row);
+            record.rows.push(row_id);
+        }
+    }
+    receipt_parents::record(&outcomes, &mut record, overlay)?;
+    let ordinal = chain.next_ordinal;
+    record.ordinal = Some(ordinal);
+    let number_rows = [(Table::Heights, record.height), (Table::Ordinals, ordinal)];
+    for (table, number) in number_rows {
+        overlay.put(Key::number(table, number), encode_block_hash(table, &hash));
+    }
+    overlay.put(block_key(hash), record.encode());
+    overlay.remove(Key::hash(Table::ForkBlocks, hash));
+    chain.fork_blocks.retain(|fork_block| fork_block.hash != hash);
+    if chain.epochs.last().is_none_or(|epoch| epoch.epoch_id != record.epoch_id) {
+        chain.epochs.push(EpochStart { epoch_id: record.epoch_id, ordinal });
+    }
+    chain.next_ordinal = ordinal + 1;
+    Ok(())
+}
+
+/// Prunes fork blocks that can never become canonical, at or below the last final height, and the
+/// lowest ones beyond the limit
+fn prune_fork_blocks(chain: &mut ChainRecord, overlay: &mut WriteOverlay<'_, '_>) {
+    let last_final = chain.last_final;
+    let mut prune = |point: &BlockPoint| {
+        overlay.remove(block_key(point.hash));
+        overlay.remove(Key::hash(Table::ForkBlocks, point.hash));
+    };
+    chain.fork_blocks.retain(|point| {
+        let keep = last_final.is_none_or(|last| point.height > last.height);
+        if !keep {
+            prune(point);
+        }
+        keep
+    });
+    chain.fork_blocks.sort_by_key(|point| point.height);
+    let surplus = chain.fork_blocks.len().saturating_sub(MAX_FORK_BLOCKS);
+    chain.fork_blocks.drain(..surplus).for_each(|point| prune(&point));
+}

@@ -1,0 +1,361 @@
+//! Forks, retention and damaged rows, with messages made here.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use super::*;
+use crate::ErrorKind;
+use crate::config::{BlockReference, ConfigImport, ConfigQuery};
+use crate::primitives::CryptoHash;
+use crate::storage::rows::{BlockRecord, ChainRecord};
+use crate::storage::{Key, MemoryStorage, Snapshot as _, Storage as _, Table, run};
+
+/// A block of a test, with numbers in place of hashes
+#[derive(Clone, Copy, Default)]
+struct TestBlock {
+    height: u64,
+    /// Distinguishes blocks of one height
+    fork: u64,
+    /// Height and fork of its parent
+    prev: (u64, u64),
+    epoch: u64,
+    last_final: Option<(u64, u64)>,
+}
+
+fn hash_of((height, fork): (u64, u64)) -> CryptoHash {
+    CryptoHash::digest(format!("{height}/{fork}").as_bytes())
+}
+
+fn receipt(id: CryptoHash) -> String {
+    format!(
+        r#"{{"predecessor_id":"a.near","receiver_id":"b.near","receipt_id":"{id}","receipt":{{"Data":{{"data_id":"{id}"}}}}}}"#
+    )
+}
+
+impl TestBlock {
+    fn hash(&self) -> CryptoHash {
+        hash_of((self.height, self.fork))
+    }
+
+    /// The message, with one receipt
+    fn message(&self) -> Vec<u8> {
+        let last_final = self.last_final.map_or(CryptoHash::ZERO, hash_of);
+        let epoch = CryptoHash::digest(format!("epoch {}", self.epoch).as_bytes());
+        let receipt = receipt(CryptoHash::digest(self.hash().as_bytes()));
+        format!(
+            r#"{{"block":{{"header":{{"height":{},"hash":"{}","prev_hash":"{}","epoch_id":"{epoch}","last_final_block":"{last_final}"}}}},
+            "shards":[{{"chunk":{{"transactions":[],"receipts":[{receipt}]}}}}]}}"#,
+            self.height,
+            self.hash(),
+            hash_of(self.prev),
+        )
+        .into_bytes()
+    }
+}
+
+/// A chain of blocks of one fork, starting after the parent
+fn chain(fork: u64, prev: (u64, u64), heights: core::ops::RangeInclusive<u64>) -> Vec<TestBlock> {
+    let mut prev = prev;
+    let mut blocks = Vec::new();
+    for height in heights {
+        blocks.push(TestBlock { height, fork, prev, ..TestBlock::default() });
+        prev = (height, fork);
+    }
+    blocks
+}
+
+fn import(
+    block: &TestBlock,
+    retention: Retention,
+    storage: &mut MemoryStorage,
+) -> Result<ImportSummary, Error> {
+    import_message(&block.message(), ImportSettings::default().with_retention(retention), storage)
+}
+
+fn import_message(
+    message: &[u8],
+    settings: ImportSettings,
+    storage: &mut MemoryStorage,
+) -> Result<ImportSummary, Error> {
+    let (batch, summary) = run(&mut BlockImport::new(message, settings)?, storage)?;
+    storage.commit(batch)?;
+    Ok(summary)
+}
+
+/// Number of round trips of an import, whose batch is discarded
+fn round_trips(block: &TestBlock, retention: Retention, storage: &MemoryStorage) -> usize {
+    let settings = ImportSettings::default().with_retention(retention);
+    let mut import = BlockImport::new(&block.message(), settings).unwrap();
+    let mut round_trips = 0;
+    let mut rows = Vec::new();
+    loop {
+        rows.clear();
+        match import.poll().unwrap() {
+            Step::Done(_) => return round_trips,
+            Step::NeedRows(keys) => storage.get_many(keys, &mut rows).unwrap(),
+        }
+        round_trips += 1;
+        import.supply_rows(&rows).unwrap();
+    }
+}
+
+fn chain_record(storage: &MemoryStorage) -> ChainRecord {
+    ChainRecord::decode(storage.get(&ChainRecord::key()).unwrap().as_deref()).unwrap()
+}
+
+#[test]
+fn round_trips_do_not_grow_with_forks_and_retention() {
+    let mut storage = MemoryStorage::new();
+    for block in chain(0, (0, 0), 1..=40).iter().chain(&chain(1, (1, 0), 2..=40)) {
+        import(block, Retention::Everything, &mut storage).unwrap();
+    }
+    let [extend, switch] =
+        [(40, 0), (40, 1)].map(|prev| TestBlock { height: 41, prev, ..TestBlock::default() });
+    for (what, block, retention) in [
+        ("extends", extend, Retention::Everything),
+        ("extends and prunes 40", extend, Retention::Blocks(1)),
+        ("reverts 39 and reapplies 39", switch, Retention::Everything),
+        ("reverts, reapplies and prunes", switch, Retention::Blocks(1)),
+    ] {
+        let count = round_trips(&block, retention, &storage);
+        assert!(count <= 9, "{what}: {count} round trips");
+    }
+}
+
+#[test]
+fn no_more_blocks_are_reverted_than_can_be_fork_blocks() {
+    let mut storage = MemoryStorage::new();
+    for block in chain(0, (0, 0), 1..=1026) {
+        import(&block, Retention::Everything, &mut storage).unwrap();
+    }
+    let deep = TestBlock { height: 1027, fork: 1, prev: (1, 0), ..TestBlock::default() };
+    let error = import(&deep, Retention::Everything, &mut storage).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Chain);
+    assert!(error.detail().contains("would revert 1025 blocks"), "{error}");
+    let fork = TestBlock { prev: (2, 0), ..deep };
+    let summary = import(&fork, Retention::Everything, &mut storage).unwrap();
+    assert_eq!((summary.reverted.len(), chain_record(&storage).fork_blocks.len()), (1024, 1024));
+}
+
+#[test]
+fn damaged_rows_are_errors() {
+    let mut intact = MemoryStorage::new();
+    for block in chain(0, (0, 0), 1..=5).iter().chain(&chain(1, (1, 0), 2..=5)) {
+        import(block, Retention::Everything, &mut intact).unwrap();
+    }
+    let damaged = |change: &dyn Fn(&mut BlockRecord), hash| {
+        let mut storage = intact.clone();
+        let key = Key::hash(Table::Blocks, hash);
+        let mut record = BlockRecord::decode(&storage.get(&key).unwrap().unwrap()).unwrap();
+        change(&mut record);
+        let mut batch = Batch::new();
+        batch.put(key, record.encode());
+        storage.commit(batch).unwrap();
+        storage
+    };
+    let switch = TestBlock { height: 6, fork: 1, prev: (5, 1), ..TestBlock::default() };
+    let own_parent = damaged(&|record| record.prev_hash = hash_of((4, 1)), hash_of((4, 1)));
+    let out_of_range = damaged(&|record| record.ordinal = Some(u64::MAX), hash_of((1, 0)));
+    for mut storage in [own_parent, out_of_range] {
+        let error = import(&switch, Retention::Everything, &mut storage).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+    }
+    for (first_ordinal, next_ordinal) in [(0, u64::MAX), (6, 5)] {
+        let mut storage = intact.clone();
+        let mut batch = Batch::new();
+        let record = ChainRecord { first_ordinal, next_ordinal, ..chain_record(&storage) };
+        batch.put(ChainRecord::key(), record.encode());
+        storage.commit(batch).unwrap();
+        let error = import(&switch, Retention::Blocks(1), &mut storage).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+    }
+    let mut storage = intact.clone();
+    let mut batch = Batch::new();
+    batch.put(
+        ChainRecord::key(),
+        ChainRecord { generation: u64::MAX, ..chain_record(&storage) }.encode(),
+    );
+    storage.commit(batch).unwrap();
+    import(&switch, Retention::Everything, &mut storage).unwrap();
+    assert_eq!(chain_record(&storage).generation, 0);
+}
+
+/// Bumps the version of each stored row in turn: an operation that reads the row reports its
+/// version, any other has the same result as before
+#[test]
+fn rows_of_another_version_are_reported_as_such() {
+    let mut intact = MemoryStorage::new();
+    let config = r#"{"chain_id":"dev","genesis_height":1,"protocol_version":88}"#;
+    let batch = run(&mut ConfigImport::new(1, config).unwrap(), &intact).unwrap();
+    intact.commit(batch).unwrap();
+    for block in chain(0, (0, 0), 1..=5).iter().chain(&chain(1, (1, 0), 2..=5)) {
+        import(block, Retention::Everything, &mut intact).unwrap();
+    }
+    let switch = TestBlock { height: 6, fork: 1, prev: (5, 1), ..TestBlock::default() };
+    type Operation = fn(&TestBlock, &mut MemoryStorage) -> Result<String, Error>;
+    let operations: [Operation; 2] = [
+        |block, storage| import(block, Retention::Blocks(1), storage).map(|it| format!("{it:?}")),
+        |_, storage| {
+            let reference = BlockReference::Height(3);
+            run(&mut ConfigQuery::new(reference), storage).map(|it| format!("{it:?}"))
+        },
+    ];
+    let mut reported = Vec::new();
+    for (key, row) in intact.iter() {
+        let mut row = row.to_vec();
+        row[0] += 1;
+        let mut newer = intact.clone();
+        let mut batch = Batch::new();
+        batch.put(*key, row);
+        newer.commit(batch).unwrap();
+        for operation in operations {
+            match operation(&switch, &mut newer.clone()) {
+                Ok(result) => assert_eq!(Ok(result), operation(&switch, &mut intact.clone())),
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::Version, "{key:?}: {error}");
+                    assert_eq!(error.path(), key.table().name(), "{key:?}: {error}");
+                    reported.push(key.table());
+                }
+            }
+        }
+    }
+    reported.sort_unstable();
+    reported.dedup();
+    let read = [Table::Chain, Table::Blocks, Table::Heights, Table::Ordinals, Table::ForkBlocks];
+    assert_eq!(reported, read);
+}
+
+#[test]
+fn the_list_of_epochs_is_as_long_as_retention_needs() {
+    let mut storage = MemoryStorage::new();
+    let blocks = chain(0, (0, 0), 1..=100);
+    let with_epoch = |block: &TestBlock| TestBlock { epoch: block.height / 2, ..*block };
+    for block in blocks[..80].iter().map(with_epoch) {
+        import(&block, Retention::Everything, &mut storage).unwrap();
+    }
+    assert_eq!(
+        (chain_record(&storage).epochs.len(), chain_record(&storage).block_count()),
+        (16, 80)
+    );
+    // Sixteen are known; the twentieth begins at height 88, and only then may the first ones go.
+    for (block, kept) in blocks[80..].iter().map(with_epoch).zip(81..) {
+        import(&block, Retention::Epochs(20), &mut storage).unwrap();
+        let blocks = chain_record(&storage).block_count();
+        assert_eq!(blocks == kept, block.height < 88, "{} of {kept}", blocks);
+    }
+    assert_eq!(
+        (chain_record(&storage).epochs.len(), chain_record(&storage).block_count()),
+        (20, 39)
+    );
+}
+
+#[test]
+fn a_fork_before_all_listed_epochs_prunes_no_block_that_is_kept() {
+    let mut storage = MemoryStorage::new();
+    for block in chain(0, (0, 0), 1..=60) {
+        // Forty blocks of one epoch, then an epoch for each block.
+        let epoch = block.height.max(40);
+        import(&TestBlock { epoch, ..block }, Retention::Everything, &mut storage).unwrap();
+    }
+    let fork = TestBlock { height: 61, fork: 1, prev: (30, 0), epoch: 40, ..TestBlock::default() };
+    import(&fork, Retention::Epochs(1), &mut storage).unwrap();
+    let chain = chain_record(&storage);
+    assert_eq!((chain.block_count(), chain.epochs.len()), (31, 1));
+}
+
+#[test]
+fn an_error_has_the_offset_in_the_message() {
+    let block = TestBlock { height: 1, ..TestBlock::default() };
+    let message = String::from_utf8(block.message()).unwrap();
+    // The first breaks the schema, after members that the canonical text has in another order. The
+    // second breaks the grammar of canonical texts.
+    for (valid, broken, offset_in_broken) in [
+        ("\"receiver_id\":\"b.near\"", "\"receiver_id\":5", 15),
+        ("\"receiver_id\":\"b.near\"", "\"receiver_id\":\"b.near\",\"receiver_id\":5", 23),
+    ] {
+        let message = message.replace(valid, broken);
+        let offset = message.find(broken).unwrap() + offset_in_broken;
+        let error = BlockImport::new(message.as_bytes(), ImportSettings::default()).unwrap_err();
+        assert_eq!(error.path(), "shards[0].chunk.receipts[0].receiver_id", "{error}");
+        assert_eq!(error.offset(), Some(offset), "{error}");
+    }
+}
+
+#[test]
+fn the_zero_hash_is_never_final() {
+    let message = |header: &str| format!(r#"{{"block":{{"header":{{{header}}}}},"shards":[]}}"#);
+    let zero = CryptoHash::ZERO;
+    let header = format!(
+        r#""height":1,"hash":"{zero}","prev_hash":"{}","epoch_id":"{zero}""#,
+        hash_of((0, 0))
+    );
+    let mut storage = MemoryStorage::new();
+    let settings = ImportSettings::default();
+    import_message(message(&header).as_bytes(), settings, &mut storage).unwrap();
+    let child = TestBlock { height: 2, ..TestBlock::default() };
+    let header =
+        format!(r#""height":2,"hash":"{}","prev_hash":"{zero}","epoch_id":"{zero}""#, child.hash());
+    let summary = import_message(message(&header).as_bytes(), settings, &mut storage).unwrap();
+    assert_eq!((summary.position, summary.last_final), (BlockPosition::Head, None));
+}
+
+#[test]
+fn the_depth_of_a_fragment_is_limited() {
+    let import_with_depth = |depth: usize| {
+        let block = TestBlock { height: 7, ..TestBlock::default() };
+        let message = String::from_utf8(block.message()).unwrap();
+        // The fragment itself is one level.
+        let deep = format!("{}{}", "[".repeat(depth - 1), "]".repeat(depth - 1));
+        let deeper = message.replacen(
+            r#"{"predecessor_id""#,
+            &format!(r#"{{"new":{deep},"predecessor_id""#),
+            1,
+        );
+        assert_ne!(deeper, message);
+        import_message(deeper.as_bytes(), ImportSettings::default(), &mut MemoryStorage::new())
+    };
+    assert!(import_with_depth(crate::codec::json::MAX_INNER_DEPTH).is_ok());
+    let error = import_with_depth(crate::codec::json::MAX_INNER_DEPTH + 1).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Limit);
+    assert!(error.path().starts_with("shards[0].chunk.receipts[0].new"), "{error}");
+}
+
+/// Orphans that no sound chain has: each generated the next
+#[test]
+fn an_update_lists_orphans_and_overflows_beyond_the_limit() {
+    let outcome = |id: u64, next: u64, block: &TestBlock| {
+        let [id, next] =
+            [id, next].map(|number| CryptoHash::digest(format!("id {number}").as_bytes()));
+        format!(
+            r#"{{"execution_outcome":{{"block_hash":"{}","id":"{id}","proof":[],"outcome":{{"executor_id":"a.near",
+            "gas_burnt":1,"logs":[],"receipt_ids":["{next}"],"status":{{"SuccessValue":""}},"tokens_burnt":"1"}}}}}}"#,
+            block.hash()
+        )
+    };
+    for (length, overflowed) in [(1, false), (3, false), (40, true)] {
+        let blocks = chain(0, (0, 0), 1..=2);
+        let mut storage = MemoryStorage::new();
+        // The first block executes a chain of receipts, the second what generated the first of
+        // them.
+        let receipts: Vec<String> =
+            (1..=length).map(|number| outcome(number, number + 1, &blocks[0])).collect();
+        let contents = [receipts.join(","), outcome(0, 1, &blocks[1])];
+        for (block, executed) in blocks.iter().zip(contents) {
+            let text = String::from_utf8(block.message()).unwrap();
+            let executed = format!(r#"]}},"receipt_execution_outcomes":[{executed}]}}]}}"#);
+            let text = String::from(text.strip_suffix("]}}]}").unwrap()) + &executed;
+            import_message(text.as_bytes(), ImportSettings::default(), &mut storage).unwrap();
+        }
+        let fork = TestBlock { height: 3, fork: 1, prev: (1, 0), ..TestBlock::default() };
+        let summary =
+            import_message(&fork.message(), ImportSettings::default(), &mut storage).unwrap();
+        assert_eq!(
+            (summary.reverted.len(), summary.chain_update.overflowed),
+            (1, overflowed),
+            "{length}"
+        );
+        let listed = summary.chain_update.changes.len() as u64;
+        assert!(overflowed || listed > length, "{listed} of {length}");
+    }
+}

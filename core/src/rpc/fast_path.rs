@@ -1,0 +1,156 @@
+//! Fast path of parsing: a well-formed request in one pass, with the members of its params.
+//!
+//! Nearly every request takes it. Any other is left to the slow path, which reports what is wrong.
+//! Members are written once, in place, and borrowed from there, because a copy of what was just
+//! written costs more than a lookup. What the values mean is not known here.
+
+use core::array;
+
+use super::read::{JsonType, Members, RawValue};
+use super::request::REQUEST_MEMBERS;
+use crate::codec::json;
+use crate::{Error, ErrorKind};
+
+/// A member of params that some method reads
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Member {
+    WaitUntil,
+    TxHash,
+    SenderAccountId,
+    SignedTxBase64,
+    Finality,
+    BlockId,
+    SyncCheckpoint,
+}
+
+impl Member {
+    /// The names, in the order of the variants
+    const NAMES: [&'static str; 7] = [
+        "wait_until",
+        "tx_hash",
+        "sender_account_id",
+        "signed_tx_base64",
+        "finality",
+        "block_id",
+        "sync_checkpoint",
+    ];
+
+    pub(super) const fn name(self) -> &'static str {
+        Self::NAMES[self as usize]
+    }
+}
+
+/// The values of all [`Member`]s that are in the params of a request
+///
+/// The method can come after the params, so the one pass collects what any method reads.
+#[derive(Debug, Default)]
+struct ParamMembers<'a>([Option<RawValue<'a>>; Member::NAMES.len()]);
+
+impl<'a> ParamMembers<'a> {
+    /// Reads the object that begins at the cursor; `None` if a member occurs twice
+    fn read(&mut self, cursor: &mut json::BorrowedReader<'a>) -> Option<()> {
+        cursor.members(&Member::NAMES, |index, cursor| {
+            let value = RawValue::next(cursor)?;
+            index.map_or(Some(()), |index| set_once(self.0.get_mut(index)?, value))
+        })
+    }
+
+    #[inline]
+    fn value(&self, member: Member) -> Option<RawValue<'a>> {
+        self.0.get(member as usize).copied().flatten()
+    }
+}
+
+/// The members of a request object and those of its params
+#[derive(Default)]
+pub(super) struct FastRequest<'a> {
+    pub(super) id: Option<RawValue<'a>>,
+    pub(super) jsonrpc: Option<RawValue<'a>>,
+    pub(super) method: Option<RawValue<'a>>,
+    params: Option<RawValue<'a>>,
+    /// The members of the params, if they are an object
+    param_members: ParamMembers<'a>,
+}
+
+impl<'a> FastRequest<'a> {
+    /// Reads a text in one pass, if it is a request without repeated and without unknown members
+    pub(super) fn read(&mut self, text: &'a str) -> Option<()> {
+        let mut cursor = json::BorrowedReader::new(text);
+        // The index is that in `REQUEST_MEMBERS`.
+        cursor.members(&REQUEST_MEMBERS, |index, cursor| match index {
+            Some(0) => set_once(&mut self.id, RawValue::next(cursor)?),
+            Some(1) => set_once(&mut self.jsonrpc, RawValue::next(cursor)?),
+            Some(2) => set_once(&mut self.method, RawValue::next(cursor)?),
+            Some(3) => {
+                let rest = cursor.rest();
+                match rest.as_bytes().first()? {
+                    b'{' => self.param_members.read(cursor)?,
+                    _ => cursor.value().map(drop)?,
+                }
+                let text = rest.get(..rest.len() - cursor.rest().len())?;
+                set_once(&mut self.params, RawValue::new(text))
+            }
+            _ => None,
+        })?;
+        cursor.end()
+    }
+
+    /// The params, if there are any
+    #[inline]
+    pub(super) fn params(&self) -> Option<Params<'a, '_>> {
+        let value = self.params?;
+        let is_object = value.json_type() == JsonType::Object;
+        let members = if is_object { Some(&self.param_members) } else { None };
+        Some(Params { value, members })
+    }
+}
+
+/// Sets the value of a member; `None` if it is set already
+#[inline]
+fn set_once<T>(member: &mut Option<T>, value: T) -> Option<()> {
+    if member.is_some() {
+        return None;
+    }
+    *member = Some(value);
+    Some(())
+}
+
+/// The params of a request
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Params<'a, 'members> {
+    pub(super) value: RawValue<'a>,
+    /// Its members, if it is an object that the fast path read
+    members: Option<&'members ParamMembers<'a>>,
+}
+
+impl<'a> Params<'a, '_> {
+    /// Params whose members are not read yet
+    pub(super) const fn new(value: RawValue<'a>) -> Self {
+        Self { value, members: None }
+    }
+
+    /// The values of these members of the object, of which each may occur once
+    #[inline]
+    pub(super) fn members<const N: usize>(
+        &self,
+        members: [Member; N],
+    ) -> Result<[Option<RawValue<'a>>; N], Error> {
+        match self.members {
+            Some(values) => Ok(array::from_fn(|index| values.value(members[index]))),
+            None => self.read_members(members.map(Member::name)),
+        }
+    }
+
+    #[cold]
+    fn read_members<const N: usize>(
+        &self,
+        names: [&'static str; N],
+    ) -> Result<[Option<RawValue<'a>>; N], Error> {
+        let mut members = Members::new(names);
+        members.read_value(self.value)?;
+        match members.duplicate() {
+            Some(name) => Err(Error::new(ErrorKind::Schema, "given more than once").at(name)),
+            None => Ok(members.values()),
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! The query for a transaction's status: fetches the rows of its receipt tree.
+//!
+//! It proceeds level by level (the transaction, the receipts that it generated, those that they
+//! generated), so a remote storage pays one round trip per level. The number of nodes is limited,
+//! so rows that the engine did not write cannot exhaust memory. [`TransactionStatus`] decides in
+//! which order a response lists the nodes.
+
+use alloc::vec::Vec;
+use core::mem;
+
+use hashbrown::HashMap;
+
+use super::{TransactionStatus, WalkBuffers};
+use crate::primitives::{CryptoHash, HashBuilder};
+use crate::storage::rows::{
+    ChainRecord, FinalizedOutcome, FinalizedTransaction, OutcomeRow, ReceiptRecord,
+};
+use crate::storage::{Key, Query, Row, Step, Table, already_complete, check_row_count};
+use crate::{Error, ErrorKind};
+
+/// The query for the status of one transaction
+///
+/// It first needs the rows of the chain, of the transaction and of its outcome. If the transaction
+/// is finalized, they are all; otherwise it needs, level by level, the outcomes and the bodies of
+/// the receipts that were generated. A receipt without an outcome is not executed yet; its body
+/// determines whether it is a refund.
+///
+/// Rows should come from one state of the storage. If levels come from successive states, the
+/// transaction can become finalized in between: its outcomes then refer to its row, and the query
+/// fetches that row again.
+///
+/// ```
+/// use milepost::storage::{MemoryStorage, run};
+/// use milepost::primitives::CryptoHash;
+/// use milepost::status::StatusQuery;
+///
+/// let mut query = StatusQuery::new(CryptoHash::ZERO, 1_000);
+/// let status = run(&mut query, &MemoryStorage::new()).unwrap();
+/// assert!(status.is_none());
+/// ```
+#[derive(Debug)]
+pub struct StatusQuery {
+    hash: CryptoHash,
+    max_receipts: usize,
+    stage: Stage,
+    chain: ChainRecord,
+    transaction: Option<Row>,
+    /// Whether the row of the transaction is that of a finalized one
+    is_finalized: bool,
+    buffers: WalkBuffers,
+}
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Stage {
+    /// Needs the rows of the chain, the transaction and its outcome
+    Transaction,
+    /// Needs the outcomes and bodies of the nodes from this index on
+    Receipts { first: usize },
+    /// Needs the finalized transactions that hold outcomes of the nodes from this index on
+    Finalized { first: usize },
+    /// Has all rows
+    Complete,
+    /// Has returned its result or failed
+    Ended,
+}
+
+impl StatusQuery {
+    /// The query for the transaction of this hash, with at most `max_receipts` outcomes and
+    /// receipts
+    pub fn new(hash: CryptoHash, max_receipts: usize) -> Self {
+        Self::with_buffers(hash, max_receipts, WalkBuffers::default())
+    }
+
+    /// The same query in the buffers of an earlier one
+    pub(crate) fn with_buffers(
+        hash: CryptoHash,
+        max_receipts: usize,
+        mut buffers: WalkBuffers,
+    ) -> Self {
+        buffers.keys.extend([
+            ChainRecord::key(),
+            Key::hash(Table::Transactions, hash),
+            Key::hash(Table::Outcomes, hash),
+        ]);
+        let (stage, chain) = (Stage::Transaction, ChainRecord::default());
+        Self { hash, max_receipts, stage, chain, transaction: None, is_finalized: false, buffers }
+    }
+
+    /// The buffers, which are without capacity if the result took them
+    pub(crate) fn into_buffers(self) -> WalkBuffers {
+        self.buffers.cleared()
+    }
+
+    /// The generation of the chain that the result reflects at least
+    ///
+    /// Rows that were fetched later may be newer. 0 before the first rows are supplied.
+    pub const fn generation(&self) -> u64 {
+        self.chain.generation
+    }
+
+    fn supply_transaction(&mut self, rows: &[Option<Row>]) -> Result<(), Error> {
+        let [chain, transaction, outcome] = rows else { return check_row_count(rows.len(), 3) };
+        self.chain = ChainRecord::decode(chain.as_deref())?;
+        self.transaction.clone_from(transaction);
+        self.stage = Stage::Complete;
+        if self.transaction.is_some() && !self.check_finalized()? {
+            self.buffers.tree.add(self.hash);
+            if let [root] = self.buffers.tree.nodes_mut() {
+                root.outcome.clone_from(outcome);
+            }
+            self.resolve_finalized(0)?;
+        }
+        Ok(())
+    }
+
+    /// Whether the transaction is finalized, so that no other row is needed
+    fn check_finalized(&mut self) -> Result<bool, Error> {
+        let Some(row) = &self.transaction else { return Ok(false) };
+        let Some(finalized) = FinalizedTransaction::decode(row)? else { return Ok(false) };
+        if finalized.receipt_count as usize > self.max_receipts {
+            return Err(self.limit_error());
+        }
+        self.is_finalized = true;
+        Ok(true)
+    }
+
+    fn limit_error(&self) -> Error {
+        Error::new(ErrorKind::Limit, format_args!("more than {} receipts", self.max_receipts))
+            .at(format_args!("transaction {}", self.hash))
+    }
+
+    fn supply_receipts(&mut self, first: usize, rows: &[Option<Row>]) -> Result<(), Error> {
+        check_row_count(rows.len(), self.buffers.keys.len())?;
+        let (pairs, _) = rows.as_chunks::<2>();
+        for (node, [outcome, body]) in
+            self.buffers.tree.nodes_mut().iter_mut().skip(first).zip(pairs)
+        {
+            node.outcome.clone_from(outcome);
+            node.body.clone_from(body);
+        }
+        self.resolve_finalized(first)
+    }
+
+    /// Requests the finalized transactions that outcomes of the nodes from `first` on refer to, and
+    /// descends if there are none
+    fn resolve_finalized(&mut self, first: usize) -> Result<(), Error> {
+        let mut transactions = Vec::new();
+        for row in
+            self.buffers.tree.nodes().iter().skip(first).filter_map(|node| node.outcome.as_deref())
+        {
+            transactions.extend(OutcomeRow::finalized_in(row)?);
+        }
+        if transactions.is_empty() {
+            return self.descend(first);
+        }
+        if transactions.contains(&self.hash) {
+            // It became finalized after its row was fetched.
+            transactions = [self.hash].into();
+        }
+        transactions.sort_unstable();
+        transactions.dedup();
+        self.buffers.keys.clear();
+        self.buffers
+            .keys
+            .extend(transactions.into_iter().map(|hash| Key::hash(Table::Transactions, hash)));
+        self.stage = Stage::Finalized { first };
+        Ok(())
+    }
+
+    fn supply_finalized(&mut self, first: usize, rows: &[Option<Row>]) -> Result<(), Error> {
+        check_row_count(rows.len(), self.buffers.keys.len())?;
+        if let ([key], [row]) = (&self.buffers.keys[..], rows)
+            && *key == Key::hash(Table::Transactions, self.hash)
+        {
+            self.stage = Stage::Complete;
+            self.transaction.clone_from(row);
+            if !self.check_finalized()? {
+                // Removed since by retention, or not written by this engine.
+                self.transaction = None;
+            }
+            return Ok(());
+        }
+        // No valid chain has a receipt of two transactions; the other one was finalized first.
+        let mut unresolved: HashMap<CryptoHash, usize, HashBuilder> = HashMap::default();
+        for (index, node) in self.buffers.tree.nodes_mut().iter_mut().enumerate().skip(first) {
+            let finalized = node.outcome.as_deref().map(OutcomeRow::finalized_in).transpose()?;
+            if finalized.flatten().is_some() {
+                node.outcome = None;
+                unresolved.insert(node.id, index);
+            }
+        }
+        for row in rows.iter().flatten() {
+            let Some(finalized) = FinalizedTransaction::decode(row)? else { continue };
+            for outcome in finalized.outcomes() {
+                let FinalizedOutcome { id, outcome, body } = outcome?;
+                let index = unresolved.remove(&id);
+                let node = index.and_then(|index| self.buffers.tree.nodes_mut().get_mut(index));
+                let Some(node) = node else { continue };
+                node.outcome = Some(outcome.encode().into());
+                if let Some(fragment) = body {
+                    let body = ReceiptRecord { refund: false, height: outcome.height, fragment };
+                    node.body = Some(body.encode().into());
+                }
+            }
+        }
+        self.descend(first)
+    }
+
+    /// Adds the receipts that the nodes from `first` on generated, and requests their rows
+    fn descend(&mut self, first: usize) -> Result<(), Error> {
+        self.buffers.keys.clear();
+        let end = self.buffers.tree.nodes().len();
+        for index in first..end {
+            self.buffers.tree.decode_outcome(index)?;
+            if self.buffers.tree.nodes().len() > self.max_receipts.saturating_add(1) {
+                return Err(self.limit_error());
+            }
+        }
+        for node in self.buffers.tree.nodes().iter().skip(end) {
+            self.buffers.keys.push(Key::hash(Table::Outcomes, node.id));
+            self.buffers.keys.push(Key::hash(Table::Receipts, node.id));
+        }
+        if self.buffers.keys.is_empty() {
+            self.stage = Stage::Complete;
+        } else {
+            self.stage = Stage::Receipts { first: end };
+        }
+        Ok(())
+    }
+}
+
+impl crate::storage::sealed::Sealed for StatusQuery {}
+
+impl Query for StatusQuery {
+    /// `None` if no known block includes the transaction
+    type Output = Option<TransactionStatus>;
+
+    fn poll(&mut self) -> Result<Step<'_, Self::Output>, Error> {
+        match self.stage {
+            Stage::Transaction | Stage::Receipts { .. } | Stage::Finalized { .. } => {
+                Ok(Step::NeedRows(&self.buffers.keys))
+            }
+            Stage::Complete => {
+                self.stage = Stage::Ended;
+                let status = match self.transaction.take() {
+                    Some(row) if self.is_finalized => Some(TransactionStatus::finalized(row)),
+                    Some(row) => {
+                        let buffers = mem::take(&mut self.buffers);
+                        Some(TransactionStatus::from_tree(row, buffers, &self.chain)?)
+                    }
+                    None => None,
+                };
+                Ok(Step::Done(status))
+            }
+            Stage::Ended => Err(already_complete()),
+        }
+    }
+
+    fn supply_rows(&mut self, rows: &[Option<Row>]) -> Result<(), Error> {
+        let result = match self.stage {
+            Stage::Transaction => self.supply_transaction(rows),
+            Stage::Receipts { first } => self.supply_receipts(first, rows),
+            Stage::Finalized { first } => self.supply_finalized(first, rows),
+            Stage::Complete | Stage::Ended => {
+                Err(Error::new(ErrorKind::Usage, "no rows were asked for"))
+            }
+        };
+        if matches!(&result, Err(error) if error.kind() != ErrorKind::Usage) {
+            self.stage = Stage::Ended;
+        }
+        result
+    }
+}

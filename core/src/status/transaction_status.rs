@@ -1,0 +1,254 @@
+//! The status of a transaction, and the `result` that it is written as.
+//!
+//! The status of a finalized transaction is one row, written when the last of its blocks became
+//! final; that of any other is computed from its receipt tree. Both give the same bytes, because
+//! the row is made from the tree.
+
+use alloc::vec::Vec;
+
+use super::tree_status::TreeStatus;
+use super::{Milestone, WaitCondition, WalkBuffers};
+use crate::Error;
+use crate::primitives::CryptoHash;
+use crate::storage::Row;
+use crate::storage::rows::{ChainRecord, FinalizedTransaction, OutcomeRecord, TransactionRecord};
+
+/// The status of the transaction as a whole: that of the first leaf of its receipts
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "the interface closes this enumeration")]
+pub enum FinalStatus {
+    /// Not converted to a receipt yet
+    NotStarted,
+    /// Converted to a receipt, and the first leaf is not executed
+    Started,
+    /// The first leaf failed
+    Failure,
+    /// The first leaf returned a value
+    SuccessValue,
+}
+
+/// The status of a transaction: milestone, final status, outcomes and pending receipts
+///
+/// ```
+/// use milepost::primitives::CryptoHash;
+/// use milepost::status::{FinalStatus, Milestone, StatusQuery};
+/// use milepost::storage::{Batch, Key, MemoryStorage, Storage, Table, run};
+/// use milepost::storage::{OutcomeRecord, OutcomeStatus, TransactionRecord};
+///
+/// // Rows as an import writes them: an outcome is its JSON text and the range of the status in it.
+/// let hash = CryptoHash::digest(b"a transaction");
+/// let outcome = OutcomeRecord {
+///     height: 7,
+///     status: OutcomeStatus::SuccessValue,
+///     status_text: (10, 29),
+///     receipt_ids: &[],
+///     fragment: br#"{"status":{"SuccessValue":""}}"#,
+/// };
+/// let transaction = TransactionRecord { height: 7, signer_is_receiver: false, fragment: b"{}" };
+/// let mut batch = Batch::new();
+/// batch.put(Key::hash(Table::Transactions, hash), transaction.encode());
+/// batch.put(Key::hash(Table::Outcomes, hash), outcome.encode());
+/// let mut storage = MemoryStorage::new();
+/// storage.commit(batch)?;
+///
+/// let status = run(&mut StatusQuery::new(hash, 1_000), &storage)?.expect("it is known");
+/// // Nothing is left to execute, and the block is not known to be final.
+/// assert_eq!(status.milestone(), Milestone::ExecutedOptimistic);
+/// assert_eq!(status.final_status(), FinalStatus::SuccessValue);
+/// assert_eq!((status.outcomes().count(), status.pending_receipts().count()), (1, 0));
+///
+/// let mut result = Vec::new();
+/// status.write(true, &mut result)?;
+/// assert!(result.starts_with(br#"{"final_execution_status":"EXECUTED_OPTIMISTIC","#));
+/// # Ok::<(), milepost::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct TransactionStatus(Source);
+
+/// What the status is read from
+#[derive(Debug)]
+enum Source {
+    Tree(TreeStatus),
+    Finalized(Row),
+}
+
+impl TransactionStatus {
+    /// The status of a transaction whose receipt tree is in these buffers
+    pub(super) fn from_tree(
+        transaction: Row,
+        buffers: WalkBuffers,
+        chain: &ChainRecord,
+    ) -> Result<Self, Error> {
+        TreeStatus::new(transaction, buffers, chain).map(|status| Self(Source::Tree(status)))
+    }
+
+    /// The buffers of the walk, if there was one
+    pub(crate) fn into_buffers(self) -> Option<WalkBuffers> {
+        match self.0 {
+            Source::Tree(status) => Some(status.into_buffers()),
+            Source::Finalized(_) => None,
+        }
+    }
+
+    /// The status of a finalized transaction; its row was decoded as such before
+    pub(super) const fn finalized(row: Row) -> Self {
+        Self(Source::Finalized(row))
+    }
+
+    /// Returns an unmet condition of `milestone`, or `None` once it is reached
+    ///
+    /// Of several it returns the one that is likely to be met last: execution before finality, and
+    /// the deepest receipt first.
+    ///
+    /// # Errors
+    ///
+    /// A corrupt row.
+    pub fn condition(&self, milestone: Milestone) -> Result<Option<WaitCondition>, Error> {
+        match &self.0 {
+            Source::Tree(status) => status.condition(milestone),
+            Source::Finalized(_) => Ok(None),
+        }
+    }
+
+    /// The milestone that the rows prove
+    pub const fn milestone(&self) -> Milestone {
+        match &self.0 {
+            Source::Tree(status) => status.milestone(),
+            Source::Finalized(_) => Milestone::Final,
+        }
+    }
+
+    /// The kind of the final status
+    pub fn final_status(&self) -> FinalStatus {
+        match &self.0 {
+            Source::Tree(status) => status.final_status(),
+            Source::Finalized(row) => match FinalizedTransaction::decode(row) {
+                Ok(Some(FinalizedTransaction { failed: false, .. })) => FinalStatus::SuccessValue,
+                // The row was decoded before, so this is not an error.
+                _ => FinalStatus::Failure,
+            },
+        }
+    }
+
+    /// Whether the transaction has an outcome; without one, the result has the milestone only
+    pub const fn has_outcome(&self) -> bool {
+        match &self.0 {
+            Source::Tree(status) => status.has_outcome(),
+            Source::Finalized(_) => true,
+        }
+    }
+
+    /// The record of the transaction
+    ///
+    /// # Errors
+    ///
+    /// A corrupt row.
+    pub fn transaction(&self) -> Result<TransactionRecord<'_>, Error> {
+        match &self.0 {
+            Source::Tree(status) => status.transaction(),
+            Source::Finalized(row) => TransactionRecord::decode(row),
+        }
+    }
+
+    /// The outcomes, depth first, with their ids; the transaction's own comes first
+    ///
+    /// # Errors
+    ///
+    /// Of an item: a corrupt row.
+    pub fn outcomes(&self) -> impl Iterator<Item = Result<(CryptoHash, OutcomeRecord<'_>), Error>> {
+        let (from_tree, finalized) = match &self.0 {
+            Source::Tree(status) => (Some(status.outcomes()), None),
+            Source::Finalized(row) => {
+                let finalized = FinalizedTransaction::decode(row).ok().flatten();
+                let outcomes = finalized.into_iter().flat_map(|finalized| finalized.outcomes());
+                (None, Some(outcomes.map(|outcome| outcome.map(|one| (one.id, one.outcome)))))
+            }
+        };
+        from_tree.into_iter().flatten().chain(finalized.into_iter().flatten())
+    }
+
+    /// The ids of the receipts that are generated and not executed, each with whether it is known
+    /// to be a refund
+    ///
+    /// # Errors
+    ///
+    /// Of an item: a corrupt row.
+    pub fn pending_receipts(&self) -> impl Iterator<Item = Result<(CryptoHash, bool), Error>> {
+        let receipts = match &self.0 {
+            Source::Tree(status) => Some(status.pending_receipts()),
+            Source::Finalized(_) => None,
+        };
+        receipts.into_iter().flatten()
+    }
+
+    /// Approximate number of bytes that [`write`](Self::write) appends, never fewer than the rows
+    /// have
+    pub fn size_hint(&self) -> usize {
+        match &self.0 {
+            Source::Tree(status) => status.size_hint(),
+            Source::Finalized(row) => row.len(),
+        }
+    }
+
+    /// Appends the `result` of a response: the milestone and, if the transaction has one, the
+    /// outcome
+    ///
+    /// With `receipts` the bodies of the executed receipts are listed in the order of their
+    /// outcomes. The first receipt of a transaction to its own signer is local and omitted, as in a
+    /// NEAR node.
+    ///
+    /// # Errors
+    ///
+    /// A corrupt row, or an executed receipt whose body is not in the storage: there is no partial
+    /// result. The contents of `result` are unspecified then.
+    pub fn write(&self, receipts: bool, result: &mut Vec<u8>) -> Result<(), Error> {
+        match &self.0 {
+            Source::Tree(status) => status.write(receipts, result),
+            Source::Finalized(row) => {
+                let Some(finalized) = FinalizedTransaction::decode(row)? else { return Ok(()) };
+                if receipts {
+                    result.extend_from_slice(finalized.result);
+                } else {
+                    let [head, tail] = finalized.without_receipts();
+                    result.extend_from_slice(head);
+                    result.extend_from_slice(tail);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// The row of the finalized transaction, if nothing can change it any more: it is `FINAL`, has
+    /// a final status, and the bodies of all receipts are final too
+    ///
+    /// # Errors
+    ///
+    /// A corrupt row.
+    pub(crate) fn finalized_row(&self, chain: &ChainRecord) -> Result<Option<Vec<u8>>, Error> {
+        match &self.0 {
+            Source::Tree(status) => status.finalized_row(chain),
+            Source::Finalized(_) => Ok(None),
+        }
+    }
+
+    /// The id of the local receipt, whose body no response lists
+    ///
+    /// # Errors
+    ///
+    /// A corrupt row.
+    pub(crate) fn local_receipt(&self) -> Result<Option<CryptoHash>, Error> {
+        match &self.0 {
+            Source::Tree(status) => status.local_receipt(),
+            Source::Finalized(_) => Ok(None),
+        }
+    }
+
+    /// The ids of the receipts that belong to the transaction
+    pub(crate) fn receipt_ids(&self) -> impl Iterator<Item = CryptoHash> {
+        let receipts = match &self.0 {
+            Source::Tree(status) => Some(status.receipt_ids()),
+            Source::Finalized(_) => None,
+        };
+        receipts.into_iter().flatten()
+    }
+}

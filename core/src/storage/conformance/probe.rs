@@ -1,0 +1,178 @@
+//! Access to a tested storage: reads and commits that turn a wrong result into a [`Violation`].
+//!
+//! A probe tests one requirement, and all violations it finds are of that requirement.
+
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use super::{Requirement, Violation};
+use crate::storage::{Batch, Key, Row, Snapshot, Storage, Table};
+
+/// A storage and the requirement it is tested for
+pub(super) struct Probe<'storage, S> {
+    storage: &'storage mut S,
+    requirement: Requirement,
+}
+
+impl<S: Storage> Probe<'_, S> {
+    /// Commits a batch, which must succeed
+    pub(super) fn commit(&mut self, batch: Batch) -> Result<(), Violation> {
+        let changes = batch.changes().len();
+        self.storage.commit(batch).map_err(|error| {
+            self.violation(None, format!("commit of {changes} changes failed: {error}"))
+        })
+    }
+
+    /// Commits these rows in one batch
+    pub(super) fn put(&mut self, rows: &[(Key, &[u8])]) -> Result<(), Violation> {
+        let mut batch = Batch::new();
+        for (key, row) in rows {
+            batch.put(*key, *row);
+        }
+        self.commit(batch)
+    }
+
+    /// Removes these rows in one batch
+    pub(super) fn remove(&mut self, keys: &[Key]) -> Result<(), Violation> {
+        let mut batch = Batch::new();
+        keys.iter().for_each(|key| batch.remove(*key));
+        self.commit(batch)
+    }
+}
+
+impl<'storage, S: Snapshot> Probe<'storage, S> {
+    pub(super) const fn new(storage: &'storage mut S, requirement: Requirement) -> Self {
+        Self { storage, requirement }
+    }
+
+    /// Reads a row, which must be the expected one
+    pub(super) fn expect(&self, key: Key, expected: Option<&[u8]>) -> Result<(), Violation> {
+        self.read(key, expected).map(drop)
+    }
+
+    /// Reads a row, which must be the expected one, and returns it
+    pub(super) fn read(&self, key: Key, expected: Option<&[u8]>) -> Result<Option<Row>, Violation> {
+        let found = self
+            .storage
+            .get(&key)
+            .map_err(|error| self.violation(Some(key), format!("get failed: {error}")))?;
+        self.compare(key, expected, found.as_deref())?;
+        self.expect_get_with(key, expected)?;
+        Ok(found)
+    }
+
+    /// Reads a row with `get_with`, which must be the expected one
+    fn expect_get_with(&self, key: Key, expected: Option<&[u8]>) -> Result<(), Violation> {
+        let mut rows: Vec<Row> = Vec::new();
+        let found = self
+            .storage
+            .get_with(&key, &mut |row| rows.push(row.into()))
+            .map_err(|error| self.violation(Some(key), format!("get_with failed: {error}")))?;
+        if rows.len() != usize::from(found) {
+            let detail = format!("get_with passed {} rows and returned {found}", rows.len());
+            return Err(self.violation(Some(key), detail));
+        }
+        self.compare(key, expected, rows.first().map(|row| &**row))
+    }
+
+    /// Reads many rows in one call into a vector with `before` rows, which must stay
+    pub(super) fn expect_many<'row>(
+        &self,
+        before: usize,
+        keys: &[Key],
+        expected: impl Fn(&Key) -> Option<&'row [u8]>,
+    ) -> Result<(), Violation> {
+        let mark = Row::from(&b"before the call"[..]);
+        let mut rows: Vec<Option<Row>> = Vec::new();
+        rows.resize(before, Some(mark.clone()));
+        self.storage.get_many(keys, &mut rows).map_err(|error| {
+            self.violation(None, format!("get_many of {} keys failed: {error}", keys.len()))
+        })?;
+
+        let kept = rows.iter().take(before).filter(|row| row.as_ref() == Some(&mark)).count();
+        if kept != before {
+            return Err(self.violation(None, format!("get_many kept {kept} of {before} rows")));
+        }
+        if rows.len() - before != keys.len() {
+            let detail =
+                format!("get_many returned {} rows for {} keys", rows.len() - before, keys.len());
+            return Err(self.violation(None, detail));
+        }
+        for (key, found) in keys.iter().zip(rows.iter().skip(before)) {
+            self.compare(*key, expected(key), found.as_deref())?;
+        }
+        Ok(())
+    }
+
+    /// Checks that a row is the expected one
+    pub(super) fn compare(
+        &self,
+        key: Key,
+        expected: Option<&[u8]>,
+        found: Option<&[u8]>,
+    ) -> Result<(), Violation> {
+        if expected == found {
+            return Ok(());
+        }
+        let mut detail = format!("expected {}, found {}", RowLength(expected), RowLength(found));
+        if let (Some(expected), Some(found)) = (expected, found) {
+            let same = expected.iter().zip(found).take_while(|(left, right)| left == right);
+            detail.push_str(&format!(", which differ at byte {}", same.count()));
+        }
+        Err(self.violation(Some(key), detail))
+    }
+
+    const fn violation(&self, key: Option<Key>, detail: String) -> Violation {
+        Violation { requirement: self.requirement, key, detail }
+    }
+}
+
+/// Displays the length of a row, because its bytes may be many
+struct RowLength<'row>(Option<&'row [u8]>);
+
+impl fmt::Display for RowLength<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            None => formatter.write_str("no row"),
+            Some(row) => write!(formatter, "a row of {} bytes", row.len()),
+        }
+    }
+}
+
+/// The key of the first 32 of these bytes; without any, the key of the number zero
+pub(super) fn key(table: Table, bytes: &[u8]) -> Key {
+    let bytes = bytes.get(..Key::MAX_LEN).unwrap_or(bytes);
+    Key::from_bytes(table, bytes).unwrap_or_else(|| Key::number(table, 0))
+}
+
+/// A deterministic generator of pseudorandom numbers
+///
+/// Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014.
+pub(super) struct SplitMix64(pub(super) u64);
+
+impl SplitMix64 {
+    pub(super) const fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `bound`, which must not be zero
+    pub(super) const fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound as u64) as usize
+    }
+
+    /// A row of this length
+    pub(super) fn row(&mut self, length: usize) -> Vec<u8> {
+        let mut row = Vec::with_capacity(length + 7);
+        while row.len() < length {
+            row.extend_from_slice(&self.next().to_le_bytes());
+        }
+        row.truncate(length);
+        row
+    }
+}

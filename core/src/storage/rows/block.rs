@@ -1,0 +1,172 @@
+//! A block: its position in the chain and the rows that came with it.
+//!
+//! A canonical block lists the ids of its rows, so that exactly those are removed when it leaves
+//! the chain; the rows of a fork block are kept in one row of their own. `import` decides which
+//! blocks are canonical.
+
+use alloc::vec::Vec;
+
+use super::cursor::{Cursor, DecodeError, RowWriter, decode};
+use crate::Error;
+use crate::primitives::{BlockHeight, CryptoHash};
+use crate::storage::{Key, Row, Table};
+
+/// The table and id of a row that belongs to a block
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "the layout of a row is closed by its version")]
+pub struct RowId {
+    /// Its table: transactions, outcomes, receipts or receipt parents
+    pub table: Table,
+    /// Its id within the table
+    pub id: CryptoHash,
+}
+
+impl RowId {
+    /// The key of the row
+    pub const fn key(&self) -> Key {
+        Key::hash(self.table, self.id)
+    }
+
+    fn write(row: RowWriter, row_id: &Self) -> RowWriter {
+        row.u8(row_id.table.number()).hash(&row_id.id)
+    }
+
+    fn read(cursor: &mut Cursor<'_>) -> Result<Self, DecodeError> {
+        // These rows are removed with their block: another table here would remove blocks.
+        match Table::from_number(cursor.u8()?) {
+            Some(
+                table @ (Table::Transactions
+                | Table::Outcomes
+                | Table::Receipts
+                | Table::ReceiptParents),
+            ) => Ok(Self { table, id: cursor.hash()? }),
+            _ => Err(cursor.error("not a table of rows that belong to a block")),
+        }
+    }
+}
+
+/// An imported block
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "the layout of a row is closed by its version")]
+pub struct BlockRecord {
+    /// Its height
+    pub height: BlockHeight,
+    /// The hash of its parent
+    pub prev_hash: CryptoHash,
+    /// Its epoch
+    pub epoch_id: CryptoHash,
+    /// `last_final_block` of its header
+    pub last_final: CryptoHash,
+    /// `last_ds_final_block` of its header: the last block one step short of final
+    pub last_near_final: CryptoHash,
+    /// `latest_protocol_version` of its header
+    pub protocol_version: u32,
+    /// Its ordinal in the canonical chain; `None` for a fork block
+    pub ordinal: Option<u64>,
+    /// The rows that are removed with it; empty for a fork block
+    pub rows: Vec<RowId>,
+}
+
+impl BlockRecord {
+    /// Encodes the record as a row
+    pub fn encode(&self) -> Vec<u8> {
+        RowWriter::new(Table::Blocks, 192 + self.rows.len() * 33)
+            .u64(self.height)
+            .hash(&self.prev_hash)
+            .hash(&self.epoch_id)
+            .hash(&self.last_final)
+            .hash(&self.last_near_final)
+            .u32(self.protocol_version)
+            .option(self.ordinal.as_ref(), |row, ordinal| row.u64(*ordinal))
+            .list(&self.rows, RowId::write)
+            .finish()
+    }
+
+    /// Decodes a row
+    ///
+    /// # Errors
+    ///
+    /// Of kind `Version` or `Corrupt`: see [the module](super).
+    pub fn decode(row: &[u8]) -> Result<Self, Error> {
+        decode(Table::Blocks, row, |cursor| {
+            let record = Self {
+                height: cursor.u64()?,
+                prev_hash: cursor.hash()?,
+                epoch_id: cursor.hash()?,
+                last_final: cursor.hash()?,
+                last_near_final: cursor.hash()?,
+                protocol_version: cursor.u32()?,
+                ordinal: cursor.option(Cursor::u64)?,
+                rows: cursor.list(33, RowId::read)?,
+            };
+            cursor.end().map(|()| record)
+        })
+    }
+}
+
+/// The rows of a block on a fork, kept until the fork becomes canonical or is pruned
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "the layout of a row is closed by its version")]
+pub struct ForkBlock {
+    /// The rows that are added when the block becomes canonical
+    pub rows: Vec<(RowId, Row)>,
+}
+
+impl ForkBlock {
+    /// Encodes the record as a row
+    pub fn encode(&self) -> Vec<u8> {
+        let bytes: usize = self.rows.iter().map(|(_, row)| row.len() + 37).sum();
+        RowWriter::new(Table::ForkBlocks, 4 + bytes)
+            .list(&self.rows, |writer, (row_id, row)| RowId::write(writer, row_id).bytes(row))
+            .finish()
+    }
+
+    /// Decodes a row
+    ///
+    /// # Errors
+    ///
+    /// Of kind `Version` or `Corrupt`: see [the module](super).
+    pub fn decode(row: &[u8]) -> Result<Self, Error> {
+        decode(Table::ForkBlocks, row, |cursor| {
+            let rows =
+                cursor.list(37, |cursor| Ok((RowId::read(cursor)?, Row::from(cursor.bytes()?))))?;
+            cursor.end().map(|()| Self { rows })
+        })
+    }
+}
+
+/// Encodes the hash of a canonical block as a row of [`Table::Heights`] or [`Table::Ordinals`]
+pub fn encode_block_hash(table: Table, hash: &CryptoHash) -> Vec<u8> {
+    RowWriter::new(table, 32).hash(hash).finish()
+}
+
+/// Decodes a row of [`Table::Heights`] or [`Table::Ordinals`]
+///
+/// # Errors
+///
+/// Of kind `Version` or `Corrupt`: see [the module](super).
+pub fn decode_block_hash(table: Table, row: &[u8]) -> Result<CryptoHash, Error> {
+    decode(table, row, |cursor| {
+        let hash = cursor.hash()?;
+        cursor.end().map(|()| hash)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use super::*;
+
+    #[test]
+    fn a_row_id_names_a_table_whose_rows_belong_to_blocks() {
+        for table in Table::ALL {
+            let row_id = RowId { table, id: CryptoHash::ZERO };
+            let fork_block = ForkBlock { rows: vec![(row_id, Row::from(&b"x"[..]))] };
+            let decoded = ForkBlock::decode(&fork_block.encode());
+            let expected =
+                ["transactions", "outcomes", "receipts", "receipt_parents"].contains(&table.name());
+            assert_eq!(decoded.is_ok(), expected, "{decoded:?}");
+        }
+    }
+}

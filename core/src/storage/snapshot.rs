@@ -1,0 +1,123 @@
+//! The two traits of a storage: reading and changing.
+//!
+//! They are two because any number of readers hold snapshots while one writer commits.
+
+use alloc::boxed::Box;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use super::{Batch, Key, Row};
+use crate::Error;
+
+/// A state of the storage that does not change while it is read
+///
+/// The storage guarantees that all rows read through one `Snapshot` come from one state between
+/// two commits. A missing row is `None` and never an error; an error means that the storage cannot
+/// answer. The engine guarantees that keys have 1 to 32 bytes, and that a query about a
+/// transaction calls [`get_many`](Self::get_many) once per level of its receipt tree.
+pub trait Snapshot {
+    /// Returns the row of a key
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Storage`](crate::ErrorKind::Storage) or
+    /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) if the storage cannot answer.
+    fn get(&self, key: &Key) -> Result<Option<Row>, Error>;
+
+    /// Calls `reader` with the row of a key if there is one, and returns whether there is
+    ///
+    /// For rows that are read and not kept: a storage that has the bytes in memory passes them
+    /// borrowed and saves the reference count or the copy of a [`Row`]. The default calls
+    /// [`get`](Self::get). `reader` is called at most once.
+    ///
+    /// # Errors
+    ///
+    /// As [`get`](Self::get); `reader` is not called then.
+    fn get_with(&self, key: &Key, reader: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
+        let row = self.get(key)?;
+        row.iter().for_each(|row| reader(row));
+        Ok(row.is_some())
+    }
+
+    /// Appends the rows of these keys to `rows`, in the order of the keys
+    ///
+    /// A storage that pays per call should read all keys in one round trip; the default reads each
+    /// key by itself.
+    ///
+    /// # Errors
+    ///
+    /// As [`get`](Self::get). What was appended before the error has no meaning.
+    fn get_many(&self, keys: &[Key], rows: &mut Vec<Option<Row>>) -> Result<(), Error> {
+        rows.reserve(keys.len());
+        for key in keys {
+            rows.push(self.get(key)?);
+        }
+        Ok(())
+    }
+}
+
+macro_rules! snapshot_by_deref {
+    ($($pointer:ty),+) => {$(
+        impl<S: Snapshot + ?Sized> Snapshot for $pointer {
+            fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
+                (**self).get(key)
+            }
+
+            fn get_with(&self, key: &Key, reader: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
+                (**self).get_with(key, reader)
+            }
+
+            fn get_many(&self, keys: &[Key], rows: &mut Vec<Option<Row>>) -> Result<(), Error> {
+                (**self).get_many(keys, rows)
+            }
+        }
+    )+};
+}
+
+snapshot_by_deref!(&S, Box<S>, Arc<S>);
+
+/// A storage that can be changed
+///
+/// The storage guarantees that a commit is applied whole or not at all, even if the process dies
+/// in the middle of it, and that every read after an `Ok` sees it. The engine makes one commit at
+/// a time.
+///
+/// ```
+/// use std::collections::BTreeMap;
+///
+/// use milepost::Error;
+/// use milepost::storage::{Batch, Key, Row, Snapshot, Storage};
+///
+/// #[derive(Default)]
+/// struct OrderedStorage(BTreeMap<Key, Row>);
+///
+/// impl Snapshot for OrderedStorage {
+///     fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
+///         Ok(self.0.get(key).cloned())
+///     }
+/// }
+///
+/// impl Storage for OrderedStorage {
+///     fn commit(&mut self, batch: Batch) -> Result<(), Error> {
+///         for (key, row) in batch {
+///             match row {
+///                 Some(row) => self.0.insert(key, row),
+///                 None => self.0.remove(&key),
+///             };
+///         }
+///         Ok(())
+///     }
+/// }
+///
+/// // The crate feature `conformance` has the tests that every storage should pass.
+/// #[cfg(feature = "conformance")]
+/// milepost::storage::conformance::check(OrderedStorage::default).unwrap();
+/// ```
+pub trait Storage: Snapshot {
+    /// Applies all changes of a batch, or none
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Storage`](crate::ErrorKind::Storage) if nothing was changed.
+    fn commit(&mut self, batch: Batch) -> Result<(), Error>;
+}

@@ -1,0 +1,18 @@
+//! The conformance check of storages, on storages in C.
+
+mod c;
+
+use std::process::Command;
+
+#[test]
+fn the_check_accepts_conforming_storages_only() {
+    let directory = tempfile::tempdir().expect("a directory for the program");
+    let program = c::program(&c::root().join("tests/c/storage_check.c"), directory.path());
+    c::run(Command::new(&program).arg("good"));
+    c::run(Command::new(&program).arg("many"));
+    let output = Command::new(&program).arg("broken").output().expect("the program runs");
+    let message = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(6), "MILEPOST_STATUS_STORAGE: {message}");
+    let expected = "violated requirement \"a remove removes the row, and no other row\": ";
+    assert!(message.starts_with(expected), "{message}");
+}

@@ -1,0 +1,329 @@
+//! A response: its body, its kind, and its contents without a JSON parser.
+//!
+//! The body is available at once; the contents are parsed on first use and then cached. A response
+//! never changes, so any number of threads may read it.
+
+mod view;
+
+use core::fmt;
+use std::sync::OnceLock;
+
+use milepost::Error;
+use milepost::endpoint::Response;
+use milepost::rpc::ResponseKind;
+
+use crate::boundary::ffi_function;
+use crate::boundary::handle::{Handle, Immutable};
+use crate::error::milepost_error;
+use crate::status::CallError;
+use crate::value::{milepost_bytes, milepost_hash};
+use view::{ResponseView, StatusView};
+
+/// Response to a request
+pub struct milepost_response {
+    _private: (),
+}
+
+/// A response with the cache of its contents
+pub struct ParsedResponse {
+    /// Declared before `response`, whose bytes it points to, so that it is dropped first
+    view: OnceLock<Result<ResponseView, Error>>,
+    response: Response,
+}
+
+impl ParsedResponse {
+    pub(crate) const fn new(response: Response) -> Self {
+        Self { view: OnceLock::new(), response }
+    }
+
+    fn view(&self) -> Result<&ResponseView, CallError> {
+        let parse = || ResponseView::parse(&self.response.body);
+        self.view.get_or_init(parse).as_ref().map_err(|error| error.clone().into())
+    }
+
+    fn status_view(&self) -> Result<&StatusView, CallError> {
+        let not_status = || CallError::usage("the response is not a transaction status");
+        self.view()?.status.as_ref().ok_or_else(not_status)
+    }
+}
+
+impl fmt::Debug for ParsedResponse {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.response.fmt(formatter)
+    }
+}
+
+impl Handle for milepost_response {
+    type Value = ParsedResponse;
+    type Ownership = Immutable;
+    const NAME: &'static str = "milepost_response";
+}
+
+/// Kind of a response
+pub type milepost_response_kind_t = i32;
+
+/// A result, or a batch of any responses
+pub const MILEPOST_RESPONSE_KIND_RESULT: milepost_response_kind_t = 1;
+/// `REQUEST_VALIDATION_ERROR`
+pub const MILEPOST_RESPONSE_KIND_REQUEST_VALIDATION: milepost_response_kind_t = 2;
+/// `HANDLER_ERROR` with `TIMEOUT_ERROR`
+pub const MILEPOST_RESPONSE_KIND_TIMEOUT: milepost_response_kind_t = 3;
+/// `HANDLER_ERROR` with `UNKNOWN_BLOCK` for a height below the head: skipped or removed
+pub const MILEPOST_RESPONSE_KIND_SKIPPED_BLOCK: milepost_response_kind_t = 4;
+/// Any other `HANDLER_ERROR`
+pub const MILEPOST_RESPONSE_KIND_HANDLER: milepost_response_kind_t = 5;
+/// `INTERNAL_ERROR`
+pub const MILEPOST_RESPONSE_KIND_INTERNAL: milepost_response_kind_t = 6;
+/// `INTERNAL_ERROR` of a service that is full or shutting down; a later request may succeed
+pub const MILEPOST_RESPONSE_KIND_UNAVAILABLE: milepost_response_kind_t = 7;
+/// A kind that this library has no number for
+pub const MILEPOST_RESPONSE_KIND_OTHER: milepost_response_kind_t = 255;
+
+/// Milestone of a transaction:
+/// `NONE < INCLUDED < {EXECUTED_OPTIMISTIC, INCLUDED_FINAL} < EXECUTED < FINAL`
+pub type milepost_milestone_t = i32;
+
+/// Not included in a block
+pub const MILEPOST_MILESTONE_NONE: milepost_milestone_t = 0;
+/// In a block that may not be final
+pub const MILEPOST_MILESTONE_INCLUDED: milepost_milestone_t = 1;
+/// In a block, and all receipts except refunds are executed; no block need be final
+pub const MILEPOST_MILESTONE_EXECUTED_OPTIMISTIC: milepost_milestone_t = 2;
+/// In a final block
+pub const MILEPOST_MILESTONE_INCLUDED_FINAL: milepost_milestone_t = 3;
+/// In a final block, and all receipts except refunds are executed
+pub const MILEPOST_MILESTONE_EXECUTED: milepost_milestone_t = 4;
+/// In a final block, and all receipts, refunds included, are executed in final blocks
+pub const MILEPOST_MILESTONE_FINAL: milepost_milestone_t = 5;
+
+/// Execution status of a transaction as a whole or of one outcome; it defines the payload
+pub type milepost_execution_status_t = i32;
+
+/// The transaction is unknown; no payload
+pub const MILEPOST_EXECUTION_STATUS_NONE: milepost_execution_status_t = 0;
+/// Of an outcome: not executed yet; no payload
+pub const MILEPOST_EXECUTION_STATUS_UNKNOWN: milepost_execution_status_t = 1;
+/// Of a transaction: not executed yet; no payload
+pub const MILEPOST_EXECUTION_STATUS_NOT_STARTED: milepost_execution_status_t = 2;
+/// Of a transaction: executed in part; no payload
+pub const MILEPOST_EXECUTION_STATUS_STARTED: milepost_execution_status_t = 3;
+/// The execution failed; the payload is the failure, as JSON
+pub const MILEPOST_EXECUTION_STATUS_FAILURE: milepost_execution_status_t = 4;
+/// The execution returned a value; the payload is the bytes of the value
+pub const MILEPOST_EXECUTION_STATUS_SUCCESS_VALUE: milepost_execution_status_t = 5;
+/// The status is that of a receipt; the payload is the 32 bytes of the receipt's id
+pub const MILEPOST_EXECUTION_STATUS_SUCCESS_RECEIPT_ID: milepost_execution_status_t = 6;
+/// A status that this library has no number for; the payload is the whole status, as JSON
+pub const MILEPOST_EXECUTION_STATUS_OTHER: milepost_execution_status_t = 255;
+
+/// Result of a request for a transaction's status; bytes belong to the response
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct milepost_transaction_status {
+    /// Milestone that the transaction has reached: `MILEPOST_MILESTONE_...`
+    pub milestone: milepost_milestone_t,
+    /// Status of the transaction as a whole: `MILEPOST_EXECUTION_STATUS_...`
+    pub execution_status: milepost_execution_status_t,
+    /// Payload of `execution_status`
+    pub payload: milepost_bytes,
+    /// The transaction, as JSON; no bytes if it is unknown
+    pub transaction: milepost_bytes,
+    /// Number of outcomes: that of the transaction, then those of receipts; 0 if it is unknown
+    pub outcomes: usize,
+    /// Number of receipts; 0 also if the request did not ask for receipts
+    pub receipts: usize,
+}
+
+/// An execution outcome; bytes and arrays belong to the response
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct milepost_outcome {
+    /// Hash of the transaction, or id of the receipt
+    pub id: milepost_hash,
+    /// Block whose chunk executed it
+    pub block_hash: milepost_hash,
+    /// Account that executed it
+    pub executor_id: milepost_bytes,
+    /// Its status: `MILEPOST_EXECUTION_STATUS_...`
+    pub execution_status: milepost_execution_status_t,
+    /// Payload of `execution_status`
+    pub payload: milepost_bytes,
+    /// Gas burnt
+    pub gas_burnt: u64,
+    /// yoctoNEAR burnt, modulo 2^64
+    pub tokens_burnt_low: u64,
+    /// yoctoNEAR burnt, divided by 2^64
+    pub tokens_burnt_high: u64,
+    /// Ids of the receipts that it created
+    pub receipt_ids: *const milepost_hash,
+    /// Number of receipt ids
+    pub receipt_ids_len: usize,
+    /// Log lines of the contract, unescaped
+    pub logs: *const milepost_bytes,
+    /// Number of log lines
+    pub logs_len: usize,
+    /// The whole outcome, with its id and proof, as JSON
+    pub json: milepost_bytes,
+}
+
+/// Error of an error response; bytes belong to the response
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct milepost_rpc_error {
+    /// `name` of the error, such as `HANDLER_ERROR`
+    pub name: milepost_bytes,
+    /// `name` of its cause, such as `TIMEOUT_ERROR`
+    pub cause: milepost_bytes,
+    /// `info` of its cause, as JSON; no bytes if there is none
+    pub info: milepost_bytes,
+    /// The whole error, as JSON
+    pub json: milepost_bytes,
+}
+
+const fn kind_number(kind: ResponseKind) -> milepost_response_kind_t {
+    match kind {
+        ResponseKind::Result => MILEPOST_RESPONSE_KIND_RESULT,
+        ResponseKind::RequestValidation => MILEPOST_RESPONSE_KIND_REQUEST_VALIDATION,
+        ResponseKind::Timeout => MILEPOST_RESPONSE_KIND_TIMEOUT,
+        ResponseKind::SkippedBlock => MILEPOST_RESPONSE_KIND_SKIPPED_BLOCK,
+        ResponseKind::Handler => MILEPOST_RESPONSE_KIND_HANDLER,
+        ResponseKind::Internal => MILEPOST_RESPONSE_KIND_INTERNAL,
+        ResponseKind::Unavailable => MILEPOST_RESPONSE_KIND_UNAVAILABLE,
+        _ => MILEPOST_RESPONSE_KIND_OTHER,
+    }
+}
+
+ffi_function! {
+    /// The body to send: compact JSON
+    fn milepost_response_body(
+        response: *const milepost_response,
+        body: *mut milepost_bytes,
+    ) -> milepost_status_t {
+        body.write(milepost_bytes::new(&response.response.body));
+        Ok(())
+    }
+}
+
+ffi_function! {
+    /// Kind of the response, `MILEPOST_RESPONSE_KIND_...`, from which a host can choose an HTTP
+    /// status
+    fn milepost_response_kind(
+        response: *const milepost_response,
+        kind: *mut milepost_response_kind_t,
+    ) -> milepost_status_t {
+        kind.write(kind_number(response.response.kind));
+        Ok(())
+    }
+}
+
+ffi_function! {
+    /// The member `result` of the response, as JSON, for any method
+    ///
+    /// `MILEPOST_STATUS_USAGE` if the response is an error or a batch.
+    fn milepost_response_result_json(
+        response: *const milepost_response,
+        json: *mut milepost_bytes,
+        #[optional] error: *mut *mut milepost_error,
+    ) -> milepost_status_t {
+        let no_result = || CallError::usage("the response has no result");
+        json.write(response.view()?.result.ok_or_else(no_result)?);
+        Ok(())
+    }
+}
+
+ffi_function! {
+    /// The result of a request for a transaction's status
+    ///
+    /// `MILEPOST_STATUS_USAGE` if the response is an error, a batch, or of another method.
+    fn milepost_response_transaction_status(
+        response: *const milepost_response,
+        transaction_status: *mut milepost_transaction_status,
+        #[optional] error: *mut *mut milepost_error,
+    ) -> milepost_status_t {
+        transaction_status.write(response.status_view()?.status);
+        Ok(())
+    }
+}
+
+ffi_function! {
+    /// An outcome of the transaction: index 0 is that of the transaction itself, then come those of
+    /// receipts in the order of the body
+    fn milepost_response_outcome(
+        response: *const milepost_response,
+        index: usize,
+        outcome: *mut milepost_outcome,
+        #[optional] error: *mut *mut milepost_error,
+    ) -> milepost_status_t {
+        let outcomes = &response.status_view()?.outcomes;
+        let out_of_range = || CallError::index(index, outcomes.len());
+        outcome.write(*outcomes.get(index).ok_or_else(out_of_range)?);
+        Ok(())
+    }
+}
+
+ffi_function! {
+    /// A receipt of the transaction, as JSON, in the order of the body
+    fn milepost_response_receipt(
+        response: *const milepost_response,
+        index: usize,
+        json: *mut milepost_bytes,
+        #[optional] error: *mut *mut milepost_error,
+    ) -> milepost_status_t {
+        let receipts = &response.status_view()?.receipts;
+        let out_of_range = || CallError::index(index, receipts.len());
+        json.write(*receipts.get(index).ok_or_else(out_of_range)?);
+        Ok(())
+    }
+}
+
+ffi_function! {
+    /// The error of an error response
+    ///
+    /// `MILEPOST_STATUS_USAGE` if the response is a result or a batch.
+    fn milepost_response_rpc_error(
+        response: *const milepost_response,
+        rpc_error: *mut milepost_rpc_error,
+        #[optional] error: *mut *mut milepost_error,
+    ) -> milepost_status_t {
+        let no_error = || CallError::usage("the response is not an error");
+        rpc_error.write(response.view()?.rpc_error.ok_or_else(no_error)?);
+        Ok(())
+    }
+}
+
+ffi_function! {
+    /// Number of responses in a batch; 0 if the response is not a batch
+    fn milepost_response_batch_len(
+        response: *const milepost_response,
+        len: *mut usize,
+        #[optional] error: *mut *mut milepost_error,
+    ) -> milepost_status_t {
+        len.write(response.view()?.batch.len());
+        Ok(())
+    }
+}
+
+ffi_function! {
+    /// One response of a batch, as a response of its own
+    ///
+    /// Its kind is that of the batch, `MILEPOST_RESPONSE_KIND_RESULT`;
+    /// `milepost_response_rpc_error` finds out whether it is an error.
+    fn milepost_response_batch_item(
+        response: *const milepost_response,
+        index: usize,
+        item: *mut *mut milepost_response,
+        #[optional] error: *mut *mut milepost_error,
+    ) -> milepost_status_t {
+        let batch = &response.view()?.batch;
+        let range = batch.get(index).ok_or_else(|| CallError::index(index, batch.len()))?;
+        // The ranges are those of values within this body.
+        let body = response.response.body.get(range.clone()).unwrap_or_default().to_vec();
+        item.write(ParsedResponse::new(Response { body, kind: response.response.kind }));
+        Ok(())
+    }
+}
+
+ffi_function! {
+    /// Frees a response, and with it all bytes that belong to it
+    fn milepost_response_free(response: *mut milepost_response);
+}

@@ -1,0 +1,223 @@
+//! Unknown members and variants, kept as canonical text.
+//!
+//! A node upgrade adds members and variants before this crate has types for them. They are written
+//! unchanged and in sorted order. Nothing is allocated if there are none, which is the common case.
+
+use alloc::borrow::{Cow, ToOwned as _};
+use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
+use alloc::collections::btree_map::{self, Entry};
+use alloc::string::String;
+use core::fmt;
+use core::iter::Peekable;
+
+use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use crate::codec::json;
+use crate::{Error, ErrorKind};
+
+/// Any JSON value, as canonical text
+///
+/// ```
+/// use milepost_protocol::views::RawJson;
+///
+/// let raw = RawJson::from_text(r#"{"b": 1e2, "a": []}"#).unwrap();
+/// assert_eq!(raw.as_str(), r#"{"a":[],"b":1e2}"#);
+/// ```
+#[derive(Clone)]
+pub struct RawJson(Box<RawValue>);
+
+impl RawJson {
+    /// The value in `text`
+    ///
+    /// # Errors
+    ///
+    /// As [`json::canonical`].
+    pub fn from_text(text: &str) -> Result<Self, Error> {
+        let mut canonical = String::new();
+        json::canonical(text, &mut canonical)?;
+        RawValue::from_string(canonical)
+            .map(Self)
+            .map_err(|error| Error::new(ErrorKind::Syntax, error))
+    }
+
+    /// The canonical text
+    pub fn as_str(&self) -> &str {
+        self.0.get()
+    }
+}
+
+impl PartialEq for RawJson {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for RawJson {}
+
+impl fmt::Debug for RawJson {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.as_str())
+    }
+}
+
+impl Serialize for RawJson {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for RawJson {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Box::<RawValue>::deserialize(deserializer)?;
+        // Only the text of the error: its offset and path are relative to the value.
+        Self::from_text(value.get()).map_err(|error| D::Error::custom(error.detail()))
+    }
+}
+
+/// The members of an object that are unknown to its type, sorted by name
+///
+/// A member with a name that the type knows is not written, because the type writes its own.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct UnknownFields(BTreeMap<Box<str>, RawJson>);
+
+impl UnknownFields {
+    /// No members; allocates nothing
+    pub const fn new() -> Self {
+        Self(BTreeMap::new())
+    }
+
+    /// Whether there are no members
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// How many members there are
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// The value of this member
+    pub fn find(&self, name: &str) -> Option<&RawJson> {
+        self.0.get(name)
+    }
+
+    /// Sets a member and returns its previous value
+    pub fn insert(&mut self, name: &str, value: RawJson) -> Option<RawJson> {
+        self.0.insert(name.into(), value)
+    }
+
+    /// Removes a member and returns its value
+    pub fn remove(&mut self, name: &str) -> Option<RawJson> {
+        self.0.remove(name)
+    }
+
+    /// The members, sorted by name
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &RawJson)> {
+        self.0.iter().map(|(name, value)| (&**name, value))
+    }
+
+    /// Reads the value of an unknown member
+    pub(crate) fn read<'de, A: MapAccess<'de>>(
+        &mut self,
+        name: &str,
+        map: &mut A,
+    ) -> Result<(), A::Error> {
+        match self.0.entry(name.into()) {
+            Entry::Occupied(entry) => Err(duplicate(entry.key())),
+            Entry::Vacant(entry) => {
+                entry.insert(map.next_value()?);
+                Ok(())
+            }
+        }
+    }
+
+    /// An iterator over the members that merges them into the sorted members of a type
+    pub(crate) fn merge(&self) -> Merge<'_> {
+        Merge(self.0.iter().peekable())
+    }
+}
+
+/// The error for a second member of one name
+pub(crate) fn duplicate<E: serde::de::Error>(name: &str) -> E {
+    E::custom(format_args!("duplicate member {}", json::write(name)))
+}
+
+/// The members of an [`UnknownFields`] that are not written yet
+pub(crate) struct Merge<'e>(Peekable<btree_map::Iter<'e, Box<str>, RawJson>>);
+
+impl Merge<'_> {
+    /// Writes the members that sort before `name`, and skips a member `name`
+    pub(crate) fn before<M: SerializeMap>(
+        &mut self,
+        name: &'static str,
+        map: &mut M,
+    ) -> Result<(), M::Error> {
+        while let Some((unknown, value)) = self.0.next_if(|(unknown, _)| ***unknown < *name) {
+            map.serialize_entry(unknown, value)?;
+        }
+        self.0.next_if(|(unknown, _)| ***unknown == *name);
+        Ok(())
+    }
+
+    /// Writes the remaining members
+    pub(crate) fn rest<M: SerializeMap>(self, map: &mut M) -> Result<(), M::Error> {
+        for (name, value) in self.0 {
+            map.serialize_entry(name, value)?;
+        }
+        Ok(())
+    }
+}
+
+/// An unknown variant of an enumeration: its name, and its value unless it is a string
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "an externally tagged variant has these two parts")]
+pub struct UnknownVariant {
+    /// The name of the variant
+    pub name: Box<str>,
+    /// The value; `None` for a variant that is only a string
+    pub value: Option<RawJson>,
+}
+
+impl Serialize for UnknownVariant {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match &self.value {
+            None => serializer.serialize_str(&self.name),
+            Some(value) => {
+                let mut map = serializer.serialize_map(Some(1))?;
+                map.serialize_entry(&self.name, value)?;
+                map.end()
+            }
+        }
+    }
+}
+
+/// The name of a member, borrowed from the text if it has no escapes
+pub(crate) struct Name<'de>(pub(crate) Cow<'de, str>);
+
+impl<'de> Deserialize<'de> for Name<'de> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct NameVisitor;
+
+        impl<'de> Visitor<'de> for NameVisitor {
+            type Value = Name<'de>;
+
+            fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                formatter.write_str("the name of a member")
+            }
+
+            fn visit_borrowed_str<E>(self, text: &'de str) -> Result<Name<'de>, E> {
+                Ok(Name(Cow::Borrowed(text)))
+            }
+
+            fn visit_str<E>(self, text: &str) -> Result<Name<'de>, E> {
+                Ok(Name(Cow::Owned(text.to_owned())))
+            }
+        }
+
+        deserializer.deserialize_str(NameVisitor)
+    }
+}

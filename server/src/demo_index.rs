@@ -1,0 +1,100 @@
+//! The newest practice transactions, to find one that is at a given milestone now.
+//!
+//! A transaction passes its milestones within seconds, so a request that was printed at the start
+//! soon shows only `FINAL`. A lookup by milestone runs the statuses of the newest transactions, and
+//! waits for the next block if none matches. The index exists only while the practice chain runs.
+
+use alloc::sync::Arc;
+use std::sync::{Mutex, PoisonError};
+
+use milepost::endpoint::Response;
+use milepost::primitives::{AccountId, BlockHeight, CryptoHash};
+use milepost::status::Milestone;
+use serde_json::{Value, json};
+use tokio::time::{self, Instant};
+
+use crate::json_scan;
+use crate::service::Service;
+
+/// The newest practice transactions, newest first
+#[derive(Default)]
+pub(crate) struct DemoIndex(Mutex<Arc<Vec<DemoTransaction>>>);
+
+/// A practice transaction
+pub(crate) struct DemoTransaction {
+    /// The request for its current status
+    pub(crate) request: String,
+    pub(crate) hash: CryptoHash,
+    pub(crate) signer_id: AccountId,
+    pub(crate) receiver_id: AccountId,
+    /// The name of its [`milepost_practice::Kind`]
+    pub(crate) kind: &'static str,
+    /// What it does
+    pub(crate) label: &'static str,
+    /// Height of the block that includes it
+    pub(crate) height: BlockHeight,
+}
+
+impl DemoIndex {
+    /// Replaces the transactions by the newest ones
+    pub(crate) fn replace(&self, transactions: Vec<DemoTransaction>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(transactions);
+    }
+
+    fn transactions(&self) -> Arc<Vec<DemoTransaction>> {
+        Arc::clone(&self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// All transactions as JSON, newest first
+    pub(crate) fn to_json(&self) -> Value {
+        let entry = |transaction: &DemoTransaction| {
+            json!({
+                "tx_hash": transaction.hash.to_string(),
+                "signer_id": transaction.signer_id.to_string(),
+                "receiver_id": transaction.receiver_id.to_string(),
+                "kind": transaction.kind,
+                "label": transaction.label,
+                "height": transaction.height,
+            })
+        };
+        self.transactions().iter().map(entry).collect()
+    }
+
+    /// The status of a transaction that is at this milestone now; `None` if none gets there within
+    /// the wait timeout
+    pub(crate) async fn find_at_milestone(
+        &self,
+        milestone: Milestone,
+        service: &Arc<Service>,
+    ) -> Option<Response> {
+        let deadline = Instant::now() + service.wait_timeout;
+        let mut commits = service.commits();
+        loop {
+            let transactions = self.transactions();
+            let found = service.spawn_blocking(move |service| {
+                transactions
+                    .iter()
+                    .map(|transaction| service.respond_blocking(transaction.request.as_bytes()))
+                    .find(|response| {
+                        reported_milestone(response).as_deref() == Some(milestone.name())
+                    })
+            });
+            if let Some(response) = found.await.flatten() {
+                return Some(response);
+            }
+            tokio::select! {
+                () = service.shutdown_signal() => return None,
+                () = time::sleep_until(deadline) => return None,
+                _ = commits.changed() => {}
+            }
+        }
+    }
+}
+
+/// The milestone that a response reports
+pub(crate) fn reported_milestone(response: &Response) -> Option<String> {
+    // Reading from memory cannot fail.
+    json_scan::scalar_at(response.body.as_slice(), &["result", "final_execution_status"])
+        .ok()
+        .flatten()
+}

@@ -1,0 +1,190 @@
+//! Reads a request body: JSON by its content type, whole, within limits of size and time.
+//!
+//! A body that is too large is rejected as soon as that is known. The client may still be sending
+//! and would lose the response if the connection closed, so its data is read and discarded for a
+//! while, unless the client sent `Expect` and no body yet.
+
+use core::future::poll_fn;
+use core::pin::Pin;
+use core::task::Poll;
+use core::time::Duration;
+
+use http_body_util::BodyExt as _;
+use hyper::StatusCode;
+use hyper::body::{Body as _, Bytes, Frame, Incoming};
+use hyper::header::{CONTENT_TYPE, HeaderMap};
+use tokio::time;
+
+/// Maximum time to receive a body of any size
+const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+/// Maximum time to discard the rest of a rejected body
+const DISCARD_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Why a request is rejected before it reaches the engine
+#[derive(Debug, Eq, PartialEq)]
+pub(super) struct HttpError {
+    pub(super) status: StatusCode,
+    pub(super) message: String,
+}
+
+impl HttpError {
+    fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self { status, message: message.into() }
+    }
+
+    fn too_large(limit: usize) -> Self {
+        Self::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!("the request body exceeds the limit of {limit} bytes"),
+        )
+    }
+
+    fn incomplete() -> Self {
+        Self::new(StatusCode::BAD_REQUEST, "the request body ended early")
+    }
+}
+
+/// Checks that the content type of a request is JSON
+pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), HttpError> {
+    let media_type = headers.get(CONTENT_TYPE);
+    let is_exact = media_type.is_some_and(|media_type| media_type == "application/json");
+    if is_exact || media_type.and_then(|text| text.to_str().ok()).is_some_and(is_json) {
+        return Ok(());
+    }
+    Err(HttpError::new(
+        StatusCode::UNSUPPORTED_MEDIA_TYPE,
+        "expected a request with `Content-Type: application/json`",
+    ))
+}
+
+/// Whether a media type is `application/json` or `application/*+json`, with any parameters
+fn is_json(media_type: &str) -> bool {
+    let essence = media_type.split(';').next().unwrap_or_default().trim().to_ascii_lowercase();
+    essence.strip_prefix("application/").is_some_and(|subtype| {
+        subtype == "json" || subtype.strip_suffix("+json").is_some_and(|name| !name.is_empty())
+    })
+}
+
+/// Reads a body of at most `limit` bytes
+///
+/// Most bodies arrive together with their head, in one frame; they are returned without a copy and
+/// without a timer. `expects_continue`: the client sends the body only after a response to
+/// `Expect`.
+pub(super) async fn read(
+    mut body: Incoming,
+    expects_continue: bool,
+    limit: usize,
+) -> Result<Bytes, HttpError> {
+    if body.size_hint().lower() > limit as u64 {
+        if !expects_continue {
+            Box::pin(discard(&mut body, limit)).await;
+        }
+        return Err(HttpError::too_large(limit));
+    }
+    let first = poll_fn(|context| Poll::Ready(Pin::new(&mut body).poll_frame(context))).await;
+    let mut buffer = BodyBuffer::default();
+    match first {
+        Poll::Ready(None) => return Ok(Bytes::new()),
+        Poll::Ready(Some(frame)) => {
+            buffer.push(frame, limit)?;
+            if body.is_end_stream() {
+                return Ok(buffer.into_bytes());
+            }
+        }
+        Poll::Pending => {}
+    }
+    Box::pin(receive(body, buffer, limit)).await
+}
+
+/// Reads the rest of a body within [`BODY_TIMEOUT`]
+async fn receive(mut body: Incoming, buffer: BodyBuffer, limit: usize) -> Result<Bytes, HttpError> {
+    let read = time::timeout(BODY_TIMEOUT, buffer.read_to_end(&mut body, limit)).await;
+    let bytes = read.unwrap_or_else(|_| {
+        let seconds = BODY_TIMEOUT.as_secs();
+        Err(HttpError::new(
+            StatusCode::REQUEST_TIMEOUT,
+            format!("the request body took longer than {seconds} s"),
+        ))
+    });
+    if bytes.as_ref().is_err_and(|error| error.status == StatusCode::PAYLOAD_TOO_LARGE) {
+        discard(&mut body, limit).await;
+    }
+    bytes
+}
+
+/// The received part of a body
+#[derive(Default)]
+struct BodyBuffer {
+    first: Bytes,
+    rest: Vec<u8>,
+}
+
+impl BodyBuffer {
+    fn push(
+        &mut self,
+        frame: Result<Frame<Bytes>, hyper::Error>,
+        limit: usize,
+    ) -> Result<(), HttpError> {
+        let Ok(data) = frame.map_err(|_| HttpError::incomplete())?.into_data() else {
+            return Ok(());
+        };
+        if self.first.len() + self.rest.len() + data.len() > limit {
+            return Err(HttpError::too_large(limit));
+        }
+        if self.first.is_empty() {
+            self.first = data;
+        } else {
+            self.rest.extend_from_slice(&data);
+        }
+        Ok(())
+    }
+
+    async fn read_to_end(mut self, body: &mut Incoming, limit: usize) -> Result<Bytes, HttpError> {
+        while let Some(frame) = body.frame().await {
+            self.push(frame, limit)?;
+        }
+        Ok(self.into_bytes())
+    }
+
+    fn into_bytes(mut self) -> Bytes {
+        if self.rest.is_empty() {
+            return self.first;
+        }
+        self.rest.splice(..0, self.first);
+        self.rest.into()
+    }
+}
+
+/// Reads and discards what the client still sends, within limits
+async fn discard(body: &mut Incoming, limit: usize) {
+    let discarding = async {
+        let mut discarded = 0;
+        while let Some(Ok(frame)) = body.frame().await {
+            discarded += frame.data_ref().map_or(0, Bytes::len);
+            if discarded > limit.saturating_mul(2) {
+                break;
+            }
+        }
+    };
+    // After the timeout the connection closes although the client is still sending.
+    let _ = time::timeout(DISCARD_TIMEOUT, discarding).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_json;
+
+    #[test]
+    fn json_media_types_are_recognized() {
+        for json in
+            ["application/json", "Application/JSON; charset=utf-8", "application/vnd.api+json"]
+        {
+            assert!(is_json(json), "{json}");
+        }
+        for other in
+            ["", "text/plain", "json", "application/+json", "application/jsonp", "text/json"]
+        {
+            assert!(!is_json(other), "{other}");
+        }
+    }
+}

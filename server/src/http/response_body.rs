@@ -1,0 +1,117 @@
+//! The body of an HTTP response.
+//!
+//! A small body is one chunk. A large one has up to four, of which the largest is the row of the
+//! store itself, shared by all responses that contain it. The length is known in advance, so no
+//! response uses chunked transfer encoding.
+
+use core::convert::Infallible;
+use core::pin::Pin;
+use core::task::{Context, Poll};
+
+use hyper::body::{Body, Bytes, Frame, SizeHint};
+use milepost::endpoint::ResponseChunk;
+
+/// The body of an HTTP response
+#[derive(Debug, Default)]
+pub(super) struct HttpBody {
+    unsent: Chunks,
+    length: u64,
+}
+
+/// The chunks that are not sent yet
+#[derive(Debug, Default)]
+enum Chunks {
+    #[default]
+    None,
+    /// Without an allocation for the most frequent case
+    One(Bytes),
+    /// In reverse order; none is empty
+    Many(Vec<Bytes>),
+}
+
+impl From<Vec<u8>> for HttpBody {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::from(Bytes::from(bytes))
+    }
+}
+
+impl From<Bytes> for HttpBody {
+    fn from(bytes: Bytes) -> Self {
+        let length = bytes.len() as u64;
+        Self { unsent: if length == 0 { Chunks::None } else { Chunks::One(bytes) }, length }
+    }
+}
+
+impl<const N: usize> From<[ResponseChunk; N]> for HttpBody {
+    fn from(chunks: [ResponseChunk; N]) -> Self {
+        let length = chunks.iter().map(|chunk| chunk.len() as u64).sum();
+        let chunks = chunks.into_iter().rev().filter(|chunk| !chunk.is_empty());
+        Self { unsent: Chunks::Many(chunks.map(Bytes::from_owner).collect()), length }
+    }
+}
+
+impl Body for HttpBody {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let next = match &mut self.unsent {
+            Chunks::None => None,
+            Chunks::One(bytes) => Some(core::mem::take(bytes)),
+            Chunks::Many(chunks) => chunks.pop(),
+        };
+        let Some(next) = next else { return Poll::Ready(None) };
+        self.length -= next.len() as u64;
+        if self.length == 0 {
+            self.unsent = Chunks::None;
+        }
+        Poll::Ready(Some(Ok(Frame::data(next))))
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.length == 0
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        SizeHint::with_exact(self.length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::BodyExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn chunks_are_sent_in_order_and_none_is_empty() {
+        let chunks = [&b"{\"a\":"[..], b"", b"[1,2]", b"}"].map(ResponseChunk::from);
+        let mut body = HttpBody::from(chunks);
+        assert_eq!(body.size_hint().exact(), Some(11));
+        let mut frames = Vec::new();
+        while !body.is_end_stream() {
+            let frame = body.frame().await.expect("a frame").expect("no error");
+            frames.push(frame.into_data().expect("bytes"));
+        }
+        assert_eq!(frames, [&b"{\"a\":"[..], b"[1,2]", b"}"]);
+        assert!(body.frame().await.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_single_chunk_is_not_copied() {
+        let bytes = b"{}".to_vec();
+        let address = bytes.as_ptr();
+        let mut body = HttpBody::from(bytes);
+        assert!(!body.is_end_stream());
+        let frame = body.frame().await.expect("a frame").expect("no error");
+        assert_eq!(frame.into_data().expect("bytes").as_ptr(), address);
+        assert!(body.is_end_stream() && body.frame().await.is_none());
+        for empty in [HttpBody::default(), HttpBody::from(Vec::new())] {
+            assert!(empty.is_end_stream());
+            assert_eq!(empty.size_hint().exact(), Some(0));
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! A socket with timeouts that hyper does not have.
+//!
+//! These are for the first bytes, which distinguish HTTP/1 from HTTP/2, and for a response that the
+//! client does not read; both end the connection. A timer exists only while the socket is pending.
+
+use core::future::Future as _;
+use core::pin::Pin;
+use core::task::{Context, Poll, ready};
+use core::time::Duration;
+use std::io;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::net::TcpStream;
+use tokio::time::{self, Sleep};
+
+/// Timeout for the first [`PREFACE_LEN`] bytes
+const PREFACE_TIMEOUT: Duration = Duration::from_secs(30);
+/// Length of the HTTP/2 preface `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n`
+const PREFACE_LEN: usize = 24;
+/// Timeout of a write that makes no progress
+const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// A socket that fails when its client is too slow
+pub(super) struct TimeoutStream {
+    stream: TcpStream,
+    /// Number of bytes received, counted up to [`PREFACE_LEN`]
+    received: usize,
+    read_timer: Option<Pin<Box<Sleep>>>,
+    write_timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl TimeoutStream {
+    pub(super) fn new(stream: TcpStream) -> Self {
+        Self { stream, received: 0, read_timer: None, write_timer: None }
+    }
+
+    /// Returns the result of a write, or an error once writes are pending for too long
+    fn check_write<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        poll: Poll<io::Result<T>>,
+    ) -> Poll<io::Result<T>> {
+        if poll.is_ready() {
+            self.write_timer = None;
+            return poll;
+        }
+        let timer = &mut self.write_timer;
+        poll_timer(timer, WRITE_TIMEOUT, context, "the client does not read its response")
+    }
+}
+
+/// Polls a timer, which starts now if it is not running; ready with an error when it ends
+fn poll_timer<T>(
+    timer: &mut Option<Pin<Box<Sleep>>>,
+    timeout: Duration,
+    context: &mut Context<'_>,
+    message: &'static str,
+) -> Poll<io::Result<T>> {
+    let timer = timer.get_or_insert_with(|| Box::pin(time::sleep(timeout)));
+    ready!(timer.as_mut().poll(context));
+    Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, message)))
+}
+
+impl AsyncRead for TimeoutStream {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let before = buffer.filled().len();
+        let poll = Pin::new(&mut this.stream).poll_read(context, buffer);
+        if this.received >= PREFACE_LEN {
+            return poll;
+        }
+        if poll.is_pending() {
+            let timer = &mut this.read_timer;
+            return poll_timer(timer, PREFACE_TIMEOUT, context, "the client sends nothing");
+        }
+        this.received += buffer.filled().len() - before;
+        if this.received >= PREFACE_LEN {
+            this.read_timer = None;
+        }
+        poll
+    }
+}
+
+impl AsyncWrite for TimeoutStream {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let poll = Pin::new(&mut this.stream).poll_write(context, bytes);
+        this.check_write(context, poll)
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        slices: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let this = self.get_mut();
+        let poll = Pin::new(&mut this.stream).poll_write_vectored(context, slices);
+        this.check_write(context, poll)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let poll = Pin::new(&mut this.stream).poll_flush(context);
+        this.check_write(context, poll)
+    }
+
+    fn poll_shutdown(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = self.get_mut();
+        let poll = Pin::new(&mut this.stream).poll_shutdown(context);
+        this.check_write(context, poll)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    /// Both ends of a connection
+    async fn pair() -> (TimeoutStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (server, _) = listener.accept().await.unwrap();
+        (TimeoutStream::new(server), client)
+    }
+
+    // The clock is paused, and advances to the next timer when all tasks are idle.
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_sends_no_preface_times_out() {
+        let (mut server, mut client) = pair().await;
+        client.write_all(b"PRI *").await.unwrap();
+        let error = server.read_exact(&mut [0; PREFACE_LEN]).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn reads_after_the_preface_do_not_time_out() {
+        let (mut server, mut client) = pair().await;
+        client.write_all(&[b'x'; PREFACE_LEN]).await.unwrap();
+        server.read_exact(&mut [0; PREFACE_LEN]).await.unwrap();
+        let idle = time::timeout(PREFACE_TIMEOUT * 10, server.read(&mut [0; 1])).await;
+        assert!(idle.is_err(), "only the timeout of this test ended it");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_does_not_read_times_out() {
+        let (mut server, _client) = pair().await;
+        let block = vec![0; 1 << 20];
+        let error = loop {
+            // Fills the buffers of the system first.
+            if let Err(error) = server.write_all(&block).await {
+                break error;
+            }
+        };
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+    }
+}

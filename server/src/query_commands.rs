@@ -1,0 +1,120 @@
+//! `milepost status` and `milepost config`: one query, sent to a node or run on a store.
+//!
+//! Both targets get a JSON-RPC request and their responses are read alike, so they print the same.
+//! Exit codes: 0 found; 1 not found or timed out; any other error is returned.
+
+use std::process::ExitCode;
+
+use milepost::endpoint::{Engine, RequestState};
+use serde_json::{Map, Value, json};
+
+use crate::cli::{BlockArgs, ConfigArgs, StatusArgs, TargetArgs};
+use crate::log::print_line;
+use crate::store::Store;
+use crate::value_parsers::StoreLocation;
+use crate::{client, receipt_tree, serve};
+
+/// An account that exists on every chain: nodes that track all shards require a sender and ignore
+/// it
+const DEFAULT_SENDER: &str = "system";
+
+/// Prints the status of a transaction
+pub(crate) fn status(args: &StatusArgs) -> Result<ExitCode, String> {
+    let sender =
+        args.sender.as_ref().map_or_else(|| DEFAULT_SENDER.to_owned(), ToString::to_string);
+    let params = json!({
+        "tx_hash": args.hash.to_string(),
+        "sender_account_id": sender,
+        "wait_until": args.wait_until.name(),
+    });
+    let body = query(&args.target, "EXPERIMENTAL_tx_status", params)?;
+    if args.json {
+        print_line(String::from_utf8_lossy(&body));
+        return result_and_code(&parse(&body)?).map(|(_, code)| code);
+    }
+    let response = parse(&body)?;
+    let (result, code) = result_and_code(&response)?;
+    if let Some(result) = result {
+        print_line(receipt_tree::render(&args.hash.to_string(), result).trim_end());
+    }
+    Ok(code)
+}
+
+/// Prints a protocol configuration
+pub(crate) fn config(args: &ConfigArgs) -> Result<ExitCode, String> {
+    let body = query(&args.target, "EXPERIMENTAL_protocol_config", block_params(&args.block))?;
+    let response = parse(&body)?;
+    let (result, code) = result_and_code(&response)?;
+    if let Some(result) = result {
+        // A parsed value always serializes.
+        print_line(serde_json::to_string_pretty(result).unwrap_or_default());
+    }
+    Ok(code)
+}
+
+fn block_params(block: &BlockArgs) -> Value {
+    if let Some(id) = &block.block_id {
+        // A number is a height: base58 of a 32-byte hash has at least 32 characters.
+        return match id.parse::<u64>() {
+            Ok(height) => json!({ "block_id": height }),
+            Err(_) => json!({ "block_id": id }),
+        };
+    }
+    match &block.sync_checkpoint {
+        Some(checkpoint) => json!({ "sync_checkpoint": checkpoint }),
+        None => json!({ "finality": block.finality.as_deref().unwrap_or("final") }),
+    }
+}
+
+/// The body of the response to a request
+fn query(target: &TargetArgs, method: &str, params: Value) -> Result<Vec<u8>, String> {
+    let mut request = Map::new();
+    request.insert("jsonrpc".into(), "2.0".into());
+    request.insert("id".into(), "milepost".into());
+    request.insert("method".into(), method.into());
+    request.insert("params".into(), params);
+    let request = Value::Object(request).to_string().into_bytes();
+    let Some(path) = &target.store else {
+        return serve::runtime(None)?.block_on(client::post(&target.url, request));
+    };
+    if !path.exists() {
+        // Opening would create an empty store.
+        return Err(format!("{}: no such store", path.display()));
+    }
+    let store = Store::open(&StoreLocation::File(path.clone()))?;
+    let (engine, snapshot) = (Engine::default(), store.snapshot());
+    Ok(match engine.respond(engine.parse(&request, None), &snapshot) {
+        RequestState::Ready(response) => response.body,
+        // The file is locked, so it does not change and waiting is of no use.
+        RequestState::Pending(pending) => pending.expire(&snapshot).body,
+    })
+}
+
+fn parse(body: &[u8]) -> Result<Value, String> {
+    serde_json::from_slice(body).map_err(|error| {
+        let start = String::from_utf8_lossy(&body[..body.len().min(200)]);
+        format!("the response is not JSON ({error}): {}", receipt_tree::printable(&start))
+    })
+}
+
+/// The result of a response and the exit code; prints the error of a response that has no result
+fn result_and_code(response: &Value) -> Result<(Option<&Value>, ExitCode), String> {
+    if let Some(result) = response.get("result") {
+        return Ok((Some(result), ExitCode::SUCCESS));
+    }
+    let error = response.get("error").ok_or("the response has neither a result nor an error")?;
+    let cause = error.pointer("/cause/name").and_then(Value::as_str);
+    let text = match error.get("data") {
+        Some(Value::String(text)) => text.clone(),
+        Some(data) if !data.is_null() => data.to_string(),
+        _ => error.get("message").and_then(Value::as_str).unwrap_or("no message").to_owned(),
+    };
+    let text = receipt_tree::printable(&format!("{}: {text}", cause.unwrap_or("error")));
+    match cause {
+        Some("UNKNOWN_TRANSACTION" | "TIMEOUT_ERROR" | "UNKNOWN_BLOCK") => {
+            eprintln!("milepost: {text}");
+            Ok((None, ExitCode::from(1)))
+        }
+        _ => Err(text),
+    }
+}

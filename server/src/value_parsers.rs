@@ -1,0 +1,134 @@
+//! Value parsers of the command line: `10s`, `10MiB`, `blocks:1000`.
+//!
+//! Values are checked while the command line is parsed, so later code never sees an invalid one.
+
+use core::str::FromStr;
+use core::time::Duration;
+use std::path::PathBuf;
+
+use milepost::endpoint::UnknownTransaction;
+use milepost::import::{FinalityRule, Retention};
+
+/// Parses a duration: a whole number with `ms`, `s`, `m` or `h`
+pub(crate) fn duration(text: &str) -> Result<Duration, String> {
+    let (number, unit) = number_and_unit(text)?;
+    let millis = match unit {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        _ => return Err(format!("`{text}` has no unit of time: ms, s, m or h")),
+    };
+    // One year: no client waits longer, and adding it to the clock does not overflow.
+    const MAX_MILLIS: u64 = 365 * 24 * 3_600_000;
+    match number.checked_mul(millis) {
+        Some(total) if total <= MAX_MILLIS => Ok(Duration::from_millis(total)),
+        _ => Err(format!("`{text}` is longer than a year")),
+    }
+}
+
+/// Parses a number of bytes: a whole number, alone or with `B`, `KiB`, `MiB` or `GiB`
+pub(crate) fn bytes(text: &str) -> Result<usize, String> {
+    let (number, unit) = number_and_unit(text)?;
+    let scale: u64 = match unit {
+        "" | "B" => 1,
+        "KiB" => 1 << 10,
+        "MiB" => 1 << 20,
+        "GiB" => 1 << 30,
+        _ => return Err(format!("`{text}` has no unit of size: B, KiB, MiB or GiB")),
+    };
+    number
+        .checked_mul(scale)
+        .and_then(|total| usize::try_from(total).ok())
+        .filter(|total| *total > 0)
+        .ok_or_else(|| format!("`{text}` is not a valid body size"))
+}
+
+/// Parses how many blocks are kept: `all`, `blocks:N` or `epochs:N`
+pub(crate) fn retention(text: &str) -> Result<Retention, String> {
+    if text == "all" {
+        return Ok(Retention::Everything);
+    }
+    let error = || format!("`{text}` is none of all, blocks:N, epochs:N (with N of at least 1)");
+    let (unit, number) = text.split_once(':').ok_or_else(error)?;
+    let number = u64::from_str(number).ok().filter(|number| *number > 0).ok_or_else(error)?;
+    match unit {
+        "blocks" => Ok(Retention::Blocks(number)),
+        "epochs" => Ok(Retention::Epochs(number)),
+        _ => Err(error()),
+    }
+}
+
+/// Parses when a block counts as final: `headers`, or `final` for feeds of final blocks only
+pub(crate) fn finality(text: &str) -> Result<FinalityRule, String> {
+    match text {
+        "headers" => Ok(FinalityRule::Headers),
+        "final" => Ok(FinalityRule::All),
+        _ => Err(format!("`{text}` is neither headers nor final")),
+    }
+}
+
+/// Parses how a request for an unknown transaction is answered: `wait` or `immediate`
+pub(crate) fn unknown_transaction(text: &str) -> Result<UnknownTransaction, String> {
+    match text {
+        "wait" => Ok(UnknownTransaction::Wait),
+        "immediate" => Ok(UnknownTransaction::Immediate),
+        _ => Err(format!("`{text}` is neither wait nor immediate")),
+    }
+}
+
+/// Where the rows of a store are kept
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum StoreLocation {
+    /// In memory, until the program ends
+    Memory,
+    /// In this file
+    File(PathBuf),
+}
+
+impl FromStr for StoreLocation {
+    type Err = core::convert::Infallible;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Ok(if text == "memory" { Self::Memory } else { Self::File(text.into()) })
+    }
+}
+
+fn number_and_unit(text: &str) -> Result<(u64, &str), String> {
+    let digits = text.find(|symbol: char| !symbol.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    match u64::from_str(number) {
+        Ok(number) => Ok((number, unit.trim_start())),
+        Err(_) => Err(format!("`{text}` does not start with a whole number")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_are_parsed_with_their_units() {
+        assert_eq!(duration("10s"), Ok(Duration::from_secs(10)));
+        assert_eq!(duration("250ms"), Ok(Duration::from_millis(250)));
+        assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
+        assert_eq!(bytes("10MiB"), Ok(10 << 20));
+        assert_eq!(bytes("77"), Ok(77));
+        assert_eq!(retention("all"), Ok(Retention::Everything));
+        assert_eq!(retention("epochs:5"), Ok(Retention::Epochs(5)));
+    }
+
+    #[test]
+    fn invalid_quantities_are_rejected() {
+        for text in ["", "s", "10", "10 weeks", "99999999999h", "-1s"] {
+            assert!(duration(text).is_err(), "{text}");
+        }
+        for text in ["", "MiB", "0", "10MB", "99999999999999999999", "17179869184GiB"] {
+            assert!(bytes(text).is_err(), "{text}");
+        }
+        for text in ["", "none", "blocks", "blocks:", "blocks:0", "days:3", "epochs:-1"] {
+            assert!(retention(text).is_err(), "{text}");
+        }
+        assert!(finality("Final").is_err());
+    }
+}

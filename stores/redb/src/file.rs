@@ -1,0 +1,273 @@
+//! Opens and creates the file.
+//!
+//! A file is a redb database with one table per [`Table`] and a table `milepost`, whose one row
+//! identifies it and names its format version. An existing file is first opened for reading, and
+//! for writing only after its header is checked. A new file is complete before it gets its name.
+
+use core::sync::atomic::{AtomicU64, Ordering};
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind as IoErrorKind, Read};
+use std::path::{Path, PathBuf};
+use std::process;
+
+use milepost::storage::Table;
+use redb::{
+    Builder, Database, DatabaseError, ReadableDatabase, StorageError, TableDefinition, TableError,
+};
+
+use crate::panic_guard;
+use crate::storage::begin;
+use crate::{OpenError, OpenErrorKind, Options};
+
+/// The format version: names of the tables, checksums of the rows, and this header
+///
+/// The rows have versions of their own.
+const VERSION: u32 = 3;
+/// The table that distinguishes a storage from other redb databases
+const HEADER: TableDefinition<'static, &str, &[u8]> = TableDefinition::new("milepost");
+const HEADER_KEY: &str = "format";
+/// The start of the header row; the version follows, four bytes, little endian
+const MAGIC: &[u8; 16] = b"milepost storage";
+/// The start of every redb file
+const REDB_MAGIC: &[u8; 9] = b"redb\x1a\x0a\xa9\x0d\x0a";
+/// Cache for checking the header, which reads a few pages
+const HEADER_CACHE_BYTES: usize = 1 << 20;
+
+/// The redb table of a table
+pub(crate) const fn definition(
+    table: Table,
+) -> TableDefinition<'static, &'static [u8], &'static [u8]> {
+    TableDefinition::new(table.name())
+}
+
+/// Opens the database at this path; creates it if there is no file
+pub(crate) fn open(path: &Path, options: &Options) -> Result<Database, OpenError> {
+    match fs::metadata(path) {
+        Err(error) if error.kind() == IoErrorKind::NotFound => create(path, options),
+        Err(error) => Err(OpenError::new(OpenErrorKind::Io, path, error)),
+        Ok(metadata) if !metadata.is_file() => {
+            Err(OpenError::new(OpenErrorKind::NotAStorage, path, "is not a file"))
+        }
+        Ok(_) => open_existing(path, options),
+    }
+}
+
+fn open_existing(path: &Path, options: &Options) -> Result<Database, OpenError> {
+    check_magic(path)?;
+    let mut builder = Builder::new();
+    builder.set_cache_size(HEADER_CACHE_BYTES);
+    match try_redb(path, || builder.open_read_only(path)) {
+        Ok(database) => check_header(path, &database)?,
+        // Only after a panic within redb: a read-only database cannot be repaired, so the header is
+        // checked below.
+        Err(RedbError::NeedsRepair) => {}
+        Err(RedbError::Other(error)) => return Err(error),
+    }
+
+    let mut database = try_redb(path, || builder_for(options).open(path))
+        .map_err(|error| error.into_open_error(path, "the file needs a repair that was aborted"))?;
+    check_header(path, &database)?;
+    let length =
+        fs::metadata(path).map_err(|error| OpenError::new(OpenErrorKind::Io, path, error))?.len();
+    if length <= options.verify_bytes {
+        // `Ok(false)`: allocator state was rebuilt, which is not damage; every row was verified.
+        try_redb(path, || database.check_integrity())
+            .map_err(|error| error.into_open_error(path, "the file cannot be verified"))?;
+    }
+    Ok(database)
+}
+
+fn builder_for(options: &Options) -> Builder {
+    let mut builder = Builder::new();
+    builder.set_cache_size(options.cache_bytes);
+    builder
+}
+
+/// Checks that the file starts as a redb file, for a clearer error than redb's
+fn check_magic(path: &Path) -> Result<(), OpenError> {
+    let mut start = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(REDB_MAGIC.len() as u64).read_to_end(&mut start))
+        .map_err(|error| OpenError::new(OpenErrorKind::Io, path, error))?;
+    let detail = match start.as_slice() {
+        start if start == REDB_MAGIC => return Ok(()),
+        [] => "the file is empty, so it is not or no longer a milepost storage",
+        _ => "the file is not a milepost storage: it does not start as a redb database",
+    };
+    Err(OpenError::new(OpenErrorKind::NotAStorage, path, detail))
+}
+
+/// Checks that the header identifies a storage of this format version
+fn check_header(path: &Path, database: &impl ReadableDatabase) -> Result<(), OpenError> {
+    let header = panic_guard::catch_panic(|| read_header(database));
+    let header = match header {
+        Ok(Ok(header)) => header,
+        Ok(Err(error)) => {
+            let kind = match error {
+                redb::Error::Corrupted(_) => OpenErrorKind::Damaged,
+                _ => OpenErrorKind::Io,
+            };
+            return Err(OpenError::new(kind, path, error));
+        }
+        Err(text) => return Err(panicked(path, &text)),
+    };
+
+    let not_a_storage = |detail| Err(OpenError::new(OpenErrorKind::NotAStorage, path, detail));
+    let Some(header) = header else {
+        return not_a_storage("the file is a redb database of another program");
+    };
+    let version = header.strip_prefix(MAGIC).and_then(|version| <[u8; 4]>::try_from(version).ok());
+    let Some(version) = version.map(u32::from_le_bytes) else {
+        return not_a_storage("the file is a redb database whose header is not milepost's");
+    };
+    if version != VERSION {
+        let detail =
+            format!("the file has format version {version}, this release reads version {VERSION}");
+        return Err(OpenError::new(OpenErrorKind::Version, path, detail));
+    }
+    Ok(())
+}
+
+/// The header row; `None` if the database has no such table or row
+fn read_header(database: &impl ReadableDatabase) -> Result<Option<Vec<u8>>, redb::Error> {
+    let transaction = database.begin_read()?;
+    let table = match transaction.open_table(HEADER) {
+        Ok(table) => table,
+        Err(TableError::Storage(error)) => return Err(error.into()),
+        // No such table, or one of another type.
+        Err(_) => return Ok(None),
+    };
+    Ok(table.get(HEADER_KEY)?.map(|header| header.value().to_vec()))
+}
+
+/// Creates the database under a temporary name, then renames it
+///
+/// So a process that dies in between leaves no incomplete file at the path, and a file that another
+/// process creates in between is not overwritten.
+fn create(path: &Path, options: &Options) -> Result<Database, OpenError> {
+    let failed = |error: io::Error| OpenError::new(OpenErrorKind::Io, path, error);
+    let (temporary, file) = create_temporary(path).map_err(failed)?;
+    let created = panic_guard::call(|| {
+        let database = builder_for(options).create_file(file)?;
+        let transaction = begin(&database)?;
+        let header = [&MAGIC[..], &VERSION.to_le_bytes()].concat();
+        transaction.open_table(HEADER)?.insert(HEADER_KEY, header.as_slice())?;
+        for table in Table::ALL {
+            transaction.open_table(definition(table))?;
+        }
+        transaction.commit()?;
+        Ok(database)
+    });
+    let renamed = match created {
+        Ok(database) => rename_new(&temporary, path).map(|()| database),
+        Err(error) => Err(io::Error::other(error)),
+    };
+    match renamed {
+        Ok(database) => {
+            sync_directory(path).map_err(failed)?;
+            Ok(database)
+        }
+        Err(error) => {
+            // A remaining temporary file takes space and is harmless.
+            let _ = fs::remove_file(&temporary);
+            match error.kind() {
+                IoErrorKind::AlreadyExists => open_existing(path, options),
+                _ => Err(failed(error)),
+            }
+        }
+    }
+}
+
+/// Creates a file next to the path, under a name that no other process uses
+fn create_temporary(path: &Path) -> io::Result<(PathBuf, File)> {
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    loop {
+        let number = COUNTER.fetch_add(1, Ordering::Relaxed);
+        let mut name = OsString::from(path);
+        name.push(format!(".{}-{number}.new", process::id()));
+        let temporary = PathBuf::from(name);
+        match OpenOptions::new().read(true).write(true).create_new(true).open(&temporary) {
+            // Left by an earlier process with the same id; the next number is tried.
+            Err(error) if error.kind() == IoErrorKind::AlreadyExists => {}
+            Err(error) => return Err(error),
+            Ok(file) => return Ok((temporary, file)),
+        }
+    }
+}
+
+/// Renames a file without replacing an existing one
+fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+    match fs::hard_link(from, to) {
+        Ok(()) => {
+            // A remaining second name is harmless.
+            let _ = fs::remove_file(from);
+            Ok(())
+        }
+        Err(error) if error.kind() == IoErrorKind::AlreadyExists => Err(error),
+        // The file system has no hard links, and a rename would replace an existing file.
+        Err(_) if fs::symlink_metadata(to).is_ok() => Err(IoErrorKind::AlreadyExists.into()),
+        Err(_) => fs::rename(from, to),
+    }
+}
+
+/// Makes the directory entry of the file durable
+#[cfg(unix)]
+fn sync_directory(path: &Path) -> io::Result<()> {
+    let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
+    File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
+}
+
+/// Does nothing: only Unix opens directories; elsewhere the journal of the file system covers them
+#[cfg(not(unix))]
+fn sync_directory(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
+/// Why redb did not open or verify a file
+enum RedbError {
+    /// The file needs a repair, which was not done
+    NeedsRepair,
+    Other(OpenError),
+}
+
+impl RedbError {
+    fn into_open_error(self, path: &Path, needs_repair: &str) -> OpenError {
+        match self {
+            Self::NeedsRepair => OpenError::new(OpenErrorKind::Damaged, path, needs_repair),
+            Self::Other(error) => error,
+        }
+    }
+}
+
+fn try_redb<T>(
+    path: &Path,
+    work: impl FnOnce() -> Result<T, DatabaseError>,
+) -> Result<T, RedbError> {
+    let error = match panic_guard::catch_panic(work) {
+        Ok(Ok(value)) => return Ok(value),
+        Ok(Err(error)) => error,
+        Err(text) => return Err(RedbError::Other(panicked(path, &text))),
+    };
+    let kind = match &error {
+        DatabaseError::RepairAborted => return Err(RedbError::NeedsRepair),
+        DatabaseError::DatabaseAlreadyOpen => {
+            let detail = "the file is open already, in this process or another";
+            return Err(RedbError::Other(OpenError::new(OpenErrorKind::Locked, path, detail)));
+        }
+        DatabaseError::UpgradeRequired(_) => OpenErrorKind::Version,
+        DatabaseError::Storage(StorageError::Corrupted(_)) => OpenErrorKind::Damaged,
+        // The file is truncated, or its header is not redb's.
+        DatabaseError::Storage(StorageError::Io(error))
+            if matches!(error.kind(), IoErrorKind::UnexpectedEof | IoErrorKind::InvalidData) =>
+        {
+            OpenErrorKind::Damaged
+        }
+        _ => OpenErrorKind::Io,
+    };
+    Err(RedbError::Other(OpenError::new(kind, path, format_args!("redb: {error}"))))
+}
+
+fn panicked(path: &Path, text: &str) -> OpenError {
+    OpenError::new(OpenErrorKind::Damaged, path, format_args!("redb panicked: {text}"))
+}

@@ -1,0 +1,95 @@
+//! One state of the storage.
+//!
+//! A snapshot is one redb read transaction. It does not block commits. redb does not reuse the
+//! pages of its state until it is dropped, so the file grows by what is written in the meantime.
+
+use alloc::sync::Arc;
+use core::fmt;
+use std::sync::OnceLock;
+
+use milepost::storage::{Key, Row, Snapshot, Table};
+use milepost::{Error, ErrorKind};
+use redb::{Database, ReadOnlyTable, ReadTransaction, ReadableDatabase};
+
+use crate::checksum;
+use crate::file;
+use crate::panic_guard::{self, PanicGuard};
+
+type OpenTable = ReadOnlyTable<&'static [u8], &'static [u8]>;
+
+/// One state of a [`RedbStorage`](crate::RedbStorage), which later commits do not change
+///
+/// Cheap to create: pages are read when rows are. It keeps the file open.
+pub struct RedbSnapshot {
+    /// By table number; each table is opened by the first read
+    tables: [OnceLock<PanicGuard<OpenTable>>; Table::ALL.len()],
+    transaction: PanicGuard<ReadTransaction>,
+    /// Dropped last: closing a database ends its transactions
+    _database: Arc<PanicGuard<Database>>,
+}
+
+impl RedbSnapshot {
+    pub(crate) fn new(database: &Arc<PanicGuard<Database>>) -> Result<Self, Error> {
+        let redb_database = database.value()?;
+        let transaction = panic_guard::call(|| Ok(redb_database.begin_read()?))?;
+        Ok(Self {
+            tables: [const { OnceLock::new() }; Table::ALL.len()],
+            transaction: PanicGuard::new(transaction),
+            _database: Arc::clone(database),
+        })
+    }
+
+    fn table(&self, table: Table) -> Result<&OpenTable, Error> {
+        let slot = self.tables.get(usize::from(table.number()));
+        let slot = slot.ok_or_else(|| {
+            Error::new(ErrorKind::Usage, format_args!("no table {} in this file", table.name()))
+        })?;
+        if let Some(open) = slot.get() {
+            return open.value();
+        }
+        let transaction = self.transaction.value()?;
+        // The file is created with every table, so a missing one is an error.
+        let open = panic_guard::call(|| Ok(transaction.open_table(file::definition(table))?))?;
+        slot.get_or_init(|| PanicGuard::new(open)).value()
+    }
+}
+
+impl Snapshot for RedbSnapshot {
+    fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
+        let table = self.table(key.table())?;
+        panic_guard::call(|| {
+            let value = table.get(key.as_bytes())?;
+            Ok(value.map(|value| verify_row(key, value.value()).map(Row::from)))
+        })?
+        .transpose()
+    }
+
+    fn get_with(&self, key: &Key, reader: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
+        let table = self.table(key.table())?;
+        let value = panic_guard::call(|| Ok(table.get(key.as_bytes())?.map(PanicGuard::new)))?;
+        let Some(value) = value else { return Ok(false) };
+        let value = value.value()?;
+        let row = verify_row(key, panic_guard::call(|| Ok(value.value()))?)?;
+        // Outside of `panic_guard`: a panic of the reader is not an error of redb.
+        reader(row);
+        Ok(true)
+    }
+}
+
+impl fmt::Debug for RedbSnapshot {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("RedbSnapshot").finish_non_exhaustive()
+    }
+}
+
+/// Checks the checksum of a value on disk and returns the row after it
+fn verify_row<'row>(key: &Key, value: &'row [u8]) -> Result<&'row [u8], Error> {
+    match value.split_first_chunk::<{ checksum::LENGTH }>() {
+        Some((checksum, row)) if *checksum == checksum::of(key, row) => Ok(row),
+        _ => Err(Error::new(
+            ErrorKind::Corrupt,
+            format_args!("{} bytes on disk do not match their checksum", value.len()),
+        )
+        .at(format_args!("{key:?}"))),
+    }
+}

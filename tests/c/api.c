@@ -1,0 +1,449 @@
+/*
+ * Tests of the C functions that the vectors do not cover: message builders, forks, transactions,
+ * error details, endpoints that shut down, requests that fail. Prints the checks that fail, and
+ * exits with 0 if there are none.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "milepost.h"
+
+#define TRANSACTION_BASE64                                                                         \
+    "DgAAAHNlbmRlci50ZXN0bmV0AOrmAai64SZOv9e/naX4W15pJx0GAap35wTT1T/DwcbbDwAAAAAAAAAQAAAAcmVjZWl2" \
+    "ZXIudGVzdG5ldNMnL7URB1cxPOu3G8jTqlEwlcasagIbKlAJlF5ywVFLAQAAAAMAAACh7czOG8LTAAAAAAAAAGQcOG03" \
+    "xVSFQFjoagOb4NBBqWhERnnz45LY4+52JgZhm1iQKz7qAdPByrGFDQhQ2Mfga8RlbysuQ8D8LlA6bQE="
+
+static int failed;
+
+static void check_at(int line, int holds, const char *what) {
+    if (!holds) {
+        failed = 1;
+        printf("line %d: %s\n", line, what);
+    }
+}
+
+#define CHECK(condition) check_at(__LINE__, (condition), #condition)
+#define OK(call) CHECK((call) == MILEPOST_STATUS_OK)
+
+static const uint8_t *text(const char *text) {
+    return (const uint8_t *)text;
+}
+
+#define TEXT(literal) text(literal), strlen(literal)
+
+static int same(milepost_bytes bytes, const char *expected) {
+    return bytes.len == strlen(expected) && memcmp(bytes.data, expected, bytes.len) == 0;
+}
+
+static int contains(milepost_bytes bytes, const char *expected) {
+    for (size_t i = 0; i + strlen(expected) <= bytes.len; i++) {
+        if (memcmp(bytes.data + i, expected, strlen(expected)) == 0) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
+static milepost_hash hash(uint8_t last) {
+    milepost_hash hash;
+    memset(&hash, 0, sizeof hash);
+    hash.bytes[31] = last;
+    return hash;
+}
+
+/* A request for the transaction of `add_views` */
+static const char REQUEST[] =
+    "{\"method\":\"tx_status\",\"params\":{\"tx_hash\":\"11111111111111111111111111111112\","
+    "\"sender_account_id\":\"alice.near\",\"wait_until\":\"EXECUTED_OPTIMISTIC\"}}";
+
+static const char OTHER_REQUEST[] =
+    "{\"method\":\"tx_status\",\"params\":{\"tx_hash\":\"11111111111111111111111111111113\","
+    "\"sender_account_id\":\"alice.near\"}}";
+
+static const char RECEIPT[] =
+    "{\"predecessor_id\":\"alice.near\",\"priority\":0,\"receipt\":{\"Action\":"
+    "{\"actions\":[\"CreateAccount\"],\"gas_price\":\"100000000\",\"input_data_ids\":[],"
+    "\"is_promise_yield\":false,\"output_data_receivers\":[],\"signer_id\":\"alice.near\","
+    "\"signer_public_key\":\"ed25519:11111111111111111111111111111111\"}},"
+    "\"receipt_id\":\"11111111111111111111111111111115\","
+    "\"receiver_id\":\"new.alice.near\"}";
+
+static const char TRANSACTION[] =
+    "{\"actions\":[\"CreateAccount\"],\"hash\":\"11111111111111111111111111111112\","
+    "\"nonce\":1,\"priority_fee\":0,"
+    "\"public_key\":\"ed25519:11111111111111111111111111111111\","
+    "\"receiver_id\":\"new.alice.near\",\"signature\":"
+    "\"ed25519:1111111111111111111111111111111111111111111111111111111111111111\","
+    "\"signer_id\":\"alice.near\"}";
+
+static const char TRANSACTION_OUTCOME[] =
+    "{\"proof\":[],\"block_hash\":\"11111111111111111111111111111114\","
+    "\"id\":\"11111111111111111111111111111112\",\"outcome\":"
+    "{\"executor_id\":\"alice.near\",\"gas_burnt\":7,\"logs\":[],"
+    "\"receipt_ids\":[\"11111111111111111111111111111115\"],"
+    "\"status\":{\"SuccessReceiptId\":\"11111111111111111111111111111115\"},"
+    "\"tokens_burnt\":\"36893488147419103235\"}}";
+
+static const char RECEIPT_OUTCOME[] =
+    "{\"proof\":[],\"block_hash\":\"11111111111111111111111111111114\","
+    "\"id\":\"11111111111111111111111111111115\",\"outcome\":"
+    "{\"executor_id\":\"new.alice.near\",\"gas_burnt\":18446744073709551615,"
+    "\"logs\":[\"one\",\"t\\\"wo\"],\"receipt_ids\":[],"
+    "\"status\":{\"SuccessValue\":\"aGk=\"},\"tokens_burnt\":\"0\"}}";
+
+static milepost_message_builder *new_builder(uint64_t height, uint8_t block, uint8_t prev) {
+    milepost_message_builder *builder;
+    milepost_hash id = hash(block), previous = hash(prev), epoch = hash(9), none = hash(0);
+    OK(milepost_message_builder_new(height, &id, &previous, &epoch, &none, 80, &builder));
+    return builder;
+}
+
+/* Adds a transaction with one receipt, and the receipt's outcome with two log lines */
+static void add_views(milepost_message_builder *builder) {
+    milepost_error *error;
+    milepost_error_view view;
+    OK(milepost_message_builder_add_transaction(builder, TEXT(TRANSACTION),
+                                                TEXT(TRANSACTION_OUTCOME), NULL));
+    OK(milepost_message_builder_add_outcome(builder, TEXT(RECEIPT_OUTCOME), TEXT(RECEIPT), NULL));
+    OK(milepost_message_builder_add_receipt(builder, TEXT(RECEIPT), NULL));
+    CHECK(milepost_message_builder_add_receipt(builder, TEXT("{},{}"), &error) ==
+          MILEPOST_STATUS_SYNTAX);
+    OK(milepost_error_read(error, &view));
+    CHECK(view.status == MILEPOST_STATUS_SYNTAX && view.has_offset == 1 && view.offset == 3);
+    CHECK(same(view.path, "receipt") && view.message.len > 0);
+    milepost_error_free(error);
+}
+
+static void built_messages_are_imported(void) {
+    milepost_engine *engine;
+    milepost_message_builder *builder = new_builder(100, 3, 2);
+    milepost_import_summary *summary;
+    milepost_import_summary_view summary_view;
+    milepost_response *response;
+    milepost_transaction_status status;
+    milepost_outcome outcome;
+    milepost_bytes bytes;
+    milepost_hash expected;
+    add_views(builder);
+    OK(milepost_message_builder_text(builder, &bytes));
+    OK(milepost_engine_new(NULL, &engine, NULL));
+    OK(milepost_engine_import_block(engine, bytes.data, bytes.len, &summary, NULL));
+    milepost_message_builder_free(builder);
+    OK(milepost_import_summary_read(summary, &summary_view));
+    CHECK(summary_view.position == MILEPOST_BLOCK_POSITION_HEAD &&
+          summary_view.block.height == 100 && summary_view.has_last_final == 0);
+    CHECK(summary_view.transactions == 1 && summary_view.outcomes == 2 &&
+          summary_view.receipts == 1 && summary_view.reverted == 0);
+    milepost_import_summary_free(summary);
+
+    OK(milepost_engine_respond(engine, TEXT(REQUEST), TEXT("tx_status"), &response, NULL));
+    OK(milepost_response_transaction_status(response, &status, NULL));
+    CHECK(status.milestone == MILEPOST_MILESTONE_EXECUTED_OPTIMISTIC &&
+          status.execution_status == MILEPOST_EXECUTION_STATUS_SUCCESS_VALUE);
+    CHECK(same(status.payload, "hi") && status.outcomes == 2 && status.receipts == 1);
+    OK(milepost_response_receipt(response, 0, &bytes, NULL));
+    CHECK(same(bytes, RECEIPT));
+    OK(milepost_response_outcome(response, 0, &outcome, NULL));
+    expected = hash(1);
+    CHECK(memcmp(&outcome.id, &expected, sizeof expected) == 0 && outcome.gas_burnt == 7);
+    CHECK(outcome.tokens_burnt_high == 2 && outcome.tokens_burnt_low == 3 &&
+          outcome.receipt_ids_len == 1);
+    expected = hash(4);
+    CHECK(outcome.execution_status == MILEPOST_EXECUTION_STATUS_SUCCESS_RECEIPT_ID &&
+          memcmp(outcome.receipt_ids, &expected, 32) == 0);
+    CHECK(outcome.payload.len == 32 && memcmp(outcome.payload.data, &expected, 32) == 0);
+    OK(milepost_response_outcome(response, 1, &outcome, NULL));
+    if (failed) {
+        return; /* the checks that follow dereference pointers */
+    }
+    CHECK(outcome.gas_burnt == UINT64_MAX && outcome.logs_len == 2 &&
+          same(outcome.executor_id, "new.alice.near"));
+    CHECK(same(outcome.logs[0], "one") && same(outcome.logs[1], "t\"wo") &&
+          outcome.json.data[0] == '{');
+    CHECK(milepost_response_outcome(response, 2, &outcome, NULL) == MILEPOST_STATUS_INDEX &&
+          outcome.logs == NULL);
+    milepost_response_free(response);
+
+    /* A body whose method differs from that of the URL */
+    OK(milepost_engine_respond(engine, TEXT(REQUEST), TEXT("tx"), &response, NULL));
+    milepost_response_kind_t kind = 0;
+    OK(milepost_response_kind(response, &kind));
+    CHECK(kind == MILEPOST_RESPONSE_KIND_REQUEST_VALIDATION);
+    milepost_response_free(response);
+    milepost_engine_free(engine);
+}
+
+static void import_block(milepost_engine *engine, uint64_t height, uint8_t block, uint8_t prev,
+                         milepost_import_summary **summary) {
+    milepost_message_builder *builder = new_builder(height, block, prev);
+    milepost_bytes bytes;
+    OK(milepost_message_builder_text(builder, &bytes));
+    OK(milepost_engine_import_block(engine, bytes.data, bytes.len, summary, NULL));
+    milepost_message_builder_free(builder);
+}
+
+static void forks_are_reported(void) {
+    milepost_engine *engine;
+    milepost_import_summary *summary;
+    milepost_import_summary_view summary_view;
+    milepost_block_point point;
+    milepost_chain_status chain_status;
+    OK(milepost_engine_new(NULL, &engine, NULL));
+    OK(milepost_engine_chain_status(engine, &chain_status, NULL));
+    CHECK(chain_status.has_head == 0 && chain_status.blocks == 0);
+    import_block(engine, 10, 10, 9, NULL);
+    import_block(engine, 11, 11, 10, NULL);
+    import_block(engine, 12, 112, 10, &summary);
+    OK(milepost_import_summary_read(summary, &summary_view));
+    CHECK(summary_view.position == MILEPOST_BLOCK_POSITION_HEAD && summary_view.reverted == 1 &&
+          summary_view.reapplied == 0);
+    OK(milepost_import_summary_reverted(summary, 0, &point));
+    CHECK(point.height == 11 && point.hash.bytes[31] == 11);
+    CHECK(milepost_import_summary_reverted(summary, 1, &point) == MILEPOST_STATUS_INDEX &&
+          point.height == 0);
+    milepost_import_summary_free(summary);
+    import_block(engine, 13, 13, 11, &summary);
+    OK(milepost_import_summary_read(summary, &summary_view));
+    CHECK(summary_view.reverted == 1 && summary_view.reapplied == 1);
+    OK(milepost_import_summary_reapplied(summary, 0, &point));
+    CHECK(point.height == 11);
+    milepost_import_summary_free(summary);
+    OK(milepost_engine_chain_status(engine, &chain_status, NULL));
+    CHECK(chain_status.has_head == 1 && chain_status.head.height == 13 &&
+          chain_status.earliest.height == 10 && chain_status.blocks == 3);
+    CHECK(chain_status.protocol_version == 80 && chain_status.generation == 4);
+    milepost_engine_free(engine);
+}
+
+static void transactions_are_decoded(void) {
+    milepost_transaction *transaction;
+    milepost_transaction_view transaction_view;
+    milepost_error *error;
+    milepost_error_view view;
+    milepost_hash_text hash_text;
+    OK(milepost_transaction_decode_base64(TEXT(TRANSACTION_BASE64), &transaction, NULL));
+    OK(milepost_transaction_read(transaction, &transaction_view));
+    OK(milepost_hash_format(&transaction_view.hash, &hash_text));
+    CHECK(hash_text.len == 44 &&
+          memcmp(hash_text.bytes, "6zgh2u9DqHHiXzdy9ouTP7oGky2T4nugqzqt9wJZwNFm", 44) == 0);
+    CHECK(same(transaction_view.signer_id, "sender.testnet") &&
+          same(transaction_view.receiver_id, "receiver.testnet"));
+    CHECK(transaction_view.nonce == 15 && transaction_view.actions == 1 &&
+          transaction_view.signature_is_valid == 1);
+    CHECK(contains(transaction_view.json, "\"deposit\":\"1000000000000000000000000\"") ||
+          contains(transaction_view.json, "\"Transfer\""));
+    milepost_transaction_free(transaction);
+    CHECK(milepost_transaction_decode(TEXT("\016\0\0\0"), &transaction, &error) ==
+          MILEPOST_STATUS_SYNTAX);
+    OK(milepost_error_read(error, &view));
+    CHECK(view.message.len > 0 && view.has_offset == 1 && contains(view.message, "ends early"));
+    milepost_error_free(error);
+}
+
+static void requests_are_validated(void) {
+    milepost_response *response;
+    milepost_rpc_error rpc_error;
+    size_t calls, len;
+    OK(milepost_request_validate(NULL, TEXT(REQUEST), NULL, 0, &calls, &response, NULL));
+    CHECK(calls == 1 && response == NULL);
+    OK(milepost_request_validate(NULL, TEXT("{\"method\":\"block\",\"id\":1}"), NULL, 0, &calls,
+                                 &response, NULL));
+    OK(milepost_response_rpc_error(response, &rpc_error, NULL));
+    CHECK(calls == 1 && same(rpc_error.cause, "METHOD_NOT_FOUND") &&
+          same(rpc_error.info, "{\"method_name\":\"block\"}"));
+    milepost_response_free(response);
+    OK(milepost_request_validate(NULL, TEXT("[1,{\"method\":\"tx\"}]"), NULL, 0, &calls, &response,
+                                 NULL));
+    OK(milepost_response_batch_len(response, &len, NULL));
+    CHECK(calls == 2 && len == 2);
+    milepost_response_free(response);
+    OK(milepost_request_validate(NULL, TEXT("{"), NULL, 0, &calls, &response, NULL));
+    CHECK(calls == 0 && response != NULL);
+    milepost_response_free(response);
+}
+
+static void endpoints_wait_cancel_and_shut_down(void) {
+    milepost_settings *settings;
+    milepost_engine *engine;
+    milepost_endpoint *endpoint;
+    milepost_response *response;
+    milepost_import_summary *summary;
+    milepost_response_kind_t kind;
+    uint64_t first, second, third, timeout, handle;
+    int32_t was_pending;
+    size_t count;
+    OK(milepost_settings_new(&settings));
+    OK(milepost_settings_set(settings, MILEPOST_SETTING_TIMEOUT, 50, NULL));
+    OK(milepost_engine_new(settings, &engine, NULL));
+    OK(milepost_endpoint_new(engine, settings, &endpoint, NULL));
+    milepost_settings_free(settings);
+    OK(milepost_endpoint_next_timeout(endpoint, &timeout));
+    CHECK(timeout == MILEPOST_TIMEOUT_NEVER);
+    OK(milepost_endpoint_handle_request(endpoint, 7, TEXT(REQUEST), NULL, 0, &first, &response,
+                                        NULL));
+    CHECK(response == NULL);
+    OK(milepost_endpoint_handle_request(endpoint, 7, TEXT(REQUEST), NULL, 0, &second, &response,
+                                        NULL));
+    OK(milepost_endpoint_handle_request(endpoint, 8, TEXT(REQUEST), NULL, 0, &third, &response,
+                                        NULL));
+    OK(milepost_endpoint_pending_count(endpoint, &count));
+    OK(milepost_endpoint_next_timeout(endpoint, &timeout));
+    CHECK(count == 3 && timeout <= 57 && first != second);
+    OK(milepost_endpoint_cancel(endpoint, first, &was_pending));
+    CHECK(was_pending == 1);
+    OK(milepost_endpoint_cancel(endpoint, first, &was_pending));
+    CHECK(was_pending == 0);
+    OK(milepost_endpoint_handle_timeout(endpoint, 57));
+    OK(milepost_endpoint_poll_response(endpoint, &handle, &response, NULL));
+    CHECK(response != NULL && handle == second);
+    OK(milepost_response_kind(response, &kind));
+    CHECK(kind == MILEPOST_RESPONSE_KIND_TIMEOUT);
+    milepost_response_free(response);
+    OK(milepost_endpoint_poll_response(endpoint, &handle, &response, NULL));
+    CHECK(response == NULL && handle == 0);
+    /* A block of the engine wakes no request until the endpoint gets the chain update. */
+    milepost_message_builder *builder = new_builder(100, 3, 2);
+    milepost_bytes bytes;
+    add_views(builder);
+    OK(milepost_message_builder_text(builder, &bytes));
+    OK(milepost_engine_import_block(engine, bytes.data, bytes.len, &summary, NULL));
+    milepost_message_builder_free(builder);
+    milepost_engine_free(engine);
+    OK(milepost_endpoint_poll_response(endpoint, &handle, &response, NULL));
+    CHECK(response == NULL);
+    OK(milepost_endpoint_handle_chain_update(endpoint, summary));
+    milepost_import_summary_free(summary);
+    OK(milepost_endpoint_poll_response(endpoint, &handle, &response, NULL));
+    CHECK(response != NULL && handle == third);
+    milepost_response_free(response);
+    OK(milepost_endpoint_shutdown(endpoint));
+    OK(milepost_endpoint_handle_request(endpoint, 60, TEXT(OTHER_REQUEST), NULL, 0, &handle,
+                                        &response, NULL));
+    CHECK(response != NULL);
+    OK(milepost_response_kind(response, &kind));
+    CHECK(kind == MILEPOST_RESPONSE_KIND_UNAVAILABLE);
+    milepost_response_free(response);
+    milepost_endpoint_free(endpoint);
+}
+
+static void supply_absent_rows(milepost_pending_request *request, milepost_step_t expected,
+                               milepost_response **response) {
+    const milepost_bytes *keys;
+    milepost_step_t step;
+    size_t keys_len;
+    milepost_row rows[64];
+    memset(rows, 0, sizeof rows);
+    OK(milepost_pending_request_poll(request, &step, &keys, &keys_len, response, NULL));
+    while (step == MILEPOST_STEP_NEED_ROWS) {
+        CHECK(keys_len > 0 && keys_len < 64 && keys[0].len >= 2 && keys[0].len <= 33);
+        CHECK(milepost_pending_request_supply_rows(request, rows, keys_len + 1, NULL) ==
+              MILEPOST_STATUS_USAGE);
+        OK(milepost_pending_request_supply_rows(request, rows, keys_len, NULL));
+        OK(milepost_pending_request_poll(request, &step, &keys, &keys_len, response, NULL));
+    }
+    CHECK(step == expected);
+}
+
+static void pending_requests_wait_and_fail(void) {
+    milepost_pending_request *request;
+    milepost_response *response;
+    milepost_rpc_error rpc_error;
+    milepost_hash transaction, expected = hash(1);
+    OK(milepost_pending_request_new(NULL, TEXT(REQUEST), NULL, 0, &request, NULL));
+    supply_absent_rows(request, MILEPOST_STEP_PENDING, &response);
+    OK(milepost_pending_request_transaction(request, 0, &transaction, NULL));
+    CHECK(memcmp(&transaction, &expected, sizeof expected) == 0);
+    CHECK(milepost_pending_request_transaction(request, 1, &transaction, NULL) ==
+          MILEPOST_STATUS_INDEX);
+    OK(milepost_pending_request_resume(request, MILEPOST_RESUME_BLOCK, NULL));
+    supply_absent_rows(request, MILEPOST_STEP_PENDING, &response);
+    OK(milepost_pending_request_resume(request, MILEPOST_RESUME_EXPIRED, NULL));
+    supply_absent_rows(request, MILEPOST_STEP_DONE, &response);
+    OK(milepost_response_rpc_error(response, &rpc_error, NULL));
+    CHECK(same(rpc_error.name, "HANDLER_ERROR") && same(rpc_error.cause, "TIMEOUT_ERROR") &&
+          rpc_error.info.len == 0);
+    milepost_response_free(response);
+    CHECK(milepost_pending_request_resume(request, MILEPOST_RESUME_EXPIRED, NULL) ==
+          MILEPOST_STATUS_USAGE);
+    milepost_pending_request_free(request);
+    OK(milepost_pending_request_new(NULL, TEXT(REQUEST), NULL, 0, &request, NULL));
+    OK(milepost_pending_request_fail(request, TEXT("the cluster is down"), &response, NULL));
+    OK(milepost_response_rpc_error(response, &rpc_error, NULL));
+    CHECK(same(rpc_error.cause, "INTERNAL_ERROR") &&
+          contains(rpc_error.json, "the cluster is down"));
+    milepost_response_free(response);
+    CHECK(milepost_pending_request_fail(request, NULL, 0, &response, NULL) ==
+              MILEPOST_STATUS_USAGE &&
+          response == NULL);
+    milepost_pending_request_free(request);
+}
+
+static void errors_have_details(void) {
+    milepost_settings *settings;
+    milepost_endpoint *endpoint;
+    milepost_error *error;
+    milepost_error_view view;
+    milepost_response *response;
+    uint64_t handle;
+    milepost_hash out;
+    OK(milepost_settings_new(&settings));
+    CHECK(milepost_settings_set(settings, MILEPOST_SETTING_ALL_FINAL, 2, &error) ==
+          MILEPOST_STATUS_ENUM);
+    OK(milepost_error_read(error, &view));
+    CHECK(view.status == MILEPOST_STATUS_ENUM && view.path.len == 0 && view.has_offset == 0);
+    milepost_error_free(error);
+    milepost_settings_free(settings);
+    OK(milepost_endpoint_new(NULL, NULL, &endpoint, NULL));
+    CHECK(milepost_endpoint_handle_request(endpoint, 0, TEXT(REQUEST), NULL, 0, &handle, &response,
+                                           &error) == MILEPOST_STATUS_USAGE);
+    OK(milepost_error_read(error, &view));
+    CHECK(contains(view.message, "without an engine"));
+    milepost_error_free(error);
+    milepost_endpoint_free(endpoint);
+    CHECK(milepost_hash_parse(TEXT("0"), &out, NULL) == MILEPOST_STATUS_VALUE);
+}
+
+/* The largest and smallest values of all settings work */
+static void settings_may_be_extreme(void) {
+    milepost_settings *settings;
+    milepost_engine *engine;
+    milepost_endpoint *endpoint;
+    milepost_response *response;
+    uint64_t handle, timeout;
+    for (uint64_t value = 0; value <= 1; value++) {
+        OK(milepost_settings_new(&settings));
+        for (milepost_setting_t setting = 1; setting <= MILEPOST_SETTING_HASH_SEED; setting++) {
+            milepost_status_t status =
+                milepost_settings_set(settings, setting, value == 0 ? UINT64_MAX : 0, NULL);
+            CHECK(status == MILEPOST_STATUS_OK || (value == 0 && status == MILEPOST_STATUS_ENUM));
+        }
+        OK(milepost_engine_new(settings, &engine, NULL));
+        OK(milepost_endpoint_new(engine, settings, &endpoint, NULL));
+        import_block(engine, 10, 10, 9, NULL);
+        import_block(engine, UINT64_MAX, 11, 10, NULL);
+        OK(milepost_endpoint_handle_request(endpoint, UINT64_MAX, TEXT(REQUEST), NULL, 0, &handle,
+                                            &response, NULL));
+        CHECK((response == NULL) == (value == 0));
+        milepost_response_free(response);
+        OK(milepost_endpoint_next_timeout(endpoint, &timeout));
+        OK(milepost_endpoint_handle_timeout(endpoint, UINT64_MAX));
+        OK(milepost_endpoint_poll_response(endpoint, &handle, &response, NULL));
+        CHECK((response != NULL) == (value == 0));
+        milepost_response_free(response);
+        milepost_endpoint_free(endpoint);
+        milepost_engine_free(engine);
+        milepost_settings_free(settings);
+    }
+}
+
+int main(void) {
+    settings_may_be_extreme();
+    built_messages_are_imported();
+    forks_are_reported();
+    transactions_are_decoded();
+    requests_are_validated();
+    endpoints_wait_cancel_and_shut_down();
+    pending_requests_wait_and_fail();
+    errors_have_details();
+    return failed;
+}

@@ -1,0 +1,58 @@
+/*
+ * Runs the conformance check on storages of the host: `storage_check good`, `storage_check many`
+ * with get_many, and `storage_check broken`, which ignores removals.
+ */
+#include <stdio.h>
+
+#include "test_storage.h"
+
+static int32_t commit_without_removals(void *context, const milepost_change *changes,
+                                       size_t changes_len) {
+    for (size_t i = 0; i < changes_len; i++) {
+        if (changes[i].kind != MILEPOST_CHANGE_REMOVE) {
+            store_put((store *)context, &changes[i]);
+        }
+    }
+    return 0;
+}
+
+static size_t created;
+static size_t finalized;
+
+static void finalize(void *context) {
+    store_finalize(context);
+    store_clear((store *)context);
+    free(context);
+    finalized++;
+}
+
+static int32_t create(void *context, milepost_storage *storage) {
+    const char *mode = (const char *)context;
+    store *fresh = (store *)calloc(1, sizeof *fresh);
+    if (fresh == NULL) {
+        return 1;
+    }
+    created++;
+    *storage = store_functions(fresh, strcmp(mode, "many") == 0);
+    storage->finalize = finalize;
+    if (strcmp(mode, "broken") == 0) {
+        storage->commit = commit_without_removals;
+    }
+    return 0;
+}
+
+int main(int argc, char **argv) {
+    milepost_error *error;
+    milepost_error_view view;
+    char *mode = argc > 1 ? argv[1] : (char *)"good";
+    milepost_status_t status = milepost_storage_check(create, mode, &error);
+    if (status != MILEPOST_STATUS_OK && milepost_error_read(error, &view) == MILEPOST_STATUS_OK) {
+        printf("%.*s\n", (int)view.message.len, (const char *)view.message.data);
+    }
+    milepost_error_free(error);
+    if (created == 0 || created != finalized) {
+        printf("%zu storages were created and %zu were finalized\n", created, finalized);
+        return 100;
+    }
+    return status;
+}

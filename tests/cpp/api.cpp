@@ -1,0 +1,226 @@
+// Tests of the C++ interface that the vectors do not cover: ownership, errors, storages that throw.
+#include <stdexcept>
+
+#include "../../bindings/cpp/examples/map_storage.hpp"
+#include "api.inc"
+
+using namespace milepost;
+
+namespace {
+
+int failures = 0;
+
+void expect(bool condition, const char *text, int line) {
+    if (!condition) {
+        std::printf("api.cpp:%d: %s\n", line, text);
+        failures++;
+    }
+}
+#define EXPECT(condition) expect((condition), #condition, __LINE__)
+
+static_assert(!std::is_copy_constructible_v<Engine> && !std::is_copy_assignable_v<Engine>);
+static_assert(std::is_nothrow_move_constructible_v<Engine> &&
+              std::is_nothrow_move_assignable_v<Engine>);
+static_assert(!std::is_copy_constructible_v<Error> && std::is_nothrow_move_constructible_v<Error>);
+static_assert(std::is_nothrow_move_constructible_v<Result<Response>>);
+
+constexpr std::string_view REQUEST =
+    R"({"jsonrpc":"2.0","id":1,"method":"EXPERIMENTAL_protocol_config","params":{"finality":"final"}})";
+
+/// A storage that throws while `throws` is set, and counts its destructions
+class Throwing : public MapStorage {
+public:
+    explicit Throwing(int *destroyed) : destroyed_(destroyed) {}
+    ~Throwing() override { ++*destroyed_; }
+
+    std::int32_t get(std::string_view key, Sink &sink) const override {
+        if (throws) throw std::runtime_error("the disk is gone");
+        return MapStorage::get(key, sink);
+    }
+
+    std::int32_t commit(Changes changes) override {
+        if (throws) throw 7;
+        return MapStorage::commit(changes);
+    }
+
+    bool throws = false;
+
+private:
+    int *destroyed_;
+};
+
+void test_handles() {
+    Engine empty;
+    EXPECT(!empty && empty.get() == nullptr);
+    EXPECT(empty.respond(REQUEST).error().kind() == ErrorKind::Null);
+    EXPECT(Endpoint::create(empty).error().kind() == ErrorKind::Null);
+    EXPECT(Engine::over(std::unique_ptr<Storage>()).error().kind() == ErrorKind::Null);
+
+    Engine engine = Engine::in_memory().value();
+    Engine moved = std::move(engine);
+    EXPECT(moved && !engine);
+    EXPECT(engine.chain_status().error().kind() == ErrorKind::Null);
+    engine = std::move(moved);
+    EXPECT(engine && !moved);
+    Engine &same = engine;
+    engine = std::move(same);
+    EXPECT(engine.chain_status().ok());
+
+    // To the C interface and back
+    milepost_engine *raw = engine.release();
+    EXPECT(!engine && raw != nullptr);
+    milepost_chain_status chain_status;
+    EXPECT(milepost_engine_chain_status(raw, &chain_status, nullptr) == MILEPOST_STATUS_OK);
+    engine = Engine(raw);
+    EXPECT(!engine.chain_status()->head.has_value() &&
+           !engine.chain_status()->last_final.has_value());
+
+    Response response = engine.respond(REQUEST).value();
+    EXPECT(response.kind().value() == ResponseKind::Handler);
+    EXPECT(response.rpc_error()->cause == "UNKNOWN_BLOCK" ||
+           response.rpc_error()->cause.size() > 4);
+    EXPECT(response.transaction_status().error().kind() == ErrorKind::Usage);
+    EXPECT(!response.transaction_status().error().message().empty());
+    EXPECT(response.batch_size().value() == 0 &&
+           response.batch_item(0).error().kind() != ErrorKind::Null);
+}
+
+void test_errors() {
+    Engine engine = Engine::in_memory().value();
+    Result<ImportSummary> failed =
+        engine.import_block(R"({"block": {"header": {"height": "high"}}})");
+    EXPECT(!failed && failed.error().get() != nullptr);
+    EXPECT(!failed.error().path().empty() && !failed.error().message().empty());
+    Error error = std::move(failed).error();
+    std::string path(error.path());
+    Error other = std::move(error);
+    EXPECT(other.path() == path && error.path().empty() && !error.message().empty());
+    milepost_error *raw = other.release();
+    EXPECT(raw != nullptr && other.get() == nullptr && other.path().empty());
+    milepost_error_free(raw);
+
+    Result<ImportSummary> not_json = engine.import_block("{\"block\": tru}");
+    EXPECT(not_json.error().kind() == ErrorKind::Syntax && not_json.error().offset().has_value());
+
+    Result<void> unknown = Settings::create()->set(static_cast<Setting>(1000), 1);
+    EXPECT(unknown.error().kind() == ErrorKind::Enum && !unknown.error().message().empty());
+    EXPECT(Error(ErrorKind::Busy).message().find("in use") != std::string_view::npos);
+
+    EXPECT(parse_hash("0").error().kind() == ErrorKind::Value);
+    EXPECT(format_hash(Hash()).value().text() == "11111111111111111111111111111111");
+}
+
+void test_storages() {
+    int destroyed = 0;
+    {
+        std::unique_ptr<Throwing> storage = std::make_unique<Throwing>(&destroyed);
+        Throwing *throwing = storage.get();
+        Engine engine = Engine::over(std::move(storage)).value();
+        Endpoint endpoint = Endpoint::create(engine).value();
+        throwing->throws = true;
+        Result<ChainStatus> chain_status = engine.chain_status();
+        EXPECT(chain_status.error().kind() == ErrorKind::Storage);
+        EXPECT(chain_status.error().message().find("-2147483648") != std::string_view::npos);
+        EXPECT(engine.put_config(7, CONFIG).error().kind() == ErrorKind::Storage);
+        EXPECT(engine.respond(REQUEST)->kind().value() == ResponseKind::Internal);
+        throwing->throws = false;
+        EXPECT(engine.put_config(7, CONFIG).ok());
+        EXPECT(engine.chain_status().ok());
+        engine = Engine();
+        EXPECT(destroyed == 0);
+        EXPECT(!endpoint.next_timeout()->has_value() && endpoint.pending_count().value() == 0);
+        EXPECT(endpoint.cancel(99).value() == false && endpoint.shutdown().ok());
+    }
+    EXPECT(destroyed == 1);
+
+    MapStorage borrowed;
+    EXPECT(Engine::over(borrowed)->put_config(7, CONFIG).ok());
+    EXPECT(borrowed.rows().size() > 0);
+
+    // Calls from inside a storage fail, and free nothing.
+    class Reentrant : public MapStorage {
+    public:
+        std::int32_t get(std::string_view key, Sink &sink) const override {
+            if (engine != nullptr) kind = engine->chain_status().error().kind();
+            return MapStorage::get(key, sink);
+        }
+        const Engine *engine = nullptr;
+        mutable ErrorKind kind = ErrorKind::Usage;
+    };
+    Reentrant reentrant;
+    Engine engine = Engine::over(reentrant).value();
+    reentrant.engine = &engine;
+    EXPECT(engine.chain_status().ok() && reentrant.kind == ErrorKind::Reentrant);
+}
+
+void test_storage_check() {
+    EXPECT(check_storage([] { return std::make_unique<MapStorage>(); }).ok());
+    EXPECT(check_storage([] { return std::unique_ptr<Storage>(); }).error().kind() ==
+           ErrorKind::Storage);
+    EXPECT(check_storage([]() -> std::unique_ptr<Storage> { throw 1; }).error().kind() ==
+           ErrorKind::Storage);
+
+    class IgnoresLargeBatches : public MapStorage {
+        std::int32_t commit(Changes changes) override {
+            return changes.size() > 1 ? 0 : MapStorage::commit(changes);
+        }
+    };
+    Result<void> checked = check_storage([] { return std::make_unique<IgnoresLargeBatches>(); });
+    EXPECT(checked.error().kind() == ErrorKind::Storage &&
+           checked.error().message().find("requirement") != std::string_view::npos);
+}
+
+void test_inputs() {
+    Result<Transaction> transaction = Transaction::decode_base64(TRANSACTION);
+    Result<TransactionView> view = transaction->read();
+    EXPECT(view->signature_is_valid && view->signer_id == "sender.testnet" && view->actions == 1 &&
+           view->nonce > 0);
+    EXPECT(parse_hash(format_hash(view->hash)->text()).value() == view->hash);
+    EXPECT(Transaction::decode("short").error().kind() == ErrorKind::Syntax);
+
+    BlockHeader header;
+    header.height = 7;
+    header.hash.bytes[0] = 1;
+    header.protocol_version = 80;
+    MessageBuilder builder = MessageBuilder::create(header).value();
+    EXPECT(builder.add_transaction("{").error().kind() == ErrorKind::Syntax &&
+           !builder.add_transaction("{}", "{"));
+    EXPECT(!builder.add_receipt("{") && !builder.add_outcome("{") &&
+           !builder.add_outcome("{}", "{"));
+    std::string_view text = builder.text().value();
+    EXPECT(text.find("\"height\":7") != std::string_view::npos);
+    Engine engine = Engine::in_memory().value();
+    Result<ImportSummary> summary = engine.import_block(text);
+    EXPECT(summary->read()->position == BlockPosition::Head &&
+           summary->read()->block.hash == header.hash);
+    EXPECT(summary->reverted(0).error().kind() == ErrorKind::Index &&
+           summary->reapplied(0).error().kind() == ErrorKind::Index);
+    EXPECT(engine.chain_status()->head->height == 7 &&
+           engine.chain_status()->protocol_version == 80);
+
+    Validation validation = validate(REQUEST).value();
+    EXPECT(validation.calls == 1 && !validation.response);
+    validation = validate("[]").value();
+    EXPECT(validation.response.body().ok());
+
+    PendingRequest request = PendingRequest::create(REQUEST).value();
+    RequestStep step = request.poll().value();
+    EXPECT(step.step == Step::NeedRows && step.keys.size() > 0 && step.keys[0].size() > 1);
+    EXPECT(request.supply_rows({}).error().kind() == ErrorKind::Usage);
+    EXPECT(request.transaction(0).ok() == false && request.resume(Resume::Block).ok() == false);
+    EXPECT(request.fail("the disk is gone")->kind().value() == ResponseKind::Internal);
+
+    EXPECT(version_number() == MILEPOST_VERSION_NUMBER && version_text().size() >= 5);
+}
+
+}  // namespace
+
+int main() {
+    test_handles();
+    test_errors();
+    test_storages();
+    test_storage_check();
+    test_inputs();
+    std::printf("%d failures\n", failures);
+    return failures == 0 ? 0 : 1;
+}

@@ -1,0 +1,411 @@
+//! The rules of the repository, as tests: what every file has to keep.
+//!
+//! A rule that a tool checks is left to the tool (formatting, lints, the `no_std` build). Each test
+//! names every file and line that breaks its rule, with the reason. Generated and declared files,
+//! such as the vectors, are checked by the programs that write them.
+
+#[path = "repository_rules/vocabulary.rs"]
+mod vocabulary;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Maximum number of lines of a source file, which holds one idea
+const MAX_FILE_LINES: usize = 800;
+/// Number of lines from which on a file is large: its header states an invariant and what it omits
+const LARGE_FILE_LINES: usize = 100;
+/// Minimum number of header lines of a large file
+const MIN_HEADER_LINES: usize = 3;
+/// Maximum number of header lines of a file; crate docs may be longer
+const MAX_HEADER_LINES: usize = 8;
+/// Maximum number of columns of a comment, and of any line of documentation in a source file
+const MAX_COMMENT_COLUMNS: usize = 100;
+/// Maximum number of lines of the README
+const MAX_README_LINES: usize = 150;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the crate has a parent").to_owned()
+}
+
+/// Every file of the repository by its path from the root, except what is built or installed
+fn files() -> BTreeMap<String, PathBuf> {
+    let mut files = BTreeMap::new();
+    let mut open = vec![(String::new(), root())];
+    while let Some((prefix, directory)) = open.pop() {
+        for entry in fs::read_dir(&directory).expect("a directory of the repository") {
+            let entry = entry.expect("an entry of the repository");
+            let name = entry.file_name().into_string().expect("a name in UTF-8");
+            // Ignored by `git`: built or installed.
+            if ["target", ".git", "node_modules", "dist", "build"].contains(&name.as_str()) {
+                continue;
+            }
+            let path = format!("{prefix}{name}");
+            if entry.file_type().expect("a type of file").is_dir() {
+                open.push((format!("{path}/"), entry.path()));
+            } else {
+                files.insert(path, entry.path());
+            }
+        }
+    }
+    assert!(files.contains_key("README.md"), "this is not the repository");
+    files
+}
+
+/// The text files with these endings, without the vectors
+fn texts(endings: &[&str]) -> Vec<(String, String)> {
+    let wanted = |path: &str| {
+        endings.iter().any(|ending| path.ends_with(ending)) && !path.starts_with("tests/vectors/")
+    };
+    let read = |(path, place): (String, PathBuf)| {
+        let text = fs::read_to_string(place).unwrap_or_else(|error| panic!("{path}: {error}"));
+        (path, text)
+    };
+    let texts: Vec<_> = files().into_iter().filter(|(path, _)| wanted(path)).map(read).collect();
+    assert!(!texts.is_empty(), "no file ends in one of {endings:?}");
+    texts
+}
+
+/// Fails with all complaints, one per line, if there is any
+fn none(complaints: &[String]) {
+    assert!(complaints.is_empty(), "\n{}\n", complaints.join("\n"));
+}
+
+/// The published crates: name of the directory, text of the manifest
+fn shipped() -> Vec<(String, String)> {
+    let manifests = texts(&["/Cargo.toml"]).into_iter();
+    let shipped: Vec<_> = manifests
+        .filter(|(_, text)| text.contains("[package]") && !text.contains("publish = false"))
+        .map(|(path, text)| (path.trim_end_matches("/Cargo.toml").to_owned(), text))
+        .collect();
+    assert!(shipped.iter().any(|(path, _)| path == "core"), "the engine is not shipped");
+    shipped
+}
+
+#[test]
+fn source_files_are_short() {
+    let mut complaints = Vec::new();
+    for (path, text) in texts(&[".rs", ".ts", ".js", ".cjs", ".mjs", ".hpp", ".cpp", ".c"]) {
+        let lines = text.lines().count();
+        if lines >= MAX_FILE_LINES {
+            complaints.push(format!("{path}: {lines} lines, fewer than {MAX_FILE_LINES} expected"));
+        }
+    }
+    none(&complaints);
+}
+
+#[test]
+fn comments_are_wrapped() {
+    let mut complaints = Vec::new();
+    for (path, text) in texts(&[".rs", ".ts", ".js", ".cjs", ".mjs", ".hpp", ".cpp", ".c", ".h"]) {
+        for (line, number) in text.lines().zip(1..) {
+            let trimmed = line.trim_start();
+            let is_comment = ["//", "/*", "* "].iter().any(|mark| trimmed.starts_with(mark));
+            let columns = line.chars().count();
+            // An address and the row of a table cannot be broken.
+            let is_unbreakable = line.contains("://")
+                || trimmed.trim_start_matches(['/', '!', '*']).trim_start().starts_with('|');
+            if is_comment && columns > MAX_COMMENT_COLUMNS && !is_unbreakable {
+                complaints.push(format!("{path}:{number}: a comment of {columns} columns"));
+            }
+        }
+    }
+    none(&complaints);
+}
+
+#[test]
+fn the_readme_is_short() {
+    let readme = fs::read_to_string(root().join("README.md")).expect("the readme");
+    let lines = readme.lines().count();
+    assert!(lines <= MAX_README_LINES, "{lines} lines, the limit is {MAX_README_LINES}");
+}
+
+#[test]
+fn source_files_say_what_they_are() {
+    let mut complaints = Vec::new();
+    for (path, text) in texts(&[".rs"]) {
+        let header = header_lines(&text);
+        let lines = text.lines().count();
+        // Tests say what they check in their names.
+        let is_test = path.contains("/tests/") || path.ends_with("/tests.rs");
+        let fewest = if lines > LARGE_FILE_LINES && !is_test { MIN_HEADER_LINES } else { 1 };
+        let is_crate_docs = path.ends_with("/src/lib.rs");
+        if header < fewest {
+            complaints
+                .push(format!("{path}: {header} lines of header, at least {fewest} expected"));
+        } else if header > MAX_HEADER_LINES && !is_crate_docs {
+            complaints.push(format!(
+                "{path}: {header} lines of header, at most {MAX_HEADER_LINES} expected"
+            ));
+        }
+    }
+    for (path, text) in texts(&[".ts", ".js", ".cjs", ".mjs", ".hpp", ".cpp", ".c", "/run"]) {
+        let first = text.lines().find(|line| !line.starts_with("#!")).unwrap_or_default();
+        if !["//", "/*", "#"].iter().any(|mark| first.starts_with(mark)) {
+            complaints.push(format!("{path}: does not open with a comment"));
+        }
+    }
+    none(&complaints);
+}
+
+/// The lines of prose at the top of a file; an example there does not count
+fn header_lines(text: &str) -> usize {
+    let mut in_example = false;
+    let header = text.lines().take_while(|line| line.starts_with("//!"));
+    header
+        .filter(|line| {
+            let fence = line.starts_with("//! ```");
+            in_example ^= fence;
+            !fence && !in_example
+        })
+        .count()
+}
+
+#[test]
+fn unsafe_code_is_in_one_crate() {
+    let word = ["un", "safe"].concat();
+    let mut complaints = Vec::new();
+    for (path, text) in texts(&[".rs"]).into_iter().filter(|(path, _)| !path.starts_with("ffi/")) {
+        for (line, number) in text.lines().zip(1..) {
+            let code = line.split("//").next().unwrap_or_default();
+            // A hyphen joins words of other languages, such as the policies of browsers.
+            let mut words =
+                code.split(|mark: char| !mark.is_alphanumeric() && !"_-".contains(mark));
+            if words.any(|found| found == word) {
+                complaints.push(format!("{path}:{number}: {word} outside of ffi"));
+            }
+        }
+        let forbid = format!("#![forbid({word}_code)]");
+        let is_root = ["/src/lib.rs", "/src/main.rs"].iter().any(|end| path.ends_with(end));
+        if is_root && !text.contains(&forbid) {
+            complaints.push(format!("{path}: a crate root without {forbid}"));
+        }
+    }
+    none(&complaints);
+}
+
+#[test]
+fn functions_for_c_are_made_by_one_macro() {
+    let mut complaints = Vec::new();
+    let mut made = 0;
+    for (path, text) in texts(&[".rs"]).into_iter().filter(|(path, _)| path.starts_with("ffi/src/"))
+    {
+        made += text.lines().filter(|line| line.trim() == "ffi_function! {").count();
+        if path == "ffi/src/boundary/function.rs" {
+            continue;
+        }
+        for (line, number) in text.lines().zip(1..) {
+            let code = line.split("//").next().unwrap_or_default();
+            // A type of a function is `fn(`; one that is defined has a name.
+            let defined =
+                code.split("extern \"C\" fn").nth(1).is_some_and(|it| !it.starts_with('('));
+            let exported = ["no_mangle", "export_name", "extern \"C\" {"];
+            if defined || exported.iter().any(|mark| code.contains(mark)) {
+                complaints
+                    .push(format!("{path}:{number}: a function for C outside of ffi_function!"));
+            }
+        }
+    }
+    none(&complaints);
+    assert!(made > 60, "most functions are not made by the macro");
+}
+
+#[test]
+fn unsafe_code_is_in_two_places() {
+    let word = ["un", "safe"].concat();
+    let mut complaints = Vec::new();
+    for (path, text) in texts(&[".rs"]).into_iter().filter(|(path, _)| path.starts_with("ffi/src/"))
+    {
+        let allowed = path.starts_with("ffi/src/boundary/") || path == "ffi/src/storage.rs";
+        for (line, number) in text.lines().zip(1..) {
+            let code = line.split("//").next().unwrap_or_default();
+            // Views of bytes are sent between threads, which is said by an implementation.
+            let sent = code.trim_start().starts_with(&format!("{word} impl Se"))
+                || code.trim_start().starts_with(&format!("{word} impl Sync"));
+            if code.contains(&format!("{word} ")) && !allowed && !sent {
+                complaints.push(format!("{path}:{number}: {word} outside of the boundary"));
+            }
+        }
+    }
+    none(&complaints);
+}
+
+#[test]
+fn nothing_is_left_unfinished() {
+    // Put together here, so that this file does not break its own rule.
+    let words = [
+        ["todo", "!("],
+        ["unimplemented", "!("],
+        ["dbg", "!("],
+        ["serde(unta", "gged)"],
+        ["FIX", "ME"],
+        ["#[ig", "nore"],
+    ]
+    .map(|halves| halves.concat());
+    let mut complaints = Vec::new();
+    for (path, text) in texts(&[".rs"]) {
+        for (line, number) in text.lines().zip(1..) {
+            for word in words.iter().filter(|word| line.contains(*word)) {
+                complaints.push(format!("{path}:{number}: {word}"));
+            }
+        }
+    }
+    none(&complaints);
+}
+
+#[test]
+fn nothing_names_a_machine() {
+    let roots = [["/wo", "rk/"], ["/fa", "rm/"], ["/ro", "ot/"], ["/ho", "me/"], ["/Us", "ers/"]];
+    let hosts = [
+        ["index.crates", ".io"],
+        ["static.crates", ".io"],
+        ["static.rust-lang", ".org"],
+        ["deb.debian", ".org"],
+        ["registry.npmjs", ".org"],
+        ["files.pythonhosted", ".org"],
+    ];
+    let (roots, hosts) = (roots.map(|halves| halves.concat()), hosts.map(|halves| halves.concat()));
+    let mut complaints = Vec::new();
+    let endings = [
+        ".rs", ".md", ".toml", ".json", ".ts", ".mjs", ".cjs", ".js", ".yml", ".sh", "/run",
+        ".npmrc",
+    ];
+    for (path, text) in texts(&endings) {
+        for (line, number) in text.lines().zip(1..) {
+            // A path of a machine starts here; `a/home/` and `https://host/home/` are none.
+            let names_root = |root: &String| {
+                line.match_indices(root.as_str()).any(|(at, _)| {
+                    let before = line[..at].chars().next_back();
+                    before.is_none_or(|mark| !mark.is_alphanumeric() && !"_.-/".contains(mark))
+                })
+            };
+            let found = roots.iter().find(|root| names_root(root));
+            let found = found.or_else(|| hosts.iter().find(|host| line.contains(host.as_str())));
+            if let Some(found) = found {
+                complaints.push(format!("{path}:{number}: {found}"));
+            }
+        }
+    }
+    none(&complaints);
+}
+
+#[test]
+fn the_readme_names_the_two_commands() {
+    let readme = fs::read_to_string(root().join("README.md")).expect("the readme");
+    for command in ["cargo run --release", "cargo xtask test"] {
+        assert!(readme.lines().any(|line| line.trim() == command), "{command} has no line");
+    }
+    let run = fs::read_to_string(root().join(".ci/run")).expect("the script of the machine");
+    assert!(run.contains("cargo xtask test"), "the machine runs something else");
+}
+
+#[test]
+fn links_lead_somewhere() {
+    let mut complaints = Vec::new();
+    let mut links = 0;
+    for (path, text) in texts(&[".md"]) {
+        let directory = root().join(&path);
+        let directory = directory.parent().expect("a file has a parent");
+        for rest in text.split("](").skip(1) {
+            let target = rest.split([')', ' ', '#']).next().unwrap_or_default();
+            if target.is_empty() || target.contains("://") || target.starts_with("mailto:") {
+                continue;
+            }
+            links += 1;
+            if !directory.join(target).exists() {
+                complaints.push(format!("{path}: {target} does not exist"));
+            }
+        }
+    }
+    none(&complaints);
+    assert!(links > 0, "no page links to another");
+}
+
+#[test]
+fn dependencies_give_their_reasons() {
+    let mut complaints = Vec::new();
+    for (crate_path, manifest) in shipped() {
+        let mut in_dependencies = false;
+        let mut explained = false;
+        for line in manifest.lines() {
+            if line.starts_with('[') {
+                in_dependencies = line == "[dependencies]" || line.ends_with(".dependencies]");
+                explained = false;
+            } else if line.starts_with('#') {
+                explained = true;
+            } else if in_dependencies && line.contains('=') {
+                // Our own crates need no reason; a comment is above one dependency or above a
+                // group without a blank line.
+                let ours = line.starts_with("milepost");
+                if !explained && !ours {
+                    complaints.push(format!("{crate_path}/Cargo.toml: no reason for `{line}`"));
+                }
+                if ours {
+                    explained = false;
+                }
+            } else {
+                explained = false;
+            }
+        }
+    }
+    none(&complaints);
+}
+
+#[test]
+fn licences_and_guides_are_there() {
+    let files = files();
+    for name in [
+        "LICENSE-APACHE",
+        "LICENSE-MIT",
+        "ARCHITECTURE.md",
+        "CHANGELOG.md",
+        "CONTRIBUTING.md",
+        "tests/vectors/README.md",
+    ] {
+        assert!(files.contains_key(name), "{name} is missing");
+    }
+}
+
+/// The modules of a crate, in the order of the table in its documentation: each uses only those
+/// before it
+const MODULES: [(&str, &[&str]); 2] = [
+    ("protocol", &["codec", "primitives", "views", "transaction", "config"]),
+    ("core", &["storage", "status", "config", "import", "rpc", "waiting", "endpoint"]),
+];
+
+#[test]
+fn modules_use_only_those_before_them() {
+    let mut complaints = Vec::new();
+    for (crate_path, modules) in MODULES {
+        let source = format!("{crate_path}/src/");
+        for (path, text) in texts(&[".rs"]) {
+            let Some(inside) = path.strip_prefix(&source) else { continue };
+            let module = inside.split(['/', '.']).next().unwrap_or_default();
+            let Some(position) = modules.iter().position(|known| *known == module) else {
+                if inside != "lib.rs" && inside != "error.rs" {
+                    complaints.push(format!("{path}: {module} is no module of {crate_path}"));
+                }
+                continue;
+            };
+            let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
+            for used in code.flat_map(|line| line.split("crate::").skip(1)) {
+                let used = used.split(|c: char| !c.is_alphanumeric() && c != '_').next();
+                let used = used.unwrap_or_default();
+                if modules[position + 1..].contains(&used) {
+                    complaints.push(format!("{path}: {module} uses {used}, which comes after it"));
+                }
+            }
+        }
+        let root_file = format!("{source}lib.rs");
+        let table = fs::read_to_string(root().join(&root_file)).expect("the root of the crate");
+        let listed: Vec<&str> = table
+            .lines()
+            .filter_map(|line| line.strip_prefix("//! | [`"))
+            .filter_map(|row| row.split('`').next())
+            .collect();
+        if listed != modules {
+            complaints.push(format!("{root_file} lists {listed:?}"));
+        }
+    }
+    none(&complaints);
+}

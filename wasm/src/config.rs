@@ -1,0 +1,81 @@
+//! The configuration of an endpoint, set before the endpoint is created.
+
+use milepost::endpoint::{Settings, UnknownTransaction, WaitConfig};
+use milepost::import::{FinalityRule, ImportSettings, Retention};
+use wasm_bindgen::prelude::wasm_bindgen;
+
+/// How an endpoint answers, how it imports blocks, and how many requests may wait
+///
+/// How long they may wait is no part of it: each request comes with a deadline.
+#[wasm_bindgen]
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    pub(crate) settings: Settings,
+    pub(crate) import_settings: ImportSettings,
+    pub(crate) wait_config: WaitConfig,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[wasm_bindgen]
+impl Config {
+    /// The engine's defaults
+    #[wasm_bindgen(constructor)]
+    pub fn new() -> Self {
+        Self {
+            settings: Settings::default(),
+            import_settings: ImportSettings::default(),
+            // Callers pass a deadline as `now`.
+            wait_config: WaitConfig::default().with_timeout(0),
+        }
+    }
+
+    /// Sets [`Settings::timeout_cause`]
+    pub fn timeout_cause(&mut self, on: bool) {
+        self.settings.timeout_cause = on;
+    }
+
+    /// Answers requests for unknown transactions at once
+    pub fn unknown_immediate(&mut self) {
+        self.settings.unknown = UnknownTransaction::Immediate;
+    }
+
+    /// Sets [`Settings::max_receipts`]
+    pub fn max_receipts(&mut self, max_receipts: u32) {
+        self.settings.max_receipts = max_receipts as usize;
+    }
+
+    /// Sets the maximum number of requests in a batch
+    pub fn max_batch(&mut self, max_batch: u32) {
+        self.settings.limits.max_batch = max_batch as usize;
+    }
+
+    /// Treats every block as final on import
+    pub fn all_final(&mut self) {
+        self.import_settings.finality = FinalityRule::All;
+    }
+
+    /// Retains this many of the newest blocks
+    pub fn retain_blocks(&mut self, count: u64) {
+        self.import_settings.retention = Retention::Blocks(count);
+    }
+
+    /// Retains the blocks of this many of the newest epochs
+    pub fn retain_epochs(&mut self, count: u64) {
+        self.import_settings.retention = Retention::Epochs(count);
+    }
+
+    /// Sets [`WaitConfig::max_waiting`]
+    pub fn max_waiting(&mut self, max_waiting: u32) {
+        self.wait_config.max_waiting = max_waiting as usize;
+    }
+
+    /// Sets [`WaitConfig::hash_seed`]
+    pub fn hash_seed(&mut self, hash_seed: u64) {
+        self.wait_config.hash_seed = hash_seed;
+    }
+}

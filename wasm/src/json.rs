@@ -1,0 +1,126 @@
+//! Structured values as JSON text, for JavaScript to parse.
+//!
+//! Member names are those of the package's types, in camel case. Integers of 64 bits are JSON
+//! numbers; the reader has to keep them exact.
+
+use milepost::codec::json::write;
+use milepost::config::{BlockReference, Finality, SyncCheckpoint};
+use milepost::endpoint::ChainStatus;
+use milepost::import::{BlockPosition, ImportSummary};
+use milepost::rpc::{Method, MethodCall, StatusRequest, TransactionRef};
+use milepost::storage::rows::BlockPoint;
+use milepost::transaction::{NonceMode, SignedTransaction};
+
+/// The result of importing a block message
+pub(crate) fn import_summary(summary: &ImportSummary) -> String {
+    let position = match summary.position {
+        BlockPosition::Head => "head",
+        BlockPosition::Known => "known",
+        BlockPosition::Fork => "fork",
+        _ => "other",
+    };
+    let ImportSummary { transactions, outcomes, receipts, .. } = summary;
+    format!(
+        r#"{{"block":{},"position":"{position}","reverted":{},"reapplied":{},"lastFinal":{},"#,
+        block_point(&summary.block),
+        block_points(&summary.reverted),
+        block_points(&summary.reapplied),
+        optional_block_point(summary.last_final),
+    ) + &format!(r#""transactions":{transactions},"outcomes":{outcomes},"receipts":{receipts}}}"#)
+}
+
+/// What the storage holds of the chain
+pub(crate) fn chain_status(chain: &ChainStatus) -> String {
+    format!(
+        r#"{{"head":{},"lastFinal":{},"earliest":{},"chainId":{},"protocolVersion":{},"#,
+        optional_block_point(chain.head),
+        optional_block_point(chain.last_final),
+        optional_block_point(chain.earliest),
+        write(&chain.chain_id),
+        write(&chain.protocol_version),
+    ) + &format!(r#""blocks":{},"generation":{}}}"#, chain.blocks, chain.generation)
+}
+
+fn block_point(point: &BlockPoint) -> String {
+    format!(r#"{{"height":{},"hash":"{}"}}"#, point.height, point.hash)
+}
+
+fn optional_block_point(point: Option<BlockPoint>) -> String {
+    point.as_ref().map_or_else(|| "null".to_owned(), block_point)
+}
+
+fn block_points(points: &[BlockPoint]) -> String {
+    let points: Vec<String> = points.iter().map(block_point).collect();
+    format!("[{}]", points.join(","))
+}
+
+/// What a request asks for; its id is a string of JSON text, because it may be any JSON scalar
+pub(crate) fn request_summary(call: &MethodCall) -> String {
+    let id = write(call.id.as_json());
+    match &call.method {
+        Method::TransactionStatus(request) => status_request(&id, request),
+        Method::ProtocolConfig(block) => {
+            let block = match block {
+                BlockReference::Height(height) => format!(r#"{{"height":{height}}}"#),
+                BlockReference::Hash(hash) => format!(r#"{{"hash":"{hash}"}}"#),
+                BlockReference::Finality(finality) => {
+                    let name = match finality {
+                        Finality::Optimistic => "optimistic",
+                        Finality::NearFinal => "near-final",
+                        Finality::Final => "final",
+                    };
+                    format!(r#"{{"finality":"{name}"}}"#)
+                }
+                BlockReference::SyncCheckpoint(checkpoint) => {
+                    let name = match checkpoint {
+                        SyncCheckpoint::Genesis => "genesis",
+                        SyncCheckpoint::EarliestAvailable => "earliest_available",
+                    };
+                    format!(r#"{{"syncCheckpoint":"{name}"}}"#)
+                }
+                _ => "null".to_owned(),
+            };
+            format!(r#"{{"method":"protocol_config","id":{id},"block":{block}}}"#)
+        }
+        _ => format!(r#"{{"method":"other","id":{id}}}"#),
+    }
+}
+
+fn status_request(id: &str, request: &StatusRequest) -> String {
+    let StatusRequest { transaction: transaction_ref, wait_until, receipts } = request;
+    let (hash, sender_id, signed) = match transaction_ref {
+        TransactionRef::Hash { hash, sender } => (*hash, sender.as_deref(), "null".to_owned()),
+        TransactionRef::Signed(signed) => {
+            (signed.hash(), Some(signed.signer_id()), transaction(&signed.decode()))
+        }
+    };
+    let sender_id = write(&sender_id);
+    format!(r#"{{"method":"transaction_status","id":{id},"hash":"{hash}","senderId":{sender_id},"#)
+        + &format!(r#""waitUntil":"{wait_until}","receipts":{receipts},"signed":{signed}}}"#)
+}
+
+/// A signed transaction; its view is a string of JSON text, which the package exposes as it is
+pub(crate) fn transaction(signed: &SignedTransaction) -> String {
+    let transaction = signed.transaction();
+    let nonce_mode = match transaction.nonce_mode() {
+        NonceMode::Strict => "strict",
+        _ => "monotonic",
+    };
+    format!(
+        r#"{{"hash":"{}","signerId":"{}","publicKey":"{}","receiverId":"{}","blockHash":"{}","#,
+        signed.hash(),
+        signed.signer_id().as_str(),
+        transaction.public_key,
+        signed.receiver_id().as_str(),
+        transaction.block_hash,
+    ) + &format!(
+        r#""nonce":{},"nonceIndex":{},"nonceMode":"{nonce_mode}","signature":"{}","#,
+        transaction.nonce().nonce(),
+        write(&transaction.nonce().nonce_index()),
+        signed.signature(),
+    ) + &format!(
+        r#""signatureValid":{},"json":{}}}"#,
+        write(&signed.try_verify()),
+        write(&write(&signed.view())),
+    )
+}
