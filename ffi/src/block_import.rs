@@ -8,8 +8,7 @@ use core::mem;
 
 use milepost::config::ConfigImport;
 use milepost::import::{BlockImport, BlockPosition, ImportSummary};
-use milepost::storage::rows::BlockPoint;
-use milepost::storage::{Batch, Query as _, Step};
+use milepost::storage::{Batch, BlockPoint, Query as _, Step};
 
 use crate::boundary::ffi_function;
 use crate::boundary::handle::{Exclusive, Handle, Immutable};

@@ -7,10 +7,9 @@
 use core::fmt;
 use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-use milepost::endpoint::{Buffers, Engine, RequestState, Response};
+use milepost::endpoint::{Engine, RequestState, Response};
 use milepost::import::{BlockImport, ImportSettings, ImportSummary};
-use milepost::storage::rows::BlockPoint;
-use milepost::storage::{MemoryStorage, Snapshot, Storage};
+use milepost::storage::{BlockPoint, MemoryStorage, Snapshot, Storage};
 
 use crate::block_import::{milepost_block_point, milepost_import_summary};
 use crate::boundary::ffi_function;
@@ -106,9 +105,8 @@ fn respond(
     url_method: Option<&str>,
     snapshot: &impl Snapshot,
 ) -> Response {
-    let (request, mut out) = (engine.parse(body, url_method), Vec::new());
-    match engine.respond_into(request, snapshot, &mut Buffers::default(), &mut out) {
-        RequestState::Ready(kind) => Response { body: out, kind },
+    match engine.respond(engine.parse(body, url_method), snapshot) {
+        RequestState::Ready(response) => response,
         RequestState::Pending(pending) => pending.expire(snapshot),
     }
 }

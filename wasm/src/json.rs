@@ -8,7 +8,7 @@ use milepost::config::{BlockReference, Finality, SyncCheckpoint};
 use milepost::endpoint::ChainStatus;
 use milepost::import::{BlockPosition, ImportSummary};
 use milepost::rpc::{Method, MethodCall, StatusRequest, TransactionRef};
-use milepost::storage::rows::BlockPoint;
+use milepost::storage::BlockPoint;
 use milepost::transaction::{NonceMode, SignedTransaction};
 
 /// The result of importing a block message

@@ -21,12 +21,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let workload = Workload::calls(receipts);
     let storage = stored(&workload.messages);
     let (engine, request) = (Engine::default(), workload.by_hash());
-    let mut response = Vec::new();
-    let respond = |times: u64, response: &mut Vec<u8>| {
+    let (mut buffers, mut response) = (Buffers::default(), Vec::new());
+    let mut respond = |times: u64, response: &mut Vec<u8>| {
         for _ in 0..times {
             response.clear();
             let request = engine.parse(black_box(&request), None);
-            engine.respond_into(request, &storage, &mut Buffers::default(), response);
+            engine.respond_into(request, &storage, &mut buffers, response);
             black_box(&response);
         }
     };

@@ -71,10 +71,10 @@ impl Engine {
     /// For a remote storage, see [`RequestQuery`].
     pub fn respond(&self, request: Request, snapshot: &(impl Snapshot + ?Sized)) -> RequestState {
         let mut body = Vec::new();
-        match self.respond_into(request, snapshot, &mut Buffers::default(), &mut body) {
-            RequestState::Ready(kind) => RequestState::Ready(Response { body, kind }),
-            RequestState::Pending(pending) => RequestState::Pending(pending),
+        if self.try_fast_path(&request, snapshot, &mut body) {
+            return RequestState::Ready(Response { body, kind: ResponseKind::Result });
         }
+        self.respond_slow_owned(request, snapshot)
     }
 
     /// Responds to a request as [`respond`](Self::respond) does, and appends the response to `out`
@@ -139,7 +139,6 @@ impl Engine {
         snapshot: &(impl Snapshot + ?Sized),
         min_len: usize,
     ) -> RequestState<ResponseBody> {
-        let contiguous = |body, kind| ResponseBody::Contiguous(Response { body, kind });
         if let Request::Single(Ok(call)) = &request
             && let Some(result) = FastPath::find(call, &self.settings, snapshot)
         {
@@ -148,11 +147,13 @@ impl Engine {
             }
             let mut body = Vec::new();
             result.write(&call.id, &mut body);
-            return RequestState::Ready(contiguous(body, ResponseKind::Result));
+            let response = Response { body, kind: ResponseKind::Result };
+            return RequestState::Ready(ResponseBody::Contiguous(response));
         }
-        let mut body = Vec::new();
-        match self.respond_slow(request, snapshot, &mut Buffers::default(), &mut body) {
-            RequestState::Ready(kind) => RequestState::Ready(contiguous(body, kind)),
+        match self.respond_slow_owned(request, snapshot) {
+            RequestState::Ready(response) => {
+                RequestState::Ready(ResponseBody::Contiguous(response))
+            }
             RequestState::Pending(pending) => RequestState::Pending(pending),
         }
     }
@@ -168,6 +169,19 @@ impl Engine {
         match request {
             Request::Single(Ok(call)) => fast_path::write(call, &self.settings, snapshot, out),
             _ => false,
+        }
+    }
+
+    /// Slow path into a body of its own
+    fn respond_slow_owned(
+        &self,
+        request: Request,
+        snapshot: &(impl Snapshot + ?Sized),
+    ) -> RequestState {
+        let mut body = Vec::new();
+        match self.respond_slow(request, snapshot, &mut Buffers::default(), &mut body) {
+            RequestState::Ready(kind) => RequestState::Ready(Response { body, kind }),
+            RequestState::Pending(pending) => RequestState::Pending(pending),
         }
     }
 

@@ -8,7 +8,7 @@ use core::{ptr, slice};
 use std::fs;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use milepost::endpoint::{Buffers, Engine};
+use milepost::endpoint::{Engine, RequestState};
 use milepost::import::ImportSettings;
 use milepost::storage::MemoryStorage;
 use milepost_benches::{Cpu, group, with_input};
@@ -74,10 +74,10 @@ fn compare(criterion: &mut Criterion<Cpu>, name: &str, blocks: &[Vec<u8>], reque
 }
 
 fn respond_in_rust(engine: &Engine, storage: &MemoryStorage, request: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    let request = engine.parse(black_box(request), None);
-    engine.respond_into(request, storage, &mut Buffers::default(), &mut out);
-    out
+    match engine.respond(engine.parse(black_box(request), None), storage) {
+        RequestState::Ready(response) => response.body,
+        RequestState::Pending(_) => panic!("the vector waits"),
+    }
 }
 
 fn respond_in_c(engine: *const milepost_engine, request: &[u8], check: impl FnOnce(&[u8])) {

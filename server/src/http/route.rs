@@ -20,7 +20,7 @@ use hyper::{Method, Request, Response, StatusCode};
 use milepost::endpoint::{ChainStatus, ResponseBody};
 use milepost::rpc::ResponseKind;
 use milepost::status::Milestone;
-use milepost::storage::rows::BlockPoint;
+use milepost::storage::BlockPoint;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use tracing::debug;
