@@ -11,8 +11,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of lines of a source file, which holds one idea
-const MAX_FILE_LINES: usize = 800;
+/// A source file, which holds one idea, has fewer lines than this
+const MAX_FILE_LINES: usize = 600;
 /// Number of lines from which on a file is large: its header states an invariant and what it omits
 const LARGE_FILE_LINES: usize = 100;
 /// Minimum number of header lines of a large file
