@@ -23,11 +23,12 @@ fn wire_text(value: &impl Serialize) -> String {
     serde_json::to_value(value).unwrap().to_string()
 }
 
-/// Asserts that `Ours` reads both texts of the node and writes the one that the node sends
+/// Asserts that `Ours` reads both texts of the node and writes the one that the node sends, and that
+/// the node reads it again
 fn assert_same<Ours, Node>(value: &Node)
 where
     Ours: Serialize + DeserializeOwned + PartialEq + Debug,
-    Node: Serialize,
+    Node: Serialize + DeserializeOwned,
 {
     let wire = wire_text(value);
     let direct = serde_json::to_string(value).unwrap();
@@ -35,12 +36,14 @@ where
     let view: Ours = json::read(&wire).unwrap_or_else(|error| panic!("{error}: {wire}"));
     assert_eq!(json::write(&view), wire);
     assert_eq!(json::read_slice::<Ours>(direct.as_bytes()).unwrap(), view);
+    let back: Node = serde_json::from_str(&json::write(&view)).unwrap();
+    assert_eq!(wire_text(&back), wire);
 }
 
 fn assert_many<Ours, Node>(random: &mut Random, count: usize)
 where
     Ours: Serialize + DeserializeOwned + PartialEq + Debug,
-    Node: Any + Serialize,
+    Node: Any + Serialize + DeserializeOwned,
 {
     for _ in 0..count {
         assert_same::<Ours, Node>(&Node::any(random));
