@@ -10,7 +10,10 @@ use std::process::Command;
 fn the_example_answers_a_request_over_its_own_storage() {
     let (vector, fixture) = c::vector("milestone-final");
     let directory = tempfile::tempdir().expect("a directory for the program");
-    let program = c::program(&c::root().join("bindings/c/example.c"), directory.path());
+    let source = c::root().join("bindings/c/example.c");
+    let lines = fs::read_to_string(&source).expect("the example").lines().count();
+    assert!(lines <= 80, "{lines} lines are too many to read at once");
+    let program = c::program(&source, directory.path());
     let request = directory.path().join("request.json");
     fs::write(&request, &vector.request).expect("the request is written");
 

@@ -84,7 +84,7 @@ impl fmt::Display for ParseError {
                 write!(formatter, "byte {byte} at offset {offset} is not a decimal digit")
             }
             Self::NoDigits => formatter.write_str("a number without digits"),
-            Self::Fraction => formatter.write_str("expected a number in the range of an f64"),
+            Self::Fraction => formatter.write_str("expected a finite number"),
             Self::Overflow { bits } => write!(formatter, "number does not fit {bits} bits"),
             Self::SignatureBits => formatter
                 .write_str("ed25519 signature whose last byte has one of its top 3 bits set"),

@@ -76,6 +76,6 @@ mod tests {
             assert_eq!(text.parse::<Fraction>(), Err(ParseError::Fraction), "{text}");
         }
         let error = json::read::<Fraction>("[1]").unwrap_err();
-        assert_eq!(error.detail(), "expected a number in the range of an f64");
+        assert_eq!(error.detail(), "expected a finite number");
     }
 }

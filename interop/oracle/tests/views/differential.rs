@@ -23,8 +23,8 @@ fn wire_text(value: &impl Serialize) -> String {
     serde_json::to_value(value).unwrap().to_string()
 }
 
-/// Asserts that `Ours` reads both texts of the node and writes the one that the node sends, and that
-/// the node reads it again
+/// Asserts that `Ours` reads both texts of the node and writes the one that the node sends, and
+/// that the node reads it again
 fn assert_same<Ours, Node>(value: &Node)
 where
     Ours: Serialize + DeserializeOwned + PartialEq + Debug,
