@@ -7,7 +7,7 @@
 use alloc::vec::Vec;
 use core::mem;
 
-use super::call::{Call, Evaluation, PendingCall, StatusCall, write_error};
+use super::call::{AttemptResult, Call, PendingCall, StatusCall, write_error};
 use super::{PendingRequest, RequestState, Settings};
 use crate::rpc::{RequestId, ResponseKind, RpcError, StatusRequest};
 use crate::status::{MAX_RETAINED_NODES, StatusQuery, WalkBuffers};
@@ -52,10 +52,10 @@ impl Buffers {
         let walk = status.and_then(|status| status.into_buffers());
         self.walk = walk.unwrap_or_else(|| query.into_buffers());
         match evaluation {
-            Evaluation::Response(kind) | Evaluation::PermanentResponse(kind) => {
+            AttemptResult::Response(kind) | AttemptResult::PermanentResponse(kind) => {
                 RequestState::Ready(kind)
             }
-            Evaluation::Unmet(condition) => {
+            AttemptResult::Unmet(condition) => {
                 let call = Call::Pending(PendingCall { call, condition, generation });
                 RequestState::Pending(PendingRequest::new(*settings, [call].into(), false, None))
             }

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use core::mem;
 
 use super::call::{Call, error_response};
-use super::pending_request::StaleRows;
+use super::evaluation::StaleRows;
 use super::{PendingRequest, RequestState, Response, Settings};
 use crate::rpc::{Request, RequestId, ResponseKind, RpcError, write_batch};
 use crate::storage::{Key, Query, Row, Snapshot, Step, check_row_count, run};
@@ -80,18 +80,17 @@ impl RequestQuery {
                 (calls.into_iter().map(|call| Call::new(call, settings)).collect(), true)
             }
         };
-        Self::from_calls(*settings, calls, is_batch)
+        Self::from_calls(*settings, calls, is_batch, None)
     }
 
-    pub(super) fn from_calls(settings: Settings, calls: Vec<Call>, is_batch: bool) -> Self {
+    pub(super) fn from_calls(
+        settings: Settings,
+        calls: Vec<Call>,
+        is_batch: bool,
+        stale_rows: Option<StaleRows>,
+    ) -> Self {
         let (keys, key_counts) = (Vec::new(), Vec::new());
-        Self { settings, calls, is_batch, has_ended: false, stale_rows: None, keys, key_counts }
-    }
-
-    /// The same query, after an evaluation on rows that were too old
-    pub(super) const fn with_stale_rows(mut self, stale_rows: StaleRows) -> Self {
-        self.stale_rows = Some(stale_rows);
-        self
+        Self { settings, calls, is_batch, has_ended: false, stale_rows, keys, key_counts }
     }
 
     /// Runs the query on a snapshot in memory or on disk, where reads block

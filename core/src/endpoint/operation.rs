@@ -1,0 +1,224 @@
+//! The operations that an endpoint runs over rows of its host, and the line of imports.
+//!
+//! An operation is a request that is evaluated, an import, or a query for the chain's status; it
+//! asks for rows until it ends. Imports run one after the other, because each reads what the one
+//! before has committed. What an end means for waiting requests is left to the endpoint.
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+
+use super::{ChainQuery, Completion, RequestQuery, RequestState};
+use crate::config::ConfigImport;
+use crate::import::BlockImport;
+use crate::storage::{Batch, Key, Query, Row, Step};
+use crate::waiting::RequestHandle;
+use crate::{Error, ErrorKind};
+
+/// An operation in progress
+#[derive(Debug)]
+pub(super) struct Operation<T> {
+    pub(super) kind: OperationKind<T>,
+    /// Whether no rows were asked for so far
+    is_first: bool,
+}
+
+#[derive(Debug)]
+pub(super) enum OperationKind<T> {
+    Request {
+        query: Box<RequestQuery>,
+        /// Whether the request may wait
+        waits: bool,
+        tag: T,
+    },
+    Block(Box<BlockImport>),
+    Config(Box<ConfigImport>),
+    Chain(ChainQuery),
+    /// Its batch was handed out
+    Committing(Completion),
+}
+
+/// What an operation does next
+#[derive(Debug)]
+pub(super) enum Progress<T> {
+    NeedRows {
+        keys: Vec<Key>,
+        is_first: bool,
+    },
+    Commit(Batch),
+    /// A request was evaluated
+    Evaluated {
+        state: RequestState,
+        waits: bool,
+        tag: T,
+    },
+    Completed(Result<Completion, Error>),
+}
+
+/// All operations of an endpoint
+#[derive(Debug)]
+pub(super) struct Operations<T> {
+    by_handle: BTreeMap<RequestHandle, Operation<T>>,
+    /// Those that can go on
+    runnable: VecDeque<RequestHandle>,
+    /// The imports in their order; the first one is in progress
+    imports: VecDeque<RequestHandle>,
+}
+
+impl<T> Operations<T> {
+    pub(super) fn new() -> Self {
+        let (runnable, imports) = (VecDeque::new(), VecDeque::new());
+        Self { by_handle: BTreeMap::new(), runnable, imports }
+    }
+
+    /// Starts an operation; an import starts after those before it
+    pub(super) fn start(&mut self, handle: RequestHandle, kind: OperationKind<T>) {
+        let is_import = matches!(kind, OperationKind::Block(_) | OperationKind::Config(_));
+        if is_import {
+            self.imports.push_back(handle);
+        }
+        if !is_import || self.imports.len() == 1 {
+            self.runnable.push_back(handle);
+        }
+        self.by_handle.insert(handle, Operation { kind, is_first: true });
+    }
+
+    /// Removes an operation that is no import; returns whether it is none
+    pub(super) fn cancel(&mut self, handle: RequestHandle) -> bool {
+        match self.by_handle.get(&handle).map(|operation| &operation.kind) {
+            Some(OperationKind::Request { .. } | OperationKind::Chain(_)) => {
+                self.by_handle.remove(&handle);
+                true
+            }
+            None => true,
+            // Its commit may be in progress, and is followed by wake-ups.
+            Some(_) => false,
+        }
+    }
+
+    /// Advances one operation that can go on; `None` if there is none
+    pub(super) fn advance(&mut self) -> Option<(RequestHandle, Progress<T>)> {
+        while let Some(handle) = self.runnable.pop_front() {
+            // It may be cancelled.
+            let Some(operation) = self.by_handle.get_mut(&handle) else { continue };
+            match operation.kind.poll() {
+                Ok(Poll::Rows(keys)) => {
+                    let is_first = core::mem::take(&mut operation.is_first);
+                    return Some((handle, Progress::NeedRows { keys, is_first }));
+                }
+                Ok(Poll::Commit(batch, completion)) if !batch.is_empty() => {
+                    operation.kind = OperationKind::Committing(completion);
+                    return Some((handle, Progress::Commit(batch)));
+                }
+                Ok(Poll::Commit(_, completion) | Poll::Completed(completion)) => {
+                    self.end(handle);
+                    return Some((handle, Progress::Completed(Ok(completion))));
+                }
+                Ok(Poll::Evaluated(state)) => match self.end(handle) {
+                    Some(OperationKind::Request { waits, tag, .. }) => {
+                        return Some((handle, Progress::Evaluated { state, waits, tag }));
+                    }
+                    _ => continue,
+                },
+                Err(error) => return self.fail(handle, error).map(|progress| (handle, progress)),
+            }
+        }
+        None
+    }
+
+    /// Supplies the rows that an operation asked for; those of a cancelled one are ignored
+    pub(super) fn supply_rows(
+        &mut self,
+        handle: RequestHandle,
+        rows: &[Option<Row>],
+    ) -> Result<(), Error> {
+        let Some(operation) = self.by_handle.get_mut(&handle) else { return Ok(()) };
+        match &mut operation.kind {
+            OperationKind::Request { query, .. } => query.supply_rows(rows)?,
+            OperationKind::Block(query) => query.supply_rows(rows)?,
+            OperationKind::Config(query) => query.supply_rows(rows)?,
+            OperationKind::Chain(query) => query.supply_rows(rows)?,
+            OperationKind::Committing(_) => {
+                return Err(Error::new(ErrorKind::Usage, "a commit in progress needs no rows"));
+            }
+        }
+        self.runnable.push_back(handle);
+        Ok(())
+    }
+
+    /// Ends an operation that cannot go on; `None` if it is cancelled, or is being committed
+    pub(super) fn fail(&mut self, handle: RequestHandle, error: Error) -> Option<Progress<T>> {
+        if let OperationKind::Committing(_) = self.by_handle.get(&handle)?.kind {
+            return None;
+        }
+        Some(match self.end(handle)? {
+            OperationKind::Request { query, waits, tag } => {
+                let state = RequestState::Ready(query.fail(&error));
+                Progress::Evaluated { state, waits, tag }
+            }
+            _ => Progress::Completed(Err(error)),
+        })
+    }
+
+    /// Ends the import whose batch was handed out
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Usage`] if there is no such import.
+    pub(super) fn committed(&mut self, handle: RequestHandle) -> Result<Completion, Error> {
+        let usage = || Error::new(ErrorKind::Usage, format_args!("{handle} has no commit"));
+        match self.by_handle.get(&handle).map(|operation| &operation.kind) {
+            Some(OperationKind::Committing(_)) => {}
+            _ => return Err(usage()),
+        }
+        match self.end(handle) {
+            Some(OperationKind::Committing(completion)) => Ok(completion),
+            _ => Err(usage()),
+        }
+    }
+
+    /// Removes an operation and starts the import after it, if it is one
+    fn end(&mut self, handle: RequestHandle) -> Option<OperationKind<T>> {
+        let operation = self.by_handle.remove(&handle)?;
+        if self.imports.front() == Some(&handle) {
+            self.imports.pop_front();
+            self.runnable.extend(self.imports.front());
+        }
+        Some(operation.kind)
+    }
+}
+
+/// What a query returns
+enum Poll {
+    Rows(Vec<Key>),
+    Commit(Batch, Completion),
+    Completed(Completion),
+    Evaluated(RequestState),
+}
+
+impl<T> OperationKind<T> {
+    fn poll(&mut self) -> Result<Poll, Error> {
+        fn step<Q: Query>(
+            query: &mut Q,
+            done: impl FnOnce(Q::Output) -> Poll,
+        ) -> Result<Poll, Error> {
+            Ok(match query.poll()? {
+                Step::NeedRows(keys) => Poll::Rows(keys.to_vec()),
+                Step::Done(output) => done(output),
+            })
+        }
+        match self {
+            Self::Request { query, .. } => step(&mut **query, Poll::Evaluated),
+            Self::Block(query) => step(&mut **query, |(batch, summary)| {
+                Poll::Commit(batch, Completion::Block(summary))
+            }),
+            Self::Config(query) => {
+                step(&mut **query, |batch| Poll::Commit(batch, Completion::Config))
+            }
+            Self::Chain(query) => step(query, |chain| Poll::Completed(Completion::Chain(chain))),
+            Self::Committing(_) => {
+                Err(Error::new(ErrorKind::Usage, "a commit in progress is not polled"))
+            }
+        }
+    }
+}
