@@ -195,7 +195,7 @@ impl Endpoint {
         &mut self,
         message: &[u8],
         settings: &ImportSettings,
-        storage: &mut (impl Storage + ?Sized),
+        storage: &mut impl Storage,
     ) -> Result<ImportSummary, Error> {
         let summary = self.engine.import_block(message, settings, storage)?;
         self.handle_chain_update(&summary.chain_update);
