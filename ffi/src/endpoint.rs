@@ -8,6 +8,7 @@
 use core::fmt;
 
 use milepost::endpoint::{Endpoint, Engine, RequestState, Resumption, Suspension};
+use milepost::storage::Storage;
 use milepost::waiting::RequestHandle;
 
 use crate::block_import::milepost_import_summary;
@@ -115,7 +116,7 @@ ffi_function! {
     ) -> milepost_status_t {
         let (body, url_method) = (body.bytes(body_len)?, url_method.url_method(url_method_len)?);
         let (endpoint, engine) = endpoint.with_engine()?;
-        match endpoint.handle_request(now, body, url_method, &*engine.snapshot()?) {
+        match endpoint.handle_request(now, body, url_method, &engine.read()?.snapshot()?) {
             RequestState::Ready(ready) => response.write(ParsedResponse::new(ready)),
             RequestState::Pending(pending) => handle.write(pending.to_bits()),
         }
@@ -180,7 +181,7 @@ ffi_function! {
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         let (endpoint, engine) = endpoint.with_engine()?;
-        if let Some((answered, ready)) = endpoint.poll_response(&*engine.snapshot()?) {
+        if let Some((answered, ready)) = endpoint.poll_response(&engine.read()?.snapshot()?) {
             handle.write(answered.to_bits());
             response.write(ParsedResponse::new(ready));
         }

@@ -72,16 +72,16 @@ impl EngineState {
         Self { engine, import_settings, storage: RwLock::new(storage) }
     }
 
-    /// Shared access to the storage
-    pub(crate) fn snapshot(&self) -> Result<RwLockReadGuard<'_, AnyStorage>, CallError> {
+    /// Shared access to the storage, to take a snapshot
+    pub(crate) fn read(&self) -> Result<RwLockReadGuard<'_, AnyStorage>, CallError> {
         self.storage.read().map_err(|_| poisoned())
     }
 
     /// Imports a block message; requests wait only while the storage is read and changed
     pub(crate) fn import_block(&self, message: &[u8]) -> Result<ImportSummary, CallError> {
         let import = BlockImport::new(message, self.import_settings)?;
-        let mut storage = self.storage()?;
-        let (batch, summary) = import.run(&*storage)?;
+        let mut storage = self.write()?;
+        let (batch, summary) = import.run(&storage.snapshot()?)?;
         if !batch.is_empty() {
             storage.commit(batch)?;
         }
@@ -89,7 +89,7 @@ impl EngineState {
     }
 
     /// Exclusive access to the storage
-    fn storage(&self) -> Result<RwLockWriteGuard<'_, AnyStorage>, CallError> {
+    fn write(&self) -> Result<RwLockWriteGuard<'_, AnyStorage>, CallError> {
         self.storage.write().map_err(|_| poisoned())
     }
 }
@@ -202,7 +202,7 @@ ffi_function! {
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         let config = config.text(config_len)?;
-        engine.engine.put_config(height, config, &mut *engine.storage()?)?;
+        engine.engine.put_config(height, config, &mut *engine.write()?)?;
         Ok(())
     }
 }
@@ -223,7 +223,7 @@ ffi_function! {
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         let (body, url_method) = (body.bytes(body_len)?, url_method.url_method(url_method_len)?);
-        let answered = respond(&engine.engine, body, url_method, &*engine.snapshot()?);
+        let answered = respond(&engine.engine, body, url_method, &engine.read()?.snapshot()?);
         response.write(ParsedResponse::new(answered));
         Ok(())
     }
@@ -236,7 +236,7 @@ ffi_function! {
         chain_status: *mut milepost_chain_status,
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
-        let status = engine.engine.chain_status(&*engine.snapshot()?)?;
+        let status = engine.engine.chain_status(&engine.read()?.snapshot()?)?;
         let point = |point: Option<BlockPoint>| point.map_or_else(Default::default, Into::into);
         chain_status.write(milepost_chain_status {
             has_head: i32::from(status.head.is_some()),

@@ -195,7 +195,15 @@ pub(crate) enum AnyStorage {
     File(milepost_redb::RedbStorage),
 }
 
-impl Snapshot for AnyStorage {
+/// One state of an [`AnyStorage`]
+pub(crate) enum AnySnapshot<'storage> {
+    Memory(&'storage MemoryStorage),
+    Host(&'storage HostStorage),
+    #[cfg(feature = "store")]
+    File(Box<milepost_redb::RedbSnapshot>),
+}
+
+impl Snapshot for AnySnapshot<'_> {
     fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
         match self {
             Self::Memory(storage) => storage.get(key),
@@ -226,6 +234,17 @@ impl Snapshot for AnyStorage {
 }
 
 impl Storage for AnyStorage {
+    type Snapshot<'a> = AnySnapshot<'a>;
+
+    fn snapshot(&self) -> Result<AnySnapshot<'_>, Error> {
+        Ok(match self {
+            Self::Memory(storage) => AnySnapshot::Memory(storage),
+            Self::Host(storage) => AnySnapshot::Host(storage),
+            #[cfg(feature = "store")]
+            Self::File(storage) => AnySnapshot::File(Box::new(storage.snapshot()?)),
+        })
+    }
+
     fn commit(&mut self, batch: Batch) -> Result<(), Error> {
         match self {
             Self::Memory(storage) => storage.commit(batch),
@@ -352,6 +371,13 @@ impl Snapshot for HostStorage {
 }
 
 impl Storage for HostStorage {
+    /// The engine's lock keeps commits out
+    type Snapshot<'a> = &'a Self;
+
+    fn snapshot(&self) -> Result<&Self, Error> {
+        Ok(self)
+    }
+
     fn commit(&mut self, batch: Batch) -> Result<(), Error> {
         let batch = FlatBatch::new(batch);
         let (data, len) = (batch.changes().as_ptr(), batch.changes().len());

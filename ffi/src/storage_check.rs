@@ -5,7 +5,7 @@
 
 use core::ffi::c_void;
 
-use milepost::storage::{Batch, Key, Row, Snapshot, Storage, conformance};
+use milepost::storage::{Batch, Storage, conformance};
 use milepost::{Error, ErrorKind};
 
 use crate::boundary::ffi_function;
@@ -15,23 +15,13 @@ use crate::storage::{HostStorage, milepost_create_fn};
 /// A storage of the host, or why it could not be created
 struct CreatedStorage(Result<HostStorage, Error>);
 
-impl CreatedStorage {
-    fn storage(&self) -> Result<&HostStorage, Error> {
+impl Storage for CreatedStorage {
+    type Snapshot<'a> = &'a HostStorage;
+
+    fn snapshot(&self) -> Result<&HostStorage, Error> {
         self.0.as_ref().map_err(Error::clone)
     }
-}
 
-impl Snapshot for CreatedStorage {
-    fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
-        self.storage()?.get(key)
-    }
-
-    fn get_many(&self, keys: &[Key], rows: &mut Vec<Option<Row>>) -> Result<(), Error> {
-        self.storage()?.get_many(keys, rows)
-    }
-}
-
-impl Storage for CreatedStorage {
     fn commit(&mut self, batch: Batch) -> Result<(), Error> {
         self.0.as_mut().map_err(|error| error.clone())?.commit(batch)
     }

@@ -221,9 +221,10 @@ impl Engine {
         &self,
         message: &[u8],
         settings: &ImportSettings,
-        storage: &mut (impl Storage + ?Sized),
+        storage: &mut impl Storage,
     ) -> Result<ImportSummary, Error> {
-        let (batch, summary) = BlockImport::new(message, *settings)?.run(storage)?;
+        let import = BlockImport::new(message, *settings)?;
+        let (batch, summary) = import.run(&storage.snapshot()?)?;
         if !batch.is_empty() {
             storage.commit(batch)?;
         }
@@ -243,9 +244,9 @@ impl Engine {
         &self,
         height: BlockHeight,
         text: &str,
-        storage: &mut (impl Storage + ?Sized),
+        storage: &mut impl Storage,
     ) -> Result<(), Error> {
-        let batch = run(&mut ConfigImport::new(height, text)?, storage)?;
+        let batch = run(&mut ConfigImport::new(height, text)?, &storage.snapshot()?)?;
         storage.commit(batch)
     }
 

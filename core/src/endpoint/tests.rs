@@ -43,14 +43,29 @@ fn types_that_a_host_keeps_are_send_and_sync() {
 
 #[test]
 fn a_storage_may_be_chosen_at_run_time() {
-    let mut storage: Box<dyn Storage> = Box::new(MemoryStorage::new());
-    let engine = Engine::default();
+    struct Chosen(MemoryStorage);
+
+    impl Storage for Chosen {
+        type Snapshot<'a> = Box<dyn Snapshot + 'a>;
+
+        fn snapshot(&self) -> Result<Self::Snapshot<'_>, Error> {
+            Ok(Box::new(&self.0))
+        }
+
+        fn commit(&mut self, batch: Batch) -> Result<(), Error> {
+            self.0.commit(batch)
+        }
+    }
+
+    let (engine, mut storage) = (Engine::default(), Chosen(MemoryStorage::new()));
     let config = r#"{"protocol_version":88,"genesis_height":7,"chain_id":"dev"}"#;
-    engine.put_config(7, config, &mut *storage).unwrap();
-    assert_eq!(engine.chain_status(&*storage).unwrap().chain_id.as_deref(), Some("dev"));
-    let error = engine.import_block(b"{}", &ImportSettings::default(), &mut *storage).unwrap_err();
+    engine.put_config(7, config, &mut storage).unwrap();
+    let snapshot = storage.snapshot().unwrap();
+    assert_eq!(engine.chain_status(&snapshot).unwrap().chain_id.as_deref(), Some("dev"));
+    drop(snapshot);
+    let error = engine.import_block(b"{}", &ImportSettings::default(), &mut storage).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Schema);
-    let snapshot: &dyn Snapshot = &*storage;
+    let snapshot: &dyn Snapshot = &storage.snapshot().unwrap();
     let state = engine.respond(engine.parse(REQUEST, None), snapshot);
     let RequestState::Pending(mut pending) = state else { panic!("it is answered") };
     assert!(pending.again(snapshot).is_none());

@@ -68,6 +68,12 @@ impl Snapshot for MemoryStorage {
 }
 
 impl Storage for MemoryStorage {
+    type Snapshot<'a> = &'a Self;
+
+    fn snapshot(&self) -> Result<&Self, Error> {
+        Ok(self)
+    }
+
     fn commit(&mut self, batch: Batch) -> Result<(), Error> {
         let changes = batch.changes().len();
         // An estimate: in a storage that has rows, about half of the changes replace or remove one.

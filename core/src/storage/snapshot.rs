@@ -1,6 +1,7 @@
-//! The two traits of a storage: reading and changing.
+//! The two traits of a storage: its snapshots are read, the storage itself is changed.
 //!
-//! They are two because any number of readers hold snapshots while one writer commits.
+//! They are two because any number of readers hold snapshots while one writer commits, and because
+//! two reads of a storage that changes in between would be of two states.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -76,11 +77,11 @@ macro_rules! snapshot_by_deref {
 
 snapshot_by_deref!(&S, Box<S>, Arc<S>);
 
-/// A storage that can be changed
+/// A storage: its newest state can be read by a snapshot, and changed
 ///
 /// The storage guarantees that a commit is applied whole or not at all, even if the process dies
-/// in the middle of it, and that every read after an `Ok` sees it. The engine makes one commit at
-/// a time.
+/// in the middle of it, and that every snapshot taken after an `Ok` sees it. The engine makes one
+/// commit at a time.
 ///
 /// ```
 /// use std::collections::BTreeMap;
@@ -91,13 +92,22 @@ snapshot_by_deref!(&S, Box<S>, Arc<S>);
 /// #[derive(Default)]
 /// struct OrderedStorage(BTreeMap<Key, Row>);
 ///
-/// impl Snapshot for OrderedStorage {
+/// /// The borrow keeps commits out.
+/// struct OrderedSnapshot<'storage>(&'storage BTreeMap<Key, Row>);
+///
+/// impl Snapshot for OrderedSnapshot<'_> {
 ///     fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
 ///         Ok(self.0.get(key).cloned())
 ///     }
 /// }
 ///
 /// impl Storage for OrderedStorage {
+///     type Snapshot<'a> = OrderedSnapshot<'a>;
+///
+///     fn snapshot(&self) -> Result<OrderedSnapshot<'_>, Error> {
+///         Ok(OrderedSnapshot(&self.0))
+///     }
+///
 ///     fn commit(&mut self, batch: Batch) -> Result<(), Error> {
 ///         for (key, row) in batch {
 ///             match row {
@@ -113,7 +123,19 @@ snapshot_by_deref!(&S, Box<S>, Arc<S>);
 /// #[cfg(feature = "conformance")]
 /// milepost::storage::conformance::check(OrderedStorage::default).unwrap();
 /// ```
-pub trait Storage: Snapshot {
+pub trait Storage {
+    /// A state of this storage; `&'a Self` where the storage cannot change while it is borrowed
+    type Snapshot<'a>: Snapshot
+    where
+        Self: 'a;
+
+    /// Returns the newest state
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Storage`](crate::ErrorKind::Storage) if the storage cannot be read.
+    fn snapshot(&self) -> Result<Self::Snapshot<'_>, Error>;
+
     /// Applies all changes of a batch, or none
     ///
     /// # Errors

@@ -51,14 +51,15 @@ impl Run {
     /// The current version of the storage, sometimes with its rows
     fn current_version(&mut self) -> ReadVersion {
         let with_rows = self.rng.one_in(3);
-        let rows = if with_rows { self.store.snapshot() } else { None };
+        let rows = if with_rows { self.store.rows() } else { None };
         ReadVersion { generation: self.committed, rows, retried_at: None }
     }
 
     pub(crate) fn send_remote(&mut self, request: Request, body: &str) -> Result<(), String> {
         let engine = self.endpoint.engine();
         let query = RequestQuery::new(engine.settings(), engine.parse(body.as_bytes(), None));
-        match query.run(&self.store) {
+        let state = query.run(&self.store.read());
+        match state {
             RequestState::Ready(response) => self.check_immediate(&request, response),
             RequestState::Pending(pending) => {
                 let version = self.current_version();
@@ -105,7 +106,8 @@ impl Run {
                     request.evaluate(false, &self.oracle, settings, hashes);
                     request.fail(&rejection.unwrap_or_default());
                     self.coverage.add(Counter::OverLimit);
-                    return match query.run(&self.store) {
+                    let state = query.run(&self.store.read());
+                    return match state {
                         RequestState::Ready(response) => self.check_immediate(&request, response),
                         RequestState::Pending(_) => Err("pending after a rejection".to_owned()),
                     };
@@ -126,7 +128,7 @@ impl Run {
                     let (settings, hashes) =
                         (&self.setup.endpoint_settings, &self.setup.chain.content.hashes);
                     request.evaluate(false, &self.oracle, settings, hashes);
-                    query.run(&self.store)
+                    query.run(&self.store.read())
                 }
             };
             pending = match state {
@@ -191,7 +193,7 @@ impl Run {
         open.request.evaluate(false, &self.oracle, settings, hashes);
         let reached = open.request.response().is_some();
         self.end_if_due(open);
-        let state = query.run(&self.store);
+        let state = query.run(&self.store.read());
         ensure!(
             agrees(&state, &open.request),
             "{} ({}) at {} is\n{}\nexpected\n{:?}",

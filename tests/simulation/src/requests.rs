@@ -129,7 +129,10 @@ impl Run {
             request.fail(&reason);
             self.coverage.add(Counter::OverLimit);
         }
-        match self.endpoint.handle_request(self.now, body.as_bytes(), None, &self.store) {
+        let snapshot = self.store.read();
+        let state = self.endpoint.handle_request(self.now, body.as_bytes(), None, &snapshot);
+        drop(snapshot);
+        match state {
             RequestState::Ready(response) => self.check_immediate(&request, response)?,
             RequestState::Pending(handle) => {
                 self.add_open_request(request, handle, self.committed, false)?;
@@ -223,7 +226,9 @@ impl Run {
         for open in &mut self.open_requests {
             open.request.evaluate(false, &self.oracle, &settings, hashes);
         }
-        while let Some((handle, response)) = self.endpoint.poll_response(&self.store) {
+        loop {
+            let polled = self.endpoint.poll_response(&self.store.read());
+            let Some((handle, response)) = polled else { break };
             let Some(index) = self.position(handle) else {
                 return Err(format!("{handle} is not pending, and has\n{}", text(response)));
             };

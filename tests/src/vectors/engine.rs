@@ -61,7 +61,8 @@ pub fn run<S: Storage + Clone>(
         wait_config = wait_config.with_max_waiting(max_waiting);
     }
     let mut endpoint = Endpoint::new(Engine::new(settings), wait_config);
-    let state = endpoint.handle_request(0, &vector.request, vector.url_method.as_deref(), storage);
+    let (url_method, snapshot) = (vector.url_method.as_deref(), snapshot(storage)?);
+    let state = endpoint.handle_request(0, &vector.request, url_method, &snapshot);
     let response = match (state, &vector.wait) {
         (RequestState::Ready(response), Wait::No) => response,
         (RequestState::Ready(response), _) => {
@@ -85,6 +86,10 @@ pub fn run<S: Storage + Clone>(
     super::compare(&response.body, &vector.response)
 }
 
+fn snapshot<S: Storage>(storage: &S) -> Result<S::Snapshot<'_>, String> {
+    storage.snapshot().map_err(|error| error.to_string())
+}
+
 /// Advances time until the response is ready, which must be at the deadline
 fn expire<S: Storage>(
     endpoint: &mut Endpoint,
@@ -93,7 +98,7 @@ fn expire<S: Storage>(
 ) -> Result<Response, String> {
     for now in [TIMEOUT - 1, TIMEOUT] {
         endpoint.handle_timeout(now);
-        match endpoint.poll_response(storage) {
+        match endpoint.poll_response(&snapshot(storage)?) {
             Some((ready, response)) if ready == handle && now == TIMEOUT => return Ok(response),
             Some((_, early)) => {
                 return Err(format!("ready before the deadline with {}", text(&early.body)));
@@ -116,7 +121,7 @@ fn resume<S: Storage + Clone>(
     for (index, path) in blocks.iter().enumerate() {
         let summary = import_block(path.as_ref(), fixture, &mut storage)?;
         endpoint.handle_chain_update(&summary.chain_update);
-        match endpoint.poll_response(&storage) {
+        match endpoint.poll_response(&snapshot(&storage)?) {
             Some((ready, response)) if ready == handle && index + 1 == blocks.len() => {
                 return Ok(response);
             }

@@ -83,6 +83,12 @@ pub fn check_snapshots<S: Storage, R: Snapshot>(
 /// }
 ///
 /// impl Storage for SharedStorage {
+///     type Snapshot<'a> = &'a Self;
+///
+///     fn snapshot(&self) -> Result<&Self, Error> {
+///         Ok(self)
+///     }
+///
 ///     fn commit(&mut self, batch: Batch) -> Result<(), Error> {
 ///         self.0.borrow_mut().commit(batch)
 ///     }

@@ -45,6 +45,12 @@ impl Snapshot for TestStorage {
 }
 
 impl Storage for TestStorage {
+    type Snapshot<'a> = &'a Self;
+
+    fn snapshot(&self) -> Result<&Self, Error> {
+        Ok(self)
+    }
+
     fn commit(&mut self, batch: Batch) -> Result<(), Error> {
         (self.1.commit)(&mut self.0, batch)
     }
@@ -394,6 +400,12 @@ fn losing_a_row_after_many_batches_is_a_violation() {
     }
 
     impl Storage for LossyStorage {
+        type Snapshot<'a> = &'a Self;
+
+        fn snapshot(&self) -> Result<&Self, Error> {
+            Ok(self)
+        }
+
         fn commit(&mut self, batch: Batch) -> Result<(), Error> {
             self.1 += 1;
             self.0.commit(batch)?;
@@ -423,6 +435,12 @@ fn snapshots_that_follow_the_storage_are_a_violation() {
     }
 
     impl Storage for Shared {
+        type Snapshot<'a> = &'a Self;
+
+        fn snapshot(&self) -> Result<&Self, Error> {
+            Ok(self)
+        }
+
         fn commit(&mut self, batch: Batch) -> Result<(), Error> {
             self.0.borrow_mut().commit(batch)
         }
@@ -462,6 +480,12 @@ fn losing_the_last_commit_when_closed_is_a_violation() {
     }
 
     impl Storage for DelayedStorage {
+        type Snapshot<'a> = &'a Self;
+
+        fn snapshot(&self) -> Result<&Self, Error> {
+            Ok(self)
+        }
+
         fn commit(&mut self, batch: Batch) -> Result<(), Error> {
             self.1.commit(batch.clone())?;
             self.0.borrow_mut().commit(core::mem::replace(&mut self.2, batch))
@@ -476,10 +500,9 @@ fn losing_the_last_commit_when_closed_is_a_violation() {
 // `Row` is immutable, so no storage in Rust can violate this requirement with two reads.
 #[test]
 fn a_violation_reports_the_first_different_byte() {
-    let mut storage = MemoryStorage::new();
-    let probe = super::probe::Probe::new(&mut storage, Requirement::ImmutableRows);
-    let key = Key::number(Table::Blocks, 1);
-    let violation = probe.compare(key, Some(&[1; 4]), Some(&[1, 1, 2, 1])).unwrap_err();
+    let (requirement, key) = (Requirement::ImmutableRows, Key::number(Table::Blocks, 1));
+    let violation =
+        super::probe::compare(requirement, key, Some(&[1; 4]), Some(&[1, 1, 2, 1])).unwrap_err();
     assert_eq!(
         violation.detail(),
         "expected a row of 4 bytes, found a row of 4 bytes, which differ at byte 2"
