@@ -10,7 +10,7 @@ mod c;
 mod check;
 mod evidence;
 mod gate;
-mod header;
+mod generate;
 mod install;
 mod no_std;
 mod npm;
@@ -23,7 +23,6 @@ mod simulate;
 mod tally;
 mod test;
 mod toolchain;
-mod vectors;
 
 use std::process::ExitCode;
 
@@ -68,8 +67,8 @@ fn main() -> ExitCode {
         ["step", name] => done(test::run_step(name)),
         ["setup", rest @ ..] => done(setup::run(rest)),
         ["evidence", rest @ ..] => done(evidence::run(rest)),
-        ["vectors", rest @ ..] => done(vectors::run(rest)),
-        ["header", rest @ ..] => done(header::run(rest)),
+        ["vectors", rest @ ..] => done(generate::run("milepost-tests --bin vectors", rest)),
+        ["header", rest @ ..] => done(generate::run("milepost-header", rest)),
         ["gate", rest @ ..] => done(setup::run(&["gate"]).and_then(|()| gate::run(rest))),
         ["npm"] => done(
             setup::run(&["npm", "page"]).and_then(|()| npm::build()).and_then(|()| page::build()),
