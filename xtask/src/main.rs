@@ -42,6 +42,8 @@ cargo xtask <command>
                                            fail when they are not up to date
   header [--check]                         write include/milepost.h from the sources in ffi/src, or fail when
                                            it is not up to date
+  types [--check]                          write the TypeScript types of the wire format in bindings/js from
+                                           the schemas in protocol/src, or fail when they are not up to date
   gate [--accept]                          count the instructions of ten hot paths and fail when a count is
                                            not within 3 % of benches/gate.toml, or write that file
   npm                                      build the npm package in bindings/js and the page; the server
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
         ["evidence", rest @ ..] => done(evidence::run(rest)),
         ["vectors", rest @ ..] => done(generate::run("milepost-tests --bin vectors", rest)),
         ["header", rest @ ..] => done(generate::run("milepost-header", rest)),
+        ["types", rest @ ..] => done(generate::run("xtask-types", rest)),
         ["gate", rest @ ..] => done(setup::run(&["gate"]).and_then(|()| gate::run(rest))),
         ["npm"] => done(
             setup::run(&["npm", "page"]).and_then(|()| npm::build()).and_then(|()| page::build()),
