@@ -33,6 +33,8 @@ const optimize = (...options) =>
     "--converge",
     // Inlining larger functions into their only caller saves a call but adds 11 kB after gzip.
     "--one-caller-inline-max-function-size=20",
+    // Similar functions next to each other: 3 kB less after gzip.
+    "--reorder-functions-by-name",
     ...FEATURES,
     ...options,
   ]);
