@@ -5,7 +5,8 @@
 //! output asks for rows or a commit. The parts of an output are valid until the next poll.
 
 use milepost::endpoint::{
-    Completion, Endpoint as Inner, Engine, Output, RequestOptions, RequestState, WaitMode,
+    Completion, Endpoint as Inner, Engine, Output, RequestOptions, RequestState, Response,
+    ResponseBody, WaitMode,
 };
 use milepost::import::ImportSettings;
 use milepost::storage::{MemoryStorage, Row, Storage as _};
@@ -13,7 +14,7 @@ use milepost::waiting::RequestHandle;
 use milepost::{Error, ErrorKind};
 use wasm_bindgen::prelude::wasm_bindgen;
 
-use crate::response_buffer::{MIN_CHUNKED_LEN, RequestBuffer, ResponseBuffer, kind_number};
+use crate::response_buffer::{MIN_CHUNKED_LEN, RequestBuffer, ResponseBuffer};
 use crate::{Config, EngineError, json, packed_rows};
 
 /// The engine, its pending requests, and a storage in memory if the host has none
@@ -40,13 +41,16 @@ pub struct Endpoint {
 pub enum OutputKind {
     /// Nothing more until something is handed in
     Timeout,
-    /// A response: [`Endpoint::take_bytes`] and [`Endpoint::response_kind`]
+    /// A response: [`Endpoint::response_table`] describes it
     Response,
     /// A request waits, or would have to
     Pending,
-    /// Keys, in [`Endpoint::take_bytes`], whose rows are needed
+    /// Keys, in [`Endpoint::packed_rows`], whose rows are needed from a new snapshot: an evaluation
+    /// starts
+    NeedFirstRows,
+    /// Keys, in [`Endpoint::packed_rows`], whose rows are needed from the same snapshot as before
     NeedRows,
-    /// Changes, in [`Endpoint::take_bytes`], to be committed
+    /// Changes, in [`Endpoint::packed_rows`], to be committed
     Commit,
     /// An operation other than a request has ended: [`Endpoint::take_completion`]
     Completed,
@@ -81,9 +85,8 @@ impl Endpoint {
         self.request.reserve(length)
     }
 
-    /// Address of the table that describes the last response of
-    /// [`handle_request`](Self::handle_request): its kind, and address and length of each of its
-    /// chunks. The address never changes.
+    /// Address of the table that describes the last response: its kind, and address and length of
+    /// each of its chunks. The address never changes.
     pub fn response_table(&self) -> *const u32 {
         self.response.table()
     }
@@ -218,9 +221,15 @@ impl Endpoint {
                 }
             },
         };
-        let (kind, handle) = match &self.output {
-            Output::Response { handle, .. } => (OutputKind::Response, handle),
+        let (kind, handle) = match &mut self.output {
+            Output::Response { handle, response, .. } => {
+                let body = core::mem::take(&mut response.body);
+                let response = Response { body, kind: response.kind };
+                self.response.store(ResponseBody::Contiguous(response));
+                (OutputKind::Response, handle)
+            }
             Output::Pending { handle } => (OutputKind::Pending, handle),
+            Output::NeedRows { handle, is_first: true, .. } => (OutputKind::NeedFirstRows, handle),
             Output::NeedRows { handle, .. } => (OutputKind::NeedRows, handle),
             Output::Commit { handle, .. } => (OutputKind::Commit, handle),
             Output::Completed { handle, .. } => (OutputKind::Completed, handle),
@@ -237,29 +246,13 @@ impl Endpoint {
         self.handle.to_bits()
     }
 
-    /// The bytes of the last output: the body of a response, or keys or changes, encoded as in
-    /// `packed_rows`
-    pub fn take_bytes(&mut self) -> Vec<u8> {
-        match &mut self.output {
-            Output::Response { response, .. } => core::mem::take(&mut response.body),
+    /// The keys or changes of the last output, encoded as in `packed_rows`
+    pub fn packed_rows(&self) -> Vec<u8> {
+        match &self.output {
             Output::NeedRows { keys, .. } => packed_rows::encode_keys(keys),
             Output::Commit { batch, .. } => packed_rows::encode_changes(batch),
             _ => Vec::new(),
         }
-    }
-
-    /// Number of the kind of the last output, if it is a response; 0 otherwise
-    pub fn response_kind(&self) -> u32 {
-        match &self.output {
-            Output::Response { response, .. } => kind_number(response.kind),
-            _ => 0,
-        }
-    }
-
-    /// Whether the last output needs the first rows of an evaluation, which may come from a new
-    /// snapshot
-    pub fn is_first(&self) -> bool {
-        matches!(self.output, Output::NeedRows { is_first: true, .. })
     }
 
     /// The result of the operation that the last output completed, as JSON text

@@ -5,11 +5,11 @@
 
 import { BlockError, ConfigError, usageError } from "./errors.js";
 import { Instance } from "./load.js";
-import { EndpointResponse, KINDS } from "./response.js";
 import { PendingCalls, Timer, now } from "./waiting.js";
 
 /** @import { ErrorClass, PanicError } from "./errors.js" */
 /** @import { EngineEndpoint, Glue } from "./load.js" */
+/** @import { EndpointResponse } from "./response.js" */
 /** @import { CallOptions, PendingCall } from "./waiting.js" */
 
 export class Driver {
@@ -21,7 +21,7 @@ export class Driver {
     this.timer = new Timer(() => this.#handleTimeout());
     this.instance = new Instance((error) => this.#handlePanic(error));
     this.endpoint = this.instance.run((glue) => createEndpoint(glue));
-    /** Address of the table that describes a response that was returned at once */
+    /** Address of the table that describes the last response */
     this.table = this.instance.run(() => this.endpoint.response_table());
   }
 
@@ -150,27 +150,25 @@ export class Driver {
     // Without a call the operation was cancelled.
     if (!call) return true;
     if (kind === OutputKind.Response) {
-      const [bytes, number] = this.run((endpoint) => [endpoint.take_bytes(), endpoint.response_kind()]);
       this.calls.remove(handle);
-      call.resolve(new EndpointResponse(bytes, KINDS[number]));
+      call.resolve(this.instance.memory.response(this.table));
     } else if (kind === OutputKind.Pending) {
       call.snapshot?.close();
       if (!call.waits) {
         this.calls.remove(handle);
         call.resolve(null);
       }
-    } else if (kind === OutputKind.NeedRows) {
-      const [keys, isFirst] = this.run((endpoint) => [endpoint.take_bytes(), endpoint.is_first()]);
-      this.supplyRows(call, handle, keys, isFirst);
-    } else if (kind === OutputKind.Commit) {
-      this.commit(call, handle, this.run((endpoint) => endpoint.take_bytes()));
-    } else {
+    } else if (kind === OutputKind.Completed) {
       this.calls.remove(handle);
       try {
         call.resolve(this.run((endpoint) => endpoint.take_completion(), call.errorClass));
       } catch (error) {
         call.reject(call.storageError ?? error);
       }
+    } else {
+      const packed = this.run((endpoint) => endpoint.packed_rows());
+      if (kind === OutputKind.Commit) this.commit(call, handle, packed);
+      else this.supplyRows(call, handle, packed, kind === OutputKind.NeedFirstRows);
     }
     return true;
   }
