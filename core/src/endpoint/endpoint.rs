@@ -78,7 +78,7 @@ struct Waiting<T> {
 
 /// The engine together with the requests that wait
 ///
-/// There are two ways to use it, for one request or another. A host whose storage is at hand
+/// There are two ways to use it, for one request or another. A host whose storage is local
 /// responds by the engine, on any thread, and hands in only what is pending; where it polls an
 /// [`Output::Wakeup`], it evaluates the request again:
 ///
@@ -397,7 +397,7 @@ impl<T> Endpoint<T> {
         }
     }
 
-    /// Returns the next output for a host whose storage is at hand: rows come from the snapshot and
+    /// Returns the next output for a host whose storage is local: rows come from the snapshot and
     /// evaluations run over it
     ///
     /// Never returns [`Output::NeedRows`] or [`Output::Wakeup`].

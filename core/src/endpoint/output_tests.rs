@@ -1,4 +1,7 @@
-//! The outputs of an endpoint one by one: failures, deadlines, cancellation and the line of imports.
+//! The outputs of an endpoint, one by one.
+//!
+//! Commits and rows that fail, deadlines, cancellation and shutdown while rows are fetched, imports
+//! one after the other. That all responses are right in any order is tested with random feeds.
 
 use alloc::vec::Vec;
 
