@@ -28,7 +28,7 @@ use crate::views::{
 };
 use crate::{Error, ErrorKind};
 
-/// No unknown members: borsh has none
+/// No unknown members, as borsh has none; not captured by closures, which would have to drop it
 const NONE: UnknownFields = UnknownFields::new();
 
 /// The result of reading a `T`
@@ -232,12 +232,11 @@ fn plain_action<K: Builder>(
     tag: u8,
     offset: usize,
 ) -> Read<K, NonDelegateAction> {
-    let unknown_fields = NONE;
     Ok(match tag {
-        tag::CREATE_ACCOUNT => K::build(|| CreateAccountAction { unknown_fields }.into()),
+        tag::CREATE_ACCOUNT => K::build(|| CreateAccountAction { unknown_fields: NONE }.into()),
         tag::DEPLOY_CONTRACT => {
             let code = reader.field("code", Reader::bytes)?;
-            K::build(|| DeployContractAction { code: owned(code), unknown_fields }.into())
+            K::build(|| DeployContractAction { code: owned(code), unknown_fields: NONE }.into())
         }
         tag::FUNCTION_CALL => {
             let method_name = reader.field("method_name", Reader::text)?;
@@ -246,34 +245,34 @@ fn plain_action<K: Builder>(
             let deposit = reader.field("deposit", balance)?;
             K::build(|| {
                 let (method_name, args) = (method_name.into(), owned(args));
-                FunctionCallAction { args, deposit, gas, method_name, unknown_fields }.into()
+                FunctionCallAction { args, deposit, gas, method_name, unknown_fields: NONE }.into()
             })
         }
         tag::TRANSFER => {
             let deposit = reader.field("deposit", balance)?;
-            K::build(|| TransferAction { deposit, unknown_fields }.into())
+            K::build(|| TransferAction { deposit, unknown_fields: NONE }.into())
         }
         tag::STAKE => {
             let stake = reader.field("stake", balance)?;
             let key = reader.field("public_key", public_key)?;
-            K::build(|| StakeAction { public_key: key.owned(), stake, unknown_fields }.into())
+            K::build(|| StakeAction { public_key: key.owned(), stake, unknown_fields: NONE }.into())
         }
         tag::ADD_KEY => {
             let key = reader.field("public_key", public_key)?;
             let access_key = reader.field("access_key", access_key::<K>)?;
             K::map(access_key, |access_key| {
-                AddKeyAction { access_key, public_key: key.owned(), unknown_fields }.into()
+                AddKeyAction { access_key, public_key: key.owned(), unknown_fields: NONE }.into()
             })
         }
         tag::DELETE_KEY => {
             let key = reader.field("public_key", public_key)?;
-            K::build(|| DeleteKeyAction { public_key: key.owned(), unknown_fields }.into())
+            K::build(|| DeleteKeyAction { public_key: key.owned(), unknown_fields: NONE }.into())
         }
         tag::DELETE_ACCOUNT => {
             let beneficiary = reader.field("beneficiary_id", account_id)?;
             K::build(|| {
                 let beneficiary_id = beneficiary.owned();
-                DeleteAccountAction { beneficiary_id, unknown_fields }.into()
+                DeleteAccountAction { beneficiary_id, unknown_fields: NONE }.into()
             })
         }
         tag::DEPLOY_GLOBAL_CONTRACT => {
@@ -281,14 +280,14 @@ fn plain_action<K: Builder>(
             let deploy_mode = reader.field("deploy_mode", deploy_mode)?;
             K::build(|| {
                 let code = owned(code);
-                DeployGlobalContractAction { code, deploy_mode, unknown_fields }.into()
+                DeployGlobalContractAction { code, deploy_mode, unknown_fields: NONE }.into()
             })
         }
         tag::USE_GLOBAL_CONTRACT => {
             let identifier = reader.field("contract_identifier", identifier)?;
             K::build(|| {
                 let contract_identifier = identifier.owned();
-                UseGlobalContractAction { contract_identifier, unknown_fields }.into()
+                UseGlobalContractAction { contract_identifier, unknown_fields: NONE }.into()
             })
         }
         tag::DETERMINISTIC_STATE_INIT => {
@@ -296,7 +295,8 @@ fn plain_action<K: Builder>(
             let deposit = reader.field("deposit", balance)?;
             K::map(data, |data| {
                 let (code, data) = (code.owned(), StateInitData(data.into_iter().collect()));
-                let state_init = DeterministicAccountStateInitV1 { code, data, unknown_fields };
+                let state_init =
+                    DeterministicAccountStateInitV1 { code, data, unknown_fields: NONE };
                 let state_init = DeterministicAccountStateInit::V1(state_init);
                 DeterministicStateInitAction { deposit, state_init, unknown_fields: NONE }.into()
             })
@@ -306,7 +306,7 @@ fn plain_action<K: Builder>(
             let deposit = reader.field("deposit", balance)?;
             K::build(|| {
                 let public_key = key.owned();
-                TransferToGasKeyAction { deposit, public_key, unknown_fields }.into()
+                TransferToGasKeyAction { deposit, public_key, unknown_fields: NONE }.into()
             })
         }
         tag::WITHDRAW_FROM_GAS_KEY => {
@@ -314,7 +314,7 @@ fn plain_action<K: Builder>(
             let amount = reader.field("amount", balance)?;
             K::build(|| {
                 let public_key = key.owned();
-                WithdrawFromGasKeyAction { amount, public_key, unknown_fields }.into()
+                WithdrawFromGasKeyAction { amount, public_key, unknown_fields: NONE }.into()
             })
         }
         tag::UNIVERSAL_STATE_INIT => {
@@ -322,7 +322,7 @@ fn plain_action<K: Builder>(
             let deposit = reader.field("deposit", balance)?;
             K::build(|| {
                 let state_init = owned(state_init);
-                UniversalStateInitAction { deposit, state_init, unknown_fields }.into()
+                UniversalStateInitAction { deposit, state_init, unknown_fields: NONE }.into()
             })
         }
         _ => return Err(unknown_tag("action", tag, offset)),
