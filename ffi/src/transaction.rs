@@ -64,7 +64,7 @@ fn decode(bytes: &[u8]) -> Result<DecodedTransaction, CallError> {
         hash: signed.hash(),
         signer_id: signed.signer_id().as_str().to_owned(),
         receiver_id: signed.receiver_id().as_str().to_owned(),
-        nonce: signed.transaction().nonce().nonce(),
+        nonce: signed.transaction().nonce(),
         actions: signed.transaction().actions.len(),
         signature_is_valid: signed.verify(),
         json: json::write(&signed.view()),

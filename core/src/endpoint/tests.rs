@@ -181,20 +181,24 @@ fn a_signature_is_verified_only_while_the_transaction_is_unknown() {
     use crate::primitives::{Balance, CryptoHash, Scheme, Signature};
     use crate::storage::Table;
     use crate::storage::rows::TransactionRecord;
-    use crate::transaction::{Action, SignedTransaction, Transaction, TransactionVersion};
+    use crate::transaction::{
+        SignedTransaction, Transaction, TransactionVersion, TransferAction, UnknownFields,
+    };
 
+    let transfer = TransferAction { deposit: Balance(1), unknown_fields: UnknownFields::new() };
     let transaction = Transaction {
         version: TransactionVersion::V0 { nonce: 7 },
         signer_id: "alice.near".parse().unwrap(),
         public_key: "ed25519:11111111111111111111111111111111".parse().unwrap(),
         receiver_id: "bob.near".parse().unwrap(),
         block_hash: CryptoHash::ZERO,
-        actions: [Action::Transfer { deposit: Balance(1) }].into(),
+        actions: [transfer.into()].into(),
     };
-    let key = Key::hash(Table::Transactions, transaction.hash());
+    let key = Key::hash(Table::Transactions, transaction.hash().unwrap());
     let signature = Signature::new(Scheme::Ed25519, &[9; 64]).unwrap();
     let mut text = String::new();
-    base64::encode(&SignedTransaction::new(transaction, signature).encode(), &mut text);
+    let signed = SignedTransaction::new(transaction, signature).unwrap();
+    base64::encode(&signed.encode(), &mut text);
     let body = alloc::format!(r#"{{"method":"tx","params":{{"signed_tx_base64":"{text}"}}}}"#);
     let mut storage = MemoryStorage::new();
     let engine = Engine::default();

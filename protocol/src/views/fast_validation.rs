@@ -5,6 +5,7 @@
 //! error, if there is one. Invariant, which tests check: a text that fast validation accepts is
 //! read into its view without an error. The converse need not hold.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -28,6 +29,13 @@ impl<T: FastValidate> FastValidate for Option<T> {
     #[inline]
     fn validate_fast(cursor: &mut CompactCursor<'_>) -> Option<()> {
         if cursor.takes_text("null") { Some(()) } else { T::validate_fast(cursor) }
+    }
+}
+
+impl<T: FastValidate> FastValidate for Box<T> {
+    #[inline]
+    fn validate_fast(cursor: &mut CompactCursor<'_>) -> Option<()> {
+        T::validate_fast(cursor)
     }
 }
 

@@ -25,7 +25,8 @@ use crate::codec::json;
 /// `null` is read as `None` for `= null` and `= omitted`, and is an error elsewhere. A member
 /// `unknown_fields: UnknownFields` is added at the end. Attributes and docs are passed on; `Clone`,
 /// `Debug` and `PartialEq` are derived. The structure is `non_exhaustive`, because protocol
-/// upgrades add members.
+/// upgrades add members. A `pub exhaustive struct` is not, and is `Eq`: the protocol never changes
+/// a structure that it signs.
 ///
 /// ```ignore
 /// wire_struct! {
@@ -41,15 +42,25 @@ use crate::codec::json;
 /// }
 /// ```
 macro_rules! wire_struct {
+    ($(#[$meta:meta])* pub struct $($rest:tt)*) => {
+        $crate::views::wire::wire_struct! { $(#[$meta])* #[non_exhaustive] struct $($rest)* }
+    };
+    ($(#[$meta:meta])* pub exhaustive struct $($rest:tt)*) => {
+        $crate::views::wire::wire_struct! {
+            $(#[$meta])*
+            #[derive(Eq)]
+            #[expect(clippy::exhaustive_structs, reason = "borsh fixes the fields")]
+            struct $($rest)*
+        }
+    };
     (
         $(#[$meta:meta])*
-        pub struct $type:ident {
+        struct $type:ident {
             $( $(#[$field_meta:meta])* pub $field:ident : $field_type:ty $(= $mode:ident)? , )*
         }
     ) => {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq)]
-        #[non_exhaustive]
         pub struct $type {
             $( $(#[$field_meta])* pub $field: $field_type, )*
             /// Unknown members
@@ -154,7 +165,7 @@ macro_rules! wire_enum {
                 ,
             )*
             /// An unknown variant
-            Other($crate::views::UnknownVariant),
+            Other(alloc::boxed::Box<$crate::views::UnknownVariant>),
         }
 
         impl $type {
@@ -190,10 +201,7 @@ macro_rules! wire_enum {
                                     )
                                 }
                             )*
-                            _ => Ok($type::Other($crate::views::UnknownVariant {
-                                name: name.into(),
-                                value: None,
-                            })),
+                            _ => Ok($type::Other($crate::views::UnknownVariant::new(name, None))),
                         }
                     }
 
@@ -214,10 +222,9 @@ macro_rules! wire_enum {
                                     )
                                 }
                             )*
-                            _ => $type::Other($crate::views::UnknownVariant {
-                                name: (&*name).into(),
-                                value: Some(map.next_value()?),
-                            }),
+                            _ => $type::Other($crate::views::UnknownVariant::new(
+                                &name, Some(map.next_value()?),
+                            )),
                         };
                         $crate::views::wire::end_of_variant(&mut map)?;
                         Ok(value)
