@@ -14,7 +14,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use super::{GlobalContractIdentifierView, StateInitData};
+use super::{GlobalContractIdentifier, GlobalContractIdentifierView, StateInitData};
 use crate::Error;
 use crate::codec::json::{self, Number, ReadError, Reader, Scalar};
 use crate::primitives::{
@@ -38,9 +38,19 @@ pub enum Schema {
     /// An object whose keys are integers of 64 bits
     IntegerKeys(&'static Self),
     /// An object with these members, sorted by name, and unknown ones
-    Object { name: &'static str, members: &'static [Member] },
+    Object {
+        name: &'static str,
+        #[cfg(feature = "schema-docs")]
+        docs: &'static str,
+        members: &'static [Member],
+    },
     /// An externally tagged enumeration: a string or an object with one member; unknown ones too
-    Enum { name: &'static str, variants: &'static [Variant] },
+    Enum {
+        name: &'static str,
+        #[cfg(feature = "schema-docs")]
+        docs: &'static str,
+        variants: &'static [Variant],
+    },
 }
 
 /// The schema of a type without parts
@@ -64,6 +74,11 @@ pub enum ScalarSchema {
 #[expect(clippy::exhaustive_structs, reason = "for the engine only")]
 pub struct Member {
     pub name: &'static str,
+    #[cfg(feature = "schema-docs")]
+    pub docs: &'static str,
+    /// Its type in Rust, which may be an alias
+    #[cfg(feature = "schema-docs")]
+    pub rust_type: &'static str,
     pub required: bool,
     pub schema: &'static Schema,
 }
@@ -74,6 +89,8 @@ pub struct Variant {
     pub name: &'static str,
     /// Its name in Rust, for errors
     pub label: &'static str,
+    #[cfg(feature = "schema-docs")]
+    pub docs: &'static str,
     /// The schema of its value; `None` for a unit variant
     pub schema: Option<&'static Schema>,
 }
@@ -152,10 +169,10 @@ texts! { AccountId, Balance, Bytes, CryptoHash, PublicKey, Signature, }
 
 /// Implements `HasSchema` for a structure
 macro_rules! schema_struct {
-    ($type:ident { $( $members:tt )* }) => {
+    ($(#[$($meta:tt)*])* $type:ident { $( $members:tt )* }) => {
         impl $crate::views::schema::HasSchema for $type {
             const SCHEMA: &'static $crate::views::schema::Schema =
-                $crate::views::schema::object_schema!($type { $( $members )* });
+                $crate::views::schema::object_schema!($(#[$($meta)*])* $type { $( $members )* });
         }
     };
 }
@@ -163,18 +180,26 @@ macro_rules! schema_struct {
 /// Implements `HasSchema` for an enumeration
 macro_rules! schema_enum {
     (
+        $(#[$($meta:tt)*])*
         $type:ident {
-            $( $variant:ident $(as $wire:literal)? $( ($value:ty) )? $( { $( $members:tt )* } )? , )*
+            $(
+                $(#[$($variant_meta:tt)*])*
+                $variant:ident $(as $wire:literal)? $( ($value:ty) )? $( { $( $members:tt )* } )? ,
+            )*
         }
     ) => {
         impl $crate::views::schema::HasSchema for $type {
             const SCHEMA: &'static $crate::views::schema::Schema = &$crate::views::schema::Schema::Enum {
                 name: stringify!($type),
+                #[cfg(feature = "schema-docs")]
+                docs: $crate::views::schema::docs!($(#[$($meta)*])*),
                 variants: &[
                     $(
                         $crate::views::schema::Variant {
                             name: $crate::views::wire::name!($variant $(as $wire)?),
                             label: stringify!($variant),
+                            #[cfg(feature = "schema-docs")]
+                            docs: $crate::views::schema::docs!($(#[$($variant_meta)*])*),
                             schema: $crate::views::schema::variant_schema!(
                                 $variant $( ($value) )? $( { $( $members )* } )?
                             ),
@@ -188,13 +213,28 @@ macro_rules! schema_enum {
 
 /// The schema of an object with these members
 macro_rules! object_schema {
-    ($name:ident { $( $field:ident : $field_type:ty $(= $mode:ident)? , )* }) => {
+    (
+        $(#[$($meta:tt)*])*
+        $name:ident {
+            $( $(#[$($member_meta:tt)*])* $field:ident : $field_type:ty $(= $mode:ident)? , )*
+        }
+    ) => {
         &$crate::views::schema::Schema::Object {
             name: stringify!($name),
+            #[cfg(feature = "schema-docs")]
+            docs: $crate::views::schema::docs!($(#[$($meta)*])*),
             members: const {
                 const MEMBERS: &[$crate::views::schema::Member] = &[
                     $(
-                        $crate::views::schema::member_schema!($field: $field_type $(= $mode)?),
+                        $crate::views::schema::Member {
+                            name: stringify!($field),
+                            #[cfg(feature = "schema-docs")]
+                            docs: $crate::views::schema::docs!($(#[$($member_meta)*])*),
+                            #[cfg(feature = "schema-docs")]
+                            rust_type: stringify!($field_type),
+                            required: $crate::views::schema::required!($($mode)?),
+                            schema: $crate::views::schema::member_schema!($field_type $(= $mode)?),
+                        },
                     )*
                 ];
                 assert!(MEMBERS.len() <= 128, "validation has a bit for each of 128 members");
@@ -204,28 +244,23 @@ macro_rules! object_schema {
     };
 }
 
-/// The schema of a member
+/// Whether a member is required
+macro_rules! required {
+    () => {
+        true
+    };
+    ($mode:ident) => {
+        false
+    };
+}
+
+/// The schema of the value of a member
 macro_rules! member_schema {
-    ($field:ident : $field_type:ty) => {
-        $crate::views::schema::Member {
-            name: stringify!($field),
-            required: true,
-            schema: <$field_type as $crate::views::schema::HasSchema>::SCHEMA,
-        }
+    ($field_type:ty = absent) => {
+        <$field_type as $crate::views::schema::NeverNull>::SCHEMA
     };
-    ($field:ident : $field_type:ty = absent) => {
-        $crate::views::schema::Member {
-            name: stringify!($field),
-            required: false,
-            schema: <$field_type as $crate::views::schema::NeverNull>::SCHEMA,
-        }
-    };
-    ($field:ident : $field_type:ty = $mode:ident) => {
-        $crate::views::schema::Member {
-            name: stringify!($field),
-            required: false,
-            schema: <$field_type as $crate::views::schema::HasSchema>::SCHEMA,
-        }
+    ($field_type:ty $(= $mode:ident)?) => {
+        <$field_type as $crate::views::schema::HasSchema>::SCHEMA
     };
 }
 
@@ -242,7 +277,25 @@ macro_rules! variant_schema {
     };
 }
 
-pub(crate) use {member_schema, object_schema, schema_enum, schema_struct, variant_schema};
+/// The lines of the doc comments among these attributes
+#[cfg(feature = "schema-docs")]
+macro_rules! docs {
+    () => {
+        ""
+    };
+    (#[doc = $line:literal] $($rest:tt)*) => {
+        concat!($line, "\n", $crate::views::schema::docs!($($rest)*))
+    };
+    (#[$($other:tt)*] $($rest:tt)*) => {
+        $crate::views::schema::docs!($($rest)*)
+    };
+}
+
+#[cfg(feature = "schema-docs")]
+pub(crate) use docs;
+pub(crate) use {
+    member_schema, object_schema, required, schema_enum, schema_struct, variant_schema,
+};
 
 /// Whether the names are strictly ascending
 pub const fn ascending(names: &[&str]) -> bool {
@@ -312,11 +365,11 @@ fn validate(schema: &Schema, reader: &mut Reader<'_>) -> Result<(), ReadError> {
             reader.end_array()
         }
         Schema::IntegerKeys(schema) => integer_keys(schema, reader),
-        Schema::Object { name, members } => {
+        Schema::Object { name, members, .. } => {
             reader.open_object(&format!("an object for {name}"))?;
             object(members, reader)
         }
-        Schema::Enum { name, variants } => match reader.scalar()? {
+        Schema::Enum { name, variants, .. } => match reader.scalar()? {
             Scalar::String(text) => match variants.iter().find(|known| known.name == text) {
                 Some(Variant { schema: Some(_), label, .. }) => Err(reader.schema_error(
                     format_args!("invalid type: unit variant, expected a value for {label}"),
@@ -482,10 +535,10 @@ fn rational(reader: &mut Reader<'_>) -> Result<(), ReadError> {
 }
 
 fn identifier(reader: &mut Reader<'_>) -> Result<(), ReadError> {
-    const VARIANTS: &[Variant] = &[
-        Variant { name: "hash", label: "Hash", schema: Some(CryptoHash::SCHEMA) },
-        Variant { name: "account_id", label: "AccountId", schema: Some(AccountId::SCHEMA) },
-    ];
+    const VARIANTS: &[Variant] = match GlobalContractIdentifier::SCHEMA {
+        Schema::Enum { variants, .. } => variants,
+        _ => panic!("not an enumeration"),
+    };
     const EXPECTED: &str = "a global contract, by hash or account id";
     match reader.scalar()? {
         Scalar::Object => variant(VARIANTS, reader),

@@ -42,27 +42,27 @@ use crate::codec::json;
 /// }
 /// ```
 macro_rules! wire_struct {
-    ($(#[$meta:meta])* pub struct $($rest:tt)*) => {
-        $crate::views::wire::wire_struct! { $(#[$meta])* #[non_exhaustive] struct $($rest)* }
+    ($(#[$($meta:tt)*])* pub struct $($rest:tt)*) => {
+        $crate::views::wire::wire_struct! { $(#[$($meta)*])* #[non_exhaustive] struct $($rest)* }
     };
-    ($(#[$meta:meta])* pub exhaustive struct $($rest:tt)*) => {
+    ($(#[$($meta:tt)*])* pub exhaustive struct $($rest:tt)*) => {
         $crate::views::wire::wire_struct! {
-            $(#[$meta])*
+            $(#[$($meta)*])*
             #[derive(Eq)]
             #[expect(clippy::exhaustive_structs, reason = "borsh fixes the fields")]
             struct $($rest)*
         }
     };
     (
-        $(#[$meta:meta])*
+        $(#[$($meta:tt)*])*
         struct $type:ident {
-            $( $(#[$field_meta:meta])* pub $field:ident : $field_type:ty $(= $mode:ident)? , )*
+            $( $(#[$($field_meta:tt)*])* pub $field:ident : $field_type:ty $(= $mode:ident)? , )*
         }
     ) => {
-        $(#[$meta])*
+        $(#[$($meta)*])*
         #[derive(Clone, Debug, PartialEq)]
         pub struct $type {
-            $( $(#[$field_meta])* pub $field: $field_type, )*
+            $( $(#[$($field_meta)*])* pub $field: $field_type, )*
             /// Unknown members
             pub unknown_fields: $crate::views::UnknownFields,
         }
@@ -105,7 +105,9 @@ macro_rules! wire_struct {
             }
         }
 
-        $crate::views::schema::schema_struct!($type { $( $field: $field_type $(= $mode)? , )* });
+        $crate::views::schema::schema_struct!($(#[$($meta)*])* $type {
+            $( $(#[$($field_meta)*])* $field: $field_type $(= $mode)? , )*
+        });
     };
 }
 
@@ -135,30 +137,30 @@ macro_rules! wire_struct {
 /// ```
 macro_rules! wire_enum {
     (
-        $(#[$meta:meta])*
+        $(#[$($meta:tt)*])*
         pub enum $type:ident {
             $(
-                $(#[$variant_meta:meta])*
+                $(#[$($variant_meta:tt)*])*
                 $variant:ident $(as $wire:literal)?
                 $( ( $value:ty ) )?
-                $( { $( $(#[$field_meta:meta])* $field:ident : $field_type:ty $(= $mode:ident)? , )* } )?
+                $( { $( $(#[$($field_meta:tt)*])* $field:ident : $field_type:ty $(= $mode:ident)? , )* } )?
                 ,
             )*
         }
     ) => {
-        $(#[$meta])*
+        $(#[$($meta)*])*
         #[derive(Clone, Debug, PartialEq)]
         #[non_exhaustive]
         pub enum $type {
             $(
-                $(#[$variant_meta])*
+                $(#[$($variant_meta)*])*
                 // The empty docs repeat with the fields, so that only variants with fields get the
                 // attribute.
                 $( #[non_exhaustive] $( #[doc = $crate::views::wire::empty!($field)] )* )?
                 $variant
                 $( ($value) )?
                 $( {
-                    $( $(#[$field_meta])* $field: $field_type, )*
+                    $( $(#[$($field_meta)*])* $field: $field_type, )*
                     /// Unknown members
                     unknown_fields: $crate::views::UnknownFields,
                 } )?
@@ -280,9 +282,13 @@ macro_rules! wire_enum {
             }
         }
 
-        $crate::views::schema::schema_enum!($type {
+        $crate::views::schema::schema_enum!($(#[$($meta)*])* $type {
             $(
-                $variant $(as $wire)? $( ($value) )? $( { $( $field: $field_type $(= $mode)? , )* } )?,
+                $(#[$($variant_meta)*])*
+                $variant $(as $wire)?
+                $( ($value) )?
+                $( { $( $(#[$($field_meta)*])* $field: $field_type $(= $mode)? , )* } )?
+                ,
             )*
         });
     };
