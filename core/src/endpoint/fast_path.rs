@@ -12,7 +12,7 @@ use super::response::{Bytes, ResponseChunk};
 use crate::config::{BlockReference, Finality};
 use crate::rpc::{self, Method, MethodCall, RequestId, StatusRequest, TransactionRef};
 use crate::storage::rows::{ChainRecord, ConfigIndex, ConfigRecord, FinalizedTransaction};
-use crate::storage::{Key, Row, Snapshot, Table};
+use crate::storage::{Isolation, Key, Row, Snapshot, Table};
 
 /// Bytes of a response apart from its result and its id, rounded up
 const ENVELOPE_LEN: usize = 64;
@@ -145,6 +145,10 @@ fn transaction_key(request: &StatusRequest) -> Key {
 /// The key of the configuration in force at a block, if the row of the chain has the block's height
 fn config_key(reference: &BlockReference, snapshot: &(impl Snapshot + ?Sized)) -> Option<Key> {
     let BlockReference::Finality(finality) = reference else { return None };
+    if snapshot.isolation() != Isolation::Snapshot {
+        // Three rows are read, which may be of several states.
+        return None;
+    }
     let mut height = None;
     let height_in = |row: &[u8]| {
         let chain = ChainRecord::decode_without_lists(row).ok()?;

@@ -131,7 +131,17 @@ impl RequestQuery {
     }
 }
 
-impl crate::storage::sealed::Sealed for RequestQuery {}
+impl crate::storage::sealed::Sealed for RequestQuery {
+    fn restarted(&self) -> Option<Self> {
+        if self.has_ended {
+            return None;
+        }
+        let calls = self.calls.iter().map(|call| call.restarted(&self.settings));
+        let calls = calls.collect::<Option<_>>()?;
+        let query = Self::from_calls(self.settings, calls, self.is_batch);
+        Some(Self { stale_rows: self.stale_rows, ..query })
+    }
+}
 
 impl Query for RequestQuery {
     type Output = RequestState;

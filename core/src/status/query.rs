@@ -25,9 +25,10 @@ use crate::{Error, ErrorKind};
 /// the receipts that were generated. A receipt without an outcome is not executed yet; its body
 /// determines whether it is a refund.
 ///
-/// Rows should come from one state of the storage. If levels come from successive states, the
-/// transaction can become finalized in between: its outcomes then refer to its row, and the query
-/// fetches that row again.
+/// Rows have to come from one state of the storage; see
+/// [`OptimisticQuery`](crate::storage::OptimisticQuery) for a storage without snapshots. If the
+/// transaction becomes finalized between two levels nevertheless, its outcomes refer to its row,
+/// and the query fetches that row again.
 ///
 /// ```
 /// use milepost::storage::{MemoryStorage, run};
@@ -229,7 +230,11 @@ impl StatusQuery {
     }
 }
 
-impl crate::storage::sealed::Sealed for StatusQuery {}
+impl crate::storage::sealed::Sealed for StatusQuery {
+    fn restarted(&self) -> Option<Self> {
+        (self.stage != Stage::Ended).then(|| Self::new(self.hash, self.max_receipts))
+    }
+}
 
 impl Query for StatusQuery {
     /// `None` if no known block includes the transaction

@@ -7,7 +7,7 @@
 
 use alloc::vec::Vec;
 
-use super::{Key, Row, Snapshot};
+use super::{Isolation, Key, OptimisticQuery, Row, Snapshot};
 use crate::{Error, ErrorKind};
 
 /// What a query needs next
@@ -23,13 +23,20 @@ pub enum Step<'query, Output> {
 pub(crate) mod sealed {
     /// Keeps [`Query`](super::Query) from being implemented outside of the crate
     #[expect(unnameable_types, reason = "the trait is sealed by a name that hosts cannot reach")]
-    pub trait Sealed {}
+    pub trait Sealed: Sized {
+        /// The same query before its first row; `None` if it cannot start again
+        fn restarted(&self) -> Option<Self> {
+            None
+        }
+    }
 }
 
 /// A read of the storage that can be suspended where rows are needed
 ///
 /// Call [`poll`](Self::poll). On [`Step::NeedRows`] fetch the rows, all from one state of the
-/// storage, and pass them to [`supply_rows`](Self::supply_rows); repeat until [`Step::Done`].
+/// storage, and pass them to [`supply_rows`](Self::supply_rows); repeat until [`Step::Done`]. If
+/// the storage has no snapshots, wrap the query in an
+/// [`OptimisticQuery`](crate::storage::OptimisticQuery).
 /// Hosts call queries and cannot implement the trait.
 ///
 /// ```
@@ -79,27 +86,52 @@ pub trait Query: sealed::Sealed {
 
 /// Runs a query over a local storage to its end and returns its output
 ///
+/// Over a storage without snapshots, the query is run as an
+/// [`OptimisticQuery`](crate::storage::OptimisticQuery).
+///
 /// # Errors
 ///
 /// Those of the storage and of the query.
 pub fn run<Q: Query>(
     query: &mut Q,
-    storage: &(impl Snapshot + ?Sized),
+    snapshot: &(impl Snapshot + ?Sized),
 ) -> Result<Q::Output, Error> {
-    run_with_rows(query, storage, &mut Vec::new())
+    run_with_rows(query, snapshot, &mut Vec::new())
 }
 
 /// [`run`] with a reused list for the rows, which is empty after an output but not after an error
 pub(crate) fn run_with_rows<Q: Query>(
     query: &mut Q,
-    storage: &(impl Snapshot + ?Sized),
+    snapshot: &(impl Snapshot + ?Sized),
+    rows: &mut Vec<Option<Row>>,
+) -> Result<Q::Output, Error> {
+    if snapshot.isolation() == Isolation::Snapshot {
+        return drive(query, snapshot, rows);
+    }
+    let Some(initial) = query.restarted() else { return drive(query, snapshot, rows) };
+    let mut optimistic = OptimisticQuery::new(initial, Isolation::ReadCommitted);
+    match drive(&mut optimistic, snapshot, rows) {
+        Ok(output) => {
+            *query = optimistic.into_complete();
+            Ok(output)
+        }
+        Err(error) => {
+            *query = optimistic.into_query();
+            Err(error)
+        }
+    }
+}
+
+fn drive<Q: Query>(
+    query: &mut Q,
+    snapshot: &(impl Snapshot + ?Sized),
     rows: &mut Vec<Option<Row>>,
 ) -> Result<Q::Output, Error> {
     loop {
         rows.clear();
         match query.poll()? {
             Step::Done(output) => return Ok(output),
-            Step::NeedRows(keys) => storage.get_many(keys, rows)?,
+            Step::NeedRows(keys) => snapshot.get_many(keys, rows)?,
         }
         query.supply_rows(rows)?;
     }
