@@ -6,6 +6,9 @@
 //! can be reproduced. Left out is what cannot be tested from inside a process: that a commit
 //! interrupted by a crash is applied whole or not at all. That takes a test that kills the process.
 
+mod isolation;
+#[cfg(test)]
+mod isolation_tests;
 mod model;
 mod probe;
 mod requirements;
@@ -15,8 +18,9 @@ mod tests;
 use alloc::string::String;
 use core::fmt;
 
+pub use self::isolation::ConcurrencyCheck;
 use self::probe::Probe;
-use super::{Key, Snapshot, Storage};
+use super::{Isolation, Key, Snapshot, Storage};
 use crate::Error;
 
 /// Checks the requirements on every storage
@@ -42,10 +46,12 @@ pub fn check<S: Storage>(mut make: impl FnMut() -> S) -> Result<(), Violation> {
     model::check(&mut Probe::new(&mut make(), Requirement::Model))
 }
 
-/// Checks that a snapshot reads the state in which it was taken, whatever is committed later
+/// Checks that queries read one state, whatever is committed meanwhile
 ///
-/// For storages that have snapshots. `make` returns a new, empty storage; `snapshot` takes a
-/// snapshot of its newest state.
+/// For storages that can be changed while a snapshot is read. `make` returns a new, empty storage;
+/// `snapshot` takes a snapshot of its newest state, or returns a reader that declares
+/// [`Isolation::ReadCommitted`]. A batch is committed between any two reads of a query. For
+/// storages that are shared by threads, see also [`ConcurrencyCheck`].
 ///
 /// ```
 /// use milepost::storage::{MemoryStorage, conformance};
@@ -56,12 +62,18 @@ pub fn check<S: Storage>(mut make: impl FnMut() -> S) -> Result<(), Violation> {
 ///
 /// # Errors
 ///
-/// A [`Violation`] of [`Requirement::SnapshotIsolation`].
+/// A [`Violation`] of [`Requirement::SnapshotIsolation`] or, by a reader that declares it, of
+/// [`Requirement::ReadCommitted`].
 pub fn check_snapshots<S: Storage, R: Snapshot>(
-    mut make: impl FnMut() -> S,
+    make: impl FnOnce() -> S,
     mut snapshot: impl FnMut(&S) -> Result<R, Error>,
 ) -> Result<(), Violation> {
-    requirements::snapshot_isolation(&mut make(), &mut snapshot)
+    let mut storage = make();
+    let reader = snapshot(&storage).map(|reader| reader.isolation());
+    if reader != Ok(Isolation::ReadCommitted) {
+        requirements::snapshot_isolation(&mut storage, &mut snapshot)?;
+    }
+    isolation::interleavings(&mut storage, &mut snapshot)
 }
 
 /// Checks that commits survive when the storage is dropped and opened again
@@ -152,13 +164,15 @@ pub enum Requirement {
     Model,
     /// A snapshot reads the state in which it was taken
     SnapshotIsolation,
+    /// Without snapshots, a read is of the newest commit, and sees all of it or nothing
+    ReadCommitted,
     /// Commits survive closing and opening the storage
     Durability,
 }
 
 impl Requirement {
     /// All requirements, in the order in which they are checked
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 22] = [
         Self::MissingRow,
         Self::Put,
         Self::Replace,
@@ -179,6 +193,7 @@ impl Requirement {
         Self::ImmutableRows,
         Self::Model,
         Self::SnapshotIsolation,
+        Self::ReadCommitted,
         Self::Durability,
     ];
 
@@ -205,6 +220,9 @@ impl Requirement {
             Self::ImmutableRows => "a row that was read does not change",
             Self::Model => "the storage has the rows of a plain map after each of many batches",
             Self::SnapshotIsolation => "a snapshot reads the state in which it was taken",
+            Self::ReadCommitted => {
+                "a read is of the newest commit, and sees it whole or not at all"
+            }
             Self::Durability => "commits survive closing and opening the storage",
         }
     }

@@ -98,7 +98,12 @@ fn a_memory_storage_meets_all_requirements() {
 fn all_requirements_are_checked_in_order() {
     let checked =
         super::requirements::in_order::<MemoryStorage>().map(|(requirement, _)| requirement);
-    let last = [Requirement::Model, Requirement::SnapshotIsolation, Requirement::Durability];
+    let last = [
+        Requirement::Model,
+        Requirement::SnapshotIsolation,
+        Requirement::ReadCommitted,
+        Requirement::Durability,
+    ];
     assert_eq!([&checked[..], &last[..]].concat(), Requirement::ALL);
 }
 
