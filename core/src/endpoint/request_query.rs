@@ -11,7 +11,7 @@ use super::call::{Call, error_response};
 use super::pending_request::StaleRows;
 use super::{PendingRequest, RequestState, Response, Settings};
 use crate::rpc::{Request, RequestId, ResponseKind, RpcError, write_batch};
-use crate::storage::{Key, Query, Row, Snapshot, Step, check_row_count, run};
+use crate::storage::{Isolation, Key, Query, Row, Snapshot, Step, check_row_count, run};
 use crate::{Error, ErrorKind};
 
 /// The query for the response to a request body
@@ -86,6 +86,12 @@ impl RequestQuery {
     pub(super) fn from_calls(settings: Settings, calls: Vec<Call>, is_batch: bool) -> Self {
         let (keys, key_counts) = (Vec::new(), Vec::new());
         Self { settings, calls, is_batch, has_ended: false, stale_rows: None, keys, key_counts }
+    }
+
+    /// The isolation that its settings declare, for
+    /// [`OptimisticQuery::new`](crate::storage::OptimisticQuery::new)
+    pub const fn isolation(&self) -> Isolation {
+        self.settings.isolation
     }
 
     /// The same query, after an evaluation on rows that were too old
