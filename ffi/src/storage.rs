@@ -240,7 +240,11 @@ impl Snapshot for AnySnapshot<'_> {
         }
     }
 
-    fn get_with(&self, key: &Key, reader: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
+    fn get_with(
+        &self,
+        key: &Key,
+        reader: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<Option<Row>, Error> {
         match self {
             Self::Memory(storage) => storage.get_with(key, reader),
             // Reads from a copy, because a host may pass a row and fail afterwards.

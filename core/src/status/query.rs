@@ -69,22 +69,24 @@ impl StatusQuery {
     /// The query for the transaction of this hash, with at most `max_receipts` outcomes and
     /// receipts
     pub fn new(hash: CryptoHash, max_receipts: usize) -> Self {
-        Self::with_buffers(hash, max_receipts, WalkBuffers::default())
+        Self::with_buffers(hash, max_receipts, None, WalkBuffers::default())
     }
 
-    /// The same query in the buffers of an earlier one
+    /// The same query in the buffers of an earlier one, with the row of the transaction if it was
+    /// read from the same state
     pub(crate) fn with_buffers(
         hash: CryptoHash,
         max_receipts: usize,
+        transaction: Option<Row>,
         mut buffers: WalkBuffers,
     ) -> Self {
-        buffers.keys.extend([
-            ChainRecord::key(),
-            Key::hash(Table::Transactions, hash),
-            Key::hash(Table::Outcomes, hash),
-        ]);
+        buffers.keys.push(ChainRecord::key());
+        if transaction.is_none() {
+            buffers.keys.push(Key::hash(Table::Transactions, hash));
+        }
+        buffers.keys.push(Key::hash(Table::Outcomes, hash));
         let (stage, chain) = (Stage::Transaction, ChainRecord::default());
-        Self { hash, max_receipts, stage, chain, transaction: None, is_finalized: false, buffers }
+        Self { hash, max_receipts, stage, chain, transaction, is_finalized: false, buffers }
     }
 
     /// The buffers, which are without capacity if the result took them
@@ -100,9 +102,12 @@ impl StatusQuery {
     }
 
     fn supply_transaction(&mut self, rows: &[Option<Row>]) -> Result<(), Error> {
-        let [chain, transaction, outcome] = rows else { return check_row_count(rows.len(), 3) };
+        check_row_count(rows.len(), self.buffers.keys.len())?;
+        let [chain, transaction @ .., outcome] = rows else { return Ok(()) };
         self.chain = ChainRecord::decode(chain.as_deref())?;
-        self.transaction.clone_from(transaction);
+        if let [transaction] = transaction {
+            self.transaction.clone_from(transaction);
+        }
         self.stage = Stage::Complete;
         if self.transaction.is_some() && !self.check_finalized()? {
             self.buffers.tree.add(self.hash);

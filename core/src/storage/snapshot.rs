@@ -48,19 +48,22 @@ pub trait Snapshot {
     /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) if the storage cannot answer.
     fn get(&self, key: &Key) -> Result<Option<Row>, Error>;
 
-    /// Calls `reader` with the row of a key if there is one, and returns whether there is
+    /// Calls `reader` with the row of a key if there is one, and returns the row if `reader` keeps
+    /// it by returning `true`
     ///
-    /// For rows that are read and not kept: a storage that has the bytes in memory passes them
-    /// borrowed and saves the reference count or the copy of a [`Row`]. The default calls
+    /// For rows of which few are kept: a storage that has the bytes in memory passes them borrowed
+    /// and saves the reference count or the copy of a [`Row`]. The default calls
     /// [`get`](Self::get). `reader` is called at most once.
     ///
     /// # Errors
     ///
     /// As [`get`](Self::get); `reader` is not called then.
-    fn get_with(&self, key: &Key, reader: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
-        let row = self.get(key)?;
-        row.iter().for_each(|row| reader(row));
-        Ok(row.is_some())
+    fn get_with(
+        &self,
+        key: &Key,
+        reader: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<Option<Row>, Error> {
+        Ok(self.get(key)?.filter(|row| reader(row)))
     }
 
     /// Appends the rows of these keys to `rows`, in the order of the keys
@@ -91,7 +94,11 @@ macro_rules! snapshot_by_deref {
                 (**self).get(key)
             }
 
-            fn get_with(&self, key: &Key, reader: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
+            fn get_with(
+                &self,
+                key: &Key,
+                reader: &mut dyn FnMut(&[u8]) -> bool,
+            ) -> Result<Option<Row>, Error> {
                 (**self).get_with(key, reader)
             }
 
