@@ -18,6 +18,7 @@ pub(crate) mod restartable;
 mod row;
 #[doc(hidden)]
 pub mod rows;
+mod run;
 mod snapshot;
 
 pub use batch::Batch;
@@ -25,8 +26,10 @@ pub(crate) use key::sorted_by_keys;
 pub use key::{Key, Table};
 pub use memory::MemoryStorage;
 pub use optimistic::OptimisticQuery;
-pub use query::{Query, Step, run};
-pub(crate) use query::{already_complete, check_row_count, run_with_rows, sealed};
+pub use query::{Query, Step};
+pub(crate) use query::{already_complete, check_row_count, sealed};
 pub use row::Row;
 pub use rows::{BlockPoint, ConfigRecord, OutcomeRecord, OutcomeStatus, TransactionRecord};
+pub use run::run;
+pub(crate) use run::run_with_rows;
 pub use snapshot::{Isolation, Snapshot, Storage};

@@ -1,13 +1,11 @@
 //! Queries that are suspended where rows are needed.
 //!
 //! A query names the rows it needs, is resumed with them, and ends in an output. The same state
-//! machine serves a thread over a local storage ([`run`]), an async runtime over a remote one, a
-//! C poll loop and a JavaScript promise. It names all keys it knows of at once, so a remote
-//! storage costs one round trip per level of a receipt tree.
+//! machine serves a thread over a local storage ([`run`](super::run)), an async runtime over a
+//! remote one, a C poll loop and a JavaScript promise. It names all keys it knows of at once, so a
+//! remote storage costs one round trip per level of a receipt tree.
 
-use alloc::vec::Vec;
-
-use super::{Isolation, Key, OptimisticQuery, Row, Snapshot};
+use super::{Key, Row};
 use crate::{Error, ErrorKind};
 
 /// What a query needs next
@@ -82,59 +80,6 @@ pub trait Query: sealed::Sealed {
     /// [`ErrorKind::Usage`](crate::ErrorKind::Usage) unless there is one entry per key; the query
     /// is unchanged then.
     fn supply_rows(&mut self, rows: &[Option<Row>]) -> Result<(), Error>;
-}
-
-/// Runs a query over a local storage to its end and returns its output
-///
-/// Over a storage without snapshots, the query is run as an
-/// [`OptimisticQuery`](crate::storage::OptimisticQuery).
-///
-/// # Errors
-///
-/// Those of the storage and of the query.
-pub fn run<Q: Query>(
-    query: &mut Q,
-    snapshot: &(impl Snapshot + ?Sized),
-) -> Result<Q::Output, Error> {
-    run_with_rows(query, snapshot, &mut Vec::new())
-}
-
-/// [`run`] with a reused list for the rows, which is empty after an output but not after an error
-pub(crate) fn run_with_rows<Q: Query>(
-    query: &mut Q,
-    snapshot: &(impl Snapshot + ?Sized),
-    rows: &mut Vec<Option<Row>>,
-) -> Result<Q::Output, Error> {
-    if snapshot.isolation() == Isolation::Snapshot {
-        return drive(query, snapshot, rows);
-    }
-    let Some(initial) = query.restarted() else { return drive(query, snapshot, rows) };
-    let mut optimistic = OptimisticQuery::new(initial, Isolation::ReadCommitted);
-    match drive(&mut optimistic, snapshot, rows) {
-        Ok(output) => {
-            *query = optimistic.into_complete();
-            Ok(output)
-        }
-        Err(error) => {
-            *query = optimistic.into_query();
-            Err(error)
-        }
-    }
-}
-
-fn drive<Q: Query>(
-    query: &mut Q,
-    snapshot: &(impl Snapshot + ?Sized),
-    rows: &mut Vec<Option<Row>>,
-) -> Result<Q::Output, Error> {
-    loop {
-        rows.clear();
-        match query.poll()? {
-            Step::Done(output) => return Ok(output),
-            Step::NeedRows(keys) => snapshot.get_many(keys, rows)?,
-        }
-        query.supply_rows(rows)?;
-    }
 }
 
 /// The error of a query that is polled after its end
