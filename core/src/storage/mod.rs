@@ -10,6 +10,7 @@
 mod batch;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
+mod driver;
 mod key;
 mod memory;
 mod optimistic;
@@ -18,10 +19,11 @@ pub(crate) mod restartable;
 mod row;
 #[doc(hidden)]
 pub mod rows;
-mod run;
 mod snapshot;
 
 pub use batch::Batch;
+pub use driver::run;
+pub(crate) use driver::run_with_rows;
 pub(crate) use key::sorted_by_keys;
 pub use key::{Key, Table};
 pub use memory::MemoryStorage;
@@ -30,6 +32,4 @@ pub use query::{Query, Step};
 pub(crate) use query::{already_complete, check_row_count, sealed};
 pub use row::Row;
 pub use rows::{BlockPoint, ConfigRecord, OutcomeRecord, OutcomeStatus, TransactionRecord};
-pub use run::run;
-pub(crate) use run::run_with_rows;
 pub use snapshot::{Isolation, Snapshot, Storage};
