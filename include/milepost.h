@@ -265,6 +265,11 @@ typedef int32_t (*milepost_commit_fn)(void *context,
 typedef void (*milepost_finalize_fn)(void *context);
 
 /**
+ * Whether several reads of a storage are of one state
+ */
+typedef int32_t milepost_isolation_t;
+
+/**
  * Storage of the host: a map from keys to rows
  *
  * `get` and `get_many` are called from any thread that uses the engine, concurrently; `commit` is
@@ -295,6 +300,10 @@ typedef struct milepost_storage {
      * Ends the storage; may be NULL
      */
     milepost_finalize_fn finalize;
+    /**
+     * `MILEPOST_ISOLATION_...`; 0 if only the engine changes the rows
+     */
+    milepost_isolation_t isolation;
 } milepost_storage;
 
 /**
@@ -780,6 +789,12 @@ typedef struct milepost_hash_text {
 #define MILEPOST_SETTING_HASH_SEED 10
 
 /**
+ * Isolation of the storage of pending requests, `MILEPOST_ISOLATION_...`; default 0, all rows of a
+ * request are from one state
+ */
+#define MILEPOST_SETTING_ISOLATION 11
+
+/**
  * Success; outputs are valid
  */
 #define MILEPOST_STATUS_OK 0
@@ -883,6 +898,17 @@ typedef struct milepost_hash_text {
  * Removes the row; one that does not exist is not an error
  */
 #define MILEPOST_CHANGE_REMOVE 2
+
+/**
+ * They are: only the engine commits, or all reads of a request are of one snapshot
+ */
+#define MILEPOST_ISOLATION_SNAPSHOT 0
+
+/**
+ * Each read is of the newest commit, and sees it whole or not at all: others may commit while a
+ * request is answered, which then starts again
+ */
+#define MILEPOST_ISOLATION_READ_COMMITTED 1
 
 #ifdef __cplusplus
 extern "C" {
@@ -1450,8 +1476,9 @@ milepost_status_t milepost_pending_request_new(const struct milepost_settings *s
 /**
  * Advances the request and returns what it needs next
  *
- * `MILEPOST_STEP_NEED_ROWS`: supply the rows of `keys`, all from one state of the storage, by
- * `milepost_pending_request_supply_rows`; polling before that returns the same keys.
+ * `MILEPOST_STEP_NEED_ROWS`: supply the rows of `keys` by
+ * `milepost_pending_request_supply_rows`, all from one state of the storage unless
+ * `MILEPOST_SETTING_ISOLATION` is set; polling before that returns the same keys.
  * `MILEPOST_STEP_DONE`: `response` is its response. `MILEPOST_STEP_PENDING`: it waits for a
  * block; go on with `milepost_pending_request_resume` or `milepost_endpoint_suspend`. The keys
  * belong to `request`.
@@ -1723,7 +1750,9 @@ milepost_status_t milepost_sink_absent(struct milepost_sink *sink);
  * `create` is called fewer than 32 times with `context`, each time for an empty storage, which
  * the check ends by its `finalize`. Takes some seconds and some 16 MiB.
  * `MILEPOST_STATUS_STORAGE` if a requirement is not met; the error's message says which one,
- * at which key, and what was found. `context` may be NULL.
+ * at which key, and what was found. A storage that declares
+ * `MILEPOST_ISOLATION_READ_COMMITTED` is also changed between two reads of a query. `context`
+ * may be NULL.
  *
  * Threads: any number concurrently.
  *

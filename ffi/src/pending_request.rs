@@ -8,7 +8,7 @@ use core::mem;
 
 use milepost::endpoint::{PendingRequest, RequestQuery, RequestState};
 use milepost::rpc;
-use milepost::storage::{Query as _, Step};
+use milepost::storage::{OptimisticQuery, Query as _, Step};
 use milepost::{Error, ErrorKind};
 
 use crate::boundary::ffi_function;
@@ -59,7 +59,7 @@ pub struct PendingRequestState {
 
 #[derive(Default)]
 enum Stage {
-    Running(Box<RequestQuery>),
+    Running(Box<OptimisticQuery<RequestQuery>>),
     Waiting(Box<PendingRequest>),
     Answered,
     /// An endpoint has the request
@@ -70,7 +70,9 @@ enum Stage {
 impl PendingRequestState {
     /// A request whose query is to be run
     pub(crate) fn new(query: RequestQuery) -> Self {
-        Self { stage: Stage::Running(Box::new(query)), keys: FlatKeys::default() }
+        let isolation = query.isolation();
+        let query = Box::new(OptimisticQuery::new(query, isolation));
+        Self { stage: Stage::Running(query), keys: FlatKeys::default() }
     }
 
     /// Takes out the request that waits
@@ -88,7 +90,7 @@ impl PendingRequestState {
         matches!(self.stage, Stage::Answered)
     }
 
-    fn take_running(&mut self) -> Result<Box<RequestQuery>, CallError> {
+    fn take_running(&mut self) -> Result<Box<OptimisticQuery<RequestQuery>>, CallError> {
         match mem::take(&mut self.stage) {
             Stage::Running(query) => Ok(query),
             other => {
@@ -153,8 +155,9 @@ ffi_function! {
 ffi_function! {
     /// Advances the request and returns what it needs next
     ///
-    /// `MILEPOST_STEP_NEED_ROWS`: supply the rows of `keys`, all from one state of the storage, by
-    /// `milepost_pending_request_supply_rows`; polling before that returns the same keys.
+    /// `MILEPOST_STEP_NEED_ROWS`: supply the rows of `keys` by
+    /// `milepost_pending_request_supply_rows`, all from one state of the storage unless
+    /// `MILEPOST_SETTING_ISOLATION` is set; polling before that returns the same keys.
     /// `MILEPOST_STEP_DONE`: `response` is its response. `MILEPOST_STEP_PENDING`: it waits for a
     /// block; go on with `milepost_pending_request_resume` or `milepost_endpoint_suspend`. The keys
     /// belong to `request`.
@@ -211,7 +214,7 @@ ffi_function! {
         let query = request.take_running()?;
         request.stage = Stage::Answered;
         let failure = Error::new(ErrorKind::Storage, reason);
-        response.write(ParsedResponse::new(query.fail(&failure)));
+        response.write(ParsedResponse::new(query.into_query().fail(&failure)));
         Ok(())
     }
 }

@@ -10,6 +10,7 @@ use crate::boundary::ffi_function;
 use crate::boundary::handle::{Exclusive, Handle, SharedRef};
 use crate::error::milepost_error;
 use crate::status::CallError;
+use crate::storage;
 
 /// Settings of engines, pending requests, block imports and endpoints; each uses those it needs
 pub struct milepost_settings {
@@ -48,6 +49,9 @@ pub const MILEPOST_SETTING_MAX_WAITING: milepost_setting_t = 9;
 /// Seed of the hash function of the wait index, for endpoints that serve untrusted clients: a
 /// number that they cannot know; default 0
 pub const MILEPOST_SETTING_HASH_SEED: milepost_setting_t = 10;
+/// Isolation of the storage of pending requests, `MILEPOST_ISOLATION_...`; default 0, all rows of a
+/// request are from one state
+pub const MILEPOST_SETTING_ISOLATION: milepost_setting_t = 11;
 
 /// Values of all settings
 #[derive(Clone, Copy, Debug, Default)]
@@ -89,6 +93,10 @@ impl HostSettings {
             MILEPOST_SETTING_TIMEOUT => self.wait_config.timeout = value,
             MILEPOST_SETTING_MAX_WAITING => self.wait_config.max_waiting = limit(value),
             MILEPOST_SETTING_HASH_SEED => self.wait_config.hash_seed = value,
+            MILEPOST_SETTING_ISOLATION => {
+                let number = i32::try_from(value).unwrap_or(i32::MAX);
+                self.engine.isolation = storage::isolation(number)?;
+            }
             unknown => return Err(CallError::invalid_enum("setting", unknown)),
         }
         Ok(())

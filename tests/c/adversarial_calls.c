@@ -370,6 +370,14 @@ static void invalid_structures(void) {
             report("milepost_engine_new_over", "function", "accepted a structure without", missing);
         }
     }
+    for (milepost_isolation_t isolation = -1; isolation <= 2; isolation += 3) {
+        milepost_storage other = fixture.functions;
+        other.isolation = isolation;
+        calls++;
+        if (milepost_engine_new_over(&other, NULL, &engine, NULL) != MILEPOST_STATUS_ENUM) {
+            report("milepost_engine_new_over", "isolation", "accepted isolation", isolation);
+        }
+    }
     if (fixture.store.finalized != 0) {
         report("milepost_engine_new_over", "finalize", "finalized a rejected storage",
                (long)fixture.store.finalized);

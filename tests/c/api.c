@@ -412,7 +412,7 @@ static void settings_may_be_extreme(void) {
     uint64_t handle, timeout;
     for (uint64_t value = 0; value <= 1; value++) {
         OK(milepost_settings_new(&settings));
-        for (milepost_setting_t setting = 1; setting <= MILEPOST_SETTING_HASH_SEED; setting++) {
+        for (milepost_setting_t setting = 1; setting <= MILEPOST_SETTING_ISOLATION; setting++) {
             milepost_status_t status =
                 milepost_settings_set(settings, setting, value == 0 ? UINT64_MAX : 0, NULL);
             CHECK(status == MILEPOST_STATUS_OK || (value == 0 && status == MILEPOST_STATUS_ENUM));

@@ -20,7 +20,7 @@ use crate::config::ConfigImport;
 use crate::import::{BlockImport, ChainUpdate, ImportSettings};
 use crate::primitives::BlockHeight;
 use crate::rpc::Request;
-use crate::storage::{Row, Snapshot};
+use crate::storage::{OptimisticQuery, Row, Snapshot};
 use crate::waiting::{InsertError, InsertErrorKind, RequestHandle, WaiterMap};
 
 /// Whether a request may wait
@@ -248,6 +248,9 @@ impl<T> Endpoint<T> {
 
     /// Answers a request with rows that the host supplies; it may wait until `now` plus the timeout
     ///
+    /// The rows of an evaluation come from one snapshot, unless the engine's
+    /// [`Settings::isolation`](super::Settings::isolation) says otherwise.
+    ///
     /// Ends in [`Output::Response`], or in [`Output::Pending`] with [`WaitMode::Never`].
     pub fn handle_request(
         &mut self,
@@ -259,8 +262,8 @@ impl<T> Endpoint<T> {
         let waits = options.wait_mode == WaitMode::UntilTimeout;
         let deadline = waits.then(|| self.deadline(now, options.timeout));
         let handle = self.waiters.reserve(deadline);
-        let query = Box::new(RequestQuery::new(self.engine.settings(), request));
-        self.operations.start(handle, OperationKind::Request { query, waits, tag });
+        let query = RequestQuery::new(self.engine.settings(), request);
+        self.start_request(handle, query, waits, tag);
         handle
     }
 
@@ -301,7 +304,9 @@ impl<T> Endpoint<T> {
     /// Asks what the storage knows about the chain, with rows that the host supplies; ends in
     /// [`Output::Completed`]
     pub fn handle_chain_query(&mut self) -> RequestHandle {
-        self.start(OperationKind::Chain(ChainQuery::new()))
+        let isolation = self.engine.settings().isolation;
+        let query = OptimisticQuery::new(ChainQuery::new(), isolation);
+        self.start(OperationKind::Chain(Box::new(query)))
     }
 
     /// Takes in the rows of an [`Output::NeedRows`], in the order of its keys, or why there are
@@ -426,6 +431,13 @@ impl<T> Endpoint<T> {
         now.saturating_add(timeout.unwrap_or(self.wait_config.timeout))
     }
 
+    /// Starts an evaluation of a request
+    fn start_request(&mut self, handle: RequestHandle, query: RequestQuery, waits: bool, tag: T) {
+        let isolation = query.isolation();
+        let query = Box::new(OptimisticQuery::new(query, isolation));
+        self.operations.start(handle, OperationKind::Request { query, waits, tag });
+    }
+
     /// Starts an operation that is no request
     fn start(&mut self, kind: OperationKind<T>) -> RequestHandle {
         let handle = self.waiters.reserve(None);
@@ -514,8 +526,7 @@ impl<T> Endpoint<T> {
         match evaluator {
             Evaluator::Host => self.outputs.push_back(Output::Wakeup { handle, evaluation, tag }),
             Evaluator::Endpoint => {
-                let query = Box::new(evaluation.into_query());
-                self.operations.start(handle, OperationKind::Request { query, waits: true, tag });
+                self.start_request(handle, evaluation.into_query(), true, tag);
             }
         }
     }

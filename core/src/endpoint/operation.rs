@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use super::{ChainQuery, Completion, RequestQuery, RequestState};
 use crate::config::ConfigImport;
 use crate::import::BlockImport;
-use crate::storage::{Batch, Key, Query, Row, Step};
+use crate::storage::{Batch, Key, OptimisticQuery, Query, Row, Step};
 use crate::waiting::RequestHandle;
 use crate::{Error, ErrorKind};
 
@@ -26,14 +26,14 @@ pub(super) struct Operation<T> {
 #[derive(Debug)]
 pub(super) enum OperationKind<T> {
     Request {
-        query: Box<RequestQuery>,
+        query: Box<OptimisticQuery<RequestQuery>>,
         /// Whether the request may wait
         waits: bool,
         tag: T,
     },
     Block(Box<BlockImport>),
     Config(Box<ConfigImport>),
-    Chain(ChainQuery),
+    Chain(Box<OptimisticQuery<ChainQuery>>),
     /// Its batch was handed out
     Committing(Completion),
 }
@@ -153,7 +153,7 @@ impl<T> Operations<T> {
         }
         Some(match self.end(handle)? {
             OperationKind::Request { query, waits, tag } => {
-                let state = RequestState::Ready(query.fail(&error));
+                let state = RequestState::Ready(query.into_query().fail(&error));
                 Progress::Evaluated { state, waits, tag }
             }
             _ => Progress::Completed(Err(error)),
@@ -215,7 +215,9 @@ impl<T> OperationKind<T> {
             Self::Config(query) => {
                 step(&mut **query, |batch| Poll::Commit(batch, Completion::Config))
             }
-            Self::Chain(query) => step(query, |chain| Poll::Completed(Completion::Chain(chain))),
+            Self::Chain(query) => {
+                step(&mut **query, |chain| Poll::Completed(Completion::Chain(chain)))
+            }
             Self::Committing(_) => {
                 Err(Error::new(ErrorKind::Usage, "a commit in progress is not polled"))
             }

@@ -1,8 +1,9 @@
 //! Client requests and blocks that the endpoint itself evaluates, with rows that the host supplies.
 //!
-//! The host serves the outputs of the endpoint late and in any order, each evaluation from the
-//! version that was the newest when it started. A response must be the oracle's for that version,
-//! and once all outputs are served, no other request may be ready.
+//! The host serves the outputs of the endpoint late and in any order: each evaluation from the
+//! version that was the newest when it started, or, without snapshots, all rows from the version
+//! that is the newest when they are read. A response must be the oracle's for the version that was
+//! read last, and once all outputs are served, no other request may be ready.
 
 use std::collections::BTreeMap;
 
@@ -30,6 +31,8 @@ pub(crate) struct RemoteRows {
 /// What an evaluation reads, and what the oracle says of it
 struct Version {
     rows: MemoryStorage,
+    /// Whether it is the first evaluation of the request
+    is_first: bool,
     request: Request,
     /// The request as it ends at its deadline
     expired: Request,
@@ -150,6 +153,7 @@ impl Run {
         );
         ensure!(!self.shut_down, "{handle} waits after the shutdown");
         let mut open = self.open_requests.swap_remove(index);
+        open.request = version.request;
         if open.inserted {
             self.coverage.add(Counter::SuspendedAgain);
         } else {
@@ -186,17 +190,21 @@ impl Run {
 
     fn serve(&mut self, handle: RequestHandle, keys: &[Key], is_first: bool) -> Result<(), String> {
         let Some(index) = self.position(handle) else { return Ok(()) };
-        if is_first {
-            self.coverage.add(Counter::RowEvaluations);
+        if is_first || self.setup.run_settings.read_committed {
+            self.coverage.add_if(Counter::RowEvaluations, is_first);
             let (settings, hashes) =
                 (&self.setup.endpoint_settings, &self.setup.chain.content.hashes);
             let open = &mut self.open_requests[index];
-            let first = !core::mem::replace(&mut open.was_evaluated, true);
-            open.request.evaluate(first, &self.oracle, settings, hashes);
-            let mut expired = open.request.clone();
+            let is_first = match self.remote.versions.get(&handle) {
+                Some(version) => version.is_first,
+                None => !core::mem::replace(&mut open.was_evaluated, true),
+            };
+            let mut request = open.request.clone();
+            request.evaluate(is_first, &self.oracle, settings, hashes);
+            let mut expired = request.clone();
             expired.expire(&self.oracle, settings, hashes);
             let rows = self.store.rows().ok_or("rows of a file are not remote")?;
-            let version = Version { rows, request: open.request.clone(), expired };
+            let version = Version { rows, is_first, request, expired };
             self.remote.versions.insert(handle, version);
         }
         let Some(version) = self.remote.versions.get(&handle) else {

@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use milepost::endpoint::{Endpoint, Engine, Settings, UnknownTransaction, WaitConfig};
 use milepost::import::{BlockPosition, ChainUpdate, ImportSummary};
+use milepost::storage::Isolation;
 use milepost_testkit::{Rng, mix};
 
 use crate::block::{Block, Outcome};
@@ -122,7 +123,12 @@ fn endpoint(setup: &Setup) -> Endpoint {
     };
     let wait_config =
         WaitConfig::default().with_timeout(settings.timeout).with_max_waiting(settings.max_waiting);
-    let settings = Settings::default().with_timeout_cause(settings.timeout_cause);
+    let isolation = match setup.run_settings.read_committed {
+        true => Isolation::ReadCommitted,
+        false => Isolation::Snapshot,
+    };
+    let settings =
+        Settings::default().with_timeout_cause(settings.timeout_cause).with_isolation(isolation);
     Endpoint::new(Engine::new(settings.with_unknown(unknown)), wait_config)
 }
 

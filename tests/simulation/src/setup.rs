@@ -47,6 +47,8 @@ pub(crate) struct RunSettings {
     pub(crate) late_updates: u64,
     /// How requests are evaluated
     pub(crate) host: Host,
+    /// The rows that the host supplies come from no snapshot
+    pub(crate) read_committed: bool,
     /// Thousandths of evaluations whose result or rows are handed in after other events
     pub(crate) deferred: u64,
     /// Thousandths of events that reopen the storage
@@ -155,6 +157,7 @@ impl Setup {
                 Host::Threads,
                 Host::RemoteRows,
             ]),
+            read_committed: rng.one_in(2),
             deferred: *rng.pick(&[100, 400, 700]),
             reopens: *rng.pick(&[0, 0, 40]),
             restarts: *rng.pick(&[0, 0, 0, 25]),
@@ -165,6 +168,7 @@ impl Setup {
         if run_settings.file && run_settings.host == Host::RemoteRows {
             run_settings.host = Host::Threads;
         }
+        run_settings.read_committed &= run_settings.host == Host::RemoteRows;
         let import_settings = ImportSettings::default()
             .with_finality(if all_final { FinalityRule::All } else { FinalityRule::Headers })
             .with_retention(if has_retention {
