@@ -62,6 +62,7 @@ counted! {
     SuspendedAgain "suspended again" 1_000,
     RowEvaluations "evaluated by the endpoint: evaluations" 2_800,
     RowsSuspended "requests suspended" 560,
+    TooManyRestarts "interrupted too often by commits" 0,
     Shutdowns "endpoints shut down" 97,
     NextTimeouts "advances to the next timeout" 470,
 }

@@ -18,6 +18,10 @@ use crate::coverage::Counter;
 use crate::requests::{OpenRequest, SHUTDOWN, text};
 use crate::run::{Run, ensure, log};
 
+/// The error of a query that was interrupted too often by commits
+const TOO_MANY_RESTARTS: &str =
+    "the storage changed during 17 reads of one state; the limit is 16 restarts";
+
 /// The host's part of the evaluations in progress
 #[derive(Default)]
 pub(crate) struct RemoteRows {
@@ -109,7 +113,14 @@ impl Run {
                 let reached = version.request.response().is_some();
                 let found = text(response.clone());
                 let mut expected = version.request;
-                if !reached && self.shut_down && found.contains(SHUTDOWN) {
+                if self.setup.run_settings.read_committed && found.contains(TOO_MANY_RESTARTS) {
+                    self.coverage.add(Counter::TooManyRestarts);
+                    expected = open.request.clone();
+                    expected.calls.iter_mut().filter(|call| !call.is_fixed).for_each(|call| {
+                        call.response = None;
+                    });
+                    expected.fail(TOO_MANY_RESTARTS);
+                } else if !reached && self.shut_down && found.contains(SHUTDOWN) {
                     expected.fail(SHUTDOWN);
                 } else if let Some(reason) = self.over_limit(&open, &found).filter(|_| !reached) {
                     self.coverage.add(Counter::OverLimit);
@@ -195,8 +206,13 @@ impl Run {
             let (settings, hashes) =
                 (&self.setup.endpoint_settings, &self.setup.chain.content.hashes);
             let open = &mut self.open_requests[index];
-            let is_first = match self.remote.versions.get(&handle) {
-                Some(version) => version.is_first,
+            let is_first = match self.remote.versions.remove(&handle) {
+                Some(version) if !is_first => version.is_first,
+                // The evaluation before has ended, and the request is evaluated again at once.
+                Some(version) => {
+                    open.request = version.request;
+                    false
+                }
                 None => !core::mem::replace(&mut open.was_evaluated, true),
             };
             let mut request = open.request.clone();
