@@ -262,11 +262,11 @@ fn colon_end(bytes: &[u8], at: usize) -> Option<usize> {
 }
 
 #[inline]
-pub(super) fn word_end(bytes: &[u8], at: usize, word: &[u8]) -> Option<usize> {
+fn word_end(bytes: &[u8], at: usize, word: &[u8]) -> Option<usize> {
     bytes.get(at..)?.starts_with(word).then_some(at + word.len())
 }
 
-pub(super) fn number_end(bytes: &[u8], mut at: usize) -> Option<usize> {
+fn number_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     if bytes.get(at) == Some(&b'-') {
         at += 1;
     }
@@ -381,7 +381,7 @@ fn last_run_end(bytes: &[u8], mut at: usize) -> usize {
 /// spaces and exclamation marks are above it, so one subtraction finds it with the control
 /// characters.
 #[inline]
-pub(super) const fn stops(word: u64) -> u64 {
+const fn stops(word: u64) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let low = (word ^ (ONES * 0x02)).wrapping_sub(ONES * 0x21);
     let backslash = (word ^ (ONES * 0x5c)).wrapping_sub(ONES);

@@ -14,7 +14,6 @@ use core::fmt;
 use super::borrowed::run_end;
 use super::path::path_at;
 use super::reader::Reader;
-use super::rewrite::Rewriter;
 use crate::{Error, ErrorKind};
 
 /// The maximum nesting depth of arrays and objects, the same as that of `serde_json`
@@ -56,8 +55,6 @@ pub struct Canonicalizer {
     levels: Vec<Level>,
     members: Vec<Member>,
     scratch: String,
-    /// The fast path, for texts that it supports
-    rewriter: Rewriter,
 }
 
 /// An open array or object
@@ -121,13 +118,7 @@ impl Canonicalizer {
 
     /// A canonicalizer with empty buffers and a limit of `max_depth` levels
     pub const fn with_max_depth(max_depth: usize) -> Self {
-        Self {
-            max_depth,
-            levels: Vec::new(),
-            members: Vec::new(),
-            scratch: String::new(),
-            rewriter: Rewriter::new(max_depth),
-        }
+        Self { max_depth, levels: Vec::new(), members: Vec::new(), scratch: String::new() }
     }
 
     /// Appends the canonical text of the one JSON value in `text`
@@ -163,10 +154,6 @@ impl Canonicalizer {
     /// Appends the canonical text of the value that starts at `at`; returns the value's end, or
     /// `None` if the value is invalid, when the content of `out` is unspecified
     pub(crate) fn append_next(&mut self, text: &str, at: usize, out: &mut String) -> Option<usize> {
-        if let Some((canonical, end)) = self.rewriter.rewrite(text, at) {
-            out.push_str(canonical);
-            return Some(end);
-        }
         self.scan(text, at, out).ok()
     }
 

@@ -8,10 +8,8 @@
 mod borrowed;
 mod canonical;
 mod compact_cursor;
-mod key_predictor;
 mod path;
 mod reader;
-mod rewrite;
 mod text;
 
 #[doc(hidden)]
