@@ -1,4 +1,4 @@
-//! The fast path compared with the slow path, and fast validation with the views.
+//! The passes over a message compared with each other, and fast validation with the views.
 
 use alloc::format;
 use alloc::string::{String, ToString};
@@ -8,7 +8,8 @@ use milepost_practice::{Practice, Settings};
 use milepost_testkit::{Rng, damaged};
 use serde_json::Value;
 
-use super::{BlockContent, fast_path, slow_path};
+use super::BlockContent;
+use super::block_reader::{Pass, read_again, read_pass};
 use crate::codec::json;
 use crate::import::summary::{OutcomeSummary, ReceiptSummary, RowSummary, TransactionSummary};
 
@@ -25,35 +26,34 @@ fn messages(count: usize) -> Vec<String> {
     (0..count).map(|_| String::from_utf8(chain.next_message().json).unwrap()).collect()
 }
 
-/// The message with the shards before the block, which the fast path does not accept
+/// The message with the shards before the block, which the first pass does not accept
 fn shards_first(message: &str) -> String {
     let value: Value = serde_json::from_str(message).unwrap();
     format!(r#"{{"shards":{},"block":{}}}"#, value["shards"], value["block"])
 }
 
 #[test]
-fn the_fast_path_gives_the_content_of_the_slow_path() {
+fn the_first_pass_gives_the_content_of_the_further_ones() {
     let mut rng = Rng::new(11);
-    let (mut fast, mut slow) = (0, 0);
+    let (mut first, mut further) = (0, 0);
     for message in messages(30) {
-        assert!(fast_path::read(message.as_bytes()).is_some());
+        assert!(read_pass(&message, Pass::TextOrder).is_ok());
         for round in 0..60 {
             let text =
                 if round == 0 { message.clone() } else { damaged(&message, PIECES, &mut rng) };
-            match fast_path::read(text.as_bytes()) {
-                Some(content) => {
-                    let expected = slow_path::read(text.as_bytes());
-                    assert_eq!(Ok(content), expected, "{text}");
-                    fast += 1;
+            match read_pass(&text, Pass::TextOrder) {
+                Ok(content) => {
+                    assert_eq!(Ok(content), read_again(&text), "{text}");
+                    first += 1;
                 }
-                None => slow += 1,
+                Err(_) => further += 1,
             }
         }
         let reordered = shards_first(&message);
-        assert!(fast_path::read(reordered.as_bytes()).is_none());
-        assert_eq!(BlockContent::read(reordered.as_bytes()), slow_path::read(message.as_bytes()));
+        assert!(read_pass(&reordered, Pass::TextOrder).is_err());
+        assert_eq!(BlockContent::read(reordered.as_bytes()), read_again(&message));
     }
-    assert!(fast > 200 && slow > 200, "{fast} {slow}");
+    assert!(first > 200 && further > 200, "{first} {further}");
 }
 
 #[test]
@@ -86,8 +86,9 @@ fn blanks_and_the_order_of_members_change_nothing() {
         reversed(&value["block"], &mut block);
         reversed(&value["shards"], &mut shards);
         let text = format!("{{\"block\": {block}, \"shards\": {shards}}}\n");
-        let read = fast_path::read(text.as_bytes()).unwrap();
-        assert_eq!(Ok(read), slow_path::read(message.as_bytes()));
+        let content = read_pass(&text, Pass::TextOrder).ok();
+        assert_eq!(content, read_again(&message).ok());
+        assert!(content.is_some());
     }
 }
 

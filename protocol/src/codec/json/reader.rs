@@ -7,18 +7,19 @@
 
 mod error;
 mod scalar;
+mod skip;
 
 use alloc::borrow::Cow;
 use alloc::string::{String, ToString as _};
-use alloc::vec::Vec;
 use core::fmt;
 
 pub use error::ReadError;
 pub(crate) use scalar::is_out_of_range;
 pub use scalar::{Number, Scalar};
 
+use super::Canonicalizer;
 use super::borrowed::run_end;
-use crate::ErrorKind;
+use crate::{Error, ErrorKind};
 
 /// A position in a JSON text
 #[derive(Clone, Copy, Debug)]
@@ -62,16 +63,50 @@ impl<'t> Reader<'t> {
     }
 
     /// The next byte that is not whitespace
+    #[inline]
     fn peek(&mut self) -> Option<u8> {
-        while let Some(b' ' | b'\n' | b'\t' | b'\r') = self.byte() {
+        loop {
+            let byte = self.byte();
+            // One comparison in the common case of no whitespace.
+            if !byte
+                .is_some_and(|byte| byte <= b' ' && matches!(byte, b' ' | b'\n' | b'\t' | b'\r'))
+            {
+                return byte;
+            }
             self.at += 1;
         }
-        self.byte()
     }
 
     /// The first byte of the next value
+    #[inline]
     pub fn peek_value(&mut self) -> Result<u8, ReadError> {
         self.peek().ok_or_else(|| self.error_at_next("EOF while parsing a value"))
+    }
+
+    /// Moves past the next value and appends its canonical text to `out`
+    ///
+    /// The path of an error is relative to the value, its offset is that in the whole text.
+    ///
+    /// # Errors
+    ///
+    /// As [`Canonicalizer::append`].
+    pub fn canonical(
+        &mut self,
+        canonicalizer: &mut Canonicalizer,
+        out: &mut String,
+    ) -> Result<(), Error> {
+        self.at = canonicalizer.append_next(self.text, self.at, out)?;
+        Ok(())
+    }
+
+    /// Moves past `length` bytes, which must end where a value ends
+    pub const fn advance(&mut self, length: usize) {
+        self.at += length;
+    }
+
+    /// The text from here on
+    pub fn rest(&self) -> &'t str {
+        self.text.get(self.at..).unwrap_or_default()
     }
 
     /// Checks that only whitespace is left
@@ -94,54 +129,6 @@ impl<'t> Reader<'t> {
     pub fn whole(mut self) -> Result<&'t str, ReadError> {
         let value = self.raw()?;
         self.end().map(|()| value)
-    }
-
-    /// Moves past the next value, of any depth
-    fn skip(&mut self) -> Result<(), ReadError> {
-        // The opening brackets of the open levels.
-        let mut open: Vec<u8> = Vec::new();
-        loop {
-            let first = self.peek_value()?;
-            let mut ended = true;
-            match first {
-                b'[' | b'{' => {
-                    self.at += 1;
-                    open.push(first);
-                    ended = false;
-                }
-                b'"' => self.skip_string()?,
-                b'-' | b'0'..=b'9' => self.skip_number()?,
-                _ => self.literal(first)?,
-            }
-            loop {
-                let Some(bracket) = open.last() else { return Ok(()) };
-                let object = *bracket == b'{';
-                match self.peek() {
-                    Some(b',') if ended => {
-                        self.at += 1;
-                        break;
-                    }
-                    Some(b']') if !object => {}
-                    Some(b'}') if object => {}
-                    Some(_) if !ended => break,
-                    Some(_) if object => return Err(self.error_at_next("expected `,` or `}`")),
-                    Some(_) => return Err(self.error_at_next("expected `,` or `]`")),
-                    None if object => return Err(self.error_at_next("EOF while parsing an object")),
-                    None => return Err(self.error_at_next("EOF while parsing a list")),
-                }
-                self.at += 1;
-                open.pop();
-                ended = true;
-            }
-            if open.last() == Some(&b'{') {
-                match self.peek() {
-                    Some(b'"') => self.skip_string()?,
-                    Some(_) => return Err(self.error_at_next("key must be a string")),
-                    None => return Err(self.error_at_next("EOF while parsing an object")),
-                }
-                self.colon()?;
-            }
-        }
     }
 
     /// Moves past `null`, `true` or `false`, by its first byte
@@ -285,7 +272,22 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads the string whose opening quote is here
+    #[inline]
     fn string(&mut self) -> Result<Cow<'t, str>, ReadError> {
+        let start = self.at + 1;
+        let end = run_end(self.bytes(), start);
+        match self.bytes().get(end) {
+            Some(b'"') => {
+                self.at = end + 1;
+                Ok(Cow::Borrowed(self.text.get(start..end).unwrap_or_default()))
+            }
+            _ => self.decoded_string(),
+        }
+    }
+
+    /// The same for a string with escapes
+    #[cold]
+    fn decoded_string(&mut self) -> Result<Cow<'t, str>, ReadError> {
         self.at += 1;
         let mut decoded = String::new();
         let mut start = self.at;
@@ -296,10 +298,6 @@ impl<'t> Reader<'t> {
                 None => return Err(self.error("EOF while parsing a string")),
                 Some(b'"') => {
                     self.at += 1;
-                    // Every escape decodes to a character.
-                    if decoded.is_empty() {
-                        return Ok(Cow::Borrowed(run));
-                    }
                     decoded.push_str(run);
                     return Ok(Cow::Owned(decoded));
                 }
@@ -500,12 +498,12 @@ impl<'t> Reader<'t> {
 
     /// Reads the next object; `member` gets the index in `names` of each member named there, which
     /// may appear once, and must move past its value
-    pub fn object(
+    pub fn object<E: From<ReadError>>(
         &mut self,
         names: &[&str],
         expected: &str,
-        member: &mut dyn FnMut(usize, &mut Self) -> Result<(), ReadError>,
-    ) -> Result<(), ReadError> {
+        member: &mut dyn FnMut(usize, &mut Self) -> Result<(), E>,
+    ) -> Result<(), E> {
         // One bit per name; no caller has more than 32.
         let (mut seen, mut first) = (0_u32, true);
         self.open_object(expected)?;
@@ -517,7 +515,7 @@ impl<'t> Reader<'t> {
                 continue;
             };
             if seen >> index & 1 == 1 {
-                return Err(self.key_error(format_args!("duplicate field `{key}`")));
+                return Err(self.key_error(format_args!("duplicate field `{key}`")).into());
             }
             seen |= 1 << index;
             self.colon()?;
