@@ -94,14 +94,14 @@ fn read_key(text: &str) -> Result<(String, BlockHeight, u32), ReadError> {
 struct Response;
 
 impl HasSchema for Response {
-    const SCHEMA: &'static Schema = &Schema::Object {
-        name: "a response",
-        members: &[Member {
-            name: "result",
+    const SCHEMA: &'static Schema = &Schema::object(
+        "a response",
+        &[Member {
+            key: "\"result\":",
             required: true,
             schema: <ProtocolConfigView as HasSchema>::SCHEMA,
         }],
-    };
+    );
 }
 
 /// The error for a response without a configuration; quotes the start of the response's error

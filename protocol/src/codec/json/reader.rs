@@ -8,6 +8,7 @@
 mod error;
 mod scalar;
 mod skip;
+mod string;
 
 use alloc::borrow::Cow;
 use alloc::string::{String, ToString as _};
@@ -199,6 +200,20 @@ impl<'t> Reader<'t> {
     /// Reads the number here
     fn number(&mut self) -> Result<Number<'t>, ReadError> {
         let start = self.at;
+        // Most numbers are short integers.
+        const MAX_DIGITS: usize = u64::MAX.ilog10() as usize;
+        let digits = self.bytes().get(start..).unwrap_or_default();
+        let length = digits.iter().take(MAX_DIGITS + 1).take_while(|byte| byte.is_ascii_digit());
+        let length = length.count();
+        let is_whole = !matches!(digits.get(length), Some(b'.' | b'e' | b'E'));
+        if is_whole
+            && (length == 1 || length <= MAX_DIGITS && length > 0 && digits.first() != Some(&b'0'))
+        {
+            let number = digits.iter().take(length);
+            let number = number.fold(0, |number, digit| number * 10 + u64::from(digit - b'0'));
+            self.at = start + length;
+            return Ok(Number::Unsigned(number));
+        }
         self.skip_number()?;
         let text = self.text.get(start..self.at).unwrap_or_default();
         let whole = !text.contains(['.', 'e', 'E']);
@@ -216,130 +231,6 @@ impl<'t> Reader<'t> {
         } else {
             Ok(Number::Fraction(text))
         }
-    }
-
-    /// Moves past the string whose opening quote is here, without decoding its escapes
-    fn skip_string(&mut self) -> Result<(), ReadError> {
-        self.at += 1;
-        loop {
-            self.at = run_end(self.bytes(), self.at);
-            match self.byte() {
-                None => return Err(self.error("EOF while parsing a string")),
-                Some(b'"') => {
-                    self.at += 1;
-                    return Ok(());
-                }
-                Some(b'\\') => {
-                    self.at += 1;
-                    self.escape()?;
-                }
-                Some(_) => return Err(self.error(CONTROL)),
-            }
-        }
-    }
-
-    /// Reads an escape after its backslash; returns a character or a UTF-16 code unit
-    fn escape(&mut self) -> Result<u16, ReadError> {
-        let Some(byte) = self.byte() else {
-            return Err(self.error("EOF while parsing a string"));
-        };
-        self.at += 1;
-        Ok(match byte {
-            b'"' | b'\\' | b'/' => byte.into(),
-            b'b' => 8,
-            b'f' => 0xc,
-            b'n' => 0xa,
-            b'r' => 0xd,
-            b't' => 9,
-            b'u' => {
-                let Some(digits) = self.bytes().get(self.at..self.at + 4) else {
-                    self.at = self.text.len();
-                    return Err(self.error("EOF while parsing a string"));
-                };
-                self.at += 4;
-                let mut unit = 0;
-                for digit in digits {
-                    let Some(digit) = char::from(*digit).to_digit(16) else {
-                        return Err(self.error("invalid escape"));
-                    };
-                    // Four digits of four bits.
-                    unit = unit << 4 | digit as u16;
-                }
-                unit
-            }
-            _ => return Err(self.error("invalid escape")),
-        })
-    }
-
-    /// Reads the string whose opening quote is here
-    #[inline]
-    fn string(&mut self) -> Result<Cow<'t, str>, ReadError> {
-        let start = self.at + 1;
-        let end = run_end(self.bytes(), start);
-        match self.bytes().get(end) {
-            Some(b'"') => {
-                self.at = end + 1;
-                Ok(Cow::Borrowed(self.text.get(start..end).unwrap_or_default()))
-            }
-            _ => self.decoded_string(),
-        }
-    }
-
-    /// The same for a string with escapes
-    #[cold]
-    fn decoded_string(&mut self) -> Result<Cow<'t, str>, ReadError> {
-        self.at += 1;
-        let mut decoded = String::new();
-        let mut start = self.at;
-        loop {
-            self.at = run_end(self.bytes(), self.at);
-            let run = self.text.get(start..self.at).unwrap_or_default();
-            match self.byte() {
-                None => return Err(self.error("EOF while parsing a string")),
-                Some(b'"') => {
-                    self.at += 1;
-                    decoded.push_str(run);
-                    return Ok(Cow::Owned(decoded));
-                }
-                Some(b'\\') => {
-                    decoded.push_str(run);
-                    self.at += 1;
-                    decoded.push(self.character()?);
-                    start = self.at;
-                }
-                Some(_) => {
-                    self.at += 1;
-                    return Err(self.error(CONTROL));
-                }
-            }
-        }
-    }
-
-    /// Reads the escape after this backslash, or both escapes of a surrogate pair
-    fn character(&mut self) -> Result<char, ReadError> {
-        const LONE: &str = "lone leading surrogate in hex escape";
-        let first = u32::from(self.escape()?);
-        if !(0xd800..0xdc00).contains(&first) {
-            return char::from_u32(first).ok_or_else(|| self.error(LONE));
-        }
-        for byte in [b'\\', b'u'] {
-            let Some(found) = self.byte() else {
-                return Err(self.error("EOF while parsing a string"));
-            };
-            if found != byte {
-                self.at += 1;
-                return Err(self.error("unexpected end of hex escape"));
-            }
-            self.at += 1;
-        }
-        self.at -= 1;
-        let second = u32::from(self.escape()?);
-        if !(0xdc00..0xe000).contains(&second) {
-            return Err(self.error(LONE));
-        }
-        // Ten bits of each half.
-        let code = 0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00);
-        char::from_u32(code).ok_or_else(|| self.error(LONE))
     }
 
     /// Reads the next value if it is a scalar; stays before an array or an object
@@ -379,11 +270,31 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads a string
+    #[inline]
     pub fn text(&mut self, expected: &str) -> Result<Cow<'t, str>, ReadError> {
-        match self.scalar()? {
-            Scalar::String(text) => Ok(text),
-            other => Err(self.type_error(&other, expected)),
+        if self.peek_value()? != b'"' {
+            return Err(self.mismatch(&expected));
         }
+        self.string()
+    }
+
+    /// Moves past this key of the open object, which is given with quotes and colon, if it is next
+    /// without whitespace; `first` before the object's first member
+    #[inline]
+    pub fn takes_key(&mut self, key: &str, first: bool) -> bool {
+        if !first && self.byte() != Some(b',') {
+            return false;
+        }
+        let start = self.at + usize::from(!first);
+        let found = self.bytes().get(start..start + key.len());
+        let is_next = found.is_some_and(|found| {
+            // The first letter decides most comparisons.
+            found.get(1) == key.as_bytes().get(1) && found == key.as_bytes()
+        });
+        if is_next {
+            self.at = start + key.len();
+        }
+        is_next
     }
 
     /// Moves past a `null` if it is next; returns whether it was
@@ -407,22 +318,33 @@ impl<'t> Reader<'t> {
     }
 
     /// Moves past the opening bracket of an array
-    pub fn open_array(&mut self, expected: &str) -> Result<(), ReadError> {
+    #[inline]
+    pub fn open_array(&mut self, expected: impl fmt::Display) -> Result<(), ReadError> {
         self.open(b'[', expected)
     }
 
     /// Moves past the opening bracket of an object
-    pub fn open_object(&mut self, expected: &str) -> Result<(), ReadError> {
+    #[inline]
+    pub fn open_object(&mut self, expected: impl fmt::Display) -> Result<(), ReadError> {
         self.open(b'{', expected)
     }
 
-    fn open(&mut self, bracket: u8, expected: &str) -> Result<(), ReadError> {
+    #[inline]
+    fn open(&mut self, bracket: u8, expected: impl fmt::Display) -> Result<(), ReadError> {
         if self.peek_value()? != bracket {
-            let found = self.scalar()?;
-            return Err(self.type_error(&found, expected));
+            return Err(self.mismatch(&expected));
         }
         self.at += 1;
         Ok(())
+    }
+
+    /// The error for the next value, which is of another type, or the one in it
+    #[cold]
+    fn mismatch(&mut self, expected: &dyn fmt::Display) -> ReadError {
+        match self.scalar() {
+            Ok(found) => self.type_error(&found, expected),
+            Err(error) => error,
+        }
     }
 
     /// Moves past the end of the open array
@@ -544,8 +466,6 @@ impl<'t> Reader<'t> {
         found.ok_or_else(|| self.schema_error(format_args!("missing field `{name}`")))
     }
 }
-
-const CONTROL: &str = "control character (\\u0000-\\u001F) found while parsing a string";
 
 #[cfg(test)]
 mod tests;
