@@ -23,7 +23,6 @@ mod action;
 mod delegate;
 pub mod error;
 #[doc(hidden)]
-pub mod fast_validation;
 mod metadata;
 mod milestone;
 mod outcome;

@@ -146,7 +146,7 @@ impl Writer {
 
     /// The name and type of a member
     fn member(&mut self, member: &Member) -> String {
-        let Member { name, schema, .. } = member;
+        let (name, schema) = (member.name(), member.schema);
         if matches!(schema, Schema::Scalar(ScalarSchema::Fraction)) {
             self.fractions.insert(name);
         }
