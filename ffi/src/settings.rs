@@ -1,4 +1,4 @@
-//! Settings: one handle with numbered values, for engines, imports and endpoints.
+//! Settings: one handle with numbered values, for engines and endpoints.
 //!
 //! A new setting gets a new number, so programs that know fewer settings keep working. Every
 //! setting has a default; NULL settings are all defaults.
@@ -11,7 +11,7 @@ use crate::boundary::handle::{Exclusive, Handle, SharedRef};
 use crate::error::milepost_error;
 use crate::status::CallError;
 
-/// Settings of engines, pending requests, block imports and endpoints; each uses those it needs
+/// Settings of engines and endpoints; each uses those it needs
 pub struct milepost_settings {
     _private: (),
 }
@@ -41,7 +41,8 @@ pub const MILEPOST_SETTING_RETAIN_BLOCKS: milepost_setting_t = 6;
 /// Number of newest epochs whose blocks to keep; default 0, all of them. Of this setting and
 /// `MILEPOST_SETTING_RETAIN_BLOCKS` the one that was set last counts
 pub const MILEPOST_SETTING_RETAIN_EPOCHS: milepost_setting_t = 7;
-/// Time from a request at an endpoint to its deadline, in the host's unit; default 10000
+/// Time from a request at an endpoint to its deadline, in the host's unit, unless the request has
+/// its own; default 10000
 pub const MILEPOST_SETTING_TIMEOUT: milepost_setting_t = 8;
 /// Maximum number of pending calls of an endpoint; default 100000
 pub const MILEPOST_SETTING_MAX_WAITING: milepost_setting_t = 9;

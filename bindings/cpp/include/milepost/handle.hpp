@@ -101,7 +101,7 @@ enum class Setting : milepost_setting_t {
     HashSeed = MILEPOST_SETTING_HASH_SEED,                  ///< unknown to clients; default 0
 };
 
-/// Settings of engines, pending requests, block imports and endpoints; each uses those it needs
+/// Settings of engines and endpoints; each uses those it needs
 ///
 /// An empty handle, `Settings()`, means the defaults.
 class Settings : public Handle<milepost_settings, milepost_settings_free> {
