@@ -158,14 +158,7 @@ static void requests_are_validated(void) {
     milepost_response_free(response);
 }
 
-/* Returns the next output of an endpoint, which must be of this kind */
-static milepost_output poll_at(int line, milepost_endpoint *endpoint, milepost_output_kind_t kind) {
-    milepost_output output;
-    OK(milepost_endpoint_poll_output(endpoint, &output, NULL));
-    check_at(line, output.kind == kind, "an output of another kind");
-    return output;
-}
-#define POLL(endpoint, kind) poll_at(__LINE__, endpoint, MILEPOST_OUTPUT_##kind)
+#define POLL(endpoint, kind) poll_at(__LINE__, endpoint, MILEPOST_OUTPUT_##kind, 0)
 
 /* Hands in a request that has to wait, with a timeout, and returns its handle */
 static uint64_t wait_for(milepost_endpoint *endpoint, uint64_t now, uint64_t timeout) {

@@ -41,6 +41,17 @@ static inline int contains(milepost_bytes bytes, const char *expected) {
     return 0;
 }
 
+/* Returns the next output of an endpoint, which must be of this kind and, unless 0, of this
+ * operation */
+static inline milepost_output poll_at(int line, milepost_endpoint *endpoint,
+                                      milepost_output_kind_t kind, uint64_t handle) {
+    milepost_output output;
+    OK(milepost_endpoint_poll_output(endpoint, &output, NULL));
+    check_at(line, output.kind == kind, "an output of another kind");
+    check_at(line, handle == 0 || output.handle == handle, "an output of another operation");
+    return output;
+}
+
 static inline milepost_hash hash(uint8_t last) {
     milepost_hash hash;
     memset(&hash, 0, sizeof hash);

@@ -25,15 +25,8 @@ static void tear_down(host *self) {
     store_clear(&self->store);
 }
 
-/* Returns the next output, which must be of this kind and, unless 0, of this operation */
-static milepost_output poll_at(int line, host *self, milepost_output_kind_t kind, uint64_t handle) {
-    milepost_output output;
-    OK(milepost_endpoint_poll_output(self->endpoint, &output, NULL));
-    check_at(line, output.kind == kind, "an output of another kind");
-    check_at(line, handle == 0 || output.handle == handle, "an output of another operation");
-    return output;
-}
-#define POLL(self, kind, handle) poll_at(__LINE__, self, MILEPOST_OUTPUT_##kind, handle)
+#define POLL(self, kind, handle) \
+    poll_at(__LINE__, (self)->endpoint, MILEPOST_OUTPUT_##kind, handle)
 
 #define MAX_ROWS 64
 
