@@ -10,9 +10,10 @@ use core::{fmt, ptr};
 use milepost::storage::{Batch, Isolation, Key, MemoryStorage, Row, Snapshot, Storage};
 use milepost::{Error, ErrorKind};
 
-use crate::boundary::callback;
+use crate::boundary::parameter::{Parameter, arrays, null};
+use crate::boundary::{Scope, callback};
 use crate::sink::milepost_sink;
-use crate::status::{CallError, MILEPOST_STATUS_NULL};
+use crate::status::{CallError, MILEPOST_STATUS_LENGTH, MILEPOST_STATUS_NULL};
 use crate::value::milepost_bytes;
 
 /// Whether a change writes a row or removes one
@@ -125,6 +126,41 @@ pub struct milepost_storage {
     pub isolation: milepost_isolation_t,
 }
 
+arrays! { milepost_row }
+
+/// The functions of a host's storage
+impl Parameter for *const milepost_storage {
+    type Checked<'call> = milepost_storage;
+
+    unsafe fn check(self, name: &'static str, _: &Scope) -> Result<milepost_storage, CallError> {
+        if self.is_null() {
+            return Err(null(name));
+        }
+        // SAFETY: not NULL, so by convention valid for its first member, its size.
+        let size = unsafe { self.cast::<usize>().read_unaligned() };
+        if size != size_of::<milepost_storage>() {
+            let expected = size_of::<milepost_storage>();
+            let message = format!("{name}.size is {size}, expected {expected}");
+            return Err(CallError::new(MILEPOST_STATUS_LENGTH, message));
+        }
+        // SAFETY: it has the size of the structure.
+        Ok(unsafe { self.read_unaligned() })
+    }
+}
+
+/// A function of the host that creates storages
+impl Parameter for milepost_create_fn {
+    type Checked<'call> = StorageFactory;
+
+    unsafe fn check(self, name: &'static str, _: &Scope) -> Result<StorageFactory, CallError> {
+        self.map(StorageFactory).ok_or_else(|| null(name))
+    }
+
+    fn is_absent(self) -> bool {
+        self.is_none()
+    }
+}
+
 /// Key in the form that the host sees: the number of its table, then its bytes
 pub(crate) struct FlatKey {
     bytes: [u8; 1 + Key::MAX_LEN],
@@ -145,7 +181,7 @@ impl FlatKey {
     }
 }
 
-/// Keys that the host sees until the query is polled again
+/// Keys that the host sees until the endpoint is polled again
 #[derive(Default)]
 pub(crate) struct FlatKeys {
     /// Target of the pointers in `spans`
@@ -172,6 +208,7 @@ impl FlatKeys {
 }
 
 /// Batch in the form that the host sees
+#[derive(Default)]
 pub(crate) struct FlatBatch {
     /// Target of the pointers in `changes`, together with `keys`
     batch: Batch,
@@ -424,8 +461,7 @@ pub(crate) fn copy_rows(supplied: &[milepost_row]) -> Result<Vec<Option<Row>>, C
         .iter()
         .map(|row| match row.present {
             0 => Ok(None),
-            1 => crate::boundary::parameter::copy_bytes(&row.bytes, "row")
-                .map(|row| Some(row.into())),
+            1 => Ok(Some(row.bytes.copy("row")?.into())),
             other => Err(CallError::invalid_enum("value of present (0 or 1)", other)),
         })
         .collect()

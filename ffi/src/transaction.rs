@@ -11,6 +11,7 @@ use milepost::{Error, ErrorKind};
 
 use crate::boundary::ffi_function;
 use crate::boundary::handle::{Handle, Immutable};
+use crate::boundary::parameter::plain_outputs;
 use crate::error::milepost_error;
 use crate::status::CallError;
 use crate::value::{milepost_bytes, milepost_hash};
@@ -57,6 +58,8 @@ pub struct milepost_transaction_view {
     /// The JSON of `SignedTransactionView`, as in responses
     pub json: milepost_bytes,
 }
+
+plain_outputs! { milepost_transaction_view }
 
 fn decode(bytes: &[u8]) -> Result<DecodedTransaction, CallError> {
     let signed = SignedTransaction::decode(bytes)?;

@@ -317,8 +317,8 @@ impl<T> Endpoint<T> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Usage`](crate::ErrorKind::Usage) unless there is one entry per key; the
-    /// operation is unchanged then.
+    /// [`ErrorKind::Usage`](crate::ErrorKind::Usage) unless the operation needs rows and there is
+    /// one entry per key; it is unchanged then.
     pub fn handle_rows(
         &mut self,
         handle: RequestHandle,
@@ -327,7 +327,7 @@ impl<T> Endpoint<T> {
         match rows {
             Ok(rows) => self.operations.supply_rows(handle, rows),
             Err(error) => {
-                if let Some(progress) = self.operations.fail(handle, error) {
+                if let Some(progress) = self.operations.fail_rows(handle, error)? {
                     self.take(handle, progress);
                 }
                 Ok(())

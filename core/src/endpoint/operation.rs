@@ -21,6 +21,8 @@ pub(super) struct Operation<T> {
     pub(super) kind: OperationKind<T>,
     /// Whether no rows were asked for so far
     is_first: bool,
+    /// Whether rows were asked for and not supplied yet
+    awaits_rows: bool,
 }
 
 #[derive(Debug)]
@@ -80,7 +82,7 @@ impl<T> Operations<T> {
         if !is_import || self.imports.len() == 1 {
             self.runnable.push_back(handle);
         }
-        self.by_handle.insert(handle, Operation { kind, is_first: true });
+        self.by_handle.insert(handle, Operation { kind, is_first: true, awaits_rows: false });
     }
 
     /// Removes an operation that is no import; returns whether it is none
@@ -104,6 +106,7 @@ impl<T> Operations<T> {
             match operation.kind.poll() {
                 Ok(Poll::Rows(keys)) => {
                     let is_first = core::mem::take(&mut operation.is_first);
+                    operation.awaits_rows = true;
                     return Some((handle, Progress::NeedRows { keys, is_first }));
                 }
                 Ok(Poll::Commit(batch, completion)) if !batch.is_empty() => {
@@ -127,30 +130,53 @@ impl<T> Operations<T> {
     }
 
     /// Supplies the rows that an operation asked for; those of a cancelled one are ignored
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Usage`] unless it asked for as many; an import in line must not start early.
     pub(super) fn supply_rows(
         &mut self,
         handle: RequestHandle,
         rows: &[Option<Row>],
     ) -> Result<(), Error> {
-        let Some(operation) = self.by_handle.get_mut(&handle) else { return Ok(()) };
+        let Some(operation) = self.awaiting_rows(handle)? else { return Ok(()) };
         match &mut operation.kind {
             OperationKind::Request { query, .. } => query.supply_rows(rows)?,
             OperationKind::Block(query) => query.supply_rows(rows)?,
             OperationKind::Config(query) => query.supply_rows(rows)?,
             OperationKind::Chain(query) => query.supply_rows(rows)?,
-            OperationKind::Committing(_) => {
-                return Err(Error::new(ErrorKind::Usage, "a commit in progress needs no rows"));
-            }
+            OperationKind::Committing(_) => return Err(needs_no_rows(handle)),
         }
+        operation.awaits_rows = false;
         self.runnable.push_back(handle);
         Ok(())
     }
 
-    /// Ends an operation that cannot go on; `None` if it is cancelled, or is being committed
-    pub(super) fn fail(&mut self, handle: RequestHandle, error: Error) -> Option<Progress<T>> {
-        if let OperationKind::Committing(_) = self.by_handle.get(&handle)?.kind {
-            return None;
+    /// Ends an operation whose rows cannot be supplied; `None` if it is cancelled
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Usage`] unless it asked for rows.
+    pub(super) fn fail_rows(
+        &mut self,
+        handle: RequestHandle,
+        error: Error,
+    ) -> Result<Option<Progress<T>>, Error> {
+        match self.awaiting_rows(handle)? {
+            Some(_) => Ok(self.fail(handle, error)),
+            None => Ok(None),
         }
+    }
+
+    fn awaiting_rows(&mut self, handle: RequestHandle) -> Result<Option<&mut Operation<T>>, Error> {
+        match self.by_handle.get_mut(&handle) {
+            Some(operation) if !operation.awaits_rows => Err(needs_no_rows(handle)),
+            operation => Ok(operation),
+        }
+    }
+
+    /// Ends an operation that cannot go on; `None` if it is cancelled
+    fn fail(&mut self, handle: RequestHandle, error: Error) -> Option<Progress<T>> {
         Some(match self.end(handle)? {
             OperationKind::Request { query, waits, tag } => {
                 let state = RequestState::Ready(query.into_query().fail(&error));
@@ -186,6 +212,10 @@ impl<T> Operations<T> {
         }
         Some(operation.kind)
     }
+}
+
+fn needs_no_rows(handle: RequestHandle) -> Error {
+    Error::new(ErrorKind::Usage, format_args!("{handle} needs no rows"))
 }
 
 /// What a query returns

@@ -151,7 +151,7 @@ impl Writer {
             self.fractions.insert(name);
         }
         let can_be_absent = match self.versioned {
-            Some(versioned) if !matches!(schema, Schema::Nullable(_)) => versioned.contains(name),
+            Some(versioned) if !matches!(schema, Schema::Nullable(_)) => versioned.contains(&name),
             _ => !member.required,
         };
         let mark = if can_be_absent { "?" } else { "" };

@@ -102,7 +102,7 @@ enum class Setting : milepost_setting_t {
     Isolation = MILEPOST_SETTING_ISOLATION,                 ///< of the storage; default Snapshot
 };
 
-/// Settings of engines, pending requests, block imports and endpoints; each uses those it needs
+/// Settings of engines and endpoints; each uses those it needs
 ///
 /// An empty handle, `Settings()`, means the defaults.
 class Settings : public Handle<milepost_settings, milepost_settings_free> {
