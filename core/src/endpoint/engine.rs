@@ -12,9 +12,10 @@ use super::{
 use crate::Error;
 use crate::config::ConfigImport;
 use crate::import::{BlockImport, ImportSettings, ImportSummary};
-use crate::primitives::BlockHeight;
+use crate::primitives::{BlockHeight, CryptoHash};
 use crate::rpc::{self, Method, MethodCall, Request, ResponseKind};
-use crate::storage::{Row, Snapshot, Storage, run};
+use crate::storage::rows::BlockRecord;
+use crate::storage::{Key, Row, Snapshot, Storage, Table, check_row_count, run};
 
 /// The engine: settings and nothing else, so it is free to copy and shared by reference
 ///
@@ -198,7 +199,11 @@ impl Engine {
         out: &mut Vec<u8>,
     ) -> RequestState<ResponseKind> {
         let request = match request {
-            Request::Single(Ok(MethodCall { id, method: Method::TransactionStatus(request) })) => {
+            Request::Single(Ok(MethodCall {
+                id,
+                method: Method::TransactionStatus(request),
+                ..
+            })) => {
                 return buffers.respond(id, request, transaction, &self.settings, snapshot, out);
             }
             others => others,
@@ -258,5 +263,23 @@ impl Engine {
     /// The storage's error, or a corrupt row.
     pub fn chain_status(&self, snapshot: &(impl Snapshot + ?Sized)) -> Result<ChainStatus, Error> {
         run(&mut ChainQuery::new(), snapshot)
+    }
+
+    /// The height of each of these blocks, on any fork, in one read; `None` for unknown ones
+    ///
+    /// # Errors
+    ///
+    /// The storage's error, or a corrupt row.
+    pub fn block_heights(
+        &self,
+        hashes: &[CryptoHash],
+        snapshot: &(impl Snapshot + ?Sized),
+    ) -> Result<Vec<Option<BlockHeight>>, Error> {
+        let keys: Vec<Key> = hashes.iter().map(|hash| Key::hash(Table::Blocks, *hash)).collect();
+        let mut rows = Vec::new();
+        snapshot.get_many(&keys, &mut rows)?;
+        check_row_count(rows.len(), keys.len())?;
+        let height = |row: &Row| BlockRecord::decode(row).map(|block| block.height);
+        rows.iter().map(|row| row.as_ref().map(height).transpose()).collect()
     }
 }
