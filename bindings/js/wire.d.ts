@@ -206,7 +206,7 @@ export interface DelegateAction {
   sender_id: AccountId;
 }
 
-/** An action inside a delegate action */
+/** An action that is not a delegate action; all actions inside a delegate action are */
 export type NonDelegateAction = OneOf<{
   /** Creates the receiver's account */
   CreateAccount: CreateAccountAction;
@@ -307,7 +307,7 @@ export interface FunctionCallPermission {
   allowance?: NearToken | null;
   /** Allowed methods; empty for all */
   method_names: string[];
-  /** Account of the contract */
+  /** Account of the contract; not validated, as in the protocol */
   receiver_id: string;
 }
 

@@ -109,7 +109,6 @@
 //! |---|---|---|
 //! | `signatures` | yes | `ed25519`, `secp256k1` and `ml-dsa-65` |
 //! | `ed25519`, … | yes | verifies the signatures of submitted transactions in this scheme |
-//! | `fast-import` | yes | imports block messages several times faster, for 100 KiB of code |
 //! | `simd-base64` | no | decodes base64 with vector instructions; uses `std` to detect them |
 //! | `conformance` | no | `storage::conformance`: tests that every storage should pass |
 //!

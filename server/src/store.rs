@@ -96,7 +96,11 @@ impl Snapshot for StoreSnapshot<'_> {
         }
     }
 
-    fn get_with(&self, key: &Key, reader: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
+    fn get_with(
+        &self,
+        key: &Key,
+        reader: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<Option<Row>, Error> {
         match self {
             Self::Memory(rows) => rows.get_with(key, reader),
             Self::File(rows) => rows.get_with(key, reader),

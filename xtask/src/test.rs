@@ -179,8 +179,6 @@ fn fmt() -> Result<(), String> {
 
 fn clippy() -> Result<(), String> {
     run_command(&mut cargo("clippy --workspace --all-targets --keep-going -- -D warnings"))?;
-    // No target that runs by default, and so not one of all targets.
-    run_command(&mut cargo("clippy --workspace --test open_requests -- -D warnings"))?;
     let mut interop = interop_cargo("clippy --workspace --all-targets --keep-going")?;
     run_command(interop.args(["--", "-D", "warnings"]))
 }

@@ -41,7 +41,7 @@ pub(super) enum RunningCall {
 }
 
 /// One evaluation of a call for a status
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Attempt {
     /// Whether the call has not waited yet
     is_first: bool,
@@ -52,7 +52,7 @@ pub(super) struct Attempt {
 }
 
 /// A call for the status of a transaction, as far as a response needs it
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct StatusCall {
     id: RequestId,
     hash: CryptoHash,
@@ -111,6 +111,20 @@ impl Call {
     /// A call that is answered with the error of its request
     pub(super) fn invalid(invalid: &InvalidRequest) -> Self {
         Self::Answered(error_response(&invalid.id, &invalid.rpc_error), None)
+    }
+
+    /// The call before its first row; `None` if it has read rows to its end
+    pub(super) fn restarted(&self, settings: &Settings) -> Option<Self> {
+        Some(match self {
+            Self::Running(RunningCall::Status { call, attempt, .. }) => {
+                call.clone().start(settings, attempt.clone())
+            }
+            Self::Running(RunningCall::Config { id, reference, .. }) => {
+                Self::config(id.clone(), *reference)
+            }
+            Self::Answered(response, None) => Self::Answered(response.clone(), None),
+            Self::Answered(_, Some(_)) | Self::Pending(_) => return None,
+        })
     }
 
     /// Appends the keys of the rows that the call needs next to `keys`; none once it needs no more

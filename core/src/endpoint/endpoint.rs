@@ -20,7 +20,7 @@ use crate::config::ConfigImport;
 use crate::import::{BlockImport, ChainUpdate, ImportSettings};
 use crate::primitives::BlockHeight;
 use crate::rpc::Request;
-use crate::storage::{Row, Snapshot};
+use crate::storage::{OptimisticQuery, Row, Snapshot};
 use crate::waiting::{InsertError, InsertErrorKind, RequestHandle, WaiterMap};
 
 /// Whether a request may wait
@@ -78,7 +78,7 @@ struct Waiting<T> {
 
 /// The engine together with the requests that wait
 ///
-/// There are two ways to use it, for one request or another. A host whose storage is at hand
+/// There are two ways to use it, for one request or another. A host whose storage is local
 /// responds by the engine, on any thread, and hands in only what is pending; where it polls an
 /// [`Output::Wakeup`], it evaluates the request again:
 ///
@@ -248,6 +248,9 @@ impl<T> Endpoint<T> {
 
     /// Answers a request with rows that the host supplies; it may wait until `now` plus the timeout
     ///
+    /// The rows of an evaluation come from one snapshot, unless the engine's
+    /// [`Settings::isolation`](super::Settings::isolation) says otherwise.
+    ///
     /// Ends in [`Output::Response`], or in [`Output::Pending`] with [`WaitMode::Never`].
     pub fn handle_request(
         &mut self,
@@ -259,8 +262,8 @@ impl<T> Endpoint<T> {
         let waits = options.wait_mode == WaitMode::UntilTimeout;
         let deadline = waits.then(|| self.deadline(now, options.timeout));
         let handle = self.waiters.reserve(deadline);
-        let query = Box::new(RequestQuery::new(self.engine.settings(), request));
-        self.operations.start(handle, OperationKind::Request { query, waits, tag });
+        let query = RequestQuery::new(self.engine.settings(), request);
+        self.start_request(handle, query, waits, tag);
         handle
     }
 
@@ -301,7 +304,9 @@ impl<T> Endpoint<T> {
     /// Asks what the storage knows about the chain, with rows that the host supplies; ends in
     /// [`Output::Completed`]
     pub fn handle_chain_query(&mut self) -> RequestHandle {
-        self.start(OperationKind::Chain(ChainQuery::new()))
+        let isolation = self.engine.settings().isolation;
+        let query = OptimisticQuery::new(ChainQuery::new(), isolation);
+        self.start(OperationKind::Chain(Box::new(query)))
     }
 
     /// Takes in the rows of an [`Output::NeedRows`], in the order of its keys, or why there are
@@ -312,8 +317,8 @@ impl<T> Endpoint<T> {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Usage`](crate::ErrorKind::Usage) unless there is one entry per key; the
-    /// operation is unchanged then.
+    /// [`ErrorKind::Usage`](crate::ErrorKind::Usage) unless the operation needs rows and there is
+    /// one entry per key; it is unchanged then.
     pub fn handle_rows(
         &mut self,
         handle: RequestHandle,
@@ -322,7 +327,7 @@ impl<T> Endpoint<T> {
         match rows {
             Ok(rows) => self.operations.supply_rows(handle, rows),
             Err(error) => {
-                if let Some(progress) = self.operations.fail(handle, error) {
+                if let Some(progress) = self.operations.fail_rows(handle, error)? {
                     self.take(handle, progress);
                 }
                 Ok(())
@@ -397,7 +402,7 @@ impl<T> Endpoint<T> {
         }
     }
 
-    /// Returns the next output for a host whose storage is at hand: rows come from the snapshot and
+    /// Returns the next output for a host whose storage is local: rows come from the snapshot and
     /// evaluations run over it
     ///
     /// Never returns [`Output::NeedRows`] or [`Output::Wakeup`].
@@ -424,6 +429,13 @@ impl<T> Endpoint<T> {
 
     fn deadline(&self, now: u64, timeout: Option<u64>) -> u64 {
         now.saturating_add(timeout.unwrap_or(self.wait_config.timeout))
+    }
+
+    /// Starts an evaluation of a request
+    fn start_request(&mut self, handle: RequestHandle, query: RequestQuery, waits: bool, tag: T) {
+        let isolation = query.isolation();
+        let query = Box::new(OptimisticQuery::new(query, isolation));
+        self.operations.start(handle, OperationKind::Request { query, waits, tag });
     }
 
     /// Starts an operation that is no request
@@ -514,8 +526,7 @@ impl<T> Endpoint<T> {
         match evaluator {
             Evaluator::Host => self.outputs.push_back(Output::Wakeup { handle, evaluation, tag }),
             Evaluator::Endpoint => {
-                let query = Box::new(evaluation.into_query());
-                self.operations.start(handle, OperationKind::Request { query, waits: true, tag });
+                self.start_request(handle, evaluation.into_query(), true, tag);
             }
         }
     }

@@ -1,7 +1,7 @@
 //! The evaluation of a pending request: why it runs, and whether it is the last.
 //!
-//! An evaluation is handed out when a request is woken. Whoever runs it needs a snapshot and no
-//! endpoint, so any number of them run on any threads; its result goes back to the endpoint.
+//! An evaluation is handed out when a request is woken. To run it takes a snapshot and no endpoint,
+//! so any number of them run on any threads; its result goes back to the endpoint.
 
 use core::fmt;
 

@@ -13,7 +13,7 @@ use hashbrown::HashTable;
 use super::{ChainQuery, Completion, RequestQuery, RequestState};
 use crate::config::ConfigImport;
 use crate::import::BlockImport;
-use crate::storage::{Batch, Key, Query, Row, Step};
+use crate::storage::{Batch, Key, OptimisticQuery, Query, Row, Step};
 use crate::waiting::RequestHandle;
 use crate::{Error, ErrorKind};
 
@@ -27,19 +27,21 @@ struct Operation<T> {
     kind: OperationKind<T>,
     /// Whether no rows were asked for so far
     is_first: bool,
+    /// Whether rows were asked for and not supplied yet
+    awaits_rows: bool,
 }
 
 #[derive(Debug)]
 pub(super) enum OperationKind<T> {
     Request {
-        query: Box<RequestQuery>,
+        query: Box<OptimisticQuery<RequestQuery>>,
         /// Whether the request may wait
         waits: bool,
         tag: T,
     },
     Block(Box<BlockImport>),
     Config(Box<ConfigImport>),
-    Chain(ChainQuery),
+    Chain(Box<OptimisticQuery<ChainQuery>>),
     /// Its batch was handed out
     Committing(Box<Completion>),
 }
@@ -107,7 +109,7 @@ impl<T> Operations<T> {
         if !is_import || self.imports.len() == 1 {
             self.runnable.push_back(handle);
         }
-        let operation = Operation { handle, kind, is_first: true };
+        let operation = Operation { handle, kind, is_first: true, awaits_rows: false };
         self.by_handle.insert_unique(hash(handle), operation, |entry| hash(entry.handle));
     }
 
@@ -132,6 +134,7 @@ impl<T> Operations<T> {
             match operation.kind.poll() {
                 Ok(Poll::Rows(keys)) => {
                     let is_first = core::mem::take(&mut operation.is_first);
+                    operation.awaits_rows = true;
                     return Some((handle, Progress::NeedRows { keys, is_first }));
                 }
                 Ok(Poll::Commit(batch, completion)) if !batch.is_empty() => {
@@ -155,33 +158,56 @@ impl<T> Operations<T> {
     }
 
     /// Supplies the rows that an operation asked for; those of a cancelled one are ignored
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Usage`] unless it asked for as many; an import in line must not start early.
     pub(super) fn supply_rows(
         &mut self,
         handle: RequestHandle,
         rows: &[Option<Row>],
     ) -> Result<(), Error> {
-        let Some(operation) = self.get(handle) else { return Ok(()) };
+        let Some(operation) = self.awaiting_rows(handle)? else { return Ok(()) };
         match &mut operation.kind {
             OperationKind::Request { query, .. } => query.supply_rows(rows)?,
             OperationKind::Block(query) => query.supply_rows(rows)?,
             OperationKind::Config(query) => query.supply_rows(rows)?,
             OperationKind::Chain(query) => query.supply_rows(rows)?,
-            OperationKind::Committing(_) => {
-                return Err(Error::new(ErrorKind::Usage, "a commit in progress needs no rows"));
-            }
+            OperationKind::Committing(_) => return Err(needs_no_rows(handle)),
         }
+        operation.awaits_rows = false;
         self.runnable.push_back(handle);
         Ok(())
     }
 
-    /// Ends an operation that cannot go on; `None` if it is cancelled, or is being committed
-    pub(super) fn fail(&mut self, handle: RequestHandle, error: Error) -> Option<Progress<T>> {
-        if let OperationKind::Committing(_) = self.get(handle)?.kind {
-            return None;
+    /// Ends an operation whose rows cannot be supplied; `None` if it is cancelled
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Usage`] unless it asked for rows.
+    pub(super) fn fail_rows(
+        &mut self,
+        handle: RequestHandle,
+        error: Error,
+    ) -> Result<Option<Progress<T>>, Error> {
+        match self.awaiting_rows(handle)? {
+            Some(_) => Ok(self.fail(handle, error)),
+            None => Ok(None),
         }
+    }
+
+    fn awaiting_rows(&mut self, handle: RequestHandle) -> Result<Option<&mut Operation<T>>, Error> {
+        match self.get(handle) {
+            Some(operation) if !operation.awaits_rows => Err(needs_no_rows(handle)),
+            operation => Ok(operation),
+        }
+    }
+
+    /// Ends an operation that cannot go on; `None` if it is cancelled
+    fn fail(&mut self, handle: RequestHandle, error: Error) -> Option<Progress<T>> {
         Some(match self.end(handle)? {
             OperationKind::Request { query, waits, tag } => {
-                let state = RequestState::Ready(query.fail(&error));
+                let state = RequestState::Ready(query.into_query().fail(&error));
                 Progress::Evaluated { state, waits, tag }
             }
             _ => Progress::Completed(Err(error)),
@@ -218,6 +244,10 @@ impl<T> Operations<T> {
     }
 }
 
+fn needs_no_rows(handle: RequestHandle) -> Error {
+    Error::new(ErrorKind::Usage, format_args!("{handle} needs no rows"))
+}
+
 /// What a query returns
 enum Poll {
     Rows(Vec<Key>),
@@ -245,7 +275,9 @@ impl<T> OperationKind<T> {
             Self::Config(query) => {
                 step(&mut **query, |batch| Poll::Commit(batch, Completion::Config))
             }
-            Self::Chain(query) => step(query, |chain| Poll::Completed(Completion::Chain(chain))),
+            Self::Chain(query) => {
+                step(&mut **query, |chain| Poll::Completed(Completion::Chain(chain)))
+            }
             Self::Committing(_) => {
                 Err(Error::new(ErrorKind::Usage, "a commit in progress is not polled"))
             }

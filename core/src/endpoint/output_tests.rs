@@ -1,4 +1,7 @@
-//! The outputs of an endpoint one by one: failures, deadlines, cancellation and the line of imports.
+//! The outputs of an endpoint, one by one.
+//!
+//! Commits and rows that fail, deadlines, cancellation and shutdown while rows are fetched, imports
+//! one after the other. That all responses are right in any order is tested with random feeds.
 
 use alloc::vec::Vec;
 
@@ -180,6 +183,25 @@ fn rows_that_cannot_be_supplied_end_the_operation() {
     // The next import starts although the one before has failed.
     handle_block(&mut host, &blocks[0]);
     supply(&mut host);
+}
+
+#[test]
+fn rows_that_were_not_asked_for_are_refused() {
+    let (mut host, rng, blocks) = (host(WaitConfig::default()), &mut Rng::new(7), blocks());
+    let imports = [0, 1].map(|index| handle_block(&mut host, &blocks[index]));
+    let supply_none = |host: &mut RemoteHost, handle| {
+        for rows in [Ok(&[][..]), Err(Error::new(ErrorKind::Storage, "the disk is full"))] {
+            let error = host.endpoint.handle_rows(handle, rows).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::Usage);
+        }
+    };
+    imports.iter().for_each(|handle| supply_none(&mut host, *handle));
+    assert_eq!(supply(&mut host), imports[0]);
+    // The first one has its rows, and the second one is in line.
+    imports.iter().for_each(|handle| supply_none(&mut host, *handle));
+    host.run(rng);
+    let results = host.completed.iter().map(|(handle, result)| (*handle, result.is_ok()));
+    assert_eq!(results.collect::<Vec<_>>(), imports.map(|handle| (handle, true)));
 }
 
 #[test]

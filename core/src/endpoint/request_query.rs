@@ -11,7 +11,7 @@ use super::call::{Call, error_response};
 use super::evaluation::StaleRows;
 use super::{PendingRequest, RequestState, Response, Settings};
 use crate::rpc::{Request, RequestId, ResponseKind, RpcError, write_batch};
-use crate::storage::{Key, Query, Row, Snapshot, Step, check_row_count, run};
+use crate::storage::{Isolation, Key, Query, Row, Snapshot, Step, check_row_count, run};
 use crate::{Error, ErrorKind};
 
 /// The query for the response to a request body
@@ -93,6 +93,12 @@ impl RequestQuery {
         Self { settings, calls, is_batch, has_ended: false, stale_rows, keys, key_counts }
     }
 
+    /// The isolation that its settings declare, for
+    /// [`OptimisticQuery::new`](crate::storage::OptimisticQuery::new)
+    pub const fn isolation(&self) -> Isolation {
+        self.settings.isolation
+    }
+
     /// Runs the query on a snapshot in memory or on disk, where reads block
     pub fn run(mut self, snapshot: &(impl Snapshot + ?Sized)) -> RequestState {
         match run(&mut self, snapshot) {
@@ -130,7 +136,16 @@ impl RequestQuery {
     }
 }
 
-impl crate::storage::sealed::Sealed for RequestQuery {}
+impl crate::storage::sealed::Sealed for RequestQuery {
+    fn restarted(&self) -> Option<Self> {
+        if self.has_ended {
+            return None;
+        }
+        let calls = self.calls.iter().map(|call| call.restarted(&self.settings));
+        let calls = calls.collect::<Option<_>>()?;
+        Some(Self::from_calls(self.settings, calls, self.is_batch, self.stale_rows))
+    }
+}
 
 impl Query for RequestQuery {
     type Output = RequestState;

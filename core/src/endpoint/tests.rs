@@ -181,20 +181,24 @@ fn a_signature_is_verified_only_while_the_transaction_is_unknown() {
     use crate::primitives::{Balance, CryptoHash, Scheme, Signature};
     use crate::storage::Table;
     use crate::storage::rows::TransactionRecord;
-    use crate::transaction::{Action, SignedTransaction, Transaction, TransactionVersion};
+    use crate::transaction::{
+        SignedTransaction, Transaction, TransactionVersion, TransferAction, UnknownFields,
+    };
 
+    let transfer = TransferAction { deposit: Balance(1), unknown_fields: UnknownFields::new() };
     let transaction = Transaction {
         version: TransactionVersion::V0 { nonce: 7 },
         signer_id: "alice.near".parse().unwrap(),
         public_key: "ed25519:11111111111111111111111111111111".parse().unwrap(),
         receiver_id: "bob.near".parse().unwrap(),
         block_hash: CryptoHash::ZERO,
-        actions: [Action::Transfer { deposit: Balance(1) }].into(),
+        actions: [transfer.into()].into(),
     };
-    let key = Key::hash(Table::Transactions, transaction.hash());
+    let key = Key::hash(Table::Transactions, transaction.hash().unwrap());
     let signature = Signature::new(Scheme::Ed25519, &[9; 64]).unwrap();
     let mut text = String::new();
-    base64::encode(&SignedTransaction::new(transaction, signature).encode(), &mut text);
+    let signed = SignedTransaction::new(transaction, signature).unwrap();
+    base64::encode(&signed.encode(), &mut text);
     let body = alloc::format!(r#"{{"method":"tx","params":{{"signed_tx_base64":"{text}"}}}}"#);
     let mut storage = MemoryStorage::new();
     let engine = Engine::default();
@@ -478,6 +482,21 @@ fn a_block_is_not_missed_by_a_request_on_stale_rows() {
     let Output::Wakeup { evaluation, .. } = endpoint.poll_output() else { panic!("it waits") };
     endpoint.handle_evaluation(handle, evaluation.run(&storage), ());
     assert!(matches!(endpoint.poll_output(), Output::Timeout(Some(_))));
+}
+
+#[test]
+fn heights_of_blocks_are_found_by_hash() {
+    let (messages, _) = practice();
+    let (engine, mut storage) = (Engine::default(), MemoryStorage::new());
+    let mut hashes = [crate::primitives::CryptoHash::ZERO].to_vec();
+    let mut heights = [None].to_vec();
+    for message in &messages[..3] {
+        engine.import_block(&message.json, &ImportSettings::default(), &mut storage).unwrap();
+        hashes.push(message.hash);
+        heights.push(Some(message.height));
+    }
+    assert_eq!(engine.block_heights(&hashes, &storage).unwrap(), heights);
+    assert!(engine.block_heights(&[], &storage).unwrap().is_empty());
 }
 
 #[test]

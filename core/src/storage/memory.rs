@@ -60,10 +60,12 @@ impl Snapshot for MemoryStorage {
         Ok(self.rows.get(key).cloned())
     }
 
-    fn get_with(&self, key: &Key, reader: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
-        let row = self.rows.get(key);
-        row.into_iter().for_each(|row| reader(row));
-        Ok(row.is_some())
+    fn get_with(
+        &self,
+        key: &Key,
+        reader: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<Option<Row>, Error> {
+        Ok(self.rows.get(key).filter(|row| reader(row)).cloned())
     }
 }
 

@@ -362,8 +362,8 @@ impl<T> WaiterMap<T> {
         }
     }
 
-    /// Returns a request that was woken; [`insert`](Self::insert) or [`remove`](Self::remove) has to
-    /// follow
+    /// Returns a request that was woken; [`insert`](Self::insert) or [`remove`](Self::remove) has
+    /// to follow
     ///
     /// Call until it returns `None`, after every other call that takes `&mut self`.
     pub fn poll_wakeup(&mut self) -> Option<Wakeup<T>> {

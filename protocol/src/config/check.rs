@@ -99,7 +99,7 @@ impl HasSchema for Response {
         #[cfg(feature = "schema-docs")]
         docs: "",
         members: &[Member {
-            name: "result",
+            key: "\"result\":",
             #[cfg(feature = "schema-docs")]
             docs: "",
             #[cfg(feature = "schema-docs")]
@@ -107,6 +107,7 @@ impl HasSchema for Response {
             required: true,
             schema: <ProtocolConfigView as HasSchema>::SCHEMA,
         }],
+        required: 1,
     };
 }
 

@@ -182,6 +182,13 @@ pub struct UnknownVariant {
     pub value: Option<RawJson>,
 }
 
+impl UnknownVariant {
+    /// The variant, boxed: it is larger than most others, and rare
+    pub(crate) fn new(name: &str, value: Option<RawJson>) -> Box<Self> {
+        Box::new(Self { name: name.into(), value })
+    }
+}
+
 impl Serialize for UnknownVariant {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match &self.value {

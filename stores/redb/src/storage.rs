@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use milepost::Error;
 use milepost::storage::{Batch, Storage, Table};
-use redb::{Database, Durability, WriteTransaction};
+use redb::{Database, WriteTransaction};
 
 use crate::panic_guard::{self, PanicGuard};
 use crate::{OpenError, Options, RedbSnapshot, checksum, file};
@@ -85,7 +85,7 @@ impl Storage for RedbStorage {
         }
         let database = self.database.value()?;
         panic_guard::call(|| {
-            let transaction = begin(database)?;
+            let transaction = file::begin(database)?;
             write(&transaction, &batch)?;
             Ok(transaction.commit()?)
         })
@@ -96,26 +96,6 @@ impl fmt::Debug for RedbStorage {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("RedbStorage").field("path", &self.path).finish_non_exhaustive()
     }
-}
-
-/// Begins a write transaction that is durable when its commit returns
-///
-/// Quick repair is on: redb stores the state of the allocator with each commit, and commits in two
-/// phases, first the pages, then the byte that makes them the newest state. As a result,
-///
-/// - a file opens at once after a crash; without it redb reads the whole file up to three times
-///   (measured at 2 GiB: 3 ms against 12 s);
-/// - an incomplete commit is not detected by checksums, which according to redb do not protect
-///   against rows that an attacker chooses, as those of a chain may be;
-/// - a damaged newest state is an error; without it redb silently uses the previous state.
-///
-/// It costs a second `fsync` and about 64 KiB per GiB of file for each commit; commits of 1000 rows
-/// of 1 kB into 2 GiB took 160 ms with it and without.
-pub(crate) fn begin(database: &Database) -> Result<WriteTransaction, redb::Error> {
-    let mut transaction = database.begin_write()?;
-    transaction.set_durability(Durability::Immediate)?;
-    transaction.set_quick_repair(true);
-    Ok(transaction)
 }
 
 fn write(transaction: &WriteTransaction, batch: &Batch) -> Result<(), redb::Error> {

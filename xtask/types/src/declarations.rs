@@ -146,12 +146,12 @@ impl Writer {
 
     /// The name and type of a member
     fn member(&mut self, member: &Member) -> String {
-        let Member { name, schema, .. } = member;
+        let (name, schema) = (member.name(), member.schema);
         if matches!(schema, Schema::Scalar(ScalarSchema::Fraction)) {
             self.fractions.insert(name);
         }
         let can_be_absent = match self.versioned {
-            Some(versioned) if !matches!(schema, Schema::Nullable(_)) => versioned.contains(name),
+            Some(versioned) if !matches!(schema, Schema::Nullable(_)) => versioned.contains(&name),
             _ => !member.required,
         };
         let mark = if can_be_absent { "?" } else { "" };

@@ -109,18 +109,31 @@ impl<R: Snapshot> Reader<R> {
         Ok(found)
     }
 
-    /// Reads a row with `get_with`, which must be the expected one
+    /// Reads a row with `get_with`, kept or not, which must be the expected one
     fn expect_get_with(&self, key: Key, expected: Option<&[u8]>) -> Result<(), Violation> {
-        let mut rows: Vec<Row> = Vec::new();
-        let found = self
-            .snapshot
-            .get_with(&key, &mut |row| rows.push(row.into()))
-            .map_err(|error| self.violation(Some(key), format!("get_with failed: {error}")))?;
-        if rows.len() != usize::from(found) {
-            let detail = format!("get_with passed {} rows and returned {found}", rows.len());
-            return Err(self.violation(Some(key), detail));
+        for keep in [false, true] {
+            let mut rows: Vec<Row> = Vec::new();
+            let mut reader = |row: &[u8]| {
+                rows.push(row.into());
+                keep
+            };
+            let kept = self
+                .snapshot
+                .get_with(&key, &mut reader)
+                .map_err(|error| self.violation(Some(key), format!("get_with failed: {error}")))?;
+            let returned = usize::from(kept.is_some());
+            if rows.len() > 1 || returned != if keep { rows.len() } else { 0 } {
+                let passed = rows.len();
+                let detail =
+                    format!("get_with passed {passed} rows, keep {keep}, and returned {returned}");
+                return Err(self.violation(Some(key), detail));
+            }
+            compare(self.requirement, key, expected, rows.first().map(|row| &**row))?;
+            if keep {
+                compare(self.requirement, key, expected, kept.as_deref())?;
+            }
         }
-        compare(self.requirement, key, expected, rows.first().map(|row| &**row))
+        Ok(())
     }
 
     /// Reads many rows in one call into a vector with `before` rows, which must stay

@@ -16,7 +16,7 @@ use crate::{Error, ErrorKind};
 #[expect(clippy::type_complexity, reason = "the signature of `Snapshot::get_many`")]
 struct Methods {
     get: fn(&MemoryStorage, &Key) -> Result<Option<Row>, Error>,
-    get_with: fn(&MemoryStorage, &Key, &mut dyn FnMut(&[u8])) -> Result<bool, Error>,
+    get_with: fn(&MemoryStorage, &Key, &mut dyn FnMut(&[u8]) -> bool) -> Result<Option<Row>, Error>,
     get_many: fn(&MemoryStorage, &[Key], &mut Vec<Option<Row>>) -> Result<(), Error>,
     commit: fn(&mut MemoryStorage, Batch) -> Result<(), Error>,
 }
@@ -35,7 +35,11 @@ impl Snapshot for TestStorage {
         (self.1.get)(&self.0, key)
     }
 
-    fn get_with(&self, key: &Key, reader: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
+    fn get_with(
+        &self,
+        key: &Key,
+        reader: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<Option<Row>, Error> {
         (self.1.get_with)(&self.0, key, reader)
     }
 
@@ -98,7 +102,12 @@ fn a_memory_storage_meets_all_requirements() {
 fn all_requirements_are_checked_in_order() {
     let checked =
         super::requirements::in_order::<MemoryStorage>().map(|(requirement, _)| requirement);
-    let last = [Requirement::Model, Requirement::SnapshotIsolation, Requirement::Durability];
+    let last = [
+        Requirement::Model,
+        Requirement::SnapshotIsolation,
+        Requirement::ReadCommitted,
+        Requirement::Durability,
+    ];
     assert_eq!([&checked[..], &last[..]].concat(), Requirement::ALL);
 }
 
@@ -264,16 +273,13 @@ fn truncating_large_rows_is_a_violation() {
 
 #[test]
 fn get_with_that_differs_from_get_is_a_violation() {
-    let get_with = |_: &MemoryStorage, _: &Key, _: &mut dyn FnMut(&[u8])| Ok(false);
+    let get_with = |_: &MemoryStorage, _: &Key, _: &mut dyn FnMut(&[u8]) -> bool| Ok(None);
     expect_violation(Methods { get_with, ..CORRECT }, Requirement::Put);
-    let get_with = |storage: &MemoryStorage, key: &Key, reader: &mut dyn FnMut(&[u8])| {
-        storage.get_with(key, &mut |row| {
-            reader(row);
-            reader(row);
-        })
+    let get_with = |storage: &MemoryStorage, key: &Key, reader: &mut dyn FnMut(&[u8]) -> bool| {
+        storage.get_with(key, &mut |row| reader(row) | reader(row))
     };
     let violation = expect_violation(Methods { get_with, ..CORRECT }, Requirement::Put);
-    assert_eq!(violation.detail(), "get_with passed 2 rows and returned true");
+    assert_eq!(violation.detail(), "get_with passed 2 rows, keep false, and returned 0");
 }
 
 #[test]

@@ -7,11 +7,8 @@
 
 mod borrowed;
 mod canonical;
-mod compact_cursor;
-mod key_predictor;
 mod path;
 mod reader;
-mod rewrite;
 mod text;
 
 #[doc(hidden)]
@@ -19,8 +16,6 @@ pub use borrowed::{BorrowedReader, plain_string};
 #[doc(hidden)]
 pub use canonical::MAX_INNER_DEPTH;
 pub use canonical::{Canonicalizer, MAX_DEPTH, canonical};
-#[doc(hidden)]
-pub use compact_cursor::CompactCursor;
 #[doc(hidden)]
 pub use path::path_at;
 pub(crate) use reader::is_out_of_range;
