@@ -70,7 +70,7 @@ fn decode(bytes: &[u8]) -> Result<DecodedTransaction, CallError> {
         nonce: signed.transaction().nonce(),
         actions: signed.transaction().actions.len(),
         signature_is_valid: signed.verify(),
-        json: json::write(&signed.view()),
+        json: json::write(&signed.into_view()),
     })
 }
 

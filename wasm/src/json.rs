@@ -91,7 +91,7 @@ fn status_request(id: &str, request: &StatusRequest) -> String {
     let (hash, sender_id, signed) = match transaction_ref {
         TransactionRef::Hash { hash, sender } => (*hash, sender.as_deref(), "null".to_owned()),
         TransactionRef::Signed(signed) => {
-            (signed.hash(), Some(signed.signer_id()), transaction(&signed.decode()))
+            (signed.hash(), Some(signed.signer_id()), transaction(signed.decode()))
         }
     };
     let sender_id = write(&sender_id);
@@ -100,7 +100,7 @@ fn status_request(id: &str, request: &StatusRequest) -> String {
 }
 
 /// A signed transaction; its view is a string of JSON text, which the package exposes as it is
-pub(crate) fn transaction(signed: &SignedTransaction) -> String {
+pub(crate) fn transaction(signed: SignedTransaction) -> String {
     let transaction = signed.transaction();
     let nonce_mode = transaction.nonce_mode().name();
     format!(
@@ -118,6 +118,6 @@ pub(crate) fn transaction(signed: &SignedTransaction) -> String {
     ) + &format!(
         r#""signatureValid":{},"json":{}}}"#,
         write(&signed.try_verify()),
-        write(&write(&signed.view())),
+        write(&write(&signed.into_view())),
     )
 }
