@@ -56,6 +56,12 @@ pub struct OptimisticQuery<Q: Query> {
     /// The query before its first row; `None` if nothing has to be validated
     initial: Option<Q>,
     phase: Phase<Q::Output>,
+    reads: Reads,
+}
+
+/// What is read, apart from the query so that it is compiled once
+#[derive(Debug, Default)]
+struct Reads {
     keys: Vec<Key>,
     /// The rows that must not differ when they are read again
     observed: Vec<(Key, Option<Row>)>,
@@ -82,8 +88,7 @@ impl<Q: Query> OptimisticQuery<Q> {
             Isolation::Snapshot => None,
             Isolation::ReadCommitted => query.restarted(),
         };
-        let (keys, observed) = (Vec::new(), Vec::new());
-        Self { query, initial, phase: Phase::Start, keys, observed, restarts: 0 }
+        Self { query, initial, phase: Phase::Start, reads: Reads::default() }
     }
 
     /// The query as it ran last
@@ -107,7 +112,37 @@ impl<Q: Query> OptimisticQuery<Q> {
     /// Whether it failed because it was restarted too often
     #[cfg(any(test, feature = "conformance"))]
     pub(super) const fn is_over_limit(&self) -> bool {
-        self.restarts > MAX_RESTARTS
+        self.reads.restarts > MAX_RESTARTS
+    }
+
+    /// Starts the query again, from the newest of these rows on
+    fn restart(&mut self, rows: &[Option<Row>]) {
+        let Some(query) = self.initial.as_ref().and_then(Q::restarted) else { return };
+        self.query = query;
+        self.phase = match self.reads.restart(rows) {
+            Ok(()) => Phase::Run,
+            Err(error) => Phase::Complete(Err(error)),
+        };
+    }
+
+    fn validate(&mut self, result: Result<Q::Output, Error>) {
+        self.phase = Phase::Validate(result);
+        self.reads.repeat();
+    }
+}
+
+impl Reads {
+    /// Reads these rows and that of the generation next
+    fn request(&mut self, keys: &[Key]) {
+        self.keys.clear();
+        self.keys.extend_from_slice(keys);
+        self.keys.push(ChainRecord::key());
+    }
+
+    /// Reads what was observed again
+    fn repeat(&mut self) {
+        self.keys.clear();
+        self.keys.extend(self.observed.iter().map(|(key, _)| *key));
     }
 
     /// Compares rows with those that were read before; whether none differs
@@ -126,10 +161,12 @@ impl<Q: Query> OptimisticQuery<Q> {
         })
     }
 
-    /// Starts the query again, from the newest of these rows on
-    fn restart(&mut self, rows: &[Option<Row>]) {
-        let Some(query) = self.initial.as_ref().and_then(Q::restarted) else { return };
-        self.query = query;
+    /// Observes the newest of these rows only
+    ///
+    /// # Errors
+    ///
+    /// The query was restarted too often.
+    fn restart(&mut self, rows: &[Option<Row>]) -> Result<(), Error> {
         self.restarts += 1;
         if self.restarts > MAX_RESTARTS {
             let detail = format_args!(
@@ -137,8 +174,7 @@ impl<Q: Query> OptimisticQuery<Q> {
                  restarts",
                 self.restarts
             );
-            self.phase = Phase::Complete(Err(Error::new(ErrorKind::Storage, detail)));
-            return;
+            return Err(Error::new(ErrorKind::Storage, detail));
         }
         // Every other read of this round trip may have been before that of the generation, every
         // read of the next one is after it.
@@ -151,13 +187,7 @@ impl<Q: Query> OptimisticQuery<Q> {
                 .find(|(key, _)| **key == chain)
                 .map(|(_, row)| (chain, row.clone())),
         );
-        self.phase = Phase::Run;
-    }
-
-    fn validate(&mut self, result: Result<Q::Output, Error>) {
-        self.phase = Phase::Validate(result);
-        self.keys.clear();
-        self.keys.extend(self.observed.iter().map(|(key, _)| *key));
+        Ok(())
     }
 }
 
@@ -171,16 +201,9 @@ impl<Q: Query> Query for OptimisticQuery<Q> {
             return self.query.poll();
         }
         match self.phase {
-            Phase::Start => {
-                self.keys.clear();
-                self.keys.push(ChainRecord::key());
-            }
+            Phase::Start => self.reads.request(&[]),
             Phase::Run => match self.query.poll() {
-                Ok(Step::NeedRows(keys)) => {
-                    self.keys.clear();
-                    self.keys.extend_from_slice(keys);
-                    self.keys.push(ChainRecord::key());
-                }
+                Ok(Step::NeedRows(keys)) => self.reads.request(keys),
                 Ok(Step::Done(output)) => self.validate(Ok(output)),
                 Err(error) => self.validate(Err(error)),
             },
@@ -192,17 +215,17 @@ impl<Q: Query> Query for OptimisticQuery<Q> {
                 };
             }
         }
-        Ok(Step::NeedRows(&self.keys))
+        Ok(Step::NeedRows(&self.reads.keys))
     }
 
     fn supply_rows(&mut self, rows: &[Option<Row>]) -> Result<(), Error> {
         if self.initial.is_none() {
             return self.query.supply_rows(rows);
         }
-        check_row_count(rows.len(), self.keys.len())?;
-        if !self.observe(rows) {
+        check_row_count(rows.len(), self.reads.keys.len())?;
+        if !self.reads.observe(rows) {
             self.restart(rows);
-            self.keys.clear();
+            self.reads.keys.clear();
             return Ok(());
         }
         match mem::replace(&mut self.phase, Phase::Run) {
@@ -218,7 +241,7 @@ impl<Q: Query> Query for OptimisticQuery<Q> {
             Phase::Validate(result) => self.phase = Phase::Complete(result),
             Phase::Complete(_) | Phase::Ended => self.phase = Phase::Ended,
         }
-        self.keys.clear();
+        self.reads.keys.clear();
         Ok(())
     }
 }

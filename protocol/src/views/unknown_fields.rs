@@ -110,6 +110,11 @@ impl UnknownFields {
         self.0.insert(name.into(), value)
     }
 
+    /// Adds the members of another object, which replace those of the same name
+    pub(crate) fn append(&mut self, mut other: Self) {
+        self.0.append(&mut other.0);
+    }
+
     /// Removes a member and returns its value
     pub fn remove(&mut self, name: &str) -> Option<RawJson> {
         self.0.remove(name)
