@@ -98,9 +98,8 @@ fn lake_source(directory: PathBuf) -> Result<BlockSource, String> {
 
 fn read_height(path: &Path, members: &[&str]) -> Result<u64, String> {
     let file = File::open(path).map_err(|error| with_path(path, error))?;
-    let text = json_scan::scalar_at(BufReader::new(file), members)
-        .map_err(|error| with_path(path, error))?;
-    if let Some(height) = text.and_then(|text| text.parse().ok()) {
+    let height = json_scan::value_at(BufReader::new(file), members);
+    if let Some(height) = height.map_err(|error| with_path(path, error))? {
         return Ok(height);
     }
     let missing = || format!("no height at {}", members.join("."));
