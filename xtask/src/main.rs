@@ -23,6 +23,7 @@ mod simulate;
 mod tally;
 mod test;
 mod toolchain;
+mod workspace;
 
 use std::process::ExitCode;
 

@@ -8,7 +8,7 @@
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
-use super::evaluation::StaleRows;
+use super::end_reason::StaleRows;
 use super::operation::{OperationKind, Operations, Progress};
 use super::pending_request::RetainedRequest;
 use super::{

@@ -3,52 +3,10 @@
 //! An evaluation is handed out when a request is woken. To run it takes a snapshot and no endpoint,
 //! so any number of them run on any threads; its result goes back to the endpoint.
 
-use core::fmt;
-
+use super::end_reason::StaleRows;
 use super::pending_request::RetainedRequest;
-use super::{RequestQuery, RequestState};
+use super::{EndReason, RequestQuery, RequestState};
 use crate::storage::Snapshot;
-
-/// Why a request stops waiting
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
-pub enum EndReason {
-    /// Its deadline has passed
-    Timeout,
-    /// Too many requests are pending
-    OverLimit {
-        /// Number of pending calls
-        pending: usize,
-        /// Maximum number of pending calls
-        limit: usize,
-        /// Number of calls of this request
-        calls: usize,
-    },
-    /// The endpoint was shut down
-    Shutdown,
-}
-
-impl fmt::Display for EndReason {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Timeout => formatter.write_str("the deadline has passed"),
-            Self::OverLimit { pending, limit, calls } => write!(
-                formatter,
-                "too many pending requests: {pending} of {limit}, and this one needs {calls}"
-            ),
-            Self::Shutdown => formatter.write_str("the service stops"),
-        }
-    }
-}
-
-/// Rows that were older than the newest block that the waiters know of
-#[derive(Clone, Copy, Debug)]
-pub(super) struct StaleRows {
-    /// The generation of the rows
-    pub(super) rows: u64,
-    /// The generation of the waiters
-    pub(super) waiters: u64,
-}
 
 /// A pending request that is to be evaluated again
 ///

@@ -11,6 +11,7 @@ mod adversarial_requests;
 mod buffers;
 mod call;
 mod chain;
+mod end_reason;
 #[expect(clippy::module_inception, reason = "named after the type it holds, as every file here is")]
 mod endpoint;
 mod engine;
@@ -32,9 +33,10 @@ mod wait_config;
 
 pub use buffers::Buffers;
 pub use chain::{ChainQuery, ChainStatus};
+pub use end_reason::EndReason;
 pub use endpoint::{Endpoint, RequestOptions, WaitMode};
 pub use engine::Engine;
-pub use evaluation::{EndReason, Evaluation};
+pub use evaluation::Evaluation;
 pub use output::{Completion, Output};
 pub use pending_request::PendingRequest;
 pub use request_query::RequestQuery;

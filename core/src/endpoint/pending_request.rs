@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use core::mem;
 
 use super::call::{Call, PendingCall, RetainedCall, StatusCall};
-use super::evaluation::StaleRows;
+use super::end_reason::StaleRows;
 use super::{EndReason, RequestQuery, RequestState, Response, Settings};
 use crate::primitives::CryptoHash;
 use crate::status::WaitCondition;

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 use core::mem;
 
 use super::call::{Call, error_response};
-use super::evaluation::StaleRows;
+use super::end_reason::StaleRows;
 use super::{PendingRequest, RequestState, Response, Settings};
 use crate::rpc::{Request, RequestId, ResponseKind, RpcError, write_batch};
 use crate::storage::{Isolation, Key, Query, Row, Snapshot, Step, check_row_count, run};

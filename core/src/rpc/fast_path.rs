@@ -8,9 +8,11 @@
 use core::array;
 
 use super::read::{JsonType, Members, RawValue};
-use super::request::REQUEST_MEMBERS;
 use crate::codec::json;
 use crate::{Error, ErrorKind};
+
+/// The members of a request object; the readers return them in this order
+pub(super) const REQUEST_MEMBERS: [&str; 4] = ["id", "jsonrpc", "method", "params"];
 
 /// A member of params that some method reads
 #[derive(Clone, Copy, Debug)]

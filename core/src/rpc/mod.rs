@@ -26,8 +26,9 @@ pub(crate) use response::{RESULT_PREFIX, response_suffix};
 pub use response::{write_batch, write_result};
 
 use crate::{Error, ErrorKind};
+use fast_path::REQUEST_MEMBERS;
 use read::{JsonType, Members, RawValue, items, skip_space};
-use request::{REQUEST_MEMBERS, parse_call, parse_call_fast, type_error, unreadable};
+use request::{parse_call, parse_call_fast, type_error, unreadable};
 
 /// Limits of a request body
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]

@@ -11,9 +11,6 @@ use super::read::{Members, RawValue, string, truncated};
 use super::{InvalidRequest, MethodCall, RequestId};
 use crate::{Error, ErrorKind};
 
-/// The members of a request object; the readers return them in this order
-pub(super) const REQUEST_MEMBERS: [&str; 4] = ["id", "jsonrpc", "method", "params"];
-
 /// The error of a value that is no request object
 pub(super) fn type_error(value: RawValue<'_>) -> Error {
     let found = value.json_type();

@@ -39,12 +39,7 @@ fn snapshot<S: Storage>(storage: &S) -> S::Snapshot<'_> {
 
 /// The engine's side of a group: from a parsed request, from a request body, as a query that can be
 /// suspended, and in chunks; the first two reuse their buffers
-fn ours(
-    group: &mut BenchmarkGroup<'_, Cpu>,
-    name: &str,
-    request: &[u8],
-    storage: &impl Storage,
-) {
+fn ours(group: &mut BenchmarkGroup<'_, Cpu>, name: &str, request: &[u8], storage: &impl Storage) {
     let (engine, settings) = (Engine::default(), Settings::default());
     let response = body(engine.respond(engine.parse(request, None), &snapshot(storage)));
     let (mut buffers, mut out) = (Buffers::default(), Vec::with_capacity(response.len()));
@@ -66,7 +61,9 @@ fn ours(
     });
     group.bench_function(BenchmarkId::new("ours in chunks", name), |bencher| {
         bencher.iter_custom(|count| {
-            with_input(count, parsed, |request| engine.respond_chunks(request, &snapshot(storage), 0))
+            with_input(count, parsed, |request| {
+                engine.respond_chunks(request, &snapshot(storage), 0)
+            })
         });
     });
     group.bench_function(BenchmarkId::new("ours with the request", name), |bencher| {

@@ -5,7 +5,7 @@
 //! reports the error. What is found here is what `serde_json` finds. Strings are not decoded,
 //! numbers are not interpreted, nothing recurses and nothing allocates.
 
-use super::MAX_DEPTH;
+use super::depth::MAX_DEPTH;
 
 /// The content between the quotes of a string that has no escapes
 pub fn plain_string(text: &str) -> Option<&str> {

@@ -12,22 +12,10 @@ use core::cmp::Ordering;
 use core::fmt;
 
 use super::borrowed::run_end;
+use super::depth::{MAX_DEPTH, TOO_DEEP};
 use super::path::path_at;
 use super::reader::Reader;
 use crate::{Error, ErrorKind};
-
-/// The maximum nesting depth of arrays and objects, the same as that of `serde_json`
-pub const MAX_DEPTH: usize = 127;
-
-/// The maximum nesting depth of a value that becomes part of a response
-///
-/// A response must be readable for clients that read [`MAX_DEPTH`] levels. A receipt in the last
-/// status of a timeout error in a batch is nested deepest: the batch, the response, `error`,
-/// `cause`, `info`, `status` and `receipts` are 7 levels; one is in reserve.
-pub const MAX_INNER_DEPTH: usize = MAX_DEPTH - 8;
-
-/// The error text beyond the maximum depth
-pub(super) const TOO_DEEP: &str = "too many levels of arrays and objects inside each other";
 
 /// Appends the canonical text of the one JSON value in `text`
 ///
@@ -101,6 +89,24 @@ impl Member {
         } else {
             text.as_bytes()[self.key..self.key_end].cmp(&text.as_bytes()[other.key..other.key_end])
         }
+    }
+}
+
+impl Reader<'_> {
+    /// Moves past the next value and appends its canonical text to `out`
+    ///
+    /// The path of an error is relative to the value, its offset is that in the whole text.
+    ///
+    /// # Errors
+    ///
+    /// As [`Canonicalizer::append`].
+    pub fn canonical(
+        &mut self,
+        canonicalizer: &mut Canonicalizer,
+        out: &mut String,
+    ) -> Result<(), Error> {
+        self.at = canonicalizer.append_next(self.text, self.at, out)?;
+        Ok(())
     }
 }
 

@@ -11,22 +11,21 @@ mod skip;
 mod string;
 
 use alloc::borrow::Cow;
-use alloc::string::{String, ToString as _};
+use alloc::string::ToString as _;
 use core::fmt;
 
 pub use error::ReadError;
 pub(crate) use scalar::is_out_of_range;
 pub use scalar::{Number, Scalar};
 
-use super::Canonicalizer;
 use super::borrowed::run_end;
-use crate::{Error, ErrorKind};
+use crate::ErrorKind;
 
 /// A position in a JSON text
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'t> {
-    text: &'t str,
-    at: usize,
+    pub(super) text: &'t str,
+    pub(super) at: usize,
 }
 
 impl<'t> Reader<'t> {
@@ -82,22 +81,6 @@ impl<'t> Reader<'t> {
     #[inline]
     pub fn peek_value(&mut self) -> Result<u8, ReadError> {
         self.peek().ok_or_else(|| self.error_at_next("EOF while parsing a value"))
-    }
-
-    /// Moves past the next value and appends its canonical text to `out`
-    ///
-    /// The path of an error is relative to the value, its offset is that in the whole text.
-    ///
-    /// # Errors
-    ///
-    /// As [`Canonicalizer::append`].
-    pub fn canonical(
-        &mut self,
-        canonicalizer: &mut Canonicalizer,
-        out: &mut String,
-    ) -> Result<(), Error> {
-        self.at = canonicalizer.append_next(self.text, self.at, out)?;
-        Ok(())
     }
 
     /// Moves past `length` bytes, which must end where a value ends
