@@ -13,7 +13,8 @@ pub struct WaitConfig {
     /// [`Limits::MAX_ID_LEN`](crate::rpc::Limits::MAX_ID_LEN), and a batch its invalid calls.
     pub max_waiting: usize,
     /// Seed of the hash function of the wait index; default 0. Hosts that serve strangers pass a
-    /// number that these cannot know; see [`WaiterMap::new`]
+    /// number that these cannot know; see
+    /// [`WaiterMap::new`](crate::waiting::WaiterMap::new)
     pub hash_seed: u64,
 }
 
