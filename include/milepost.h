@@ -33,14 +33,14 @@
     ((MILEPOST_VERSION_MAJOR << 16) | (MILEPOST_VERSION_MINOR << 8) | MILEPOST_VERSION_PATCH)
 
 /**
- * No next timeout: no request is pending
+ * Timeout of a request: that of the endpoint's settings
  */
-#define MILEPOST_TIMEOUT_NEVER 18446744073709551615ull
+#define MILEPOST_TIMEOUT_DEFAULT 18446744073709551614ull
 
 /**
- * Import of a block message, or of a protocol configuration, into a remote storage
+ * Timeout of an output: no request is pending. Timeout of a request: it has no deadline
  */
-typedef struct milepost_block_import milepost_block_import;
+#define MILEPOST_TIMEOUT_NEVER 18446744073709551615ull
 
 /**
  * An engine together with the requests that wait
@@ -70,17 +70,12 @@ typedef struct milepost_import_summary milepost_import_summary;
 typedef struct milepost_message_builder milepost_message_builder;
 
 /**
- * A request over a remote storage
- */
-typedef struct milepost_pending_request milepost_pending_request;
-
-/**
  * Response to a request
  */
 typedef struct milepost_response milepost_response;
 
 /**
- * Settings of engines, pending requests, block imports and endpoints; each uses those it needs
+ * Settings of engines and endpoints; each uses those it needs
  */
 typedef struct milepost_settings milepost_settings;
 
@@ -98,11 +93,6 @@ typedef struct milepost_transaction milepost_transaction;
  * What a function returns: `MILEPOST_STATUS_OK`, or why it failed
  */
 typedef int32_t milepost_status_t;
-
-/**
- * What a suspended query needs next
- */
-typedef int32_t milepost_step_t;
 
 /**
  * Borrowed bytes; text is UTF-8, never terminated by NUL
@@ -133,6 +123,11 @@ typedef struct milepost_row {
      */
     int32_t present;
 } milepost_row;
+
+/**
+ * Kind of an output
+ */
+typedef int32_t milepost_output_kind_t;
 
 /**
  * Whether a change writes a row or removes one
@@ -182,6 +177,215 @@ typedef struct milepost_block_point {
 } milepost_block_point;
 
 /**
+ * State of the chain in the storage
+ */
+typedef struct milepost_chain_status {
+    /**
+     * Whether there is a block: 0 or 1; if so, `head` and `earliest` are set
+     */
+    int32_t has_head;
+    /**
+     * Whether a block is final: 0 or 1; if so, `last_final` is set
+     */
+    int32_t has_last_final;
+    /**
+     * Newest canonical block
+     */
+    struct milepost_block_point head;
+    /**
+     * Newest final block
+     */
+    struct milepost_block_point last_final;
+    /**
+     * Oldest canonical block in the storage
+     */
+    struct milepost_block_point earliest;
+    /**
+     * Number of canonical blocks in the storage
+     */
+    uint64_t blocks;
+    /**
+     * Number of batches that changed the chain: equal numbers mean equal blocks and rows
+     */
+    uint64_t generation;
+    /**
+     * `latest_protocol_version` of the head's header; 0 without a head
+     */
+    uint32_t protocol_version;
+} milepost_chain_status;
+
+/**
+ * What an endpoint asks of its host, or hands out; members of other kinds are zero
+ *
+ * Keys and changes belong to the endpoint, until the next call on it. The host frees `response`,
+ * `summary` and `error`.
+ */
+typedef struct milepost_output {
+    /**
+     * Its kind: `MILEPOST_OUTPUT_...`
+     */
+    milepost_output_kind_t kind;
+    /**
+     * NEED_ROWS: 1 if an evaluation starts, which may read a new state of the storage; all its
+     * later rows have to come from the same state, unless `MILEPOST_SETTING_ISOLATION` is set
+     */
+    int32_t is_first;
+    /**
+     * The request or other operation; all kinds except TIMEOUT
+     */
+    uint64_t handle;
+    /**
+     * TIMEOUT: the time, or `MILEPOST_TIMEOUT_NEVER`
+     */
+    uint64_t timeout;
+    /**
+     * RESPONSE: the response
+     */
+    struct milepost_response *response;
+    /**
+     * NEED_ROWS: keys of the rows, each the number of its table and 1 to 32 bytes
+     */
+    const struct milepost_bytes *keys;
+    /**
+     * Number of keys
+     */
+    size_t keys_len;
+    /**
+     * COMMIT: the changes; no key occurs twice, so their order does not matter
+     */
+    const struct milepost_change *changes;
+    /**
+     * Number of changes
+     */
+    size_t changes_len;
+    /**
+     * COMPLETED, of a block: what its import did
+     */
+    struct milepost_import_summary *summary;
+    /**
+     * COMPLETED, of a query for the state of the chain: the state
+     */
+    struct milepost_chain_status chain_status;
+    /**
+     * FAILED: why
+     */
+    struct milepost_error *error;
+} milepost_output;
+
+/**
+ * Finds the row of a key and passes it to the sink; returns 0, or another number to fail
+ *
+ * The key is the number of its table and 1 to 32 bytes, valid during the call.
+ */
+typedef int32_t (*milepost_get_fn)(void *context,
+                                   const uint8_t *key,
+                                   size_t key_len,
+                                   struct milepost_sink *sink);
+
+/**
+ * Finds the rows of many keys and passes them in the order of the keys; returns 0, or another
+ * number to fail
+ */
+typedef int32_t (*milepost_get_many_fn)(void *context,
+                                        const struct milepost_bytes *keys,
+                                        size_t keys_len,
+                                        struct milepost_sink *sink);
+
+/**
+ * Applies all changes in their order and returns 0, or applies none and returns another number
+ */
+typedef int32_t (*milepost_commit_fn)(void *context,
+                                      const struct milepost_change *changes,
+                                      size_t changes_len);
+
+/**
+ * Called once, when nothing uses the storage any more
+ */
+typedef void (*milepost_finalize_fn)(void *context);
+
+/**
+ * Whether several reads of a storage are of one state
+ */
+typedef int32_t milepost_isolation_t;
+
+/**
+ * Storage of the host: a map from keys to rows
+ *
+ * `get` and `get_many` are called from any thread that uses the engine, concurrently; `commit` is
+ * called alone. `docs/C-API.md` states the requirements of callbacks.
+ */
+typedef struct milepost_storage {
+    /**
+     * `sizeof(milepost_storage)`, by which the library detects another version of the structure
+     */
+    size_t size;
+    /**
+     * Passed to every function; opaque to the library
+     */
+    void *context;
+    /**
+     * Finds one row; required
+     */
+    milepost_get_fn get;
+    /**
+     * Finds many rows in one round trip; NULL to call `get` for each key
+     */
+    milepost_get_many_fn get_many;
+    /**
+     * Changes rows; required
+     */
+    milepost_commit_fn commit;
+    /**
+     * Ends the storage; may be NULL
+     */
+    milepost_finalize_fn finalize;
+    /**
+     * `MILEPOST_ISOLATION_...`; 0 if only the engine changes the rows
+     */
+    milepost_isolation_t isolation;
+} milepost_storage;
+
+/**
+ * Members of an error; bytes belong to it
+ */
+typedef struct milepost_error_view {
+    /**
+     * Status that the call returned
+     */
+    milepost_status_t status;
+    /**
+     * Whether `offset` is known: 0 or 1
+     */
+    int32_t has_offset;
+    /**
+     * Byte of the input at which the error was found
+     */
+    uint64_t offset;
+    /**
+     * Path in the input, such as `shards[1].chunk.header`; empty for the input as a whole
+     */
+    struct milepost_bytes path;
+    /**
+     * What is wrong, in lower case without a full stop
+     */
+    struct milepost_bytes message;
+} milepost_error_view;
+
+/**
+ * Base58 text of a hash: 32 to 44 bytes
+ */
+typedef struct milepost_hash_text {
+    /**
+     * The text, padded with zeroes
+     */
+    uint8_t bytes[44];
+    /**
+     * Length of the text
+     */
+    uint32_t len;
+} milepost_hash_text;
+
+/**
  * Position of a block in the chain after its import
  */
 typedef int32_t milepost_block_position_t;
@@ -227,144 +431,6 @@ typedef struct milepost_import_summary_view {
      */
     size_t reapplied;
 } milepost_import_summary_view;
-
-/**
- * State of a request after it was passed to an endpoint
- */
-typedef int32_t milepost_request_state_t;
-
-/**
- * Finds the row of a key and passes it to the sink; returns 0, or another number to fail
- *
- * The key is the number of its table and 1 to 32 bytes, valid during the call.
- */
-typedef int32_t (*milepost_get_fn)(void *context,
-                                   const uint8_t *key,
-                                   size_t key_len,
-                                   struct milepost_sink *sink);
-
-/**
- * Finds the rows of many keys and passes them in the order of the keys; returns 0, or another
- * number to fail
- */
-typedef int32_t (*milepost_get_many_fn)(void *context,
-                                        const struct milepost_bytes *keys,
-                                        size_t keys_len,
-                                        struct milepost_sink *sink);
-
-/**
- * Applies all changes in their order and returns 0, or applies none and returns another number
- */
-typedef int32_t (*milepost_commit_fn)(void *context,
-                                      const struct milepost_change *changes,
-                                      size_t changes_len);
-
-/**
- * Called once, when nothing uses the storage any more
- */
-typedef void (*milepost_finalize_fn)(void *context);
-
-/**
- * Storage of the host: a map from keys to rows
- *
- * `get` and `get_many` are called from any thread that uses the engine, concurrently; `commit` is
- * called alone. `docs/C-API.md` states the requirements of callbacks.
- */
-typedef struct milepost_storage {
-    /**
-     * `sizeof(milepost_storage)`, by which the library detects another version of the structure
-     */
-    size_t size;
-    /**
-     * Passed to every function; opaque to the library
-     */
-    void *context;
-    /**
-     * Finds one row; required
-     */
-    milepost_get_fn get;
-    /**
-     * Finds many rows in one round trip; NULL to call `get` for each key
-     */
-    milepost_get_many_fn get_many;
-    /**
-     * Changes rows; required
-     */
-    milepost_commit_fn commit;
-    /**
-     * Ends the storage; may be NULL
-     */
-    milepost_finalize_fn finalize;
-} milepost_storage;
-
-/**
- * State of the chain in the storage
- */
-typedef struct milepost_chain_status {
-    /**
-     * Whether there is a block: 0 or 1; if so, `head` and `earliest` are set
-     */
-    int32_t has_head;
-    /**
-     * Whether a block is final: 0 or 1; if so, `last_final` is set
-     */
-    int32_t has_last_final;
-    /**
-     * Newest canonical block
-     */
-    struct milepost_block_point head;
-    /**
-     * Newest final block
-     */
-    struct milepost_block_point last_final;
-    /**
-     * Oldest canonical block in the storage
-     */
-    struct milepost_block_point earliest;
-    /**
-     * Number of canonical blocks in the storage
-     */
-    uint64_t blocks;
-    /**
-     * Number of batches that changed the chain: equal numbers mean equal blocks and rows
-     */
-    uint64_t generation;
-    /**
-     * `latest_protocol_version` of the head's header; 0 without a head
-     */
-    uint32_t protocol_version;
-} milepost_chain_status;
-
-/**
- * Members of an error; bytes belong to it
- */
-typedef struct milepost_error_view {
-    /**
-     * Status that the call returned
-     */
-    milepost_status_t status;
-    /**
-     * Whether `offset` is known: 0 or 1
-     */
-    int32_t has_offset;
-    /**
-     * Byte of the input at which the error was found
-     */
-    uint64_t offset;
-    /**
-     * Path in the input, such as `shards[1].chunk.header`; empty for the input as a whole
-     */
-    struct milepost_bytes path;
-    /**
-     * What is wrong, in lower case without a full stop
-     */
-    struct milepost_bytes message;
-} milepost_error_view;
-
-/**
- * Why a waiting request is resumed
- */
-typedef int32_t milepost_resume_t;
 
 /**
  * Kind of a response
@@ -537,20 +603,6 @@ typedef struct milepost_transaction_view {
 } milepost_transaction_view;
 
 /**
- * Base58 text of a hash: 32 to 44 bytes
- */
-typedef struct milepost_hash_text {
-    /**
-     * The text, padded with zeroes
-     */
-    uint8_t bytes[44];
-    /**
-     * Length of the text
-     */
-    uint32_t len;
-} milepost_hash_text;
-
-/**
  * New head of the canonical chain
  */
 #define MILEPOST_BLOCK_POSITION_HEAD 1
@@ -571,50 +623,43 @@ typedef struct milepost_hash_text {
 #define MILEPOST_BLOCK_POSITION_OTHER 255
 
 /**
- * It waits, identified by its request handle
+ * Nothing more until something is handed in: call `milepost_endpoint_handle_timeout` at `timeout`
+ * at the latest
  */
-#define MILEPOST_REQUEST_STATE_WAITING 1
+#define MILEPOST_OUTPUT_TIMEOUT 1
 
 /**
- * Poll it once more: a block was imported in between, the endpoint is full, or the request expired
+ * `response` is the response to a request, which is no longer pending
  */
-#define MILEPOST_REQUEST_STATE_RETRY 2
+#define MILEPOST_OUTPUT_RESPONSE 2
 
 /**
- * It is answered and no longer pending
+ * A request waits for its milestone: the state of the storage that its rows came from can be
+ * released
  */
-#define MILEPOST_REQUEST_STATE_READY 3
+#define MILEPOST_OUTPUT_PENDING 3
 
 /**
- * It was cancelled in between; discard its response
+ * An operation needs the rows of `keys`, by `milepost_endpoint_handle_rows` or
+ * `milepost_endpoint_fail_rows`
  */
-#define MILEPOST_REQUEST_STATE_CANCELLED 4
+#define MILEPOST_OUTPUT_NEED_ROWS 4
 
 /**
- * The rows of the keys that were returned with it
+ * The changes of an import are to be committed, all or none; then call
+ * `milepost_endpoint_handle_commit_result`
  */
-#define MILEPOST_STEP_NEED_ROWS 1
+#define MILEPOST_OUTPUT_COMMIT 5
 
 /**
- * Nothing: it is done
+ * An operation other than a request is done: an import, or a query for the state of the chain
  */
-#define MILEPOST_STEP_DONE 2
+#define MILEPOST_OUTPUT_COMPLETED 6
 
 /**
- * A block: the milestone is not reached
+ * An operation other than a request has failed, for the reason `error`; nothing was changed
  */
-#define MILEPOST_STEP_PENDING 3
-
-/**
- * A block was imported: the request is answered, or waits again
- */
-#define MILEPOST_RESUME_BLOCK 1
-
-/**
- * The deadline has passed: the request is answered, with `TIMEOUT_ERROR` if the milestone is not
- * reached
- */
-#define MILEPOST_RESUME_EXPIRED 2
+#define MILEPOST_OUTPUT_FAILED 7
 
 /**
  * A result, or a batch of any responses
@@ -764,7 +809,8 @@ typedef struct milepost_hash_text {
 #define MILEPOST_SETTING_RETAIN_EPOCHS 7
 
 /**
- * Time from a request at an endpoint to its deadline, in the host's unit; default 10000
+ * Time from a request at an endpoint to its deadline, in the host's unit, unless the request has
+ * its own; default 10000
  */
 #define MILEPOST_SETTING_TIMEOUT 8
 
@@ -778,6 +824,12 @@ typedef struct milepost_hash_text {
  * number that they cannot know; default 0
  */
 #define MILEPOST_SETTING_HASH_SEED 10
+
+/**
+ * Isolation of the storage of an endpoint without an engine, `MILEPOST_ISOLATION_...`; default 0,
+ * all rows of an evaluation are from one state
+ */
+#define MILEPOST_SETTING_ISOLATION 11
 
 /**
  * Success; outputs are valid
@@ -884,151 +936,27 @@ typedef struct milepost_hash_text {
  */
 #define MILEPOST_CHANGE_REMOVE 2
 
+/**
+ * They are: only the engine commits, or all reads of a request are of one snapshot
+ */
+#define MILEPOST_ISOLATION_SNAPSHOT 0
+
+/**
+ * Each read is of the newest commit, and sees it whole or not at all: others may commit while a
+ * request is answered, which then starts again
+ */
+#define MILEPOST_ISOLATION_READ_COMMITTED 1
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
-
-/**
- * Creates the import of a block message into a remote storage; poll it next
- *
- * `settings` may be NULL for the defaults.
- *
- * Threads: any number concurrently.
- *
- * To free: `block_import` by `milepost_block_import_free`.
- *
- * May be NULL: `settings`, `error`.
- */
-milepost_status_t milepost_block_import_new(const struct milepost_settings *settings,
-                                            const uint8_t *message,
-                                            size_t message_len,
-                                            struct milepost_block_import **block_import,
-                                            struct milepost_error **error);
-
-/**
- * Creates the import of a protocol configuration into a remote storage; poll it next
- *
- * As `milepost_engine_put_config`. It ends in changes and has no summary.
- *
- * Threads: any number concurrently.
- *
- * To free: `block_import` by `milepost_block_import_free`.
- *
- * May be NULL: `error`.
- */
-milepost_status_t milepost_block_import_new_config(uint64_t height,
-                                                   const uint8_t *config,
-                                                   size_t config_len,
-                                                   struct milepost_block_import **block_import,
-                                                   struct milepost_error **error);
-
-/**
- * Advances the import and returns what it needs next
- *
- * `MILEPOST_STEP_NEED_ROWS`: supply the rows of `keys`, all from one state of the storage, by
- * `milepost_block_import_supply_rows`; polling before that returns the same keys.
- * `MILEPOST_STEP_DONE`: commit `milepost_block_import_changes` before polling any other
- * import. After an error the import can only be freed. The keys belong to `block_import`.
- *
- * Threads: one at a time for each `block_import`.
- *
- * May be NULL: `error`.
- */
-milepost_status_t milepost_block_import_poll(struct milepost_block_import *block_import,
-                                             milepost_step_t *step,
-                                             const struct milepost_bytes **keys,
-                                             size_t *keys_len,
-                                             struct milepost_error **error);
-
-/**
- * Supplies the rows of the keys that the last poll returned, in their order; they are copied
- *
- * `MILEPOST_STATUS_USAGE` unless there is one row for each key; nothing is changed then.
- *
- * Threads: one at a time for each `block_import`.
- *
- * May be NULL: `error`.
- */
-milepost_status_t milepost_block_import_supply_rows(struct milepost_block_import *block_import,
-                                                    const struct milepost_row *rows,
-                                                    size_t rows_len,
-                                                    struct milepost_error **error);
-
-/**
- * The changes to commit, all or none, once the import is done; they belong to `block_import`
- *
- * None for a known block. No key occurs twice, so their order does not matter.
- *
- * Threads: any number concurrently.
- *
- * May be NULL: `error`.
- */
-milepost_status_t milepost_block_import_changes(const struct milepost_block_import *block_import,
-                                                const struct milepost_change **changes,
-                                                size_t *changes_len,
-                                                struct milepost_error **error);
-
-/**
- * Returns the summary of a block import that is done
- *
- * Pass it to `milepost_endpoint_handle_chain_update` after the commit.
- *
- * Threads: any number concurrently.
- *
- * To free: `summary` by `milepost_import_summary_free`.
- *
- * May be NULL: `error`.
- */
-milepost_status_t milepost_block_import_summary(const struct milepost_block_import *block_import,
-                                                struct milepost_import_summary **summary,
-                                                struct milepost_error **error);
-
-/**
- * Frees an import, done or not
- *
- * Does nothing for NULL, and for a handle that is in use.
- */
-void milepost_block_import_free(struct milepost_block_import *block_import);
-
-/**
- * Returns the members of an import summary
- *
- * Threads: any number concurrently.
- */
-milepost_status_t milepost_import_summary_read(const struct milepost_import_summary *summary,
-                                               struct milepost_import_summary_view *view);
-
-/**
- * A block that left the canonical chain, newest first
- *
- * Threads: any number concurrently.
- */
-milepost_status_t milepost_import_summary_reverted(const struct milepost_import_summary *summary,
-                                                   size_t index,
-                                                   struct milepost_block_point *block);
-
-/**
- * A fork block that joined the canonical chain, oldest first
- *
- * Threads: any number concurrently.
- */
-milepost_status_t milepost_import_summary_reapplied(const struct milepost_import_summary *summary,
-                                                    size_t index,
-                                                    struct milepost_block_point *block);
-
-/**
- * Frees an import summary
- *
- * Does nothing for NULL, and for a handle that is in use.
- */
-void milepost_import_summary_free(struct milepost_import_summary *summary);
 
 /**
  * Creates an endpoint without pending requests
  *
  * It shares the engine, which may be freed before it. `engine` may be NULL for a host with
  * remote storage. `settings` may be NULL for the defaults; an endpoint with an engine answers
- * by the engine's settings.
+ * and imports by the engine's settings.
  *
  * Threads: any number concurrently.
  *
@@ -1042,11 +970,14 @@ milepost_status_t milepost_endpoint_new(const struct milepost_engine *engine,
                                         struct milepost_error **error);
 
 /**
- * Answers the body of a request, or lets it wait until `now` plus the timeout
+ * Answers the body of a request, or lets it wait until `now` plus `timeout`
  *
- * If `response` is NULL after `MILEPOST_STATUS_OK` the request is pending, and
- * `milepost_endpoint_poll_response` returns its response with the request handle `handle`.
- * `url_method` is the method that the request's URL names; pass length 0 if it names none.
+ * With an engine `response` is the response, if there is one at once. If `response` is NULL
+ * after `MILEPOST_STATUS_OK`, it comes as an output `MILEPOST_OUTPUT_RESPONSE` with the
+ * request handle `handle`. `timeout` may be `MILEPOST_TIMEOUT_DEFAULT`, or
+ * `MILEPOST_TIMEOUT_NEVER`; a request with timeout 0 does not wait, and is answered as if it
+ * had timed out. `url_method` is the method that the request's URL names; pass length 0 if it
+ * names none.
  *
  * Threads: one at a time for each `endpoint`.
  *
@@ -1056,6 +987,7 @@ milepost_status_t milepost_endpoint_new(const struct milepost_engine *engine,
  */
 milepost_status_t milepost_endpoint_handle_request(struct milepost_endpoint *endpoint,
                                                    uint64_t now,
+                                                   uint64_t timeout,
                                                    const uint8_t *body,
                                                    size_t body_len,
                                                    const uint8_t *url_method,
@@ -1065,9 +997,12 @@ milepost_status_t milepost_endpoint_handle_request(struct milepost_endpoint *end
                                                    struct milepost_error **error);
 
 /**
- * Imports a block message by the engine, in one commit, and wakes the requests that it affects
+ * Imports a block message, in one commit, and then wakes the requests that it affects
  *
- * As `milepost_engine_import_block`; poll responses next.
+ * With an engine as `milepost_engine_import_block`: it is committed, and `summary` is what it
+ * did. Otherwise `summary` is NULL after `MILEPOST_STATUS_OK`: imports run one after the other
+ * by outputs, and this one ends in `MILEPOST_OUTPUT_COMPLETED` or `MILEPOST_OUTPUT_FAILED`
+ * with the handle `handle`.
  *
  * Threads: one at a time for each `endpoint`.
  *
@@ -1078,13 +1013,90 @@ milepost_status_t milepost_endpoint_handle_request(struct milepost_endpoint *end
 milepost_status_t milepost_endpoint_handle_block(struct milepost_endpoint *endpoint,
                                                  const uint8_t *message,
                                                  size_t message_len,
+                                                 uint64_t *handle,
                                                  struct milepost_import_summary **summary,
                                                  struct milepost_error **error);
 
 /**
+ * Puts a protocol configuration in force from this height on, in one commit
+ *
+ * As `milepost_engine_put_config`, and done with an engine. Without one it is an import as
+ * that of `milepost_endpoint_handle_block`, without a summary.
+ *
+ * Threads: one at a time for each `endpoint`.
+ *
+ * May be NULL: `error`.
+ */
+milepost_status_t milepost_endpoint_handle_config(struct milepost_endpoint *endpoint,
+                                                  uint64_t height,
+                                                  const uint8_t *config,
+                                                  size_t config_len,
+                                                  uint64_t *handle,
+                                                  struct milepost_error **error);
+
+/**
+ * Asks for the state of the chain in the storage; it comes as `MILEPOST_OUTPUT_COMPLETED`, or
+ * `MILEPOST_OUTPUT_FAILED`, with the handle `handle`
+ *
+ * Threads: one at a time for each `endpoint`.
+ */
+milepost_status_t milepost_endpoint_handle_chain_query(struct milepost_endpoint *endpoint,
+                                                       uint64_t *handle);
+
+/**
+ * Supplies the rows of an output `MILEPOST_OUTPUT_NEED_ROWS`, in the order of its keys; they
+ * are copied
+ *
+ * `MILEPOST_STATUS_USAGE` unless the operation needs rows and there is one for each key;
+ * nothing is changed then. Rows of a request that was cancelled are ignored.
+ *
+ * Threads: one at a time for each `endpoint`.
+ *
+ * May be NULL: `error`.
+ */
+milepost_status_t milepost_endpoint_handle_rows(struct milepost_endpoint *endpoint,
+                                                uint64_t handle,
+                                                const struct milepost_row *rows,
+                                                size_t rows_len,
+                                                struct milepost_error **error);
+
+/**
+ * Ends an operation whose rows cannot be supplied, in place of
+ * `milepost_endpoint_handle_rows`: a request is answered with `INTERNAL_ERROR` and this
+ * reason, any other operation fails
+ *
+ * Threads: one at a time for each `endpoint`.
+ *
+ * May be NULL: `error`.
+ */
+milepost_status_t milepost_endpoint_fail_rows(struct milepost_endpoint *endpoint,
+                                              uint64_t handle,
+                                              const uint8_t *reason,
+                                              size_t reason_len,
+                                              struct milepost_error **error);
+
+/**
+ * Takes in whether the changes of an output `MILEPOST_OUTPUT_COMMIT` were committed, and wakes
+ * the requests that they affect if so
+ *
+ * `committed` is 1, or 0 if none was committed, for this reason; pass length 0 with 1.
+ * `MILEPOST_STATUS_USAGE` if there is no such output.
+ *
+ * Threads: one at a time for each `endpoint`.
+ *
+ * May be NULL: `error`.
+ */
+milepost_status_t milepost_endpoint_handle_commit_result(struct milepost_endpoint *endpoint,
+                                                         uint64_t handle,
+                                                         int32_t committed,
+                                                         const uint8_t *reason,
+                                                         size_t reason_len,
+                                                         struct milepost_error **error);
+
+/**
  * Wakes the requests that a block affects which was committed elsewhere
  *
- * That is by the engine, by another endpoint, or by the host; poll responses next.
+ * That is by the engine or by another endpoint; poll outputs next.
  *
  * Threads: one at a time for each `endpoint`.
  */
@@ -1092,7 +1104,7 @@ milepost_status_t milepost_endpoint_handle_chain_update(struct milepost_endpoint
                                                         const struct milepost_import_summary *summary);
 
 /**
- * Passes the time: wakes the requests whose deadline is not after `now`; poll responses next
+ * Passes the time: wakes the requests whose deadline is not after `now`; poll outputs next
  *
  * Threads: one at a time for each `endpoint`.
  */
@@ -1100,20 +1112,20 @@ milepost_status_t milepost_endpoint_handle_timeout(struct milepost_endpoint *end
                                                    uint64_t now);
 
 /**
- * Returns the response to a request that was pending; NULL if there is none now
+ * Returns what is to be done or handed out next; `MILEPOST_OUTPUT_TIMEOUT` if there is nothing
  *
- * Call until it returns NULL, after every `milepost_endpoint_handle_...` call.
+ * Call until there is nothing, after every `milepost_endpoint_handle_...` call; a host may
+ * stop at any time and hand in something else. An endpoint with an engine needs no rows and
+ * no commits. Keys and changes are valid until the next call with `endpoint`. To free:
+ * `response`, `summary` and `error` of the output, if they are not NULL.
  *
  * Threads: one at a time for each `endpoint`.
  *
- * To free: `response` by `milepost_response_free`.
- *
  * May be NULL: `error`.
  */
-milepost_status_t milepost_endpoint_poll_response(struct milepost_endpoint *endpoint,
-                                                  uint64_t *handle,
-                                                  struct milepost_response **response,
-                                                  struct milepost_error **error);
+milepost_status_t milepost_endpoint_poll_output(struct milepost_endpoint *endpoint,
+                                                struct milepost_output *output,
+                                                struct milepost_error **error);
 
 /**
  * When to call `milepost_endpoint_handle_timeout` next, or `MILEPOST_TIMEOUT_NEVER`
@@ -1124,7 +1136,10 @@ milepost_status_t milepost_endpoint_next_timeout(const struct milepost_endpoint 
                                                  uint64_t *timeout);
 
 /**
- * Removes a request whose client went away; `was_pending` is 1 if it was pending, else 0
+ * Removes a request whose client went away, or a query for the state of the chain;
+ * `was_pending` is 1 if it was pending, else 0
+ *
+ * Imports are not cancelled: their commits may be in progress.
  *
  * Threads: one at a time for each `endpoint`.
  */
@@ -1134,9 +1149,9 @@ milepost_status_t milepost_endpoint_cancel(struct milepost_endpoint *endpoint,
 
 /**
  * Ends all waiting: pending requests are evaluated once more and then get an error; poll
- * responses next
+ * outputs next
  *
- * Later requests that would have to wait get an error too.
+ * Later requests that would have to wait get an error too. Other operations go on.
  *
  * Threads: one at a time for each `endpoint`.
  */
@@ -1149,56 +1164,6 @@ milepost_status_t milepost_endpoint_shutdown(struct milepost_endpoint *endpoint)
  */
 milepost_status_t milepost_endpoint_pending_count(const struct milepost_endpoint *endpoint,
                                                   size_t *count);
-
-/**
- * Lets a request wait whose poll returned `MILEPOST_STEP_PENDING`
- *
- * `MILEPOST_REQUEST_STATE_WAITING`: the endpoint has it, under the request handle `handle`,
- * and `milepost_endpoint_poll_request` returns it; free `request`.
- * `MILEPOST_REQUEST_STATE_RETRY`: poll `request` again.
- *
- * Threads: one at a time for each `endpoint`.
- *
- * May be NULL: `error`.
- */
-milepost_status_t milepost_endpoint_suspend(struct milepost_endpoint *endpoint,
-                                            uint64_t now,
-                                            struct milepost_pending_request *request,
-                                            milepost_request_state_t *state,
-                                            uint64_t *handle,
-                                            struct milepost_error **error);
-
-/**
- * Returns a request that has to be run again by the host; NULL if there is none now
- *
- * `milepost_endpoint_resume` or `milepost_endpoint_cancel` has to follow, or the request stays
- * pending.
- *
- * Threads: one at a time for each `endpoint`.
- *
- * To free: `request` by `milepost_pending_request_free`.
- */
-milepost_status_t milepost_endpoint_poll_request(struct milepost_endpoint *endpoint,
-                                                 uint64_t *handle,
-                                                 struct milepost_pending_request **request);
-
-/**
- * Takes back a request that the host has run again
- *
- * `MILEPOST_REQUEST_STATE_READY`: send its response. `MILEPOST_REQUEST_STATE_CANCELLED`: it
- * was cancelled in between. `MILEPOST_REQUEST_STATE_WAITING`: it waits again.
- * `MILEPOST_REQUEST_STATE_RETRY`: poll `request` again, and pass it again. The host keeps
- * `request`, and frees it.
- *
- * Threads: one at a time for each `endpoint`.
- *
- * May be NULL: `error`.
- */
-milepost_status_t milepost_endpoint_resume(struct milepost_endpoint *endpoint,
-                                           uint64_t handle,
-                                           struct milepost_pending_request *request,
-                                           milepost_request_state_t *state,
-                                           struct milepost_error **error);
 
 /**
  * Frees an endpoint and its pending requests
@@ -1351,6 +1316,59 @@ milepost_status_t milepost_error_read(const struct milepost_error *error,
 void milepost_error_free(struct milepost_error *error);
 
 /**
+ * Reads a hash from its base58 text
+ *
+ * Threads: any number concurrently.
+ *
+ * May be NULL: `error`.
+ */
+milepost_status_t milepost_hash_parse(const uint8_t *text,
+                                      size_t text_len,
+                                      struct milepost_hash *hash,
+                                      struct milepost_error **error);
+
+/**
+ * Writes the base58 text of a hash
+ *
+ * Threads: any number concurrently.
+ */
+milepost_status_t milepost_hash_format(const struct milepost_hash *hash,
+                                       struct milepost_hash_text *text);
+
+/**
+ * Returns the members of an import summary
+ *
+ * Threads: any number concurrently.
+ */
+milepost_status_t milepost_import_summary_read(const struct milepost_import_summary *summary,
+                                               struct milepost_import_summary_view *view);
+
+/**
+ * A block that left the canonical chain, newest first
+ *
+ * Threads: any number concurrently.
+ */
+milepost_status_t milepost_import_summary_reverted(const struct milepost_import_summary *summary,
+                                                   size_t index,
+                                                   struct milepost_block_point *block);
+
+/**
+ * A fork block that joined the canonical chain, oldest first
+ *
+ * Threads: any number concurrently.
+ */
+milepost_status_t milepost_import_summary_reapplied(const struct milepost_import_summary *summary,
+                                                    size_t index,
+                                                    struct milepost_block_point *block);
+
+/**
+ * Frees an import summary
+ *
+ * Does nothing for NULL, and for a handle that is in use.
+ */
+void milepost_import_summary_free(struct milepost_import_summary *summary);
+
+/**
  * Creates a builder for the message of a block
  *
  * `last_final_hash` is `last_final_block` of the header, all zero for none; a feed of final
@@ -1426,110 +1444,6 @@ milepost_status_t milepost_message_builder_text(struct milepost_message_builder 
  * Does nothing for NULL, and for a handle that is in use.
  */
 void milepost_message_builder_free(struct milepost_message_builder *builder);
-
-/**
- * Creates a request over a remote storage from its body; poll it next
- *
- * Every body has a response. `settings` may be NULL for the defaults. `url_method` is the
- * method that the request's URL names; pass length 0 if it names none.
- *
- * Threads: any number concurrently.
- *
- * To free: `request` by `milepost_pending_request_free`.
- *
- * May be NULL: `settings`, `error`.
- */
-milepost_status_t milepost_pending_request_new(const struct milepost_settings *settings,
-                                               const uint8_t *body,
-                                               size_t body_len,
-                                               const uint8_t *url_method,
-                                               size_t url_method_len,
-                                               struct milepost_pending_request **request,
-                                               struct milepost_error **error);
-
-/**
- * Advances the request and returns what it needs next
- *
- * `MILEPOST_STEP_NEED_ROWS`: supply the rows of `keys`, all from one state of the storage, by
- * `milepost_pending_request_supply_rows`; polling before that returns the same keys.
- * `MILEPOST_STEP_DONE`: `response` is its response. `MILEPOST_STEP_PENDING`: it waits for a
- * block; go on with `milepost_pending_request_resume` or `milepost_endpoint_suspend`. The keys
- * belong to `request`.
- *
- * Threads: one at a time for each `request`.
- *
- * To free: `response` by `milepost_response_free`.
- *
- * May be NULL: `error`.
- */
-milepost_status_t milepost_pending_request_poll(struct milepost_pending_request *request,
-                                                milepost_step_t *step,
-                                                const struct milepost_bytes **keys,
-                                                size_t *keys_len,
-                                                struct milepost_response **response,
-                                                struct milepost_error **error);
-
-/**
- * Supplies the rows of the keys that the last poll returned, in their order; they are copied
- *
- * `MILEPOST_STATUS_USAGE` unless there is one row for each key; nothing is changed then.
- *
- * Threads: one at a time for each `request`.
- *
- * May be NULL: `error`.
- */
-milepost_status_t milepost_pending_request_supply_rows(struct milepost_pending_request *request,
-                                                       const struct milepost_row *rows,
-                                                       size_t rows_len,
-                                                       struct milepost_error **error);
-
-/**
- * Ends a request whose rows are unavailable: the response is `INTERNAL_ERROR` with this reason
- *
- * Threads: one at a time for each `request`.
- *
- * To free: `response` by `milepost_response_free`.
- *
- * May be NULL: `error`.
- */
-milepost_status_t milepost_pending_request_fail(struct milepost_pending_request *request,
-                                                const uint8_t *reason,
-                                                size_t reason_len,
-                                                struct milepost_response **response,
-                                                struct milepost_error **error);
-
-/**
- * Resumes a waiting request, for the reason `MILEPOST_RESUME_...`; poll it next
- *
- * Threads: one at a time for each `request`.
- *
- * May be NULL: `error`.
- */
-milepost_status_t milepost_pending_request_resume(struct milepost_pending_request *request,
-                                                  milepost_resume_t reason,
-                                                  struct milepost_error **error);
-
-/**
- * The transaction that a pending call of a waiting request waits for
- *
- * Pending calls are numbered from 0; calls that are ready do not count. Only a block can bring
- * what they wait for.
- *
- * Threads: any number concurrently.
- *
- * May be NULL: `error`.
- */
-milepost_status_t milepost_pending_request_transaction(const struct milepost_pending_request *request,
-                                                       size_t index,
-                                                       struct milepost_hash *transaction,
-                                                       struct milepost_error **error);
-
-/**
- * Frees a request, answered or not
- *
- * Does nothing for NULL, and for a handle that is in use.
- */
-void milepost_pending_request_free(struct milepost_pending_request *request);
 
 /**
  * Validates the body of a request; returns the error response to an invalid one
@@ -1723,7 +1637,9 @@ milepost_status_t milepost_sink_absent(struct milepost_sink *sink);
  * `create` is called fewer than 32 times with `context`, each time for an empty storage, which
  * the check ends by its `finalize`. Takes some seconds and some 16 MiB.
  * `MILEPOST_STATUS_STORAGE` if a requirement is not met; the error's message says which one,
- * at which key, and what was found. `context` may be NULL.
+ * at which key, and what was found. A storage that declares
+ * `MILEPOST_ISOLATION_READ_COMMITTED` is also changed between two reads of a query. `context`
+ * may be NULL.
  *
  * Threads: any number concurrently.
  *
@@ -1775,26 +1691,6 @@ milepost_status_t milepost_transaction_read(const struct milepost_transaction *t
  * Does nothing for NULL, and for a handle that is in use.
  */
 void milepost_transaction_free(struct milepost_transaction *transaction);
-
-/**
- * Reads a hash from its base58 text
- *
- * Threads: any number concurrently.
- *
- * May be NULL: `error`.
- */
-milepost_status_t milepost_hash_parse(const uint8_t *text,
-                                      size_t text_len,
-                                      struct milepost_hash *hash,
-                                      struct milepost_error **error);
-
-/**
- * Writes the base58 text of a hash
- *
- * Threads: any number concurrently.
- */
-milepost_status_t milepost_hash_format(const struct milepost_hash *hash,
-                                       struct milepost_hash_text *text);
 
 /**
  * Version of the library, encoded as `MILEPOST_VERSION_NUMBER` of the header

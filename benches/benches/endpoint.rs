@@ -10,7 +10,7 @@ use core::cell::LazyCell;
 use core::time::Duration;
 
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
-use milepost::endpoint::{Endpoint, Engine, RequestState, WaitConfig};
+use milepost::endpoint::{Endpoint, Engine, Output, RequestState, WaitConfig};
 use milepost::import::{ChainUpdate, ImportSettings};
 use milepost::primitives::CryptoHash;
 use milepost::storage::MemoryStorage;
@@ -64,8 +64,10 @@ impl Chain {
     }
 
     fn suspend(&mut self, body: &str) {
-        let state = self.endpoint.handle_request(0, body.as_bytes(), None, &self.storage);
-        assert!(matches!(state, RequestState::Pending(_)), "{body}: {state:?}");
+        let engine = *self.endpoint.engine();
+        let state = engine.respond(engine.parse(body.as_bytes(), None), &self.storage);
+        let RequestState::Pending(pending) = state else { panic!("{body}: {state:?}") };
+        self.endpoint.handle_pending(0, pending, None, ());
     }
 
     /// The time of each step, for one request
@@ -85,7 +87,11 @@ impl Chain {
         });
 
         let (answered, response) = Cpu::time(|| {
-            core::iter::from_fn(|| self.endpoint.poll_response(&self.storage)).count()
+            let mut count = 0;
+            while let Output::Response { .. } = self.endpoint.poll_output_with(&self.storage) {
+                count += 1;
+            }
+            count
         });
         assert_eq!((answered, self.endpoint.pending_count()), (ROUND_SIZE, self.others));
         [request, block, response].map(|elapsed| elapsed / ROUND_SIZE as u32)

@@ -6,7 +6,9 @@
 use criterion::{BenchmarkId, Criterion, criterion_group, criterion_main};
 use ed25519_dalek::Signer as _;
 use milepost::primitives::{Balance, PublicKey, Scheme, Signature};
-use milepost::transaction::{Action, SignedTransaction, Transaction, TransactionVersion};
+use milepost::transaction::{
+    SignedTransaction, Transaction, TransactionVersion, TransferAction, UnknownFields,
+};
 use milepost_benches::{Cpu, group, random_hash, with_input};
 use milepost_testkit::Rng;
 use ml_dsa::MlDsa65;
@@ -49,17 +51,18 @@ fn transfer(
     rng: &mut Rng,
     sign: impl FnOnce(&[u8; 32]) -> Vec<u8>,
 ) -> SignedTransaction {
+    let transfer = TransferAction { deposit: Balance(1), unknown_fields: UnknownFields::new() };
     let transaction = Transaction {
         version: TransactionVersion::V0 { nonce: 1 },
         signer_id: "alice.near".parse().expect("an account id"),
         public_key: PublicKey::new(scheme, public_key).expect("a key"),
         receiver_id: "bob.near".parse().expect("an account id"),
         block_hash: random_hash(rng),
-        actions: vec![Action::Transfer { deposit: Balance(1) }],
+        actions: vec![transfer.into()],
     };
-    let signature = sign(transaction.hash().as_bytes());
+    let signature = sign(transaction.hash().expect("a hash").as_bytes());
     let signature = Signature::new(scheme, &signature).expect("a signature");
-    SignedTransaction::new(transaction, signature)
+    SignedTransaction::new(transaction, signature).expect("a transaction")
 }
 
 fn signatures(criterion: &mut Criterion<Cpu>) {

@@ -8,7 +8,7 @@
 use core::time::Duration;
 
 use milepost::endpoint::{
-    Endpoint, Engine, PendingRequest, RequestState, Response, Suspension, WaitConfig,
+    Endpoint, Engine, Output, PendingRequest, RequestState, Response, WaitConfig,
 };
 use milepost::import::{ChainUpdate, ImportSettings};
 use milepost::primitives::CryptoHash;
@@ -255,8 +255,10 @@ impl OpenRequests {
     /// Evaluates the woken requests until each is answered or waits again; returns the responses
     pub fn respond(&mut self) -> Vec<(RequestHandle, Response)> {
         let mut responses = Vec::new();
-        while let Some(response) = self.endpoint.poll_response(&self.storage) {
-            responses.push(response);
+        while let Output::Response { handle, response, .. } =
+            self.endpoint.poll_output_with(&self.storage)
+        {
+            responses.push((handle, response));
         }
         responses
     }
@@ -451,9 +453,10 @@ impl OpenRequests {
     /// Imports the feed's current block
     fn import_block(&mut self) {
         let message = self.seal();
-        let summary =
-            self.endpoint.handle_block(&message, &ImportSettings::default(), &mut self.storage);
-        summary.expect("a block of the feed");
+        let settings = ImportSettings::default();
+        let summary = self.engine.import_block(&message, &settings, &mut self.storage);
+        let chain_update = summary.expect("a block of the feed").chain_update;
+        self.endpoint.handle_chain_update(&chain_update);
     }
 
     /// A random number of receipts to be executed: mostly few, 3.25 on average
@@ -485,9 +488,9 @@ impl OpenRequests {
 
     fn suspend_one(&mut self, request: ClientRequest, pending: PendingRequest) {
         let condition = pending.condition();
-        let Suspension::Waiting(handle) = self.endpoint.suspend(self.now, pending) else {
-            panic!("{request:?} does not wait")
-        };
+        let before = self.endpoint.pending_count();
+        let handle = self.endpoint.handle_pending(self.now, pending, None, ());
+        assert_eq!(self.endpoint.pending_count(), before + 1, "{request:?} does not wait");
         self.insert(OpenRequest { handle, request, condition });
     }
 
@@ -510,8 +513,6 @@ fn remove_random(list: &mut Vec<OpenRequest>, rng: &mut Rng) -> OpenRequest {
 mod tests {
     use std::collections::BTreeSet;
 
-    use milepost::endpoint::Resumption;
-
     use super::*;
 
     #[test]
@@ -525,13 +526,16 @@ mod tests {
             requests.wake(&block);
             let mut woken = BTreeSet::new();
             let mut responses = Vec::new();
-            while let Some((handle, query)) = requests.endpoint.poll_request() {
-                woken.insert(handle);
-                match requests.endpoint.resume(handle, query.run(&requests.storage)) {
-                    Resumption::Ready(response) => responses.push((handle, response)),
-                    resumption => {
-                        assert!(matches!(resumption, Resumption::Waiting), "{resumption:?}");
+            loop {
+                match requests.endpoint.poll_output() {
+                    Output::Wakeup { handle, evaluation, .. } => {
+                        assert!(woken.insert(handle));
+                        let state = evaluation.run(&requests.storage);
+                        requests.endpoint.handle_evaluation(handle, state, ());
                     }
+                    Output::Response { handle, response, .. } => responses.push((handle, response)),
+                    Output::Timeout(_) => break,
+                    output => panic!("{output:?}"),
                 }
             }
             assert_eq!(woken, affected);

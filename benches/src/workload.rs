@@ -14,7 +14,8 @@ use milepost::import::ImportSettings;
 use milepost::primitives::{Balance, Bytes, CryptoHash, Gas, PublicKey, Scheme, Signature};
 use milepost::storage::{MemoryStorage, Storage};
 use milepost::transaction::{
-    Action, FunctionCall, SignedTransaction, Transaction, TransactionVersion,
+    Action, DeployContractAction, FunctionCallAction, NonDelegateAction, SignedTransaction,
+    Transaction, TransactionVersion, UnknownFields,
 };
 use milepost_testkit::Rng;
 
@@ -72,13 +73,15 @@ impl Workload {
     pub fn deployment() -> Self {
         let mut rng = Rng::new(0);
         let code = (0..CODE_LEN / 8).flat_map(|_| rng.next_u64().to_le_bytes()).collect();
-        Self::new(SIGNER, Action::DeployContract { code: Bytes(code) }, 1, rng)
+        let code = Bytes(code);
+        let deploy = DeployContractAction { code, unknown_fields: UnknownFields::new() };
+        Self::new(SIGNER, deploy.into(), 1, rng)
     }
 
     fn new(receiver: &str, action: Action, receipts: usize, mut rng: Rng) -> Self {
-        let calls = matches!(action, Action::FunctionCall(_));
+        let calls = matches!(action, Action::NonDelegate(NonDelegateAction::FunctionCall(_)));
         let signed = sign(receiver, action, &mut rng);
-        let action_view = json::write(&signed.transaction().actions[0].view());
+        let action_view = json::write(&signed.view().actions[0]);
         let ids: Vec<CryptoHash> = (0..receipts).map(|_| random_hash(&mut rng)).collect();
         // Each generation of receipts is executed in a block of its own.
         let (mut generations, mut first, mut end) = (Vec::new(), 0, 1);
@@ -205,12 +208,13 @@ fn call(rng: &mut Rng) -> Action {
         args.push(char::from(b'a' + rng.index(26) as u8));
     }
     args.push_str("\"}");
-    Action::FunctionCall(Box::new(FunctionCall {
-        method_name: "ft_transfer".into(),
+    Action::from(FunctionCallAction {
         args: Bytes(args.into_bytes()),
-        gas: Gas(30_000_000_000_000),
         deposit: Balance(1),
-    }))
+        gas: Gas(30_000_000_000_000),
+        method_name: "ft_transfer".into(),
+        unknown_fields: UnknownFields::new(),
+    })
 }
 
 fn sign(receiver: &str, action: Action, rng: &mut Rng) -> SignedTransaction {
@@ -224,9 +228,9 @@ fn sign(receiver: &str, action: Action, rng: &mut Rng) -> SignedTransaction {
         block_hash: random_hash(rng),
         actions: vec![action],
     };
-    let signature = key.sign(transaction.hash().as_bytes()).to_bytes();
+    let signature = key.sign(transaction.hash().expect("a hash").as_bytes()).to_bytes();
     let signature = Signature::new(Scheme::Ed25519, &signature).expect("64 bytes");
-    SignedTransaction::new(transaction, signature)
+    SignedTransaction::new(transaction, signature).expect("a transaction")
 }
 
 fn body(id: CryptoHash, predecessor: &str, receiver: &str, action: &str) -> String {

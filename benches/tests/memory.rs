@@ -100,9 +100,11 @@ fn a_million_open_requests_fit_into_256_mib_which_cancelling_frees() {
             r#"{{"jsonrpc":"2.0",{id}"method":"EXPERIMENTAL_tx_status","params":{params}}}"#
         );
         AllocationRegistry::enable_tracking();
-        let state = endpoint.handle_request(number as u64 / 100, body.as_bytes(), None, &storage);
+        let engine = *endpoint.engine();
+        let state = engine.respond(engine.parse(body.as_bytes(), None), &storage);
+        let RequestState::Pending(pending) = state else { panic!("{body}: {state:?}") };
+        let handle = endpoint.handle_pending(number as u64 / 100, pending, None, ());
         AllocationRegistry::disable_tracking();
-        let RequestState::Pending(handle) = state else { panic!("{body}: {state:?}") };
         handles.push(handle);
     }
     assert_eq!(endpoint.pending_count(), OPEN);

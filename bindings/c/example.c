@@ -41,7 +41,7 @@ static int32_t commit(void *rows, const milepost_change *changes, size_t len) {
 int main(int argc, char **argv) {
     static uint8_t request[1 << 16], block[1 << 20];
     row *rows = NULL;
-    milepost_storage storage = {sizeof storage, &rows, get, NULL, commit, NULL};
+    milepost_storage storage = {sizeof storage, &rows, get, NULL, commit, NULL, 0};
     milepost_engine *engine;
     milepost_response *response;
     milepost_error *error = NULL;

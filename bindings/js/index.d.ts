@@ -1,8 +1,9 @@
 // Milepost answers NEAR's `tx_status` and `protocol_config` from the blocks you feed it.
 //
 // Written by hand; a test compares it with the types of the sources, which are checked against the
-// generated declarations of the module. `wire.d.ts` has the types of requests and responses,
-// `config.d.ts` those of the protocol configuration, `errors.d.ts` those of failed transactions.
+// generated declarations of the module. `wire.d.ts` has the types of outcomes of transactions,
+// `errors.d.ts` those of failed ones, `config.d.ts` those of the protocol configuration; they are
+// generated from the schemas of the engine.
 
 import type { RpcProtocolConfigResponse } from "./config.js";
 import type {
@@ -11,16 +12,13 @@ import type {
   Base64,
   CryptoHash,
   Exact,
-  Finality,
+  FinalExecutionOutcomeView,
   PublicKey,
-  RequestId,
-  RpcRequest,
-  RpcResponse,
-  RpcTransactionResponse,
+  ReceiptView,
+  ShardId,
   Signature,
   SignedTransactionView,
-  SyncCheckpoint,
-  TxExecutionStatus,
+  Uint64,
 } from "./wire.js";
 
 export type * from "./config.js";
@@ -248,6 +246,133 @@ export interface ChainStatus {
   /** Number of changes of the canonical chain so far */
   generation: bigint;
 }
+
+// --- Requests ------------------------------------------------------------------------------------
+
+/** The milestones of a transaction: a partial order, in which `EXECUTED_OPTIMISTIC` and
+ *  `INCLUDED_FINAL` are incomparable */
+export type TxExecutionStatus =
+  | "NONE"
+  | "INCLUDED"
+  | "EXECUTED_OPTIMISTIC"
+  | "INCLUDED_FINAL"
+  | "EXECUTED"
+  | "FINAL";
+
+/** The id that the response repeats; `dontcare` if the request has none */
+export type RequestId = string | number | bigint | null;
+
+/** A transaction, and the milestone to wait for */
+export type RpcTransactionStatusRequest = (
+  | { signed_tx_base64: Base64 }
+  | { tx_hash: CryptoHash; sender_account_id: AccountId }
+) & {
+  /** Default `EXECUTED_OPTIMISTIC` */
+  wait_until?: TxExecutionStatus;
+};
+
+export type Finality = "optimistic" | "near-final" | "final";
+export type SyncCheckpoint = "genesis" | "earliest_available";
+
+/** The block whose configuration is requested */
+export type RpcProtocolConfigRequest =
+  | { block_id: Uint64 | bigint | CryptoHash }
+  | { finality: Finality }
+  | { sync_checkpoint: SyncCheckpoint };
+
+interface RequestEnvelope {
+  jsonrpc?: "2.0";
+  id?: RequestId;
+}
+
+export interface TransactionStatusRpcRequest extends RequestEnvelope {
+  /** `tx` omits the receipts from the response */
+  method: "EXPERIMENTAL_tx_status" | "tx_status" | "tx";
+  params: RpcTransactionStatusRequest | [Base64] | [CryptoHash, AccountId];
+}
+
+export interface ProtocolConfigRpcRequest extends RequestEnvelope {
+  method: "EXPERIMENTAL_protocol_config";
+  params: RpcProtocolConfigRequest;
+}
+
+export type RpcRequest = TransactionStatusRpcRequest | ProtocolConfigRpcRequest;
+
+// --- Responses -----------------------------------------------------------------------------------
+
+export interface RpcSuccessResponse<Result> {
+  jsonrpc: "2.0";
+  result: Result;
+  error?: undefined;
+  id: RequestId;
+}
+
+export interface RpcErrorResponse<Cause = RpcErrorCause> {
+  jsonrpc: "2.0";
+  result?: undefined;
+  error: RpcError<Cause>;
+  id: RequestId;
+}
+
+export type RpcResponse<Result, Cause = RpcErrorCause> = RpcSuccessResponse<Result> | RpcErrorResponse<Cause>;
+export type TransactionStatusRpcResponse = RpcResponse<RpcTransactionResponse, RpcTransactionError>;
+export type ProtocolConfigRpcResponse = RpcResponse<RpcProtocolConfigResponse, RpcProtocolConfigError>;
+
+interface RpcErrorFields {
+  /** -32700 parse error, -32601 method not found, -32000 any other */
+  code: number;
+  message: string;
+  data?: unknown;
+}
+
+export type RpcError<Cause = RpcErrorCause> = RpcErrorFields &
+  (
+    | { name: "REQUEST_VALIDATION_ERROR"; cause: RpcRequestValidationError }
+    | { name: "HANDLER_ERROR"; cause: Cause }
+    | { name: "INTERNAL_ERROR"; cause: RpcInternalError }
+  );
+
+export type RpcRequestValidationError =
+  | { name: "METHOD_NOT_FOUND"; info: { method_name: string } }
+  | { name: "PARSE_ERROR"; info: { error_message: string } };
+
+export interface RpcInternalError {
+  name: "INTERNAL_ERROR";
+  info: { error_message: string };
+}
+
+export type RpcTransactionError =
+  | { name: "INVALID_TRANSACTION"; info: Record<string, unknown> }
+  | { name: "DOES_NOT_TRACK_SHARD"; info?: undefined }
+  | { name: "REQUEST_ROUTED"; info: { transaction_hash: CryptoHash } }
+  | { name: "UNKNOWN_TRANSACTION"; info: { requested_transaction_hash: CryptoHash } }
+  | { name: "INTERNAL_ERROR"; info: { debug_info: string } }
+  | { name: "TIMEOUT_ERROR"; info?: TimeoutErrorCause | null };
+
+export type TimeoutErrorCause =
+  | { cause: "NOT_OBSERVED" }
+  | { cause: "PENDING"; status: RpcTransactionResponse }
+  | { cause: "DOES_NOT_TRACK_SHARD"; shard_id: ShardId }
+  | { cause: "ERROR"; debug_info: string };
+
+export type RpcProtocolConfigError =
+  | { name: "UNKNOWN_BLOCK"; info: Record<string, unknown> }
+  | RpcInternalError;
+
+export type RpcErrorCause = RpcTransactionError | RpcProtocolConfigError;
+
+/** The outcome with the receipts, which `tx` omits */
+export interface FinalExecutionOutcomeWithReceiptView extends FinalExecutionOutcomeView {
+  receipts: ReceiptView[];
+}
+
+/** No outcome is known yet */
+export type NoOutcome = { [Name in keyof FinalExecutionOutcomeView]?: undefined };
+
+export type RpcTransactionResponse = {
+  /** What the blocks prove so far, never more */
+  final_execution_status: TxExecutionStatus;
+} & (FinalExecutionOutcomeView | NoOutcome);
 
 // --- Without an endpoint -------------------------------------------------------------------------
 

@@ -80,21 +80,27 @@
 //! ```
 //!
 //! **Many pending requests: [`Endpoint`].** It keeps the pending requests, with their deadlines. A
-//! block wakes only the requests that it affects, whether ten or a million are pending:
+//! block wakes only the requests that it affects, whether ten or a million are pending. Over a
+//! remote storage it also runs requests and imports, and asks for their rows and commits:
 //!
 //! ```
-//! use milepost::endpoint::{Endpoint, Engine, RequestState, WaitConfig};
+//! use milepost::endpoint::{Endpoint, Engine, Output, RequestState, WaitConfig};
+//! use milepost::rpc::ResponseKind;
 //! use milepost::storage::MemoryStorage;
 //!
-//! let storage = MemoryStorage::new();
-//! let mut endpoint = Endpoint::new(Engine::default(), WaitConfig::default().with_timeout(10_000));
+//! let (engine, storage) = (Engine::default(), MemoryStorage::new());
+//! let mut endpoint = Endpoint::new(engine, WaitConfig::default().with_timeout(10_000));
 //! let body = br#"{"method": "tx", "params": ["11111111111111111111111111111118", "alice.near"]}"#;
-//! let state = endpoint.handle_request(0, body, None, &storage);
-//! let RequestState::Pending(handle) = state else { panic!("the transaction is unknown") };
-//! // After every `handle_block` and `handle_timeout`, responses are polled:
-//! assert!(endpoint.poll_response(&storage).is_none());
+//! let state = engine.respond(engine.parse(body, None), &storage);
+//! let RequestState::Pending(pending) = state else { panic!("the transaction is unknown") };
+//! endpoint.handle_pending(0, pending, None, "a connection");
+//! // After everything that is handed in, blocks and the time among it, outputs are polled:
+//! assert!(matches!(endpoint.poll_output_with(&storage), Output::Timeout(Some(_))));
 //! endpoint.handle_timeout(10_000);
-//! assert_eq!(endpoint.poll_response(&storage).map(|(handle, _)| handle), Some(handle));
+//! let Output::Response { response, tag, .. } = endpoint.poll_output_with(&storage) else {
+//!     panic!("the deadline has passed")
+//! };
+//! assert_eq!((response.kind, tag), (ResponseKind::Timeout, "a connection"));
 //! ```
 //!
 //! # Crate features
@@ -103,7 +109,6 @@
 //! |---|---|---|
 //! | `signatures` | yes | `ed25519`, `secp256k1` and `ml-dsa-65` |
 //! | `ed25519`, … | yes | verifies the signatures of submitted transactions in this scheme |
-//! | `fast-import` | yes | imports block messages several times faster, for 100 KiB of code |
 //! | `simd-base64` | no | decodes base64 with vector instructions; uses `std` to detect them |
 //! | `conformance` | no | `storage::conformance`: tests that every storage should pass |
 //!

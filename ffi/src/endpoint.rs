@@ -1,34 +1,48 @@
 //! The endpoint: pending requests, without a callback, a thread or a runtime.
 //!
-//! The host passes in events (`handle_*`) and takes out responses (`poll_*`); time is a number that
-//! the host passes. An endpoint with an engine reads the engine's storage. An endpoint without one
-//! is for hosts with remote storage, which run requests themselves and pass those that have to
-//! wait.
+//! The host passes in requests, blocks, rows, results of commits and the time (`handle_*`), and
+//! takes out what is to be done (`poll_output`). An endpoint with an engine reads and commits by
+//! the engine's storage. An endpoint without one is for hosts with remote storage: it asks them
+//! for rows and commits.
 
 use core::fmt;
 
-use milepost::endpoint::{Endpoint, Engine, RequestState, Resumption, Suspension};
+use milepost::endpoint::{Endpoint, Engine, RequestOptions, RequestState};
+use milepost::import::ImportSettings;
+use milepost::storage::Storage;
 use milepost::waiting::RequestHandle;
+use milepost::{Error, ErrorKind};
 
-use crate::block_import::milepost_import_summary;
 use crate::boundary::ffi_function;
 use crate::boundary::handle::{Exclusive, Handle, SharedValue};
+use crate::boundary::parameter::ArrayStart;
 use crate::engine::milepost_engine;
 use crate::error::milepost_error;
-use crate::pending_request::{PendingRequestState, milepost_pending_request};
+use crate::import_summary::milepost_import_summary;
+use crate::output::{BorrowedOutput, MILEPOST_TIMEOUT_NEVER, milepost_output};
 use crate::response::{ParsedResponse, milepost_response};
 use crate::settings::{HostSettings, milepost_settings};
 use crate::status::CallError;
+use crate::storage::{copy_rows, milepost_row};
 
 /// An engine together with the requests that wait
 pub struct milepost_endpoint {
     _private: (),
 }
 
-/// An endpoint, and the engine whose storage it reads
+/// An endpoint, and where its rows are
 pub struct EndpointState {
     endpoint: Endpoint,
-    engine: Option<SharedValue<milepost_engine>>,
+    rows: RowSource,
+    output: BorrowedOutput,
+}
+
+/// Where the rows of an endpoint are
+enum RowSource {
+    /// In the storage of an engine
+    Engine(SharedValue<milepost_engine>),
+    /// Where the host has them, which imports with these settings
+    Host(ImportSettings),
 }
 
 impl fmt::Debug for EndpointState {
@@ -46,29 +60,12 @@ impl Handle for milepost_endpoint {
     const NAME: &'static str = "milepost_endpoint";
 }
 
-/// No next timeout: no request is pending
-pub const MILEPOST_TIMEOUT_NEVER: u64 = 0xffff_ffff_ffff_ffff;
+/// Timeout of a request: that of the endpoint's settings
+pub const MILEPOST_TIMEOUT_DEFAULT: u64 = 0xffff_ffff_ffff_fffe;
 
-/// State of a request after it was passed to an endpoint
-pub type milepost_request_state_t = i32;
-
-/// It waits, identified by its request handle
-pub const MILEPOST_REQUEST_STATE_WAITING: milepost_request_state_t = 1;
-/// Poll it once more: a block was imported in between, the endpoint is full, or the request expired
-pub const MILEPOST_REQUEST_STATE_RETRY: milepost_request_state_t = 2;
-/// It is answered and no longer pending
-pub const MILEPOST_REQUEST_STATE_READY: milepost_request_state_t = 3;
-/// It was cancelled in between; discard its response
-pub const MILEPOST_REQUEST_STATE_CANCELLED: milepost_request_state_t = 4;
-
-impl EndpointState {
-    /// The endpoint and its engine, for functions that need a storage
-    fn with_engine(&mut self) -> Result<(&mut Endpoint, &SharedValue<milepost_engine>), CallError> {
-        match &self.engine {
-            Some(engine) => Ok((&mut self.endpoint, engine)),
-            None => Err(CallError::usage("the endpoint was created without an engine")),
-        }
-    }
+/// The error of a storage, for this reason of the host
+fn storage_error(reason: &ArrayStart<'_, u8>, len: usize) -> Result<Error, CallError> {
+    Ok(Error::new(ErrorKind::Storage, String::from_utf8_lossy(reason.bytes(len)?)))
 }
 
 ffi_function! {
@@ -76,7 +73,7 @@ ffi_function! {
     ///
     /// It shares the engine, which may be freed before it. `engine` may be NULL for a host with
     /// remote storage. `settings` may be NULL for the defaults; an endpoint with an engine answers
-    /// by the engine's settings.
+    /// and imports by the engine's settings.
     fn milepost_endpoint_new(
         #[optional] engine: *const milepost_engine,
         #[optional] settings: *const milepost_settings,
@@ -84,27 +81,32 @@ ffi_function! {
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         let settings = HostSettings::or_default(settings);
-        let responder = match &engine {
-            Some(engine) => engine.engine,
-            None => Engine::new(settings.engine),
+        let (responder, rows) = match engine {
+            Some(engine) => (engine.engine, RowSource::Engine(engine.to_shared_value())),
+            None => (Engine::new(settings.engine), RowSource::Host(settings.import)),
         };
         endpoint.write(EndpointState {
             endpoint: Endpoint::new(responder, settings.wait_config),
-            engine: engine.map(|engine| engine.to_shared_value()),
+            rows,
+            output: BorrowedOutput::default(),
         });
         Ok(())
     }
 }
 
 ffi_function! {
-    /// Answers the body of a request, or lets it wait until `now` plus the timeout
+    /// Answers the body of a request, or lets it wait until `now` plus `timeout`
     ///
-    /// If `response` is NULL after `MILEPOST_STATUS_OK` the request is pending, and
-    /// `milepost_endpoint_poll_response` returns its response with the request handle `handle`.
-    /// `url_method` is the method that the request's URL names; pass length 0 if it names none.
+    /// With an engine `response` is the response, if there is one at once. If `response` is NULL
+    /// after `MILEPOST_STATUS_OK`, it comes as an output `MILEPOST_OUTPUT_RESPONSE` with the
+    /// request handle `handle`. `timeout` may be `MILEPOST_TIMEOUT_DEFAULT`, or
+    /// `MILEPOST_TIMEOUT_NEVER`; a request with timeout 0 does not wait, and is answered as if it
+    /// had timed out. `url_method` is the method that the request's URL names; pass length 0 if it
+    /// names none.
     fn milepost_endpoint_handle_request(
         endpoint: *mut milepost_endpoint,
         now: u64,
+        timeout: u64,
         body: *const u8,
         body_len: usize,
         url_method: *const u8,
@@ -114,41 +116,164 @@ ffi_function! {
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         let (body, url_method) = (body.bytes(body_len)?, url_method.url_method(url_method_len)?);
-        let (endpoint, engine) = endpoint.with_engine()?;
-        match endpoint.handle_request(now, body, url_method, &*engine.snapshot()?) {
+        let EndpointState { endpoint, rows, .. } = &mut *endpoint;
+        let request = endpoint.engine().parse(body, url_method);
+        let own_timeout = (timeout != MILEPOST_TIMEOUT_DEFAULT).then_some(timeout);
+        let RowSource::Engine(engine) = rows else {
+            let options = RequestOptions::default().with_timeout(own_timeout);
+            handle.write(endpoint.handle_request(now, request, options, ()).to_bits());
+            if timeout == 0 {
+                // Its deadline has come, so it never waits.
+                endpoint.handle_timeout(now);
+            }
+            return Ok(());
+        };
+        let storage = engine.read()?;
+        let snapshot = storage.snapshot()?;
+        match engine.engine.respond(request, &snapshot) {
             RequestState::Ready(ready) => response.write(ParsedResponse::new(ready)),
-            RequestState::Pending(pending) => handle.write(pending.to_bits()),
+            RequestState::Pending(pending) if timeout == 0 => {
+                response.write(ParsedResponse::new(pending.expire(&snapshot)));
+            }
+            RequestState::Pending(pending) => {
+                let pending = endpoint.handle_pending(now, pending, own_timeout, ());
+                handle.write(pending.to_bits());
+            }
         }
         Ok(())
     }
 }
 
 ffi_function! {
-    /// Imports a block message by the engine, in one commit, and wakes the requests that it affects
+    /// Imports a block message, in one commit, and then wakes the requests that it affects
     ///
-    /// As `milepost_engine_import_block`; poll responses next.
+    /// With an engine as `milepost_engine_import_block`: it is committed, and `summary` is what it
+    /// did. Otherwise `summary` is NULL after `MILEPOST_STATUS_OK`: imports run one after the other
+    /// by outputs, and this one ends in `MILEPOST_OUTPUT_COMPLETED` or `MILEPOST_OUTPUT_FAILED`
+    /// with the handle `handle`.
     fn milepost_endpoint_handle_block(
         endpoint: *mut milepost_endpoint,
         message: *const u8,
         message_len: usize,
+        handle: *mut u64,
         #[optional] summary: *mut *mut milepost_import_summary,
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         let message = message.bytes(message_len)?;
-        let (endpoint, engine) = endpoint.with_engine()?;
-        let imported = engine.import_block(message)?;
-        endpoint.handle_chain_update(&imported.chain_update);
-        if let Some(summary) = summary {
-            summary.write(imported);
+        let EndpointState { endpoint, rows, .. } = &mut *endpoint;
+        match rows {
+            RowSource::Host(settings) => {
+                handle.write(endpoint.handle_block(message, settings)?.to_bits());
+            }
+            RowSource::Engine(engine) => {
+                let imported = engine.import_block(message)?;
+                endpoint.handle_chain_update(&imported.chain_update);
+                if let Some(summary) = summary {
+                    summary.write(imported);
+                }
+            }
         }
         Ok(())
+    }
+}
+
+ffi_function! {
+    /// Puts a protocol configuration in force from this height on, in one commit
+    ///
+    /// As `milepost_engine_put_config`, and done with an engine. Without one it is an import as
+    /// that of `milepost_endpoint_handle_block`, without a summary.
+    fn milepost_endpoint_handle_config(
+        endpoint: *mut milepost_endpoint,
+        height: u64,
+        config: *const u8,
+        config_len: usize,
+        handle: *mut u64,
+        #[optional] error: *mut *mut milepost_error,
+    ) -> milepost_status_t {
+        let config = config.text(config_len)?;
+        let EndpointState { endpoint, rows, .. } = &mut *endpoint;
+        match rows {
+            RowSource::Host(_) => handle.write(endpoint.handle_config(height, config)?.to_bits()),
+            RowSource::Engine(engine) => engine.put_config(height, config)?,
+        }
+        Ok(())
+    }
+}
+
+ffi_function! {
+    /// Asks for the state of the chain in the storage; it comes as `MILEPOST_OUTPUT_COMPLETED`, or
+    /// `MILEPOST_OUTPUT_FAILED`, with the handle `handle`
+    fn milepost_endpoint_handle_chain_query(
+        endpoint: *mut milepost_endpoint,
+        handle: *mut u64,
+    ) -> milepost_status_t {
+        handle.write(endpoint.endpoint.handle_chain_query().to_bits());
+        Ok(())
+    }
+}
+
+ffi_function! {
+    /// Supplies the rows of an output `MILEPOST_OUTPUT_NEED_ROWS`, in the order of its keys; they
+    /// are copied
+    ///
+    /// `MILEPOST_STATUS_USAGE` unless the operation needs rows and there is one for each key;
+    /// nothing is changed then. Rows of a request that was cancelled are ignored.
+    fn milepost_endpoint_handle_rows(
+        endpoint: *mut milepost_endpoint,
+        handle: u64,
+        rows: *const milepost_row,
+        rows_len: usize,
+        #[optional] error: *mut *mut milepost_error,
+    ) -> milepost_status_t {
+        let rows = copy_rows(rows.items(rows_len)?)?;
+        Ok(endpoint.endpoint.handle_rows(RequestHandle::from_bits(handle), Ok(&rows))?)
+    }
+}
+
+ffi_function! {
+    /// Ends an operation whose rows cannot be supplied, in place of
+    /// `milepost_endpoint_handle_rows`: a request is answered with `INTERNAL_ERROR` and this
+    /// reason, any other operation fails
+    fn milepost_endpoint_fail_rows(
+        endpoint: *mut milepost_endpoint,
+        handle: u64,
+        reason: *const u8,
+        reason_len: usize,
+        #[optional] error: *mut *mut milepost_error,
+    ) -> milepost_status_t {
+        let failure = storage_error(&reason, reason_len)?;
+        Ok(endpoint.endpoint.handle_rows(RequestHandle::from_bits(handle), Err(failure))?)
+    }
+}
+
+ffi_function! {
+    /// Takes in whether the changes of an output `MILEPOST_OUTPUT_COMMIT` were committed, and wakes
+    /// the requests that they affect if so
+    ///
+    /// `committed` is 1, or 0 if none was committed, for this reason; pass length 0 with 1.
+    /// `MILEPOST_STATUS_USAGE` if there is no such output.
+    fn milepost_endpoint_handle_commit_result(
+        endpoint: *mut milepost_endpoint,
+        handle: u64,
+        committed: i32,
+        reason: *const u8,
+        reason_len: usize,
+        #[optional] error: *mut *mut milepost_error,
+    ) -> milepost_status_t {
+        let failure = storage_error(&reason, reason_len)?;
+        let result = match committed {
+            0 => Err(failure),
+            1 => Ok(()),
+            other => return Err(CallError::invalid_enum("value of committed (0 or 1)", other)),
+        };
+        Ok(endpoint.endpoint.handle_commit_result(RequestHandle::from_bits(handle), result)?)
     }
 }
 
 ffi_function! {
     /// Wakes the requests that a block affects which was committed elsewhere
     ///
-    /// That is by the engine, by another endpoint, or by the host; poll responses next.
+    /// That is by the engine or by another endpoint; poll outputs next.
     fn milepost_endpoint_handle_chain_update(
         endpoint: *mut milepost_endpoint,
         summary: *const milepost_import_summary,
@@ -159,7 +284,7 @@ ffi_function! {
 }
 
 ffi_function! {
-    /// Passes the time: wakes the requests whose deadline is not after `now`; poll responses next
+    /// Passes the time: wakes the requests whose deadline is not after `now`; poll outputs next
     fn milepost_endpoint_handle_timeout(
         endpoint: *mut milepost_endpoint,
         now: u64,
@@ -170,20 +295,23 @@ ffi_function! {
 }
 
 ffi_function! {
-    /// Returns the response to a request that was pending; NULL if there is none now
+    /// Returns what is to be done or handed out next; `MILEPOST_OUTPUT_TIMEOUT` if there is nothing
     ///
-    /// Call until it returns NULL, after every `milepost_endpoint_handle_...` call.
-    fn milepost_endpoint_poll_response(
+    /// Call until there is nothing, after every `milepost_endpoint_handle_...` call; a host may
+    /// stop at any time and hand in something else. An endpoint with an engine needs no rows and
+    /// no commits. Keys and changes are valid until the next call with `endpoint`. To free:
+    /// `response`, `summary` and `error` of the output, if they are not NULL.
+    fn milepost_endpoint_poll_output(
         endpoint: *mut milepost_endpoint,
-        handle: *mut u64,
-        response: *mut *mut milepost_response,
+        output: *mut milepost_output,
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
-        let (endpoint, engine) = endpoint.with_engine()?;
-        if let Some((answered, ready)) = endpoint.poll_response(&*engine.snapshot()?) {
-            handle.write(answered.to_bits());
-            response.write(ParsedResponse::new(ready));
-        }
+        let EndpointState { endpoint, rows, output: borrowed } = &mut *endpoint;
+        let polled = match rows {
+            RowSource::Engine(engine) => endpoint.poll_output_with(&engine.read()?.snapshot()?),
+            RowSource::Host(_) => endpoint.poll_output(),
+        };
+        output.write(borrowed.convert(polled)?);
         Ok(())
     }
 }
@@ -200,7 +328,10 @@ ffi_function! {
 }
 
 ffi_function! {
-    /// Removes a request whose client went away; `was_pending` is 1 if it was pending, else 0
+    /// Removes a request whose client went away, or a query for the state of the chain;
+    /// `was_pending` is 1 if it was pending, else 0
+    ///
+    /// Imports are not cancelled: their commits may be in progress.
     fn milepost_endpoint_cancel(
         endpoint: *mut milepost_endpoint,
         handle: u64,
@@ -214,9 +345,9 @@ ffi_function! {
 
 ffi_function! {
     /// Ends all waiting: pending requests are evaluated once more and then get an error; poll
-    /// responses next
+    /// outputs next
     ///
-    /// Later requests that would have to wait get an error too.
+    /// Later requests that would have to wait get an error too. Other operations go on.
     fn milepost_endpoint_shutdown(endpoint: *mut milepost_endpoint) -> milepost_status_t {
         endpoint.endpoint.shutdown();
         Ok(())
@@ -230,89 +361,6 @@ ffi_function! {
         count: *mut usize,
     ) -> milepost_status_t {
         count.write(endpoint.endpoint.pending_count());
-        Ok(())
-    }
-}
-
-ffi_function! {
-    /// Lets a request wait whose poll returned `MILEPOST_STEP_PENDING`
-    ///
-    /// `MILEPOST_REQUEST_STATE_WAITING`: the endpoint has it, under the request handle `handle`,
-    /// and `milepost_endpoint_poll_request` returns it; free `request`.
-    /// `MILEPOST_REQUEST_STATE_RETRY`: poll `request` again.
-    fn milepost_endpoint_suspend(
-        endpoint: *mut milepost_endpoint,
-        now: u64,
-        request: *mut milepost_pending_request,
-        state: *mut milepost_request_state_t,
-        handle: *mut u64,
-        #[optional] error: *mut *mut milepost_error,
-    ) -> milepost_status_t {
-        let pending = request.take_waiting()?;
-        match endpoint.endpoint.suspend(now, pending) {
-            Suspension::Waiting(waiting) => {
-                state.write(MILEPOST_REQUEST_STATE_WAITING);
-                handle.write(waiting.to_bits());
-            }
-            Suspension::Retry(query) => {
-                *request = PendingRequestState::new(query);
-                state.write(MILEPOST_REQUEST_STATE_RETRY);
-            }
-        }
-        Ok(())
-    }
-}
-
-ffi_function! {
-    /// Returns a request that has to be run again by the host; NULL if there is none now
-    ///
-    /// `milepost_endpoint_resume` or `milepost_endpoint_cancel` has to follow, or the request stays
-    /// pending.
-    fn milepost_endpoint_poll_request(
-        endpoint: *mut milepost_endpoint,
-        handle: *mut u64,
-        request: *mut *mut milepost_pending_request,
-    ) -> milepost_status_t {
-        if let Some((request_handle, query)) = endpoint.endpoint.poll_request() {
-            handle.write(request_handle.to_bits());
-            request.write(PendingRequestState::new(query));
-        }
-        Ok(())
-    }
-}
-
-ffi_function! {
-    /// Takes back a request that the host has run again
-    ///
-    /// `MILEPOST_REQUEST_STATE_READY`: send its response. `MILEPOST_REQUEST_STATE_CANCELLED`: it
-    /// was cancelled in between. `MILEPOST_REQUEST_STATE_WAITING`: it waits again.
-    /// `MILEPOST_REQUEST_STATE_RETRY`: poll `request` again, and pass it again. The host keeps
-    /// `request`, and frees it.
-    fn milepost_endpoint_resume(
-        endpoint: *mut milepost_endpoint,
-        handle: u64,
-        request: *mut milepost_pending_request,
-        state: *mut milepost_request_state_t,
-        #[optional] error: *mut *mut milepost_error,
-    ) -> milepost_status_t {
-        let handle = RequestHandle::from_bits(handle);
-        if request.is_answered() {
-            state.write(match endpoint.endpoint.cancel(handle) {
-                true => MILEPOST_REQUEST_STATE_READY,
-                false => MILEPOST_REQUEST_STATE_CANCELLED,
-            });
-            return Ok(());
-        }
-        let pending = request.take_waiting()?;
-        state.write(match endpoint.endpoint.resume(handle, RequestState::Pending(pending)) {
-            Resumption::Waiting => MILEPOST_REQUEST_STATE_WAITING,
-            Resumption::Retry(query) => {
-                *request = PendingRequestState::new(query);
-                MILEPOST_REQUEST_STATE_RETRY
-            }
-            Resumption::Ready(_) => MILEPOST_REQUEST_STATE_READY,
-            Resumption::Cancelled => MILEPOST_REQUEST_STATE_CANCELLED,
-        });
         Ok(())
     }
 }

@@ -9,12 +9,13 @@ use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use milepost::endpoint::{Engine, RequestState, Response};
 use milepost::import::{BlockImport, ImportSettings, ImportSummary};
-use milepost::storage::{BlockPoint, MemoryStorage, Snapshot, Storage};
+use milepost::storage::{MemoryStorage, Snapshot, Storage};
 
-use crate::block_import::{milepost_block_point, milepost_import_summary};
 use crate::boundary::ffi_function;
 use crate::boundary::handle::{Handle, Shared};
+use crate::chain::milepost_chain_status;
 use crate::error::milepost_error;
+use crate::import_summary::milepost_import_summary;
 use crate::response::{ParsedResponse, milepost_response};
 use crate::settings::{HostSettings, milepost_settings};
 use crate::status::{CallError, MILEPOST_STATUS_POISONED};
@@ -44,52 +45,35 @@ impl Handle for milepost_engine {
     const NAME: &'static str = "milepost_engine";
 }
 
-/// State of the chain in the storage
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct milepost_chain_status {
-    /// Whether there is a block: 0 or 1; if so, `head` and `earliest` are set
-    pub has_head: i32,
-    /// Whether a block is final: 0 or 1; if so, `last_final` is set
-    pub has_last_final: i32,
-    /// Newest canonical block
-    pub head: milepost_block_point,
-    /// Newest final block
-    pub last_final: milepost_block_point,
-    /// Oldest canonical block in the storage
-    pub earliest: milepost_block_point,
-    /// Number of canonical blocks in the storage
-    pub blocks: u64,
-    /// Number of batches that changed the chain: equal numbers mean equal blocks and rows
-    pub generation: u64,
-    /// `latest_protocol_version` of the head's header; 0 without a head
-    pub protocol_version: u32,
-}
-
 impl EngineState {
     fn new(settings: &HostSettings, storage: AnyStorage) -> Self {
         let (engine, import_settings) = (Engine::new(settings.engine), settings.import);
         Self { engine, import_settings, storage: RwLock::new(storage) }
     }
 
-    /// Shared access to the storage
-    pub(crate) fn snapshot(&self) -> Result<RwLockReadGuard<'_, AnyStorage>, CallError> {
+    /// Shared access to the storage, to take a snapshot
+    pub(crate) fn read(&self) -> Result<RwLockReadGuard<'_, AnyStorage>, CallError> {
         self.storage.read().map_err(|_| poisoned())
     }
 
     /// Imports a block message; requests wait only while the storage is read and changed
     pub(crate) fn import_block(&self, message: &[u8]) -> Result<ImportSummary, CallError> {
         let import = BlockImport::new(message, self.import_settings)?;
-        let mut storage = self.storage()?;
-        let (batch, summary) = import.run(&*storage)?;
+        let mut storage = self.write()?;
+        let (batch, summary) = import.run(&storage.snapshot()?)?;
         if !batch.is_empty() {
             storage.commit(batch)?;
         }
         Ok(summary)
     }
 
+    /// Puts a protocol configuration in force from this height on
+    pub(crate) fn put_config(&self, height: u64, config: &str) -> Result<(), CallError> {
+        Ok(self.engine.put_config(height, config, &mut *self.write()?)?)
+    }
+
     /// Exclusive access to the storage
-    fn storage(&self) -> Result<RwLockWriteGuard<'_, AnyStorage>, CallError> {
+    fn write(&self) -> Result<RwLockWriteGuard<'_, AnyStorage>, CallError> {
         self.storage.write().map_err(|_| poisoned())
     }
 }
@@ -201,9 +185,7 @@ ffi_function! {
         config_len: usize,
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
-        let config = config.text(config_len)?;
-        engine.engine.put_config(height, config, &mut *engine.storage()?)?;
-        Ok(())
+        engine.put_config(height, config.text(config_len)?)
     }
 }
 
@@ -223,7 +205,7 @@ ffi_function! {
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         let (body, url_method) = (body.bytes(body_len)?, url_method.url_method(url_method_len)?);
-        let answered = respond(&engine.engine, body, url_method, &*engine.snapshot()?);
+        let answered = respond(&engine.engine, body, url_method, &engine.read()?.snapshot()?);
         response.write(ParsedResponse::new(answered));
         Ok(())
     }
@@ -236,18 +218,7 @@ ffi_function! {
         chain_status: *mut milepost_chain_status,
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
-        let status = engine.engine.chain_status(&*engine.snapshot()?)?;
-        let point = |point: Option<BlockPoint>| point.map_or_else(Default::default, Into::into);
-        chain_status.write(milepost_chain_status {
-            has_head: i32::from(status.head.is_some()),
-            has_last_final: i32::from(status.last_final.is_some()),
-            head: point(status.head),
-            last_final: point(status.last_final),
-            earliest: point(status.earliest),
-            blocks: status.blocks,
-            generation: status.generation,
-            protocol_version: status.protocol_version.unwrap_or(0),
-        });
+        chain_status.write(engine.engine.chain_status(&engine.read()?.snapshot()?)?.into());
         Ok(())
     }
 }

@@ -5,6 +5,7 @@
 
 use crate::boundary::ffi_function;
 use crate::boundary::handle::{Handle, Immutable};
+use crate::boundary::parameter::plain_outputs;
 use crate::status::{CallError, milepost_status_t};
 use crate::value::milepost_bytes;
 
@@ -35,6 +36,10 @@ impl Handle for milepost_error {
     type Value = ErrorDetails;
     type Ownership = Immutable;
     const NAME: &'static str = "milepost_error";
+
+    fn from_call_error(error: &CallError) -> Option<ErrorDetails> {
+        Some(error.into())
+    }
 }
 
 /// Members of an error; bytes belong to it
@@ -52,6 +57,8 @@ pub struct milepost_error_view {
     /// What is wrong, in lower case without a full stop
     pub message: milepost_bytes,
 }
+
+plain_outputs! { milepost_error_view }
 
 ffi_function! {
     /// Returns the members of an error

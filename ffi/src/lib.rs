@@ -39,13 +39,15 @@
 #![expect(non_camel_case_types, reason = "types have their names in C")]
 #![expect(clippy::exhaustive_structs, reason = "the members of a structure are the interface")]
 
-pub mod block_import;
 pub mod boundary;
+pub mod chain;
 pub mod endpoint;
 pub mod engine;
 pub mod error;
+pub mod hash;
+pub mod import_summary;
 pub mod message_builder;
-pub mod pending_request;
+pub mod output;
 pub mod request;
 pub mod response;
 pub mod settings;

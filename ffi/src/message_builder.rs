@@ -2,7 +2,7 @@
 //!
 //! A host gives the header and adds the JSON of transactions, receipts and outcomes one by one. The
 //! text of the builder is a block message like any other: import it with
-//! `milepost_engine_import_block` or `milepost_block_import_new`.
+//! `milepost_engine_import_block` or `milepost_endpoint_handle_block`.
 
 use milepost::import::{BlockHeader, MessageBuilder};
 

@@ -1,4 +1,4 @@
-//! Settings: one handle with numbered values, for engines, imports and endpoints.
+//! Settings: one handle with numbered values, for engines and endpoints.
 //!
 //! A new setting gets a new number, so programs that know fewer settings keep working. Every
 //! setting has a default; NULL settings are all defaults.
@@ -10,8 +10,9 @@ use crate::boundary::ffi_function;
 use crate::boundary::handle::{Exclusive, Handle, SharedRef};
 use crate::error::milepost_error;
 use crate::status::CallError;
+use crate::storage;
 
-/// Settings of engines, pending requests, block imports and endpoints; each uses those it needs
+/// Settings of engines and endpoints; each uses those it needs
 pub struct milepost_settings {
     _private: (),
 }
@@ -41,13 +42,17 @@ pub const MILEPOST_SETTING_RETAIN_BLOCKS: milepost_setting_t = 6;
 /// Number of newest epochs whose blocks to keep; default 0, all of them. Of this setting and
 /// `MILEPOST_SETTING_RETAIN_BLOCKS` the one that was set last counts
 pub const MILEPOST_SETTING_RETAIN_EPOCHS: milepost_setting_t = 7;
-/// Time from a request at an endpoint to its deadline, in the host's unit; default 10000
+/// Time from a request at an endpoint to its deadline, in the host's unit, unless the request has
+/// its own; default 10000
 pub const MILEPOST_SETTING_TIMEOUT: milepost_setting_t = 8;
 /// Maximum number of pending calls of an endpoint; default 100000
 pub const MILEPOST_SETTING_MAX_WAITING: milepost_setting_t = 9;
 /// Seed of the hash function of the wait index, for endpoints that serve untrusted clients: a
 /// number that they cannot know; default 0
 pub const MILEPOST_SETTING_HASH_SEED: milepost_setting_t = 10;
+/// Isolation of the storage of an endpoint without an engine, `MILEPOST_ISOLATION_...`; default 0,
+/// all rows of an evaluation are from one state
+pub const MILEPOST_SETTING_ISOLATION: milepost_setting_t = 11;
 
 /// Values of all settings
 #[derive(Clone, Copy, Debug, Default)]
@@ -89,6 +94,10 @@ impl HostSettings {
             MILEPOST_SETTING_TIMEOUT => self.wait_config.timeout = value,
             MILEPOST_SETTING_MAX_WAITING => self.wait_config.max_waiting = limit(value),
             MILEPOST_SETTING_HASH_SEED => self.wait_config.hash_seed = value,
+            MILEPOST_SETTING_ISOLATION => {
+                let number = i32::try_from(value).unwrap_or(i32::MAX);
+                self.engine.isolation = storage::isolation(number)?;
+            }
             unknown => return Err(CallError::invalid_enum("setting", unknown)),
         }
         Ok(())

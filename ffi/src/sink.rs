@@ -3,10 +3,9 @@
 //! These are the only functions that may be called inside a callback. Rows are copied at once, so
 //! no ownership crosses the boundary.
 
-use crate::boundary::callback;
-use crate::boundary::ffi_function;
 use crate::boundary::handle::{Borrowed, Handle};
-use crate::boundary::parameter::Sink;
+use crate::boundary::parameter::addresses;
+use crate::boundary::{callback, ffi_function};
 use crate::status::{CallError, MILEPOST_STATUS_STALE};
 
 /// Receives the rows that a callback was asked for; valid during that callback
@@ -20,6 +19,8 @@ impl Handle for milepost_sink {
     const NAME: &'static str = "milepost_sink";
 }
 
+addresses! { milepost_sink }
+
 ffi_function! {
     @callback
     /// Passes the row of the next key; it is copied at once
@@ -31,7 +32,7 @@ ffi_function! {
         row: *const u8,
         row_len: usize,
     ) -> milepost_status_t {
-        push(&sink, Some(row.bytes(row_len)?))
+        push(sink, Some(row.bytes(row_len)?))
     }
 }
 
@@ -39,12 +40,12 @@ ffi_function! {
     @callback
     /// Reports that the next key has no row; fails as `milepost_sink_row` does
     fn milepost_sink_absent(sink: *mut milepost_sink) -> milepost_status_t {
-        push(&sink, None)
+        push(sink, None)
     }
 }
 
-fn push(sink: &Sink, row: Option<&[u8]>) -> Result<(), CallError> {
-    match callback::push_row(sink.address(), row) {
+fn push(sink: *mut milepost_sink, row: Option<&[u8]>) -> Result<(), CallError> {
+    match callback::push_row(sink.cast_const().cast(), row) {
         Some(true) => Ok(()),
         Some(false) => {
             let message = "every key already has its row";

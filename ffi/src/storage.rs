@@ -7,12 +7,13 @@
 use core::ffi::c_void;
 use core::{fmt, ptr};
 
-use milepost::storage::{Batch, Key, MemoryStorage, Row, Snapshot, Storage};
+use milepost::storage::{Batch, Isolation, Key, MemoryStorage, Row, Snapshot, Storage};
 use milepost::{Error, ErrorKind};
 
-use crate::boundary::callback;
+use crate::boundary::parameter::{Parameter, arrays, null};
+use crate::boundary::{Scope, callback};
 use crate::sink::milepost_sink;
-use crate::status::{CallError, MILEPOST_STATUS_NULL};
+use crate::status::{CallError, MILEPOST_STATUS_LENGTH, MILEPOST_STATUS_NULL};
 use crate::value::milepost_bytes;
 
 /// Whether a change writes a row or removes one
@@ -80,6 +81,24 @@ pub type milepost_commit_fn = Option<
 /// Called once, when nothing uses the storage any more
 pub type milepost_finalize_fn = Option<unsafe extern "C" fn(context: *mut c_void)>;
 
+/// Whether several reads of a storage are of one state
+pub type milepost_isolation_t = i32;
+
+/// They are: only the engine commits, or all reads of a request are of one snapshot
+pub const MILEPOST_ISOLATION_SNAPSHOT: milepost_isolation_t = 0;
+/// Each read is of the newest commit, and sees it whole or not at all: others may commit while a
+/// request is answered, which then starts again
+pub const MILEPOST_ISOLATION_READ_COMMITTED: milepost_isolation_t = 1;
+
+/// The isolation of this number
+pub(crate) fn isolation(number: milepost_isolation_t) -> Result<Isolation, CallError> {
+    match number {
+        MILEPOST_ISOLATION_SNAPSHOT => Ok(Isolation::Snapshot),
+        MILEPOST_ISOLATION_READ_COMMITTED => Ok(Isolation::ReadCommitted),
+        unknown => Err(CallError::invalid_enum("isolation", unknown)),
+    }
+}
+
 /// Creates an empty storage, independent of any other; returns 0, or another number to fail
 pub type milepost_create_fn =
     Option<unsafe extern "C" fn(context: *mut c_void, storage: *mut milepost_storage) -> i32>;
@@ -103,6 +122,43 @@ pub struct milepost_storage {
     pub commit: milepost_commit_fn,
     /// Ends the storage; may be NULL
     pub finalize: milepost_finalize_fn,
+    /// `MILEPOST_ISOLATION_...`; 0 if only the engine changes the rows
+    pub isolation: milepost_isolation_t,
+}
+
+arrays! { milepost_row }
+
+/// The functions of a host's storage
+impl Parameter for *const milepost_storage {
+    type Checked<'call> = milepost_storage;
+
+    unsafe fn check(self, name: &'static str, _: &Scope) -> Result<milepost_storage, CallError> {
+        if self.is_null() {
+            return Err(null(name));
+        }
+        // SAFETY: not NULL, so by convention valid for its first member, its size.
+        let size = unsafe { self.cast::<usize>().read_unaligned() };
+        if size != size_of::<milepost_storage>() {
+            let expected = size_of::<milepost_storage>();
+            let message = format!("{name}.size is {size}, expected {expected}");
+            return Err(CallError::new(MILEPOST_STATUS_LENGTH, message));
+        }
+        // SAFETY: it has the size of the structure.
+        Ok(unsafe { self.read_unaligned() })
+    }
+}
+
+/// A function of the host that creates storages
+impl Parameter for milepost_create_fn {
+    type Checked<'call> = StorageFactory;
+
+    unsafe fn check(self, name: &'static str, _: &Scope) -> Result<StorageFactory, CallError> {
+        self.map(StorageFactory).ok_or_else(|| null(name))
+    }
+
+    fn is_absent(self) -> bool {
+        self.is_none()
+    }
 }
 
 /// Key in the form that the host sees: the number of its table, then its bytes
@@ -125,7 +181,7 @@ impl FlatKey {
     }
 }
 
-/// Keys that the host sees until the query is polled again
+/// Keys that the host sees until the endpoint is polled again
 #[derive(Default)]
 pub(crate) struct FlatKeys {
     /// Target of the pointers in `spans`
@@ -152,6 +208,7 @@ impl FlatKeys {
 }
 
 /// Batch in the form that the host sees
+#[derive(Default)]
 pub(crate) struct FlatBatch {
     /// Target of the pointers in `changes`, together with `keys`
     batch: Batch,
@@ -195,7 +252,22 @@ pub(crate) enum AnyStorage {
     File(milepost_redb::RedbStorage),
 }
 
-impl Snapshot for AnyStorage {
+/// One state of an [`AnyStorage`]
+pub(crate) enum AnySnapshot<'storage> {
+    Memory(&'storage MemoryStorage),
+    Host(&'storage HostStorage),
+    #[cfg(feature = "store")]
+    File(Box<milepost_redb::RedbSnapshot>),
+}
+
+impl Snapshot for AnySnapshot<'_> {
+    fn isolation(&self) -> Isolation {
+        match self {
+            Self::Host(storage) => storage.isolation(),
+            _ => Isolation::Snapshot,
+        }
+    }
+
     fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
         match self {
             Self::Memory(storage) => storage.get(key),
@@ -205,7 +277,11 @@ impl Snapshot for AnyStorage {
         }
     }
 
-    fn get_with(&self, key: &Key, reader: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
+    fn get_with(
+        &self,
+        key: &Key,
+        reader: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<Option<Row>, Error> {
         match self {
             Self::Memory(storage) => storage.get_with(key, reader),
             // Reads from a copy, because a host may pass a row and fail afterwards.
@@ -226,6 +302,17 @@ impl Snapshot for AnyStorage {
 }
 
 impl Storage for AnyStorage {
+    type Snapshot<'a> = AnySnapshot<'a>;
+
+    fn snapshot(&self) -> Result<AnySnapshot<'_>, Error> {
+        Ok(match self {
+            Self::Memory(storage) => AnySnapshot::Memory(storage),
+            Self::Host(storage) => AnySnapshot::Host(storage),
+            #[cfg(feature = "store")]
+            Self::File(storage) => AnySnapshot::File(Box::new(storage.snapshot()?)),
+        })
+    }
+
     fn commit(&mut self, batch: Batch) -> Result<(), Error> {
         match self {
             Self::Memory(storage) => storage.commit(batch),
@@ -241,6 +328,7 @@ pub(crate) struct HostStorage {
     functions: milepost_storage,
     get: unsafe extern "C" fn(*mut c_void, *const u8, usize, *mut milepost_sink) -> i32,
     commit: unsafe extern "C" fn(*mut c_void, *const milepost_change, usize) -> i32,
+    isolation: Isolation,
 }
 
 // SAFETY: the context is only passed on, and the host promises with the structure that its
@@ -262,7 +350,7 @@ impl HostStorage {
             |name| CallError::new(MILEPOST_STATUS_NULL, format!("storage.{name} is NULL"));
         let get = functions.get.ok_or_else(|| missing("get"))?;
         let commit = functions.commit.ok_or_else(|| missing("commit"))?;
-        Ok(Self { functions, get, commit })
+        Ok(Self { functions, get, commit, isolation: isolation(functions.isolation)? })
     }
 }
 
@@ -282,6 +370,7 @@ impl StorageFactory {
             get_many: None,
             commit: None,
             finalize: None,
+            isolation: MILEPOST_ISOLATION_SNAPSHOT,
         };
         // SAFETY: the host's function with its context, and a structure that outlives the call.
         let code = callback::run(|| unsafe { (self.0)(context, &raw mut storage) });
@@ -323,6 +412,10 @@ fn callback_failed(name: &str, code: i32) -> Error {
 }
 
 impl Snapshot for HostStorage {
+    fn isolation(&self) -> Isolation {
+        self.isolation
+    }
+
     fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
         let key = FlatKey::new(key);
         let result = callback::run_with_sink(1, |sink| {
@@ -351,8 +444,9 @@ impl Snapshot for HostStorage {
     }
 }
 
-impl Storage for HostStorage {
-    fn commit(&mut self, batch: Batch) -> Result<(), Error> {
+impl HostStorage {
+    /// Applies a batch; nothing may read meanwhile
+    pub(crate) fn commit(&self, batch: Batch) -> Result<(), Error> {
         let batch = FlatBatch::new(batch);
         let (data, len) = (batch.changes().as_ptr(), batch.changes().len());
         // SAFETY: the host's function with its context, and changes that outlive the call.
@@ -367,8 +461,7 @@ pub(crate) fn copy_rows(supplied: &[milepost_row]) -> Result<Vec<Option<Row>>, C
         .iter()
         .map(|row| match row.present {
             0 => Ok(None),
-            1 => crate::boundary::parameter::copy_bytes(&row.bytes, "row")
-                .map(|row| Some(row.into())),
+            1 => Ok(Some(row.bytes.copy("row")?.into())),
             other => Err(CallError::invalid_enum("value of present (0 or 1)", other)),
         })
         .collect()

@@ -4,8 +4,9 @@
 //! be created fails the requirement that was being checked.
 
 use core::ffi::c_void;
+use std::sync::Arc;
 
-use milepost::storage::{Batch, Key, Row, Snapshot, Storage, conformance};
+use milepost::storage::{Batch, Isolation, Snapshot as _, Storage, conformance};
 use milepost::{Error, ErrorKind};
 
 use crate::boundary::ffi_function;
@@ -13,28 +14,29 @@ use crate::error::milepost_error;
 use crate::storage::{HostStorage, milepost_create_fn};
 
 /// A storage of the host, or why it could not be created
-struct CreatedStorage(Result<HostStorage, Error>);
-
-impl CreatedStorage {
-    fn storage(&self) -> Result<&HostStorage, Error> {
-        self.0.as_ref().map_err(Error::clone)
-    }
-}
-
-impl Snapshot for CreatedStorage {
-    fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
-        self.storage()?.get(key)
-    }
-
-    fn get_many(&self, keys: &[Key], rows: &mut Vec<Option<Row>>) -> Result<(), Error> {
-        self.storage()?.get_many(keys, rows)
-    }
-}
+struct CreatedStorage(Result<Arc<HostStorage>, Error>);
 
 impl Storage for CreatedStorage {
-    fn commit(&mut self, batch: Batch) -> Result<(), Error> {
-        self.0.as_mut().map_err(|error| error.clone())?.commit(batch)
+    type Snapshot<'a> = Arc<HostStorage>;
+
+    fn snapshot(&self) -> Result<Arc<HostStorage>, Error> {
+        self.0.clone()
     }
+
+    fn commit(&mut self, batch: Batch) -> Result<(), Error> {
+        self.snapshot()?.commit(batch)
+    }
+}
+
+fn check(make: impl Fn() -> CreatedStorage) -> Result<(), conformance::Violation> {
+    conformance::check(&make)?;
+    let storage = make();
+    // With the default, the lock of the engine makes the snapshots.
+    let is_single = |reader: Arc<HostStorage>| reader.isolation() == Isolation::ReadCommitted;
+    if storage.snapshot().is_ok_and(is_single) {
+        conformance::check_snapshots(|| storage, Storage::snapshot)?;
+    }
+    Ok(())
 }
 
 ffi_function! {
@@ -43,14 +45,16 @@ ffi_function! {
     /// `create` is called fewer than 32 times with `context`, each time for an empty storage, which
     /// the check ends by its `finalize`. Takes some seconds and some 16 MiB.
     /// `MILEPOST_STATUS_STORAGE` if a requirement is not met; the error's message says which one,
-    /// at which key, and what was found. `context` may be NULL.
+    /// at which key, and what was found. A storage that declares
+    /// `MILEPOST_ISOLATION_READ_COMMITTED` is also changed between two reads of a query. `context`
+    /// may be NULL.
     fn milepost_storage_check(
         create: milepost_create_fn,
         context: *mut c_void,
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
-        conformance::check(|| CreatedStorage(create.create(context)))
-            .map_err(|violation| Error::new(ErrorKind::Storage, violation))?;
+        let make = || CreatedStorage(create.create(context).map(Arc::new));
+        check(make).map_err(|violation| Error::new(ErrorKind::Storage, violation))?;
         Ok(())
     }
 }

@@ -11,6 +11,7 @@ use milepost::{Error, ErrorKind};
 
 use crate::boundary::ffi_function;
 use crate::boundary::handle::{Handle, Immutable};
+use crate::boundary::parameter::plain_outputs;
 use crate::error::milepost_error;
 use crate::status::CallError;
 use crate::value::{milepost_bytes, milepost_hash};
@@ -58,16 +59,18 @@ pub struct milepost_transaction_view {
     pub json: milepost_bytes,
 }
 
+plain_outputs! { milepost_transaction_view }
+
 fn decode(bytes: &[u8]) -> Result<DecodedTransaction, CallError> {
     let signed = SignedTransaction::decode(bytes)?;
     Ok(DecodedTransaction {
         hash: signed.hash(),
         signer_id: signed.signer_id().as_str().to_owned(),
         receiver_id: signed.receiver_id().as_str().to_owned(),
-        nonce: signed.transaction().nonce().nonce(),
+        nonce: signed.transaction().nonce(),
         actions: signed.transaction().actions.len(),
         signature_is_valid: signed.verify(),
-        json: json::write(&signed.view()),
+        json: json::write(&signed.into_view()),
     })
 }
 

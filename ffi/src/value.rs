@@ -1,16 +1,13 @@
-//! Plain values: bytes, hashes, and the base58 text of a hash.
+//! Plain values: bytes and hashes.
 //!
 //! They are copied, own no resource and are not freed; the bytes that a value points to belong to
 //! the handle that it came from.
 
 use core::ptr;
 
-use milepost::codec::base58;
 use milepost::primitives::CryptoHash;
-use milepost::{Error, ErrorKind};
 
-use crate::boundary::ffi_function;
-use crate::error::milepost_error;
+use crate::boundary::parameter::{ArrayStart, plain_inputs, plain_outputs};
 use crate::status::CallError;
 
 /// Borrowed bytes; text is UTF-8, never terminated by NUL
@@ -33,6 +30,16 @@ impl milepost_bytes {
     pub(crate) const fn new(bytes: &[u8]) -> Self {
         Self { data: bytes.as_ptr(), len: bytes.len() }
     }
+
+    /// Copies the bytes, which a structure of the host points to; `name` is its name in C
+    ///
+    /// # Errors
+    ///
+    /// NULL with a length, or a length that exceeds the address space.
+    pub(crate) fn copy(&self, name: &'static str) -> Result<Vec<u8>, CallError> {
+        // The conventions are the same as for a pointer and a length that are passed.
+        ArrayStart::new(self.data, name).bytes(self.len).map(<[u8]>::to_vec)
+    }
 }
 
 /// Hash of a transaction or a block, or id of a receipt
@@ -49,46 +56,5 @@ impl From<CryptoHash> for milepost_hash {
     }
 }
 
-/// Base58 text of a hash: 32 to 44 bytes
-#[derive(Clone, Copy, Debug)]
-#[repr(C)]
-pub struct milepost_hash_text {
-    /// The text, padded with zeroes
-    pub bytes: [u8; 44],
-    /// Length of the text
-    pub len: u32,
-}
-
-ffi_function! {
-    /// Reads a hash from its base58 text
-    fn milepost_hash_parse(
-        text: *const u8,
-        text_len: usize,
-        hash: *mut milepost_hash,
-        #[optional] error: *mut *mut milepost_error,
-    ) -> milepost_status_t {
-        let text = text.text(text_len)?;
-        let parsed: CryptoHash =
-            text.parse().map_err(|error| Error::new(ErrorKind::Value, error))?;
-        hash.write(parsed.into());
-        Ok(())
-    }
-}
-
-ffi_function! {
-    /// Writes the base58 text of a hash
-    fn milepost_hash_format(
-        hash: *const milepost_hash,
-        text: *mut milepost_hash_text,
-    ) -> milepost_status_t {
-        let mut encoded = String::new();
-        base58::encode(&hash.bytes, &mut encoded);
-        let mut bytes = [0; 44];
-        // 32 bytes have at most ceil(256 / log2(58)) = 44 digits.
-        let digits = bytes.get_mut(..encoded.len());
-        let digits = digits.ok_or_else(|| CallError::usage("a hash of more than 44 digits"))?;
-        digits.copy_from_slice(encoded.as_bytes());
-        text.write(milepost_hash_text { bytes, len: encoded.len() as u32 });
-        Ok(())
-    }
-}
+plain_inputs! { milepost_hash }
+plain_outputs! { milepost_bytes milepost_hash *const milepost_bytes }

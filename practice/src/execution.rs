@@ -12,7 +12,7 @@ use milepost::transaction::Action;
 use serde_json::{Value, json};
 
 use crate::accounts::public_key;
-use crate::action::{attached_gas, deposit, transfer};
+use crate::action::{as_call, attached_gas, deposit, transfer};
 use crate::outcome::{Outcome, Status};
 use crate::receipt::{
     DataReceipt, IncomingReceipt, PlannedExecution, PlannedReceipt, Receipt, ReceiptIds, ReturnData,
@@ -267,7 +267,7 @@ fn metadata(
     block: BlockContext,
     rng: &mut Rng,
 ) -> Value {
-    let is_call = |action: &Action| matches!(action, Action::FunctionCall(_));
+    let is_call = |action: &Action| as_call(action).is_some();
     let mut costs = Vec::new();
     if actions.iter().any(is_call) {
         let mut remaining = gas;
@@ -301,13 +301,13 @@ fn metadata(
     }
     let contracts: Value = actions
         .iter()
-        .map(|action| match action {
-            Action::FunctionCall(call) => {
+        .map(|action| match as_call(action) {
+            Some(call) => {
                 let code = CryptoHash::digest(call.method_name.as_bytes());
                 let kind = rng.one_of(&["local", "local", "global_hash"]);
                 json!({ (*kind): code })
             }
-            _ => Value::Null,
+            None => Value::Null,
         })
         .collect();
     json!({ "version": 4, "gas_profile": profile, "contracts": contracts })

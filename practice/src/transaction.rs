@@ -6,14 +6,16 @@ use alloc::vec::Vec;
 
 use milepost::primitives::{AccountId, CryptoHash, PublicKey};
 use milepost::transaction::{
-    Action, NonceMode, SignedTransaction, Transaction as Unsigned, TransactionNonce,
-    TransactionVersion,
+    Action, NonceMode, SignedTransaction, Transaction as Unsigned, TransactionVersion,
 };
 use serde_json::{Value, json};
 
 use crate::Kind;
 use crate::accounts::Signer;
 use crate::receipt::PlannedExecution;
+
+/// Why a transaction has a hash
+pub(crate) const ENCODES: &str = "made here, without unknown members";
 
 /// A transaction before it is signed
 #[derive(Clone, Debug)]
@@ -65,8 +67,7 @@ impl Transaction {
         block_hash: CryptoHash,
     ) -> Self {
         let version = if strict {
-            let nonce = TransactionNonce::Nonce(nonce);
-            TransactionVersion::V1 { nonce, nonce_mode: NonceMode::Strict }
+            TransactionVersion::V1 { nonce, nonce_index: None, nonce_mode: NonceMode::Strict }
         } else {
             TransactionVersion::V0 { nonce }
         };
@@ -78,8 +79,8 @@ impl Transaction {
             block_hash,
             actions: draft.actions,
         };
-        let signature = signer.sign(unsigned.hash());
-        let signed = SignedTransaction::new(unsigned, signature);
+        let signature = signer.sign(unsigned.hash().expect(ENCODES));
+        let signed = SignedTransaction::new(unsigned, signature).expect(ENCODES);
         let (hash, bytes) = (signed.hash(), signed.encode());
         let view = json!(signed.view()).to_string();
         let (unsigned, _) = signed.into_parts();

@@ -11,8 +11,9 @@ use alloc::vec::Vec;
 
 use milepost::primitives::{AccountId, Balance, Bytes, CryptoHash, PublicKey};
 use milepost::transaction::{
-    AccessKey, AccessKeyPermission, Action, AddKey, Delegate, DelegateAction,
-    FunctionCallPermission, NonDelegateAction, Stake,
+    AccessKey, AccessKeyPermission, Action, AddKeyAction, CreateAccountAction, Delegate,
+    DelegateAction, DeleteAccountAction, DeleteKeyAction, DeployContractAction,
+    FunctionCallPermission, NonDelegateAction, StakeAction, UnknownFields,
 };
 use serde_json::json;
 
@@ -22,10 +23,13 @@ use crate::action::{self, TERA_GAS, transfer};
 use crate::errors;
 use crate::receipt::{PlannedExecution, PlannedReceipt, ReturnData};
 use crate::rng::Rng;
-use crate::transaction::{PlannedResult, TransactionDraft};
+use crate::transaction::{ENCODES, PlannedResult, TransactionDraft};
 
 /// 1 NEAR in yoctoNEAR
 const NEAR: u128 = 1_000_000_000_000_000_000_000_000;
+
+/// No unknown members
+const NONE: UnknownFields = UnknownFields::new();
 
 /// Draws one transaction
 #[derive(Debug)]
@@ -303,11 +307,13 @@ impl TransactionGenerator<'_> {
         if self.rng.chance(200) {
             let receiver = self.accounts.random_other(signer, self.rng).clone();
             let execution = PlannedExecution::failing(errors::account_already_exists(&receiver));
-            let actions = vec![Action::CreateAccount, transfer(NEAR)];
+            let actions = vec![create_account(), transfer(NEAR)];
             return ("creates an account that exists already", receiver, actions, execution);
         }
         let (_, receiver, mut actions, mut execution) = self.call();
-        if let Some(Action::FunctionCall(call)) = actions.first_mut() {
+        if let Some(Action::NonDelegate(NonDelegateAction::FunctionCall(call))) =
+            actions.first_mut()
+        {
             call.deposit.0 = if self.rng.chance(500) { NEAR } else { 0 };
         }
         execution.return_data =
@@ -320,17 +326,21 @@ impl TransactionGenerator<'_> {
         let random_signer = &self.accounts.signers
             [(signer + 1 + self.rng.below(signers as u64 - 1) as usize) % signers];
         let step = self.step("ft_transfer", 30);
-        let inner = step.actions.iter().cloned();
+        // None of them is a delegate action, so none is dropped.
+        let inner = step.actions.iter().filter_map(|action| match action {
+            Action::NonDelegate(action) => Some(action.clone()),
+            _ => None,
+        });
         let delegate_action = DelegateAction {
-            sender_id: random_signer.id.clone(),
-            receiver_id: step.receiver_id.clone(),
-            // None of them is a delegate action, so none is dropped.
-            actions: inner.filter_map(|action| NonDelegateAction::try_from(action).ok()).collect(),
-            nonce: self.nonce,
+            actions: inner.collect(),
             max_block_height: self.height + 600,
+            nonce: self.nonce,
             public_key: random_signer.public_key.clone(),
+            receiver_id: step.receiver_id.clone(),
+            sender_id: random_signer.id.clone(),
+            unknown_fields: NONE,
         };
-        let signature = random_signer.sign(delegate_action.digest());
+        let signature = random_signer.sign(delegate_action.digest().expect(ENCODES));
         let action = Action::Delegate(Box::new(Delegate { delegate_action, signature }));
         if self.rng.chance(150) {
             let execution = PlannedExecution::failing(errors::delegate_action_expired());
@@ -353,7 +363,7 @@ impl TransactionGenerator<'_> {
             code.extend_from_slice(&self.rng.next_u64().to_le_bytes());
         }
         let actions = vec![
-            Action::DeployContract { code: Bytes(code) },
+            DeployContractAction { code: Bytes(code), unknown_fields: NONE }.into(),
             action::call("new", &json!({}), 20, 0),
         ];
         ("deploys a contract and initialises it", receiver, actions, self.contract_execution())
@@ -365,7 +375,7 @@ impl TransactionGenerator<'_> {
         let (label, receiver, actions) = match self.rng.below(5) {
             0 => {
                 let actions = vec![
-                    Action::CreateAccount,
+                    create_account(),
                     transfer(NEAR),
                     new_key(key, AccessKeyPermission::FullAccess),
                 ];
@@ -374,20 +384,26 @@ impl TransactionGenerator<'_> {
             1 => {
                 let permission = FunctionCallPermission {
                     allowance: self.rng.chance(500).then_some(Balance(NEAR / 4)),
-                    receiver_id: self.accounts.random_contract(self.rng).to_string(),
                     method_names: vec!["ping".into(), "vote".into()],
+                    receiver_id: self.accounts.random_contract(self.rng).to_string(),
+                    unknown_fields: NONE,
                 };
                 let actions = vec![new_key(key, AccessKeyPermission::FunctionCall(permission))];
                 ("adds a key that may call one contract", own, actions)
             }
-            2 => ("deletes a key", own, vec![Action::DeleteKey { public_key: key }]),
+            2 => {
+                let delete = DeleteKeyAction { public_key: key, unknown_fields: NONE };
+                ("deletes a key", own, vec![delete.into()])
+            }
             3 => {
-                let stake = Stake { stake: Balance(50_000 * NEAR), public_key: key };
-                ("stakes", own, vec![Action::Stake(Box::new(stake))])
+                let stake = Balance(50_000 * NEAR);
+                let stake = StakeAction { public_key: key, stake, unknown_fields: NONE };
+                ("stakes", own, vec![stake.into()])
             }
             _ => {
                 let beneficiary_id = self.accounts.random_other(signer, self.rng).clone();
-                ("deletes its account", own, vec![Action::DeleteAccount { beneficiary_id }])
+                let delete = DeleteAccountAction { beneficiary_id, unknown_fields: NONE };
+                ("deletes its account", own, vec![delete.into()])
             }
         };
         (label, receiver, actions, PlannedExecution::plain())
@@ -413,8 +429,12 @@ impl TransactionGenerator<'_> {
     }
 }
 
+fn create_account() -> Action {
+    CreateAccountAction { unknown_fields: NONE }.into()
+}
+
 /// Adds a key that starts from nonce 0
 fn new_key(public_key: PublicKey, permission: AccessKeyPermission) -> Action {
-    let access_key = AccessKey { nonce: 0, permission };
-    Action::AddKey(Box::new(AddKey { public_key, access_key }))
+    let access_key = AccessKey { nonce: 0, permission, unknown_fields: NONE };
+    AddKeyAction { access_key, public_key, unknown_fields: NONE }.into()
 }

@@ -1,12 +1,10 @@
 //! The command line: subcommands and their arguments.
 //!
 //! Values are checked while they are parsed, so an invalid one is rejected before anything is
-//! opened. Exit codes: 0 success or found; 1 not found, or the server failed; 2 invalid command
-//! line, or the query failed.
+//! opened. What the commands do is in `serve` and `query_commands`.
 
 use core::time::Duration;
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 use milepost::endpoint::UnknownTransaction;
@@ -16,7 +14,6 @@ use milepost::status::Milestone;
 
 use crate::http::{Cors, StatusMode};
 use crate::value_parsers::{self, StoreLocation};
-use crate::{query_commands, serve};
 
 /// Serves NEAR transaction statuses and protocol configurations from block messages
 ///
@@ -26,13 +23,14 @@ use crate::{query_commands, serve};
 #[command(version, args_conflicts_with_subcommands = true)]
 pub(crate) struct Cli {
     #[command(subcommand)]
-    command: Option<Command>,
+    pub(crate) command: Option<Command>,
+    /// Without a command
     #[command(flatten)]
-    serve: ServeArgs,
+    pub(crate) serve: ServeArgs,
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {
+pub(crate) enum Command {
     /// Serves transaction statuses and protocol configurations over HTTP
     Serve(ServeArgs),
     /// Imports block messages into a store and exits
@@ -188,25 +186,6 @@ pub(crate) struct BlockArgs {
     /// A checkpoint: genesis or earliest_available
     #[arg(long, value_name = "CHECKPOINT", value_parser = ["genesis", "earliest_available"])]
     pub(crate) sync_checkpoint: Option<String>,
-}
-
-impl Cli {
-    /// Runs the command; prints its error
-    pub(crate) fn run(self) -> ExitCode {
-        let result = match self.command.unwrap_or(Command::Serve(self.serve)) {
-            Command::Serve(args) => serve::serve(args).map_err(|text| (text, 1)),
-            Command::Import(args) => serve::import(&args).map_err(|text| (text, 1)),
-            Command::Status(args) => query_commands::status(&args).map_err(|text| (text, 2)),
-            Command::Config(args) => query_commands::config(&args).map_err(|text| (text, 2)),
-        };
-        match result {
-            Ok(code) => code,
-            Err((text, code)) => {
-                eprintln!("milepost: {text}");
-                ExitCode::from(code)
-            }
-        }
-    }
 }
 
 fn milestone(text: &str) -> Result<Milestone, String> {

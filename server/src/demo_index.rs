@@ -94,7 +94,7 @@ impl DemoIndex {
 /// The milestone that a response reports
 pub(crate) fn reported_milestone(response: &Response) -> Option<String> {
     // Reading from memory cannot fail.
-    json_scan::scalar_at(response.body.as_slice(), &["result", "final_execution_status"])
+    json_scan::value_at(response.body.as_slice(), &["result", "final_execution_status"])
         .ok()
         .flatten()
 }

@@ -1,186 +1,70 @@
-//! Finds one scalar in a JSON text without reading the rest into memory.
+//! Finds one value in a JSON text, and reads the text no further than that.
 //!
-//! Feeds order files by the height in their headers, which does not need the whole text parsed. The
-//! scan reads the bytes once, keeps no more than one key or scalar, and counts nesting instead of
-//! recursing. It does not validate the text; the engine does.
+//! Feeds order files by the height in their headers, which does not need the whole text read. The
+//! values before it are passed over without being kept, whatever their nesting. The text after it
+//! is not validated; the engine does that.
 
-use std::io::{self, BufRead};
+use core::fmt;
+use core::marker::PhantomData;
+use std::io::{self, Read};
 
-/// Maximum length of a key or scalar, in bytes; heights have up to 20 digits
-const MAX_LEN: usize = 64;
+use serde::de::{DeserializeOwned, DeserializeSeed, Deserializer, Error as _, IgnoredAny};
+use serde::de::{MapAccess, Visitor};
 
-/// The scalar at this path of object members: the text of a number, `true`, `false` or `null`, or
-/// the raw text between the quotes of a string
+/// The value at this path of object members
 ///
-/// `None` if it is missing, not a scalar or longer than 64 bytes, or if the text is not JSON.
+/// `None` if it is missing or of another type, or if the text is not JSON.
 ///
 /// # Errors
 ///
 /// The I/O errors of the reader.
-pub(crate) fn scalar_at(reader: impl BufRead, path: &[&str]) -> io::Result<Option<String>> {
-    let mut scanner = Scanner { reader };
-    let mut token = Vec::with_capacity(MAX_LEN);
-    for name in path {
-        if !scanner.enter_member(name, &mut token)? {
-            return Ok(None);
-        }
+pub(crate) fn value_at<T: DeserializeOwned>(
+    reader: impl Read,
+    path: &[&str],
+) -> io::Result<Option<T>> {
+    let mut found = None;
+    let member = Member { path, found: &mut found, value: PhantomData };
+    match member.deserialize(&mut serde_json::Deserializer::from_reader(reader)) {
+        Err(error) if error.is_io() => Err(error.into()),
+        _ => Ok(found),
     }
-    let complete = match scanner.peek_token()? {
-        Some(b'"') => {
-            scanner.bump();
-            scanner.string(&mut token)?
-        }
-        Some(b'{' | b'[') | None => false,
-        Some(_) => scanner.literal(&mut token)?,
-    };
-    Ok(if complete { String::from_utf8(token).ok() } else { None })
 }
 
-struct Scanner<R> {
-    reader: R,
+/// The value at the rest of the path
+struct Member<'path, T> {
+    path: &'path [&'path str],
+    found: &'path mut Option<T>,
+    value: PhantomData<T>,
 }
 
-impl<R: BufRead> Scanner<R> {
-    fn peek(&mut self) -> io::Result<Option<u8>> {
-        loop {
-            match self.reader.fill_buf() {
-                Ok(buffer) => return Ok(buffer.first().copied()),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
-            }
+impl<'de, T: DeserializeOwned> DeserializeSeed<'de> for Member<'_, T> {
+    type Value = ();
+
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<(), D::Error> {
+        if self.path.is_empty() {
+            *self.found = Some(T::deserialize(deserializer)?);
+            return Ok(());
         }
+        deserializer.deserialize_map(self)
+    }
+}
+
+impl<'de, T: DeserializeOwned> Visitor<'de> for Member<'_, T> {
+    type Value = ();
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("an object")
     }
 
-    fn bump(&mut self) {
-        self.reader.consume(1);
-    }
-
-    fn next(&mut self) -> io::Result<Option<u8>> {
-        let byte = self.peek()?;
-        if byte.is_some() {
-            self.bump();
-        }
-        Ok(byte)
-    }
-
-    /// Skips white space and returns the next byte without consuming it
-    fn peek_token(&mut self) -> io::Result<Option<u8>> {
-        while let Some(b' ' | b'\t' | b'\r' | b'\n') = self.peek()? {
-            self.bump();
-        }
-        self.peek()
-    }
-
-    /// Consumes the next token if it starts with this byte
-    fn take(&mut self, byte: u8) -> io::Result<bool> {
-        let found = self.peek_token()? == Some(byte);
-        if found {
-            self.bump();
-        }
-        Ok(found)
-    }
-
-    /// Advances to the value of this member of the object that starts here
-    fn enter_member(&mut self, name: &str, token: &mut Vec<u8>) -> io::Result<bool> {
-        if !self.take(b'{')? {
-            return Ok(false);
-        }
-        loop {
-            if !self.take(b'"')? {
-                return Ok(false);
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<(), A::Error> {
+        let Some((name, path)) = self.path.split_first() else { return Ok(()) };
+        while let Some(key) = map.next_key::<String>()? {
+            if key == *name {
+                map.next_value_seed(Member { path, ..self })?;
+                // Ends the reading: nothing after the value is of interest.
+                return Err(A::Error::custom("the value is found"));
             }
-            let complete = self.string(token)?;
-            if !self.take(b':')? {
-                return Ok(false);
-            }
-            if complete && token.as_slice() == name.as_bytes() {
-                return Ok(true);
-            }
-            if !self.skip_value()? || !self.take(b',')? {
-                return Ok(false);
-            }
-        }
-    }
-
-    /// Reads the rest of a string into `token`; false if it is too long or not terminated
-    fn string(&mut self, token: &mut Vec<u8>) -> io::Result<bool> {
-        token.clear();
-        let mut fits = true;
-        loop {
-            let Some(byte) = self.next()? else { return Ok(false) };
-            let escaped = match byte {
-                b'"' => return Ok(fits),
-                b'\\' => self.next()?,
-                _ => None,
-            };
-            fits &= token.len() + 2 <= MAX_LEN;
-            if fits {
-                token.push(byte);
-                token.extend(escaped);
-            }
-        }
-    }
-
-    /// Reads a number, `true`, `false` or `null` into `token`; false if it is too long
-    fn literal(&mut self, token: &mut Vec<u8>) -> io::Result<bool> {
-        token.clear();
-        while let Some(byte) = self.peek()? {
-            if matches!(byte, b',' | b'}' | b']' | b' ' | b'\t' | b'\r' | b'\n') {
-                break;
-            }
-            if token.len() == MAX_LEN {
-                return Ok(false);
-            }
-            token.push(byte);
-            self.bump();
-        }
-        Ok(!token.is_empty())
-    }
-
-    /// Skips one value; false if the text ends before the value does
-    fn skip_value(&mut self) -> io::Result<bool> {
-        let mut depth = 0usize;
-        let mut token = Vec::new();
-        loop {
-            match self.peek_token()? {
-                None => return Ok(false),
-                Some(b'"') => {
-                    self.bump();
-                    self.string(&mut token)?;
-                }
-                Some(b'{' | b'[') => {
-                    self.bump();
-                    depth += 1;
-                }
-                Some(b'}' | b']') => {
-                    // The enclosing object ends where a value is expected.
-                    let Some(rest) = depth.checked_sub(1) else { return Ok(false) };
-                    self.bump();
-                    depth = rest;
-                }
-                Some(b',' | b':') if depth > 0 => {
-                    self.bump();
-                    continue;
-                }
-                Some(b',' | b':') => return Ok(false),
-                Some(_) => self.skip_literal()?,
-            }
-            if depth == 0 {
-                return Ok(true);
-            }
-        }
-    }
-
-    /// Skips a number, `true`, `false` or `null` of any length
-    fn skip_literal(&mut self) -> io::Result<()> {
-        while let Some(byte) = self.peek()? {
-            if matches!(
-                byte,
-                b',' | b'}' | b']' | b' ' | b'\t' | b'\r' | b'\n' | b'"' | b'{' | b'[' | b':'
-            ) {
-                break;
-            }
-            self.bump();
+            map.next_value::<IgnoredAny>()?;
         }
         Ok(())
     }
@@ -190,23 +74,22 @@ impl<R: BufRead> Scanner<R> {
 mod tests {
     use super::*;
 
-    fn height(text: &str) -> Option<String> {
-        scalar_at(text.as_bytes(), &["block", "header", "height"]).unwrap()
+    fn height(text: &str) -> Option<u64> {
+        value_at(text.as_bytes(), &["block", "header", "height"]).unwrap()
     }
 
     #[test]
-    fn the_scalar_is_found_after_any_other_member() {
-        assert_eq!(height(r#"{"block":{"header":{"height":7}}}"#).as_deref(), Some("7"));
+    fn the_value_is_found_after_any_other_member() {
+        assert_eq!(height(r#"{"block":{"header":{"height":7}}}"#), Some(7));
         let text = r#" { "shards" : [ {"height":1,"block":{"header":{"height":2}}}, [[]], "}\"{", -1.5e3, null ],
             "block" : { "author":"a\\", "chunks":[], "header" : { "x":{}, "height" : 18446744073709551615 } } }"#;
-        assert_eq!(height(text).as_deref(), Some("18446744073709551615"));
-        let method =
-            scalar_at(&br#"{"id":[{"method":1}],"method":"tx"}"#[..], &["method"]).unwrap();
-        assert_eq!(method.as_deref(), Some("tx"));
+        assert_eq!(height(text), Some(u64::MAX));
+        let text = &br#"{"id":[{"method":1}],"method":"tx"}"#[..];
+        assert_eq!(value_at(text, &["method"]).unwrap(), Some("tx".to_owned()));
     }
 
     #[test]
-    fn a_missing_scalar_is_none() {
+    fn a_missing_value_is_none() {
         for text in [
             "",
             "[]",
@@ -217,6 +100,7 @@ mod tests {
             r#"{"block":7}"#,
             r#"{"block":{"header":{}}}"#,
             r#"{"block":{"header":{"height":{}}}}"#,
+            r#"{"block":{"header":{"height":"7"}}}"#,
             r#"{"block":{"header":{"height":"#,
             r#"{"a":[[[[[[[["#,
             r#"{"a":]}"#,
@@ -227,13 +111,30 @@ mod tests {
     }
 
     #[test]
-    fn long_tokens_and_deep_nesting_need_no_memory_and_no_stack() {
+    fn nothing_is_read_after_the_value() {
+        struct Failing;
+
+        impl Read for Failing {
+            fn read(&mut self, _: &mut [u8]) -> io::Result<usize> {
+                Err(io::Error::other("read on"))
+            }
+        }
+
+        let start = &br#"{"block":{"header":{"height":7,"#[..];
+        let path = ["block", "header", "height"];
+        assert_eq!(value_at(start.chain(Failing), &path).unwrap(), Some(7));
+        let error = value_at::<u64>(start.chain(Failing), &["shards"]).unwrap_err();
+        assert_eq!(error.to_string(), "read on");
+    }
+
+    #[test]
+    fn deep_nesting_needs_no_stack() {
         let deep = format!(
             r#"{{"a":{}{},"block":{{"header":{{"height":3}}}}}}"#,
             "[".repeat(1 << 20),
             "]".repeat(1 << 20)
         );
-        assert_eq!(height(&deep).as_deref(), Some("3"));
+        assert_eq!(height(&deep), Some(3));
         let long = format!(r#"{{"block":{{"header":{{"height":{}}}}}}}"#, "1".repeat(1 << 20));
         assert_eq!(height(&long), None);
     }

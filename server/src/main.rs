@@ -2,7 +2,9 @@
 //!
 //! The program feeds block messages to the engine and serves the engine's responses over HTTP; the
 //! engine alone decides what a response says. Each file here has one task: the command line, the
-//! feeds, the store, pending requests, HTTP, metrics, and the text output for people.
+//! feeds, the store, pending requests, HTTP, metrics, and the text output for people. Exit codes: 0
+//! success or found; 1 not found, or the server failed; 2 invalid command line, or the query
+//! failed.
 
 #![forbid(unsafe_code)]
 
@@ -22,7 +24,9 @@ mod query_commands;
 mod receipt_tree;
 mod serve;
 mod service;
+mod shared_endpoint;
 mod store;
+mod sync;
 mod value_parsers;
 mod waiting;
 
@@ -32,7 +36,22 @@ use clap::Parser as _;
 #[cfg(test)]
 use {loom as _, tempfile as _};
 
+use cli::{Cli, Command};
+
 fn main() -> ExitCode {
     log::init();
-    cli::Cli::parse().run()
+    let cli = Cli::parse();
+    let result = match cli.command.unwrap_or(Command::Serve(cli.serve)) {
+        Command::Serve(args) => serve::serve(args).map_err(|text| (text, 1)),
+        Command::Import(args) => serve::import(&args).map_err(|text| (text, 1)),
+        Command::Status(args) => query_commands::status(&args).map_err(|text| (text, 2)),
+        Command::Config(args) => query_commands::config(&args).map_err(|text| (text, 2)),
+    };
+    match result {
+        Ok(code) => code,
+        Err((text, code)) => {
+            eprintln!("milepost: {text}");
+            ExitCode::from(code)
+        }
+    }
 }

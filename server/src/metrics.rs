@@ -9,9 +9,9 @@ use core::fmt::Write as _;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use core::time::Duration;
 
-use milepost::endpoint::ChainStatus;
+use milepost::endpoint::{ChainStatus, EndReason};
 use milepost::import::{BlockPosition, ImportSummary};
-use milepost::rpc::ResponseKind;
+use milepost::rpc::{Request, ResponseKind};
 use tokio::time::Instant;
 
 /// The values of the label `method`; the last two are for all other methods and for batches
@@ -34,14 +34,24 @@ const POSITIONS: [&str; 3] = ["head", "known", "fork"];
 pub(crate) struct MethodLabel(usize);
 
 impl MethodLabel {
-    pub(crate) const BATCH: Self = Self(5);
-    const OTHER: Self = Self(4);
+    const BATCH: Self = Self(5);
+    pub(crate) const OTHER: Self = Self(4);
 
     /// The name of a method; borrowed if it is a known one
     pub(crate) fn name_of(method: &str) -> Cow<'static, str> {
         match METHODS.get(Self::of(method).0) {
             Some(known) if *known == method => Cow::Borrowed(known),
             _ => Cow::Owned(method.to_owned()),
+        }
+    }
+
+    /// The label of a request: that of the method in the URL, if there is one, and otherwise of the
+    /// method in the body
+    pub(crate) fn of_request(request: &Request, url_method: Option<&str>) -> Self {
+        match url_method.or(request.method_name()) {
+            _ if request.is_batch() => Self::BATCH,
+            Some(name) => Self::of(name),
+            None => Self::OTHER,
         }
     }
 
@@ -67,6 +77,16 @@ pub(crate) enum WaitEnd {
 
 impl WaitEnd {
     const NAMES: [&str; 4] = ["reached", "timeout", "disconnected", "shutdown"];
+
+    /// The end of a wait by a response, whose evaluation had this reason to be the last
+    pub(crate) const fn of(end_reason: Option<EndReason>) -> Self {
+        match end_reason {
+            Some(EndReason::Timeout) => Self::Timeout,
+            Some(EndReason::Shutdown) => Self::Shutdown,
+            // A request over the limit does not wait.
+            _ => Self::Reached,
+        }
+    }
 }
 
 /// All counters, gauges and histograms
@@ -312,6 +332,8 @@ fn sample(out: &mut String, name: &str, labels: &str, value: impl core::fmt::Dis
 
 #[cfg(test)]
 mod tests {
+    use milepost::rpc::Limits;
+
     use super::*;
 
     #[test]
@@ -343,6 +365,21 @@ mod tests {
         assert!(text.contains("milepost_x_bucket{le=\"10.1\"} 4\n"), "{text}");
         assert!(text.contains("milepost_x_bucket{le=\"+Inf\"} 5\n"), "{text}");
         assert!(text.contains("milepost_x_count 5\n"), "{text}");
+    }
+
+    #[test]
+    fn a_request_has_the_label_of_its_url_or_of_its_body() {
+        let label = |body: &str, url_method| {
+            let request = milepost::rpc::parse(body.as_bytes(), url_method, &Limits::default());
+            MethodLabel::of_request(&request, url_method)
+        };
+        let (tx, body) = (MethodLabel::of("tx"), r#"{"method":"tx","params":7}"#);
+        assert_eq!(label(body, None), tx);
+        assert_eq!(label(r#"{"method":"tx_status"}"#, Some("tx")), tx);
+        assert_eq!(label(body, Some("block")), MethodLabel::OTHER);
+        assert_eq!(label("{}", None), MethodLabel::OTHER);
+        assert_eq!(label(&format!("[{body}]"), Some("tx")), MethodLabel::BATCH);
+        assert_eq!(label("[", None), MethodLabel::BATCH);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use core::time::Duration;
 use std::path::PathBuf;
 use std::process::{self, ExitCode};
 
-use milepost::endpoint::{ChainStatus, Engine, Settings};
+use milepost::endpoint::{ChainStatus, Engine, Settings, WaitConfig};
 use milepost::import::Retention;
 use tokio::net::{TcpListener, TcpSocket, lookup_host};
 use tokio::runtime::{Builder, Runtime};
@@ -24,7 +24,7 @@ use crate::cli::{FeedArgs, ImportArgs, ServeArgs};
 use crate::demo_index::DemoIndex;
 use crate::feed::{self, FeedSummary, PracticeFeed};
 use crate::log::print_line;
-use crate::service::{Service, WaitConfig};
+use crate::service::Service;
 use crate::store::Store;
 use crate::value_parsers::StoreLocation;
 use crate::{file_limit, http, io_budget, waiting};
@@ -61,10 +61,8 @@ pub(crate) fn serve(args: ServeArgs) -> Result<ExitCode, String> {
 pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, String> {
     let runtime = runtime(None)?;
     let store = Store::open(&StoreLocation::File(args.store.clone()))?;
-    // There are no requests, so none waits.
-    let wait_config = WaitConfig { timeout: Duration::ZERO, max_waiting: 0 };
-    let import_settings = args.feed.import_settings();
-    let service = Arc::new(Service::new(Engine::default(), store, import_settings, wait_config));
+    let (engine, import_settings) = (Engine::default(), args.feed.import_settings());
+    let service = Arc::new(Service::new(engine, store, import_settings, WaitConfig::default()));
     let _guard = runtime.enter();
     shutdown_on_signals(&service)?;
     let summary = import_feeds(&service, &args.feed, &args.paths)?;
@@ -86,7 +84,10 @@ async fn run(args: ServeArgs) -> Result<(), String> {
     if args.blocks.is_empty() && is_memory && args.feed.retention.is_none() {
         import_settings.retention = PRACTICE_RETENTION;
     }
-    let wait_config = WaitConfig { timeout: args.wait_timeout, max_waiting: args.max_waiting };
+    // At most a year of milliseconds, which fits.
+    let timeout = args.wait_timeout.as_millis() as u64;
+    let wait_config =
+        WaitConfig::default().with_timeout(timeout).with_max_waiting(args.max_waiting);
     let engine = Engine::new(settings);
     let service = Arc::new(Service::new(engine, store, import_settings, wait_config));
     shutdown_on_signals(&service)?;

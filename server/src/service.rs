@@ -1,8 +1,8 @@
 //! The engine, the store and the pending requests, without the network.
 //!
 //! Every change of the store goes through [`Service`], which passes the changes of a commit to the
-//! waiters before the next commit: they arrive in order and none is left out. A shutdown is
-//! signalled once and is final.
+//! endpoint before the next commit: they arrive in order and none is left out. Tasks are woken
+//! after the lock of the endpoint is released. A shutdown is signalled once and is final.
 
 use alloc::borrow::Cow;
 use alloc::sync::Arc;
@@ -13,22 +13,19 @@ use std::hash::RandomState;
 use std::panic;
 
 use milepost::endpoint::{
-    ChainStatus, Engine, PendingRequest, RequestQuery, RequestState, Response, ResponseBody,
+    ChainStatus, Endpoint, Engine, Evaluation, RequestState, Response, ResponseBody, WaitConfig,
 };
 use milepost::import::{BlockPosition, ImportSettings, ImportSummary};
 use milepost::primitives::{BlockHeight, CryptoHash};
 use milepost::rpc::ResponseKind;
-use milepost::storage::rows::BlockRecord;
-use milepost::storage::{Key, Row, Snapshot as _, Table};
 use milepost::{Error, ErrorKind};
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, oneshot, watch};
 use tokio::task;
 use tokio::time::Instant;
 
-use crate::metrics::Metrics;
+use crate::metrics::{Commit, MethodLabel, Metrics};
+use crate::shared_endpoint::SharedEndpoint;
 use crate::store::Store;
-use crate::waiting::shared_waiters::SharedWaiters;
-use crate::waiting::{WakeReason, WakeSender};
 
 /// Larger bodies are processed on the blocking thread pool: a batch of many requests or a large
 /// transaction takes longer than handing it over (some 20 us)
@@ -38,23 +35,23 @@ const MAX_INLINE_BODY: usize = 32 << 10;
 /// than keeping its chunks together
 const MIN_CHUNKED_RESPONSE: usize = 16 << 10;
 
-/// How long requests may wait, and how many of them
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct WaitConfig {
-    pub(crate) timeout: Duration,
-    /// Maximum number of calls that wait at a time
-    pub(crate) max_waiting: usize,
+/// What the task of a pending request gets when the request is woken
+pub(crate) struct Wakeup {
+    pub(crate) evaluation: Evaluation,
+    /// The commit that woke it, if one did
+    pub(crate) commit: Option<Arc<Commit>>,
 }
 
 /// The engine, its store and the pending requests
 pub(crate) struct Service {
     pub(crate) metrics: Metrics,
     pub(crate) wait_timeout: Duration,
-    pub(crate) waiters: SharedWaiters<WakeSender>,
-    /// The zero of the waiters' clock, which counts milliseconds
+    /// The zero of the endpoint's clock, which counts milliseconds
     pub(crate) start: Instant,
-    /// Notified when the next timeout of the waiters becomes earlier
+    /// Notified when the next timeout of the endpoint becomes earlier
     pub(crate) earlier_timeout: Notify,
+    /// The pending requests, each with what wakes its task
+    endpoint: SharedEndpoint<oneshot::Sender<Wakeup>>,
     engine: Engine,
     store: Store,
     import_settings: ImportSettings,
@@ -63,6 +60,7 @@ pub(crate) struct Service {
 }
 
 impl Service {
+    /// A service whose `wait_config` counts in milliseconds
     pub(crate) fn new(
         engine: Engine,
         store: Store,
@@ -70,11 +68,11 @@ impl Service {
         wait_config: WaitConfig,
     ) -> Self {
         // Random per process; nothing that is hashed with it leaves the process.
-        let hash_seed = RandomState::new().hash_one(0);
+        let wait_config = wait_config.with_hash_seed(RandomState::new().hash_one(0));
         Self {
             metrics: Metrics::default(),
-            wait_timeout: wait_config.timeout,
-            waiters: SharedWaiters::new(wait_config.max_waiting, hash_seed),
+            wait_timeout: Duration::from_millis(wait_config.timeout),
+            endpoint: SharedEndpoint::new(Endpoint::new(engine, wait_config)),
             start: Instant::now(),
             earlier_timeout: Notify::new(),
             engine,
@@ -90,29 +88,49 @@ impl Service {
         self.commits.subscribe()
     }
 
-    /// The current time of the waiters' clock
-    pub(crate) fn now(&self) -> u64 {
-        self.time_of(Instant::now())
-    }
-
-    /// The deadline of a request received at `since`; rounded up, so never early
-    pub(crate) fn deadline(&self, since: Instant) -> u64 {
-        let timeout = u64::try_from(self.wait_timeout.as_millis()).unwrap_or(u64::MAX);
-        self.time_of(since).saturating_add(1).saturating_add(timeout)
-    }
-
-    fn time_of(&self, instant: Instant) -> u64 {
+    /// The time of the endpoint's clock; rounded up, so that no deadline is early
+    pub(crate) fn time_of(&self, instant: Instant) -> u64 {
         let elapsed = instant.saturating_duration_since(self.start);
-        u64::try_from(elapsed.as_millis()).unwrap_or(u64::MAX)
+        u64::try_from(elapsed.as_millis()).map_or(u64::MAX, |millis| millis.saturating_add(1))
+    }
+
+    /// Calls the endpoint and sends the requests that the call woke to their tasks; returns the
+    /// result of the call, and how many it woke
+    ///
+    /// `commit` is what the call hands in, if anything.
+    pub(crate) fn call_endpoint<R>(
+        &self,
+        commit: Option<Arc<Commit>>,
+        call: impl FnOnce(&mut Endpoint<oneshot::Sender<Wakeup>>) -> R,
+    ) -> (R, usize) {
+        let (result, outputs) = self.endpoint.call(call);
+        if outputs.is_earlier {
+            self.earlier_timeout.notify_one();
+        }
+        let woken_count = outputs.wakeups.len();
+        for (evaluation, sender) in outputs.wakeups {
+            // Fails if the request was cancelled in between.
+            let _ = sender.send(Wakeup { evaluation, commit: commit.clone() });
+        }
+        (result, woken_count)
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout)
+    pub(crate) fn next_timeout(&self) -> Option<u64> {
+        self.endpoint.call(|endpoint| endpoint.next_timeout()).0
+    }
+
+    /// Wakes the requests whose deadline has passed
+    pub(crate) fn handle_timeout(&self) {
+        let now = self.start.elapsed().as_millis();
+        let now = u64::try_from(now).unwrap_or(u64::MAX);
+        self.call_endpoint(None, |endpoint| endpoint.handle_timeout(now));
     }
 
     /// Signals the shutdown and wakes all pending requests
     pub(crate) fn shutdown(&self) {
         self.shutdown.send_replace(true);
-        for wakeup in self.waiters.shutdown() {
-            // Fails if the request was cancelled in between.
-            let _ = wakeup.request.send(WakeReason::Shutdown);
-        }
+        self.call_endpoint(None, Endpoint::shutdown);
     }
 
     pub(crate) fn is_shut_down(&self) -> bool {
@@ -141,22 +159,15 @@ impl Service {
         self: &Arc<Self>,
         hashes: Vec<CryptoHash>,
     ) -> Result<Vec<Option<BlockHeight>>, Error> {
-        let query = move |service: &Self| {
-            let keys = hashes.into_iter().map(|hash| Key::hash(Table::Blocks, hash));
-            let (keys, mut rows): (Vec<_>, Vec<_>) = (keys.collect(), Vec::new());
-            service.store.snapshot().get_many(&keys, &mut rows)?;
-            let height = |row: Option<Row>| {
-                row.map(|row| BlockRecord::decode(&row).map(|block| block.height)).transpose()
-            };
-            rows.into_iter().map(height).collect()
-        };
+        let query =
+            move |service: &Self| service.engine.block_heights(&hashes, &service.store.snapshot());
         let heights = self.run(false, query).await;
         heights.unwrap_or_else(|| Err(panic_error()))
     }
 
     /// Imports a block message; blocks the thread for the duration of a commit
     pub(crate) fn import_block(&self, message: &[u8]) -> Result<ImportSummary, Error> {
-        // Held until the waiters have the changes, so that they get commits in order.
+        // Held until the endpoint has the changes, so that it gets commits in order.
         let mut writer = self.store.writer();
         let summary = self.engine.import_block(message, &self.import_settings, &mut writer)?;
         self.metrics.block_imported(&summary);
@@ -171,40 +182,31 @@ impl Service {
         self.engine.put_config(height, config, &mut self.store.writer())
     }
 
-    /// Answers a request body, or returns it as pending; large bodies run on the blocking pool
+    /// Answers a request body, or returns it as pending, with the label of its method; large bodies
+    /// run on the blocking pool
     pub(crate) async fn respond(
         self: &Arc<Self>,
         body: impl AsRef<[u8]> + Send + 'static,
         url_method: Option<Cow<'static, str>>,
-    ) -> RequestState<ResponseBody> {
+    ) -> (MethodLabel, RequestState<ResponseBody>) {
         let is_long = body.as_ref().len() > MAX_INLINE_BODY;
         let query = move |service: &Self| {
             let request = service.engine.parse(body.as_ref(), url_method.as_deref());
+            let label = MethodLabel::of_request(&request, url_method.as_deref());
             let snapshot = service.store.snapshot();
-            service.engine.respond_chunks(request, &snapshot, MIN_CHUNKED_RESPONSE)
+            (label, service.engine.respond_chunks(request, &snapshot, MIN_CHUNKED_RESPONSE))
         };
-        let state = self.run(is_long, query).await;
-        state.unwrap_or_else(|| RequestState::Ready(ResponseBody::Contiguous(panic_response())))
+        self.run(is_long, query).await.unwrap_or_else(|| {
+            let body = ResponseBody::Contiguous(panic_response());
+            (MethodLabel::OTHER, RequestState::Ready(body))
+        })
     }
 
-    /// Runs a pending request again
-    pub(crate) async fn resume(self: &Arc<Self>, mut pending: PendingRequest) -> RequestState {
-        let query = move |service: &Self| match pending.again(&service.store.snapshot()) {
-            Some(response) => RequestState::Ready(response),
-            None => RequestState::Pending(pending),
-        };
+    /// Evaluates a pending request again
+    pub(crate) async fn evaluate(self: &Arc<Self>, evaluation: Evaluation) -> RequestState {
+        let query = move |service: &Self| evaluation.run(&service.store.snapshot());
         let state = self.run(false, query).await;
         state.unwrap_or_else(|| RequestState::Ready(panic_response()))
-    }
-
-    /// Runs the last query of a pending request, which always ends in a response
-    pub(crate) async fn finish(self: &Arc<Self>, last_query: RequestQuery) -> Response {
-        let query = move |service: &Self| match last_query.run(&service.store.snapshot()) {
-            RequestState::Ready(response) => response,
-            // No call is pending after its last query.
-            RequestState::Pending(pending) => pending.expire(&service.store.snapshot()),
-        };
-        self.run(false, query).await.unwrap_or_else(panic_response)
     }
 
     /// Answers a request without waiting for its milestone; may block the thread on I/O
@@ -243,10 +245,9 @@ impl Service {
     fn notify_commit(&self, summary: &ImportSummary) {
         let commit = self.metrics.commit();
         // For a known block too: the import that committed it may have failed before this call.
-        for wakeup in self.waiters.handle_chain_update(&summary.chain_update) {
-            // Fails if the request was cancelled in between.
-            let _ = wakeup.request.send(WakeReason::ChainUpdate(Arc::clone(&commit)));
-        }
+        self.call_endpoint(Some(commit), |endpoint| {
+            endpoint.handle_chain_update(&summary.chain_update);
+        });
         if summary.position != BlockPosition::Known {
             self.commits.send_modify(|commits| *commits += 1);
         }
@@ -258,7 +259,7 @@ fn panic_error() -> Error {
 }
 
 /// The response to a request whose query panicked
-fn panic_response() -> Response {
+pub(crate) fn panic_response() -> Response {
     let body = br#"{"jsonrpc":"2.0","error":{"name":"INTERNAL_ERROR","cause":{"info":{"error_message":"the query panicked"},"name":"INTERNAL_ERROR"},"code":-32000,"message":"Server error","data":"the query panicked"},"id":null}"#;
     Response { body: body.to_vec(), kind: ResponseKind::Internal }
 }

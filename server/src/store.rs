@@ -96,7 +96,11 @@ impl Snapshot for StoreSnapshot<'_> {
         }
     }
 
-    fn get_with(&self, key: &Key, reader: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
+    fn get_with(
+        &self,
+        key: &Key,
+        reader: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<Option<Row>, Error> {
         match self {
             Self::Memory(rows) => rows.get_with(key, reader),
             Self::File(rows) => rows.get_with(key, reader),
@@ -124,24 +128,19 @@ enum WriterBackend<'store> {
     File(RedbStorage),
 }
 
-impl Snapshot for StoreWriter<'_> {
-    // Each read takes its own lock and still sees one state, because only this writer changes it.
-    fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
-        match &self.backend {
-            WriterBackend::Memory(rows) => read_lock(rows).get(key),
-            WriterBackend::File(rows) => rows.get(key),
-        }
+impl<'store> Storage for StoreWriter<'store> {
+    type Snapshot<'a>
+        = StoreSnapshot<'a>
+    where
+        'store: 'a;
+
+    fn snapshot(&self) -> Result<StoreSnapshot<'_>, Error> {
+        Ok(match &self.backend {
+            WriterBackend::Memory(rows) => StoreSnapshot::Memory(read_lock(rows)),
+            WriterBackend::File(storage) => StoreSnapshot::File(Box::new(storage.snapshot()?)),
+        })
     }
 
-    fn get_many(&self, keys: &[Key], found: &mut Vec<Option<Row>>) -> Result<(), Error> {
-        match &self.backend {
-            WriterBackend::Memory(rows) => read_lock(rows).get_many(keys, found),
-            WriterBackend::File(rows) => rows.get_many(keys, found),
-        }
-    }
-}
-
-impl Storage for StoreWriter<'_> {
     fn commit(&mut self, batch: Batch) -> Result<(), Error> {
         match &mut self.backend {
             WriterBackend::Memory(rows) => {

@@ -1,213 +1,320 @@
 //! Every interleaving of the handshake between requests and commits.
 //!
-//! The source file of the shared waiters is compiled here with the locks of the model checker loom,
-//! which runs each test for every order of lock acquisitions. The store is a set of outcomes behind
-//! a lock, a request waits for one of them. Checked is that a request that was inserted before its
-//! outcome is committed is woken by it, and that none is inserted afterwards.
+//! The source file of the shared endpoint is compiled here with the locks of the model checker
+//! loom, which runs each test for every order of lock acquisitions. Requests are evaluated by the
+//! engine. The store is the number of blocks that are committed; a snapshot of it is the state of a
+//! practice chain with so many blocks. Checked is that each request is answered once.
 
 #![expect(unused_crate_dependencies, reason = "a test target of its own, which needs only some")]
 
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{LazyLock, OnceLock};
+
 use loom::sync::{Arc, Mutex};
 use loom::thread;
-use milepost::import::{ChainUpdate, Change};
-use milepost::primitives::CryptoHash;
+use milepost::Error;
+use milepost::endpoint::{Endpoint, Engine, PendingRequest, RequestState, WaitConfig};
+use milepost::import::{ChainUpdate, ImportSettings};
 use milepost::status::WaitCondition;
-use milepost::waiting::{RequestHandle, WaitKey};
+use milepost::storage::{Key, MemoryStorage, Row, Snapshot, Table};
+use milepost::waiting::RequestHandle;
+use milepost_practice::{Practice, Settings};
 
-use shared_waiters::{InsertError, SharedWaiters};
+use shared_endpoint::{Outputs, SharedEndpoint};
 
-#[path = "../src/waiting/shared_waiters.rs"]
-mod shared_waiters;
+#[path = "../src/shared_endpoint.rs"]
+mod shared_endpoint;
 
 mod sync {
-    pub(super) use std::sync::PoisonError;
+    pub(crate) use std::sync::PoisonError;
 
-    pub(super) use loom::sync::{Mutex, MutexGuard};
+    pub(crate) use loom::sync::Mutex;
 }
 
-/// A store of outcomes with its generation, and the waiters
-struct Service {
-    store: Mutex<(u64, Vec<CryptoHash>)>,
-    waiters: SharedWaiters<usize>,
-    /// How often each request was answered
-    answered: Mutex<Vec<usize>>,
+/// Three successive states of a chain, and requests about it
+struct Chain {
+    states: [MemoryStorage; 3],
+    /// What leads from each state to the next
+    updates: [ChainUpdate; 2],
+    /// Requests whose milestone the second of the two blocks reaches, and the first
+    requests: [String; 2],
+    /// A request that the first block wakes, and whose milestone the second reaches
+    woken_twice: String,
 }
 
-/// Which generation a request passes to the waiters
+static CHAIN: LazyLock<Chain> = LazyLock::new(|| {
+    let mut practice = Practice::new(Settings { transactions: 2..=4, ..Settings::demo(3) });
+    let mut storage = MemoryStorage::new();
+    let (mut states, mut updates, mut requests) = (Vec::new(), Vec::new(), Vec::new());
+    for _ in 0..16 {
+        let message = practice.next_message();
+        let settings = ImportSettings::default();
+        let imported = Engine::default().import_block(&message.json, &settings, &mut storage);
+        updates.push(imported.expect("the block is valid").chain_update);
+        states.push(storage.clone());
+        for transaction in message.transactions {
+            let request = |milestone| {
+                format!(
+                    r#"{{"method":"tx","params":{{"tx_hash":"{}","sender_account_id":"{}","wait_until":"{milestone}"}}}}"#,
+                    transaction.hash, transaction.signer_id
+                )
+            };
+            requests.extend(["INCLUDED", "EXECUTED_OPTIMISTIC"].map(request));
+        }
+    }
+    // The first three states between which such requests are.
+    let mut windows = states.windows(3).zip(updates[1..].windows(2));
+    let chain = windows.find_map(|(states, updates)| {
+        let [before, between, after] = states else { return None };
+        let find = |is_wanted: &dyn Fn([Option<WaitCondition>; 3]) -> bool| {
+            let conditions = |request: &str| {
+                [before, between, after].map(|state| Some(pending(request, state)?.condition()))
+            };
+            requests.iter().find(|request| is_wanted(conditions(request))).cloned()
+        };
+        Some(Chain {
+            requests: [
+                find(&|[first, second, third]| {
+                    first.is_some() && first == second && third.is_none()
+                })?,
+                find(&|[first, second, _]| first.is_some() && second.is_none())?,
+            ],
+            woken_twice: find(&|[first, second, third]| {
+                first.is_some() && second.is_some() && first != second && third.is_none()
+            })?,
+            states: [before, between, after].map(MemoryStorage::clone),
+            updates: [updates.first()?.clone(), updates.last()?.clone()],
+        })
+    });
+    chain.expect("a practice chain has such blocks")
+});
+
+/// The request, if it is pending in this state
+fn pending(request: &str, snapshot: &impl Snapshot) -> Option<PendingRequest> {
+    let engine = Engine::default();
+    match engine.respond(engine.parse(request.as_bytes(), None), snapshot) {
+        RequestState::Ready(_) => None,
+        RequestState::Pending(pending) => Some(pending),
+    }
+}
+
+/// Which states a query reads
 #[derive(Clone, Copy)]
-enum GenerationRead {
-    /// The generation of the state that it read
-    WithState,
-    /// The generation that it reads after the state
-    AfterState,
+enum Reads {
+    OneState,
+    /// The chain with its generation is of a state that is read after that of all other rows
+    TwoStates,
 }
 
-fn outcome(number: u8) -> CryptoHash {
-    CryptoHash::digest(&[number])
+/// The numbers of the states from which rows come
+struct StateSnapshot {
+    chain: usize,
+    others: usize,
 }
 
-fn chain_update(generation: u64, outcomes: &[CryptoHash]) -> ChainUpdate {
-    let mut update = ChainUpdate::default();
-    update.generation = generation;
-    update.previous_generation = generation - 1;
-    update.changes = outcomes.iter().copied().map(Change::Outcome).collect();
-    update
+impl Snapshot for StateSnapshot {
+    fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
+        CHAIN.states[if key.table() == Table::Chain { self.chain } else { self.others }].get(key)
+    }
 }
 
-fn wait_key(wanted: CryptoHash) -> WaitKey {
-    WaitKey { generation: 0, condition: WaitCondition::Outcome(wanted) }
+/// A store and the requests that wait for its blocks; the tag of a request is its number
+struct Service {
+    /// Number of blocks that are committed
+    store: Mutex<usize>,
+    reads: Reads,
+    endpoint: SharedEndpoint<usize>,
+    handles: [OnceLock<RequestHandle>; 2],
+    /// How often each request was answered
+    answered: [AtomicUsize; 2],
 }
 
 impl Service {
-    fn new(requests: usize) -> Arc<Self> {
+    fn new(reads: Reads) -> Arc<Self> {
         Arc::new(Self {
-            store: Mutex::new((0, Vec::new())),
-            waiters: SharedWaiters::new(10, 0),
-            answered: Mutex::new(vec![0; requests]),
+            store: Mutex::new(0),
+            reads,
+            endpoint: SharedEndpoint::new(Endpoint::new(
+                Engine::default(),
+                WaitConfig::default().with_timeout(1_000),
+            )),
+            handles: Default::default(),
+            answered: Default::default(),
         })
     }
 
-    /// Reads the store and waits if the outcome is missing
-    fn run(
-        &self,
-        request: usize,
-        wanted: CryptoHash,
-        handle: Option<RequestHandle>,
-        generation_read: GenerationRead,
-    ) {
-        loop {
-            let (generation, found) = {
-                let store = self.store.lock().unwrap();
-                (store.0, store.1.contains(&wanted))
-            };
-            if found {
-                self.answered.lock().unwrap()[request] += 1;
-                handle.into_iter().for_each(|handle| self.waiters.remove(handle));
-                return;
-            }
-            let generation = match generation_read {
-                GenerationRead::WithState => generation,
-                GenerationRead::AfterState => self.store.lock().unwrap().0,
-            };
-            let key = WaitKey { generation, ..wait_key(wanted) };
-            match self.waiters.insert(handle, request, 1, key, 1_000) {
-                Ok(_) => return,
-                // The newer state is committed already, so the next iteration reads it.
-                Err(InsertError::Stale) => {}
-                Err(error) => panic!("{error:?}"),
+    fn snapshot(&self) -> StateSnapshot {
+        let others = *self.store.lock().unwrap();
+        let chain = match self.reads {
+            Reads::OneState => others,
+            Reads::TwoStates => *self.store.lock().unwrap(),
+        };
+        StateSnapshot { chain, others }
+    }
+
+    /// Evaluates a request and hands it in if it is pending
+    fn send(&self, number: usize, request: &str) {
+        match pending(request, &self.snapshot()) {
+            Some(pending) => self.evaluate(self.hand_in(number, pending)),
+            None => self.answer(number),
+        }
+    }
+
+    fn hand_in(&self, number: usize, pending: PendingRequest) -> Outputs<usize> {
+        let hand_in = |endpoint: &mut Endpoint<usize>| {
+            // Known before another thread can wake the request.
+            self.handles[number].get_or_init(|| endpoint.handle_pending(0, pending, None, number));
+        };
+        self.endpoint.call(hand_in).1
+    }
+
+    /// Evaluates the requests that a call woke
+    fn evaluate(&self, outputs: Outputs<usize>) {
+        for (evaluation, tag) in outputs.wakeups {
+            let handle = *self.handles[tag].get().expect("it was handed in");
+            match evaluation.run(&self.snapshot()) {
+                RequestState::Ready(_) => {
+                    self.answer(tag);
+                    self.endpoint.call(|endpoint| endpoint.cancel(handle));
+                }
+                state @ RequestState::Pending(_) => {
+                    let hand_in = |endpoint: &mut Endpoint<usize>| {
+                        endpoint.handle_evaluation(handle, state, tag);
+                    };
+                    self.evaluate(self.endpoint.call(hand_in).1);
+                }
             }
         }
     }
 
-    /// Commits outcomes, passes the update to the waiters, and runs the requests that it wakes
-    fn commit(
-        &self,
-        outcomes: &[CryptoHash],
-        wanted: &[CryptoHash],
-        generation_read: GenerationRead,
-    ) {
-        let generation = {
+    fn answer(&self, number: usize) {
+        self.answered[number].fetch_add(1, Relaxed);
+    }
+
+    fn answered(&self) -> [usize; 2] {
+        self.answered.each_ref().map(|count| count.load(Relaxed))
+    }
+
+    /// Commits the next block, hands in its changes, and evaluates the requests that it wakes
+    fn commit(&self) {
+        let update = {
             let mut store = self.store.lock().unwrap();
-            store.0 += 1;
-            store.1.extend(outcomes);
-            store.0
+            *store += 1;
+            &CHAIN.updates[*store - 1]
         };
-        for wakeup in self.waiters.handle_chain_update(&chain_update(generation, outcomes)) {
-            self.run(wakeup.request, wanted[wakeup.request], Some(wakeup.handle), generation_read);
-        }
+        self.evaluate(self.endpoint.call(|endpoint| endpoint.handle_chain_update(update)).1);
     }
 }
 
-/// Runs two requests while two blocks are committed, each with one of the outcomes
-fn two_requests_and_two_blocks(generation_read: GenerationRead) {
+/// Sends two requests while a block is committed that answers one of them; the next block answers
+/// the other
+fn two_requests_and_a_block(reads: Reads) {
+    LazyLock::force(&CHAIN);
     loom::model(move || {
-        let service = Service::new(2);
-        let wanted = [outcome(1), outcome(2)];
+        let service = Service::new(reads);
         let requests: Vec<_> = (0..2)
-            .map(|request| {
+            .map(|number| {
                 let service = Arc::clone(&service);
-                thread::spawn(move || service.run(request, wanted[request], None, generation_read))
+                thread::spawn(move || service.send(number, &CHAIN.requests[number]))
             })
             .collect();
-        service.commit(&[outcome(2)], &wanted, generation_read);
-        service.commit(&[outcome(1)], &wanted, generation_read);
+        service.commit();
         requests.into_iter().for_each(|thread| thread.join().unwrap());
-        assert_eq!(*service.answered.lock().unwrap(), [1, 1]);
+        service.commit();
+        assert_eq!(service.answered(), [1, 1]);
     });
 }
 
 #[test]
-fn no_wakeup_is_lost() {
-    two_requests_and_two_blocks(GenerationRead::WithState);
+fn no_wakeup_is_lost_by_two_requests() {
+    two_requests_and_a_block(Reads::OneState);
 }
 
 #[test]
 #[should_panic(expected = "assertion `left == right` failed")]
-fn a_generation_read_after_the_state_would_lose_a_wakeup() {
-    two_requests_and_two_blocks(GenerationRead::AfterState);
+fn a_query_that_read_two_states_would_lose_a_wakeup() {
+    two_requests_and_a_block(Reads::TwoStates);
+}
+
+#[test]
+fn no_wakeup_is_lost_between_two_blocks() {
+    LazyLock::force(&CHAIN);
+    for number in 0..2 {
+        loom::model(move || {
+            let service = Service::new(Reads::OneState);
+            let request = {
+                let service = Arc::clone(&service);
+                thread::spawn(move || service.send(number, &CHAIN.requests[number]))
+            };
+            service.commit();
+            service.commit();
+            request.join().unwrap();
+            assert_eq!(service.answered()[number], 1);
+        });
+    }
 }
 
 #[test]
 fn a_request_that_was_woken_early_is_woken_again() {
+    LazyLock::force(&CHAIN);
     loom::model(|| {
-        let service = Service::new(1);
-        let wanted = [outcome(1)];
-        service.run(0, wanted[0], None, GenerationRead::WithState);
-        // The first update names the outcome, which is not in the store. The woken request reads
-        // the store on another thread, while the next block is committed.
-        let wakeups = service.waiters.handle_chain_update(&{
-            service.store.lock().unwrap().0 += 1;
-            chain_update(1, &wanted)
-        });
+        let service = Service::new(Reads::OneState);
+        service.send(0, &CHAIN.woken_twice);
+        // The request that the first block wakes is evaluated on another thread, while the second
+        // block is committed.
+        *service.store.lock().unwrap() += 1;
+        let outputs =
+            service.endpoint.call(|endpoint| endpoint.handle_chain_update(&CHAIN.updates[0])).1;
+        assert_eq!(outputs.wakeups.len(), 1);
         let woken = {
             let service = Arc::clone(&service);
-            thread::spawn(move || {
-                for wakeup in wakeups {
-                    service.run(
-                        wakeup.request,
-                        wanted[0],
-                        Some(wakeup.handle),
-                        GenerationRead::WithState,
-                    );
-                }
-            })
+            thread::spawn(move || service.evaluate(outputs))
         };
-        service.commit(&wanted, &wanted, GenerationRead::WithState);
+        service.commit();
         woken.join().unwrap();
-        assert_eq!(*service.answered.lock().unwrap(), [1]);
+        assert_eq!(service.answered(), [1, 0]);
     });
 }
 
 #[test]
-fn a_shutdown_wakes_all_requests_and_rejects_later_ones() {
+fn a_shutdown_answers_all_requests_and_later_ones() {
+    LazyLock::force(&CHAIN);
     loom::model(|| {
-        let service = Service::new(1);
+        let service = Service::new(Reads::OneState);
         let shutdown = {
             let service = Arc::clone(&service);
-            thread::spawn(move || service.waiters.shutdown().len())
+            thread::spawn(move || service.evaluate(service.endpoint.call(Endpoint::shutdown).1))
         };
-        let inserted = service.waiters.insert(None, 0, 1, wait_key(outcome(1)), 1_000).is_ok();
-        assert_eq!(shutdown.join().unwrap(), usize::from(inserted));
+        service.send(0, &CHAIN.requests[0]);
+        shutdown.join().unwrap();
+        assert_eq!(service.answered(), [1, 0]);
     });
 }
 
 #[test]
-fn a_removed_request_is_not_woken() {
+fn a_cancelled_request_is_not_woken() {
+    LazyLock::force(&CHAIN);
     loom::model(|| {
-        let service = Service::new(1);
-        let inserted = service.waiters.insert(None, 0, 1, wait_key(outcome(1)), 10);
-        let inserted = inserted.expect("the limit is not reached");
-        assert!(inserted.is_earliest);
-        assert_eq!(service.waiters.next_timeout(), Some(10));
+        let service = Service::new(Reads::OneState);
+        let request = pending(&CHAIN.requests[1], &service.snapshot()).expect("it is pending");
+        let outputs = service.hand_in(1, request);
+        assert!(outputs.is_earlier && outputs.wakeups.is_empty());
         let timeout = {
             let service = Arc::clone(&service);
-            thread::spawn(move || service.waiters.handle_timeout(10).len())
+            thread::spawn(move || {
+                service.endpoint.call(|endpoint| endpoint.handle_timeout(1_000)).1.wakeups.len()
+            })
         };
-        let update = chain_update(1, &[outcome(1)]);
-        let woken = service.waiters.handle_chain_update(&update).len();
-        service.waiters.remove(inserted.handle);
+        let update = &CHAIN.updates[0];
+        let handle_update = |endpoint: &mut Endpoint<_>| endpoint.handle_chain_update(update);
+        let woken = service.endpoint.call(handle_update).1.wakeups.len();
+        let handle = *service.handles[1].get().expect("it was handed in");
+        service.endpoint.call(|endpoint| endpoint.cancel(handle));
         assert!(timeout.join().unwrap() + woken <= 1);
-        assert_eq!(service.waiters.next_timeout(), None);
-        assert!(service.waiters.handle_timeout(20).is_empty());
+        let (next_timeout, outputs) = service.endpoint.call(|endpoint| {
+            endpoint.handle_timeout(2_000);
+            endpoint.next_timeout()
+        });
+        assert!(next_timeout.is_none() && outputs.wakeups.is_empty());
     });
 }

@@ -1,7 +1,8 @@
 /*
  * Calls every function with every kind of invalid argument: NULL, impossible lengths, undefined
  * numbers, handles that were freed or are of another type, calls inside a callback. Each call must
- * return the right status and zero its outputs.
+ * return the right status and zero its outputs. All is done twice: with an endpoint over an engine,
+ * and with one whose host supplies rows and commits.
  *
  * The list of functions and parameters is functions.inc, which the test generates from the sources
  * of the library, so it is complete. Prints failures, and the numbers of calls and functions.
@@ -16,7 +17,7 @@ typedef struct call {
 } call;
 
 static void fill(call *self, fixture *fixture, const function *function) {
-    int is_import = strcmp(function->name, "milepost_block_import_supply_rows") == 0;
+    int is_commit = strcmp(function->name, "milepost_endpoint_handle_commit_result") == 0;
     self->function = function;
     memset(self->outputs, 0xaa, sizeof self->outputs);
     for (size_t i = 0; i < function->len; i++) {
@@ -36,11 +37,14 @@ static void fill(call *self, fixture *fixture, const function *function) {
         }
         case ROWS:
             argument->pointer = fixture->rows;
-            self->arguments[i + 1].number = is_import ? fixture->rows_len : 0;
+            self->arguments[i + 1].number = fixture->rows_len;
             i++;
             break;
         case NUMBER:
-            argument->number = strcmp(parameter->name, "handle") == 0 ? fixture->request_handle : 1;
+            argument->number = 1;
+            if (strcmp(parameter->name, "handle") == 0) {
+                argument->number = is_commit ? fixture->import_handle : fixture->request_handle;
+            }
             break;
         case CHOICE:
             argument->number = 1;
@@ -93,6 +97,13 @@ static milepost_status_t run(call *self, const char *where) {
                 report(function->name, where, "did not zero an output", status);
                 break;
             }
+        }
+        if (strcmp(parameter->name, "output") == 0) {
+            milepost_output output;
+            memcpy(&output, self->outputs[i], sizeof output);
+            milepost_response_free(output.response);
+            milepost_import_summary_free(output.summary);
+            milepost_error_free(output.error);
         }
         if (parameter->form == OUTPUT_HANDLE) {
             memcpy(&handle, self->outputs[i], sizeof handle);
@@ -370,6 +381,14 @@ static void invalid_structures(void) {
             report("milepost_engine_new_over", "function", "accepted a structure without", missing);
         }
     }
+    for (milepost_isolation_t isolation = -1; isolation <= 2; isolation += 3) {
+        milepost_storage other = fixture.functions;
+        other.isolation = isolation;
+        calls++;
+        if (milepost_engine_new_over(&other, NULL, &engine, NULL) != MILEPOST_STATUS_ENUM) {
+            report("milepost_engine_new_over", "isolation", "accepted isolation", isolation);
+        }
+    }
     if (fixture.store.finalized != 0) {
         report("milepost_engine_new_over", "finalize", "finalized a rejected storage",
                (long)fixture.store.finalized);
@@ -383,8 +402,9 @@ static void invalid_structures(void) {
 
 int main(void) {
     size_t count = sizeof FUNCTIONS / sizeof *FUNCTIONS;
-    for (size_t i = 0; i < count; i++) {
-        const function *function = &FUNCTIONS[i];
+    for (size_t i = 0; i < 2 * count; i++) {
+        const function *function = &FUNCTIONS[i / 2];
+        with_engine = i % 2 == 0;
         valid_arguments(function);
         null_pointers(function);
         invalid_lengths(function);

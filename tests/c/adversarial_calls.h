@@ -30,13 +30,11 @@ typedef enum form {
 
 typedef enum handle {
     NO_HANDLE,
-    BLOCK_IMPORT,
     ENDPOINT,
     ENGINE,
     ERROR,
     IMPORT_SUMMARY,
     MESSAGE_BUILDER,
-    PENDING_REQUEST,
     RESPONSE,
     SETTINGS,
     TRANSACTION,
@@ -115,22 +113,20 @@ static const char *valid_bytes(const char *function, const char *parameter) {
     exit(2);
 }
 
+/* Whether the endpoint of the fixture has an engine; if not, a request needs rows there and an
+ * import is to be committed */
+static int with_engine;
+
 /* Returns the status of a function for valid arguments and the handles of the fixture */
 static milepost_status_t valid_status(const char *function) {
     static const struct {
         const char *name;
         milepost_status_t status;
     } STATUSES[] = {
-        {"milepost_block_import_changes", MILEPOST_STATUS_USAGE},
-        {"milepost_block_import_new_config", MILEPOST_STATUS_SCHEMA},
-        {"milepost_block_import_summary", MILEPOST_STATUS_USAGE},
-        {"milepost_endpoint_resume", MILEPOST_STATUS_USAGE},
-        {"milepost_endpoint_suspend", MILEPOST_STATUS_USAGE},
+        {"milepost_endpoint_handle_config", MILEPOST_STATUS_SCHEMA},
         {"milepost_engine_put_config", MILEPOST_STATUS_SCHEMA},
         {"milepost_import_summary_reapplied", MILEPOST_STATUS_INDEX},
         {"milepost_import_summary_reverted", MILEPOST_STATUS_INDEX},
-        {"milepost_pending_request_resume", MILEPOST_STATUS_USAGE},
-        {"milepost_pending_request_transaction", MILEPOST_STATUS_USAGE},
         {"milepost_response_batch_item", MILEPOST_STATUS_INDEX},
         {"milepost_response_outcome", MILEPOST_STATUS_USAGE},
         {"milepost_response_receipt", MILEPOST_STATUS_USAGE},
@@ -139,6 +135,9 @@ static milepost_status_t valid_status(const char *function) {
         {"milepost_storage_check", MILEPOST_STATUS_STORAGE},
         {"milepost_transaction_decode", MILEPOST_STATUS_SYNTAX},
     };
+    if (with_engine && strcmp(function, "milepost_endpoint_handle_commit_result") == 0) {
+        return MILEPOST_STATUS_USAGE;
+    }
     for (size_t i = 0; i < sizeof STATUSES / sizeof *STATUSES; i++) {
         if (strcmp(STATUSES[i].name, function) == 0) {
             return STATUSES[i].status;
@@ -163,6 +162,7 @@ typedef struct fixture {
     size_t rows_len;
     milepost_hash hash;
     uint64_t request_handle;
+    uint64_t import_handle;
 } fixture;
 
 static void free_handle(handle type, void *handle) {
@@ -173,19 +173,50 @@ static void free_handle(handle type, void *handle) {
     }
 }
 
+/* Returns the rows of these keys in the store of the fixture */
+static void find_rows(fixture *self, const milepost_output *output) {
+    memset(self->rows, 0, sizeof self->rows);
+    self->rows_len = output->keys_len;
+    if (self->rows_len > sizeof self->rows / sizeof *self->rows) {
+        must(MILEPOST_STATUS_LIMIT, "more keys than the fixture has rows for");
+    }
+    for (size_t i = 0; i < self->rows_len; i++) {
+        const store_row *row =
+            store_find(&self->store, output->keys[i].data, output->keys[i].len);
+        if (row != NULL) {
+            self->rows[i].present = 1;
+            self->rows[i].bytes.data = row->row;
+            self->rows[i].bytes.len = row->row_len;
+        }
+    }
+}
+
+/* Polls until an output of this kind, and supplies rows in between; frees nothing */
+static void poll_until(fixture *self, milepost_endpoint *endpoint, milepost_output_kind_t kind) {
+    for (;;) {
+        milepost_output output;
+        must(milepost_endpoint_poll_output(endpoint, &output, NULL), "poll_output");
+        if (output.kind == MILEPOST_OUTPUT_NEED_ROWS) {
+            find_rows(self, &output);
+        }
+        if (output.kind == kind) {
+            return;
+        }
+        must(milepost_endpoint_handle_rows(endpoint, output.handle, self->rows, self->rows_len,
+                                           NULL),
+             "handle_rows");
+    }
+}
+
 static void set_up(fixture *self) {
-    milepost_block_import *block_import;
     milepost_endpoint *endpoint;
     milepost_engine *engine;
     milepost_error *error;
     milepost_import_summary *summary;
     milepost_message_builder *builder;
-    milepost_pending_request *request;
     milepost_response *response;
     milepost_settings *settings;
     milepost_transaction *transaction;
-    const milepost_bytes *keys;
-    milepost_step_t step;
     const size_t block_len = sizeof BLOCK - 1, next_len = sizeof NEXT_BLOCK - 1;
     const size_t pending_len = sizeof PENDING - 1, base64_len = sizeof TRANSACTION_BASE64 - 1;
     memset(self, 0, sizeof *self);
@@ -193,28 +224,22 @@ static void set_up(fixture *self) {
     must(milepost_settings_new(&settings), "settings");
     must(milepost_engine_new_over(&self->functions, settings, &engine, NULL), "engine");
     must(milepost_engine_import_block(engine, bytes(BLOCK), block_len, &summary, NULL), "block");
-    must(milepost_endpoint_new(engine, NULL, &endpoint, NULL), "endpoint");
-    must(milepost_endpoint_handle_request(endpoint, 0, bytes(PENDING), pending_len, NULL, 0,
-                                          &self->request_handle, &response, NULL),
+    must(milepost_endpoint_new(with_engine ? engine : NULL, NULL, &endpoint, NULL), "endpoint");
+    if (!with_engine) {
+        must(milepost_endpoint_handle_block(endpoint, bytes(NEXT_BLOCK), next_len,
+                                            &self->import_handle, NULL, NULL),
+             "handle_block");
+        poll_until(self, endpoint, MILEPOST_OUTPUT_COMMIT);
+    }
+    must(milepost_endpoint_handle_request(endpoint, 0, MILEPOST_TIMEOUT_DEFAULT, bytes(PENDING),
+                                          pending_len, NULL, 0, &self->request_handle, &response,
+                                          NULL),
          "handle_request");
+    if (!with_engine) {
+        poll_until(self, endpoint, MILEPOST_OUTPUT_NEED_ROWS);
+    }
     must(milepost_engine_respond(engine, bytes(PENDING), pending_len, NULL, 0, &response, NULL),
          "respond");
-    must(milepost_pending_request_new(NULL, bytes(PENDING), pending_len, NULL, 0, &request, NULL),
-         "pending request");
-    must(milepost_block_import_new(NULL, bytes(NEXT_BLOCK), next_len, &block_import, NULL),
-         "block import");
-    must(milepost_block_import_poll(block_import, &step, &keys, &self->rows_len, NULL), "keys");
-    if (self->rows_len > sizeof self->rows / sizeof *self->rows) {
-        must(MILEPOST_STATUS_LIMIT, "more keys than the fixture has rows for");
-    }
-    for (size_t i = 0; i < self->rows_len; i++) {
-        const store_row *row = store_find(&self->store, keys[i].data, keys[i].len);
-        if (row != NULL) {
-            self->rows[i].present = 1;
-            self->rows[i].bytes.data = row->row;
-            self->rows[i].bytes.len = row->row_len;
-        }
-    }
     must(milepost_message_builder_new(7, &self->hash, &self->hash, &self->hash, &self->hash, 80,
                                       &builder),
          "builder");
@@ -224,13 +249,11 @@ static void set_up(fixture *self) {
     if (milepost_settings_set(settings, 0, 0, &error) != MILEPOST_STATUS_ENUM) {
         must(MILEPOST_STATUS_USAGE, "error");
     }
-    self->handles[BLOCK_IMPORT] = block_import;
     self->handles[ENDPOINT] = endpoint;
     self->handles[ENGINE] = engine;
     self->handles[ERROR] = error;
     self->handles[IMPORT_SUMMARY] = summary;
     self->handles[MESSAGE_BUILDER] = builder;
-    self->handles[PENDING_REQUEST] = request;
     self->handles[RESPONSE] = response;
     self->handles[SETTINGS] = settings;
     self->handles[TRANSACTION] = transaction;

@@ -3,10 +3,11 @@
  * kind of fault.
  *
  * Each call must return a status, the engine must work again once the storage does, and the storage
- * must be finalized once. Prints failures, and the numbers of calls and positions.
+ * must be finalized once. An endpoint without an engine must end all that it was asked, whatever
+ * rows it gets. Prints failures, and the numbers of calls and positions.
  */
+#include "remote_host.h"
 #include "report.h"
-#include "test_storage.h"
 
 typedef struct text {
     uint8_t *bytes;
@@ -53,11 +54,10 @@ static milepost_status_t respond(const milepost_engine *engine) {
     return status;
 }
 
-static milepost_status_t poll_response(milepost_endpoint *endpoint) {
-    milepost_response *response;
-    uint64_t handle;
-    milepost_status_t status = milepost_endpoint_poll_response(endpoint, &handle, &response, NULL);
-    milepost_response_free(response);
+static milepost_status_t poll_output(milepost_endpoint *endpoint) {
+    milepost_output output;
+    milepost_status_t status = milepost_endpoint_poll_output(endpoint, &output, NULL);
+    milepost_response_free(output.response);
     return status;
 }
 
@@ -71,21 +71,21 @@ static milepost_status_t run_node(store *store, int with_get_many, milepost_engi
     uint64_t handle;
     must(milepost_engine_new_over(&functions, NULL, engine, NULL), "engine");
     must(milepost_endpoint_new(*engine, NULL, &endpoint, NULL), "endpoint");
-    status = milepost_endpoint_handle_request(endpoint, 0, request.bytes, request.len, NULL, 0,
-                                              &handle, &response, NULL);
+    status = milepost_endpoint_handle_request(endpoint, 0, MILEPOST_TIMEOUT_DEFAULT, request.bytes,
+                                              request.len, NULL, 0, &handle, &response, NULL);
     worst = worst_of(worst, status, "handle_request");
     milepost_response_free(response);
     for (size_t i = 0; i < blocks_len; i++) {
-        status =
-            milepost_endpoint_handle_block(endpoint, blocks[i].bytes, blocks[i].len, NULL, NULL);
+        status = milepost_endpoint_handle_block(endpoint, blocks[i].bytes, blocks[i].len, &handle,
+                                                NULL, NULL);
         worst = worst_of(worst, status, "handle_block");
-        worst = worst_of(worst, poll_response(endpoint), "poll_response");
+        worst = worst_of(worst, poll_output(endpoint), "poll_output");
     }
     worst = worst_of(worst, respond(*engine), "respond");
     status = milepost_engine_chain_status(*engine, &chain_status, NULL);
     worst = worst_of(worst, status, "chain_status");
     must(milepost_endpoint_handle_timeout(endpoint, 1000000), "handle_timeout");
-    worst = worst_of(worst, poll_response(endpoint), "poll_response");
+    worst = worst_of(worst, poll_output(endpoint), "poll_output");
     milepost_endpoint_free(endpoint);
     return worst;
 }
@@ -131,6 +131,72 @@ static size_t inject(int fault, int with_get_many) {
     }
 }
 
+/* A storage that calls the library has no callback here: rows are supplied twice instead */
+static void reenter_nothing(void *context) {
+    (void)context;
+}
+
+/* Hands in a request and all blocks at once, and serves what is needed; returns the number of
+ * operations that did not end */
+static size_t run_remote(remote_host *host, uint64_t timeout) {
+    size_t open = 1;
+    uint64_t handle;
+    milepost_response *response;
+    must(milepost_endpoint_handle_request(host->endpoint, 0, timeout, request.bytes, request.len,
+                                          NULL, 0, &handle, &response, NULL),
+         "handle_request");
+    for (size_t i = 0; i < blocks_len; i++, open++) {
+        must(milepost_endpoint_handle_block(host->endpoint, blocks[i].bytes, blocks[i].len, &handle,
+                                            NULL, NULL),
+             "handle_block");
+    }
+    for (int expired = 0;;) {
+        milepost_output output = remote_next(host);
+        calls++;
+        if (output.kind == MILEPOST_OUTPUT_TIMEOUT) {
+            if (expired) {
+                return open;
+            }
+            expired = 1;
+            must(milepost_endpoint_handle_timeout(host->endpoint, 1000000), "handle_timeout");
+        } else if (output.kind != MILEPOST_OUTPUT_PENDING) {
+            open--;
+        }
+        milepost_response_free(output.response);
+        milepost_import_summary_free(output.summary);
+        milepost_error_free(output.error);
+    }
+}
+
+/* Returns the number of positions at which the fault was injected */
+static size_t inject_remote(int fault) {
+    for (size_t at = 1;; at++) {
+        store store;
+        remote_host host;
+        size_t open, reached;
+        memset(&store, 0, sizeof store);
+        memset(&host, 0, sizeof host);
+        store.fault = (store_fault)fault;
+        store.fault_at = at;
+        store.reenter = reenter_nothing;
+        host.store = &store;
+        host.random = at;
+        must(milepost_endpoint_new(NULL, NULL, &host.endpoint, NULL), "endpoint");
+        open = run_remote(&host, MILEPOST_TIMEOUT_DEFAULT);
+        reached = store.calls;
+        /* The endpoint works again once the storage does. */
+        open += run_remote(&host, 0);
+        if (open != 0) {
+            report("run_remote", "a faulty storage", "did not end", (long)open);
+        }
+        milepost_endpoint_free(host.endpoint);
+        store_clear(&store);
+        if (reached < at) {
+            return at;
+        }
+    }
+}
+
 int main(int argc, char **argv) {
     size_t max_positions = 0;
     if (argc < 3 || argc > 2 + MAX_BLOCKS) {
@@ -144,6 +210,9 @@ int main(int argc, char **argv) {
         for (int with_get_many = 0; with_get_many < 2; with_get_many++) {
             size_t positions = inject(fault, with_get_many);
             max_positions = positions > max_positions ? positions : max_positions;
+        }
+        if (inject_remote(fault) < 8) {
+            report("inject_remote", "all", "reached too few positions", fault);
         }
     }
     printf("%zu calls, %zu failures, %zu positions\n", calls, failures, max_positions);

@@ -1,118 +1,14 @@
 /*
  * Tests of the C functions that the vectors do not cover: message builders, forks, transactions,
- * error details, endpoints that shut down, requests that fail. Prints the checks that fail, and
- * exits with 0 if there are none.
+ * error details, endpoints that shut down. Prints the checks that fail, and exits with 0 if there
+ * are none.
  */
-#include <stdio.h>
-#include <string.h>
-
-#include "milepost.h"
+#include "check.h"
 
 #define TRANSACTION_BASE64                                                                         \
     "DgAAAHNlbmRlci50ZXN0bmV0AOrmAai64SZOv9e/naX4W15pJx0GAap35wTT1T/DwcbbDwAAAAAAAAAQAAAAcmVjZWl2" \
     "ZXIudGVzdG5ldNMnL7URB1cxPOu3G8jTqlEwlcasagIbKlAJlF5ywVFLAQAAAAMAAACh7czOG8LTAAAAAAAAAGQcOG03" \
     "xVSFQFjoagOb4NBBqWhERnnz45LY4+52JgZhm1iQKz7qAdPByrGFDQhQ2Mfga8RlbysuQ8D8LlA6bQE="
-
-static int failed;
-
-static void check_at(int line, int holds, const char *what) {
-    if (!holds) {
-        failed = 1;
-        printf("line %d: %s\n", line, what);
-    }
-}
-
-#define CHECK(condition) check_at(__LINE__, (condition), #condition)
-#define OK(call) CHECK((call) == MILEPOST_STATUS_OK)
-
-static const uint8_t *text(const char *text) {
-    return (const uint8_t *)text;
-}
-
-#define TEXT(literal) text(literal), strlen(literal)
-
-static int same(milepost_bytes bytes, const char *expected) {
-    return bytes.len == strlen(expected) && memcmp(bytes.data, expected, bytes.len) == 0;
-}
-
-static int contains(milepost_bytes bytes, const char *expected) {
-    for (size_t i = 0; i + strlen(expected) <= bytes.len; i++) {
-        if (memcmp(bytes.data + i, expected, strlen(expected)) == 0) {
-            return 1;
-        }
-    }
-    return 0;
-}
-
-static milepost_hash hash(uint8_t last) {
-    milepost_hash hash;
-    memset(&hash, 0, sizeof hash);
-    hash.bytes[31] = last;
-    return hash;
-}
-
-/* A request for the transaction of `add_views` */
-static const char REQUEST[] =
-    "{\"method\":\"tx_status\",\"params\":{\"tx_hash\":\"11111111111111111111111111111112\","
-    "\"sender_account_id\":\"alice.near\",\"wait_until\":\"EXECUTED_OPTIMISTIC\"}}";
-
-static const char OTHER_REQUEST[] =
-    "{\"method\":\"tx_status\",\"params\":{\"tx_hash\":\"11111111111111111111111111111113\","
-    "\"sender_account_id\":\"alice.near\"}}";
-
-static const char RECEIPT[] =
-    "{\"predecessor_id\":\"alice.near\",\"priority\":0,\"receipt\":{\"Action\":"
-    "{\"actions\":[\"CreateAccount\"],\"gas_price\":\"100000000\",\"input_data_ids\":[],"
-    "\"is_promise_yield\":false,\"output_data_receivers\":[],\"signer_id\":\"alice.near\","
-    "\"signer_public_key\":\"ed25519:11111111111111111111111111111111\"}},"
-    "\"receipt_id\":\"11111111111111111111111111111115\","
-    "\"receiver_id\":\"new.alice.near\"}";
-
-static const char TRANSACTION[] =
-    "{\"actions\":[\"CreateAccount\"],\"hash\":\"11111111111111111111111111111112\","
-    "\"nonce\":1,\"priority_fee\":0,"
-    "\"public_key\":\"ed25519:11111111111111111111111111111111\","
-    "\"receiver_id\":\"new.alice.near\",\"signature\":"
-    "\"ed25519:1111111111111111111111111111111111111111111111111111111111111111\","
-    "\"signer_id\":\"alice.near\"}";
-
-static const char TRANSACTION_OUTCOME[] =
-    "{\"proof\":[],\"block_hash\":\"11111111111111111111111111111114\","
-    "\"id\":\"11111111111111111111111111111112\",\"outcome\":"
-    "{\"executor_id\":\"alice.near\",\"gas_burnt\":7,\"logs\":[],"
-    "\"receipt_ids\":[\"11111111111111111111111111111115\"],"
-    "\"status\":{\"SuccessReceiptId\":\"11111111111111111111111111111115\"},"
-    "\"tokens_burnt\":\"36893488147419103235\"}}";
-
-static const char RECEIPT_OUTCOME[] =
-    "{\"proof\":[],\"block_hash\":\"11111111111111111111111111111114\","
-    "\"id\":\"11111111111111111111111111111115\",\"outcome\":"
-    "{\"executor_id\":\"new.alice.near\",\"gas_burnt\":18446744073709551615,"
-    "\"logs\":[\"one\",\"t\\\"wo\"],\"receipt_ids\":[],"
-    "\"status\":{\"SuccessValue\":\"aGk=\"},\"tokens_burnt\":\"0\"}}";
-
-static milepost_message_builder *new_builder(uint64_t height, uint8_t block, uint8_t prev) {
-    milepost_message_builder *builder;
-    milepost_hash id = hash(block), previous = hash(prev), epoch = hash(9), none = hash(0);
-    OK(milepost_message_builder_new(height, &id, &previous, &epoch, &none, 80, &builder));
-    return builder;
-}
-
-/* Adds a transaction with one receipt, and the receipt's outcome with two log lines */
-static void add_views(milepost_message_builder *builder) {
-    milepost_error *error;
-    milepost_error_view view;
-    OK(milepost_message_builder_add_transaction(builder, TEXT(TRANSACTION),
-                                                TEXT(TRANSACTION_OUTCOME), NULL));
-    OK(milepost_message_builder_add_outcome(builder, TEXT(RECEIPT_OUTCOME), TEXT(RECEIPT), NULL));
-    OK(milepost_message_builder_add_receipt(builder, TEXT(RECEIPT), NULL));
-    CHECK(milepost_message_builder_add_receipt(builder, TEXT("{},{}"), &error) ==
-          MILEPOST_STATUS_SYNTAX);
-    OK(milepost_error_read(error, &view));
-    CHECK(view.status == MILEPOST_STATUS_SYNTAX && view.has_offset == 1 && view.offset == 3);
-    CHECK(same(view.path, "receipt") && view.message.len > 0);
-    milepost_error_free(error);
-}
 
 static void built_messages_are_imported(void) {
     milepost_engine *engine;
@@ -262,13 +158,33 @@ static void requests_are_validated(void) {
     milepost_response_free(response);
 }
 
+#define POLL(endpoint, kind) poll_at(__LINE__, endpoint, MILEPOST_OUTPUT_##kind, 0)
+
+/* Hands in a request that has to wait, with a timeout, and returns its handle */
+static uint64_t wait_for(milepost_endpoint *endpoint, uint64_t now, uint64_t timeout) {
+    milepost_response *response;
+    uint64_t handle;
+    OK(milepost_endpoint_handle_request(endpoint, now, timeout, TEXT(REQUEST), NULL, 0, &handle,
+                                        &response, NULL));
+    CHECK(response == NULL && handle != 0);
+    return handle;
+}
+
+static void check_kind(milepost_response *response, milepost_response_kind_t expected) {
+    milepost_response_kind_t kind = 0;
+    CHECK(response != NULL);
+    OK(milepost_response_kind(response, &kind));
+    CHECK(kind == expected);
+    milepost_response_free(response);
+}
+
 static void endpoints_wait_cancel_and_shut_down(void) {
     milepost_settings *settings;
     milepost_engine *engine;
     milepost_endpoint *endpoint;
     milepost_response *response;
     milepost_import_summary *summary;
-    milepost_response_kind_t kind;
+    milepost_output output;
     uint64_t first, second, third, timeout, handle;
     int32_t was_pending;
     size_t count;
@@ -279,28 +195,23 @@ static void endpoints_wait_cancel_and_shut_down(void) {
     milepost_settings_free(settings);
     OK(milepost_endpoint_next_timeout(endpoint, &timeout));
     CHECK(timeout == MILEPOST_TIMEOUT_NEVER);
-    OK(milepost_endpoint_handle_request(endpoint, 7, TEXT(REQUEST), NULL, 0, &first, &response,
-                                        NULL));
-    CHECK(response == NULL);
-    OK(milepost_endpoint_handle_request(endpoint, 7, TEXT(REQUEST), NULL, 0, &second, &response,
-                                        NULL));
-    OK(milepost_endpoint_handle_request(endpoint, 8, TEXT(REQUEST), NULL, 0, &third, &response,
-                                        NULL));
+    first = wait_for(endpoint, 7, MILEPOST_TIMEOUT_DEFAULT);
+    second = wait_for(endpoint, 7, MILEPOST_TIMEOUT_DEFAULT);
+    third = wait_for(endpoint, 8, MILEPOST_TIMEOUT_DEFAULT);
     OK(milepost_endpoint_pending_count(endpoint, &count));
     OK(milepost_endpoint_next_timeout(endpoint, &timeout));
     CHECK(count == 3 && timeout <= 57 && first != second);
+    CHECK(POLL(endpoint, TIMEOUT).timeout == timeout);
     OK(milepost_endpoint_cancel(endpoint, first, &was_pending));
     CHECK(was_pending == 1);
     OK(milepost_endpoint_cancel(endpoint, first, &was_pending));
     CHECK(was_pending == 0);
     OK(milepost_endpoint_handle_timeout(endpoint, 57));
-    OK(milepost_endpoint_poll_response(endpoint, &handle, &response, NULL));
-    CHECK(response != NULL && handle == second);
-    OK(milepost_response_kind(response, &kind));
-    CHECK(kind == MILEPOST_RESPONSE_KIND_TIMEOUT);
-    milepost_response_free(response);
-    OK(milepost_endpoint_poll_response(endpoint, &handle, &response, NULL));
-    CHECK(response == NULL && handle == 0);
+    output = POLL(endpoint, RESPONSE);
+    CHECK(output.handle == second);
+    check_kind(output.response, MILEPOST_RESPONSE_KIND_TIMEOUT);
+    output = POLL(endpoint, TIMEOUT);
+    CHECK(output.response == NULL && output.handle == 0);
     /* A block of the engine wakes no request until the endpoint gets the chain update. */
     milepost_message_builder *builder = new_builder(100, 3, 2);
     milepost_bytes bytes;
@@ -309,82 +220,62 @@ static void endpoints_wait_cancel_and_shut_down(void) {
     OK(milepost_engine_import_block(engine, bytes.data, bytes.len, &summary, NULL));
     milepost_message_builder_free(builder);
     milepost_engine_free(engine);
-    OK(milepost_endpoint_poll_response(endpoint, &handle, &response, NULL));
-    CHECK(response == NULL);
+    POLL(endpoint, TIMEOUT);
     OK(milepost_endpoint_handle_chain_update(endpoint, summary));
     milepost_import_summary_free(summary);
-    OK(milepost_endpoint_poll_response(endpoint, &handle, &response, NULL));
-    CHECK(response != NULL && handle == third);
-    milepost_response_free(response);
+    output = POLL(endpoint, RESPONSE);
+    CHECK(output.handle == third);
+    check_kind(output.response, MILEPOST_RESPONSE_KIND_RESULT);
+    OK(milepost_endpoint_handle_chain_query(endpoint, &handle));
+    output = POLL(endpoint, COMPLETED);
+    CHECK(output.handle == handle && output.chain_status.blocks == 1 && output.summary == NULL);
     OK(milepost_endpoint_shutdown(endpoint));
-    OK(milepost_endpoint_handle_request(endpoint, 60, TEXT(OTHER_REQUEST), NULL, 0, &handle,
-                                        &response, NULL));
-    CHECK(response != NULL);
-    OK(milepost_response_kind(response, &kind));
-    CHECK(kind == MILEPOST_RESPONSE_KIND_UNAVAILABLE);
-    milepost_response_free(response);
+    OK(milepost_endpoint_handle_request(endpoint, 60, MILEPOST_TIMEOUT_NEVER, TEXT(OTHER_REQUEST),
+                                        NULL, 0, &handle, &response, NULL));
+    CHECK(response == NULL);
+    output = POLL(endpoint, RESPONSE);
+    CHECK(output.handle == handle);
+    check_kind(output.response, MILEPOST_RESPONSE_KIND_UNAVAILABLE);
     milepost_endpoint_free(endpoint);
 }
 
-static void supply_absent_rows(milepost_pending_request *request, milepost_step_t expected,
-                               milepost_response **response) {
-    const milepost_bytes *keys;
-    milepost_step_t step;
-    size_t keys_len;
-    milepost_row rows[64];
-    memset(rows, 0, sizeof rows);
-    OK(milepost_pending_request_poll(request, &step, &keys, &keys_len, response, NULL));
-    while (step == MILEPOST_STEP_NEED_ROWS) {
-        CHECK(keys_len > 0 && keys_len < 64 && keys[0].len >= 2 && keys[0].len <= 33);
-        CHECK(milepost_pending_request_supply_rows(request, rows, keys_len + 1, NULL) ==
-              MILEPOST_STATUS_USAGE);
-        OK(milepost_pending_request_supply_rows(request, rows, keys_len, NULL));
-        OK(milepost_pending_request_poll(request, &step, &keys, &keys_len, response, NULL));
-    }
-    CHECK(step == expected);
-}
-
-static void pending_requests_wait_and_fail(void) {
-    milepost_pending_request *request;
+static void requests_have_timeouts_of_their_own(void) {
+    milepost_engine *engine;
+    milepost_endpoint *endpoint;
     milepost_response *response;
-    milepost_rpc_error rpc_error;
-    milepost_hash transaction, expected = hash(1);
-    OK(milepost_pending_request_new(NULL, TEXT(REQUEST), NULL, 0, &request, NULL));
-    supply_absent_rows(request, MILEPOST_STEP_PENDING, &response);
-    OK(milepost_pending_request_transaction(request, 0, &transaction, NULL));
-    CHECK(memcmp(&transaction, &expected, sizeof expected) == 0);
-    CHECK(milepost_pending_request_transaction(request, 1, &transaction, NULL) ==
-          MILEPOST_STATUS_INDEX);
-    OK(milepost_pending_request_resume(request, MILEPOST_RESUME_BLOCK, NULL));
-    supply_absent_rows(request, MILEPOST_STEP_PENDING, &response);
-    OK(milepost_pending_request_resume(request, MILEPOST_RESUME_EXPIRED, NULL));
-    supply_absent_rows(request, MILEPOST_STEP_DONE, &response);
-    OK(milepost_response_rpc_error(response, &rpc_error, NULL));
-    CHECK(same(rpc_error.name, "HANDLER_ERROR") && same(rpc_error.cause, "TIMEOUT_ERROR") &&
-          rpc_error.info.len == 0);
-    milepost_response_free(response);
-    CHECK(milepost_pending_request_resume(request, MILEPOST_RESUME_EXPIRED, NULL) ==
-          MILEPOST_STATUS_USAGE);
-    milepost_pending_request_free(request);
-    OK(milepost_pending_request_new(NULL, TEXT(REQUEST), NULL, 0, &request, NULL));
-    OK(milepost_pending_request_fail(request, TEXT("the cluster is down"), &response, NULL));
-    OK(milepost_response_rpc_error(response, &rpc_error, NULL));
-    CHECK(same(rpc_error.cause, "INTERNAL_ERROR") &&
-          contains(rpc_error.json, "the cluster is down"));
-    milepost_response_free(response);
-    CHECK(milepost_pending_request_fail(request, NULL, 0, &response, NULL) ==
-              MILEPOST_STATUS_USAGE &&
-          response == NULL);
-    milepost_pending_request_free(request);
+    milepost_output output;
+    uint64_t soon, later, handle;
+    OK(milepost_engine_new(NULL, &engine, NULL));
+    OK(milepost_endpoint_new(engine, NULL, &endpoint, NULL));
+    milepost_engine_free(engine);
+    wait_for(endpoint, 10, MILEPOST_TIMEOUT_NEVER);
+    later = wait_for(endpoint, 10, MILEPOST_TIMEOUT_DEFAULT);
+    soon = wait_for(endpoint, 10, 7);
+    OK(milepost_endpoint_handle_request(endpoint, 10, 0, TEXT(REQUEST), NULL, 0, &handle, &response,
+                                        NULL));
+    CHECK(handle == 0);
+    check_kind(response, MILEPOST_RESPONSE_KIND_TIMEOUT);
+    OK(milepost_endpoint_handle_timeout(endpoint, 16));
+    CHECK(POLL(endpoint, TIMEOUT).timeout <= 17);
+    OK(milepost_endpoint_handle_timeout(endpoint, 17));
+    output = POLL(endpoint, RESPONSE);
+    CHECK(output.handle == soon);
+    check_kind(output.response, MILEPOST_RESPONSE_KIND_TIMEOUT);
+    OK(milepost_endpoint_handle_timeout(endpoint, 10010));
+    output = POLL(endpoint, RESPONSE);
+    CHECK(output.handle == later);
+    check_kind(output.response, MILEPOST_RESPONSE_KIND_TIMEOUT);
+    OK(milepost_endpoint_handle_timeout(endpoint, UINT64_MAX - 1));
+    CHECK(POLL(endpoint, TIMEOUT).timeout == MILEPOST_TIMEOUT_NEVER);
+    milepost_endpoint_free(endpoint);
 }
 
 static void errors_have_details(void) {
     milepost_settings *settings;
+    milepost_engine *engine;
     milepost_endpoint *endpoint;
     milepost_error *error;
     milepost_error_view view;
-    milepost_response *response;
-    uint64_t handle;
     milepost_hash out;
     OK(milepost_settings_new(&settings));
     CHECK(milepost_settings_set(settings, MILEPOST_SETTING_ALL_FINAL, 2, &error) ==
@@ -393,13 +284,15 @@ static void errors_have_details(void) {
     CHECK(view.status == MILEPOST_STATUS_ENUM && view.path.len == 0 && view.has_offset == 0);
     milepost_error_free(error);
     milepost_settings_free(settings);
-    OK(milepost_endpoint_new(NULL, NULL, &endpoint, NULL));
-    CHECK(milepost_endpoint_handle_request(endpoint, 0, TEXT(REQUEST), NULL, 0, &handle, &response,
-                                           &error) == MILEPOST_STATUS_USAGE);
+    OK(milepost_engine_new(NULL, &engine, NULL));
+    OK(milepost_endpoint_new(engine, NULL, &endpoint, NULL));
+    CHECK(milepost_endpoint_handle_commit_result(endpoint, 7, 1, NULL, 0, &error) ==
+          MILEPOST_STATUS_USAGE);
     OK(milepost_error_read(error, &view));
-    CHECK(contains(view.message, "without an engine"));
+    CHECK(contains(view.message, "has no commit"));
     milepost_error_free(error);
     milepost_endpoint_free(endpoint);
+    milepost_engine_free(engine);
     CHECK(milepost_hash_parse(TEXT("0"), &out, NULL) == MILEPOST_STATUS_VALUE);
 }
 
@@ -408,11 +301,11 @@ static void settings_may_be_extreme(void) {
     milepost_settings *settings;
     milepost_engine *engine;
     milepost_endpoint *endpoint;
-    milepost_response *response;
+    milepost_output output;
     uint64_t handle, timeout;
     for (uint64_t value = 0; value <= 1; value++) {
         OK(milepost_settings_new(&settings));
-        for (milepost_setting_t setting = 1; setting <= MILEPOST_SETTING_HASH_SEED; setting++) {
+        for (milepost_setting_t setting = 1; setting <= MILEPOST_SETTING_ISOLATION; setting++) {
             milepost_status_t status =
                 milepost_settings_set(settings, setting, value == 0 ? UINT64_MAX : 0, NULL);
             CHECK(status == MILEPOST_STATUS_OK || (value == 0 && status == MILEPOST_STATUS_ENUM));
@@ -421,15 +314,16 @@ static void settings_may_be_extreme(void) {
         OK(milepost_endpoint_new(engine, settings, &endpoint, NULL));
         import_block(engine, 10, 10, 9, NULL);
         import_block(engine, UINT64_MAX, 11, 10, NULL);
-        OK(milepost_endpoint_handle_request(endpoint, UINT64_MAX, TEXT(REQUEST), NULL, 0, &handle,
-                                            &response, NULL));
-        CHECK((response == NULL) == (value == 0));
-        milepost_response_free(response);
-        OK(milepost_endpoint_next_timeout(endpoint, &timeout));
-        OK(milepost_endpoint_handle_timeout(endpoint, UINT64_MAX));
-        OK(milepost_endpoint_poll_response(endpoint, &handle, &response, NULL));
-        CHECK((response != NULL) == (value == 0));
-        milepost_response_free(response);
+        handle = wait_for(endpoint, UINT64_MAX, MILEPOST_TIMEOUT_DEFAULT);
+        if (value == 0) {
+            POLL(endpoint, TIMEOUT);
+            OK(milepost_endpoint_next_timeout(endpoint, &timeout));
+            OK(milepost_endpoint_handle_timeout(endpoint, UINT64_MAX));
+        }
+        output = POLL(endpoint, RESPONSE);
+        CHECK(output.handle == handle);
+        milepost_response_free(output.response);
+        POLL(endpoint, TIMEOUT);
         milepost_endpoint_free(endpoint);
         milepost_engine_free(engine);
         milepost_settings_free(settings);
@@ -443,7 +337,7 @@ int main(void) {
     transactions_are_decoded();
     requests_are_validated();
     endpoints_wait_cancel_and_shut_down();
-    pending_requests_wait_and_fail();
+    requests_have_timeouts_of_their_own();
     errors_have_details();
     return failed;
 }

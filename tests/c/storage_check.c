@@ -1,6 +1,7 @@
 /*
  * Runs the conformance check on storages of the host: `storage_check good`, `storage_check many`
- * with get_many, and `storage_check broken`, which ignores removals.
+ * with get_many, `storage_check single` with single reads, and `storage_check broken`, which
+ * ignores removals.
  */
 #include <stdio.h>
 
@@ -35,6 +36,9 @@ static int32_t create(void *context, milepost_storage *storage) {
     created++;
     *storage = store_functions(fresh, strcmp(mode, "many") == 0);
     storage->finalize = finalize;
+    if (strcmp(mode, "single") == 0) {
+        storage->isolation = MILEPOST_ISOLATION_READ_COMMITTED;
+    }
     if (strcmp(mode, "broken") == 0) {
         storage->commit = commit_without_removals;
     }

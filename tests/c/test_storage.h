@@ -107,29 +107,30 @@ static int32_t store_get(void *context, const uint8_t *key, size_t key_len, mile
     return store_get_many(context, &one, 1, sink);
 }
 
-static void store_put(store *self, const milepost_change *change) {
-    store_row *row = store_find(self, change->key.data, change->key.len);
-    if (change->kind == MILEPOST_CHANGE_REMOVE) {
-        if (row != NULL) {
-            free(row->row);
-            *row = self->rows[--self->len];
-        }
-        return;
+/* Adds a row whose key is new */
+static void store_append(store *self, const milepost_change *change) {
+    store_row *row;
+    if (self->len == self->capacity) {
+        self->capacity = self->capacity == 0 ? 64 : self->capacity * 2;
+        self->rows = (store_row *)realloc(self->rows, self->capacity * sizeof *self->rows);
     }
-    if (row == NULL) {
-        if (self->len == self->capacity) {
-            self->capacity = self->capacity == 0 ? 64 : self->capacity * 2;
-            self->rows = (store_row *)realloc(self->rows, self->capacity * sizeof *self->rows);
-        }
-        row = &self->rows[self->len++];
-        memcpy(row->key, change->key.data, change->key.len);
-        row->key_len = change->key.len;
-    } else {
-        free(row->row);
-    }
+    row = &self->rows[self->len++];
+    memcpy(row->key, change->key.data, change->key.len);
+    row->key_len = change->key.len;
     row->row = (uint8_t *)malloc(change->row.len + 1);
     memcpy(row->row, change->row.data, change->row.len);
     row->row_len = change->row.len;
+}
+
+static void store_put(store *self, const milepost_change *change) {
+    store_row *row = store_find(self, change->key.data, change->key.len);
+    if (row != NULL) {
+        free(row->row);
+        *row = self->rows[--self->len];
+    }
+    if (change->kind == MILEPOST_CHANGE_PUT) {
+        store_append(self, change);
+    }
 }
 
 static int32_t store_commit(void *context, const milepost_change *changes, size_t changes_len) {
@@ -164,7 +165,7 @@ static void store_clear(store *self) {
     memset(self, 0, sizeof *self);
 }
 
-static milepost_storage store_functions(store *self, int with_get_many) {
+static inline milepost_storage store_functions(store *self, int with_get_many) {
     milepost_storage storage;
     memset(&storage, 0, sizeof storage);
     storage.size = sizeof storage;

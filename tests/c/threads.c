@@ -48,6 +48,7 @@ static void *send_requests(void *context) {
         milepost_response *response;
         milepost_transaction_status transaction_status;
         milepost_chain_status chain_status;
+        milepost_output output;
         milepost_status_t status;
         uint64_t handle;
         respond(self);
@@ -55,14 +56,15 @@ static void *send_requests(void *context) {
         /* All threads parse the contents of one response at first use. */
         count(self,
               milepost_response_transaction_status(shared->response, &transaction_status, NULL));
-        status = milepost_endpoint_handle_request(shared->endpoint, i, request, request_len, NULL,
-                                                  0, &handle, &response, NULL);
+        status = milepost_endpoint_handle_request(shared->endpoint, i, MILEPOST_TIMEOUT_DEFAULT,
+                                                  request, request_len, NULL, 0, &handle, &response,
+                                                  NULL);
         count(self, status);
         self->pending += status == MILEPOST_STATUS_OK && response == NULL;
         milepost_response_free(response);
-        count(self, milepost_endpoint_poll_response(shared->endpoint, &handle, &response, NULL));
-        self->polled += response != NULL;
-        milepost_response_free(response);
+        count(self, milepost_endpoint_poll_output(shared->endpoint, &output, NULL));
+        self->polled += output.response != NULL;
+        milepost_response_free(output.response);
     }
     return NULL;
 }
@@ -100,8 +102,7 @@ int main(int argc, char **argv) {
     counts counts[REQUEST_THREADS + 1];
     pthread_t threads[REQUEST_THREADS + 1];
     milepost_engine *complete;
-    milepost_response *response;
-    uint64_t handle;
+    milepost_output output;
     size_t pending = 0, polled = 0, left;
     if (argc < 3 || argc > 18) {
         must(MILEPOST_STATUS_USAGE, "expected a request and its blocks");
@@ -133,11 +134,10 @@ int main(int argc, char **argv) {
         calls += counts[i].busy;
     }
     must(milepost_endpoint_handle_timeout(shared.endpoint, 1000000), "handle_timeout");
-    while (milepost_endpoint_poll_response(shared.endpoint, &handle, &response, NULL) ==
-               MILEPOST_STATUS_OK &&
-           response != NULL) {
+    while (milepost_endpoint_poll_output(shared.endpoint, &output, NULL) == MILEPOST_STATUS_OK &&
+           output.response != NULL) {
         polled++;
-        milepost_response_free(response);
+        milepost_response_free(output.response);
     }
     must(milepost_endpoint_pending_count(shared.endpoint, &left), "pending_count");
     printf("%zu busy, %zu failures, %zu pending, %zu answered, %zu left\n", calls, failures,

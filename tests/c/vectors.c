@@ -11,21 +11,24 @@
  *     view                                  contents of the last response, without a JSON parser
  *
  * Replies are `ok`, `pending`, `response <kind> <len>` followed by the body, or `error <status>
- * <text>`. The argument is the storage: `memory`, `get`, `get_many`, or `remote`.
+ * <text>`. The argument is the storage: `memory`, `get`, `get_many`, or `remote`. With `remote`
+ * rows and commits are served in random order, beside queries for the state of the chain.
  */
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "test_storage.h"
+#include "remote_host.h"
 
 typedef struct host {
     const char *mode;
     store store;
+    remote_host remote;
     milepost_settings *settings;
     milepost_engine *engine;
     milepost_endpoint *endpoint;
     milepost_response *last;
-    uint64_t handle;
+    uint64_t handle; /* of the request */
+    uint64_t chain_query;
 } host;
 
 typedef struct input {
@@ -61,6 +64,8 @@ static void open_host(host *self) {
              "no engine");
     }
     must(milepost_endpoint_new(self->engine, self->settings, &self->endpoint, NULL), "no endpoint");
+    self->remote.endpoint = self->endpoint;
+    self->remote.store = &self->store;
 }
 
 static void reset_host(host *self) {
@@ -110,58 +115,53 @@ static void reply_response(host *self, milepost_response *response) {
     fwrite(body.data, 1, body.len, stdout);
 }
 
-/* Returns the rows of these keys, as a remote storage would */
-static milepost_row *fetch(const host *self, const milepost_bytes *keys, size_t len) {
-    milepost_row *rows = (milepost_row *)calloc(len + 1, sizeof *rows);
-    for (size_t i = 0; i < len; i++) {
-        const store_row *row = store_find(&self->store, keys[i].data, keys[i].len);
-        if (row != NULL) {
-            rows[i].present = 1;
-            rows[i].bytes.data = row->row;
-            rows[i].bytes.len = row->row_len;
-        }
-    }
-    return rows;
-}
-
-/* Runs a request until it is answered, or until it waits: then it returns NULL */
-static milepost_response *run(const host *self, milepost_pending_request *request) {
+/* Serves and polls until nothing is left, and replies: an import that failed, the response to the
+ * request, or else `otherwise` */
+static void drain(host *self, const char *otherwise) {
+    milepost_error *failure = NULL;
+    milepost_response *response = NULL;
+    milepost_error_view view;
     for (;;) {
-        milepost_step_t step;
-        const milepost_bytes *keys;
-        size_t keys_len;
-        milepost_response *response;
-        milepost_row *rows;
-        must(milepost_pending_request_poll(request, &step, &keys, &keys_len, &response, NULL),
-             "a request cannot be polled");
-        if (step != MILEPOST_STEP_NEED_ROWS) {
-            return response;
+        milepost_output output = remote_next(&self->remote);
+        switch (output.kind) {
+        case MILEPOST_OUTPUT_TIMEOUT:
+            if (failure != NULL) {
+                must(milepost_error_read(failure, &view), "a failure without its members");
+                reply_error(view.status, failure);
+            } else if (response != NULL) {
+                reply_response(self, response);
+            } else {
+                printf("%s\n", otherwise);
+            }
+            return;
+        case MILEPOST_OUTPUT_RESPONSE:
+            if (output.handle != self->handle || response != NULL) {
+                fail("a response with an unknown request handle");
+            }
+            response = output.response;
+            break;
+        case MILEPOST_OUTPUT_COMPLETED:
+            if (output.handle == self->chain_query &&
+                (output.summary != NULL ||
+                 (output.chain_status.blocks == 0) != (output.chain_status.has_head == 0))) {
+                fail("a wrong state of the chain");
+            }
+            milepost_import_summary_free(output.summary);
+            break;
+        case MILEPOST_OUTPUT_FAILED:
+            failure = output.error;
+            break;
+        case MILEPOST_OUTPUT_PENDING:
+            break;
+        default:
+            fail("an output of unknown kind");
         }
-        rows = fetch(self, keys, keys_len);
-        must(milepost_pending_request_supply_rows(request, rows, keys_len, NULL),
-             "a request does not accept its rows");
-        free(rows);
     }
 }
 
-static void request_remote(host *self, uint64_t now, input body, input method) {
-    milepost_pending_request *request;
-    milepost_response *response;
-    must(milepost_pending_request_new(self->settings, body.bytes, body.len, method.bytes,
-                                      method.len, &request, NULL),
-         "no request");
-    while ((response = run(self, request)) == NULL) {
-        milepost_request_state_t state;
-        must(milepost_endpoint_suspend(self->endpoint, now, request, &state, &self->handle, NULL),
-             "a request cannot be suspended");
-        if (state == MILEPOST_REQUEST_STATE_WAITING) {
-            milepost_pending_request_free(request);
-            printf("pending\n");
-            return;
-        }
-    }
-    milepost_pending_request_free(request);
-    reply_response(self, response);
+static void query_chain(host *self) {
+    must(milepost_endpoint_handle_chain_query(self->endpoint, &self->chain_query),
+         "no query for the state of the chain");
 }
 
 static void request(host *self, uint64_t now, input body, input method) {
@@ -169,147 +169,53 @@ static void request(host *self, uint64_t now, input body, input method) {
     milepost_error *error;
     milepost_status_t status;
     open_host(self);
-    if (is_remote(self)) {
-        request_remote(self, now, body, method);
-        return;
-    }
-    status =
-        milepost_endpoint_handle_request(self->endpoint, now, body.bytes, body.len, method.bytes,
-                                         method.len, &self->handle, &response, &error);
+    query_chain(self);
+    status = milepost_endpoint_handle_request(self->endpoint, now, MILEPOST_TIMEOUT_DEFAULT,
+                                              body.bytes, body.len, method.bytes, method.len,
+                                              &self->handle, &response, &error);
     if (status != MILEPOST_STATUS_OK) {
         reply_error(status, error);
     } else if (response == NULL) {
-        printf("pending\n");
+        drain(self, "pending");
     } else {
         reply_response(self, response);
     }
 }
 
-/* Replies with the response to the pending request, if there is one now */
-static void poll_remote(host *self) {
-    milepost_pending_request *request;
-    uint64_t handle;
-    while (milepost_endpoint_poll_request(self->endpoint, &handle, &request) ==
-               MILEPOST_STATUS_OK &&
-           request != NULL) {
-        milepost_request_state_t state = MILEPOST_REQUEST_STATE_RETRY;
-        milepost_response *response = NULL;
-        while (state == MILEPOST_REQUEST_STATE_RETRY) {
-            response = run(self, request);
-            must(milepost_endpoint_resume(self->endpoint, handle, request, &state, NULL),
-                 "a request cannot be resumed");
-        }
-        milepost_pending_request_free(request);
-        if (state == MILEPOST_REQUEST_STATE_READY && handle == self->handle) {
-            reply_response(self, response);
-            return;
-        }
-        milepost_response_free(response);
-    }
-    printf("ok\n");
-}
-
-static void poll(host *self) {
-    milepost_response *response;
-    uint64_t handle;
-    if (is_remote(self)) {
-        poll_remote(self);
-        return;
-    }
-    must(milepost_endpoint_poll_response(self->endpoint, &handle, &response, NULL),
-         "an endpoint cannot be polled");
-    if (response == NULL) {
-        printf("ok\n");
-        return;
-    }
-    if (handle != self->handle) {
-        fail("a response with an unknown request handle");
-    }
-    reply_response(self, response);
-}
-
-/* Runs an import and commits its changes, as a host with remote storage does */
-static milepost_status_t run_import(host *self, milepost_block_import *import,
-                                    milepost_error **error) {
-    milepost_step_t step = MILEPOST_STEP_NEED_ROWS;
-    const milepost_change *changes;
-    size_t changes_len;
-    milepost_status_t status = MILEPOST_STATUS_OK;
-    while (status == MILEPOST_STATUS_OK && step == MILEPOST_STEP_NEED_ROWS) {
-        const milepost_bytes *keys;
-        size_t keys_len;
-        status = milepost_block_import_poll(import, &step, &keys, &keys_len, error);
-        if (status == MILEPOST_STATUS_OK && step == MILEPOST_STEP_NEED_ROWS) {
-            milepost_row *rows = fetch(self, keys, keys_len);
-            status = milepost_block_import_supply_rows(import, rows, keys_len, error);
-            free(rows);
-        }
-    }
-    if (status == MILEPOST_STATUS_OK) {
-        status = milepost_block_import_changes(import, &changes, &changes_len, error);
-    }
-    if (status == MILEPOST_STATUS_OK) {
-        store_commit(&self->store, changes, changes_len);
-    }
-    return status;
-}
-
-static milepost_status_t import_block_remote(host *self, input block, milepost_error **error) {
-    milepost_block_import *import;
-    milepost_import_summary *summary;
-    milepost_status_t status =
-        milepost_block_import_new(self->settings, block.bytes, block.len, &import, error);
-    if (status == MILEPOST_STATUS_OK) {
-        status = run_import(self, import, error);
-    }
-    if (status == MILEPOST_STATUS_OK) {
-        status = milepost_block_import_summary(import, &summary, error);
-    }
-    if (status == MILEPOST_STATUS_OK) {
-        status = milepost_endpoint_handle_chain_update(self->endpoint, summary);
-        milepost_import_summary_free(summary);
-    }
-    milepost_block_import_free(import);
-    return status;
-}
-
 static void put_config(host *self, uint64_t height, input config) {
-    milepost_block_import *import = NULL;
-    milepost_error *error = NULL;
+    milepost_error *error;
     milepost_status_t status;
+    uint64_t handle;
     open_host(self);
-    if (is_remote(self)) {
-        status =
-            milepost_block_import_new_config(height, config.bytes, config.len, &import, &error);
-        if (status == MILEPOST_STATUS_OK) {
-            status = run_import(self, import, &error);
-        }
-        milepost_block_import_free(import);
-    } else {
-        status = milepost_engine_put_config(self->engine, height, config.bytes, config.len, &error);
-    }
-    if (status == MILEPOST_STATUS_OK) {
-        printf("ok\n");
-    } else {
+    status = milepost_endpoint_handle_config(self->endpoint, height, config.bytes, config.len,
+                                             &handle, &error);
+    if (status != MILEPOST_STATUS_OK) {
         reply_error(status, error);
+    } else if ((handle != 0) != is_remote(self)) {
+        fail("an import with an engine goes on");
+    } else {
+        drain(self, "ok");
     }
 }
 
 static void import_block(host *self, input block) {
-    milepost_error *error = NULL;
+    milepost_import_summary *summary;
+    milepost_error *error;
     milepost_status_t status;
+    uint64_t handle;
     open_host(self);
-    if (is_remote(self)) {
-        status = import_block_remote(self, block, &error);
-    } else {
-        status =
-            milepost_endpoint_handle_block(self->endpoint, block.bytes, block.len, NULL, &error);
-    }
+    query_chain(self);
+    status = milepost_endpoint_handle_block(self->endpoint, block.bytes, block.len, &handle,
+                                            &summary, &error);
     if (status != MILEPOST_STATUS_OK) {
         reply_error(status, error);
         return;
     }
-    poll(self);
+    if ((handle != 0) != is_remote(self) || (summary == NULL) != is_remote(self)) {
+        fail("an import with an engine goes on");
+    }
+    milepost_import_summary_free(summary);
+    drain(self, "ok");
 }
 
 static void print_hex(milepost_bytes bytes) {
@@ -444,7 +350,7 @@ int main(int argc, char **argv) {
         } else if (sscanf(line, "time %" SCNu64, &number) == 1) {
             must(milepost_endpoint_handle_timeout(self.endpoint, number),
                  "an endpoint does not accept the time");
-            poll(&self);
+            drain(&self, "ok");
         } else if (strcmp(line, "view\n") == 0) {
             view(self.last);
         } else {

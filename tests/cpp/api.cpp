@@ -203,14 +203,52 @@ void test_inputs() {
     validation = validate("[]").value();
     EXPECT(validation.response.body().ok());
 
-    PendingRequest request = PendingRequest::create(REQUEST).value();
-    RequestStep step = request.poll().value();
-    EXPECT(step.step == Step::NeedRows && step.keys.size() > 0 && step.keys[0].size() > 1);
-    EXPECT(request.supply_rows({}).error().kind() == ErrorKind::Usage);
-    EXPECT(request.transaction(0).ok() == false && request.resume(Resume::Block).ok() == false);
-    EXPECT(request.fail("the disk is gone")->kind().value() == ResponseKind::Internal);
-
     EXPECT(version_number() == MILEPOST_VERSION_NUMBER && version_text().size() >= 5);
+}
+
+/// Polls an output, which must be of this kind
+Output poll(Endpoint &endpoint, OutputKind kind, int line) {
+    Output output = endpoint.poll_output().value();
+    expect(output.kind == kind, "an output of another kind", line);
+    return output;
+}
+#define POLL(kind) poll(endpoint, OutputKind::kind, __LINE__)
+
+void test_outputs() {
+    Endpoint endpoint = Endpoint::without_engine().value();
+    EXPECT(!POLL(Timeout).timeout.has_value());
+    RequestHandle request = endpoint.handle_request(0, REQUEST)->handle;
+    Output output = POLL(NeedRows);
+    EXPECT(output.handle == request && output.is_first && output.keys.size() > 0 &&
+           output.keys[0].size() > 1);
+    EXPECT(endpoint.handle_rows(request, {}).error().kind() == ErrorKind::Usage);
+    EXPECT(endpoint.fail_rows(request, "the disk is gone").ok());
+    output = POLL(Response);
+    EXPECT(output.handle == request && output.response.kind().value() == ResponseKind::Internal);
+
+    EXPECT(endpoint.handle_config(7, "{}").error().kind() == ErrorKind::Schema);
+    EXPECT(endpoint.handle_block("{").error().kind() == ErrorKind::Syntax);
+    EXPECT(endpoint.handle_commit_result(7).error().kind() == ErrorKind::Usage);
+    for (bool commits : {false, true}) {
+        RequestHandle config = endpoint.handle_config(7, CONFIG).value();
+        output = POLL(NeedRows);
+        std::vector<Row> absent(output.keys.size());
+        EXPECT(output.handle == config && endpoint.handle_rows(config, absent).ok());
+        output = POLL(Commit);
+        EXPECT(output.handle == config && output.changes.size() > 0);
+        if (commits) {
+            EXPECT(endpoint.handle_commit_result(config).ok());
+            EXPECT(!POLL(Completed).summary);
+        } else {
+            EXPECT(endpoint.handle_commit_result(config, "the disk is full").ok());
+            output = POLL(Failed);
+            EXPECT(output.error->kind() == ErrorKind::Storage &&
+                   output.error->message() == "the disk is full");
+        }
+    }
+    RequestHandle query = endpoint.handle_chain_query().value();
+    EXPECT(POLL(NeedRows).handle == query && endpoint.cancel(query).value());
+    EXPECT(endpoint.shutdown().ok() && !POLL(Timeout).timeout.has_value());
 }
 
 }  // namespace
@@ -221,6 +259,7 @@ int main() {
     test_storages();
     test_storage_check();
     test_inputs();
+    test_outputs();
     std::printf("%d failures\n", failures);
     return failures == 0 ? 0 : 1;
 }

@@ -1,7 +1,8 @@
 // Answers requests for the driver of the vectors, through C++: the same commands and replies as
-// tests/c/vectors.c.
+// tests/c/vectors.c, and rows of a remote storage in a random order too.
 #include <cinttypes>
 #include <cstdio>
+#include <random>
 
 #include "../../bindings/cpp/examples/map_storage.hpp"
 
@@ -59,6 +60,81 @@ void print_hash(const Hash &hash) {
     print_text(text.text());
 }
 
+/// A host with remote storage: serves the outputs of an endpoint without an engine in random order
+///
+/// Each evaluation reads the rows as they were when it started.
+class RemoteHost {
+public:
+    /// Returns a response, a request that waits, or the end of another operation; once nothing is
+    /// left to serve, OutputKind::Timeout
+    Output next(Endpoint &endpoint) {
+        for (;;) {
+            if (!tasks_.empty() && random_() % 2 == 0) {
+                serve(endpoint);
+                continue;
+            }
+            Output output = must(endpoint.poll_output());
+            switch (output.kind) {
+            case OutputKind::NeedRows:
+                if (output.is_first) snapshots_[output.handle] = rows_;
+                tasks_.push_back({output.handle, false, copy(output.keys)});
+                break;
+            case OutputKind::Commit:
+                commit(output.changes);
+                tasks_.push_back({output.handle, true, {}});
+                break;
+            case OutputKind::Timeout:
+                if (tasks_.empty()) return output;
+                break;
+            default: snapshots_.erase(output.handle); return output;
+            }
+        }
+    }
+
+private:
+    struct Task {
+        RequestHandle handle;
+        bool is_commit;
+        std::vector<std::string> keys;
+    };
+
+    static std::vector<std::string> copy(ByteStrings keys) {
+        return std::vector<std::string>(keys.begin(), keys.end());
+    }
+
+    void commit(Changes changes) {
+        for (Change change : changes) {
+            if (change.removes) {
+                rows_.erase(std::string(change.key));
+            } else {
+                rows_.insert_or_assign(std::string(change.key), std::string(change.row));
+            }
+        }
+    }
+
+    void serve(Endpoint &endpoint) {
+        std::swap(tasks_[random_() % tasks_.size()], tasks_.back());
+        Task task = std::move(tasks_.back());
+        tasks_.pop_back();
+        if (task.is_commit) {
+            if (!endpoint.handle_commit_result(task.handle)) fail("a lost commit");
+            return;
+        }
+        const MapStorage::Rows &snapshot = snapshots_.at(task.handle);
+        std::vector<Row> rows;
+        for (const std::string &key : task.keys) {
+            MapStorage::Rows::const_iterator row = snapshot.find(key);
+            rows.push_back(row == snapshot.end() ? Row() : Row(row->second));
+        }
+        if (!endpoint.handle_rows(task.handle, rows)) fail("an endpoint does not accept its rows");
+    }
+
+    MapStorage::Rows rows_;
+    std::map<RequestHandle, MapStorage::Rows> snapshots_;
+    std::vector<Task> tasks_;
+    std::mt19937 random_;
+};
+
 class Host {
 public:
     explicit Host(std::string_view mode) : mode_(mode) { reset(); }
@@ -67,7 +143,7 @@ public:
         last_ = Response();
         engine_ = Engine();
         endpoint_ = Endpoint();
-        remote_ = MapStorage::Rows();
+        remote_ = RemoteHost();
         store_ = std::make_unique<MapStorage>();
         settings_ = must(Settings::create());
     }
@@ -79,39 +155,35 @@ public:
 
     void config(std::uint64_t height, std::string_view config) {
         open();
-        if (!is_remote()) {
-            Result<void> put = engine_.put_config(height, config);
-            put ? print("ok\n") : reply_error(put.error());
-            return;
-        }
-        BlockImport block_import = must(BlockImport::create_config(height, config));
-        if (Result<void> done = run_import(block_import); !done) return reply_error(done.error());
-        print("ok\n");
+        Result<RequestHandle> handle = endpoint_.handle_config(height, config);
+        if (!handle) return reply_error(handle.error());
+        if ((*handle != 0) != is_remote()) fail("an import with an engine goes on");
+        drain("ok\n");
     }
 
     void block(std::string_view message) {
         open();
-        Result<ImportSummary> summary =
-            is_remote() ? import_block(message) : endpoint_.handle_block(message);
-        if (!summary) return reply_error(summary.error());
-        if (must(summary->read()).block.height == 0) fail("a block without a height");
-        if (is_remote() && !endpoint_.handle_chain_update(*summary)) fail("a lost chain update");
-        poll();
+        chain_query_ = must(endpoint_.handle_chain_query());
+        Result<BlockResult> result = endpoint_.handle_block(message);
+        if (!result) return reply_error(result.error());
+        if (result->is_pending() != is_remote()) fail("an import with an engine goes on");
+        if (!result->is_pending()) check(result->summary);
+        drain("ok\n");
     }
 
     void request(std::uint64_t now, std::string_view body, std::string_view url_method) {
         open();
-        if (is_remote()) return request_remote(now, body, url_method);
+        chain_query_ = must(endpoint_.handle_chain_query());
         Result<RequestResult> result = endpoint_.handle_request(now, body, url_method);
         if (!result) return reply_error(result.error());
         handle_ = result->handle;
-        if (result->is_pending()) return print("pending\n");
+        if (result->is_pending()) return drain("pending\n");
         reply(std::move(result->response));
     }
 
     void time(std::uint64_t now) {
         if (!endpoint_.handle_timeout(now)) fail("an endpoint does not accept the time");
-        poll();
+        drain("ok\n");
     }
 
     void view() const {
@@ -182,82 +254,37 @@ private:
         print(body);
     }
 
-    /// Returns the rows of these keys, as a remote storage would
-    std::vector<Row> fetch(ByteStrings keys) const {
-        std::vector<Row> rows;
-        for (std::string_view key : keys) {
-            MapStorage::Rows::const_iterator row = remote_.find(key);
-            rows.push_back(row == remote_.end() ? Row() : Row(row->second));
-        }
-        return rows;
+    static void check(const ImportSummary &summary) {
+        if (must(summary.read()).block.height == 0) fail("a block without a height");
     }
 
-    /// Runs an import and commits its changes, as a host with remote storage does
-    Result<void> run_import(BlockImport &block_import) {
+    /// Serves and polls until nothing is left, and replies: an import that failed, the response to
+    /// the request, or else `otherwise`
+    void drain(std::string_view otherwise) {
+        std::optional<Error> failure;
+        Response response;
         for (;;) {
-            Result<ImportStep> step = block_import.poll();
-            if (!step) return std::move(step).error();
-            if (step->step == Step::Done) break;
-            std::vector<Row> rows = fetch(step->keys);
-            if (Result<void> supplied = block_import.supply_rows(rows); !supplied) return supplied;
-        }
-        for (Change change : must(block_import.changes())) {
-            if (change.removes) {
-                remote_.erase(std::string(change.key));
-            } else {
-                remote_.insert_or_assign(std::string(change.key), std::string(change.row));
+            Output output = remote_.next(endpoint_);
+            switch (output.kind) {
+            case OutputKind::Timeout:
+                if (failure) return reply_error(*failure);
+                return response ? reply(std::move(response)) : print(otherwise);
+            case OutputKind::Response:
+                if (output.handle != handle_) fail("a response with an unknown request handle");
+                response = std::move(output.response);
+                break;
+            case OutputKind::Completed:
+                if (output.summary) check(output.summary);
+                if (output.handle == chain_query_ &&
+                    (output.chain_status.blocks != 0) != output.chain_status.head.has_value()) {
+                    fail("a wrong state of the chain");
+                }
+                break;
+            case OutputKind::Failed: failure = std::move(output.error); break;
+            case OutputKind::Pending: break;
+            default: fail("an output of unknown kind");
             }
         }
-        return {};
-    }
-
-    Result<ImportSummary> import_block(std::string_view message) {
-        Result<BlockImport> block_import = BlockImport::create(message, settings_);
-        if (!block_import) return std::move(block_import).error();
-        if (Result<void> done = run_import(*block_import); !done) return std::move(done).error();
-        return block_import->summary();
-    }
-
-    /// Runs a request until it is answered, or until it waits: then it returns an empty response
-    Response run(PendingRequest &request) const {
-        for (;;) {
-            RequestStep step = must(request.poll());
-            if (step.step != Step::NeedRows) return std::move(step.response);
-            if (!request.supply_rows(fetch(step.keys))) fail("a request does not accept its rows");
-        }
-    }
-
-    void request_remote(std::uint64_t now, std::string_view body, std::string_view url_method) {
-        PendingRequest request = must(PendingRequest::create(body, url_method, settings_));
-        for (;;) {
-            if (Response response = run(request)) return reply(std::move(response));
-            SuspendResult result = must(endpoint_.suspend(now, request));
-            handle_ = result.handle;
-            if (result.state == RequestState::Waiting) return print("pending\n");
-        }
-    }
-
-    void poll_remote() {
-        while (std::optional<PolledRequest> polled = must(endpoint_.poll_request())) {
-            Response response;
-            RequestState state = RequestState::Retry;
-            while (state == RequestState::Retry) {
-                response = run(polled->request);
-                state = must(endpoint_.resume(polled->handle, polled->request));
-            }
-            if (state == RequestState::Ready && polled->handle == handle_) {
-                return reply(std::move(response));
-            }
-        }
-        print("ok\n");
-    }
-
-    void poll() {
-        if (is_remote()) return poll_remote();
-        std::optional<PolledResponse> polled = must(endpoint_.poll_response());
-        if (!polled) return print("ok\n");
-        if (polled->handle != handle_) fail("a response with an unknown request handle");
-        reply(std::move(polled->response));
     }
 
     static void view_outcome(const Outcome &outcome) {
@@ -277,12 +304,13 @@ private:
 
     std::string_view mode_;
     std::unique_ptr<MapStorage> store_;
-    MapStorage::Rows remote_;
+    RemoteHost remote_;
     Settings settings_;
     Engine engine_;
     Endpoint endpoint_;
     Response last_;
     RequestHandle handle_ = 0;
+    RequestHandle chain_query_ = 0;
 };
 
 std::string read_input(std::size_t len) {

@@ -6,7 +6,7 @@ use wasm_bindgen::prelude::wasm_bindgen;
 
 /// How an endpoint answers, how it imports blocks, and how many requests may wait
 ///
-/// How long they may wait is no part of it: each request comes with a deadline.
+/// How long they may wait is no part of it: each request comes with a timeout.
 #[wasm_bindgen]
 #[derive(Clone, Copy, Debug)]
 pub struct Config {
@@ -29,8 +29,7 @@ impl Config {
         Self {
             settings: Settings::default(),
             import_settings: ImportSettings::default(),
-            // Callers pass a deadline as `now`.
-            wait_config: WaitConfig::default().with_timeout(0),
+            wait_config: WaitConfig::default(),
         }
     }
 

@@ -1,75 +1,83 @@
 //! An endpoint with a storage in memory, or over a storage of the host.
 //!
-//! With the storage in memory every method completes at once. With a storage of the host, methods
-//! return a [`Query`] that the host runs and passes back; a request that a block overtook in the
-//! meantime is run again. A host uses one of the two.
+//! A host hands in requests, blocks, rows and the time, and polls outputs until there are none.
+//! With the storage in memory most requests are answered by the call that hands them in, and no
+//! output asks for rows or a commit. The parts of an output are valid until the next poll.
 
-use core::ops::ControlFlow;
-
-use milepost::config::ConfigImport;
 use milepost::endpoint::{
-    ChainQuery, Endpoint as Inner, Engine, PendingRequest, RequestQuery, RequestState,
-    ResponseBody, Suspension,
+    Completion, Endpoint as Inner, Engine, Output, RequestOptions, RequestState, Response,
+    ResponseBody, WaitMode,
 };
-use milepost::import::{BlockImport, ImportSettings};
-use milepost::storage::MemoryStorage;
+use milepost::import::ImportSettings;
+use milepost::storage::{MemoryStorage, Row, Storage as _};
 use milepost::waiting::RequestHandle;
 use milepost::{Error, ErrorKind};
 use wasm_bindgen::prelude::wasm_bindgen;
 
 use crate::response_buffer::{MIN_CHUNKED_LEN, RequestBuffer, ResponseBuffer};
-use crate::{Config, EngineError, Query, json};
+use crate::{Config, EngineError, json, packed_rows};
 
-/// The engine, its pending requests and a storage in memory
+/// The engine, its pending requests, and a storage in memory if the host has none
 #[wasm_bindgen]
 #[derive(Debug)]
 pub struct Endpoint {
     inner: Inner,
     import_settings: ImportSettings,
-    storage: MemoryStorage,
+    /// `None` over a storage of the host
+    storage: Option<MemoryStorage>,
     request: RequestBuffer,
     response: ResponseBuffer,
-    /// Of the request that was suspended last, or whose response was returned last
+    /// Of the operation that was handed in last, or that the last output is about
     handle: RequestHandle,
+    output: Output,
+    /// Rows that are handed in next
+    rows: Vec<Option<Row>>,
 }
 
-/// What became of a request that was run again
+/// Kinds of [`Output`]
 #[wasm_bindgen]
 #[derive(Clone, Copy, Debug)]
-#[expect(clippy::exhaustive_enums, reason = "every host has to go on in each of these ways")]
-pub enum Resumption {
-    /// It goes on waiting
-    Waiting,
-    /// It has to be run once more
-    Retry,
-    /// It is answered and no longer pending
-    Ready,
-    /// It was cancelled in the meantime
-    Cancelled,
+#[expect(clippy::exhaustive_enums, reason = "every host has to handle each of them")]
+pub enum OutputKind {
+    /// Nothing more until something is handed in
+    Timeout,
+    /// A response: [`Endpoint::response_table`] describes it
+    Response,
+    /// A request waits, or would have to
+    Pending,
+    /// Keys, in [`Endpoint::packed_rows`], whose rows are needed from a new snapshot: an evaluation
+    /// starts
+    NeedFirstRows,
+    /// Keys, in [`Endpoint::packed_rows`], whose rows are needed from the same snapshot as before
+    NeedRows,
+    /// Changes, in [`Endpoint::packed_rows`], to be committed
+    Commit,
+    /// An operation other than a request has ended: [`Endpoint::take_completion`]
+    Completed,
 }
 
-/// Whole milliseconds of a monotonic clock; values out of range saturate and NaN is 0, as in every
-/// cast of a float to an integer
-fn time(milliseconds: f64) -> u64 {
-    milliseconds as u64
+/// Whole milliseconds; values out of range saturate and NaN is 0, as in every cast of a float to an
+/// integer
+fn milliseconds(number: f64) -> u64 {
+    number as u64
 }
 
 #[wasm_bindgen]
 impl Endpoint {
-    /// An endpoint without pending requests and without blocks
+    /// An endpoint without pending requests, and without blocks if its storage is in memory
     #[wasm_bindgen(constructor)]
-    pub fn new(config: &Config) -> Self {
+    pub fn new(config: &Config, in_memory: bool) -> Self {
         Self {
             inner: Inner::new(Engine::new(config.settings), config.wait_config),
             import_settings: config.import_settings,
-            storage: MemoryStorage::new(),
+            storage: in_memory.then(MemoryStorage::new),
             request: RequestBuffer::default(),
             response: ResponseBuffer::default(),
             handle: RequestHandle::from_bits(0),
+            output: Output::Timeout(None),
+            rows: Vec::new(),
         }
     }
-
-    // With the storage in memory.
 
     /// Returns the address of the request buffer, with space for this many bytes; the body of the
     /// next request is to be written there
@@ -83,168 +91,98 @@ impl Endpoint {
         self.response.table()
     }
 
-    /// Answers the request in the request buffer, or lets it wait until the deadline; returns the
-    /// response's length in bytes, or 0 if the request waits, and then [`handle`](Self::handle)
-    /// identifies it
+    /// Handles the request in the request buffer, which does not wait without a timeout
+    ///
+    /// With the storage in memory returns the response's length in bytes, if there is a response at
+    /// once, and 0 otherwise; then [`handle`](Self::handle) identifies the request if it may wait.
+    /// Over a storage of the host always returns 0; the response, or that it would have to wait, is
+    /// an output.
     pub fn handle_request(
         &mut self,
-        deadline: f64,
         length: usize,
         url_method: Option<String>,
+        now: f64,
+        timeout: Option<f64>,
     ) -> usize {
-        let mut pending = match self.run_request(length, url_method) {
-            ControlFlow::Break(length) => return length,
-            ControlFlow::Continue(pending) => pending,
-        };
-        loop {
-            match self.inner.suspend(time(deadline), pending) {
-                Suspension::Waiting(handle) => {
-                    self.handle = handle;
-                    return 0;
-                }
-                Suspension::Retry(query) => match query.run(&self.storage) {
-                    RequestState::Ready(response) => {
-                        return self.response.store(ResponseBody::Contiguous(response));
-                    }
-                    RequestState::Pending(again) => pending = again,
-                },
-            }
-        }
-    }
-
-    /// Answers the request in the request buffer if it does not have to wait; returns the
-    /// response's length in bytes, or 0 if the request would have to wait
-    pub fn respond(&mut self, length: usize, url_method: Option<String>) -> usize {
-        self.run_request(length, url_method).break_value().unwrap_or(0)
-    }
-
-    /// Imports a block message and returns the summary as JSON text
-    ///
-    /// # Errors
-    ///
-    /// What is wrong with it, and where.
-    pub fn handle_block(&mut self, message: &[u8]) -> Result<String, EngineError> {
-        panic_on_request(message);
-        let summary = self.inner.handle_block(message, &self.import_settings, &mut self.storage)?;
-        Ok(json::import_summary(&summary))
-    }
-
-    /// Puts a configuration in force from this height on
-    ///
-    /// # Errors
-    ///
-    /// What is wrong with it, and where.
-    pub fn put_config(&mut self, height: u64, config: &[u8]) -> Result<(), EngineError> {
-        Ok(self.inner.engine().put_config(height, utf8(config)?, &mut self.storage)?)
-    }
-
-    /// Returns the status of the chain as JSON text
-    ///
-    /// # Errors
-    ///
-    /// None that the storage in memory could cause.
-    pub fn chain_status(&self) -> Result<String, EngineError> {
-        Ok(json::chain_status(&self.inner.engine().chain_status(&self.storage)?))
-    }
-
-    /// Takes the response to a request that was pending, which [`handle`](Self::handle) identifies;
-    /// returns its length in bytes, or 0 if there is none
-    pub fn poll_response(&mut self) -> usize {
-        let Some((handle, response)) = self.inner.poll_response(&self.storage) else { return 0 };
-        self.handle = handle;
-        self.response.store(ResponseBody::Contiguous(response))
-    }
-
-    // With a storage of the host.
-
-    /// The query of a request
-    pub fn request_query(&self, body: &[u8], url_method: Option<String>) -> Query {
         let engine = self.inner.engine();
-        let request = engine.parse(body, url_method.as_deref());
-        Query::request(RequestQuery::new(engine.settings(), request), None)
-    }
-
-    /// The query that imports a block message
-    ///
-    /// # Errors
-    ///
-    /// What is wrong with the message, and where.
-    pub fn block_import(&self, message: &[u8]) -> Result<Query, EngineError> {
-        panic_on_request(message);
-        Ok(Query::block_import(BlockImport::new(message, self.import_settings)?))
-    }
-
-    /// The query that puts a configuration in force from this height on
-    ///
-    /// # Errors
-    ///
-    /// What is wrong with the configuration, and where.
-    pub fn config_import(&self, height: u64, config: &[u8]) -> Result<Query, EngineError> {
-        Ok(Query::config_import(ConfigImport::new(height, utf8(config)?)?))
-    }
-
-    /// The query for the status of the chain
-    pub fn chain_query(&self) -> Query {
-        Query::chain(ChainQuery::new())
-    }
-
-    /// Lets a request wait until the deadline and returns `true`, and then [`handle`](Self::handle)
-    /// identifies it; returns `false` if its query has to be run once more
-    ///
-    /// # Errors
-    ///
-    /// The query holds no pending request.
-    pub fn suspend(&mut self, deadline: f64, query: &mut Query) -> Result<bool, EngineError> {
-        let pending = query.take_pending()?;
-        Ok(match self.inner.suspend(time(deadline), pending) {
-            Suspension::Waiting(handle) => {
-                self.handle = handle;
-                true
+        let request = engine.parse(self.request.bytes(length), url_method.as_deref());
+        let (now, timeout) = (milliseconds(now), timeout.map(milliseconds));
+        if let Some(storage) = &self.storage {
+            match engine.respond_chunks(request, storage, MIN_CHUNKED_LEN) {
+                RequestState::Ready(body) => return self.response.store(body),
+                RequestState::Pending(pending) if timeout.is_some() => {
+                    self.handle = self.inner.handle_pending(now, pending, timeout, ());
+                }
+                RequestState::Pending(_) => {}
             }
-            Suspension::Retry(retry) => {
-                query.retry(retry);
-                false
-            }
-        })
-    }
-
-    /// Returns the query of a pending request that has to be run again; [`resume`](Self::resume)
-    /// has to follow
-    pub fn poll_request(&mut self) -> Option<Query> {
-        let (handle, query) = self.inner.poll_request()?;
-        Some(Query::request(query, Some(handle)))
-    }
-
-    /// Takes back a request that was run again
-    ///
-    /// # Errors
-    ///
-    /// The query did not come from [`poll_request`](Self::poll_request), or is not finished.
-    pub fn resume(&mut self, query: &mut Query) -> Result<Resumption, EngineError> {
-        let Some(handle) = query.request_handle() else {
-            return Err(EngineError::usage("the query is not of a request that was pending"));
-        };
-        let state = query.take_request_state()?;
-        Ok(query.resumed(self.inner.resume(handle, state)))
-    }
-
-    /// Wakes the pending requests that an imported block affects, after its changes are committed
-    pub fn handle_chain_update(&mut self, query: &Query) {
-        if let Some(update) = query.chain_update() {
-            self.inner.handle_chain_update(update);
+        } else {
+            let wait_mode = match timeout {
+                Some(_) => WaitMode::UntilTimeout,
+                None => WaitMode::Never,
+            };
+            let options = RequestOptions::default().with_timeout(timeout).with_wait_mode(wait_mode);
+            self.handle = self.inner.handle_request(now, request, options, ());
         }
+        0
     }
 
-    // With either.
+    /// Imports a block message and returns the handle of the import
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the message by itself, and where.
+    pub fn handle_block(&mut self, message: &[u8]) -> Result<u64, EngineError> {
+        panic_on_request(message);
+        Ok(self.inner.handle_block(message, &self.import_settings)?.to_bits())
+    }
 
-    /// The handle of the request that was suspended last, or whose response was returned last
-    pub fn handle(&self) -> u64 {
-        self.handle.to_bits()
+    /// Puts a configuration in force from this height on, and returns the handle of this import
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the configuration by itself, and where.
+    pub fn handle_config(&mut self, height: u64, config: &[u8]) -> Result<u64, EngineError> {
+        Ok(self.inner.handle_config(height, utf8(config)?)?.to_bits())
+    }
+
+    /// Asks for the status of the chain, and returns the handle of this query
+    pub fn handle_chain_query(&mut self) -> u64 {
+        self.inner.handle_chain_query().to_bits()
+    }
+
+    /// Appends a row to those that [`handle_rows`](Self::handle_rows) takes, or that there is none
+    pub fn push_row(&mut self, row: Option<Vec<u8>>) {
+        self.rows.push(row.map(Row::from));
+    }
+
+    /// Takes in the rows that were pushed, in the order of the keys, or why there are none
+    ///
+    /// # Errors
+    ///
+    /// Their number is not that of the keys.
+    pub fn handle_rows(&mut self, handle: u64, failure: Option<String>) -> Result<(), EngineError> {
+        let rows = core::mem::take(&mut self.rows);
+        let rows = storage_result(failure).map(|()| &rows[..]);
+        Ok(self.inner.handle_rows(RequestHandle::from_bits(handle), rows)?)
+    }
+
+    /// Takes in that changes were committed, or why not
+    ///
+    /// # Errors
+    ///
+    /// Nothing of this handle is to be committed.
+    pub fn handle_commit_result(
+        &mut self,
+        handle: u64,
+        failure: Option<String>,
+    ) -> Result<(), EngineError> {
+        let handle = RequestHandle::from_bits(handle);
+        Ok(self.inner.handle_commit_result(handle, storage_result(failure))?)
     }
 
     /// Takes in the time
     pub fn handle_timeout(&mut self, now: f64) {
-        self.inner.handle_timeout(time(now));
+        self.inner.handle_timeout(milliseconds(now));
     }
 
     /// When to call [`handle_timeout`](Self::handle_timeout) next
@@ -253,9 +191,9 @@ impl Endpoint {
         self.inner.next_timeout().map(|deadline| deadline as f64)
     }
 
-    /// Removes a pending request; returns whether it was pending
-    pub fn cancel(&mut self, handle: u64) -> bool {
-        self.inner.cancel(RequestHandle::from_bits(handle))
+    /// Removes a request, whether it is pending or evaluated
+    pub fn cancel(&mut self, handle: u64) {
+        self.inner.cancel(RequestHandle::from_bits(handle));
     }
 
     /// Ends all waiting
@@ -267,23 +205,76 @@ impl Endpoint {
     pub fn pending_count(&self) -> usize {
         self.inner.pending_count()
     }
-}
 
-impl Endpoint {
-    /// Stores the response to the request in the request buffer and returns its length in bytes, or
-    /// returns the pending request
-    fn run_request(
-        &mut self,
-        length: usize,
-        url_method: Option<String>,
-    ) -> ControlFlow<usize, PendingRequest> {
-        let engine = self.inner.engine();
-        let request = engine.parse(self.request.bytes(length), url_method.as_deref());
-        match engine.respond_chunks(request, &self.storage, MIN_CHUNKED_LEN) {
-            RequestState::Ready(body) => ControlFlow::Break(self.response.store(body)),
-            RequestState::Pending(pending) => ControlFlow::Continue(pending),
+    /// Polls the next output and returns its kind
+    pub fn poll_output(&mut self) -> OutputKind {
+        self.output = match &mut self.storage {
+            None => self.inner.poll_output(),
+            Some(storage) => loop {
+                match self.inner.poll_output_with(storage) {
+                    Output::Commit { handle, batch } => {
+                        let result = storage.commit(batch);
+                        // The endpoint has just handed out this commit.
+                        let _ = self.inner.handle_commit_result(handle, result);
+                    }
+                    output => break output,
+                }
+            },
+        };
+        let (kind, handle) = match &mut self.output {
+            Output::Response { handle, response, .. } => {
+                let body = core::mem::take(&mut response.body);
+                let response = Response { body, kind: response.kind };
+                self.response.store(ResponseBody::Contiguous(response));
+                (OutputKind::Response, handle)
+            }
+            Output::Pending { handle } => (OutputKind::Pending, handle),
+            Output::NeedRows { handle, is_first: true, .. } => (OutputKind::NeedFirstRows, handle),
+            Output::NeedRows { handle, .. } => (OutputKind::NeedRows, handle),
+            Output::Commit { handle, .. } => (OutputKind::Commit, handle),
+            Output::Completed { handle, .. } => (OutputKind::Completed, handle),
+            // Over a storage of the host the endpoint evaluates all requests, so none is woken
+            // outside of it.
+            Output::Timeout(_) | Output::Wakeup { .. } => return OutputKind::Timeout,
+        };
+        self.handle = *handle;
+        kind
+    }
+
+    /// The handle of the request that was handed in last, or of the last output
+    pub fn handle(&self) -> u64 {
+        self.handle.to_bits()
+    }
+
+    /// The keys or changes of the last output, encoded as in `packed_rows`
+    pub fn packed_rows(&self) -> Vec<u8> {
+        match &self.output {
+            Output::NeedRows { keys, .. } => packed_rows::encode_keys(keys),
+            Output::Commit { batch, .. } => packed_rows::encode_changes(batch),
+            _ => Vec::new(),
         }
     }
+
+    /// The result of the operation that the last output completed, as JSON text
+    ///
+    /// # Errors
+    ///
+    /// Those of the operation.
+    pub fn take_completion(&mut self) -> Result<String, EngineError> {
+        match core::mem::replace(&mut self.output, Output::Timeout(None)) {
+            Output::Completed { result, .. } => Ok(match result? {
+                Completion::Block(summary) => json::import_summary(&summary),
+                Completion::Chain(chain) => json::chain_status(&chain),
+                _ => "null".to_owned(),
+            }),
+            _ => Err(EngineError::usage("no operation was completed")),
+        }
+    }
+}
+
+/// Whether the host's storage did what it was asked for
+fn storage_result(failure: Option<String>) -> Result<(), Error> {
+    failure.map_or(Ok(()), |reason| Err(Error::new(ErrorKind::Storage, reason)))
 }
 
 fn utf8(bytes: &[u8]) -> Result<&str, EngineError> {

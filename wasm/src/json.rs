@@ -9,7 +9,7 @@ use milepost::endpoint::ChainStatus;
 use milepost::import::{BlockPosition, ImportSummary};
 use milepost::rpc::{Method, MethodCall, StatusRequest, TransactionRef};
 use milepost::storage::BlockPoint;
-use milepost::transaction::{NonceMode, SignedTransaction};
+use milepost::transaction::SignedTransaction;
 
 /// The result of importing a block message
 pub(crate) fn import_summary(summary: &ImportSummary) -> String {
@@ -91,7 +91,7 @@ fn status_request(id: &str, request: &StatusRequest) -> String {
     let (hash, sender_id, signed) = match transaction_ref {
         TransactionRef::Hash { hash, sender } => (*hash, sender.as_deref(), "null".to_owned()),
         TransactionRef::Signed(signed) => {
-            (signed.hash(), Some(signed.signer_id()), transaction(&signed.decode()))
+            (signed.hash(), Some(signed.signer_id()), transaction(signed.decode()))
         }
     };
     let sender_id = write(&sender_id);
@@ -100,12 +100,9 @@ fn status_request(id: &str, request: &StatusRequest) -> String {
 }
 
 /// A signed transaction; its view is a string of JSON text, which the package exposes as it is
-pub(crate) fn transaction(signed: &SignedTransaction) -> String {
+pub(crate) fn transaction(signed: SignedTransaction) -> String {
     let transaction = signed.transaction();
-    let nonce_mode = match transaction.nonce_mode() {
-        NonceMode::Strict => "strict",
-        _ => "monotonic",
-    };
+    let nonce_mode = transaction.nonce_mode().name();
     format!(
         r#"{{"hash":"{}","signerId":"{}","publicKey":"{}","receiverId":"{}","blockHash":"{}","#,
         signed.hash(),
@@ -115,12 +112,12 @@ pub(crate) fn transaction(signed: &SignedTransaction) -> String {
         transaction.block_hash,
     ) + &format!(
         r#""nonce":{},"nonceIndex":{},"nonceMode":"{nonce_mode}","signature":"{}","#,
-        transaction.nonce().nonce(),
-        write(&transaction.nonce().nonce_index()),
+        transaction.nonce(),
+        write(&transaction.nonce_index()),
         signed.signature(),
     ) + &format!(
         r#""signatureValid":{},"json":{}}}"#,
         write(&signed.try_verify()),
-        write(&write(&signed.view())),
+        write(&write(&signed.into_view())),
     )
 }

@@ -75,7 +75,7 @@ impl RequestBuffer {
 }
 
 /// Number of a kind: its index in `KINDS` of `response.js`
-pub(crate) const fn kind_number(kind: ResponseKind) -> u32 {
+const fn kind_number(kind: ResponseKind) -> u32 {
     match kind {
         ResponseKind::Result => 0,
         ResponseKind::RequestValidation => 1,

@@ -44,7 +44,7 @@ pub fn validate_request(body: &[u8], url_method: Option<String>) -> Result<Strin
 /// What is wrong with it, and where.
 #[wasm_bindgen]
 pub fn decode_transaction(bytes: &[u8]) -> Result<String, EngineError> {
-    Ok(json::transaction(&SignedTransaction::decode(bytes)?))
+    Ok(json::transaction(SignedTransaction::decode(bytes)?))
 }
 
 /// Decodes a signed transaction from the base64 of its borsh encoding, and returns it as JSON text

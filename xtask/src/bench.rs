@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::SystemTime;
 
 use crate::shell::{self, cargo, feed, output, run as run_command};
-use crate::test::{interop_cargo, interop_target};
+use crate::workspace::{interop_cargo, interop_target};
 
 /// Runs the benches with this in their names and prints their figures: `NAME`, or `--rocksdb NAME`
 pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {

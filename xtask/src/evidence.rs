@@ -47,7 +47,8 @@ fn open_requests() -> Result<(), String> {
     // turn.
     let command =
         "test --release -p milepost-server --test open_requests -- --nocapture --test-threads 1";
-    write("open-requests", "", &show(&mut cargo(command))?)
+    let mut tests = cargo(command);
+    write("open-requests", "", &show(tests.env("MILEPOST_OPEN_REQUESTS", "10000"))?)
 }
 
 /// Hands the output of a run to the program that writes the page

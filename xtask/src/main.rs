@@ -10,7 +10,7 @@ mod c;
 mod check;
 mod evidence;
 mod gate;
-mod header;
+mod generate;
 mod install;
 mod no_std;
 mod npm;
@@ -23,7 +23,7 @@ mod simulate;
 mod tally;
 mod test;
 mod toolchain;
-mod vectors;
+mod workspace;
 
 use std::process::ExitCode;
 
@@ -43,6 +43,8 @@ cargo xtask <command>
                                            fail when they are not up to date
   header [--check]                         write include/milepost.h from the sources in ffi/src, or fail when
                                            it is not up to date
+  types [--check]                          write the TypeScript types of the wire format in bindings/js from
+                                           the schemas in protocol/src, or fail when they are not up to date
   gate [--accept]                          count the instructions of ten hot paths and fail when a count is
                                            not within 3 % of benches/gate.toml, or write that file
   npm                                      build the npm package in bindings/js and the page; the server
@@ -68,8 +70,9 @@ fn main() -> ExitCode {
         ["step", name] => done(test::run_step(name)),
         ["setup", rest @ ..] => done(setup::run(rest)),
         ["evidence", rest @ ..] => done(evidence::run(rest)),
-        ["vectors", rest @ ..] => done(vectors::run(rest)),
-        ["header", rest @ ..] => done(header::run(rest)),
+        ["vectors", rest @ ..] => done(generate::run("milepost-tests --bin vectors", rest)),
+        ["header", rest @ ..] => done(generate::run("milepost-header", rest)),
+        ["types", rest @ ..] => done(generate::run("xtask-types", rest)),
         ["gate", rest @ ..] => done(setup::run(&["gate"]).and_then(|()| gate::run(rest))),
         ["npm"] => done(
             setup::run(&["npm", "page"]).and_then(|()| npm::build()).and_then(|()| page::build()),

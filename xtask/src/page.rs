@@ -7,7 +7,7 @@
 use std::process::Command;
 
 use crate::shell::{self, program_at_root, run};
-use crate::test;
+use crate::workspace::build_server;
 
 /// The folder of the page
 pub(crate) const PAGE: &str = "bindings/js/page";
@@ -20,7 +20,7 @@ pub(crate) fn build() -> Result<(), String> {
 /// Builds the page and a server with it, and uses it as people do
 pub(crate) fn test() -> Result<(), String> {
     build()?;
-    test::build_server()?;
+    build_server()?;
     let program = shell::target()?.join("debug").join("milepost");
     run(npm("test").env("MILEPOST_BIN", program))
 }

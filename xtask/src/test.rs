@@ -5,13 +5,13 @@
 //! benches and fuzzing, which give no verdict; each bench runs once, unmeasured.
 
 use core::num::NonZero;
-use std::path::PathBuf;
 use std::process::{Command, ExitCode};
 
 use crate::packages::Packages;
 use crate::runner::{self, Job};
-use crate::shell::{self, cargo, run as run_command};
+use crate::shell::{cargo, run as run_command};
 use crate::tally::Format;
+use crate::workspace::{WORKSPACE, build_server, interop_cargo};
 use crate::{bench, c, gate, no_std, npm, page, simulate};
 
 /// One check
@@ -156,22 +156,6 @@ fn choose(arguments: &[&str]) -> Result<Vec<&'static Step>, String> {
     Ok(steps)
 }
 
-/// A `cargo` in the workspace of the node's crates, which is built into a directory of its own
-pub(crate) fn interop_cargo(command: &str) -> Result<Command, String> {
-    let mut cargo = cargo(&format!("{command} --manifest-path interop/Cargo.toml --target-dir"));
-    cargo.arg(interop_target()?);
-    Ok(cargo)
-}
-
-/// Where the workspace of the node's crates is built
-pub(crate) fn interop_target() -> Result<PathBuf, String> {
-    Ok(shell::target()?.join("interop"))
-}
-
-/// All packages whose tests run together; the C library has the name of the engine's, and its tests
-/// are a step of their own
-const WORKSPACE: &str = "--workspace --exclude milepost-capi";
-
 fn fmt() -> Result<(), String> {
     run_command(&mut cargo("fmt --all --check"))?;
     run_command(&mut cargo("fmt --all --check --manifest-path interop/Cargo.toml"))
@@ -179,8 +163,6 @@ fn fmt() -> Result<(), String> {
 
 fn clippy() -> Result<(), String> {
     run_command(&mut cargo("clippy --workspace --all-targets --keep-going -- -D warnings"))?;
-    // No target that runs by default, and so not one of all targets.
-    run_command(&mut cargo("clippy --workspace --test open_requests -- -D warnings"))?;
     let mut interop = interop_cargo("clippy --workspace --all-targets --keep-going")?;
     run_command(interop.args(["--", "-D", "warnings"]))
 }
@@ -214,14 +196,6 @@ fn tests() -> Result<(), String> {
 
 fn interop() -> Result<(), String> {
     run_command(&mut interop_cargo("test --workspace --no-fail-fast")?)
-}
-
-/// Builds the server with the features of `tests`, so its dependencies are built once for both
-///
-/// A test of a package needs the package's programs; `cargo build` would leave out the features
-/// that tests ask for.
-pub(crate) fn build_server() -> Result<(), String> {
-    run_command(&mut cargo(&format!("test {WORKSPACE} --no-run --test program")))
 }
 
 fn benches() -> Result<(), String> {

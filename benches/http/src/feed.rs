@@ -14,7 +14,7 @@ use std::path::Path;
 use milepost::codec::json;
 use milepost::primitives::{Balance, Bytes, CryptoHash, Gas};
 use milepost::transaction::{
-    Action, FunctionCall, SignedTransaction, Transaction, TransactionVersion,
+    Action, FunctionCallAction, SignedTransaction, Transaction, TransactionVersion, UnknownFields,
 };
 
 /// Numbers of receipts per transaction
@@ -159,19 +159,20 @@ fn transaction(nonce: u64) -> Result<SignedTransaction, Box<dyn Error>> {
         block_hash: CryptoHash::ZERO,
         actions: vec![action()],
     };
-    Ok(SignedTransaction::new(transaction, SIGNATURE.parse()?))
+    Ok(SignedTransaction::new(transaction, SIGNATURE.parse()?)?)
 }
 
 /// A call with arguments of 200 bytes
 fn action() -> Action {
     let mut arguments = r#"{"a":""#.repeat(33);
     arguments.push_str("\"}");
-    Action::FunctionCall(Box::new(FunctionCall {
-        method_name: "ft_transfer_call".into(),
+    Action::from(FunctionCallAction {
         args: Bytes(arguments.into_bytes()),
-        gas: Gas(30_000_000_000_000),
         deposit: Balance(1),
-    }))
+        gas: Gas(30_000_000_000_000),
+        method_name: "ft_transfer_call".into(),
+        unknown_fields: UnknownFields::new(),
+    })
 }
 
 fn body(receipt: CryptoHash, predecessor: &str, action: &str) -> String {

@@ -29,7 +29,8 @@ const SECTIONS: [(&str, &str); 4] = [
     (
         "open-requests",
         "Ten thousand HTTP requests are open at once on a release build. All are answered when their milestone is reached;\n\
-         cancelled requests free their capacity; a shutdown answers all of them and resets no connection.",
+         cancelled requests free their capacity; a shutdown answers all of them and resets no connection. One block wakes\n\
+         as many at an endpoint that threads share: its lock is held to wake them, and not while a response is written.",
     ),
     ("bench", "Processor time compared with the node's path: [BENCHMARKS.md](BENCHMARKS.md)."),
     (

@@ -17,7 +17,7 @@ use milepost::import::ImportSettings;
 use milepost::primitives::HashBuilder;
 use milepost::storage::{Batch, Key, Row, Snapshot, Storage};
 use milepost_practice::{Practice, Settings};
-use milepost_redb::{Options, RedbStorage};
+use milepost_redb::{Options, RedbSnapshot, RedbStorage};
 use redb::Builder;
 
 /// Blocks of the chain: about twelve minutes of a network
@@ -73,7 +73,7 @@ impl Figures {
         for body in bodies {
             // The newest are not final yet, so their requests wait.
             let request = engine.parse(body.as_bytes(), None);
-            if let RequestState::Ready(response) = engine.respond(request, &storage) {
+            if let RequestState::Ready(response) = engine.respond(request, &storage.snapshot()?) {
                 transactions += 1;
                 responses += response.body.len() as u64;
             }
@@ -126,7 +126,13 @@ impl BatchingStorage {
     }
 }
 
-impl Snapshot for BatchingStorage {
+/// A snapshot of the file and the changes on top of it
+struct BatchingSnapshot<'storage> {
+    file: RedbSnapshot,
+    changes: &'storage HashMap<Key, Option<Row>, HashBuilder>,
+}
+
+impl Snapshot for BatchingSnapshot<'_> {
     fn get(&self, key: &Key) -> Result<Option<Row>, milepost::Error> {
         match self.changes.get(key) {
             Some(row) => Ok(row.clone()),
@@ -136,6 +142,12 @@ impl Snapshot for BatchingStorage {
 }
 
 impl Storage for BatchingStorage {
+    type Snapshot<'a> = BatchingSnapshot<'a>;
+
+    fn snapshot(&self) -> Result<BatchingSnapshot<'_>, milepost::Error> {
+        Ok(BatchingSnapshot { file: self.file.snapshot()?, changes: &self.changes })
+    }
+
     fn commit(&mut self, batch: Batch) -> Result<(), milepost::Error> {
         self.changes.extend(batch);
         Ok(())

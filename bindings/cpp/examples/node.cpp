@@ -45,21 +45,19 @@ public:
         } else {
             send(number, result->response);
         }
-        return {};
+        return send_responses();
     }
 
     milepost::Result<void> block(std::string_view message) {
-        milepost::Result<milepost::ImportSummary> summary = endpoint_.handle_block(message);
-        if (!summary) return std::move(summary).error();
+        milepost::Result<milepost::BlockResult> result = endpoint_.handle_block(message);
+        if (!result) return std::move(result).error();
         return send_responses();
     }
 
     milepost::Result<void> time(std::uint64_t now) {
         now_ = now;
-        milepost::Result<std::optional<std::uint64_t>> timeout = endpoint_.next_timeout();
-        if (!timeout) return std::move(timeout).error();
         // A host with a clock sleeps until the timeout; here the time is an event.
-        if (!timeout->has_value() || **timeout > now) return {};
+        if (!timeout_.has_value() || *timeout_ > now) return {};
         milepost::Result<void> handled = endpoint_.handle_timeout(now);
         if (!handled) return handled;
         return send_responses();
@@ -68,13 +66,15 @@ public:
 private:
     milepost::Result<void> send_responses() {
         for (;;) {
-            milepost::Result<std::optional<milepost::PolledResponse>> polled =
-                endpoint_.poll_response();
-            if (!polled) return std::move(polled).error();
-            if (!polled->has_value()) return {};
+            milepost::Result<milepost::Output> output = endpoint_.poll_output();
+            if (!output) return std::move(output).error();
+            if (output->kind == milepost::OutputKind::Timeout) {
+                timeout_ = output->timeout;
+                return {};
+            }
             std::map<milepost::RequestHandle, std::size_t>::node_type request =
-                pending_.extract((*polled)->handle);
-            if (request) send(request.mapped(), (*polled)->response);
+                pending_.extract(output->handle);
+            if (request) send(request.mapped(), output->response);
         }
     }
 
@@ -92,6 +92,7 @@ private:
 
     milepost::Endpoint endpoint_;
     std::map<milepost::RequestHandle, std::size_t> pending_;
+    std::optional<std::uint64_t> timeout_;
     std::size_t requests_ = 0;
     std::uint64_t now_ = 0;
 };

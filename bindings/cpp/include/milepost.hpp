@@ -10,7 +10,6 @@
 #ifndef MILEPOST_HPP
 #define MILEPOST_HPP
 
-#include "milepost/async.hpp"
 #include "milepost/endpoint.hpp"
 #include "milepost/engine.hpp"
 #include "milepost/handle.hpp"

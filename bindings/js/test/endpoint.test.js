@@ -201,6 +201,27 @@ test("a storage may call its endpoint from within its own methods", async () => 
   endpoint.dispose();
 });
 
+test("a storage may dispose of its endpoint from within its own methods", async () => {
+  for (const method of ["onRead", "onCommit"]) {
+    const storage = new SlowStorage();
+    const endpoint = await Endpoint.create({ storage });
+    await endpoint.handleBlock(block(100));
+    storage[method] = () => endpoint.dispose();
+    const calls = [endpoint.handleBlock(block(101)), endpoint.handleRequest(request("FINAL"))];
+    for (const call of calls) await assert.rejects(call, UsageError);
+    await idle();
+  }
+});
+
+test("a deadline may pass while rows are fetched", async () => {
+  const storage = new SlowStorage();
+  const endpoint = await Endpoint.create({ storage });
+  storage.onRead = idle;
+  assert.equal((await endpoint.handleRequest(request("FINAL"), { timeout: 0 })).kind, "timeout");
+  assert.equal(endpoint.pendingCount, 0);
+  endpoint.dispose();
+});
+
 test("commits come one at a time, in the order of the messages", async () => {
   const storage = new SlowStorage();
   const endpoint = await Endpoint.create({ storage });

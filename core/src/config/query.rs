@@ -125,6 +125,10 @@ impl ResolveConfig {
 impl Restartable for ResolveConfig {
     type Output = ConfigResult;
 
+    fn restarted(&self) -> Option<Self> {
+        Some(Self { reference: self.reference })
+    }
+
     fn run(&self, rows: &mut RowCache<'_>) -> Result<ConfigResult, Suspend> {
         rows.prefetch([ChainRecord::key(), ConfigIndex::key()])?;
         let chain = ChainRecord::decode(rows.row(ChainRecord::key())?.map(|row| &**row))?;
@@ -166,7 +170,11 @@ fn near_final(chain: &ChainRecord, rows: &mut RowCache<'_>) -> Result<ResolvedHe
     Ok(near_final.max(last_final).ok_or_else(|| "NEAR-FINAL HEAD".to_string()))
 }
 
-impl Sealed for ConfigQuery {}
+impl Sealed for ConfigQuery {
+    fn restarted(&self) -> Option<Self> {
+        self.0.restarted().map(Self)
+    }
+}
 
 impl Query for ConfigQuery {
     type Output = ConfigResult;

@@ -10,6 +10,7 @@ use alloc::vec::Vec;
 
 use milepost_testkit::Rng;
 
+use super::remote_host::RemoteHost;
 use super::*;
 use crate::import::{ImportSettings, Retention};
 use crate::primitives::CryptoHash;
@@ -148,6 +149,13 @@ fn assert_same_state(engine: &Engine, buffers: &mut Buffers, body: &[u8], storag
     }
 }
 
+/// A request that is pending at both endpoints, and as the host that evaluates all keeps it
+struct OpenRequest {
+    handle: RequestHandle,
+    remote_handle: RequestHandle,
+    pending: PendingRequest,
+}
+
 /// Runs a feed; returns the number of responses, of evaluations by the endpoint, and of evaluations
 /// by the host that evaluates all
 fn run_feed(seed: u64, retention: Retention) -> (usize, usize, usize) {
@@ -161,28 +169,56 @@ fn run_feed(seed: u64, retention: Retention) -> (usize, usize, usize) {
     let root = Block { height: 1, hash, ancestors: [CryptoHash::ZERO; 2], era: 0 };
     let mut blocks = [root].to_vec();
     let first = message(rng, &root, CryptoHash::ZERO);
-    endpoint.handle_block(first.as_bytes(), &import_settings, &mut storage).unwrap();
-    let mut open: Vec<(RequestHandle, PendingRequest)> = Vec::new();
+    engine.import_block(first.as_bytes(), &import_settings, &mut storage).unwrap();
+    let mut remote = RemoteHost::new(Endpoint::new(engine, WaitConfig::default()));
+    remote.endpoint.handle_block(first.as_bytes(), &import_settings).unwrap();
+    remote.run(rng);
+    let mut open: Vec<OpenRequest> = Vec::new();
     let (mut answered, mut evaluated, mut all) = (0, 0, 0);
     let mut era = 0;
     for step in 0..60 {
         while open.len() < 12 {
             let body = request(rng, era);
             assert_same_state(&engine, &mut buffers, body.as_bytes(), &storage);
-            let state = endpoint.handle_request(0, body.as_bytes(), None, &storage);
-            match (engine.respond(engine.parse(body.as_bytes(), None), &storage), state) {
-                (RequestState::Pending(pending), RequestState::Pending(handle)) => {
-                    open.push((handle, pending))
+            let parse = || engine.parse(body.as_bytes(), None);
+            let options = RequestOptions::default();
+            let remote_handle = remote.endpoint.handle_request(0, parse(), options, ());
+            remote.run(rng);
+            match engine.respond(parse(), &storage) {
+                RequestState::Pending(pending) => {
+                    assert_eq!(remote.pending, [remote_handle], "seed {seed}");
+                    let RequestState::Pending(copy) = engine.respond(parse(), &storage) else {
+                        panic!("it was pending");
+                    };
+                    let handle = endpoint.handle_pending(0, copy, None, ());
+                    assert!(matches!(endpoint.poll_output(), Output::Timeout(Some(_))));
+                    open.push(OpenRequest { handle, remote_handle, pending });
+                    remote.pending.clear();
                 }
-                (RequestState::Ready(one), RequestState::Ready(other)) => {
-                    assert_eq!(one, other);
+                RequestState::Ready(response) => {
+                    assert_eq!(remote.responses, [(remote_handle, response)], "seed {seed}");
+                    remote.responses.clear();
                     if rng.one_in(3) {
                         break;
                     }
                 }
-                (one, other) => panic!("seed {seed}: {one:?}, but the endpoint: {other:?}"),
             }
         }
+        // One that waits no longer than until it is evaluated.
+        let body = request(rng, era);
+        let parsed = engine.parse(body.as_bytes(), None);
+        let never = RequestOptions::default().with_wait_mode(WaitMode::Never);
+        let remote_handle = remote.endpoint.handle_request(0, parsed, never, ());
+        remote.run(rng);
+        match engine.respond(engine.parse(body.as_bytes(), None), &storage) {
+            RequestState::Ready(response) => {
+                assert_eq!(remote.responses, [(remote_handle, response)]);
+            }
+            RequestState::Pending(_) => assert_eq!(remote.pending, [remote_handle]),
+        }
+        assert!(!remote.endpoint.cancel(remote_handle));
+        remote.pending.clear();
+        remote.responses.clear();
         let recent = rng.below(blocks.len().min(6) as u64) as usize;
         let recent = if rng.one_in(3) { recent } else { 0 };
         let parent = blocks[blocks.len() - 1 - recent];
@@ -192,31 +228,55 @@ fn run_feed(seed: u64, retention: Retention) -> (usize, usize, usize) {
         let block = Block { height, hash, ancestors: [parent.hash, parent.ancestors[0]], era };
         let last_final = if rng.one_in(4) { parent.ancestors[1] } else { CryptoHash::ZERO };
         let text = message(rng, &block, last_final);
-        if endpoint.handle_block(text.as_bytes(), &import_settings, &mut storage).is_err() {
+        let imported = engine.import_block(text.as_bytes(), &import_settings, &mut storage);
+        let started = remote.endpoint.handle_block(text.as_bytes(), &import_settings);
+        let started = started.map(|handle| {
+            remote.run(rng);
+            let (ended, result) = remote.completed.pop().unwrap();
+            assert_eq!(ended, handle);
+            result
+        });
+        let Ok(summary) = imported else {
+            assert!(matches!(started, Err(_) | Ok(Err(_))), "seed {seed}, step {step}");
             continue;
-        }
+        };
+        let Ok(Ok(Completion::Block(same))) = started else { panic!("{started:?}") };
+        assert_eq!(same.chain_update, summary.chain_update);
+        endpoint.handle_chain_update(&summary.chain_update);
         blocks.push(block);
         all += open.len();
-        let mut expected = Vec::new();
-        open.retain_mut(|(handle, pending)| match pending.again(&storage) {
+        let (mut expected, mut expected_remote) = (Vec::new(), Vec::new());
+        open.retain_mut(|open| match open.pending.again(&storage) {
             Some(response) => {
-                expected.push((*handle, response));
+                expected.push((open.handle, response.clone()));
+                expected_remote.push((open.remote_handle, response));
                 false
             }
             None => true,
         });
         let mut found: Vec<_> = Vec::new();
-        while let Some((handle, query)) = endpoint.poll_request() {
-            evaluated += 1;
-            match endpoint.resume(handle, query.run(&storage)) {
-                Resumption::Ready(response) => found.push((handle, response)),
-                Resumption::Waiting => {}
-                other => panic!("seed {seed}: {other:?}"),
+        loop {
+            match endpoint.poll_output() {
+                Output::Wakeup { handle, evaluation, .. } => {
+                    evaluated += 1;
+                    assert_eq!(evaluation.end_reason(), None);
+                    endpoint.handle_evaluation(handle, evaluation.run(&storage), ());
+                }
+                Output::Response { handle, response, .. } => found.push((handle, response)),
+                Output::Timeout(_) => break,
+                output => panic!("seed {seed}: {output:?}"),
             }
         }
-        found.sort_by_key(|(handle, _)| *handle);
-        expected.sort_by_key(|(handle, _)| *handle);
-        assert_eq!(found, expected, "seed {seed}, step {step}");
+        for (found, expected) in [(&mut found, expected), (&mut remote.responses, expected_remote)]
+        {
+            let mut expected = expected;
+            found.sort_by_key(|(handle, _)| *handle);
+            expected.sort_by_key(|(handle, _)| *handle);
+            assert_eq!(*found, expected, "seed {seed}, step {step}");
+        }
+        remote.responses.clear();
+        remote.pending.clear();
+        assert_eq!(endpoint.pending_count(), remote.endpoint.pending_count());
         answered += found.len();
     }
     (answered, evaluated, all)

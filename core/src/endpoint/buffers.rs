@@ -7,11 +7,11 @@
 use alloc::vec::Vec;
 use core::mem;
 
-use super::call::{Call, Evaluation, PendingCall, StatusCall, write_error};
+use super::call::{AttemptResult, Call, PendingCall, StatusCall, write_error};
 use super::{PendingRequest, RequestState, Settings};
 use crate::rpc::{RequestId, ResponseKind, RpcError, StatusRequest};
 use crate::status::{MAX_RETAINED_NODES, StatusQuery, WalkBuffers};
-use crate::storage::{Row, Snapshot, run_with_rows};
+use crate::storage::{Isolation, Row, Snapshot, run_with_rows};
 
 /// The memory of walks over receipts, reused from request to request
 ///
@@ -24,18 +24,22 @@ pub struct Buffers {
 }
 
 impl Buffers {
-    /// Appends the response to a request, or returns the request if it has to wait
+    /// Appends the response to a request, or returns the request if it has to wait; `transaction`
+    /// is the row of the transaction if the snapshot returned it before
     pub(super) fn respond(
         &mut self,
         id: RequestId,
         request: StatusRequest,
+        transaction: Option<Row>,
         settings: &Settings,
         snapshot: &(impl Snapshot + ?Sized),
         out: &mut Vec<u8>,
     ) -> RequestState<ResponseKind> {
         let (call, attempt) = StatusCall::new(id, request);
         let walk = mem::take(&mut self.walk);
-        let mut query = StatusQuery::with_buffers(call.hash(), settings.max_receipts, walk);
+        let transaction = transaction.filter(|_| snapshot.isolation() == Isolation::Snapshot);
+        let mut query =
+            StatusQuery::with_buffers(call.hash(), settings.max_receipts, transaction, walk);
         let status = run_with_rows(&mut query, snapshot, &mut self.rows);
         self.rows.clear();
         self.rows.shrink_to(2 * MAX_RETAINED_NODES);
@@ -52,10 +56,10 @@ impl Buffers {
         let walk = status.and_then(|status| status.into_buffers());
         self.walk = walk.unwrap_or_else(|| query.into_buffers());
         match evaluation {
-            Evaluation::Response(kind) | Evaluation::PermanentResponse(kind) => {
+            AttemptResult::Response(kind) | AttemptResult::PermanentResponse(kind) => {
                 RequestState::Ready(kind)
             }
-            Evaluation::Unmet(condition) => {
+            AttemptResult::Unmet(condition) => {
                 let call = Call::Pending(PendingCall { call, condition, generation });
                 RequestState::Pending(PendingRequest::new(*settings, [call].into(), false, None))
             }

@@ -8,7 +8,7 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::mem;
 
-use super::{Response, Settings, UnknownTransaction};
+use super::{EndReason, Response, Settings, UnknownTransaction};
 use crate::Error;
 use crate::config::{BlockReference, ConfigQuery, ConfigResult};
 use crate::primitives::CryptoHash;
@@ -41,7 +41,7 @@ pub(super) enum RunningCall {
 }
 
 /// One evaluation of a call for a status
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Attempt {
     /// Whether the call has not waited yet
     is_first: bool,
@@ -51,17 +51,8 @@ pub(super) struct Attempt {
     end_reason: Option<EndReason>,
 }
 
-/// Why a request stops waiting
-#[derive(Clone, Debug)]
-pub(super) enum EndReason {
-    /// Its deadline has passed
-    Timeout,
-    /// It cannot be kept, for this reason
-    Unavailable(Box<str>),
-}
-
 /// A call for the status of a transaction, as far as a response needs it
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct StatusCall {
     id: RequestId,
     hash: CryptoHash,
@@ -122,6 +113,20 @@ impl Call {
         Self::Answered(error_response(&invalid.id, &invalid.rpc_error), None)
     }
 
+    /// The call before its first row; `None` if it has read rows to its end
+    pub(super) fn restarted(&self, settings: &Settings) -> Option<Self> {
+        Some(match self {
+            Self::Running(RunningCall::Status { call, attempt, .. }) => {
+                call.clone().start(settings, attempt.clone())
+            }
+            Self::Running(RunningCall::Config { id, reference, .. }) => {
+                Self::config(id.clone(), *reference)
+            }
+            Self::Answered(response, None) => Self::Answered(response.clone(), None),
+            Self::Answered(_, Some(_)) | Self::Pending(_) => return None,
+        })
+    }
+
     /// Appends the keys of the rows that the call needs next to `keys`; none once it needs no more
     pub(super) fn poll(&mut self, settings: &Settings, keys: &mut Vec<Key>) {
         let Self::Running(running) = self else { return };
@@ -145,14 +150,14 @@ impl Call {
                 Ok(Step::Done(status)) => {
                     let (generation, mut body) = (query.generation(), Vec::new());
                     match call.evaluate(status.as_ref(), attempt, settings, &mut body) {
-                        Evaluation::Response(kind) => Self::Answered(
+                        AttemptResult::Response(kind) => Self::Answered(
                             Response { body, kind },
                             Some(RetainedCall::Status(call.take())),
                         ),
-                        Evaluation::PermanentResponse(kind) => {
+                        AttemptResult::PermanentResponse(kind) => {
                             Self::Answered(Response { body, kind }, None)
                         }
-                        Evaluation::Unmet(condition) => {
+                        AttemptResult::Unmet(condition) => {
                             let call = call.take();
                             Self::Pending(PendingCall { call, condition, generation })
                         }
@@ -189,7 +194,7 @@ impl Call {
 }
 
 /// The result of an [`Attempt`]; a response is written to the buffer
-pub(super) enum Evaluation {
+pub(super) enum AttemptResult {
     Response(ResponseKind),
     /// A response that later rows would not change
     PermanentResponse(ResponseKind),
@@ -240,7 +245,7 @@ impl StatusCall {
         attempt: &Attempt,
         settings: &Settings,
         out: &mut Vec<u8>,
-    ) -> Evaluation {
+    ) -> AttemptResult {
         let mut write_error = |rpc_error: &RpcError| write_error(&self.id, rpc_error, out);
         let unknown = RpcError::UnknownTransaction { hash: self.hash };
         match status {
@@ -252,45 +257,49 @@ impl StatusCall {
             None if attempt.signed.as_ref().is_some_and(is_signature_invalid) => {
                 let error = "\"InvalidSignature\"".to_string();
                 let rpc_error = RpcError::InvalidTransaction { error };
-                return Evaluation::PermanentResponse(write_error(&rpc_error));
+                return AttemptResult::PermanentResponse(write_error(&rpc_error));
             }
             None if self.wait_until == Milestone::None => {
-                return Evaluation::Response(write_error(&unknown));
+                return AttemptResult::Response(write_error(&unknown));
             }
             // This response remains, whatever the rest of the batch waits for.
             None if attempt.is_first && settings.unknown == UnknownTransaction::Immediate => {
-                return Evaluation::PermanentResponse(write_error(&unknown));
+                return AttemptResult::PermanentResponse(write_error(&unknown));
             }
             _ => {}
         }
-        match &attempt.end_reason {
+        match attempt.end_reason {
             None => {}
             Some(EndReason::Timeout) => {
-                return Evaluation::Response(write_error(&self.timeout_error(status, settings)));
+                return AttemptResult::Response(write_error(&self.timeout_error(status, settings)));
             }
-            Some(EndReason::Unavailable(reason)) => {
+            Some(reason) => {
                 let rpc_error = RpcError::Unavailable { message: reason.to_string() };
-                return Evaluation::PermanentResponse(write_error(&rpc_error));
+                return AttemptResult::PermanentResponse(write_error(&rpc_error));
             }
         }
         match status.map(|status| status.condition(self.wait_until)).transpose() {
             // There is one, because the milestone is not reached.
-            Ok(Some(condition)) => Evaluation::Unmet(condition.unwrap_or(WaitCondition::Anything)),
-            Ok(None) => Evaluation::Unmet(WaitCondition::Inclusion(self.hash)),
-            Err(error) => Evaluation::PermanentResponse(write_error(&RpcError::internal(&error))),
+            Ok(Some(condition)) => {
+                AttemptResult::Unmet(condition.unwrap_or(WaitCondition::Anything))
+            }
+            Ok(None) => AttemptResult::Unmet(WaitCondition::Inclusion(self.hash)),
+            Err(error) => {
+                AttemptResult::PermanentResponse(write_error(&RpcError::internal(&error)))
+            }
         }
     }
 
-    fn write_result(&self, status: &TransactionStatus, out: &mut Vec<u8>) -> Evaluation {
+    fn write_result(&self, status: &TransactionStatus, out: &mut Vec<u8>) -> AttemptResult {
         let start = out.len();
         out.reserve(status.size_hint() + 64);
         let mut written = Ok(());
         rpc::write_result(&self.id, |result| written = status.write(self.receipts, result), out);
         match written {
-            Ok(()) => Evaluation::Response(ResponseKind::Result),
+            Ok(()) => AttemptResult::Response(ResponseKind::Result),
             Err(error) => {
                 out.truncate(start);
-                Evaluation::Response(write_error(&self.id, &RpcError::internal(&error), out))
+                AttemptResult::Response(write_error(&self.id, &RpcError::internal(&error), out))
             }
         }
     }

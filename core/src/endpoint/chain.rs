@@ -52,6 +52,10 @@ impl Default for ChainQuery {
 impl Restartable for ReadChain {
     type Output = ChainStatus;
 
+    fn restarted(&self) -> Option<Self> {
+        Some(Self)
+    }
+
     fn run(&self, rows: &mut RowCache<'_>) -> Result<ChainStatus, Suspend> {
         rows.prefetch([ChainRecord::key(), ConfigIndex::key()])?;
         let chain = ChainRecord::decode(rows.row(ChainRecord::key())?.map(|row| &**row))?;
@@ -74,7 +78,11 @@ impl Restartable for ReadChain {
     }
 }
 
-impl crate::storage::sealed::Sealed for ChainQuery {}
+impl crate::storage::sealed::Sealed for ChainQuery {
+    fn restarted(&self) -> Option<Self> {
+        self.0.restarted().map(Self)
+    }
+}
 
 impl Query for ChainQuery {
     type Output = ChainStatus;

@@ -1,123 +1,121 @@
 //! The endpoint: the engine together with the requests that wait, as a sans-IO object.
 //!
-//! A host hands in requests, blocks and the time (`handle_*`) and takes out responses (`poll_*`);
-//! no callback, thread or runtime is involved. A pending request is evaluated again only when the
-//! condition that it waits for may have changed, and is answered from the rows as they are then.
-//! Time is a number that the host passes; the storage is the host's too.
+//! A host hands in requests, blocks, rows, results of commits and the time (`handle_*`), and takes
+//! out what is to be done (`poll_output`); no callback, thread or runtime is involved. Requests are
+//! woken by what was committed and by nothing else, each once, and answered from rows that are no
+//! older than that. Storage, threads and the clock are the host's.
 
-use super::pending_request::{RetainedRequest, StaleRows};
-use super::{Engine, PendingRequest, RequestQuery, RequestState, Response};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+
+use super::end_reason::StaleRows;
+use super::operation::{OperationKind, Operations, Progress};
+use super::pending_request::RetainedRequest;
+use super::{
+    ChainQuery, Completion, EndReason, Engine, Evaluation, Output, PendingRequest, RequestQuery,
+    RequestState, WaitConfig,
+};
 use crate::Error;
-use crate::import::{ChainUpdate, ImportSettings, ImportSummary};
-use crate::storage::{Snapshot, Storage};
+use crate::config::ConfigImport;
+use crate::import::{BlockImport, ChainUpdate, ImportSettings};
+use crate::primitives::BlockHeight;
+use crate::rpc::Request;
+use crate::storage::{OptimisticQuery, Row, Snapshot};
 use crate::waiting::{InsertError, InsertErrorKind, RequestHandle, WaiterMap};
 
-/// How long requests may wait, and how many of them
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+/// Whether a request may wait
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
-pub struct WaitConfig {
-    /// Time from a request to its deadline, in the host's unit; default 10,000, the ten seconds of
-    /// a node for hosts that count milliseconds
-    pub timeout: u64,
-    /// Maximum number of pending calls; default 100,000, which take some 25 MiB
-    ///
-    /// In addition each call keeps the id of its request, of up to
-    /// [`Limits::MAX_ID_LEN`](crate::rpc::Limits::MAX_ID_LEN), and a batch its invalid calls.
-    pub max_waiting: usize,
-    /// Seed of the hash function of the wait index; default 0. Hosts that serve strangers pass a
-    /// number that these cannot know; see [`WaiterMap::new`]
-    pub hash_seed: u64,
+pub enum WaitMode {
+    /// It waits for its milestone until its timeout
+    #[default]
+    UntilTimeout,
+    /// It does not wait: if it would have to, it ends with [`Output::Pending`]
+    Never,
 }
 
-impl Default for WaitConfig {
-    fn default() -> Self {
-        Self { timeout: 10_000, max_waiting: 100_000, hash_seed: 0 }
-    }
+/// Options of a request
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct RequestOptions {
+    /// Time to its deadline, in the host's unit; `None` for that of the [`WaitConfig`]
+    pub timeout: Option<u64>,
+    /// Whether it may wait; default until its timeout
+    pub wait_mode: WaitMode,
 }
 
-impl WaitConfig {
-    /// This configuration with another time from a request to its deadline
+impl RequestOptions {
+    /// These options with another time to the deadline; `None` for that of the [`WaitConfig`]
     #[must_use]
-    pub const fn with_timeout(mut self, timeout: u64) -> Self {
+    pub const fn with_timeout(mut self, timeout: Option<u64>) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// This configuration with another maximum number of pending calls
+    /// These options with another wait mode
     #[must_use]
-    pub const fn with_max_waiting(mut self, max_waiting: usize) -> Self {
-        self.max_waiting = max_waiting;
-        self
-    }
-
-    /// This configuration with another seed of the hash function
-    #[must_use]
-    pub const fn with_hash_seed(mut self, hash_seed: u64) -> Self {
-        self.hash_seed = hash_seed;
+    pub const fn with_wait_mode(mut self, wait_mode: WaitMode) -> Self {
+        self.wait_mode = wait_mode;
         self
     }
 }
 
-/// Result of [`Endpoint::suspend`]
-#[derive(Debug)]
-#[expect(clippy::exhaustive_enums, reason = "every host has to go on in each of these ways")]
-pub enum Suspension {
-    /// The request waits; its response will come with this handle
-    Waiting(RequestHandle),
-    /// The query has to be run once more: a block was imported in between, or the limit of pending
-    /// requests is reached, and then the query ends in a response
-    Retry(RequestQuery),
+/// Who evaluates a request
+#[derive(Clone, Copy, Debug)]
+enum Evaluator {
+    /// The endpoint, with rows that the host supplies
+    Endpoint,
+    /// The host, over its snapshots
+    Host,
 }
 
-/// Result of [`Endpoint::resume`]
-#[derive(Debug)]
-#[expect(clippy::exhaustive_enums, reason = "every host has to go on in each of these ways")]
-pub enum Resumption {
-    /// The request goes on waiting
-    Waiting,
-    /// The query has to be run once more: a block was imported in between, the request timed out,
-    /// or the endpoint was shut down
-    Retry(RequestQuery),
-    /// The request is answered and no longer pending
-    Ready(Response),
-    /// The request was cancelled in between
-    Cancelled,
+/// A request in the waiters
+struct Waiting<T> {
+    request: RetainedRequest,
+    evaluator: Evaluator,
+    tag: T,
 }
 
 /// The engine together with the requests that wait
 ///
-/// The loop of a host whose storage is local:
+/// There are two ways to use it, for one request or another. A host whose storage is local
+/// responds by the engine, on any thread, and hands in only what is pending; where it polls an
+/// [`Output::Wakeup`], it evaluates the request again:
 ///
 /// ```
-/// use milepost::endpoint::{Endpoint, Engine, RequestState, WaitConfig};
+/// use milepost::endpoint::{Endpoint, Engine, Output, RequestState, WaitConfig};
 /// use milepost::import::ImportSettings;
 /// use milepost::storage::MemoryStorage;
 /// use milepost_practice::{Practice, Settings};
 ///
 /// // What the host's event loop receives: here a chain that makes a block a second.
 /// let mut chain = Practice::new(Settings::demo(1));
-/// let mut storage = MemoryStorage::new();
-/// let mut endpoint = Endpoint::new(Engine::default(), WaitConfig::default().with_timeout(10_000));
+/// let (engine, mut storage) = (Engine::default(), MemoryStorage::new());
+/// let mut endpoint = Endpoint::new(engine, WaitConfig::default().with_timeout(10_000));
 /// let mut responses = 0;
 /// for now in (0..30_000).step_by(1_000) {
-///     // A block arrived.
+///     // A block arrived. After its commit the endpoint wakes the requests that it affects.
 ///     let block = chain.next_message();
-///     endpoint.handle_block(&block.json, &ImportSettings::default(), &mut storage)?;
+///     let summary = engine.import_block(&block.json, &ImportSettings::default(), &mut storage)?;
+///     endpoint.handle_chain_update(&summary.chain_update);
 ///     // A client sent a request.
 ///     if let Some(transaction) = block.transactions.first() {
 ///         let body = format!(
 ///             r#"{{"method": "tx_status", "params": ["{}", "{}"]}}"#,
 ///             transaction.hash, transaction.signer_id,
 ///         );
-///         match endpoint.handle_request(now, body.as_bytes(), None, &storage) {
+///         match engine.respond(engine.parse(body.as_bytes(), None), &storage) {
 ///             RequestState::Ready(_response) => responses += 1,
-///             RequestState::Pending(_handle) => {} // Kept with the client's connection.
+///             // The tag is kept with the request, for example the client's connection.
+///             RequestState::Pending(pending) => {
+///                 let _handle = endpoint.handle_pending(now, pending, None, transaction.hash);
+///             }
 ///         }
 ///     }
-///     // Time passed; a host that sleeps does so until `endpoint.next_timeout()`.
+///     // Time passed; a host that sleeps does so until the time of `Output::Timeout`.
 ///     endpoint.handle_timeout(now);
-///     // Responses to requests that were pending:
-///     while let Some((_handle, response)) = endpoint.poll_response(&storage) {
+///     // Runs the evaluations of requests that were woken.
+///     while let Output::Response { response, .. } = endpoint.poll_output_with(&storage) {
 ///         assert!(response.body.starts_with(b"{\"jsonrpc\":\"2.0\","));
 ///         responses += 1;
 ///     }
@@ -126,22 +124,76 @@ pub enum Resumption {
 /// # Ok::<(), milepost::Error>(())
 /// ```
 ///
-/// Where rows are remote, [`suspend`](Self::suspend) takes in the [`PendingRequest`] of a
-/// [`RequestQuery`] that the host ran, [`poll_request`](Self::poll_request) returns those to be run
-/// again, and [`resume`](Self::resume) takes back their results. Blocks may be imported in between.
-#[derive(Debug)]
-pub struct Endpoint {
+/// A host whose rows are remote hands in whole requests and blocks. The endpoint asks for rows and
+/// commits, any number of operations at a time, and waking a request is no matter of the host:
+///
+/// ```
+/// use milepost::endpoint::{Completion, Endpoint, Engine, Output, RequestOptions, WaitConfig};
+/// use milepost::import::ImportSettings;
+/// use milepost::storage::{MemoryStorage, Snapshot, Storage};
+/// use milepost_practice::{Practice, Settings};
+///
+/// let block = Practice::new(Settings::demo(1)).next_message();
+/// let mut storage = MemoryStorage::new(); // In place of a remote one.
+/// let engine = Engine::default();
+/// let mut endpoint = Endpoint::new(engine, WaitConfig::default());
+/// let body = br#"{"method": "EXPERIMENTAL_protocol_config", "params": {"finality": "final"}}"#;
+/// endpoint.handle_block(&block.json, &ImportSettings::default())?;
+/// endpoint.handle_request(0, engine.parse(body, None), RequestOptions::default(), ());
+/// let (mut blocks, mut responses) = (0, 0);
+/// loop {
+///     match endpoint.poll_output() {
+///         Output::NeedRows { handle, keys, .. } => {
+///             let mut rows = Vec::new();
+///             storage.get_many(&keys, &mut rows)?;
+///             endpoint.handle_rows(handle, Ok(&rows))?;
+///         }
+///         Output::Commit { handle, batch } => {
+///             let result = storage.commit(batch);
+///             endpoint.handle_commit_result(handle, result)?;
+///         }
+///         Output::Completed { result: Ok(Completion::Block(_)), .. } => blocks += 1,
+///         Output::Response { .. } => responses += 1,
+///         Output::Timeout(_) => break,
+///         output => panic!("{output:?}"),
+///     }
+/// }
+/// assert_eq!((blocks, responses), (1, 1));
+/// # Ok::<(), milepost::Error>(())
+/// ```
+///
+/// In both ways a host may stop polling at any time and hand in something else.
+pub struct Endpoint<T = ()> {
     engine: Engine,
     wait_config: WaitConfig,
-    waiters: WaiterMap<RetainedRequest>,
+    waiters: WaiterMap<Waiting<T>>,
+    operations: Operations<T>,
+    outputs: VecDeque<Output<T>>,
     stopping: bool,
 }
 
-impl Endpoint {
+impl<T> core::fmt::Debug for Endpoint<T> {
+    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        formatter
+            .debug_struct("Endpoint")
+            .field("engine", &self.engine)
+            .field("wait_config", &self.wait_config)
+            .field("waiters", &self.waiters)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<T> Endpoint<T> {
     /// An endpoint without pending requests
     pub fn new(engine: Engine, wait_config: WaitConfig) -> Self {
-        let waiters = WaiterMap::new(wait_config.max_waiting, wait_config.hash_seed);
-        Self { engine, wait_config, waiters, stopping: false }
+        Self {
+            engine,
+            wait_config,
+            waiters: WaiterMap::new(wait_config.max_waiting, wait_config.hash_seed),
+            operations: Operations::new(),
+            outputs: VecDeque::new(),
+            stopping: false,
+        }
     }
 
     /// The engine that answers
@@ -149,7 +201,7 @@ impl Endpoint {
         &self.engine
     }
 
-    /// Number of calls of all pending requests
+    /// Number of calls of all requests that wait or waited before
     pub const fn pending_count(&self) -> usize {
         self.waiters.len()
     }
@@ -160,152 +212,322 @@ impl Endpoint {
         self.waiters.next_timeout()
     }
 
-    /// Answers the body of a request, or lets it wait until `now` plus the timeout
+    /// Lets a request wait that the host has evaluated, until `now` plus the timeout; `None` is
+    /// that of the [`WaitConfig`]
     ///
-    /// `url_method` is the method that the request's URL names, if it names one: a body that names
-    /// another is an invalid request.
-    pub fn handle_request(
+    /// When it is to be evaluated again, there is an [`Output::Wakeup`] with the tag. That is
+    /// at once if a block was handed in since its evaluation, if too many requests are pending, or
+    /// after [`shutdown`](Self::shutdown).
+    pub fn handle_pending(
         &mut self,
         now: u64,
-        body: &[u8],
-        url_method: Option<&str>,
-        snapshot: &(impl Snapshot + ?Sized),
-    ) -> RequestState<Response, RequestHandle> {
-        let mut state = self.engine.respond(self.engine.parse(body, url_method), snapshot);
-        loop {
-            let pending = match state {
-                RequestState::Ready(response) => return RequestState::Ready(response),
-                RequestState::Pending(pending) => pending,
-            };
-            match self.suspend(now, pending) {
-                Suspension::Waiting(handle) => return RequestState::Pending(handle),
-                // Terminates: rows that are no newer than before are accepted, and they cannot
-                // become newer forever while the map takes in no update.
-                Suspension::Retry(query) => state = query.run(snapshot),
+        pending: PendingRequest,
+        timeout: Option<u64>,
+        tag: T,
+    ) -> RequestHandle {
+        let handle = self.waiters.reserve(Some(self.deadline(now, timeout)));
+        self.suspend(handle, pending, Evaluator::Host, tag);
+        handle
+    }
+
+    /// Takes in the result of an [`Output::Wakeup`]
+    ///
+    /// A response becomes an [`Output::Response`]; a host that has use for it elsewhere calls
+    /// [`cancel`](Self::cancel) instead. The result of a request that was cancelled in between is
+    /// dropped.
+    pub fn handle_evaluation(&mut self, handle: RequestHandle, state: RequestState, tag: T) {
+        match state {
+            RequestState::Ready(response) => {
+                if self.waiters.remove(handle) {
+                    self.outputs.push_back(Output::Response { handle, response, tag });
+                }
             }
+            RequestState::Pending(pending) => self.suspend(handle, pending, Evaluator::Host, tag),
         }
     }
 
-    /// Imports a block message in one commit, and wakes the requests that it affects
+    /// Answers a request with rows that the host supplies; it may wait until `now` plus the timeout
+    ///
+    /// The rows of an evaluation come from one snapshot, unless the engine's
+    /// [`Settings::isolation`](super::Settings::isolation) says otherwise.
+    ///
+    /// Ends in [`Output::Response`], or in [`Output::Pending`] with [`WaitMode::Never`].
+    pub fn handle_request(
+        &mut self,
+        now: u64,
+        request: Request,
+        options: RequestOptions,
+        tag: T,
+    ) -> RequestHandle {
+        let waits = options.wait_mode == WaitMode::UntilTimeout;
+        let deadline = waits.then(|| self.deadline(now, options.timeout));
+        let handle = self.waiters.reserve(deadline);
+        let query = RequestQuery::new(self.engine.settings(), request);
+        self.start_request(handle, query, waits, tag);
+        handle
+    }
+
+    /// Imports a block message with rows that the host supplies, in one commit, and then wakes the
+    /// requests that it affects
+    ///
+    /// Imports run one after the other. Ends in [`Output::Completed`].
     ///
     /// # Errors
     ///
-    /// Those of [`Engine::import_block`].
+    /// What is wrong with the message by itself, and where; nothing was started then.
     pub fn handle_block(
         &mut self,
         message: &[u8],
         settings: &ImportSettings,
-        storage: &mut (impl Storage + ?Sized),
-    ) -> Result<ImportSummary, Error> {
-        let summary = self.engine.import_block(message, settings, storage)?;
-        self.handle_chain_update(&summary.chain_update);
-        Ok(summary)
+    ) -> Result<RequestHandle, Error> {
+        let import = BlockImport::new(message, *settings)?;
+        Ok(self.start(OperationKind::Block(Box::new(import))))
     }
 
-    /// Takes in what a block changed, after its commit, when the host imports by itself
+    /// Puts a protocol configuration in force from this height on, with rows that the host
+    /// supplies, in one commit
+    ///
+    /// Runs in line with the imports of blocks. Ends in [`Output::Completed`].
+    ///
+    /// # Errors
+    ///
+    /// What is wrong with the configuration by itself, and where; nothing was started then.
+    pub fn handle_config(
+        &mut self,
+        height: BlockHeight,
+        text: &str,
+    ) -> Result<RequestHandle, Error> {
+        let import = ConfigImport::new(height, text)?;
+        Ok(self.start(OperationKind::Config(Box::new(import))))
+    }
+
+    /// Asks what the storage knows about the chain, with rows that the host supplies; ends in
+    /// [`Output::Completed`]
+    pub fn handle_chain_query(&mut self) -> RequestHandle {
+        let isolation = self.engine.settings().isolation;
+        let query = OptimisticQuery::new(ChainQuery::new(), isolation);
+        self.start(OperationKind::Chain(Box::new(query)))
+    }
+
+    /// Takes in the rows of an [`Output::NeedRows`], in the order of its keys, or why there are
+    /// none; those of a request that was cancelled are ignored
+    ///
+    /// A request whose rows cannot be supplied is answered with `INTERNAL_ERROR`, any other
+    /// operation ends with the error.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Usage`](crate::ErrorKind::Usage) unless the operation needs rows and there is
+    /// one entry per key; it is unchanged then.
+    pub fn handle_rows(
+        &mut self,
+        handle: RequestHandle,
+        rows: Result<&[Option<Row>], Error>,
+    ) -> Result<(), Error> {
+        match rows {
+            Ok(rows) => self.operations.supply_rows(handle, rows),
+            Err(error) => {
+                if let Some(progress) = self.operations.fail_rows(handle, error)? {
+                    self.take(handle, progress);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Takes in whether the batch of an [`Output::Commit`] was committed, and wakes the requests
+    /// that it affects if so
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Usage`](crate::ErrorKind::Usage) if nothing of this handle is to be committed.
+    pub fn handle_commit_result(
+        &mut self,
+        handle: RequestHandle,
+        result: Result<(), Error>,
+    ) -> Result<(), Error> {
+        let completion = self.operations.committed(handle)?;
+        self.take(handle, Progress::Completed(result.map(|()| completion)));
+        Ok(())
+    }
+
+    /// Takes in what a block changed, after its commit, when the host imports by itself, and wakes
+    /// the requests that it affects
     pub fn handle_chain_update(&mut self, update: &ChainUpdate) {
         self.waiters.handle_chain_update(update);
     }
 
     /// Takes in the time: requests whose deadline is not after `now` are evaluated a last time
-    /// and answered
     pub fn handle_timeout(&mut self, now: u64) {
         self.waiters.handle_timeout(now);
     }
 
     /// Ends all waiting: pending requests are evaluated a last time and answered, with an error if
     /// their milestone is not reached, as are later requests that would have to wait
+    ///
+    /// Other operations go on.
     pub fn shutdown(&mut self) {
         self.stopping = true;
         self.waiters.wake_all();
     }
 
-    /// Returns the response to a request that was pending, from the rows as they are now
+    /// Removes a request whose client went away, or that the host has answered, in O(log
+    /// operations); returns whether there was one
     ///
-    /// Call until it returns `None`, after every `handle_*` call.
-    pub fn poll_response(
+    /// An import is not cancelled: its commit may be in progress.
+    pub fn cancel(&mut self, handle: RequestHandle) -> bool {
+        self.operations.cancel(handle) && self.waiters.remove(handle)
+    }
+
+    /// Returns what is to be done or handed out next; [`Output::Timeout`] if there is nothing
+    pub fn poll_output(&mut self) -> Output<T> {
+        loop {
+            if let Some(output) = self.outputs.pop_front() {
+                return output;
+            }
+            if let Some((handle, progress)) = self.operations.advance() {
+                self.take(handle, progress);
+            } else if let Some(wakeup) = self.waiters.poll_wakeup() {
+                let Waiting { request, evaluator, tag } = wakeup.request;
+                let end_reason = match wakeup.expired {
+                    _ if self.stopping => Some(EndReason::Shutdown),
+                    true => Some(EndReason::Timeout),
+                    false => None,
+                };
+                let evaluation = Evaluation { request, end_reason, stale_rows: None };
+                self.evaluate(wakeup.handle, evaluation, evaluator, tag);
+            } else {
+                return Output::Timeout(self.next_timeout());
+            }
+        }
+    }
+
+    /// Returns the next output for a host whose storage is local: rows come from the snapshot and
+    /// evaluations run over it
+    ///
+    /// Never returns [`Output::NeedRows`] or [`Output::Wakeup`].
+    pub fn poll_output_with(&mut self, snapshot: &(impl Snapshot + ?Sized)) -> Output<T> {
+        // Terminates: rows that are no newer than before are accepted, and they cannot become newer
+        // forever while nothing is handed in.
+        loop {
+            match self.poll_output() {
+                Output::Wakeup { handle, evaluation, tag } => {
+                    self.handle_evaluation(handle, evaluation.run(snapshot), tag);
+                }
+                Output::NeedRows { handle, keys, .. } => {
+                    let mut rows = alloc::vec::Vec::new();
+                    let read = snapshot.get_many(&keys, &mut rows).map(|()| &rows[..]);
+                    // A snapshot that returns too few rows has failed.
+                    if let Err(error) = self.handle_rows(handle, read) {
+                        let _ = self.handle_rows(handle, Err(error));
+                    }
+                }
+                output => return output,
+            }
+        }
+    }
+
+    fn deadline(&self, now: u64, timeout: Option<u64>) -> u64 {
+        now.saturating_add(timeout.unwrap_or(self.wait_config.timeout))
+    }
+
+    /// Starts an evaluation of a request
+    fn start_request(&mut self, handle: RequestHandle, query: RequestQuery, waits: bool, tag: T) {
+        let isolation = query.isolation();
+        let query = Box::new(OptimisticQuery::new(query, isolation));
+        self.operations.start(handle, OperationKind::Request { query, waits, tag });
+    }
+
+    /// Starts an operation that is no request
+    fn start(&mut self, kind: OperationKind<T>) -> RequestHandle {
+        let handle = self.waiters.reserve(None);
+        self.operations.start(handle, kind);
+        handle
+    }
+
+    /// Takes in what an operation does next
+    fn take(&mut self, handle: RequestHandle, progress: Progress<T>) {
+        let output = match progress {
+            Progress::NeedRows { keys, is_first } => Output::NeedRows { handle, keys, is_first },
+            Progress::Commit(batch) => Output::Commit { handle, batch },
+            Progress::Completed(result) => {
+                self.waiters.remove(handle);
+                if let Ok(Completion::Block(summary)) = &result {
+                    self.waiters.handle_chain_update(&summary.chain_update);
+                }
+                Output::Completed { handle, result }
+            }
+            Progress::Evaluated { state: RequestState::Ready(response), tag, .. } => {
+                if !self.waiters.remove(handle) {
+                    return;
+                }
+                Output::Response { handle, response, tag }
+            }
+            Progress::Evaluated { state: RequestState::Pending(_), waits: false, .. } => {
+                self.waiters.remove(handle);
+                Output::Pending { handle }
+            }
+            Progress::Evaluated { state: RequestState::Pending(pending), tag, .. } => {
+                return self.suspend(handle, pending, Evaluator::Endpoint, tag);
+            }
+        };
+        self.outputs.push_back(output);
+    }
+
+    /// Lets a request wait that was evaluated, or has it evaluated again
+    fn suspend(
         &mut self,
-        snapshot: &(impl Snapshot + ?Sized),
-    ) -> Option<(RequestHandle, Response)> {
-        while let Some((handle, mut query)) = self.poll_request() {
-            loop {
-                match self.resume(handle, query.run(snapshot)) {
-                    Resumption::Ready(response) => return Some((handle, response)),
-                    Resumption::Waiting | Resumption::Cancelled => break,
-                    // Terminates, for the reason given at `handle_request`.
-                    Resumption::Retry(retry) => query = retry,
+        handle: RequestHandle,
+        pending: PendingRequest,
+        evaluator: Evaluator,
+        tag: T,
+    ) {
+        let newest = self.waiters.generation();
+        let (request, key) = pending.into_parts(newest);
+        let calls = request.calls();
+        let waiting = Waiting { request, evaluator, tag };
+        let (waiting, end_reason, stale_rows) = if self.stopping {
+            (waiting, Some(EndReason::Shutdown), None)
+        } else {
+            let Err(InsertError { request, kind }) =
+                self.waiters.insert(handle, waiting, calls, key)
+            else {
+                if let Evaluator::Endpoint = evaluator {
+                    self.outputs.push_back(Output::Pending { handle });
+                }
+                return;
+            };
+            match kind {
+                InsertErrorKind::Cancelled => return,
+                InsertErrorKind::Expired => (request, Some(EndReason::Timeout), None),
+                InsertErrorKind::Full => {
+                    let (pending, limit) = (self.waiters.len(), self.waiters.limit());
+                    (request, Some(EndReason::OverLimit { pending, limit, calls }), None)
+                }
+                InsertErrorKind::Stale => {
+                    let stale_rows = StaleRows { rows: key.generation, waiters: newest };
+                    (request, None, Some(stale_rows))
                 }
             }
-        }
-        None
-    }
-
-    /// Removes a request whose client went away, in O(1); returns whether it was pending
-    pub fn cancel(&mut self, handle: RequestHandle) -> bool {
-        self.waiters.remove(handle)
-    }
-
-    /// Lets a request wait whose query the host ran
-    pub fn suspend(&mut self, now: u64, pending: PendingRequest) -> Suspension {
-        let newest = self.waiters.generation();
-        let (retained, key) = pending.into_parts(newest);
-        if self.stopping {
-            return Suspension::Retry(retained.resume_refused(STOPPING));
-        }
-        let deadline = now.saturating_add(self.wait_config.timeout);
-        let calls = retained.calls();
-        match self.waiters.insert(retained, calls, key, deadline) {
-            Ok(handle) => Suspension::Waiting(handle),
-            Err(InsertError { request, kind: InsertErrorKind::Full }) => {
-                let (pending, limit) = (self.waiters.len(), self.waiters.limit());
-                Suspension::Retry(request.resume_over_limit(pending, limit))
-            }
-            Err(InsertError { request, .. }) => {
-                let stale_rows = StaleRows { rows: key.generation, waiters: newest };
-                Suspension::Retry(request.resume().with_stale_rows(stale_rows))
-            }
-        }
-    }
-
-    /// Returns a request whose query has to be run again by the host; [`resume`](Self::resume) or
-    /// [`cancel`](Self::cancel) has to follow, or the request stays pending
-    pub fn poll_request(&mut self) -> Option<(RequestHandle, RequestQuery)> {
-        let wakeup = self.waiters.poll_wakeup()?;
-        let query = match wakeup.request {
-            request if self.stopping => request.resume_refused(STOPPING),
-            request if wakeup.expired => request.resume_expired(),
-            request => request.resume(),
         };
-        Some((wakeup.handle, query))
+        let Waiting { request, tag, .. } = waiting;
+        let evaluation = Evaluation { request, end_reason, stale_rows };
+        self.evaluate(handle, evaluation, evaluator, tag);
     }
 
-    /// Takes back a request whose query was run again by the host
-    pub fn resume(&mut self, handle: RequestHandle, state: RequestState) -> Resumption {
-        let pending = match state {
-            RequestState::Ready(response) if self.waiters.remove(handle) => {
-                return Resumption::Ready(response);
-            }
-            RequestState::Ready(_) => return Resumption::Cancelled,
-            RequestState::Pending(pending) => pending,
-        };
-        let newest = self.waiters.generation();
-        let (retained, key) = pending.into_parts(newest);
-        if self.stopping {
-            return Resumption::Retry(retained.resume_refused(STOPPING));
-        }
-        match self.waiters.reinsert(handle, retained, key) {
-            Ok(()) => Resumption::Waiting,
-            Err(InsertError { kind: InsertErrorKind::Cancelled, .. }) => Resumption::Cancelled,
-            Err(InsertError { request, kind: InsertErrorKind::Expired }) => {
-                Resumption::Retry(request.resume_expired())
-            }
-            Err(InsertError { request, .. }) => {
-                let stale_rows = StaleRows { rows: key.generation, waiters: newest };
-                Resumption::Retry(request.resume().with_stale_rows(stale_rows))
+    /// Starts an evaluation, or hands it to the host
+    fn evaluate(
+        &mut self,
+        handle: RequestHandle,
+        evaluation: Evaluation,
+        evaluator: Evaluator,
+        tag: T,
+    ) {
+        match evaluator {
+            Evaluator::Host => self.outputs.push_back(Output::Wakeup { handle, evaluation, tag }),
+            Evaluator::Endpoint => {
+                self.start_request(handle, evaluation.into_query(), true, tag);
             }
         }
     }
 }
-
-/// Why requests no longer wait
-const STOPPING: &str = "the service stops";

@@ -5,16 +5,17 @@
 
 use alloc::vec::Vec;
 
-use super::fast_path::{self, FastPath};
+use super::fast_path::{self, FastPath, FastResult};
 use super::{
     Buffers, ChainQuery, ChainStatus, RequestQuery, RequestState, Response, ResponseBody, Settings,
 };
 use crate::Error;
 use crate::config::ConfigImport;
 use crate::import::{BlockImport, ImportSettings, ImportSummary};
-use crate::primitives::BlockHeight;
+use crate::primitives::{BlockHeight, CryptoHash};
 use crate::rpc::{self, Method, MethodCall, Request, ResponseKind};
-use crate::storage::{Snapshot, Storage, run};
+use crate::storage::rows::BlockRecord;
+use crate::storage::{Key, Row, Snapshot, Storage, Table, check_row_count, run};
 
 /// The engine: settings and nothing else, so it is free to copy and shared by reference
 ///
@@ -71,10 +72,12 @@ impl Engine {
     /// For a remote storage, see [`RequestQuery`].
     pub fn respond(&self, request: Request, snapshot: &(impl Snapshot + ?Sized)) -> RequestState {
         let mut body = Vec::new();
-        if self.try_fast_path(&request, snapshot, &mut body) {
-            return RequestState::Ready(Response { body, kind: ResponseKind::Result });
+        match self.try_fast_path(&request, snapshot, &mut body) {
+            FastResult::Found(()) => {
+                RequestState::Ready(Response { body, kind: ResponseKind::Result })
+            }
+            FastResult::SlowPath(row) => self.respond_slow_owned(request, row, snapshot),
         }
-        self.respond_slow_owned(request, snapshot)
     }
 
     /// Responds to a request as [`respond`](Self::respond) does, and appends the response to `out`
@@ -106,10 +109,10 @@ impl Engine {
         buffers: &mut Buffers,
         out: &mut Vec<u8>,
     ) -> RequestState<ResponseKind> {
-        if self.try_fast_path(&request, snapshot, out) {
-            return RequestState::Ready(ResponseKind::Result);
+        match self.try_fast_path(&request, snapshot, out) {
+            FastResult::Found(()) => RequestState::Ready(ResponseKind::Result),
+            FastResult::SlowPath(row) => self.respond_slow(request, row, snapshot, buffers, out),
         }
-        self.respond_slow(request, snapshot, buffers, out)
     }
 
     /// Responds to a request as [`respond`](Self::respond) does, without a copy of a result of
@@ -139,36 +142,37 @@ impl Engine {
         snapshot: &(impl Snapshot + ?Sized),
         min_len: usize,
     ) -> RequestState<ResponseBody> {
-        if let Request::Single(Ok(call)) = &request
-            && let Some(result) = FastPath::find(call, &self.settings, snapshot)
-        {
-            if result.len() >= min_len {
-                return RequestState::Ready(ResponseBody::Chunks(result.into_chunks(&call.id)));
+        let Request::Single(Ok(call)) = &request else {
+            return self.respond_slow_owned(request, None, snapshot).map(ResponseBody::Contiguous);
+        };
+        let result = match FastPath::find(call, &self.settings, snapshot) {
+            FastResult::Found(result) => result,
+            FastResult::SlowPath(row) => {
+                return self
+                    .respond_slow_owned(request, row, snapshot)
+                    .map(ResponseBody::Contiguous);
             }
-            let mut body = Vec::new();
-            result.write(&call.id, &mut body);
-            let response = Response { body, kind: ResponseKind::Result };
-            return RequestState::Ready(ResponseBody::Contiguous(response));
+        };
+        if result.len() >= min_len {
+            return RequestState::Ready(ResponseBody::Chunks(result.into_chunks(&call.id)));
         }
-        match self.respond_slow_owned(request, snapshot) {
-            RequestState::Ready(response) => {
-                RequestState::Ready(ResponseBody::Contiguous(response))
-            }
-            RequestState::Pending(pending) => RequestState::Pending(pending),
-        }
+        let mut body = Vec::new();
+        result.write(&call.id, &mut body);
+        let response = Response { body, kind: ResponseKind::Result };
+        RequestState::Ready(ResponseBody::Contiguous(response))
     }
 
-    /// Fast path: appends the response and returns `true` if one row holds all of it
+    /// Fast path: appends the response if one row holds all of it
     #[inline]
     fn try_fast_path(
         &self,
         request: &Request,
         snapshot: &(impl Snapshot + ?Sized),
         out: &mut Vec<u8>,
-    ) -> bool {
+    ) -> FastResult<()> {
         match request {
             Request::Single(Ok(call)) => fast_path::write(call, &self.settings, snapshot, out),
-            _ => false,
+            _ => FastResult::SlowPath(None),
         }
     }
 
@@ -176,40 +180,42 @@ impl Engine {
     fn respond_slow_owned(
         &self,
         request: Request,
+        transaction: Option<Row>,
         snapshot: &(impl Snapshot + ?Sized),
     ) -> RequestState {
-        let mut body = Vec::new();
-        match self.respond_slow(request, snapshot, &mut Buffers::default(), &mut body) {
-            RequestState::Ready(kind) => RequestState::Ready(Response { body, kind }),
-            RequestState::Pending(pending) => RequestState::Pending(pending),
-        }
+        let (mut body, buffers) = (Vec::new(), &mut Buffers::default());
+        let state = self.respond_slow(request, transaction, snapshot, buffers, &mut body);
+        state.map(|kind| Response { body, kind })
     }
 
-    /// Slow path: everything that is not held by one row
+    /// Slow path: everything that is not held by one row; with the row of the transaction if it
+    /// was read
     fn respond_slow(
         &self,
         request: Request,
+        transaction: Option<Row>,
         snapshot: &(impl Snapshot + ?Sized),
         buffers: &mut Buffers,
         out: &mut Vec<u8>,
     ) -> RequestState<ResponseKind> {
         let request = match request {
-            Request::Single(Ok(MethodCall { id, method: Method::TransactionStatus(request) })) => {
-                return buffers.respond(id, request, &self.settings, snapshot, out);
+            Request::Single(Ok(MethodCall {
+                id,
+                method: Method::TransactionStatus(request),
+                ..
+            })) => {
+                return buffers.respond(id, request, transaction, &self.settings, snapshot, out);
             }
             others => others,
         };
-        match RequestQuery::new(&self.settings, request).run(snapshot) {
-            RequestState::Ready(response) if out.capacity() == 0 => {
+        RequestQuery::new(&self.settings, request).run(snapshot).map(|response| {
+            if out.capacity() == 0 {
                 *out = response.body;
-                RequestState::Ready(response.kind)
-            }
-            RequestState::Ready(response) => {
+            } else {
                 out.extend_from_slice(&response.body);
-                RequestState::Ready(response.kind)
             }
-            RequestState::Pending(pending) => RequestState::Pending(pending),
-        }
+            response.kind
+        })
     }
 
     /// Imports a block message, in one commit
@@ -221,9 +227,10 @@ impl Engine {
         &self,
         message: &[u8],
         settings: &ImportSettings,
-        storage: &mut (impl Storage + ?Sized),
+        storage: &mut impl Storage,
     ) -> Result<ImportSummary, Error> {
-        let (batch, summary) = BlockImport::new(message, *settings)?.run(storage)?;
+        let import = BlockImport::new(message, *settings)?;
+        let (batch, summary) = import.run(&storage.snapshot()?)?;
         if !batch.is_empty() {
             storage.commit(batch)?;
         }
@@ -243,9 +250,9 @@ impl Engine {
         &self,
         height: BlockHeight,
         text: &str,
-        storage: &mut (impl Storage + ?Sized),
+        storage: &mut impl Storage,
     ) -> Result<(), Error> {
-        let batch = run(&mut ConfigImport::new(height, text)?, storage)?;
+        let batch = run(&mut ConfigImport::new(height, text)?, &storage.snapshot()?)?;
         storage.commit(batch)
     }
 
@@ -256,5 +263,23 @@ impl Engine {
     /// The storage's error, or a corrupt row.
     pub fn chain_status(&self, snapshot: &(impl Snapshot + ?Sized)) -> Result<ChainStatus, Error> {
         run(&mut ChainQuery::new(), snapshot)
+    }
+
+    /// The height of each of these blocks, on any fork, in one read; `None` for unknown ones
+    ///
+    /// # Errors
+    ///
+    /// The storage's error, or a corrupt row.
+    pub fn block_heights(
+        &self,
+        hashes: &[CryptoHash],
+        snapshot: &(impl Snapshot + ?Sized),
+    ) -> Result<Vec<Option<BlockHeight>>, Error> {
+        let keys: Vec<Key> = hashes.iter().map(|hash| Key::hash(Table::Blocks, *hash)).collect();
+        let mut rows = Vec::new();
+        snapshot.get_many(&keys, &mut rows)?;
+        check_row_count(rows.len(), keys.len())?;
+        let height = |row: &Row| BlockRecord::decode(row).map(|block| block.height);
+        rows.iter().map(|row| row.as_ref().map(height).transpose()).collect()
     }
 }

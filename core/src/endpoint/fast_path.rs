@@ -12,7 +12,7 @@ use super::response::{Bytes, ResponseChunk};
 use crate::config::{BlockReference, Finality};
 use crate::rpc::{self, Method, MethodCall, RequestId, StatusRequest, TransactionRef};
 use crate::storage::rows::{ChainRecord, ConfigIndex, ConfigRecord, FinalizedTransaction};
-use crate::storage::{Key, Row, Snapshot, Table};
+use crate::storage::{Isolation, Key, Row, Snapshot, Table};
 
 /// Bytes of a response apart from its result and its id, rounded up
 const ENVELOPE_LEN: usize = 64;
@@ -97,7 +97,15 @@ fn write_response(head: &[u8], tail: &[u8], id: &RequestId, out: &mut Vec<u8>) {
     out.extend_from_slice(end);
 }
 
-/// Appends the response to a call and returns `true` if one row holds its result
+/// What the fast path did for a call
+pub(super) enum FastResult<T> {
+    /// One row holds the result
+    Found(T),
+    /// The slow path has to respond, and need not read this row of the transaction again
+    SlowPath(Option<Row>),
+}
+
+/// Appends the response to a call if one row holds its result
 ///
 /// An error is not reported here: the slow path meets it again.
 pub(super) fn write(
@@ -105,32 +113,40 @@ pub(super) fn write(
     settings: &Settings,
     snapshot: &(impl Snapshot + ?Sized),
     out: &mut Vec<u8>,
-) -> bool {
+) -> FastResult<()> {
     let (start, mut is_written) = (out.len(), false);
-    let found = match &call.method {
+    let mut write = |slice: Option<RowSlice<'_>>| {
+        let Some(slice) = slice else { return };
+        slice.write(&call.id, out);
+        is_written = true;
+    };
+    let result = match &call.method {
         Method::TransactionStatus(request) => {
             snapshot.get_with(&transaction_key(request), &mut |row| {
                 let slice = RowSlice::of_transaction(row, request.receipts, settings);
-                let Some(slice) = slice else { return };
-                slice.write(&call.id, out);
-                is_written = true;
+                let is_kept = slice.is_none();
+                write(slice);
+                is_kept
             })
         }
         Method::ProtocolConfig(reference) => {
-            let Some(key) = config_key(reference, snapshot) else { return false };
+            let Some(key) = config_key(reference, snapshot) else {
+                return FastResult::SlowPath(None);
+            };
             snapshot.get_with(&key, &mut |row| {
-                let Some(slice) = RowSlice::of_config(row) else { return };
-                slice.write(&call.id, out);
-                is_written = true;
+                write(RowSlice::of_config(row));
+                false
             })
         }
     };
-    is_written &= matches!(found, Ok(true));
-    if !is_written {
-        // The storage may have failed after it passed the row.
-        out.truncate(start);
+    match result {
+        Ok(_) if is_written => FastResult::Found(()),
+        result => {
+            // The storage may have failed after it passed the row.
+            out.truncate(start);
+            FastResult::SlowPath(result.ok().flatten())
+        }
     }
-    is_written
 }
 
 /// The key of the row that holds the result if the transaction is finalized
@@ -145,6 +161,10 @@ fn transaction_key(request: &StatusRequest) -> Key {
 /// The key of the configuration in force at a block, if the row of the chain has the block's height
 fn config_key(reference: &BlockReference, snapshot: &(impl Snapshot + ?Sized)) -> Option<Key> {
     let BlockReference::Finality(finality) = reference else { return None };
+    if snapshot.isolation() != Isolation::Snapshot {
+        // Three rows are read, which may be of several states.
+        return None;
+    }
     let mut height = None;
     let height_in = |row: &[u8]| {
         let chain = ChainRecord::decode_without_lists(row).ok()?;
@@ -155,10 +175,18 @@ fn config_key(reference: &BlockReference, snapshot: &(impl Snapshot + ?Sized)) -
         };
         block.map(|block| block.height)
     };
-    snapshot.get_with(&ChainRecord::key(), &mut |row| height = height_in(row)).ok()?;
+    let mut read_height = |row: &[u8]| {
+        height = height_in(row);
+        false
+    };
+    snapshot.get_with(&ChainRecord::key(), &mut read_height).ok()?;
     let (height, mut first) = (height?, None);
     let first_in = |row: &[u8]| ConfigIndex::in_force_in_row(row, height).ok().flatten();
-    snapshot.get_with(&ConfigIndex::key(), &mut |row| first = first_in(row)).ok()?;
+    let mut read_first = |row: &[u8]| {
+        first = first_in(row);
+        false
+    };
+    snapshot.get_with(&ConfigIndex::key(), &mut read_first).ok()?;
     first.map(ConfigRecord::key)
 }
 
@@ -174,21 +202,23 @@ impl FastPath {
         call: &MethodCall,
         settings: &Settings,
         snapshot: &(impl Snapshot + ?Sized),
-    ) -> Option<Self> {
+    ) -> FastResult<Self> {
         let key = match &call.method {
-            Method::TransactionStatus(request) => transaction_key(request),
-            Method::ProtocolConfig(reference) => config_key(reference, snapshot)?,
+            Method::TransactionStatus(request) => Some(transaction_key(request)),
+            Method::ProtocolConfig(reference) => config_key(reference, snapshot),
         };
-        let row = snapshot.get(&key).ok()??;
+        let row = key.and_then(|key| snapshot.get(&key).ok().flatten());
+        let Some(row) = row else { return FastResult::SlowPath(None) };
         let slice = match &call.method {
             Method::TransactionStatus(request) => {
-                RowSlice::of_transaction(&row, request.receipts, settings)?
+                RowSlice::of_transaction(&row, request.receipts, settings)
             }
-            Method::ProtocolConfig(_) => RowSlice::of_config(&row)?,
+            Method::ProtocolConfig(_) => RowSlice::of_config(&row),
         };
+        let Some(slice) = slice else { return FastResult::SlowPath(Some(row)) };
         let (start, end) = (row.len() - slice.result.len(), row.len());
         let parts = [start..start + slice.head_len, end - slice.tail_len..end];
-        Some(Self { row, parts })
+        FastResult::Found(Self { row, parts })
     }
 
     /// Length of the result

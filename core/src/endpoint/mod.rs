@@ -11,22 +11,35 @@ mod adversarial_requests;
 mod buffers;
 mod call;
 mod chain;
+mod end_reason;
 #[expect(clippy::module_inception, reason = "named after the type it holds, as every file here is")]
 mod endpoint;
 mod engine;
+mod evaluation;
 mod fast_path;
+mod operation;
+mod output;
+#[cfg(test)]
+mod output_tests;
 mod pending_request;
+#[cfg(test)]
+mod remote_host;
 mod request_query;
 mod response;
 mod settings;
 #[cfg(test)]
 mod tests;
+mod wait_config;
 
 pub use buffers::Buffers;
 pub use chain::{ChainQuery, ChainStatus};
-pub use endpoint::{Endpoint, Resumption, Suspension, WaitConfig};
+pub use end_reason::EndReason;
+pub use endpoint::{Endpoint, RequestOptions, WaitMode};
 pub use engine::Engine;
+pub use evaluation::Evaluation;
+pub use output::{Completion, Output};
 pub use pending_request::PendingRequest;
 pub use request_query::RequestQuery;
 pub use response::{RequestState, Response, ResponseBody, ResponseChunk};
 pub use settings::{Settings, UnknownTransaction};
+pub use wait_config::WaitConfig;

@@ -1,4 +1,4 @@
-//! A pending request: what is retained of it, what it waits for, and the ways to resume it.
+//! A pending request: what is retained of it, and what it waits for.
 //!
 //! It retains only what a response needs, so that many requests can be pending at a time: not the
 //! signed transaction of a request, and not the responses that a batch has already, because all
@@ -6,12 +6,12 @@
 //! an [`Endpoint`](super::Endpoint), in a [`WaiterMap`](crate::waiting::WaiterMap) or elsewhere.
 
 use alloc::boxed::Box;
-use alloc::format;
 use alloc::vec::Vec;
 use core::mem;
 
-use super::call::{Call, EndReason, PendingCall, RetainedCall, StatusCall};
-use super::{RequestQuery, RequestState, Response, Settings};
+use super::call::{Call, PendingCall, RetainedCall, StatusCall};
+use super::end_reason::StaleRows;
+use super::{EndReason, RequestQuery, RequestState, Response, Settings};
 use crate::primitives::CryptoHash;
 use crate::status::WaitCondition;
 use crate::storage::Snapshot;
@@ -72,15 +72,6 @@ enum BatchEntry {
     Answered(RetainedCall),
     /// Its response does not depend on the rows
     Permanent(Response),
-}
-
-/// Rows that were older than the newest block that the waiters know of
-#[derive(Clone, Copy, Debug)]
-pub(super) struct StaleRows {
-    /// The generation of the rows
-    pub(super) rows: u64,
-    /// The generation of the waiters
-    pub(super) waiters: u64,
 }
 
 impl PendingRequest {
@@ -145,19 +136,6 @@ impl PendingRequest {
         self.generation
     }
 
-    /// The query whether the milestones are reached now
-    #[must_use]
-    pub fn resume(self) -> RequestQuery {
-        self.retained.resume()
-    }
-
-    /// The query whether the milestones are reached at the deadline; it always ends in a response,
-    /// with `TIMEOUT_ERROR` for those that are not
-    #[must_use]
-    pub fn resume_expired(self) -> RequestQuery {
-        self.retained.resume_expired()
-    }
-
     /// Evaluates the request again, after the storage has changed; `Some` is its response, after
     /// which the request has ended
     pub fn again(&mut self, snapshot: &(impl Snapshot + ?Sized)) -> Option<Response> {
@@ -166,7 +144,7 @@ impl PendingRequest {
             settings: self.retained.settings,
             calls: mem::replace(&mut self.retained.calls, ended),
         };
-        match retained.resume().run(snapshot) {
+        match retained.into_query(None, None).run(snapshot) {
             RequestState::Ready(response) => Some(response),
             RequestState::Pending(pending) => {
                 *self = pending;
@@ -178,28 +156,14 @@ impl PendingRequest {
     /// Ends the request at its deadline: evaluates it a last time, with `TIMEOUT_ERROR` for
     /// milestones that are not reached
     pub fn expire(self, snapshot: &(impl Snapshot + ?Sized)) -> Response {
-        match self.retained.resume_expired().run(snapshot) {
+        match self.retained.into_query(Some(EndReason::Timeout), None).run(snapshot) {
             RequestState::Ready(response) => response,
             // The last evaluation leaves no call pending.
             RequestState::Pending(pending) => {
                 let error = Error::new(ErrorKind::Usage, "a call is pending after its deadline");
-                pending.retained.resume().fail(&error)
+                pending.retained.into_query(None, None).fail(&error)
             }
         }
-    }
-
-    /// The query whether the milestones are reached when the request cannot be kept; it always ends
-    /// in a response, for milestones that are not with an error of kind
-    /// [`Unavailable`](crate::rpc::ResponseKind::Unavailable) that has this reason
-    #[must_use]
-    pub fn resume_refused(self, reason: &str) -> RequestQuery {
-        self.retained.resume_refused(reason)
-    }
-
-    /// The same with the reason that too many requests are pending: `pending` of `limit`
-    #[must_use]
-    pub fn resume_over_limit(self, pending: usize, limit: usize) -> RequestQuery {
-        self.retained.resume_over_limit(pending, limit)
     }
 
     /// What waits, and for what, among waiters of this generation
@@ -247,37 +211,20 @@ impl RetainedRequest {
         }
     }
 
-    pub(super) fn resume(self) -> RequestQuery {
-        self.resume_with(None)
-    }
-
-    pub(super) fn resume_expired(self) -> RequestQuery {
-        self.resume_with(Some(EndReason::Timeout))
-    }
-
-    pub(super) fn resume_refused(self, reason: &str) -> RequestQuery {
-        self.resume_with(Some(EndReason::Unavailable(reason.into())))
-    }
-
-    pub(super) fn resume_over_limit(self, pending: usize, limit: usize) -> RequestQuery {
-        let calls = self.calls();
-        self.resume_refused(&format!(
-            "too many pending requests: {pending} of {limit}, and this one needs {calls}"
-        ))
-    }
-
-    fn resume_with(self, end_reason: Option<EndReason>) -> RequestQuery {
+    /// The query of one more evaluation; with an `end_reason` it always ends in a response
+    pub(super) fn into_query(
+        self,
+        end_reason: Option<EndReason>,
+        stale_rows: Option<StaleRows>,
+    ) -> RequestQuery {
         let Self { settings, calls } = self;
-        match calls {
-            RetainedCalls::One(call) => {
-                let call = call.resume(&settings, end_reason);
-                RequestQuery::from_calls(settings, [call].into(), false)
-            }
-            RetainedCalls::Batch(entries) => {
-                let calls =
-                    entries.into_iter().map(|entry| entry.resume(&settings, end_reason.clone()));
-                RequestQuery::from_calls(settings, calls.collect(), true)
-            }
-        }
+        let (calls, is_batch) = match calls {
+            RetainedCalls::One(call) => ([call.resume(&settings, end_reason)].into(), false),
+            RetainedCalls::Batch(entries) => (
+                entries.into_iter().map(|entry| entry.resume(&settings, end_reason)).collect(),
+                true,
+            ),
+        };
+        RequestQuery::from_calls(settings, calls, is_batch, stale_rows)
     }
 }

@@ -8,10 +8,10 @@ use alloc::vec::Vec;
 use core::mem;
 
 use super::call::{Call, error_response};
-use super::pending_request::StaleRows;
+use super::end_reason::StaleRows;
 use super::{PendingRequest, RequestState, Response, Settings};
 use crate::rpc::{Request, RequestId, ResponseKind, RpcError, write_batch};
-use crate::storage::{Key, Query, Row, Snapshot, Step, check_row_count, run};
+use crate::storage::{Isolation, Key, Query, Row, Snapshot, Step, check_row_count, run};
 use crate::{Error, ErrorKind};
 
 /// The query for the response to a request body
@@ -80,18 +80,23 @@ impl RequestQuery {
                 (calls.into_iter().map(|call| Call::new(call, settings)).collect(), true)
             }
         };
-        Self::from_calls(*settings, calls, is_batch)
+        Self::from_calls(*settings, calls, is_batch, None)
     }
 
-    pub(super) fn from_calls(settings: Settings, calls: Vec<Call>, is_batch: bool) -> Self {
+    pub(super) fn from_calls(
+        settings: Settings,
+        calls: Vec<Call>,
+        is_batch: bool,
+        stale_rows: Option<StaleRows>,
+    ) -> Self {
         let (keys, key_counts) = (Vec::new(), Vec::new());
-        Self { settings, calls, is_batch, has_ended: false, stale_rows: None, keys, key_counts }
+        Self { settings, calls, is_batch, has_ended: false, stale_rows, keys, key_counts }
     }
 
-    /// The same query, after an evaluation on rows that were too old
-    pub(super) const fn with_stale_rows(mut self, stale_rows: StaleRows) -> Self {
-        self.stale_rows = Some(stale_rows);
-        self
+    /// The isolation that its settings declare, for
+    /// [`OptimisticQuery::new`](crate::storage::OptimisticQuery::new)
+    pub const fn isolation(&self) -> Isolation {
+        self.settings.isolation
     }
 
     /// Runs the query on a snapshot in memory or on disk, where reads block
@@ -131,7 +136,16 @@ impl RequestQuery {
     }
 }
 
-impl crate::storage::sealed::Sealed for RequestQuery {}
+impl crate::storage::sealed::Sealed for RequestQuery {
+    fn restarted(&self) -> Option<Self> {
+        if self.has_ended {
+            return None;
+        }
+        let calls = self.calls.iter().map(|call| call.restarted(&self.settings));
+        let calls = calls.collect::<Option<_>>()?;
+        Some(Self::from_calls(self.settings, calls, self.is_batch, self.stale_rows))
+    }
+}
 
 impl Query for RequestQuery {
     type Output = RequestState;

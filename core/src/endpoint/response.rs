@@ -24,6 +24,16 @@ pub enum RequestState<R = Response, P = PendingRequest> {
     Pending(P),
 }
 
+impl<R, P> RequestState<R, P> {
+    /// The state with the response in another form
+    pub(super) fn map<T>(self, form: impl FnOnce(R) -> T) -> RequestState<T, P> {
+        match self {
+            Self::Ready(response) => RequestState::Ready(form(response)),
+            Self::Pending(pending) => RequestState::Pending(pending),
+        }
+    }
+}
+
 /// A finished response: the body of a JSON-RPC response
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "bytes and their kind")]

@@ -1,6 +1,7 @@
 //! How the engine answers where the interface leaves a choice.
 
 use crate::rpc::Limits;
+use crate::storage::Isolation;
 
 /// How the engine answers where the interface leaves a choice
 ///
@@ -23,6 +24,11 @@ pub struct Settings {
     pub max_receipts: usize,
     /// Limits of a request body
     pub limits: Limits,
+    /// Isolation of the storage, for hosts that supply rows themselves: with
+    /// [`Isolation::ReadCommitted`] they wrap each [`RequestQuery`](super::RequestQuery) in an
+    /// [`OptimisticQuery`](crate::storage::OptimisticQuery); a
+    /// [`Snapshot`](crate::storage::Snapshot) declares its own
+    pub isolation: Isolation,
 }
 
 /// How a request for a milestone of a transaction that is in no block is answered
@@ -46,6 +52,7 @@ impl Default for Settings {
             unknown: UnknownTransaction::Wait,
             max_receipts: 100_000,
             limits: Limits::default(),
+            isolation: Isolation::Snapshot,
         }
     }
 }
@@ -69,6 +76,13 @@ impl Settings {
     #[must_use]
     pub const fn with_max_receipts(mut self, max_receipts: usize) -> Self {
         self.max_receipts = max_receipts;
+        self
+    }
+
+    /// These settings with another isolation of the storage
+    #[must_use]
+    pub const fn with_isolation(mut self, isolation: Isolation) -> Self {
+        self.isolation = isolation;
         self
     }
 

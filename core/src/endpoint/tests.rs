@@ -14,6 +14,7 @@ use crate::storage::rows::{ChainRecord, FinalizedTransaction};
 use crate::storage::{
     Batch, Key, MemoryStorage, Query as _, Row, Snapshot, Step, Storage, Table, run,
 };
+use crate::waiting::RequestHandle;
 use crate::{Error, ErrorKind};
 
 /// A request that is pending while the transaction is unknown
@@ -42,14 +43,29 @@ fn types_that_a_host_keeps_are_send_and_sync() {
 
 #[test]
 fn a_storage_may_be_chosen_at_run_time() {
-    let mut storage: Box<dyn Storage> = Box::new(MemoryStorage::new());
-    let engine = Engine::default();
+    struct Chosen(MemoryStorage);
+
+    impl Storage for Chosen {
+        type Snapshot<'a> = Box<dyn Snapshot + 'a>;
+
+        fn snapshot(&self) -> Result<Self::Snapshot<'_>, Error> {
+            Ok(Box::new(&self.0))
+        }
+
+        fn commit(&mut self, batch: Batch) -> Result<(), Error> {
+            self.0.commit(batch)
+        }
+    }
+
+    let (engine, mut storage) = (Engine::default(), Chosen(MemoryStorage::new()));
     let config = r#"{"protocol_version":88,"genesis_height":7,"chain_id":"dev"}"#;
-    engine.put_config(7, config, &mut *storage).unwrap();
-    assert_eq!(engine.chain_status(&*storage).unwrap().chain_id.as_deref(), Some("dev"));
-    let error = engine.import_block(b"{}", &ImportSettings::default(), &mut *storage).unwrap_err();
+    engine.put_config(7, config, &mut storage).unwrap();
+    let snapshot = storage.snapshot().unwrap();
+    assert_eq!(engine.chain_status(&snapshot).unwrap().chain_id.as_deref(), Some("dev"));
+    drop(snapshot);
+    let error = engine.import_block(b"{}", &ImportSettings::default(), &mut storage).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Schema);
-    let snapshot: &dyn Snapshot = &*storage;
+    let snapshot: &dyn Snapshot = &storage.snapshot().unwrap();
     let state = engine.respond(engine.parse(REQUEST, None), snapshot);
     let RequestState::Pending(mut pending) = state else { panic!("it is answered") };
     assert!(pending.again(snapshot).is_none());
@@ -165,20 +181,24 @@ fn a_signature_is_verified_only_while_the_transaction_is_unknown() {
     use crate::primitives::{Balance, CryptoHash, Scheme, Signature};
     use crate::storage::Table;
     use crate::storage::rows::TransactionRecord;
-    use crate::transaction::{Action, SignedTransaction, Transaction, TransactionVersion};
+    use crate::transaction::{
+        SignedTransaction, Transaction, TransactionVersion, TransferAction, UnknownFields,
+    };
 
+    let transfer = TransferAction { deposit: Balance(1), unknown_fields: UnknownFields::new() };
     let transaction = Transaction {
         version: TransactionVersion::V0 { nonce: 7 },
         signer_id: "alice.near".parse().unwrap(),
         public_key: "ed25519:11111111111111111111111111111111".parse().unwrap(),
         receiver_id: "bob.near".parse().unwrap(),
         block_hash: CryptoHash::ZERO,
-        actions: [Action::Transfer { deposit: Balance(1) }].into(),
+        actions: [transfer.into()].into(),
     };
-    let key = Key::hash(Table::Transactions, transaction.hash());
+    let key = Key::hash(Table::Transactions, transaction.hash().unwrap());
     let signature = Signature::new(Scheme::Ed25519, &[9; 64]).unwrap();
     let mut text = String::new();
-    base64::encode(&SignedTransaction::new(transaction, signature).encode(), &mut text);
+    let signed = SignedTransaction::new(transaction, signature).unwrap();
+    base64::encode(&signed.encode(), &mut text);
     let body = alloc::format!(r#"{{"method":"tx","params":{{"signed_tx_base64":"{text}"}}}}"#);
     let mut storage = MemoryStorage::new();
     let engine = Engine::default();
@@ -219,10 +239,55 @@ fn practice() -> (Vec<milepost_practice::BlockMessage>, Vec<String>) {
     (messages, bodies)
 }
 
+/// Responds to a request, which waits at the endpoint if it is pending and accepted
+fn send(
+    endpoint: &mut Endpoint,
+    body: &[u8],
+    snapshot: &impl Snapshot,
+) -> RequestState<Response, RequestHandle> {
+    let engine = *endpoint.engine();
+    let pending = match engine.respond(engine.parse(body, None), snapshot) {
+        RequestState::Ready(response) => return RequestState::Ready(response),
+        RequestState::Pending(pending) => pending,
+    };
+    let handle = endpoint.handle_pending(0, pending, None, ());
+    match next_response(endpoint, snapshot) {
+        Some((answered, response)) => {
+            assert_eq!(answered, handle);
+            RequestState::Ready(response)
+        }
+        None => RequestState::Pending(handle),
+    }
+}
+
+fn next_response(
+    endpoint: &mut Endpoint,
+    snapshot: &impl Snapshot,
+) -> Option<(RequestHandle, Response)> {
+    match endpoint.poll_output_with(snapshot) {
+        Output::Response { handle, response, .. } => Some((handle, response)),
+        Output::Timeout(at) => {
+            assert_eq!(at, endpoint.next_timeout());
+            None
+        }
+        output => panic!("{output:?}"),
+    }
+}
+
+fn import(
+    endpoint: &mut Endpoint,
+    message: &[u8],
+    storage: &mut MemoryStorage,
+) -> Result<(), Error> {
+    let summary = endpoint.engine().import_block(message, &ImportSettings::default(), storage)?;
+    endpoint.handle_chain_update(&summary.chain_update);
+    Ok(())
+}
+
 #[test]
 fn the_endpoint_responds_when_evaluating_all_requests_would() {
     let (messages, bodies) = practice();
-    let (mut storage, import_settings) = (MemoryStorage::new(), ImportSettings::default());
+    let mut storage = MemoryStorage::new();
     let engine = Engine::default();
     let mut endpoint = Endpoint::new(engine, WaitConfig::default().with_timeout(100));
     let mut open = Vec::new();
@@ -232,16 +297,14 @@ fn the_endpoint_responds_when_evaluating_all_requests_would() {
         else {
             panic!()
         };
-        let RequestState::Pending(handle) =
-            endpoint.handle_request(0, body.as_bytes(), None, &storage)
-        else {
+        let RequestState::Pending(handle) = send(&mut endpoint, body.as_bytes(), &storage) else {
             panic!()
         };
         open.push((handle, pending));
     }
     let (mut answered, mut evaluations) = (0, 0);
     for message in &messages {
-        if endpoint.handle_block(&message.json, &import_settings, &mut storage).is_err() {
+        if import(&mut endpoint, &message.json, &mut storage).is_err() {
             continue;
         }
         evaluations += open.len();
@@ -253,7 +316,8 @@ fn the_endpoint_responds_when_evaluating_all_requests_would() {
             }
             None => true,
         });
-        let mut found: Vec<_> = core::iter::from_fn(|| endpoint.poll_response(&storage)).collect();
+        let mut found: Vec<_> =
+            core::iter::from_fn(|| next_response(&mut endpoint, &storage)).collect();
         found.sort_by_key(|(handle, _)| *handle);
         expected.sort_by_key(|(handle, _)| *handle);
         assert_eq!(found, expected);
@@ -264,9 +328,9 @@ fn the_endpoint_responds_when_evaluating_all_requests_would() {
     assert_eq!(endpoint.pending_count(), calls);
 
     endpoint.handle_timeout(99);
-    assert!(endpoint.poll_response(&storage).is_none());
+    assert!(next_response(&mut endpoint, &storage).is_none());
     endpoint.handle_timeout(100);
-    let expired: Vec<_> = core::iter::from_fn(|| endpoint.poll_response(&storage)).collect();
+    let expired: Vec<_> = core::iter::from_fn(|| next_response(&mut endpoint, &storage)).collect();
     assert_eq!((expired.len(), endpoint.pending_count()), (open.len(), 0));
     for (handle, pending) in open {
         assert!(expired.contains(&(handle, pending.expire(&storage))));
@@ -276,26 +340,26 @@ fn the_endpoint_responds_when_evaluating_all_requests_would() {
 #[test]
 fn requests_on_stale_rows_are_evaluated_again_with_the_next_block() {
     let (messages, bodies) = practice();
-    let (mut storage, import_settings) = (MemoryStorage::new(), ImportSettings::default());
+    let mut storage = MemoryStorage::new();
     let mut endpoint = Endpoint::new(Engine::default(), WaitConfig::default());
-    endpoint.handle_block(&messages[0].json, &import_settings, &mut storage).unwrap();
+    import(&mut endpoint, &messages[0].json, &mut storage).unwrap();
     let stale = storage.clone();
-    endpoint.handle_block(&messages[1].json, &import_settings, &mut storage).unwrap();
+    import(&mut endpoint, &messages[1].json, &mut storage).unwrap();
     let mut handles = Vec::new();
     for body in &bodies[..50] {
-        match endpoint.handle_request(0, body.as_bytes(), None, &stale) {
+        match send(&mut endpoint, body.as_bytes(), &stale) {
             RequestState::Pending(handle) => handles.push(handle),
             RequestState::Ready(response) => assert_eq!(response.kind, ResponseKind::Result),
         }
     }
-    assert!(endpoint.poll_response(&stale).is_none());
-    endpoint.handle_block(&messages[2].json, &import_settings, &mut storage).unwrap();
+    assert!(next_response(&mut endpoint, &stale).is_none());
+    import(&mut endpoint, &messages[2].json, &mut storage).unwrap();
     // The changes of the second block are seen with the third.
-    assert!(endpoint.poll_response(&storage).is_some());
-    while endpoint.poll_response(&storage).is_some() {}
+    assert!(next_response(&mut endpoint, &storage).is_some());
+    while next_response(&mut endpoint, &storage).is_some() {}
     // Nor does a storage that is replaced by an older one cause an endless loop.
     endpoint.shutdown();
-    while endpoint.poll_response(&stale).is_some() {}
+    while next_response(&mut endpoint, &stale).is_some() {}
     assert_eq!(endpoint.pending_count(), 0);
 }
 
@@ -303,33 +367,23 @@ fn requests_on_stale_rows_are_evaluated_again_with_the_next_block() {
 fn a_full_endpoint_and_one_that_is_shut_down_respond_with_the_reason() {
     let storage = MemoryStorage::new();
     let mut endpoint = Endpoint::new(Engine::default(), WaitConfig::default().with_max_waiting(2));
-    let RequestState::Pending(first) = endpoint.handle_request(0, REQUEST, None, &storage) else {
-        panic!()
-    };
+    let RequestState::Pending(first) = send(&mut endpoint, REQUEST, &storage) else { panic!() };
     let pair = [b"[", REQUEST, b",", REQUEST, b"]"].concat();
-    let RequestState::Ready(response) = endpoint.handle_request(0, &pair, None, &storage) else {
-        panic!()
-    };
+    let RequestState::Ready(response) = send(&mut endpoint, &pair, &storage) else { panic!() };
     let text = String::from_utf8(response.body).unwrap();
     let reason = "too many pending requests: 1 of 2, and this one needs 2";
     assert_eq!(text.matches(reason).count(), 4);
     assert!(endpoint.cancel(first) && !endpoint.cancel(first));
-    let RequestState::Pending(batch) = endpoint.handle_request(0, &pair, None, &storage) else {
-        panic!()
-    };
-    let RequestState::Ready(response) = endpoint.handle_request(0, REQUEST, None, &storage) else {
-        panic!()
-    };
+    let RequestState::Pending(batch) = send(&mut endpoint, &pair, &storage) else { panic!() };
+    let RequestState::Ready(response) = send(&mut endpoint, REQUEST, &storage) else { panic!() };
     assert_eq!(response.kind, ResponseKind::Unavailable);
 
     endpoint.shutdown();
-    let (handle, response) = endpoint.poll_response(&storage).unwrap();
+    let (handle, response) = next_response(&mut endpoint, &storage).unwrap();
     assert_eq!(handle, batch);
     let text = String::from_utf8(response.body).unwrap();
     assert_eq!(text.matches("the service stops").count(), 4);
-    let RequestState::Ready(response) = endpoint.handle_request(0, REQUEST, None, &storage) else {
-        panic!()
-    };
+    let RequestState::Ready(response) = send(&mut endpoint, REQUEST, &storage) else { panic!() };
     assert_eq!(response.kind, ResponseKind::Unavailable);
     assert_eq!((endpoint.pending_count(), endpoint.next_timeout()), (0, None));
 }
@@ -346,21 +400,18 @@ fn an_unknown_transaction_is_answered_at_once_if_the_settings_ask_for_it() {
 #[test]
 fn a_block_that_another_endpoint_imported_wakes_the_requests_of_this_one() {
     let (messages, bodies) = practice();
-    let (mut storage, import_settings) = (MemoryStorage::new(), ImportSettings::default());
+    let mut storage = MemoryStorage::new();
     let [mut this, mut other] =
         [(); 2].map(|()| Endpoint::new(Engine::default(), WaitConfig::default()));
     for body in &bodies {
-        assert!(matches!(
-            this.handle_request(0, body.as_bytes(), None, &storage),
-            RequestState::Pending(_)
-        ));
+        assert!(matches!(send(&mut this, body.as_bytes(), &storage), RequestState::Pending(_)));
     }
     let mut answered = 0;
     for message in &messages {
         // The same block in the same storage again, as after a commit whose result was lost.
-        let _ = other.handle_block(&message.json, &import_settings, &mut storage);
-        if this.handle_block(&message.json, &import_settings, &mut storage).is_ok() {
-            while this.poll_response(&storage).is_some() {
+        let _ = import(&mut other, &message.json, &mut storage);
+        if import(&mut this, &message.json, &mut storage).is_ok() {
+            while next_response(&mut this, &storage).is_some() {
                 answered += 1;
             }
         }
@@ -384,52 +435,68 @@ impl Snapshot for RoundRobin<'_> {
 #[test]
 fn stale_replicas_in_turns_cause_no_endless_loop() {
     let (messages, bodies) = practice();
-    let (mut storage, import_settings) = (MemoryStorage::new(), ImportSettings::default());
+    let mut storage = MemoryStorage::new();
     let mut endpoint = Endpoint::new(Engine::default(), WaitConfig::default());
     let mut replicas = Vec::new();
-    let RequestState::Pending(first) = endpoint.handle_request(0, REQUEST, None, &storage) else {
-        panic!()
-    };
+    let RequestState::Pending(first) = send(&mut endpoint, REQUEST, &storage) else { panic!() };
     for message in &messages[..3] {
-        endpoint.handle_block(&message.json, &import_settings, &mut storage).unwrap();
+        import(&mut endpoint, &message.json, &mut storage).unwrap();
         replicas.push(storage.clone());
     }
     let snapshot = RoundRobin { turn: Cell::new(0), replicas: &replicas[..2] };
     let batch = alloc::format!("[{0},{0},{0}]", core::str::from_utf8(REQUEST).unwrap());
-    let RequestState::Pending(_) = endpoint.handle_request(0, batch.as_bytes(), None, &snapshot)
-    else {
+    let RequestState::Pending(_) = send(&mut endpoint, batch.as_bytes(), &snapshot) else {
         panic!()
     };
     // Each call of the batch counts, whatever the batch waits for.
     assert_eq!(endpoint.pending_count(), 4);
     for body in &bodies {
-        endpoint.handle_request(0, body.as_bytes(), None, &snapshot);
+        send(&mut endpoint, body.as_bytes(), &snapshot);
     }
-    endpoint.handle_block(&messages[3].json, &import_settings, &mut storage).unwrap();
-    while endpoint.poll_response(&snapshot).is_some() {}
+    import(&mut endpoint, &messages[3].json, &mut storage).unwrap();
+    while next_response(&mut endpoint, &snapshot).is_some() {}
     assert!(endpoint.cancel(first));
 }
 
 #[test]
 fn a_block_is_not_missed_by_a_request_on_stale_rows() {
     let (messages, _) = practice();
-    let (mut storage, import_settings) = (MemoryStorage::new(), ImportSettings::default());
+    let mut storage = MemoryStorage::new();
     let mut endpoint = Endpoint::new(Engine::default(), WaitConfig::default());
     let stale = storage.clone();
     for message in &messages[..2] {
-        endpoint.handle_block(&message.json, &import_settings, &mut storage).unwrap();
+        import(&mut endpoint, &message.json, &mut storage).unwrap();
     }
     let engine = Engine::default();
     let RequestState::Pending(pending) = engine.respond(engine.parse(REQUEST, None), &stale) else {
         panic!()
     };
-    let Suspension::Retry(query) = endpoint.suspend(0, pending) else { panic!("it waits") };
-    let RequestState::Pending(pending) = query.run(&stale) else { panic!("it is answered") };
+    endpoint.handle_pending(0, pending, None, ());
+    let Output::Wakeup { handle, evaluation, .. } = endpoint.poll_output() else {
+        panic!("it waits")
+    };
+    let state = evaluation.run(&stale);
     // A block that is imported after its second evaluation may meet its condition.
-    endpoint.handle_block(&messages[2].json, &import_settings, &mut storage).unwrap();
-    let Suspension::Retry(query) = endpoint.suspend(0, pending) else { panic!("it waits") };
-    let RequestState::Pending(pending) = query.run(&storage) else { panic!("it is answered") };
-    assert!(matches!(endpoint.suspend(0, pending), Suspension::Waiting(_)));
+    import(&mut endpoint, &messages[2].json, &mut storage).unwrap();
+    endpoint.handle_evaluation(handle, state, ());
+    let Output::Wakeup { evaluation, .. } = endpoint.poll_output() else { panic!("it waits") };
+    endpoint.handle_evaluation(handle, evaluation.run(&storage), ());
+    assert!(matches!(endpoint.poll_output(), Output::Timeout(Some(_))));
+}
+
+#[test]
+fn heights_of_blocks_are_found_by_hash() {
+    let (messages, _) = practice();
+    let (engine, mut storage) = (Engine::default(), MemoryStorage::new());
+    let mut hashes = [crate::primitives::CryptoHash::ZERO].to_vec();
+    let mut heights = [None].to_vec();
+    for message in &messages[..3] {
+        engine.import_block(&message.json, &ImportSettings::default(), &mut storage).unwrap();
+        hashes.push(message.hash);
+        heights.push(Some(message.height));
+    }
+    assert_eq!(engine.block_heights(&hashes, &storage).unwrap(), heights);
+    assert!(engine.block_heights(&[], &storage).unwrap().is_empty());
 }
 
 #[test]

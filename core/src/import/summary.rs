@@ -1,22 +1,17 @@
 //! The values that a row needs of a transaction, a receipt or an outcome.
 //!
-//! They are taken from the canonical text by fast validation, which recognises nearly all texts, or
-//! else by a schema check and a reader. Both give the same summary; an invalid text has none.
+//! They are taken from the canonical text while it is checked against its schema; an invalid text
+//! has no summary.
 
-use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use core::ops::Range;
 
 use crate::Error;
-use crate::codec::json::{CompactCursor, ReadError, Reader};
-use crate::primitives::{AccountId, CryptoHash, ParseError};
+use crate::codec::json::{ReadError, Reader};
+use crate::primitives::{CryptoHash, ParseError};
 use crate::storage::rows::OutcomeStatus;
-use crate::views::fast_validation::FastValidate;
-use crate::views::schema::{self, HasSchema};
-use crate::views::{
-    ExecutionOutcomeView, ExecutionOutcomeWithIdView, ExecutionStatusView, ReceiptView,
-    SignedTransactionView,
-};
+use crate::views::schema::{HasSchema, check_and_find};
+use crate::views::{ExecutionOutcomeWithIdView, ReceiptView, SignedTransactionView};
 
 /// The predecessor of refunds
 const SYSTEM: &str = "system";
@@ -26,22 +21,8 @@ pub(super) trait RowSummary: Sized {
     /// The type whose schema the text must match
     type View: HasSchema;
 
-    /// The summary of a canonical text, if fast validation accepts it
-    fn validate_fast(text: &str) -> Option<Self>;
-
-    /// The summary of a canonical text that matches the schema
-    fn read(text: &str) -> Result<Self, Error>;
-
     /// The summary of a canonical text
-    fn from_canonical(text: &str) -> Result<Self, Error> {
-        if cfg!(feature = "fast-import")
-            && let Some(summary) = Self::validate_fast(text)
-        {
-            return Ok(summary);
-        }
-        schema::check::<Self::View>(text)?;
-        Self::read(text)
-    }
+    fn from_canonical(text: &str) -> Result<Self, Error>;
 }
 
 /// A transaction
@@ -55,33 +36,14 @@ pub(super) struct TransactionSummary {
 impl RowSummary for TransactionSummary {
     type View = SignedTransactionView;
 
-    fn validate_fast(text: &str) -> Option<Self> {
-        let (mut hash, mut signer, mut receiver) = (None, None, None);
-        let mut cursor = CompactCursor::new(text);
-        SignedTransactionView::validate_members_fast(&mut cursor, |name, cursor| {
-            match name {
-                "hash" => hash = Some(parse_hash(cursor)?),
-                "signer_id" => signer = Some(account(cursor)?),
-                "receiver_id" => receiver = Some(account(cursor)?),
-                _ => return Some(false),
-            }
-            Some(true)
-        })?;
-        Some(Self { hash: hash?, signer_is_receiver: signer? == receiver? })
-    }
-
-    fn read(text: &str) -> Result<Self, Error> {
-        let read = |mut reader: Reader<'_>| {
-            let [hash, signer, receiver] =
-                reader.members(["hash", "signer_id", "receiver_id"], "a transaction")?;
-            let hash = hash_of(&reader, hash, "hash")?;
-            let signer = text_of(&reader, signer, "signer_id")?;
+    fn from_canonical(text: &str) -> Result<Self, Error> {
+        read::<Self::View, 3, _>(text, ["hash", "signer_id", "receiver_id"], |members| {
+            let [mut hash, mut signer, mut receiver] = members;
             Ok(Self {
-                hash,
-                signer_is_receiver: signer == text_of(&reader, receiver, "receiver_id")?,
+                hash: read_hash(&mut hash)?,
+                signer_is_receiver: signer.text(ACCOUNT)? == receiver.text(ACCOUNT)?,
             })
-        };
-        read(Reader::new(text)).map_err(|error: ReadError| error.into_error(text))
+        })
     }
 }
 
@@ -96,28 +58,11 @@ pub(super) struct ReceiptSummary {
 impl RowSummary for ReceiptSummary {
     type View = ReceiptView;
 
-    fn validate_fast(text: &str) -> Option<Self> {
-        let (mut id, mut predecessor) = (None, None);
-        let mut cursor = CompactCursor::new(text);
-        ReceiptView::validate_members_fast(&mut cursor, |name, cursor| {
-            match name {
-                "receipt_id" => id = Some(parse_hash(cursor)?),
-                "predecessor_id" => predecessor = Some(account(cursor)?),
-                _ => return Some(false),
-            }
-            Some(true)
-        })?;
-        Some(Self { id: id?, refund: predecessor? == SYSTEM })
-    }
-
-    fn read(text: &str) -> Result<Self, Error> {
-        let read = |mut reader: Reader<'_>| {
-            let [id, predecessor] =
-                reader.members(["receipt_id", "predecessor_id"], "a receipt")?;
-            let id = hash_of(&reader, id, "receipt_id")?;
-            Ok(Self { id, refund: text_of(&reader, predecessor, "predecessor_id")? == SYSTEM })
-        };
-        read(Reader::new(text)).map_err(|error: ReadError| error.into_error(text))
+    fn from_canonical(text: &str) -> Result<Self, Error> {
+        read::<Self::View, 2, _>(text, ["receipt_id", "predecessor_id"], |members| {
+            let [mut id, mut predecessor] = members;
+            Ok(Self { id: read_hash(&mut id)?, refund: predecessor.text(ACCOUNT)? == SYSTEM })
+        })
     }
 }
 
@@ -135,81 +80,40 @@ pub(super) struct OutcomeSummary {
 impl RowSummary for OutcomeSummary {
     type View = ExecutionOutcomeWithIdView;
 
-    fn validate_fast(text: &str) -> Option<Self> {
-        let (mut id, mut block_hash, mut status_text) = (None, None, None);
-        let mut receipt_ids = Vec::new();
-        let mut inner = |name: &str, cursor: &mut CompactCursor<'_>| {
-            match name {
-                "receipt_ids" => cursor.items(|cursor| {
-                    receipt_ids.push(*parse_hash(cursor)?.as_bytes());
-                    Some(())
-                })?,
-                "status" => {
-                    let start = cursor.offset();
-                    ExecutionStatusView::validate_fast(cursor)?;
-                    status_text = Some(start..cursor.offset());
-                }
-                _ => return Some(false),
-            }
-            Some(true)
-        };
-        let mut cursor = CompactCursor::new(text);
-        ExecutionOutcomeWithIdView::validate_members_fast(&mut cursor, |name, cursor| {
-            match name {
-                "id" => id = Some(parse_hash(cursor)?),
-                "block_hash" => block_hash = Some(parse_hash(cursor)?),
-                "outcome" => ExecutionOutcomeView::validate_members_fast(cursor, &mut inner)?,
-                _ => return Some(false),
-            }
-            Some(true)
-        })?;
-        let status_text = status_text?;
-        let status = status_of(text.get(status_text.clone())?);
-        Some(Self { id: id?, block_hash: block_hash?, receipt_ids, status, status_text })
-    }
-
-    fn read(text: &str) -> Result<Self, Error> {
-        let read = |mut reader: Reader<'_>| {
-            let [id, block_hash, outcome] =
-                reader.members(["id", "block_hash", "outcome"], "an outcome with its id")?;
-            let mut inner = reader.required(outcome, "outcome")?;
-            let [ids, status] = inner.members(["receipt_ids", "status"], "an outcome")?;
-            let mut ids = inner.required(ids, "receipt_ids")?;
+    fn from_canonical(text: &str) -> Result<Self, Error> {
+        let names = ["id", "block_hash", "receipt_ids", "status"];
+        read::<Self::View, 4, _>(text, names, |members| {
+            let [mut id, mut block_hash, mut ids, mut status] = members;
             let mut receipt_ids = Vec::new();
             ids.open_array("a sequence")?;
             while ids.item(receipt_ids.is_empty())? {
                 receipt_ids.push(*read_hash(&mut ids)?.as_bytes());
             }
-            let mut status = inner.required(status, "status")?;
             let start = status.offset();
             Ok(Self {
-                id: hash_of(&reader, id, "id")?,
-                block_hash: hash_of(&reader, block_hash, "block_hash")?,
+                id: read_hash(&mut id)?,
+                block_hash: read_hash(&mut block_hash)?,
                 receipt_ids,
                 status: status_of(status.raw()?),
                 status_text: start..status.offset(),
             })
-        };
-        read(Reader::new(text)).map_err(|error: ReadError| error.into_error(text))
+        })
     }
 }
 
-/// The text of a required member
-fn text_of<'t>(
-    object: &Reader<'t>,
-    found: Option<Reader<'t>>,
-    name: &str,
-) -> Result<Cow<'t, str>, ReadError> {
-    object.required(found, name)?.text("a string")
-}
+/// The expected value in errors; the schema has checked that it is one
+const ACCOUNT: &str = "a string";
 
-/// The hash in a required member
-fn hash_of(
-    object: &Reader<'_>,
-    found: Option<Reader<'_>>,
-    name: &str,
-) -> Result<CryptoHash, ReadError> {
-    read_hash(&mut object.required(found, name)?)
+/// Checks a canonical text against its schema, and reads the summary from these members, which the
+/// schema requires
+fn read<'t, View: HasSchema, const N: usize, Summary>(
+    text: &'t str,
+    names: [&'static str; N],
+    summary: impl FnOnce([Reader<'t>; N]) -> Result<Summary, ReadError>,
+) -> Result<Summary, Error> {
+    let found = check_and_find::<View, N>(text, names)?;
+    let members = found.map(|member| member.unwrap_or(Reader::new("")));
+    summary(members).map_err(|error| error.into_error(text))
 }
 
 /// The next value as a hash
@@ -218,22 +122,14 @@ fn read_hash(reader: &mut Reader<'_>) -> Result<CryptoHash, ReadError> {
     text.parse().map_err(|error: ParseError| reader.schema_error(error))
 }
 
-fn parse_hash(cursor: &mut CompactCursor<'_>) -> Option<CryptoHash> {
-    cursor.plain_string()?.parse().ok()
-}
-
-fn account<'t>(cursor: &mut CompactCursor<'t>) -> Option<&'t str> {
-    cursor.plain_string().filter(|text| AccountId::check(text).is_ok())
-}
-
 /// The status that a walk needs, from its canonical text; an unknown variant counts as not executed
 fn status_of(text: &str) -> OutcomeStatus {
-    let mut cursor = CompactCursor::new(text);
-    if cursor.takes_text("{\"SuccessReceiptId\":") {
-        parse_hash(&mut cursor).map_or(OutcomeStatus::Unknown, OutcomeStatus::SuccessReceiptId)
-    } else if cursor.takes_text("{\"SuccessValue\":") {
+    if let Some(receipt_id) = text.strip_prefix("{\"SuccessReceiptId\":\"") {
+        let receipt_id = receipt_id.strip_suffix("\"}").and_then(|id| id.parse().ok());
+        receipt_id.map_or(OutcomeStatus::Unknown, OutcomeStatus::SuccessReceiptId)
+    } else if text.starts_with("{\"SuccessValue\":") {
         OutcomeStatus::SuccessValue
-    } else if cursor.takes_text("{\"Failure\":") {
+    } else if text.starts_with("{\"Failure\":") {
         OutcomeStatus::Failure
     } else {
         OutcomeStatus::Unknown

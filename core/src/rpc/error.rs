@@ -36,10 +36,15 @@ pub enum ResponseKind {
 
 /// An invalid request, whose response is an error
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_structs, reason = "an id and an error in two forms")]
+#[non_exhaustive]
 pub struct InvalidRequest {
     /// The id of the request, `null` if it could not be read
     pub id: RequestId,
+    /// The name of its method, if it could be read and is one of
+    /// [`method_names`](super::method_names)
+    pub method_name: Option<&'static str>,
+    /// Whether it is a batch that is rejected as a whole
+    pub is_batch: bool,
     /// The error as the response reports it
     pub rpc_error: RpcError,
     /// The error with its path, which starts with `request` or `params`, and its offset
@@ -50,21 +55,25 @@ impl InvalidRequest {
     /// The error of a body or an envelope
     pub(super) fn of_request(id: RequestId, error: Error) -> Self {
         let error = error.at("request");
-        Self { id, rpc_error: RpcError::Parse { message: error.to_string() }, error }
+        Self::new(id, RpcError::Parse { message: error.to_string() }, error)
     }
 
     /// The error of params
     pub(super) fn of_params(id: RequestId, error: Error) -> Self {
         let error = error.at("params");
         let message = alloc::format!("Failed parsing args: {error}");
-        Self { id, rpc_error: RpcError::Parse { message }, error }
+        Self::new(id, RpcError::Parse { message }, error)
     }
 
     /// The error of a method that is not served
     pub(super) fn of_method(id: RequestId, method: String) -> Self {
         let detail = format_args!("unknown method {method}");
         let error = Error::new(ErrorKind::Value, detail).at("request.method");
-        Self { id, rpc_error: RpcError::MethodNotFound { method }, error }
+        Self::new(id, RpcError::MethodNotFound { method }, error)
+    }
+
+    const fn new(id: RequestId, rpc_error: RpcError, error: Error) -> Self {
+        Self { id, method_name: None, is_batch: false, rpc_error, error }
     }
 
     /// Appends the whole response to `out`

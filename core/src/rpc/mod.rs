@@ -26,8 +26,9 @@ pub(crate) use response::{RESULT_PREFIX, response_suffix};
 pub use response::{write_batch, write_result};
 
 use crate::{Error, ErrorKind};
+use fast_path::REQUEST_MEMBERS;
 use read::{JsonType, Members, RawValue, items, skip_space};
-use request::{REQUEST_MEMBERS, parse_call, parse_call_fast, readable_id, type_error};
+use request::{parse_call, parse_call_fast, type_error, unreadable};
 
 /// Limits of a request body
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -57,6 +58,8 @@ impl Default for Limits {
 pub struct MethodCall {
     /// The id that the response repeats
     pub id: RequestId,
+    /// The name of the method as the request gives it: one of [`method_names`]
+    pub method_name: &'static str,
     /// The method and its params
     pub method: Method,
 }
@@ -71,6 +74,42 @@ pub enum Request {
     Batch(Vec<Result<MethodCall, InvalidRequest>>),
     /// Not JSON, no request, or a batch that is empty or too long: the response is one object
     Invalid(InvalidRequest),
+}
+
+impl Request {
+    /// Whether the body is a batch, valid or not
+    ///
+    /// ```
+    /// use milepost::rpc::{Limits, parse};
+    ///
+    /// for body in ["[]", "[7]", "[{"] {
+    ///     assert!(parse(body.as_bytes(), None, &Limits::default()).is_batch());
+    /// }
+    /// ```
+    pub const fn is_batch(&self) -> bool {
+        match self {
+            Self::Single(_) => false,
+            Self::Batch(_) => true,
+            Self::Invalid(invalid) => invalid.is_batch,
+        }
+    }
+
+    /// The name of the method, one of [`method_names`], also if the request is invalid for another
+    /// reason; `None` for a batch, and if the name could not be read or is another
+    ///
+    /// ```
+    /// use milepost::rpc::{Limits, parse};
+    ///
+    /// let body = br#"{"method":"tx","params":7,"id":"#;
+    /// assert_eq!(parse(body, None, &Limits::default()).method_name(), Some("tx"));
+    /// ```
+    pub const fn method_name(&self) -> Option<&'static str> {
+        match self {
+            Self::Single(Ok(call)) => Some(call.method_name),
+            Self::Single(Err(invalid)) | Self::Invalid(invalid) => invalid.method_name,
+            Self::Batch(_) => None,
+        }
+    }
 }
 
 /// Parses a request body
@@ -98,7 +137,8 @@ pub fn parse(body: &[u8], url_method: Option<&str>, limits: &Limits) -> Request 
             // Fails at the latest where the valid part ends.
             let _ = request.read(before);
             let error = Error::new(ErrorKind::Syntax, "not UTF-8").with_offset(offset);
-            return invalid(readable_id(&request), error);
+            let is_batch = skip_space(before).starts_with('[');
+            return Request::Invalid(InvalidRequest { is_batch, ..unreadable(&request, error) });
         }
     };
     match skip_space(text).as_bytes().first() {
@@ -109,13 +149,13 @@ pub fn parse(body: &[u8], url_method: Option<&str>, limits: &Limits) -> Request 
             let mut request = Members::new(REQUEST_MEMBERS);
             match request.read(text) {
                 Ok(()) => Request::Single(parse_call(&request, url_method)),
-                Err(error) => invalid(readable_id(&request), error),
+                Err(error) => Request::Invalid(unreadable(&request, error)),
             }
         }
         Some(b'[') => parse_batch(text, url_method, limits),
         _ => {
             let error = read::value(text).map_or_else(|error| error, type_error);
-            invalid(RequestId::null(), error)
+            Request::Invalid(InvalidRequest::of_request(RequestId::null(), error))
         }
     }
 }
@@ -123,14 +163,14 @@ pub fn parse(body: &[u8], url_method: Option<&str>, limits: &Limits) -> Request 
 fn parse_batch(text: &str, url_method: Option<&str>, limits: &Limits) -> Request {
     let (values, count) = match items(text, limits.max_batch) {
         Ok(items) => items,
-        Err(error) => return invalid(RequestId::null(), error),
+        Err(error) => return invalid_batch(error),
     };
     if count == 0 {
-        return invalid(RequestId::null(), Error::new(ErrorKind::Schema, "batch of no requests"));
+        return invalid_batch(Error::new(ErrorKind::Schema, "batch of no requests"));
     }
     if count > limits.max_batch {
         let detail = alloc::format!("batch of {count} requests, the limit is {}", limits.max_batch);
-        return invalid(RequestId::null(), Error::new(ErrorKind::Limit, detail));
+        return invalid_batch(Error::new(ErrorKind::Limit, detail));
     }
     let parse_item = |value: RawValue<'_>| {
         if value.json_type() != JsonType::Object {
@@ -142,12 +182,13 @@ fn parse_batch(text: &str, url_method: Option<&str>, limits: &Limits) -> Request
         let mut request = Members::new(REQUEST_MEMBERS);
         match request.read_value(value) {
             Ok(()) => parse_call(&request, url_method),
-            Err(error) => Err(InvalidRequest::of_request(readable_id(&request), error)),
+            Err(error) => Err(unreadable(&request, error)),
         }
     };
     Request::Batch(values.into_iter().map(parse_item).collect())
 }
 
-fn invalid(id: RequestId, error: Error) -> Request {
-    Request::Invalid(InvalidRequest::of_request(id, error))
+fn invalid_batch(error: Error) -> Request {
+    let invalid = InvalidRequest::of_request(RequestId::null(), error);
+    Request::Invalid(InvalidRequest { is_batch: true, ..invalid })
 }

@@ -11,9 +11,6 @@ use super::read::{Members, RawValue, string, truncated};
 use super::{InvalidRequest, MethodCall, RequestId};
 use crate::{Error, ErrorKind};
 
-/// The members of a request object; the readers return them in this order
-pub(super) const REQUEST_MEMBERS: [&str; 4] = ["id", "jsonrpc", "method", "params"];
-
 /// The error of a value that is no request object
 pub(super) fn type_error(value: RawValue<'_>) -> Error {
     let found = value.json_type();
@@ -22,7 +19,7 @@ pub(super) fn type_error(value: RawValue<'_>) -> Error {
 
 /// The id of a request that is invalid for another reason; `null` if it has two ids, or one that a
 /// response cannot repeat
-pub(super) fn readable_id(request: &Members<'_, 4>) -> RequestId {
+fn readable_id(request: &Members<'_, 4>) -> RequestId {
     let [id, ..] = request.values();
     match id {
         Some(id) if request.duplicate() != Some("id") => {
@@ -32,8 +29,28 @@ pub(super) fn readable_id(request: &Members<'_, 4>) -> RequestId {
     }
 }
 
+/// The error of a request object that could not be read to its end
+pub(super) fn unreadable(request: &Members<'_, 4>, error: Error) -> InvalidRequest {
+    let invalid = InvalidRequest::of_request(readable_id(request), error);
+    InvalidRequest { method_name: readable_method(request), ..invalid }
+}
+
+/// The name of the method, if it is one that is served
+fn readable_method(request: &Members<'_, 4>) -> Option<&'static str> {
+    let [_, _, name, _] = request.values();
+    method::find(&string(name?, "a string").ok()?).map(|entry| entry.name)
+}
+
 /// Slow path: the call in a request object, or what is wrong with it
 pub(super) fn parse_call(
+    request: &Members<'_, 4>,
+    url_method: Option<&str>,
+) -> Result<MethodCall, InvalidRequest> {
+    parse_members(request, url_method)
+        .map_err(|invalid| InvalidRequest { method_name: readable_method(request), ..invalid })
+}
+
+fn parse_members(
     request: &Members<'_, 4>,
     url_method: Option<&str>,
 ) -> Result<MethodCall, InvalidRequest> {
@@ -81,10 +98,12 @@ pub(super) fn parse_call(
         let Some(entry) = method::find(&name) else {
             return Err(InvalidRequest::of_method(id.clone(), truncated(&name).into_owned()));
         };
-        (entry.read)(params.map(Params::new))
-            .map_err(|error| InvalidRequest::of_params(id.clone(), error))
+        match (entry.read)(params.map(Params::new)) {
+            Ok(method) => Ok((entry.name, method)),
+            Err(error) => Err(InvalidRequest::of_params(id.clone(), error)),
+        }
     };
-    parse_method(&id).map(|method| MethodCall { id, method })
+    parse_method(&id).map(|(method_name, method)| MethodCall { id, method_name, method })
 }
 
 /// Fast path: the call in a well-formed and valid request; `None` for any other, whatever is wrong
@@ -96,12 +115,13 @@ pub(super) fn parse_call_fast(text: &str, url_method: Option<&str>) -> Option<Me
         return None;
     }
     // The result is checked last: moving what was just written costs more than the work in between.
-    let method = (method::find(&name)?.read)(request.params());
+    let entry = method::find(&name)?;
+    let method = (entry.read)(request.params());
     let id = request.id.map_or_else(|| Ok(RequestId::default()), RequestId::read);
     if let Some(version) = request.jsonrpc {
         check_version(version).ok()?;
     }
-    Some(MethodCall { id: id.ok()?, method: method.ok()? })
+    Some(MethodCall { id: id.ok()?, method_name: entry.name, method: method.ok()? })
 }
 
 fn duplicate_error(name: &str) -> Error {

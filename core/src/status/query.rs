@@ -25,9 +25,10 @@ use crate::{Error, ErrorKind};
 /// the receipts that were generated. A receipt without an outcome is not executed yet; its body
 /// determines whether it is a refund.
 ///
-/// Rows should come from one state of the storage. If levels come from successive states, the
-/// transaction can become finalized in between: its outcomes then refer to its row, and the query
-/// fetches that row again.
+/// Rows have to come from one state of the storage; see
+/// [`OptimisticQuery`](crate::storage::OptimisticQuery) for a storage without snapshots. If the
+/// transaction becomes finalized between two levels nevertheless, its outcomes refer to its row,
+/// and the query fetches that row again.
 ///
 /// ```
 /// use milepost::storage::{MemoryStorage, run};
@@ -68,22 +69,24 @@ impl StatusQuery {
     /// The query for the transaction of this hash, with at most `max_receipts` outcomes and
     /// receipts
     pub fn new(hash: CryptoHash, max_receipts: usize) -> Self {
-        Self::with_buffers(hash, max_receipts, WalkBuffers::default())
+        Self::with_buffers(hash, max_receipts, None, WalkBuffers::default())
     }
 
-    /// The same query in the buffers of an earlier one
+    /// The same query in the buffers of an earlier one, with the row of the transaction if it was
+    /// read from the same state
     pub(crate) fn with_buffers(
         hash: CryptoHash,
         max_receipts: usize,
+        transaction: Option<Row>,
         mut buffers: WalkBuffers,
     ) -> Self {
-        buffers.keys.extend([
-            ChainRecord::key(),
-            Key::hash(Table::Transactions, hash),
-            Key::hash(Table::Outcomes, hash),
-        ]);
+        buffers.keys.push(ChainRecord::key());
+        if transaction.is_none() {
+            buffers.keys.push(Key::hash(Table::Transactions, hash));
+        }
+        buffers.keys.push(Key::hash(Table::Outcomes, hash));
         let (stage, chain) = (Stage::Transaction, ChainRecord::default());
-        Self { hash, max_receipts, stage, chain, transaction: None, is_finalized: false, buffers }
+        Self { hash, max_receipts, stage, chain, transaction, is_finalized: false, buffers }
     }
 
     /// The buffers, which are without capacity if the result took them
@@ -99,9 +102,12 @@ impl StatusQuery {
     }
 
     fn supply_transaction(&mut self, rows: &[Option<Row>]) -> Result<(), Error> {
-        let [chain, transaction, outcome] = rows else { return check_row_count(rows.len(), 3) };
+        check_row_count(rows.len(), self.buffers.keys.len())?;
+        let [chain, transaction @ .., outcome] = rows else { return Ok(()) };
         self.chain = ChainRecord::decode(chain.as_deref())?;
-        self.transaction.clone_from(transaction);
+        if let [transaction] = transaction {
+            self.transaction.clone_from(transaction);
+        }
         self.stage = Stage::Complete;
         if self.transaction.is_some() && !self.check_finalized()? {
             self.buffers.tree.add(self.hash);
@@ -229,7 +235,11 @@ impl StatusQuery {
     }
 }
 
-impl crate::storage::sealed::Sealed for StatusQuery {}
+impl crate::storage::sealed::Sealed for StatusQuery {
+    fn restarted(&self) -> Option<Self> {
+        (self.stage != Stage::Ended).then(|| Self::new(self.hash, self.max_receipts))
+    }
+}
 
 impl Query for StatusQuery {
     /// `None` if no known block includes the transaction

@@ -60,14 +60,22 @@ impl Snapshot for MemoryStorage {
         Ok(self.rows.get(key).cloned())
     }
 
-    fn get_with(&self, key: &Key, reader: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
-        let row = self.rows.get(key);
-        row.into_iter().for_each(|row| reader(row));
-        Ok(row.is_some())
+    fn get_with(
+        &self,
+        key: &Key,
+        reader: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<Option<Row>, Error> {
+        Ok(self.rows.get(key).filter(|row| reader(row)).cloned())
     }
 }
 
 impl Storage for MemoryStorage {
+    type Snapshot<'a> = &'a Self;
+
+    fn snapshot(&self) -> Result<&Self, Error> {
+        Ok(self)
+    }
+
     fn commit(&mut self, batch: Batch) -> Result<(), Error> {
         let changes = batch.changes().len();
         // An estimate: in a storage that has rows, about half of the changes replace or remove one.

@@ -10,8 +10,10 @@
 mod batch;
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
+mod driver;
 mod key;
 mod memory;
+mod optimistic;
 mod query;
 pub(crate) mod restartable;
 mod row;
@@ -20,11 +22,14 @@ pub mod rows;
 mod snapshot;
 
 pub use batch::Batch;
+pub use driver::run;
+pub(crate) use driver::run_with_rows;
 pub(crate) use key::sorted_by_keys;
 pub use key::{Key, Table};
 pub use memory::MemoryStorage;
-pub use query::{Query, Step, run};
-pub(crate) use query::{already_complete, check_row_count, run_with_rows, sealed};
+pub use optimistic::OptimisticQuery;
+pub use query::{Query, Step};
+pub(crate) use query::{already_complete, check_row_count, sealed};
 pub use row::Row;
 pub use rows::{BlockPoint, ConfigRecord, OutcomeRecord, OutcomeStatus, TransactionRecord};
-pub use snapshot::{Snapshot, Storage};
+pub use snapshot::{Isolation, Snapshot, Storage};

@@ -1,13 +1,11 @@
 //! Queries that are suspended where rows are needed.
 //!
 //! A query names the rows it needs, is resumed with them, and ends in an output. The same state
-//! machine serves a thread over a local storage ([`run`]), an async runtime over a remote one, a
-//! C poll loop and a JavaScript promise. It names all keys it knows of at once, so a remote
-//! storage costs one round trip per level of a receipt tree.
+//! machine serves a thread over a local storage ([`run`](super::run)), an async runtime over a
+//! remote one, a C poll loop and a JavaScript promise. It names all keys it knows of at once, so a
+//! remote storage costs one round trip per level of a receipt tree.
 
-use alloc::vec::Vec;
-
-use super::{Key, Row, Snapshot};
+use super::{Key, Row};
 use crate::{Error, ErrorKind};
 
 /// What a query needs next
@@ -23,13 +21,20 @@ pub enum Step<'query, Output> {
 pub(crate) mod sealed {
     /// Keeps [`Query`](super::Query) from being implemented outside of the crate
     #[expect(unnameable_types, reason = "the trait is sealed by a name that hosts cannot reach")]
-    pub trait Sealed {}
+    pub trait Sealed: Sized {
+        /// The same query before its first row; `None` if it cannot start again
+        fn restarted(&self) -> Option<Self> {
+            None
+        }
+    }
 }
 
 /// A read of the storage that can be suspended where rows are needed
 ///
 /// Call [`poll`](Self::poll). On [`Step::NeedRows`] fetch the rows, all from one state of the
-/// storage, and pass them to [`supply_rows`](Self::supply_rows); repeat until [`Step::Done`].
+/// storage, and pass them to [`supply_rows`](Self::supply_rows); repeat until [`Step::Done`]. If
+/// the storage has no snapshots, wrap the query in an
+/// [`OptimisticQuery`](crate::storage::OptimisticQuery).
 /// Hosts call queries and cannot implement the trait.
 ///
 /// ```
@@ -75,34 +80,6 @@ pub trait Query: sealed::Sealed {
     /// [`ErrorKind::Usage`](crate::ErrorKind::Usage) unless there is one entry per key; the query
     /// is unchanged then.
     fn supply_rows(&mut self, rows: &[Option<Row>]) -> Result<(), Error>;
-}
-
-/// Runs a query over a local storage to its end and returns its output
-///
-/// # Errors
-///
-/// Those of the storage and of the query.
-pub fn run<Q: Query>(
-    query: &mut Q,
-    storage: &(impl Snapshot + ?Sized),
-) -> Result<Q::Output, Error> {
-    run_with_rows(query, storage, &mut Vec::new())
-}
-
-/// [`run`] with a reused list for the rows, which is empty after an output but not after an error
-pub(crate) fn run_with_rows<Q: Query>(
-    query: &mut Q,
-    storage: &(impl Snapshot + ?Sized),
-    rows: &mut Vec<Option<Row>>,
-) -> Result<Q::Output, Error> {
-    loop {
-        rows.clear();
-        match query.poll()? {
-            Step::Done(output) => return Ok(output),
-            Step::NeedRows(keys) => storage.get_many(keys, rows)?,
-        }
-        query.supply_rows(rows)?;
-    }
 }
 
 /// The error of a query that is polled after its end

@@ -103,6 +103,14 @@ pub(crate) trait Restartable {
     /// Runs from the start with the rows fetched so far
     fn run(&self, rows: &mut RowCache<'_>) -> Result<Self::Output, Suspend>;
 
+    /// The same function; `None` for imports, which run while nothing else commits
+    fn restarted(&self) -> Option<Self>
+    where
+        Self: Sized,
+    {
+        None
+    }
+
     /// Runs once over a local snapshot
     fn run_over(&self, snapshot: &dyn Snapshot) -> Result<Self::Output, Error> {
         let (mut fetched, snapshot) = (FetchedRows::default(), Some(snapshot));
@@ -163,7 +171,11 @@ impl<R: Restartable> RestartableQuery<R> {
     }
 }
 
-impl<R> Sealed for RestartableQuery<R> {}
+impl<R: Restartable> Sealed for RestartableQuery<R> {
+    fn restarted(&self) -> Option<Self> {
+        if self.complete { None } else { self.function.restarted().map(Self::new) }
+    }
+}
 
 impl<R: Restartable> Query for RestartableQuery<R> {
     type Output = R::Output;

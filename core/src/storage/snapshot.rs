@@ -1,6 +1,7 @@
-//! The two traits of a storage: reading and changing.
+//! The two traits of a storage: its snapshots are read, the storage itself is changed.
 //!
-//! They are two because any number of readers hold snapshots while one writer commits.
+//! They are two because any number of readers hold snapshots while one writer commits, and because
+//! two reads of a storage that changes in between would be of two states.
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -9,13 +10,36 @@ use alloc::vec::Vec;
 use super::{Batch, Key, Row};
 use crate::Error;
 
+/// Whether the reads of one [`Snapshot`] are of one state
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "queries have to handle each")]
+pub enum Isolation {
+    /// All reads are of one state between two commits
+    #[default]
+    Snapshot,
+    /// Each read is of the newest commit, so two reads may be of two states; a commit is visible
+    /// whole or not at all
+    ReadCommitted,
+}
+
 /// A state of the storage that does not change while it is read
 ///
 /// The storage guarantees that all rows read through one `Snapshot` come from one state between
-/// two commits. A missing row is `None` and never an error; an error means that the storage cannot
-/// answer. The engine guarantees that keys have 1 to 32 bytes, and that a query about a
-/// transaction calls [`get_many`](Self::get_many) once per level of its receipt tree.
+/// two commits, unless it declares another [`isolation`](Self::isolation). A missing row is `None`
+/// and never an error; an error means that the storage cannot answer. The engine guarantees that
+/// keys have 1 to 32 bytes, and that a query about a transaction calls
+/// [`get_many`](Self::get_many) once per level of its receipt tree.
 pub trait Snapshot {
+    /// Whether all reads are of one state; the default is [`Isolation::Snapshot`]
+    ///
+    /// With [`Isolation::ReadCommitted`] a query reads the generation of the chain before, with and
+    /// after its rows, and starts again if the storage changed in between. That is sound only if
+    /// commits are atomic for readers: while a commit is applied row by row, nothing may be read,
+    /// and once a read has seen it, no read may see the state before.
+    fn isolation(&self) -> Isolation {
+        Isolation::Snapshot
+    }
+
     /// Returns the row of a key
     ///
     /// # Errors
@@ -24,19 +48,22 @@ pub trait Snapshot {
     /// [`ErrorKind::Corrupt`](crate::ErrorKind::Corrupt) if the storage cannot answer.
     fn get(&self, key: &Key) -> Result<Option<Row>, Error>;
 
-    /// Calls `reader` with the row of a key if there is one, and returns whether there is
+    /// Calls `reader` with the row of a key if there is one, and returns the row if `reader` keeps
+    /// it by returning `true`
     ///
-    /// For rows that are read and not kept: a storage that has the bytes in memory passes them
-    /// borrowed and saves the reference count or the copy of a [`Row`]. The default calls
+    /// For rows of which few are kept: a storage that has the bytes in memory passes them borrowed
+    /// and saves the reference count or the copy of a [`Row`]. The default calls
     /// [`get`](Self::get). `reader` is called at most once.
     ///
     /// # Errors
     ///
     /// As [`get`](Self::get); `reader` is not called then.
-    fn get_with(&self, key: &Key, reader: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
-        let row = self.get(key)?;
-        row.iter().for_each(|row| reader(row));
-        Ok(row.is_some())
+    fn get_with(
+        &self,
+        key: &Key,
+        reader: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<Option<Row>, Error> {
+        Ok(self.get(key)?.filter(|row| reader(row)))
     }
 
     /// Appends the rows of these keys to `rows`, in the order of the keys
@@ -59,11 +86,19 @@ pub trait Snapshot {
 macro_rules! snapshot_by_deref {
     ($($pointer:ty),+) => {$(
         impl<S: Snapshot + ?Sized> Snapshot for $pointer {
+            fn isolation(&self) -> Isolation {
+                (**self).isolation()
+            }
+
             fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
                 (**self).get(key)
             }
 
-            fn get_with(&self, key: &Key, reader: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
+            fn get_with(
+                &self,
+                key: &Key,
+                reader: &mut dyn FnMut(&[u8]) -> bool,
+            ) -> Result<Option<Row>, Error> {
                 (**self).get_with(key, reader)
             }
 
@@ -76,11 +111,11 @@ macro_rules! snapshot_by_deref {
 
 snapshot_by_deref!(&S, Box<S>, Arc<S>);
 
-/// A storage that can be changed
+/// A storage: its newest state can be read by a snapshot, and changed
 ///
 /// The storage guarantees that a commit is applied whole or not at all, even if the process dies
-/// in the middle of it, and that every read after an `Ok` sees it. The engine makes one commit at
-/// a time.
+/// in the middle of it, and that every snapshot taken after an `Ok` sees it. The engine makes one
+/// commit at a time.
 ///
 /// ```
 /// use std::collections::BTreeMap;
@@ -91,13 +126,22 @@ snapshot_by_deref!(&S, Box<S>, Arc<S>);
 /// #[derive(Default)]
 /// struct OrderedStorage(BTreeMap<Key, Row>);
 ///
-/// impl Snapshot for OrderedStorage {
+/// /// The borrow keeps commits out.
+/// struct OrderedSnapshot<'storage>(&'storage BTreeMap<Key, Row>);
+///
+/// impl Snapshot for OrderedSnapshot<'_> {
 ///     fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
 ///         Ok(self.0.get(key).cloned())
 ///     }
 /// }
 ///
 /// impl Storage for OrderedStorage {
+///     type Snapshot<'a> = OrderedSnapshot<'a>;
+///
+///     fn snapshot(&self) -> Result<OrderedSnapshot<'_>, Error> {
+///         Ok(OrderedSnapshot(&self.0))
+///     }
+///
 ///     fn commit(&mut self, batch: Batch) -> Result<(), Error> {
 ///         for (key, row) in batch {
 ///             match row {
@@ -113,7 +157,19 @@ snapshot_by_deref!(&S, Box<S>, Arc<S>);
 /// #[cfg(feature = "conformance")]
 /// milepost::storage::conformance::check(OrderedStorage::default).unwrap();
 /// ```
-pub trait Storage: Snapshot {
+pub trait Storage {
+    /// A state of this storage; `&'a Self` where the storage cannot change while it is borrowed
+    type Snapshot<'a>: Snapshot
+    where
+        Self: 'a;
+
+    /// Returns the newest state
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Storage`](crate::ErrorKind::Storage) if the storage cannot be read.
+    fn snapshot(&self) -> Result<Self::Snapshot<'_>, Error>;
+
     /// Applies all changes of a batch, or none
     ///
     /// # Errors

@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 
 use milepost_testkit::Rng;
 
-use super::{InsertErrorKind, RequestHandle, WaitKey, WaiterMap};
+use super::{InsertError, InsertErrorKind, RequestHandle, WaitKey, WaiterMap};
 use crate::import::{ChainUpdate, Change};
 use crate::primitives::CryptoHash;
 use crate::status::WaitCondition;
@@ -28,6 +28,8 @@ struct ModelRequest {
     handle: RequestHandle,
     condition: WaitCondition,
     weight: usize,
+    /// Whether it was inserted, so that its weight counts
+    is_inserted: bool,
     deadline: u64,
     state: State,
     is_expired: bool,
@@ -37,7 +39,28 @@ struct ModelRequest {
 enum State {
     Waiting,
     Awake,
-    Polled,
+    Evaluated,
+}
+
+/// Reserves an entry and inserts its request, or removes the entry again
+fn insert<T>(
+    map: &mut WaiterMap<T>,
+    request: T,
+    weight: usize,
+    key: WaitKey,
+    deadline: u64,
+) -> Result<RequestHandle, InsertError<T>> {
+    let handle = map.reserve(Some(deadline));
+    let inserted = map.insert(handle, request, weight, key);
+    if inserted.is_err() {
+        assert!(map.remove(handle));
+    }
+    inserted.map(|()| handle)
+}
+
+/// Total weight of the requests of the model
+fn len(model: &[ModelRequest]) -> usize {
+    model.iter().filter(|request| request.is_inserted).map(|request| request.weight).sum()
 }
 
 fn affects(update: &ChainUpdate, condition: &WaitCondition) -> bool {
@@ -88,7 +111,7 @@ fn poll(map: &mut WaiterMap<u64>, model: &mut [ModelRequest]) {
     while let Some(wakeup) = map.poll_wakeup() {
         let request = find(model, wakeup.handle);
         assert_eq!((request.state, request.is_expired), (State::Awake, wakeup.expired));
-        request.state = State::Polled;
+        request.state = State::Evaluated;
     }
     assert!(model.iter().all(|request| request.state != State::Awake), "{model:?}");
 }
@@ -101,35 +124,20 @@ fn it_wakes_the_requests_that_a_linear_search_finds() {
         let mut map: WaiterMap<u64> = WaiterMap::new(limit, seed);
         let mut model: Vec<ModelRequest> = Vec::new();
         let (mut now, mut generation, mut woken) = (0, 0, 0);
-        for _ in 0..500 {
+        for _ in 0..700 {
             match rng.below(8) {
                 0..=2 => {
-                    let condition = random_condition(rng);
                     let weight = if rng.below(4) == 0 { 1 + rng.below(4) as usize } else { 1 };
-                    let lag = u64::from(rng.below(6) == 0).min(generation);
                     let deadline = now + rng.below(200);
-                    let key = WaitKey { generation: generation - lag, condition };
-                    let len: usize = model.iter().map(|request| request.weight).sum();
-                    let expected = if lag > 0 && condition != WaitCondition::Anything {
-                        Err(InsertErrorKind::Stale)
-                    } else if len + weight > limit {
-                        Err(InsertErrorKind::Full)
-                    } else {
-                        Ok(())
-                    };
-                    let inserted = map.insert(deadline, weight, key, deadline);
-                    assert_eq!(inserted.as_ref().map(|_| ()).map_err(|error| error.kind), expected);
-                    if let Ok(handle) = inserted {
-                        assert!(map.generation() <= generation);
-                        model.push(ModelRequest {
-                            handle,
-                            condition,
-                            weight,
-                            deadline,
-                            state: State::Waiting,
-                            is_expired: false,
-                        });
-                    }
+                    model.push(ModelRequest {
+                        handle: map.reserve(Some(deadline)),
+                        condition: WaitCondition::Anything,
+                        weight,
+                        is_inserted: false,
+                        deadline,
+                        state: State::Evaluated,
+                        is_expired: false,
+                    });
                 }
                 3 if !model.is_empty() => {
                     let removed = model.swap_remove(rng.index(model.len()));
@@ -161,29 +169,42 @@ fn it_wakes_the_requests_that_a_linear_search_finds() {
                 }
                 6 => poll(&mut map, &mut model),
                 _ => {
-                    let polled: Vec<ModelRequest> =
-                        model.iter().filter(|one| one.state == State::Polled).cloned().collect();
-                    for request in polled {
+                    let evaluated = model.iter().filter(|one| one.state == State::Evaluated);
+                    for request in evaluated.cloned().collect::<Vec<_>>() {
                         let condition = random_condition(rng);
-                        let key = WaitKey { generation, condition };
-                        let reinserted = map.reinsert(request.handle, request.deadline, key);
-                        if request.is_expired {
-                            assert_eq!(reinserted.unwrap_err().kind, InsertErrorKind::Expired);
-                            model.retain(|other| other.handle != request.handle);
-                            assert!(map.remove(request.handle));
+                        let lag = u64::from(rng.below(6) == 0).min(generation);
+                        let key = WaitKey { generation: generation - lag, condition };
+                        let len = len(&model);
+                        let expected = if request.is_expired {
+                            Err(InsertErrorKind::Expired)
+                        } else if lag > 0 && condition != WaitCondition::Anything {
+                            Err(InsertErrorKind::Stale)
+                        } else if !request.is_inserted && len + request.weight > limit {
+                            Err(InsertErrorKind::Full)
                         } else {
-                            reinserted.unwrap();
-                            let request = find(&mut model, request.handle);
-                            (request.state, request.condition) = (State::Waiting, condition);
+                            Ok(())
+                        };
+                        let ModelRequest { handle, deadline, weight, .. } = request;
+                        let inserted = map.insert(handle, deadline, weight, key);
+                        assert_eq!(inserted.map_err(|error| error.kind), expected);
+                        match expected {
+                            Ok(()) => {
+                                assert!(map.generation() <= generation);
+                                let request = find(&mut model, handle);
+                                (request.state, request.condition) = (State::Waiting, condition);
+                                request.is_inserted = true;
+                            }
+                            Err(InsertErrorKind::Stale) => {}
+                            Err(_) => {
+                                model.retain(|other| other.handle != handle);
+                                assert!(map.remove(handle));
+                            }
                         }
                     }
                 }
             }
-            assert_eq!(map.len(), model.iter().map(|request| request.weight).sum::<usize>());
-            assert_eq!(
-                map.generation(),
-                if model.is_empty() { map.generation() } else { generation }
-            );
+            assert_eq!(map.len(), len(&model));
+            assert!(map.is_empty() || map.generation() == generation);
             let pending = model.iter().filter(|request| !request.is_expired);
             let first = pending.map(|request| request.deadline).min();
             assert_eq!(map.next_timeout().is_some(), first.is_some());
@@ -201,20 +222,20 @@ fn a_block_imported_during_evaluation_is_not_missed() {
     let mut map = WaiterMap::new(10, 0);
     let condition = WaitCondition::Outcome(id(1));
     map.handle_chain_update(&chain_update(1, [Change::Outcome(id(1))].into()));
-    let error = map.insert("early", 1, WaitKey { generation: 0, condition }, 10).unwrap_err();
+    let error = insert(&mut map, "early", 1, WaitKey { generation: 0, condition }, 10).unwrap_err();
     assert_eq!((error.request, error.kind), ("early", InsertErrorKind::Stale));
     // Evaluated at a generation whose update is still to come: inserted, and woken by the one
     // after.
-    let handle = map.insert("late", 1, WaitKey { generation: 2, condition }, 10).unwrap();
+    let handle = insert(&mut map, "late", 1, WaitKey { generation: 2, condition }, 10).unwrap();
     map.handle_chain_update(&chain_update(2, Vec::new()));
     assert!(map.poll_wakeup().is_none());
     map.handle_chain_update(&chain_update(3, [Change::Outcome(id(1))].into()));
     assert_eq!(map.poll_wakeup().unwrap().handle, handle);
     // The same while it is polled.
     map.handle_chain_update(&chain_update(4, [Change::Outcome(id(1))].into()));
-    let stale = map.reinsert(handle, "late", WaitKey { generation: 3, condition });
+    let stale = map.insert(handle, "late", 1, WaitKey { generation: 3, condition });
     assert_eq!(stale.unwrap_err().kind, InsertErrorKind::Stale);
-    map.reinsert(handle, "late", WaitKey { generation: 4, condition }).unwrap();
+    map.insert(handle, "late", 1, WaitKey { generation: 4, condition }).unwrap();
     assert!(map.poll_wakeup().is_none());
 }
 
@@ -222,7 +243,7 @@ fn a_block_imported_during_evaluation_is_not_missed() {
 fn an_overflowed_update_wakes_all() {
     let mut map = WaiterMap::new(10, 0);
     let key = WaitKey { generation: 0, condition: WaitCondition::Outcome(id(1)) };
-    let handle = map.insert("one", 1, key, 10).unwrap();
+    let handle = insert(&mut map, "one", 1, key, 10).unwrap();
     let mut update = chain_update(1, Vec::new());
     update.overflowed = true;
     map.handle_chain_update(&update);
@@ -235,7 +256,7 @@ fn a_missed_update_wakes_all() {
     let mut map = WaiterMap::new(10, 0);
     let key = |generation| WaitKey { generation, condition: WaitCondition::Finality(9) };
     map.handle_chain_update(&chain_update(5, Vec::new()));
-    let handle = map.insert("one", 1, key(5), 10).unwrap();
+    let handle = insert(&mut map, "one", 1, key(5), 10).unwrap();
     map.handle_chain_update(&chain_update(5, [Change::Outcome(id(1))].into()));
     map.handle_chain_update(&chain_update(6, Vec::new()));
     assert!(map.poll_wakeup().is_none());
@@ -243,7 +264,7 @@ fn a_missed_update_wakes_all() {
         map.handle_chain_update(&chain_update(generation, Vec::new()));
         assert_eq!(map.poll_wakeup().map(|wakeup| wakeup.handle), Some(handle));
         assert_eq!(map.generation(), 8);
-        map.reinsert(handle, "one", key(8)).unwrap();
+        map.insert(handle, "one", 1, key(8)).unwrap();
     }
 }
 
@@ -252,7 +273,7 @@ fn an_update_for_a_known_block_of_a_new_generation_wakes_all() {
     let mut map = WaiterMap::new(10, 0);
     let key = |generation| WaitKey { generation, condition: WaitCondition::Finality(9) };
     map.handle_chain_update(&chain_update(5, Vec::new()));
-    let handle = map.insert("one", 1, key(5), 10).unwrap();
+    let handle = insert(&mut map, "one", 1, key(5), 10).unwrap();
     let known = |generation| ChainUpdate {
         generation,
         previous_generation: generation,
@@ -271,11 +292,11 @@ fn the_first_request_sets_the_generation_of_an_empty_map() {
     let mut map = WaiterMap::new(10, 0);
     let condition = WaitCondition::Outcome(id(1));
     let key = |generation| WaitKey { generation, condition };
-    let first = map.insert("one", 1, key(7), 10).unwrap();
+    let first = insert(&mut map, "one", 1, key(7), 10).unwrap();
     assert_eq!(map.generation(), 7);
     // The update of generation 7 may still come: the request was evaluated with it. 8 follows.
     map.handle_chain_update(&chain_update(7, [Change::Outcome(id(1))].into()));
-    assert_eq!(map.insert("two", 1, key(6), 10).unwrap_err().kind, InsertErrorKind::Stale);
+    assert_eq!(insert(&mut map, "two", 1, key(6), 10).unwrap_err().kind, InsertErrorKind::Stale);
     map.handle_chain_update(&chain_update(8, Vec::new()));
     assert!(map.poll_wakeup().is_none());
     map.handle_chain_update(&chain_update(9, [Change::Outcome(id(1))].into()));
@@ -286,10 +307,10 @@ fn the_first_request_sets_the_generation_of_an_empty_map() {
 fn weight_counts_until_the_request_is_removed() {
     let mut map = WaiterMap::new(3, 0);
     let key = WaitKey { generation: 0, condition: WaitCondition::Outcome(id(2)) };
-    let batch = map.insert("batch", 2, key, 10).unwrap();
-    assert_eq!(map.insert("another", 2, key, 10).unwrap_err().kind, InsertErrorKind::Full);
-    let single = map.insert("single", 1, key, 20).unwrap();
-    assert_eq!(map.insert("another", 1, key, 10).unwrap_err().kind, InsertErrorKind::Full);
+    let batch = insert(&mut map, "batch", 2, key, 10).unwrap();
+    assert_eq!(insert(&mut map, "another", 2, key, 10).unwrap_err().kind, InsertErrorKind::Full);
+    let single = insert(&mut map, "single", 1, key, 20).unwrap();
+    assert_eq!(insert(&mut map, "another", 1, key, 10).unwrap_err().kind, InsertErrorKind::Full);
 
     map.handle_chain_update(&chain_update(1, [Change::Outcome(id(2))].into()));
     let mut woken: Vec<RequestHandle> =
@@ -297,11 +318,11 @@ fn weight_counts_until_the_request_is_removed() {
     woken.sort_unstable();
     assert_eq!((woken, map.len()), ([batch, single].into(), 3));
     let key = WaitKey { generation: 1, condition: WaitCondition::Outcome(id(2)) };
-    map.reinsert(batch, "batch", key).unwrap();
-    map.reinsert(single, "single", key).unwrap();
+    map.insert(batch, "batch", 1, key).unwrap();
+    map.insert(single, "single", 1, key).unwrap();
     assert_eq!(map.len(), 3);
     // A request that waits is not inserted twice.
-    assert_eq!(map.reinsert(batch, "again", key).unwrap_err().kind, InsertErrorKind::Cancelled);
+    assert_eq!(map.insert(batch, "again", 1, key).unwrap_err().kind, InsertErrorKind::Cancelled);
 
     // A client that disconnects after the wake-up and before the poll.
     map.handle_timeout(10);
@@ -321,15 +342,15 @@ fn weight_counts_until_the_request_is_removed() {
 fn a_deadline_that_passes_while_polled_is_reported() {
     let mut map = WaiterMap::new(10, 0);
     let key = WaitKey { generation: 0, condition: WaitCondition::Outcome(id(1)) };
-    let handle = map.insert("one", 1, key, 10).unwrap();
+    let handle = insert(&mut map, "one", 1, key, 10).unwrap();
     map.wake_all();
     assert!(!map.poll_wakeup().unwrap().expired);
     map.handle_timeout(11);
     assert!(map.poll_wakeup().is_none());
-    assert_eq!(map.reinsert(handle, "one", key).unwrap_err().kind, InsertErrorKind::Expired);
+    assert_eq!(map.insert(handle, "one", 1, key).unwrap_err().kind, InsertErrorKind::Expired);
     assert!(map.remove(handle));
     // A deadline that has passed before the insertion.
-    let handle = map.insert("two", 1, key, 3).unwrap();
+    let handle = insert(&mut map, "two", 1, key, 3).unwrap();
     assert_eq!(map.next_timeout(), Some(11));
     map.handle_timeout(11);
     assert_eq!(
@@ -342,10 +363,10 @@ fn a_deadline_that_passes_while_polled_is_reported() {
 fn removal_before_the_poll_does_not_grow_the_queue() {
     let mut map = WaiterMap::new(10, 0);
     let key = WaitKey { generation: 0, condition: WaitCondition::Outcome(id(1)) };
-    let kept = map.insert(0, 1, key, 0).unwrap();
+    let kept = insert(&mut map, 0, 1, key, 0).unwrap();
     map.handle_timeout(0);
     for request in 1..20_000 {
-        let handle = map.insert(request, 1, key, 0).unwrap();
+        let handle = insert(&mut map, request, 1, key, 0).unwrap();
         map.handle_timeout(0);
         assert!(map.remove(handle));
     }
@@ -359,7 +380,7 @@ fn a_clock_that_is_set_back_delays_no_timeout() {
     let mut map = WaiterMap::new(10, 0);
     let key = WaitKey { generation: 0, condition: WaitCondition::Outcome(id(1)) };
     map.handle_timeout(1_000);
-    let handle = map.insert("late", 1, key, 500).unwrap();
+    let handle = insert(&mut map, "late", 1, key, 500).unwrap();
     map.handle_timeout(600);
     assert_eq!(map.poll_wakeup().map(|wakeup| wakeup.handle), Some(handle));
 }

@@ -1,8 +1,8 @@
-//! The map of pending requests: their limit, and their way from waiting to woken to polled and
+//! The map of pending requests: their limit, and their way from reserved to waiting to woken and
 //! back.
 //!
-//! A request stays in the map from its insertion to its removal, also while the host evaluates it
-//! again: its deadline remains, and it can be cancelled at any time. Insertion compares the
+//! An entry stays in the map from its reservation to its removal, also while its request is
+//! evaluated: its deadline remains, and it can be cancelled at any time. Insertion compares the
 //! generation of the chain at which the request was evaluated with the newest one that was handed
 //! in, so a block that was imported in between is not missed.
 
@@ -29,7 +29,7 @@ pub struct WaitKey {
     pub condition: WaitCondition,
 }
 
-/// The handle of a pending request: an index and a version, as one number
+/// The handle of a request or of another operation: an index and a version, as one number
 ///
 /// A handle is not reused before 2^32 further insertions.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -75,7 +75,7 @@ pub enum InsertErrorKind {
     Full,
     /// Its deadline has passed
     Expired,
-    /// It was cancelled
+    /// Its entry was removed, or has a request already
     Cancelled,
 }
 
@@ -110,7 +110,8 @@ pub struct Wakeup<T> {
 ///
 /// let mut map: WaiterMap<&str> = WaiterMap::new(1_000, 0);
 /// let condition = WaitCondition::Inclusion(CryptoHash::digest(b"a transaction"));
-/// let handle = map.insert("a request", 1, WaitKey { generation: 0, condition }, 5_000).unwrap();
+/// let handle = map.reserve(Some(5_000));
+/// map.insert(handle, "a request", 1, WaitKey { generation: 0, condition }).unwrap();
 /// assert!(map.poll_wakeup().is_none());
 ///
 /// // Until a block includes the transaction (`handle_chain_update`) or the deadline passes:
@@ -138,10 +139,13 @@ pub struct WaiterMap<T> {
 struct Waiter {
     timer: Timer,
     links: ListLinks,
-    /// Index of the request; [`NIL`] while the host evaluates it
+    /// Index of the request; [`NIL`] while it is evaluated
     request: u32,
+    /// 0 until the request is inserted for the first time
     weight: u32,
     version: u32,
+    /// Whether its deadline is in the wheel
+    is_timed: bool,
     is_expired: bool,
     /// Whether its handle is in the queue of wake-ups
     is_queued: bool,
@@ -210,74 +214,68 @@ impl<T> WaiterMap<T> {
         self.deadlines.next_timeout()
     }
 
-    /// Inserts a request that waits until the deadline
+    /// Reserves an entry for a request that is evaluated, with its deadline if it has one
+    ///
+    /// It counts towards the limit only from its insertion on. A deadline that has passed is due at
+    /// once. Costs O(1).
+    pub fn reserve(&mut self, deadline: Option<u64>) -> RequestHandle {
+        self.last_version = self.last_version.wrapping_add(1);
+        let index = self.waiters.insert(Waiter {
+            timer: Timer::at(deadline.unwrap_or(u64::MAX)),
+            links: ListLinks::empty(),
+            request: NIL,
+            weight: 0,
+            version: self.last_version,
+            is_timed: deadline.is_some(),
+            is_expired: false,
+            is_queued: false,
+        });
+        if deadline.is_some() {
+            self.deadlines.insert(&mut self.waiters, index);
+        }
+        RequestHandle::new(index, self.last_version)
+    }
+
+    /// Inserts the request of a reserved entry, which waits from now on; also puts back a request
+    /// that was polled
     ///
     /// `weight` is what the request counts towards the limit, at least 1: a batch counts as its
-    /// number of calls. A deadline that has passed is due at once.
+    /// number of calls. That of the first insertion remains.
     ///
     /// Costs O(1), or O(log heights) for a condition of finality; growth of the index is amortized.
     ///
     /// # Errors
     ///
-    /// [`InsertErrorKind::Full`], and [`InsertErrorKind::Stale`] unless the request waits for
-    /// [`WaitCondition::Anything`]. The error returns the request.
+    /// [`InsertErrorKind::Cancelled`], [`InsertErrorKind::Expired`], [`InsertErrorKind::Stale`]
+    /// unless the request waits for [`WaitCondition::Anything`], and for the first insertion
+    /// [`InsertErrorKind::Full`], in this order. The error returns the request.
     pub fn insert(
-        &mut self,
-        request: T,
-        weight: usize,
-        key: WaitKey,
-        deadline: u64,
-    ) -> Result<RequestHandle, InsertError<T>> {
-        if self.is_stale(&key) {
-            return Err(InsertError { request, kind: InsertErrorKind::Stale });
-        }
-        let weight = weight.max(1);
-        if weight > self.limit.saturating_sub(self.len) {
-            return Err(InsertError { request, kind: InsertErrorKind::Full });
-        }
-        if self.len == 0 {
-            // No other request waits for updates up to this generation, so they may be skipped: an
-            // endpoint that was just created takes the next block as the successor of what it
-            // knows.
-            self.generation = self.generation.max(key.generation);
-        }
-        self.last_version = self.last_version.wrapping_add(1);
-        let request = self.requests.insert(request);
-        let index = self.waiters.insert(Waiter {
-            timer: Timer::at(deadline),
-            links: ListLinks::empty(),
-            request,
-            // At most the limit, which fits.
-            weight: weight as u32,
-            version: self.last_version,
-            is_expired: false,
-            is_queued: false,
-        });
-        self.len += weight;
-        self.deadlines.insert(&mut self.waiters, index);
-        self.index.insert(&mut self.waiters, index, key.condition);
-        Ok(RequestHandle::new(index, self.last_version))
-    }
-
-    /// Puts a request back that was polled; its deadline remains
-    ///
-    /// # Errors
-    ///
-    /// [`InsertErrorKind::Stale`], [`InsertErrorKind::Expired`] if its deadline passed in between,
-    /// [`InsertErrorKind::Cancelled`] if it was removed. The error returns the request.
-    pub fn reinsert(
         &mut self,
         handle: RequestHandle,
         request: T,
+        weight: usize,
         key: WaitKey,
     ) -> Result<(), InsertError<T>> {
-        let is_stale = self.is_stale(&key);
+        let (is_stale, weight) = (self.is_stale(&key), weight.max(1));
+        let is_full = weight > self.limit.saturating_sub(self.len);
         let kind = match self.waiter(handle) {
-            Some(waiter) if waiter.request != NIL => InsertErrorKind::Cancelled,
             None => InsertErrorKind::Cancelled,
+            Some(waiter) if waiter.request != NIL => InsertErrorKind::Cancelled,
             Some(waiter) if waiter.is_expired => InsertErrorKind::Expired,
             Some(_) if is_stale => InsertErrorKind::Stale,
-            Some(_) => {
+            Some(waiter) if waiter.weight == 0 && is_full => InsertErrorKind::Full,
+            Some(waiter) => {
+                if waiter.weight == 0 {
+                    // At most the limit, which fits.
+                    waiter.weight = weight as u32;
+                    if self.len == 0 {
+                        // No other request waits for updates up to this generation, so they may be
+                        // skipped: an endpoint that was just created takes the next block as the
+                        // successor of what it knows.
+                        self.generation = self.generation.max(key.generation);
+                    }
+                    self.len += weight;
+                }
                 let request = self.requests.insert(request);
                 if let Some(waiter) = self.waiter(handle) {
                     waiter.request = request;
@@ -289,15 +287,16 @@ impl<T> WaiterMap<T> {
         Err(InsertError { request, kind })
     }
 
-    /// Removes a request that is answered or whose client went away; returns whether it was pending
+    /// Removes the entry of a request that is answered or whose client went away; returns whether
+    /// there was one
     ///
     /// Costs O(1), or O(log heights) for a condition of finality; the removal of the last request
     /// also releases the memory of all.
     pub fn remove(&mut self, handle: RequestHandle) -> bool {
         let Some(waiter) = self.waiter(handle) else { return false };
-        let (is_expired, is_queued) = (waiter.is_expired, waiter.is_queued);
+        let (is_timed, is_queued) = (waiter.is_timed, waiter.is_queued);
         self.index.remove(&mut self.waiters, handle.index());
-        if !is_expired {
+        if is_timed {
             self.deadlines.remove(&mut self.waiters, handle.index());
         }
         if let Some(waiter) = self.waiters.remove(handle.index()) {
@@ -349,7 +348,7 @@ impl<T> WaiterMap<T> {
     pub fn handle_timeout(&mut self, now: u64) {
         while let Some(index) = self.deadlines.pop_expired(&mut self.waiters, now) {
             if let Some(waiter) = self.waiters.get_mut(index) {
-                waiter.is_expired = true;
+                (waiter.is_timed, waiter.is_expired) = (false, true);
             }
             self.wake(index);
         }
@@ -363,8 +362,8 @@ impl<T> WaiterMap<T> {
         }
     }
 
-    /// Returns a request that was woken; [`reinsert`](Self::reinsert) or [`remove`](Self::remove)
-    /// has to follow
+    /// Returns a request that was woken; [`insert`](Self::insert) or [`remove`](Self::remove) has
+    /// to follow
     ///
     /// Call until it returns `None`, after every other call that takes `&mut self`.
     pub fn poll_wakeup(&mut self) -> Option<Wakeup<T>> {
@@ -389,7 +388,7 @@ impl<T> WaiterMap<T> {
         self.waiters.get_mut(handle.index()).filter(|waiter| waiter.version == handle.version())
     }
 
-    /// Queues a request to be polled, unless it is queued or the host evaluates it at the moment
+    /// Queues a request to be polled, unless it is queued or evaluated at the moment
     fn wake(&mut self, index: u32) {
         self.index.remove(&mut self.waiters, index);
         if let Some(waiter) = self.waiters.get_mut(index)

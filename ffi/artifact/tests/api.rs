@@ -13,6 +13,13 @@ fn functions_without_vectors_work() {
 }
 
 #[test]
+fn endpoints_without_an_engine_work() {
+    let directory = tempfile::tempdir().expect("a directory for the program");
+    let program = c::program(&c::root().join("tests/c/remote.c"), directory.path());
+    c::run(&mut Command::new(program));
+}
+
+#[test]
 fn threads_share_an_engine() {
     let (vector, fixture) = c::vector("wait-reached-final");
     let directory = tempfile::tempdir().expect("a directory for the program");

@@ -122,13 +122,11 @@ fn parameters_keep_their_order() {
 /// Whether a type is a plain value and not a handle
 fn is_plain(type_name: &str) -> bool {
     ![
-        "milepost_block_import",
         "milepost_endpoint",
         "milepost_engine",
         "milepost_error",
         "milepost_import_summary",
         "milepost_message_builder",
-        "milepost_pending_request",
         "milepost_response",
         "milepost_settings",
         "milepost_sink",

@@ -10,6 +10,7 @@ fn the_check_accepts_conforming_storages_only() {
     let program = c::program(&c::root().join("tests/c/storage_check.c"), directory.path());
     c::run(Command::new(&program).arg("good"));
     c::run(Command::new(&program).arg("many"));
+    c::run(Command::new(&program).arg("single"));
     let output = Command::new(&program).arg("broken").output().expect("the program runs");
     let message = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(6), "MILEPOST_STATUS_STORAGE: {message}");

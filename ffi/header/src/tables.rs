@@ -23,14 +23,12 @@ struct Form {
 
 /// Constant of a handle type in the programs: `ENGINE` for `milepost_engine`
 fn handle_constant(type_name: &str) -> Option<String> {
-    const HANDLES: [&str; 10] = [
-        "block_import",
+    const HANDLES: [&str; 8] = [
         "endpoint",
         "engine",
         "error",
         "import_summary",
         "message_builder",
-        "pending_request",
         "response",
         "settings",
         "transaction",
@@ -52,8 +50,8 @@ fn form(parameter: &Parameter) -> Option<Form> {
         "*mut c_void" => return plain("CONTEXT"),
         "usize" if name.ends_with("_len") => return plain("LENGTH"),
         "usize" if name == "index" => return plain("INDEX"),
-        "u64" | "u32" => return plain("NUMBER"),
-        "milepost_setting_t" | "milepost_resume_t" => return plain("CHOICE"),
+        "i32" | "u64" | "u32" => return plain("NUMBER"),
+        "milepost_setting_t" => return plain("CHOICE"),
         pointer => pointer,
     };
     if let Some(handle) = pointer.strip_prefix("*mut *mut ").and_then(handle_constant) {

@@ -48,6 +48,11 @@ pub trait Handle: Sized + 'static {
     type Ownership;
     /// Its name in C
     const NAME: &'static str;
+
+    /// The value that describes why a call failed, if this is the handle of errors
+    fn from_call_error(_error: &CallError) -> Option<Self::Value> {
+        None
+    }
 }
 
 /// Reference counted: several handles may share one value; `const` functions only

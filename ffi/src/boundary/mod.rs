@@ -3,7 +3,7 @@
 //! The macro `ffi_function!` defines a function; [`handle`] defines which pointers are handles, who
 //! owns them and what may be done with them; [`parameter`] turns each raw argument into a checked
 //! one; `callback` tracks whether a callback of the host is running. All code that relies on what C
-//! promises is in this module and in `storage`, which calls the host.
+//! promises is in this module and its macros, and in `storage`, which calls the host.
 
 pub(crate) mod callback;
 mod function;

@@ -1,7 +1,8 @@
 //! Raw arguments, and the checked arguments that function bodies get instead.
 //!
-//! Every type that a function may take has one conversion here, which checks what can be checked;
-//! an argument of any other type does not compile. Outputs are zeroed before anything else.
+//! Every type that a function may take has one conversion, which checks what can be checked: here,
+//! or by a macro of this file beside the type. An argument of any other type does not compile.
+//! Outputs are zeroed before anything else.
 
 use core::ffi::c_void;
 use core::fmt;
@@ -10,16 +11,11 @@ use core::{ptr, slice};
 
 use milepost::{Error, ErrorKind};
 
-use super::Scope;
-use super::callback::SinkState;
+use super::function::Scope;
 use super::handle::{self, Exclusive, ExclusiveRef, Handle, Owned, Readable, SharedRef};
-use crate::error::milepost_error;
-use crate::sink::milepost_sink;
 use crate::status::{
     CallError, MILEPOST_STATUS_LENGTH, MILEPOST_STATUS_NULL, MILEPOST_STATUS_PANIC,
 };
-use crate::storage::{StorageFactory, milepost_create_fn, milepost_storage};
-use crate::value::milepost_bytes;
 
 /// A type of argument
 pub trait Parameter: Copy {
@@ -61,7 +57,7 @@ pub trait Parameter: Copy {
     unsafe fn report(self, _error: &CallError) {}
 }
 
-fn null(name: &'static str) -> CallError {
+pub(crate) fn null(name: &'static str) -> CallError {
     CallError::new(MILEPOST_STATUS_NULL, format!("{name} is NULL"))
 }
 
@@ -164,10 +160,11 @@ impl<H: Handle<Ownership: Owned>> Parameter for *mut *mut H {
 
     unsafe fn report(self, error: &CallError) {
         // A failed call writes an error object only, to the one output of that type.
-        if H::NAME == milepost_error::NAME && !self.is_null() {
-            let error = handle::create::<milepost_error>(error.into());
-            // SAFETY: not NULL, and `H` is `milepost_error`, the one handle of this name.
-            unsafe { self.cast::<*mut milepost_error>().write_unaligned(error) }
+        if !self.is_null()
+            && let Some(value) = H::from_call_error(error)
+        {
+            // SAFETY: not NULL, so by convention valid for a pointer until the call ends.
+            unsafe { self.write_unaligned(handle::create(value)) }
         }
     }
 }
@@ -177,6 +174,19 @@ impl<H: Handle<Ownership: Owned>> Parameter for *mut *mut H {
 pub struct Output<'call, T>(*mut T, PhantomData<&'call mut T>);
 
 impl<T: Copy> Output<'_, T> {
+    /// Output at this pointer, which must not be NULL; `name` is its name in C
+    ///
+    /// # Errors
+    ///
+    /// The pointer is NULL.
+    ///
+    /// # Safety
+    ///
+    /// NULL, or valid for a `T` as long as the output.
+    pub(crate) unsafe fn new(pointer: *mut T, name: &'static str) -> Result<Self, CallError> {
+        if pointer.is_null() { Err(null(name)) } else { Ok(Self(pointer, PhantomData)) }
+    }
+
     /// Writes the value
     pub fn write(self, value: T) {
         // SAFETY: not NULL, so by convention valid for a `T` until the call ends.
@@ -187,8 +197,8 @@ impl<T: Copy> Output<'_, T> {
 /// Plain outputs: types for which all bytes zero are a valid value
 macro_rules! plain_outputs {
     ($($plain:ty)*) => {$(
-        impl Parameter for *mut $plain {
-            type Checked<'call> = Output<'call, $plain>;
+        impl $crate::boundary::parameter::Parameter for *mut $plain {
+            type Checked<'call> = $crate::boundary::parameter::Output<'call, $plain>;
 
             unsafe fn clear(self) {
                 if !self.is_null() {
@@ -200,9 +210,10 @@ macro_rules! plain_outputs {
             unsafe fn check<'call>(
                 self,
                 name: &'static str,
-                _: &'call Scope,
-            ) -> Result<Output<'call, $plain>, CallError> {
-                if self.is_null() { Err(null(name)) } else { Ok(Output(self, PhantomData)) }
+                _: &'call $crate::boundary::Scope,
+            ) -> Result<Self::Checked<'call>, $crate::status::CallError> {
+                // SAFETY: NULL, or by convention valid for a value until the call ends.
+                unsafe { $crate::boundary::parameter::Output::new(self, name) }
             }
 
             fn is_absent(self) -> bool {
@@ -212,16 +223,9 @@ macro_rules! plain_outputs {
     )*};
 }
 
-plain_outputs! {
-    i32 u64 usize milepost_bytes
-    *const milepost_bytes *const crate::storage::milepost_change
-    crate::value::milepost_hash crate::value::milepost_hash_text
-    crate::engine::milepost_chain_status crate::block_import::milepost_block_point
-    crate::block_import::milepost_import_summary_view
-    crate::response::milepost_transaction_status crate::response::milepost_outcome
-    crate::response::milepost_rpc_error
-    crate::error::milepost_error_view crate::transaction::milepost_transaction_view
-}
+pub(crate) use plain_outputs;
+
+plain_outputs! { i32 u64 usize }
 
 /// Start of an array whose length is the next parameter
 pub struct ArrayStart<'call, T>(*const T, &'static str, PhantomData<&'call [T]>);
@@ -233,6 +237,12 @@ impl<T> fmt::Debug for ArrayStart<'_, T> {
 }
 
 impl<'call, T> ArrayStart<'call, T> {
+    /// Array at this pointer, by convention valid for the length that is passed with it; `name` is
+    /// its name in C
+    pub(crate) const fn new(pointer: *const T, name: &'static str) -> Self {
+        Self(pointer, name, PhantomData)
+    }
+
     /// Returns the array; with length 0 the pointer is not looked at
     ///
     /// # Errors
@@ -255,32 +265,40 @@ impl<'call, T> ArrayStart<'call, T> {
     }
 }
 
+/// Arrays whose length is the next parameter
 macro_rules! arrays {
     ($($item:ty)*) => {$(
-        impl Parameter for *const $item {
-            type Checked<'call> = ArrayStart<'call, $item>;
+        impl $crate::boundary::parameter::Parameter for *const $item {
+            type Checked<'call> = $crate::boundary::parameter::ArrayStart<'call, $item>;
 
             unsafe fn check<'call>(
                 self,
                 name: &'static str,
-                _: &'call Scope,
-            ) -> Result<ArrayStart<'call, $item>, CallError> {
-                Ok(ArrayStart(self, name, PhantomData))
+                _: &'call $crate::boundary::Scope,
+            ) -> Result<Self::Checked<'call>, $crate::status::CallError> {
+                Ok($crate::boundary::parameter::ArrayStart::new(self, name))
             }
         }
     )*};
 }
 
-arrays! { u8 crate::storage::milepost_row }
+pub(crate) use arrays;
 
+arrays! { u8 }
+
+/// Plain values that are read
 macro_rules! plain_inputs {
     ($($plain:ty)*) => {$(
-        impl Parameter for *const $plain {
+        impl $crate::boundary::parameter::Parameter for *const $plain {
             type Checked<'call> = $plain;
 
-            unsafe fn check(self, name: &'static str, _: &Scope) -> Result<$plain, CallError> {
+            unsafe fn check(
+                self,
+                name: &'static str,
+                _: &$crate::boundary::Scope,
+            ) -> Result<$plain, $crate::status::CallError> {
                 if self.is_null() {
-                    return Err(null(name));
+                    return Err($crate::boundary::parameter::null(name));
                 }
                 // SAFETY: not NULL, so by convention valid for a value.
                 Ok(unsafe { self.read_unaligned() })
@@ -293,40 +311,29 @@ macro_rules! plain_inputs {
     )*};
 }
 
-plain_inputs! { crate::value::milepost_hash }
+pub(crate) use plain_inputs;
 
-/// The functions of a host's storage
-impl Parameter for *const milepost_storage {
-    type Checked<'call> = milepost_storage;
+/// Addresses that are never dereferenced
+macro_rules! addresses {
+    ($($opaque:ty)*) => {$(
+        impl $crate::boundary::parameter::Parameter for *mut $opaque {
+            type Checked<'call> = Self;
 
-    unsafe fn check(self, name: &'static str, _: &Scope) -> Result<milepost_storage, CallError> {
-        if self.is_null() {
-            return Err(null(name));
+            unsafe fn check(
+                self,
+                name: &'static str,
+                _: &$crate::boundary::Scope,
+            ) -> Result<Self, $crate::status::CallError> {
+                if self.is_null() {
+                    return Err($crate::boundary::parameter::null(name));
+                }
+                Ok(self)
+            }
         }
-        // SAFETY: not NULL, so by convention valid for its first member, its size.
-        let size = unsafe { self.cast::<usize>().read_unaligned() };
-        if size != size_of::<milepost_storage>() {
-            let expected = size_of::<milepost_storage>();
-            let message = format!("{name}.size is {size}, expected {expected}");
-            return Err(CallError::new(MILEPOST_STATUS_LENGTH, message));
-        }
-        // SAFETY: it has the size of the structure.
-        Ok(unsafe { self.read_unaligned() })
-    }
+    )*};
 }
 
-/// A function of the host that creates storages
-impl Parameter for milepost_create_fn {
-    type Checked<'call> = StorageFactory;
-
-    unsafe fn check(self, name: &'static str, _: &Scope) -> Result<StorageFactory, CallError> {
-        self.map(StorageFactory).ok_or_else(|| null(name))
-    }
-
-    fn is_absent(self) -> bool {
-        self.is_none()
-    }
-}
+pub(crate) use addresses;
 
 /// A context of the host, which is only passed on
 impl Parameter for *mut c_void {
@@ -334,25 +341,6 @@ impl Parameter for *mut c_void {
 
     unsafe fn check(self, _: &'static str, _: &Scope) -> Result<Self, CallError> {
         Ok(self)
-    }
-}
-
-/// Address of the sink that a callback passed, never dereferenced
-#[derive(Debug)]
-pub struct Sink(*const SinkState);
-
-impl Sink {
-    /// The address, to compare with that of the open sink
-    pub(crate) const fn address(&self) -> *const SinkState {
-        self.0
-    }
-}
-
-impl Parameter for *mut milepost_sink {
-    type Checked<'call> = Sink;
-
-    unsafe fn check(self, name: &'static str, _: &Scope) -> Result<Sink, CallError> {
-        if self.is_null() { Err(null(name)) } else { Ok(Sink(self.cast_const().cast())) }
     }
 }
 
@@ -387,14 +375,4 @@ impl<'call> ArrayStart<'call, u8> {
         let text = self.text(len)?;
         Ok((!text.is_empty()).then_some(text))
     }
-}
-
-/// Copies bytes that a structure of the host points to
-///
-/// # Errors
-///
-/// NULL with a length, or a length that exceeds the address space.
-pub(crate) fn copy_bytes(bytes: &milepost_bytes, name: &'static str) -> Result<Vec<u8>, CallError> {
-    // The conventions are the same for these as for a pointer and a length that are passed.
-    ArrayStart(bytes.data, name, PhantomData).items(bytes.len).map(<[u8]>::to_vec)
 }

@@ -14,6 +14,7 @@ use milepost::rpc::ResponseKind;
 
 use crate::boundary::ffi_function;
 use crate::boundary::handle::{Handle, Immutable};
+use crate::boundary::parameter::plain_outputs;
 use crate::error::milepost_error;
 use crate::status::CallError;
 use crate::value::{milepost_bytes, milepost_hash};
@@ -179,6 +180,8 @@ pub struct milepost_rpc_error {
     /// The whole error, as JSON
     pub json: milepost_bytes,
 }
+
+plain_outputs! { milepost_transaction_status milepost_outcome milepost_rpc_error }
 
 const fn kind_number(kind: ResponseKind) -> milepost_response_kind_t {
     match kind {

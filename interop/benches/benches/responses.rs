@@ -10,7 +10,7 @@ use criterion::{BenchmarkGroup, BenchmarkId, Criterion, criterion_group, criteri
 use milepost::endpoint::{Buffers, Engine, RequestQuery, RequestState, Settings};
 use milepost::rpc::parse;
 use milepost::status::StatusQuery;
-use milepost::storage::{Snapshot, run};
+use milepost::storage::{Storage, run};
 use milepost_benches::{Cpu, Workload, copying, group, import_all, stored, with_input};
 use milepost_peer_benches as peer;
 use milepost_redb::{Options, RedbStorage};
@@ -32,25 +32,25 @@ fn body(state: RequestState) -> Vec<u8> {
     }
 }
 
+/// The newest state, which every request takes anew, as a host does
+fn snapshot<S: Storage>(storage: &S) -> S::Snapshot<'_> {
+    storage.snapshot().expect("a readable storage")
+}
+
 /// The engine's side of a group: from a parsed request, from a request body, as a query that can be
 /// suspended, and in chunks; the first two reuse their buffers
-fn ours(
-    group: &mut BenchmarkGroup<'_, Cpu>,
-    name: &str,
-    request: &[u8],
-    storage: &(impl Snapshot + ?Sized),
-) {
+fn ours(group: &mut BenchmarkGroup<'_, Cpu>, name: &str, request: &[u8], storage: &impl Storage) {
     let (engine, settings) = (Engine::default(), Settings::default());
-    let response = body(engine.respond(engine.parse(request, None), storage));
+    let response = body(engine.respond(engine.parse(request, None), &snapshot(storage)));
     let (mut buffers, mut out) = (Buffers::default(), Vec::with_capacity(response.len()));
     let parsed = || parse(request, None, &settings.limits);
-    engine.respond_into(parsed(), storage, &mut buffers, &mut out);
+    engine.respond_into(parsed(), &snapshot(storage), &mut buffers, &mut out);
     assert!(out == response, "`respond_into` and `respond` agree");
     group.bench_function(BenchmarkId::new("ours", name), |bencher| {
         bencher.iter_custom(|count| {
             with_input(count, parsed, |request| {
                 out.clear();
-                engine.respond_into(request, storage, &mut buffers, &mut out);
+                engine.respond_into(request, &snapshot(storage), &mut buffers, &mut out);
                 black_box(&out);
             })
         });
@@ -61,7 +61,9 @@ fn ours(
     });
     group.bench_function(BenchmarkId::new("ours in chunks", name), |bencher| {
         bencher.iter_custom(|count| {
-            with_input(count, parsed, |request| engine.respond_chunks(request, storage, 0))
+            with_input(count, parsed, |request| {
+                engine.respond_chunks(request, &snapshot(storage), 0)
+            })
         });
     });
     group.bench_function(BenchmarkId::new("ours with the request", name), |bencher| {
@@ -73,7 +75,7 @@ fn ours(
                     out.clear();
                     engine.respond_into(
                         engine.parse(request, None),
-                        storage,
+                        &snapshot(storage),
                         &mut buffers,
                         &mut out,
                     );
@@ -87,7 +89,7 @@ fn ours(
             with_input(
                 count,
                 || RequestQuery::new(&settings, parsed()),
-                |query| body(query.run(storage)),
+                |query| body(query.run(&snapshot(storage))),
             )
         });
     });
@@ -99,7 +101,7 @@ fn peer(
     name: &str,
     request: &[u8],
     (workload, messages): (&Workload, &[Vec<u8>]),
-    storage: &(impl Snapshot + ?Sized),
+    storage: &impl Storage,
 ) {
     peer_of(group, name, request, workload, &peer::Node::of(workload, messages), storage);
 }
@@ -111,10 +113,10 @@ fn peer_of(
     request: &[u8],
     workload: &Workload,
     node: &peer::Node,
-    storage: &(impl Snapshot + ?Sized),
+    storage: &impl Storage,
 ) {
     let engine = Engine::default();
-    let response = body(engine.respond(engine.parse(request, None), storage));
+    let response = body(engine.respond(engine.parse(request, None), &snapshot(storage)));
     assert!(response == peer::respond(request, node), "both sides respond the same about {name}");
     let hash = peer::hash(workload.hash);
     group.bench_function(BenchmarkId::new("peer", name), |bencher| {
@@ -137,7 +139,7 @@ fn both(
     name: &str,
     request: &[u8],
     (workload, messages): (&Workload, &[Vec<u8>]),
-    storage: &(impl Snapshot + ?Sized),
+    storage: &impl Storage,
 ) {
     peer(group, name, request, (workload, messages), storage);
     ours(group, name, request, storage);

@@ -39,6 +39,7 @@ mod request;
 mod rocksdb_store;
 mod status;
 mod store;
+mod table;
 
 pub use config::ConfigPeer;
 pub use followed_requests::FollowedRequests;

@@ -23,7 +23,8 @@ use near_primitives::views::{
 };
 use serde_json::Value;
 
-use super::store::{Store, Table};
+use super::store::Store;
+use super::table::Table;
 
 /// Borsh rows, and the canonical chain
 #[derive(Debug, Default)]

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 
 use near_primitives::hash::CryptoHash;
 
-use super::store::Table;
+use super::table::Table;
 
 /// Bytes of the block cache; more than any workload has
 const CACHE: usize = 512 << 20;

@@ -21,7 +21,7 @@ use near_primitives::views::{
 };
 use serde_json::Value;
 
-use super::store::Table;
+use super::table::Table;
 use super::{Node, parse_request};
 
 impl Node {

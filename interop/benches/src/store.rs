@@ -8,13 +8,7 @@ use near_primitives::hash::CryptoHash;
 
 #[cfg(feature = "rocksdb")]
 use super::rocksdb_store::RocksDbStore;
-
-/// The tables whose key is a hash
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub(super) enum Table {
-    Transactions,
-    Receipts,
-}
+use super::table::Table;
 
 /// The rows of a peer
 #[derive(Debug)]

@@ -156,6 +156,9 @@ const DIGITS: [u8; 256] = {
 ///
 /// Ten digits make a word, because `58^10 < 2^59`. 32 bytes take at most four digits and four such
 /// words. The words are joined as digits of base `58^10`, which takes 16 multiplications.
+///
+/// With `five8::decode_32` (1.0) a request by hash takes 29 % more instructions and the import of a
+/// block 9 % more, as `cargo xtask gate` counts them.
 fn decode_32(text: &str) -> Option<[u8; 32]> {
     const MAX_LEN: usize = 44;
     const BASE: u128 = 58_u128.pow(10);

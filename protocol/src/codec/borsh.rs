@@ -377,7 +377,11 @@ impl Writer {
         }
     }
 
-    /// Writes a sequence
+    /// Writes a sequence; the indexes of its items become paths of errors
+    ///
+    /// # Errors
+    ///
+    /// `write` fails.
     ///
     /// # Panics
     ///
@@ -385,11 +389,12 @@ impl Writer {
     pub fn items<T>(
         &mut self,
         items: impl ExactSizeIterator<Item = T>,
-        mut write: impl FnMut(&mut Self, T),
-    ) -> &mut Self {
+        mut write: impl FnMut(&mut Self, T) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         self.count(items.len());
-        items.for_each(|item| write(self, item));
-        self
+        items.enumerate().try_for_each(|(index, item)| {
+            write(self, item).map_err(|error| error.at(format_args!("[{index}]")))
+        })
     }
 
     /// The written bytes
@@ -449,7 +454,11 @@ mod tests {
         let mut writer = Writer::default();
         writer.option(Some("a"), |writer, text| _ = writer.text(text));
         writer.option(None::<u8>, |writer, number| _ = writer.u8(number));
-        writer.items([5_u16, 6].into_iter(), |writer, number| _ = writer.u16(number));
+        let write = |writer: &mut Writer, number| {
+            writer.u16(number);
+            Ok(())
+        };
+        writer.items([5, 6].into_iter(), write).unwrap();
         let bytes = writer.into_bytes();
         let mut reader = Reader::new(&bytes);
         assert_eq!(reader.option(Reader::text), Ok(Some("a")));

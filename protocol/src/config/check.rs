@@ -96,11 +96,18 @@ struct Response;
 impl HasSchema for Response {
     const SCHEMA: &'static Schema = &Schema::Object {
         name: "a response",
+        #[cfg(feature = "schema-docs")]
+        docs: "",
         members: &[Member {
-            name: "result",
+            key: "\"result\":",
+            #[cfg(feature = "schema-docs")]
+            docs: "",
+            #[cfg(feature = "schema-docs")]
+            rust_type: "",
             required: true,
             schema: <ProtocolConfigView as HasSchema>::SCHEMA,
         }],
+        required: 1,
     };
 }
 

@@ -16,7 +16,6 @@ use serde::{Deserialize, Serialize, Serializer};
 
 use crate::codec::json;
 use crate::primitives::{AccountId, ShardId};
-use crate::views::fast_validation::FastValidate;
 use crate::views::schema::{HasSchema, Schema};
 use crate::views::wire::{wire_enum, wire_struct};
 
@@ -110,8 +109,6 @@ wire_struct! {
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "a newtype of a map")]
 pub struct ShardMap<T>(pub BTreeMap<u64, T>);
-
-impl<T> FastValidate for ShardMap<T> {}
 
 impl<T: Serialize> Serialize for ShardMap<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {

@@ -1,11 +1,11 @@
 //! Signed transactions: decodes borsh, computes the hash, verifies the signature, makes the view.
 //!
-//! The hash of a transaction is the SHA-256 of its borsh encoding without the signature and with
-//! the keys of maps in order; an encoding with the keys in another order is the same transaction,
-//! as for the node. Whether a transaction is valid on the chain (nonce, balance, age, limits) is
-//! not checked.
+//! The hash of a transaction is the SHA-256 of its borsh encoding without the signature, with the
+//! keys of maps in order; other orders are the same transaction, as for the node. Unknown members
+//! and variants, which actions read from JSON keep, have no encoding: they are errors, for without
+//! them it would be another transaction. Whether a transaction is valid on the chain (nonce,
+//! balance, age, limits) is not checked.
 
-mod access_key;
 mod action;
 mod builder;
 mod delegate;
@@ -17,14 +17,8 @@ mod write;
 
 use alloc::vec::Vec;
 
-pub use access_key::{AccessKey, AccessKeyPermission, FunctionCallPermission, GasKeyInfo};
-pub use action::{
-    Action, AddKey, DeterministicStateInit, FunctionCall, GlobalContractDeployMode,
-    GlobalContractIdentifier, Stake, TransferToGasKey, UniversalStateInit, WithdrawFromGasKey,
-};
-pub use delegate::{
-    Delegate, DelegateAction, DelegateActionV2, DelegateV2, NestedDelegate, NonDelegateAction,
-};
+pub use action::Action;
+pub use delegate::{Delegate, DelegateV2};
 pub use encoded::EncodedTransaction;
 pub use signature::try_verify;
 #[cfg(feature = "signatures")]
@@ -34,25 +28,36 @@ use self::builder::OwnedParts;
 use crate::Error;
 use crate::codec::borsh::Writer;
 use crate::primitives::{AccountId, CryptoHash, Nonce, PublicKey, Signature};
+// The protocol's types that JSON has too, inside delegate actions.
+pub use crate::views::{
+    AccessKey, AccessKeyPermission, AddKeyAction, CreateAccountAction, DelegateAction,
+    DelegateActionV2, DeleteAccountAction, DeleteKeyAction, DeployContractAction,
+    DeployGlobalContractAction, DeterministicAccountStateInit, DeterministicAccountStateInitV1,
+    DeterministicStateInitAction, FunctionCallAction, FunctionCallPermission, GasKeyInfo,
+    GlobalContractDeployMode, GlobalContractIdentifier, NonDelegateAction, NonceMode, StakeAction,
+    StateInitData, TransactionNonce, TransferAction, TransferToGasKeyAction,
+    UniversalStateInitAction, UnknownFields, UseGlobalContractAction, WithdrawFromGasKeyAction,
+};
 
 /// A transaction and the signature of its hash
 ///
 /// ```
 /// use milepost_protocol::primitives::{Balance, CryptoHash, Scheme, Signature};
 /// use milepost_protocol::transaction::{
-///     Action, SignedTransaction, Transaction, TransactionVersion,
+///     SignedTransaction, Transaction, TransactionVersion, TransferAction, UnknownFields,
 /// };
 ///
+/// let transfer = TransferAction { deposit: Balance(1), unknown_fields: UnknownFields::new() };
 /// let transaction = Transaction {
 ///     version: TransactionVersion::V0 { nonce: 7 },
 ///     signer_id: "alice.near".parse().unwrap(),
 ///     public_key: "ed25519:11111111111111111111111111111111".parse().unwrap(),
 ///     receiver_id: "bob.near".parse().unwrap(),
 ///     block_hash: CryptoHash::ZERO,
-///     actions: vec![Action::Transfer { deposit: Balance(1) }],
+///     actions: vec![transfer.into()],
 /// };
 /// let signature = Signature::new(Scheme::Ed25519, &[0; 64]).unwrap();
-/// let bytes = SignedTransaction::new(transaction, signature).encode();
+/// let bytes = SignedTransaction::new(transaction, signature)?.encode();
 ///
 /// let signed = SignedTransaction::decode(&bytes).unwrap();
 /// assert_eq!(signed.signer_id().as_str(), "alice.near");
@@ -61,9 +66,11 @@ use crate::primitives::{AccountId, CryptoHash, Nonce, PublicKey, Signature};
 /// let error = SignedTransaction::decode(&bytes[..110]).unwrap_err();
 /// let text = "actions[0].deposit: ends early, 6 of 16 bytes are there (byte 104)";
 /// assert_eq!(error.to_string(), text);
+/// # Ok::<(), milepost_protocol::Error>(())
 /// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct SignedTransaction {
+    /// Has an encoding: no unknown members and variants
     transaction: Transaction,
     signature: Signature,
     /// The hash of `transaction`; both are immutable, so they stay consistent
@@ -72,9 +79,13 @@ pub struct SignedTransaction {
 
 impl SignedTransaction {
     /// A transaction with a signature, which is not verified
-    pub fn new(transaction: Transaction, signature: Signature) -> Self {
-        let hash = transaction.hash();
-        Self { transaction, signature, hash }
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Transaction::encode`].
+    pub fn new(transaction: Transaction, signature: Signature) -> Result<Self, Error> {
+        let hash = transaction.hash()?;
+        Ok(Self { transaction, signature, hash })
     }
 
     /// Decodes a signed transaction from borsh
@@ -92,7 +103,7 @@ impl SignedTransaction {
         let read::Signed { transaction, bytes, signature } = read::signed::<OwnedParts>(bytes)?;
         // Only a map has more than one encoding, because its keys may be in any order.
         let hash = if transaction.actions.iter().any(Action::contains_map) {
-            transaction.hash()
+            transaction.hash()?
         } else {
             CryptoHash::digest(bytes)
         };
@@ -102,7 +113,9 @@ impl SignedTransaction {
     /// The borsh encoding: the transaction, then the signature
     pub fn encode(&self) -> Vec<u8> {
         let mut writer = Writer::default();
-        write::transaction(&mut writer, &self.transaction);
+        let Ok(()) = write::transaction(&mut writer, &self.transaction) else {
+            unreachable!("the transaction was encoded before, for its hash")
+        };
         write::signature(&mut writer, &self.signature);
         writer.into_bytes()
     }
@@ -192,37 +205,53 @@ pub struct Transaction {
 }
 
 impl Transaction {
-    /// The nonce, in the form of version 1
-    pub const fn nonce(&self) -> TransactionNonce {
+    /// The nonce
+    pub const fn nonce(&self) -> Nonce {
         match self.version {
-            TransactionVersion::V0 { nonce } => TransactionNonce::Nonce(nonce),
-            TransactionVersion::V1 { nonce, .. } => nonce,
+            TransactionVersion::V0 { nonce } | TransactionVersion::V1 { nonce, .. } => nonce,
+        }
+    }
+
+    /// Index of the nonce in a gas key; `None` for other keys
+    pub const fn nonce_index(&self) -> Option<u16> {
+        match self.version {
+            TransactionVersion::V0 { .. } => None,
+            TransactionVersion::V1 { nonce_index, .. } => nonce_index,
         }
     }
 
     /// The rule for the nonce; monotonic in version 0
-    pub const fn nonce_mode(&self) -> NonceMode {
-        match self.version {
-            TransactionVersion::V0 { .. } => NonceMode::Monotonic,
+    pub const fn nonce_mode(&self) -> &NonceMode {
+        match &self.version {
+            TransactionVersion::V0 { .. } => &NonceMode::Monotonic,
             TransactionVersion::V1 { nonce_mode, .. } => nonce_mode,
         }
     }
 
     /// The borsh encoding; starts with the byte 1 from version 1 on
-    pub fn encode(&self) -> Vec<u8> {
+    ///
+    /// # Errors
+    ///
+    /// It has an unknown member or variant, which has no encoding; the error has its path. Only
+    /// values that were read from JSON can have one.
+    pub fn encode(&self) -> Result<Vec<u8>, Error> {
         let mut writer = Writer::default();
-        write::transaction(&mut writer, self);
-        writer.into_bytes()
+        write::transaction(&mut writer, self)?;
+        Ok(writer.into_bytes())
     }
 
     /// The SHA-256 of the borsh encoding: the id of the transaction, which is signed
-    pub fn hash(&self) -> CryptoHash {
-        CryptoHash::digest(&self.encode())
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::encode`].
+    pub fn hash(&self) -> Result<CryptoHash, Error> {
+        Ok(CryptoHash::digest(&self.encode()?))
     }
 }
 
 /// The version of a transaction, with the fields that depend on it
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum TransactionVersion {
     /// Version 0, which has no version byte
@@ -233,53 +262,12 @@ pub enum TransactionVersion {
     /// Version 1, from protocol version 85 on
     V1 {
         /// Nonce of the key
-        nonce: TransactionNonce,
+        nonce: Nonce,
+        /// Index of the nonce in a gas key; `None` for other keys
+        nonce_index: Option<u16>,
         /// The rule for the nonce
         nonce_mode: NonceMode,
     },
-}
-
-/// A nonce: the only one of a key, or one of a gas key's
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[non_exhaustive]
-pub enum TransactionNonce {
-    /// The nonce of a key
-    Nonce(Nonce),
-    /// One of the nonces of a gas key
-    GasKeyNonce {
-        /// The nonce
-        nonce: Nonce,
-        /// Index of the nonce in the key
-        nonce_index: u16,
-    },
-}
-
-impl TransactionNonce {
-    /// The nonce
-    pub const fn nonce(self) -> Nonce {
-        match self {
-            Self::Nonce(nonce) | Self::GasKeyNonce { nonce, .. } => nonce,
-        }
-    }
-
-    /// Index of the nonce in a gas key; `None` for other keys
-    pub const fn nonce_index(self) -> Option<u16> {
-        match self {
-            Self::Nonce(_) => None,
-            Self::GasKeyNonce { nonce_index, .. } => Some(nonce_index),
-        }
-    }
-}
-
-/// The rule for a nonce, compared with the previous one
-#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
-#[non_exhaustive]
-pub enum NonceMode {
-    /// Greater than the previous one
-    #[default]
-    Monotonic,
-    /// Greater by exactly one
-    Strict,
 }
 
 #[cfg(test)]

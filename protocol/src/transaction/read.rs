@@ -1,6 +1,7 @@
 //! Decodes or validates the borsh encoding of transactions.
 //!
-//! One grammar serves both: a [`Builder`] builds the values or discards them. Writing a decoded
+//! One grammar serves both: a [`Builder`] builds the values or discards them. Borsh has no unknown
+//! members. Writing a decoded
 //! transaction gives the same bytes, except for maps: their keys are sorted, and of two equal keys
 //! the last one counts, as for the node. Recurses at most once, for the actions of a delegate
 //! action.
@@ -11,18 +12,24 @@ use alloc::vec::Vec;
 
 use super::action::tag;
 use super::builder::Builder;
-use super::{
-    AccessKey, AccessKeyPermission, Action, AddKey, Delegate, DelegateAction, DelegateActionV2,
-    DelegateV2, DeterministicStateInit, FunctionCall, FunctionCallPermission, GasKeyInfo,
-    GlobalContractDeployMode, GlobalContractIdentifier, NestedDelegate, NonDelegateAction,
-    NonceMode, Stake, Transaction, TransactionNonce, TransactionVersion, TransferToGasKey,
-    UniversalStateInit, WithdrawFromGasKey,
-};
+use super::{Action, Delegate, DelegateV2, Transaction, TransactionVersion};
 use crate::codec::borsh::{Reader, unknown_tag};
 use crate::primitives::{
-    AccountId, Balance, Bytes, CryptoHash, Gas, ParseError, PublicKey, Scheme, Signature,
+    AccountId, Balance, Bytes, CryptoHash, Gas, Nonce, ParseError, PublicKey, Scheme, Signature,
+};
+use crate::views::{
+    AccessKey, AccessKeyPermission, AddKeyAction, CreateAccountAction, DelegateAction,
+    DelegateActionV2, DeleteAccountAction, DeleteKeyAction, DeployContractAction,
+    DeployGlobalContractAction, DeterministicAccountStateInit, DeterministicAccountStateInitV1,
+    DeterministicStateInitAction, FunctionCallAction, FunctionCallPermission, GasKeyInfo,
+    GlobalContractDeployMode, GlobalContractIdentifier, NonDelegateAction, NonceMode, StakeAction,
+    StateInitData, TransactionNonce, TransferAction, TransferToGasKeyAction,
+    UniversalStateInitAction, UnknownFields, UseGlobalContractAction, WithdrawFromGasKeyAction,
 };
 use crate::{Error, ErrorKind};
+
+/// No unknown members, as borsh has none; not captured by closures, which would have to drop it
+const NONE: UnknownFields = UnknownFields::new();
 
 /// The result of reading a `T`
 type Read<K, T> = Result<<K as Builder>::Output<T>, Error>;
@@ -75,19 +82,20 @@ pub(super) fn signer<'a>(reader: &mut Reader<'a>) -> Result<Signer<'a>, Error> {
 
 fn transaction<K: Builder>(reader: &mut Reader<'_>) -> Read<K, Transaction> {
     let Signer { has_version_byte, id: signer_id, key: public_key } = signer(reader)?;
-    let nonce = if has_version_byte {
+    let (nonce, nonce_index) = if has_version_byte {
         reader.field("nonce", transaction_nonce)?
     } else {
-        TransactionNonce::Nonce(reader.field("nonce", Reader::u64)?)
+        (reader.field("nonce", Reader::u64)?, None)
     };
     let receiver_id = reader.field("receiver_id", account_id)?;
     let block_hash = reader.field("block_hash", hash)?;
     // The smallest action is only its tag.
     let actions = reader.field("actions", |reader| K::items(reader, 1, action::<K>))?;
     let version = if has_version_byte {
-        TransactionVersion::V1 { nonce, nonce_mode: reader.field("nonce_mode", nonce_mode)? }
+        let nonce_mode = reader.field("nonce_mode", nonce_mode)?;
+        TransactionVersion::V1 { nonce, nonce_index, nonce_mode }
     } else {
-        TransactionVersion::V0 { nonce: nonce.nonce() }
+        TransactionVersion::V0 { nonce }
     };
     Ok(K::map(actions, |actions| Transaction {
         version,
@@ -168,13 +176,11 @@ fn balance(reader: &mut Reader<'_>) -> Result<Balance, Error> {
     reader.u128().map(Balance)
 }
 
-fn transaction_nonce(reader: &mut Reader<'_>) -> Result<TransactionNonce, Error> {
+/// Reads a nonce, and its index if it is one of a gas key
+fn transaction_nonce(reader: &mut Reader<'_>) -> Result<(Nonce, Option<u16>), Error> {
     match reader.tag()? {
-        (0, _) => reader.u64().map(TransactionNonce::Nonce),
-        (1, _) => Ok(TransactionNonce::GasKeyNonce {
-            nonce: reader.u64()?,
-            nonce_index: reader.field("nonce_index", Reader::u16)?,
-        }),
+        (0, _) => Ok((reader.u64()?, None)),
+        (1, _) => Ok((reader.u64()?, Some(reader.field("nonce_index", Reader::u16)?))),
         (tag, offset) => Err(unknown_tag("nonce", tag, offset)),
     }
 }
@@ -205,26 +211,32 @@ fn action<K: Builder>(reader: &mut Reader<'_>) -> Read<K, Action> {
                 Action::DelegateV2(Box::new(DelegateV2 { delegate_action, signature }))
             }))
         }
-        (tag, offset) => plain_action::<K>(reader, tag, offset),
+        (tag, offset) => {
+            plain_action::<K>(reader, tag, offset).map(|action| K::map(action, Action::NonDelegate))
+        }
     }
 }
 
 fn non_delegate_action<K: Builder>(reader: &mut Reader<'_>) -> Read<K, NonDelegateAction> {
     let (tag, offset) = reader.tag()?;
     if matches!(tag, tag::DELEGATE | tag::DELEGATE_V2) {
-        return Err(Error::new(ErrorKind::Schema, NestedDelegate).with_offset(offset));
+        let detail = "a delegate action inside a delegate action";
+        return Err(Error::new(ErrorKind::Schema, detail).with_offset(offset));
     }
     plain_action::<K>(reader, tag, offset)
-        .map(|action| K::map(action, NonDelegateAction::new_unchecked))
 }
 
 /// Reads an action that is not a delegate action, after its tag
-fn plain_action<K: Builder>(reader: &mut Reader<'_>, tag: u8, offset: usize) -> Read<K, Action> {
+fn plain_action<K: Builder>(
+    reader: &mut Reader<'_>,
+    tag: u8,
+    offset: usize,
+) -> Read<K, NonDelegateAction> {
     Ok(match tag {
-        tag::CREATE_ACCOUNT => K::build(|| Action::CreateAccount),
+        tag::CREATE_ACCOUNT => K::build(|| CreateAccountAction { unknown_fields: NONE }.into()),
         tag::DEPLOY_CONTRACT => {
             let code = reader.field("code", Reader::bytes)?;
-            K::build(|| Action::DeployContract { code: owned(code) })
+            K::build(|| DeployContractAction { code: owned(code), unknown_fields: NONE }.into())
         }
         tag::FUNCTION_CALL => {
             let method_name = reader.field("method_name", Reader::text)?;
@@ -233,73 +245,84 @@ fn plain_action<K: Builder>(reader: &mut Reader<'_>, tag: u8, offset: usize) -> 
             let deposit = reader.field("deposit", balance)?;
             K::build(|| {
                 let (method_name, args) = (method_name.into(), owned(args));
-                Action::FunctionCall(Box::new(FunctionCall { method_name, args, gas, deposit }))
+                FunctionCallAction { args, deposit, gas, method_name, unknown_fields: NONE }.into()
             })
         }
         tag::TRANSFER => {
             let deposit = reader.field("deposit", balance)?;
-            K::build(|| Action::Transfer { deposit })
+            K::build(|| TransferAction { deposit, unknown_fields: NONE }.into())
         }
         tag::STAKE => {
             let stake = reader.field("stake", balance)?;
             let key = reader.field("public_key", public_key)?;
-            K::build(|| Action::Stake(Box::new(Stake { stake, public_key: key.owned() })))
+            K::build(|| StakeAction { public_key: key.owned(), stake, unknown_fields: NONE }.into())
         }
         tag::ADD_KEY => {
             let key = reader.field("public_key", public_key)?;
             let access_key = reader.field("access_key", access_key::<K>)?;
             K::map(access_key, |access_key| {
-                Action::AddKey(Box::new(AddKey { public_key: key.owned(), access_key }))
+                AddKeyAction { access_key, public_key: key.owned(), unknown_fields: NONE }.into()
             })
         }
         tag::DELETE_KEY => {
             let key = reader.field("public_key", public_key)?;
-            K::build(|| Action::DeleteKey { public_key: key.owned() })
+            K::build(|| DeleteKeyAction { public_key: key.owned(), unknown_fields: NONE }.into())
         }
         tag::DELETE_ACCOUNT => {
             let beneficiary = reader.field("beneficiary_id", account_id)?;
-            K::build(|| Action::DeleteAccount { beneficiary_id: beneficiary.owned() })
+            K::build(|| {
+                let beneficiary_id = beneficiary.owned();
+                DeleteAccountAction { beneficiary_id, unknown_fields: NONE }.into()
+            })
         }
         tag::DEPLOY_GLOBAL_CONTRACT => {
             let code = reader.field("code", Reader::bytes)?;
             let deploy_mode = reader.field("deploy_mode", deploy_mode)?;
-            K::build(|| Action::DeployGlobalContract { code: Box::new(owned(code)), deploy_mode })
+            K::build(|| {
+                let code = owned(code);
+                DeployGlobalContractAction { code, deploy_mode, unknown_fields: NONE }.into()
+            })
         }
         tag::USE_GLOBAL_CONTRACT => {
             let identifier = reader.field("contract_identifier", identifier)?;
-            K::build(|| Action::UseGlobalContract(Box::new(identifier.owned())))
+            K::build(|| {
+                let contract_identifier = identifier.owned();
+                UseGlobalContractAction { contract_identifier, unknown_fields: NONE }.into()
+            })
         }
         tag::DETERMINISTIC_STATE_INIT => {
             let (code, data) = reader.field("state_init", state_init::<K>)?;
             let deposit = reader.field("deposit", balance)?;
             K::map(data, |data| {
-                let (code, data) = (code.owned(), data.into_iter().collect());
-                let state_init = DeterministicStateInit { code, data, deposit };
-                Action::DeterministicStateInit(Box::new(state_init))
+                let (code, data) = (code.owned(), StateInitData(data.into_iter().collect()));
+                let state_init =
+                    DeterministicAccountStateInitV1 { code, data, unknown_fields: NONE };
+                let state_init = DeterministicAccountStateInit::V1(state_init);
+                DeterministicStateInitAction { deposit, state_init, unknown_fields: NONE }.into()
             })
         }
         tag::TRANSFER_TO_GAS_KEY => {
             let key = reader.field("public_key", public_key)?;
             let deposit = reader.field("deposit", balance)?;
             K::build(|| {
-                let transfer = TransferToGasKey { public_key: key.owned(), deposit };
-                Action::TransferToGasKey(Box::new(transfer))
+                let public_key = key.owned();
+                TransferToGasKeyAction { deposit, public_key, unknown_fields: NONE }.into()
             })
         }
         tag::WITHDRAW_FROM_GAS_KEY => {
             let key = reader.field("public_key", public_key)?;
             let amount = reader.field("amount", balance)?;
             K::build(|| {
-                let withdrawal = WithdrawFromGasKey { public_key: key.owned(), amount };
-                Action::WithdrawFromGasKey(Box::new(withdrawal))
+                let public_key = key.owned();
+                WithdrawFromGasKeyAction { amount, public_key, unknown_fields: NONE }.into()
             })
         }
         tag::UNIVERSAL_STATE_INIT => {
             let state_init = reader.field("state_init", Reader::bytes)?;
             let deposit = reader.field("deposit", balance)?;
             K::build(|| {
-                let state_init = UniversalStateInit { state_init: owned(state_init), deposit };
-                Action::UniversalStateInit(Box::new(state_init))
+                let state_init = owned(state_init);
+                UniversalStateInitAction { deposit, state_init, unknown_fields: NONE }.into()
             })
         }
         _ => return Err(unknown_tag("action", tag, offset)),
@@ -319,12 +342,13 @@ fn delegate_action<K: Builder>(reader: &mut Reader<'_>) -> Read<K, DelegateActio
     let max_block_height = reader.field("max_block_height", Reader::u64)?;
     let public_key = reader.field("public_key", public_key)?;
     Ok(K::map(actions, |actions| DelegateAction {
-        sender_id: sender_id.owned(),
-        receiver_id: receiver_id.owned(),
         actions,
-        nonce,
         max_block_height,
+        nonce,
         public_key: public_key.owned(),
+        receiver_id: receiver_id.owned(),
+        sender_id: sender_id.owned(),
+        unknown_fields: NONE,
     }))
 }
 
@@ -337,16 +361,17 @@ fn delegate_action_v2<K: Builder>(reader: &mut Reader<'_>) -> Read<K, DelegateAc
     let receiver_id = reader.field("receiver_id", account_id)?;
     let actions =
         reader.field("actions", |reader| K::items(reader, 1, non_delegate_action::<K>))?;
-    let nonce = reader.field("nonce", transaction_nonce)?;
+    let (nonce, nonce_index) = reader.field("nonce", transaction_nonce)?;
     let max_block_height = reader.field("max_block_height", Reader::u64)?;
     let public_key = reader.field("public_key", public_key)?;
     Ok(K::map(actions, |actions| DelegateActionV2 {
-        sender_id: sender_id.owned(),
-        receiver_id: receiver_id.owned(),
         actions,
-        nonce,
         max_block_height,
+        nonce: TransactionNonce::new(nonce, nonce_index),
         public_key: public_key.owned(),
+        receiver_id: receiver_id.owned(),
+        sender_id: sender_id.owned(),
+        unknown_fields: NONE,
     }))
 }
 
@@ -375,7 +400,7 @@ enum Identifier<'a> {
 impl Identifier<'_> {
     fn owned(self) -> GlobalContractIdentifier {
         match self {
-            Self::CodeHash(hash) => GlobalContractIdentifier::CodeHash(hash),
+            Self::CodeHash(hash) => GlobalContractIdentifier::Hash(hash),
             Self::Account(account) => GlobalContractIdentifier::AccountId(account.owned()),
         }
     }
@@ -406,7 +431,7 @@ fn state_init<'a, K: Builder>(reader: &mut Reader<'a>) -> Result<StateInit<'a, K
 fn access_key<K: Builder>(reader: &mut Reader<'_>) -> Read<K, AccessKey> {
     let nonce = reader.field("nonce", Reader::u64)?;
     let permission = reader.field("permission", access_key_permission::<K>)?;
-    Ok(K::map(permission, |permission| AccessKey { nonce, permission }))
+    Ok(K::map(permission, |permission| AccessKey { nonce, permission, unknown_fields: NONE }))
 }
 
 fn access_key_permission<K: Builder>(reader: &mut Reader<'_>) -> Read<K, AccessKeyPermission> {
@@ -416,7 +441,7 @@ fn access_key_permission<K: Builder>(reader: &mut Reader<'_>) -> Read<K, AccessK
         (2, _) => {
             let info = gas_key_info(reader)?;
             K::map(function_call_permission::<K>(reader)?, |permission| {
-                AccessKeyPermission::GasKeyFunctionCall(info, permission)
+                AccessKeyPermission::GasKeyFunctionCall((info, permission))
             })
         }
         (3, _) => {
@@ -431,6 +456,7 @@ fn gas_key_info(reader: &mut Reader<'_>) -> Result<GasKeyInfo, Error> {
     Ok(GasKeyInfo {
         balance: reader.field("balance", balance)?,
         num_nonces: reader.field("num_nonces", Reader::u16)?,
+        unknown_fields: NONE,
     })
 }
 
@@ -445,7 +471,8 @@ fn function_call_permission<K: Builder>(
     })?;
     Ok(K::map(method_names, |method_names| FunctionCallPermission {
         allowance,
-        receiver_id: receiver_id.into(),
         method_names,
+        receiver_id: receiver_id.into(),
+        unknown_fields: NONE,
     }))
 }

@@ -8,6 +8,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use super::*;
+use crate::codec::json;
 use crate::primitives::{Balance, Bytes, Gas, Scheme};
 
 fn account(text: &str) -> AccountId {
@@ -22,104 +23,122 @@ fn signature(scheme: Scheme) -> Signature {
     Signature::new(scheme, &vec![5; scheme.signature_length()]).unwrap()
 }
 
+const NONE: UnknownFields = UnknownFields::new();
+
 fn permission() -> FunctionCallPermission {
     FunctionCallPermission {
         allowance: Some(Balance(u128::MAX)),
-        receiver_id: String::from("Not An Account"),
         method_names: vec![String::from("play"), String::new()],
+        receiver_id: String::from("Not An Account"),
+        unknown_fields: NONE,
     }
 }
 
 /// All actions except the two delegate actions, in the order of their tags
-fn plain_actions() -> Vec<Action> {
-    let info = GasKeyInfo { balance: Balance(1 << 90), num_nonces: 1024 };
+fn plain_actions() -> Vec<NonDelegateAction> {
+    let info = GasKeyInfo { balance: Balance(1 << 90), num_nonces: 1024, unknown_fields: NONE };
     let add_key = |scheme, permission| {
-        let access_key = AccessKey { nonce: 9, permission };
-        Action::AddKey(Box::new(AddKey { public_key: key(scheme), access_key }))
+        let access_key = AccessKey { nonce: 9, permission, unknown_fields: NONE };
+        AddKeyAction { access_key, public_key: key(scheme), unknown_fields: NONE }.into()
     };
     let code = Bytes(vec![0, 0x61, 0x73, 0x6d]);
-    let by_hash = GlobalContractIdentifier::CodeHash(CryptoHash::digest(&code));
+    let by_hash = GlobalContractIdentifier::Hash(CryptoHash::digest(&code));
     let by_account = GlobalContractIdentifier::AccountId(account("factory.near"));
     let data = [(&[2][..], &[][..]), (&[1, 2], b"x"), (&[], b"empty")];
     let data = data.map(|(key, value)| (Bytes(key.to_vec()), Bytes(value.to_vec())));
     let state_init = |code, deposit| {
-        let init = DeterministicStateInit { code, data: data.clone().into(), deposit };
-        Action::DeterministicStateInit(Box::new(init))
+        let data = StateInitData(data.clone().into());
+        let init = DeterministicAccountStateInitV1 { code, data, unknown_fields: NONE };
+        let state_init = DeterministicAccountStateInit::V1(init);
+        DeterministicStateInitAction { deposit, state_init, unknown_fields: NONE }.into()
     };
-    let publish =
-        |deploy_mode| Action::DeployGlobalContract { code: Box::new(code.clone()), deploy_mode };
+    let publish = |deploy_mode| {
+        let code = code.clone();
+        DeployGlobalContractAction { code, deploy_mode, unknown_fields: NONE }.into()
+    };
+    let use_contract = |contract_identifier| {
+        UseGlobalContractAction { contract_identifier, unknown_fields: NONE }.into()
+    };
     vec![
-        Action::CreateAccount,
-        Action::DeployContract { code: code.clone() },
-        Action::FunctionCall(Box::new(FunctionCall {
-            method_name: String::from("größe"),
+        CreateAccountAction { unknown_fields: NONE }.into(),
+        DeployContractAction { code: code.clone(), unknown_fields: NONE }.into(),
+        FunctionCallAction {
             args: Bytes(b"{}".to_vec()),
-            gas: Gas(u64::MAX),
             deposit: Balance(1),
-        })),
-        Action::Transfer { deposit: Balance(u128::MAX) },
-        Action::Stake(Box::new(Stake { stake: Balance(2), public_key: key(Scheme::Secp256k1) })),
+            gas: Gas(u64::MAX),
+            method_name: String::from("größe"),
+            unknown_fields: NONE,
+        }
+        .into(),
+        TransferAction { deposit: Balance(u128::MAX), unknown_fields: NONE }.into(),
+        StakeAction { public_key: key(Scheme::Secp256k1), stake: Balance(2), unknown_fields: NONE }
+            .into(),
         add_key(Scheme::Ed25519, AccessKeyPermission::FunctionCall(permission())),
         add_key(Scheme::Secp256k1, AccessKeyPermission::FullAccess),
-        add_key(Scheme::MlDsa65, AccessKeyPermission::GasKeyFunctionCall(info, permission())),
+        add_key(
+            Scheme::MlDsa65,
+            AccessKeyPermission::GasKeyFunctionCall((info.clone(), permission())),
+        ),
         add_key(Scheme::Ed25519, AccessKeyPermission::GasKeyFullAccess(info)),
-        Action::DeleteKey { public_key: key(Scheme::MlDsa65) },
-        Action::DeleteAccount { beneficiary_id: account("bob.near") },
+        DeleteKeyAction { public_key: key(Scheme::MlDsa65), unknown_fields: NONE }.into(),
+        DeleteAccountAction { beneficiary_id: account("bob.near"), unknown_fields: NONE }.into(),
         publish(GlobalContractDeployMode::CodeHash),
         publish(GlobalContractDeployMode::AccountId),
-        Action::UseGlobalContract(Box::new(by_hash.clone())),
-        Action::UseGlobalContract(Box::new(by_account.clone())),
+        use_contract(by_hash.clone()),
+        use_contract(by_account.clone()),
         state_init(by_hash, Balance(3)),
         state_init(by_account, Balance(4)),
-        Action::TransferToGasKey(Box::new(TransferToGasKey {
-            public_key: key(Scheme::Ed25519),
+        TransferToGasKeyAction {
             deposit: Balance(5),
-        })),
-        Action::WithdrawFromGasKey(Box::new(WithdrawFromGasKey {
             public_key: key(Scheme::Ed25519),
+            unknown_fields: NONE,
+        }
+        .into(),
+        WithdrawFromGasKeyAction {
             amount: Balance(6),
-        })),
-        Action::UniversalStateInit(Box::new(UniversalStateInit {
-            state_init: Bytes(vec![0xff; 5]),
+            public_key: key(Scheme::Ed25519),
+            unknown_fields: NONE,
+        }
+        .into(),
+        UniversalStateInitAction {
             deposit: Balance(7),
-        })),
+            state_init: Bytes(vec![0xff; 5]),
+            unknown_fields: NONE,
+        }
+        .into(),
     ]
-}
-
-fn inner_actions() -> Vec<NonDelegateAction> {
-    plain_actions().into_iter().map(|action| action.try_into().unwrap()).collect()
 }
 
 fn delegate() -> Delegate {
     Delegate {
         delegate_action: DelegateAction {
-            sender_id: account("carol.near"),
-            receiver_id: account("app.near"),
-            actions: inner_actions(),
-            nonce: 8,
+            actions: plain_actions(),
             max_block_height: 9,
+            nonce: 8,
             public_key: key(Scheme::Ed25519),
+            receiver_id: account("app.near"),
+            sender_id: account("carol.near"),
+            unknown_fields: NONE,
         },
         signature: signature(Scheme::Ed25519),
     }
 }
 
-fn delegate_v2(nonce: TransactionNonce) -> DelegateV2 {
+fn delegate_v2(nonce: u64, nonce_index: Option<u16>) -> DelegateV2 {
     let Delegate { delegate_action, signature } = delegate();
     DelegateV2 {
         delegate_action: DelegateActionV2 {
-            sender_id: delegate_action.sender_id,
-            receiver_id: delegate_action.receiver_id,
             actions: delegate_action.actions,
-            nonce,
             max_block_height: 10,
+            nonce: TransactionNonce::new(nonce, nonce_index),
             public_key: key(Scheme::Secp256k1),
+            receiver_id: delegate_action.receiver_id,
+            sender_id: delegate_action.sender_id,
+            unknown_fields: NONE,
         },
         signature,
     }
 }
-
-const LANE: TransactionNonce = TransactionNonce::GasKeyNonce { nonce: 11, nonce_index: 12 };
 
 fn signed(version: TransactionVersion, actions: Vec<Action>, scheme: Scheme) -> SignedTransaction {
     let transaction = Transaction {
@@ -130,23 +149,27 @@ fn signed(version: TransactionVersion, actions: Vec<Action>, scheme: Scheme) -> 
         block_hash: CryptoHash::digest(b"block"),
         actions,
     };
-    SignedTransaction::new(transaction, signature(scheme))
+    SignedTransaction::new(transaction, signature(scheme)).unwrap()
 }
 
 fn all_actions() -> Vec<Action> {
-    let mut actions = plain_actions();
+    let mut actions: Vec<_> = plain_actions().into_iter().map(Action::NonDelegate).collect();
     actions.push(Action::Delegate(Box::new(delegate())));
-    actions.push(Action::DelegateV2(Box::new(delegate_v2(TransactionNonce::Nonce(13)))));
-    actions.push(Action::DelegateV2(Box::new(delegate_v2(LANE))));
+    actions.push(Action::DelegateV2(Box::new(delegate_v2(13, None))));
+    actions.push(Action::DelegateV2(Box::new(delegate_v2(11, Some(12)))));
     actions
 }
 
 fn versions() -> Vec<TransactionVersion> {
-    let nonces = [TransactionNonce::Nonce(1), LANE];
-    let modes = [NonceMode::Monotonic, NonceMode::Strict];
     let mut versions = vec![TransactionVersion::V0 { nonce: u64::MAX }];
-    for nonce in nonces {
-        versions.extend(modes.map(|nonce_mode| TransactionVersion::V1 { nonce, nonce_mode }));
+    for (nonce, nonce_index) in [(1, None), (11, Some(12))] {
+        versions.extend(
+            [NonceMode::Monotonic, NonceMode::Strict].map(|nonce_mode| TransactionVersion::V1 {
+                nonce,
+                nonce_index,
+                nonce_mode,
+            }),
+        );
     }
     versions
 }
@@ -189,7 +212,7 @@ fn error_text(bytes: &[u8]) -> String {
 fn every_form_round_trips() {
     for version in versions() {
         for scheme in [Scheme::Ed25519, Scheme::Secp256k1, Scheme::MlDsa65] {
-            let signed = signed(version, all_actions(), scheme);
+            let signed = signed(version.clone(), all_actions(), scheme);
             let bytes = signed.encode();
             let decoded = decode(&bytes).unwrap();
             assert_eq!(decoded, signed);
@@ -206,9 +229,9 @@ fn every_truncation_is_rejected() {
         // Without the actions with a long key, which have thousands of truncations.
         let mut actions = plain_actions();
         actions.retain(|action| !alloc::format!("{action:?}").contains("ml-dsa"));
-        let inner: Vec<_> = actions.iter().cloned().map(|a| a.try_into().unwrap()).collect();
         let mut delegate = delegate();
-        delegate.delegate_action.actions = inner;
+        delegate.delegate_action.actions = actions.clone();
+        let mut actions: Vec<_> = actions.into_iter().map(Action::NonDelegate).collect();
         actions.push(Action::Delegate(Box::new(delegate)));
         let bytes = signed(version, actions, Scheme::Ed25519).encode();
         for length in 0..bytes.len() {
@@ -270,8 +293,6 @@ fn delegate_actions_do_not_nest() {
             "actions[0].delegate_action.actions[0]: a delegate action inside a delegate action (byte 134)"
         );
     }
-    let nested = Action::Delegate(Box::new(delegate()));
-    assert_eq!(NonDelegateAction::try_from(nested), Err(NestedDelegate));
 }
 
 #[test]
@@ -290,6 +311,86 @@ fn keys_of_a_map_may_be_in_any_order() {
     assert_eq!(turned.hash(), sorted.hash());
     assert_eq!(turned.encode(), init([1, 2], [7, 8]));
     let twice = decode(&init([1, 1], [7, 8])).unwrap();
-    assert_eq!(twice.hash(), twice.transaction().hash());
+    assert_eq!(twice.transaction().hash(), Ok(twice.hash()));
     assert!(twice.encode().len() < init([1, 1], [7, 8]).len());
+}
+
+/// An unknown part anywhere is an error with its path; nothing is left out of what is signed
+#[test]
+fn unknown_members_and_variants_have_no_encoding() {
+    let cases = [
+        (r#"{"CreateAccount":{"new":1}}"#, "", r#"member "new""#),
+        (r#"{"Transfer":{"deposit":"1","memo":"x"}}"#, "", r#"member "memo""#),
+        (r#"{"Burn":{"deposit":"1"}}"#, "", r#"variant "Burn""#),
+        (
+            r#"{"AddKey":{"access_key":{"nonce":1,"permission":"ReadOnly"},"public_key":"ed25519:11111111111111111111111111111111"}}"#,
+            ".access_key.permission",
+            r#"variant "ReadOnly""#,
+        ),
+        (
+            r#"{"AddKey":{"access_key":{"nonce":1,"permission":{"GasKeyFullAccess":{"balance":"1","num_nonces":1,"new":1}}},"public_key":"ed25519:11111111111111111111111111111111"}}"#,
+            ".access_key.permission",
+            r#"member "new""#,
+        ),
+        (
+            r#"{"DeployGlobalContract":{"code":"","deploy_mode":"New"}}"#,
+            ".deploy_mode",
+            r#"variant "New""#,
+        ),
+        (
+            r#"{"UseGlobalContract":{"contract_identifier":{"new":1}}}"#,
+            ".contract_identifier",
+            r#"variant "new""#,
+        ),
+        (
+            r#"{"DeterministicStateInit":{"deposit":"1","state_init":{"V2":1}}}"#,
+            ".state_init",
+            r#"variant "V2""#,
+        ),
+        (
+            r#"{"DeterministicStateInit":{"deposit":"1","state_init":{"V1":{"code":{"new":1},"data":{}}}}}"#,
+            ".state_init.code",
+            r#"variant "new""#,
+        ),
+    ];
+    for (text, path, what) in cases {
+        let action: NonDelegateAction = json::read(text).unwrap();
+        let known = vec![CreateAccountAction { unknown_fields: NONE }.into()];
+        let known = signed(TransactionVersion::V0 { nonce: 0 }, known, Scheme::Ed25519);
+        let (mut transaction, _) = known.into_parts();
+        transaction.actions.push(Action::NonDelegate(action.clone()));
+        let text = alloc::format!("actions[1]{path}: unknown {what} has no borsh encoding");
+        assert_eq!(transaction.hash().unwrap_err().to_string(), text);
+        let mut delegate = delegate();
+        delegate.delegate_action.actions = vec![action];
+        let inner = text.replace("[1]", "[0]");
+        assert_eq!(delegate.delegate_action.digest().unwrap_err().to_string(), inner);
+        #[cfg(feature = "signatures")]
+        assert!(!delegate.verify());
+        transaction.actions = vec![Action::Delegate(Box::new(delegate))];
+        let error = SignedTransaction::new(transaction, signature(Scheme::Ed25519)).unwrap_err();
+        assert_eq!(error.to_string(), alloc::format!("actions[0].delegate_action.{inner}"));
+    }
+    let unknown = json::read(r#"{"Nonce":{"nonce":1,"new":1}}"#).unwrap();
+    let mut delegate = delegate_v2(1, None);
+    delegate.delegate_action.nonce = unknown;
+    let error = delegate.delegate_action.digest().unwrap_err();
+    assert_eq!(error.to_string(), r#"nonce: unknown member "new" has no borsh encoding"#);
+    let nonce_mode = json::read(r#""loose""#).unwrap();
+    let version = TransactionVersion::V1 { nonce: 1, nonce_index: None, nonce_mode };
+    let (known, _) =
+        signed(TransactionVersion::V0 { nonce: 0 }, Vec::new(), Scheme::Ed25519).into_parts();
+    let error = Transaction { version, ..known }.encode().unwrap_err();
+    assert_eq!(error.to_string(), r#"nonce_mode: unknown variant "loose" has no borsh encoding"#);
+}
+
+/// The same value in both encodings
+#[test]
+fn json_and_borsh_are_of_one_type() {
+    for action in plain_actions() {
+        let read: NonDelegateAction = json::read(&json::write(&action)).unwrap();
+        assert_eq!(read, action);
+        let view = Action::NonDelegate(action).view().unwrap();
+        assert_eq!(json::read::<crate::views::ActionView>(&json::write(&view)), Ok(view));
+    }
 }

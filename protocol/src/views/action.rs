@@ -3,6 +3,7 @@
 //! A view has only the SHA-256 of deployed code. Actions inside a delegate action have another
 //! form, see `NonDelegateAction`.
 
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::collections::btree_map::Entry;
 use alloc::string::{String, ToString as _};
@@ -156,7 +157,7 @@ pub enum GlobalContractIdentifierView {
     /// The account that deployed it
     AccountId(AccountId),
     /// An unknown variant
-    Other(UnknownVariant),
+    Other(Box<UnknownVariant>),
 }
 
 impl From<GlobalContractIdentifier> for GlobalContractIdentifierView {
@@ -207,10 +208,10 @@ impl<'de> Deserialize<'de> for GlobalContractIdentifierView {
                 let identifier = match &*name {
                     "hash" => GlobalContractIdentifierView::Hash(map.next_value()?),
                     "account_id" => GlobalContractIdentifierView::AccountId(map.next_value()?),
-                    _ => GlobalContractIdentifierView::Other(UnknownVariant {
-                        name: (&*name).into(),
-                        value: Some(map.next_value()?),
-                    }),
+                    _ => {
+                        let value = map.next_value()?;
+                        GlobalContractIdentifierView::Other(UnknownVariant::new(&name, Some(value)))
+                    }
                 };
                 end_of_variant(&mut map)?;
                 Ok(identifier)

@@ -1,20 +1,22 @@
 //! Delegate actions: actions that an account signed for another account to submit.
 //!
 //! The actions inside have the protocol's own form: code in full, and several differences from
-//! `ActionView`. A delegate action cannot contain another one, so the depth is finite.
+//! `ActionView`. A delegate action cannot contain another one, so the depth is finite. These types
+//! have a borsh encoding too, see `transaction`; unknown members and variants have none.
 
+use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
 use super::wire::{wire_enum, wire_struct};
-use super::{AccessKey, StateInitData};
+use super::{AccessKey, StateInitData, UnknownFields};
 use crate::primitives::{
     AccountId, Balance, BlockHeight, Bytes, CryptoHash, Gas, Nonce, PublicKey,
 };
 
 wire_struct! {
     /// Actions that the sender signed for another account to submit
-    pub struct DelegateAction {
+    pub exhaustive struct DelegateAction {
         /// The actions, in order
         pub actions: Vec<NonDelegateAction>,
         /// Last block height at which it is valid
@@ -32,6 +34,7 @@ wire_struct! {
 
 wire_enum! {
     /// A delegate action with its version
+    #[derive(Eq)]
     pub enum VersionedDelegateActionPayload {
         /// Version 2, which can use a gas key
         V2(DelegateActionV2),
@@ -40,7 +43,7 @@ wire_enum! {
 
 wire_struct! {
     /// Actions that the sender signed for another account to submit, with any kind of key
-    pub struct DelegateActionV2 {
+    pub exhaustive struct DelegateActionV2 {
         /// The actions, in order
         pub actions: Vec<NonDelegateAction>,
         /// Last block height at which it is valid
@@ -58,6 +61,7 @@ wire_struct! {
 
 wire_enum! {
     /// A nonce: the only one of a key, or one of a gas key's
+    #[derive(Eq)]
     pub enum TransactionNonce {
         /// The nonce of a key
         Nonce {
@@ -74,49 +78,61 @@ wire_enum! {
     }
 }
 
+impl TransactionNonce {
+    /// The nonce with this index of a gas key, or of a key that has only one
+    pub const fn new(nonce: Nonce, nonce_index: Option<u16>) -> Self {
+        let unknown_fields = UnknownFields::new();
+        match nonce_index {
+            None => Self::Nonce { nonce, unknown_fields },
+            Some(nonce_index) => Self::GasKeyNonce { nonce, nonce_index, unknown_fields },
+        }
+    }
+}
+
 wire_enum! {
-    /// An action inside a delegate action
+    /// An action that is not a delegate action; all actions inside a delegate action are
+    #[derive(Eq)]
     pub enum NonDelegateAction {
         /// Creates the receiver's account
         CreateAccount(CreateAccountAction),
         /// Deploys a contract to the receiver's account
-        DeployContract(DeployContractAction),
+        DeployContract(Box<DeployContractAction>),
         /// Calls a function of the receiver's contract
-        FunctionCall(FunctionCallAction),
+        FunctionCall(Box<FunctionCallAction>),
         /// Transfers tokens to the receiver
-        Transfer(TransferAction),
+        Transfer(Box<TransferAction>),
         /// Stakes tokens of the receiver
-        Stake(StakeAction),
+        Stake(Box<StakeAction>),
         /// Adds an access key
-        AddKey(AddKeyAction),
+        AddKey(Box<AddKeyAction>),
         /// Deletes an access key
-        DeleteKey(DeleteKeyAction),
+        DeleteKey(Box<DeleteKeyAction>),
         /// Deletes the receiver's account
-        DeleteAccount(DeleteAccountAction),
+        DeleteAccount(Box<DeleteAccountAction>),
         /// Deploys a global contract
-        DeployGlobalContract(DeployGlobalContractAction),
+        DeployGlobalContract(Box<DeployGlobalContractAction>),
         /// Uses a global contract
-        UseGlobalContract(UseGlobalContractAction),
+        UseGlobalContract(Box<UseGlobalContractAction>),
         /// Creates an account whose id is derived from its code and data
-        DeterministicStateInit(DeterministicStateInitAction),
+        DeterministicStateInit(Box<DeterministicStateInitAction>),
         /// Transfers tokens to a gas key
-        TransferToGasKey(TransferToGasKeyAction),
+        TransferToGasKey(Box<TransferToGasKeyAction>),
         /// Withdraws tokens from a gas key
-        WithdrawFromGasKey(WithdrawFromGasKeyAction),
+        WithdrawFromGasKey(Box<WithdrawFromGasKeyAction>),
         /// Creates a universal account
-        UniversalStateInit(UniversalStateInitAction),
+        UniversalStateInit(Box<UniversalStateInitAction>),
     }
 }
 
 wire_struct! {
     /// Creates the receiver's account
     #[derive(Default)]
-    pub struct CreateAccountAction {}
+    pub exhaustive struct CreateAccountAction {}
 }
 
 wire_struct! {
     /// Deploys a contract to the receiver's account
-    pub struct DeployContractAction {
+    pub exhaustive struct DeployContractAction {
         /// The code, in full
         pub code: Bytes,
     }
@@ -124,7 +140,7 @@ wire_struct! {
 
 wire_struct! {
     /// Calls a function of the receiver's contract
-    pub struct FunctionCallAction {
+    pub exhaustive struct FunctionCallAction {
         /// Arguments
         pub args: Bytes,
         /// Attached deposit, in yoctoNEAR
@@ -138,7 +154,7 @@ wire_struct! {
 
 wire_struct! {
     /// Transfers tokens to the receiver
-    pub struct TransferAction {
+    pub exhaustive struct TransferAction {
         /// Amount, in yoctoNEAR
         pub deposit: Balance,
     }
@@ -146,7 +162,7 @@ wire_struct! {
 
 wire_struct! {
     /// Stakes tokens of the receiver
-    pub struct StakeAction {
+    pub exhaustive struct StakeAction {
         /// Key of the validator
         pub public_key: PublicKey,
         /// Total stake, in yoctoNEAR
@@ -156,7 +172,7 @@ wire_struct! {
 
 wire_struct! {
     /// Adds an access key
-    pub struct AddKeyAction {
+    pub exhaustive struct AddKeyAction {
         /// Permission of the key
         pub access_key: AccessKey,
         /// The key
@@ -166,7 +182,7 @@ wire_struct! {
 
 wire_struct! {
     /// Deletes an access key
-    pub struct DeleteKeyAction {
+    pub exhaustive struct DeleteKeyAction {
         /// The key
         pub public_key: PublicKey,
     }
@@ -174,7 +190,7 @@ wire_struct! {
 
 wire_struct! {
     /// Deletes the receiver's account
-    pub struct DeleteAccountAction {
+    pub exhaustive struct DeleteAccountAction {
         /// Account that receives the remaining tokens
         pub beneficiary_id: AccountId,
     }
@@ -182,7 +198,7 @@ wire_struct! {
 
 wire_struct! {
     /// Deploys a global contract
-    pub struct DeployGlobalContractAction {
+    pub exhaustive struct DeployGlobalContractAction {
         /// The code, in full
         pub code: Bytes,
         /// How it is identified
@@ -192,6 +208,7 @@ wire_struct! {
 
 wire_enum! {
     /// How a global contract is identified
+    #[derive(Eq)]
     pub enum GlobalContractDeployMode {
         /// By its hash: it never changes
         CodeHash,
@@ -202,7 +219,7 @@ wire_enum! {
 
 wire_struct! {
     /// Uses a global contract
-    pub struct UseGlobalContractAction {
+    pub exhaustive struct UseGlobalContractAction {
         /// The code
         pub contract_identifier: GlobalContractIdentifier,
     }
@@ -210,6 +227,7 @@ wire_struct! {
 
 wire_enum! {
     /// A global contract, by hash or by account
+    #[derive(Eq)]
     pub enum GlobalContractIdentifier {
         /// SHA-256 of the code
         Hash as "hash"(CryptoHash),
@@ -220,7 +238,7 @@ wire_enum! {
 
 wire_struct! {
     /// Creates an account whose id is derived from its code and data
-    pub struct DeterministicStateInitAction {
+    pub exhaustive struct DeterministicStateInitAction {
         /// Attached deposit, in yoctoNEAR
         pub deposit: Balance,
         /// Contract and initial state
@@ -230,6 +248,7 @@ wire_struct! {
 
 wire_enum! {
     /// Contract and initial state of an account, by version
+    #[derive(Eq)]
     pub enum DeterministicAccountStateInit {
         /// Version 1
         V1(DeterministicAccountStateInitV1),
@@ -238,7 +257,7 @@ wire_enum! {
 
 wire_struct! {
     /// Contract and initial state of an account
-    pub struct DeterministicAccountStateInitV1 {
+    pub exhaustive struct DeterministicAccountStateInitV1 {
         /// The global contract
         pub code: GlobalContractIdentifier,
         /// The initial state
@@ -248,7 +267,7 @@ wire_struct! {
 
 wire_struct! {
     /// Transfers tokens to a gas key
-    pub struct TransferToGasKeyAction {
+    pub exhaustive struct TransferToGasKeyAction {
         /// Amount, in yoctoNEAR
         pub deposit: Balance,
         /// The key
@@ -258,7 +277,7 @@ wire_struct! {
 
 wire_struct! {
     /// Withdraws tokens from a gas key
-    pub struct WithdrawFromGasKeyAction {
+    pub exhaustive struct WithdrawFromGasKeyAction {
         /// Amount, in yoctoNEAR
         pub amount: Balance,
         /// The key
@@ -268,7 +287,7 @@ wire_struct! {
 
 wire_struct! {
     /// Creates a universal account
-    pub struct UniversalStateInitAction {
+    pub exhaustive struct UniversalStateInitAction {
         /// Attached deposit, in yoctoNEAR
         pub deposit: Balance,
         /// The initial state, in borsh

@@ -1,8 +1,9 @@
 //! The JSON types of transaction status, for hosts that read responses.
 //!
 //! Reading a view applies the defaults of the node; writing it gives the node's normal form, with
-//! sorted members. Unknown members and variants are kept. All views are `non_exhaustive`, because
-//! protocol upgrades add members: construct them with [`json::read`](crate::codec::json::read). The
+//! sorted members. Unknown members and variants are kept. Views are `non_exhaustive`, because
+//! protocol upgrades add members: construct them with [`json::read`](crate::codec::json::read).
+//! Only the structures of signed actions are not, see [`transaction`](crate::transaction). The
 //! engine joins stored texts and builds no views on its hot path.
 //!
 //! ```
@@ -22,7 +23,6 @@ mod action;
 mod delegate;
 pub mod error;
 #[doc(hidden)]
-pub mod fast_validation;
 mod metadata;
 mod milestone;
 mod outcome;

@@ -58,7 +58,7 @@ wire_enum! {
 
 wire_struct! {
     /// An access key in a delegate action
-    pub struct AccessKey {
+    pub exhaustive struct AccessKey {
         /// Initial nonce
         pub nonce: Nonce,
         /// Its permission
@@ -68,6 +68,7 @@ wire_struct! {
 
 wire_enum! {
     /// The permission of an access key in a delegate action
+    #[derive(Eq)]
     pub enum AccessKeyPermission {
         /// Function calls of one contract
         FunctionCall(FunctionCallPermission),
@@ -82,19 +83,19 @@ wire_enum! {
 
 wire_struct! {
     /// Permission to call functions of one contract
-    pub struct FunctionCallPermission {
+    pub exhaustive struct FunctionCallPermission {
         /// Maximum amount to spend on gas, in yoctoNEAR; `None` for no limit
         pub allowance: Option<Balance> = null,
         /// Allowed methods; empty for all
         pub method_names: Vec<String>,
-        /// Account of the contract
+        /// Account of the contract; not validated, as in the protocol
         pub receiver_id: String,
     }
 }
 
 wire_struct! {
     /// Balance and nonces of a gas key
-    pub struct GasKeyInfo {
+    pub exhaustive struct GasKeyInfo {
         /// Balance of the key, in yoctoNEAR
         pub balance: Balance,
         /// Number of nonces

@@ -36,6 +36,7 @@ wire_struct! {
 
 wire_enum! {
     /// The rule for a nonce, compared with the previous one
+    #[derive(Eq)]
     pub enum NonceMode {
         /// Greater than the previous one
         Monotonic as "monotonic",

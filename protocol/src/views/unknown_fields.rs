@@ -110,6 +110,11 @@ impl UnknownFields {
         self.0.insert(name.into(), value)
     }
 
+    /// Adds the members of another object, which replace those of the same name
+    pub(crate) fn append(&mut self, mut other: Self) {
+        self.0.append(&mut other.0);
+    }
+
     /// Removes a member and returns its value
     pub fn remove(&mut self, name: &str) -> Option<RawJson> {
         self.0.remove(name)
@@ -180,6 +185,13 @@ pub struct UnknownVariant {
     pub name: Box<str>,
     /// The value; `None` for a variant that is only a string
     pub value: Option<RawJson>,
+}
+
+impl UnknownVariant {
+    /// The variant, boxed: it is larger than most others, and rare
+    pub(crate) fn new(name: &str, value: Option<RawJson>) -> Box<Self> {
+        Box::new(Self { name: name.into(), value })
+    }
 }
 
 impl Serialize for UnknownVariant {

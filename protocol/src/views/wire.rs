@@ -25,7 +25,8 @@ use crate::codec::json;
 /// `null` is read as `None` for `= null` and `= omitted`, and is an error elsewhere. A member
 /// `unknown_fields: UnknownFields` is added at the end. Attributes and docs are passed on; `Clone`,
 /// `Debug` and `PartialEq` are derived. The structure is `non_exhaustive`, because protocol
-/// upgrades add members.
+/// upgrades add members. A `pub exhaustive struct` is not, and is `Eq`: the protocol never changes
+/// a structure that it signs.
 ///
 /// ```ignore
 /// wire_struct! {
@@ -41,17 +42,27 @@ use crate::codec::json;
 /// }
 /// ```
 macro_rules! wire_struct {
+    ($(#[$($meta:tt)*])* pub struct $($rest:tt)*) => {
+        $crate::views::wire::wire_struct! { $(#[$($meta)*])* #[non_exhaustive] struct $($rest)* }
+    };
+    ($(#[$($meta:tt)*])* pub exhaustive struct $($rest:tt)*) => {
+        $crate::views::wire::wire_struct! {
+            $(#[$($meta)*])*
+            #[derive(Eq)]
+            #[expect(clippy::exhaustive_structs, reason = "borsh fixes the fields")]
+            struct $($rest)*
+        }
+    };
     (
-        $(#[$meta:meta])*
-        pub struct $type:ident {
-            $( $(#[$field_meta:meta])* pub $field:ident : $field_type:ty $(= $mode:ident)? , )*
+        $(#[$($meta:tt)*])*
+        struct $type:ident {
+            $( $(#[$($field_meta:tt)*])* pub $field:ident : $field_type:ty $(= $mode:ident)? , )*
         }
     ) => {
-        $(#[$meta])*
+        $(#[$($meta)*])*
         #[derive(Clone, Debug, PartialEq)]
-        #[non_exhaustive]
         pub struct $type {
-            $( $(#[$field_meta])* pub $field: $field_type, )*
+            $( $(#[$($field_meta)*])* pub $field: $field_type, )*
             /// Unknown members
             pub unknown_fields: $crate::views::UnknownFields,
         }
@@ -65,27 +76,6 @@ macro_rules! wire_struct {
             }
         }
 
-        impl $crate::views::fast_validation::FastValidate for $type {
-            fn validate_fast(cursor: &mut $crate::codec::json::CompactCursor<'_>) -> Option<()> {
-                Self::validate_members_fast(cursor, |_, _| Some(false))
-            }
-        }
-
-        impl $type {
-            /// Validates an object; `visit` is called before the value of each known member that is
-            /// present, and returns whether it moved past that value
-            #[inline]
-            #[doc(hidden)]
-            pub fn validate_members_fast<'t>(
-                cursor: &mut $crate::codec::json::CompactCursor<'t>,
-                mut visit: impl FnMut(&str, &mut $crate::codec::json::CompactCursor<'t>) -> Option<bool>,
-            ) -> Option<()> {
-                $crate::views::wire::validate_members_fast!(
-                    cursor, visit, { $( $field: $field_type $(= $mode)? , )* }
-                )
-            }
-        }
-
         impl serde::Serialize for $type {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 $crate::views::wire::write_members!(
@@ -94,7 +84,9 @@ macro_rules! wire_struct {
             }
         }
 
-        $crate::views::schema::schema_struct!($type { $( $field: $field_type $(= $mode)? , )* });
+        $crate::views::schema::schema_struct!($(#[$($meta)*])* $type {
+            $( $(#[$($field_meta)*])* $field: $field_type $(= $mode)? , )*
+        });
     };
 }
 
@@ -124,37 +116,37 @@ macro_rules! wire_struct {
 /// ```
 macro_rules! wire_enum {
     (
-        $(#[$meta:meta])*
+        $(#[$($meta:tt)*])*
         pub enum $type:ident {
             $(
-                $(#[$variant_meta:meta])*
+                $(#[$($variant_meta:tt)*])*
                 $variant:ident $(as $wire:literal)?
                 $( ( $value:ty ) )?
-                $( { $( $(#[$field_meta:meta])* $field:ident : $field_type:ty $(= $mode:ident)? , )* } )?
+                $( { $( $(#[$($field_meta:tt)*])* $field:ident : $field_type:ty $(= $mode:ident)? , )* } )?
                 ,
             )*
         }
     ) => {
-        $(#[$meta])*
+        $(#[$($meta)*])*
         #[derive(Clone, Debug, PartialEq)]
         #[non_exhaustive]
         pub enum $type {
             $(
-                $(#[$variant_meta])*
+                $(#[$($variant_meta)*])*
                 // The empty docs repeat with the fields, so that only variants with fields get the
                 // attribute.
                 $( #[non_exhaustive] $( #[doc = $crate::views::wire::empty!($field)] )* )?
                 $variant
                 $( ($value) )?
                 $( {
-                    $( $(#[$field_meta])* $field: $field_type, )*
+                    $( $(#[$($field_meta)*])* $field: $field_type, )*
                     /// Unknown members
                     unknown_fields: $crate::views::UnknownFields,
                 } )?
                 ,
             )*
             /// An unknown variant
-            Other($crate::views::UnknownVariant),
+            Other(alloc::boxed::Box<$crate::views::UnknownVariant>),
         }
 
         impl $type {
@@ -190,10 +182,7 @@ macro_rules! wire_enum {
                                     )
                                 }
                             )*
-                            _ => Ok($type::Other($crate::views::UnknownVariant {
-                                name: name.into(),
-                                value: None,
-                            })),
+                            _ => Ok($type::Other($crate::views::UnknownVariant::new(name, None))),
                         }
                     }
 
@@ -214,10 +203,9 @@ macro_rules! wire_enum {
                                     )
                                 }
                             )*
-                            _ => $type::Other($crate::views::UnknownVariant {
-                                name: (&*name).into(),
-                                value: Some(map.next_value()?),
-                            }),
+                            _ => $type::Other($crate::views::UnknownVariant::new(
+                                &name, Some(map.next_value()?),
+                            )),
                         };
                         $crate::views::wire::end_of_variant(&mut map)?;
                         Ok(value)
@@ -225,32 +213,6 @@ macro_rules! wire_enum {
                 }
 
                 deserializer.deserialize_any(VariantsVisitor)
-            }
-        }
-
-        impl $crate::views::fast_validation::FastValidate for $type {
-            fn validate_fast(cursor: &mut $crate::codec::json::CompactCursor<'_>) -> Option<()> {
-                let word = cursor.byte()? == b'"';
-                if !word {
-                    cursor.open()?;
-                }
-                match cursor.plain_string()? {
-                    $(
-                        $crate::views::wire::name!($variant $(as $wire)?) => {
-                            $crate::views::wire::validate_variant_fast!(
-                                cursor, word
-                                $( ($value) )?
-                                $( { $( $field: $field_type $(= $mode)? , )* } )?
-                            )
-                        }
-                    )*
-                    _ if word => {}
-                    _ => {
-                        cursor.take(b':')?;
-                        cursor.skip()?;
-                    }
-                }
-                if word { Some(()) } else { cursor.take(b'}') }
             }
         }
 
@@ -273,9 +235,13 @@ macro_rules! wire_enum {
             }
         }
 
-        $crate::views::schema::schema_enum!($type {
+        $crate::views::schema::schema_enum!($(#[$($meta)*])* $type {
             $(
-                $variant $(as $wire)? $( ($value) )? $( { $( $field: $field_type $(= $mode)? , )* } )?,
+                $(#[$($variant_meta)*])*
+                $variant $(as $wire)?
+                $( ($value) )?
+                $( { $( $(#[$($field_meta)*])* $field: $field_type $(= $mode)? , )* } )?
+                ,
             )*
         });
     };
@@ -348,77 +314,6 @@ macro_rules! read_variant {
         let Body { $( $field, )* unknown_fields } = $map.next_value()?;
         $type::$variant { $( $field, )* unknown_fields }
     }};
-}
-
-/// Validates the value of a variant, after its name
-macro_rules! validate_variant_fast {
-    ($cursor:ident, $word:ident) => {
-        if !$word {
-            $cursor.take(b':')?;
-            <() as $crate::views::fast_validation::FastValidate>::validate_fast($cursor)?;
-        }
-    };
-    ($cursor:ident, $word:ident ($value:ty)) => {{
-        // A string that needs a value has no colon, so it is not accepted here.
-        $cursor.take(b':')?;
-        <$value as $crate::views::fast_validation::FastValidate>::validate_fast($cursor)?;
-    }};
-    (
-        $cursor:ident, $word:ident
-        { $( $field:ident : $field_type:ty $(= $mode:ident)? , )* }
-    ) => {{
-        $cursor.take(b':')?;
-        let body: Option<()> = (|| {
-            $crate::views::wire::validate_members_fast!(
-                $cursor, { $( $field: $field_type $(= $mode)? , )* }
-            )
-        })();
-        body?;
-    }};
-}
-
-/// Validates an object with these members
-macro_rules! validate_members_fast {
-    ($cursor:ident, { $( $field:ident : $field_type:ty $(= $mode:ident)? , )* }) => {{
-        let mut visit = |_: &str, _: &mut $crate::codec::json::CompactCursor<'_>| Some(false);
-        $crate::views::wire::validate_members_fast!(
-            $cursor, visit, { $( $field: $field_type $(= $mode)? , )* }
-        )
-    }};
-    ($cursor:ident, $visit:ident, { $( $field:ident : $field_type:ty $(= $mode:ident)? , )* }) => {{
-        let _ = &mut $visit;
-        $cursor.open()?;
-        $(
-            if $cursor.member(stringify!($field), concat!("\"", stringify!($field), "\":"))? {
-                if !$visit(stringify!($field), $cursor)? {
-                    <$crate::views::wire::validated_type!($field_type $(= $mode)?)
-                        as $crate::views::fast_validation::FastValidate>::validate_fast($cursor)?;
-                }
-                $cursor.next_member()?;
-            } else {
-                $crate::views::wire::validate_missing_fast!($($mode)?);
-            }
-        )*
-        $cursor.close()
-    }};
-}
-
-/// The type that validates a member
-macro_rules! validated_type {
-    (Option<$field_type:ty> = absent) => {
-        $field_type
-    };
-    ($field_type:ty $(= $mode:ident)?) => {
-        $field_type
-    };
-}
-
-/// Fast validation of a missing member
-macro_rules! validate_missing_fast {
-    () => {
-        return None
-    };
-    ($mode:ident) => {};
 }
 
 /// Writes a variant: a string, or an object with its name and value
@@ -561,8 +456,7 @@ macro_rules! write_member {
 }
 
 pub(crate) use {
-    bind, empty, name, read_members, read_missing, read_value, read_variant, read_word,
-    validate_members_fast, validate_missing_fast, validate_variant_fast, validated_type, wire_enum,
+    bind, empty, name, read_members, read_missing, read_value, read_variant, read_word, wire_enum,
     wire_struct, write_member, write_members, write_variant,
 };
 

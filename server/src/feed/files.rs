@@ -4,11 +4,12 @@
 //! `block.json` is one block of a lake, any other `*.json` file is a message. A file is read only
 //! up to the height in its header.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
-use super::{lake, with_path};
+use super::lake;
+use super::paths::{is_directory, list, with_path};
 use crate::json_scan;
 
 /// Maximum depth of directories; deeper ones are a cycle of links
@@ -97,9 +98,8 @@ fn lake_source(directory: PathBuf) -> Result<BlockSource, String> {
 
 fn read_height(path: &Path, members: &[&str]) -> Result<u64, String> {
     let file = File::open(path).map_err(|error| with_path(path, error))?;
-    let text = json_scan::scalar_at(BufReader::new(file), members)
-        .map_err(|error| with_path(path, error))?;
-    if let Some(height) = text.and_then(|text| text.parse().ok()) {
+    let height = json_scan::value_at(BufReader::new(file), members);
+    if let Some(height) = height.map_err(|error| with_path(path, error))? {
         return Ok(height);
     }
     let missing = || format!("no height at {}", members.join("."));
@@ -119,16 +119,6 @@ fn not_json(path: &Path) -> Option<&'static str> {
         [b'{' | b'[' | b' ' | b'\t' | b'\r' | b'\n', ..] => None,
         _ => Some("the file is not a JSON object"),
     }
-}
-
-pub(super) fn list(directory: &Path) -> Result<Vec<PathBuf>, String> {
-    let read = fs::read_dir(directory).map_err(|error| with_path(directory, error))?;
-    let entries: Result<Vec<_>, _> = read.map(|entry| entry.map(|entry| entry.path())).collect();
-    entries.map_err(|error| with_path(directory, error))
-}
-
-fn is_directory(path: &Path) -> Result<bool, String> {
-    fs::metadata(path).map(|metadata| metadata.is_dir()).map_err(|error| with_path(path, error))
 }
 
 fn is_json(path: &Path) -> bool {

@@ -7,8 +7,7 @@ use std::path::{Path, PathBuf};
 
 use milepost::import::lake_message;
 
-use super::files::list;
-use super::{read, with_path};
+use super::paths::{list, read, with_path};
 
 /// The file of the block itself
 pub(super) const BLOCK_FILE: &str = "block.json";

@@ -6,22 +6,20 @@
 
 mod files;
 mod lake;
+mod paths;
 mod practice;
 mod progress;
 
 use core::fmt;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use milepost::import::BlockPosition;
 
 use crate::service::Service;
 use files::BlockSource;
+use paths::{read, with_path};
 pub(crate) use practice::PracticeFeed;
 use progress::Progress;
-
-/// Maximum size of a file: more than ten times the largest blocks of large networks
-const MAX_FILE_LEN: u64 = 512 << 20;
 
 /// What a feed imported
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -83,18 +81,4 @@ pub(crate) fn import_blocks(service: &Service, paths: &[PathBuf]) -> Result<Feed
 /// The text of a block message
 fn message(source: &BlockSource) -> Result<Vec<u8>, String> {
     if source.is_lake { lake::assemble(&source.path) } else { read(&source.path) }
-}
-
-/// The bytes of a file of at most [`MAX_FILE_LEN`]
-fn read(path: &Path) -> Result<Vec<u8>, String> {
-    let length = fs::metadata(path).map_err(|error| with_path(path, error))?.len();
-    if length > MAX_FILE_LEN {
-        return Err(with_path(path, format!("file of {length} bytes exceeds {MAX_FILE_LEN}")));
-    }
-    fs::read(path).map_err(|error| with_path(path, error))
-}
-
-/// The text of an error, after the path of its file
-fn with_path(path: &Path, error: impl fmt::Display) -> String {
-    format!("{}: {error}", path.display())
 }

@@ -27,7 +27,7 @@ const LOG_INTERVAL: u64 = 20_000;
 /// A practice chain and its current protocol version
 pub(crate) struct PracticeFeed {
     chain: Practice,
-    protocol_version: Option<String>,
+    protocol_version: Option<u32>,
 }
 
 impl PracticeFeed {
@@ -94,12 +94,12 @@ impl PracticeFeed {
     fn version_change(&mut self, message: &BlockMessage) -> Option<u32> {
         let members = ["block", "header", "latest_protocol_version"];
         // Reading from memory cannot fail.
-        let version = json_scan::scalar_at(message.json.as_slice(), &members).ok().flatten();
+        let version = json_scan::value_at(message.json.as_slice(), &members).ok().flatten();
         if version == self.protocol_version {
             return None;
         }
         self.protocol_version = version;
-        self.protocol_version.as_ref()?.parse().ok()
+        version
     }
 
     /// The recent transactions of the chain, newest first

@@ -6,7 +6,6 @@
 
 mod blocks;
 mod cors;
-mod method_label;
 mod page;
 mod request_body;
 mod response_body;
@@ -19,7 +18,6 @@ use core::pin::pin;
 use core::time::Duration;
 use std::io;
 
-use hyper::header::HeaderMap;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
@@ -30,10 +28,11 @@ use tokio::time::{self, Instant};
 use tracing::{debug, warn};
 
 pub(crate) use cors::Cors;
-pub(crate) use route::StatusMode;
+pub(crate) use route::{Options, StatusMode};
 
 use crate::demo_index::DemoIndex;
 use crate::service::Service;
+use route::HttpContext;
 use timeout_stream::TimeoutStream;
 
 /// Timeout for the head of a request, and so for an idle connection: longer than the 60 s after
@@ -50,29 +49,6 @@ const ACCEPT_GRACE: Duration = Duration::from_millis(250);
 const DRAIN_INTERVAL: Duration = Duration::from_secs(3);
 /// Maximum time until the last response is sent
 const MAX_DRAIN: Duration = Duration::from_secs(30);
-
-/// Options of the HTTP server
-#[derive(Clone, Debug)]
-pub(crate) struct Options {
-    /// Which web pages may read responses
-    pub(crate) cors: Cors,
-    /// How response kinds map to HTTP status codes
-    pub(crate) statuses: StatusMode,
-    /// Maximum size of a request body
-    pub(crate) body_limit: usize,
-    /// Maximum number of open connections
-    pub(crate) max_connections: usize,
-}
-
-/// Shared by all requests
-struct HttpContext {
-    service: Arc<Service>,
-    /// Present while the practice chain runs
-    demo_index: Option<Arc<DemoIndex>>,
-    options: Options,
-    /// The headers of every JSON-RPC response
-    rpc_headers: HeaderMap,
-}
 
 /// Serves connections until the service shuts down and the last response is sent, or until clients
 /// stop reading

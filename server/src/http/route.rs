@@ -25,16 +25,40 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tracing::debug;
 
-use super::method_label::method_label;
+use super::blocks;
+use super::cors::Cors;
 use super::page::StaticFile;
 use super::request_body::{self, HttpError};
 use super::response_body::HttpBody;
-use super::{Cors, HttpContext, blocks};
 use crate::demo_index::DemoIndex;
 use crate::metrics::MethodLabel;
+use crate::service::Service;
 use crate::waiting;
 
 type HttpResponse = Response<HttpBody>;
+
+/// Options of the HTTP server
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
+    /// Which web pages may read responses
+    pub(crate) cors: Cors,
+    /// How response kinds map to HTTP status codes
+    pub(crate) statuses: StatusMode,
+    /// Maximum size of a request body
+    pub(crate) body_limit: usize,
+    /// Maximum number of open connections
+    pub(crate) max_connections: usize,
+}
+
+/// Shared by all requests
+pub(super) struct HttpContext {
+    pub(super) service: Arc<Service>,
+    /// Present while the practice chain runs
+    pub(super) demo_index: Option<Arc<DemoIndex>>,
+    pub(super) options: Options,
+    /// The headers of every JSON-RPC response
+    pub(super) rpc_headers: HeaderMap,
+}
 
 /// How response kinds map to HTTP status codes
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -275,8 +299,8 @@ async fn run_rpc(
     url_method: Option<Cow<'static, str>>,
 ) -> (StatusCode, HttpBody) {
     let (service, start) = (&context.service, Instant::now());
-    let label = method_label(&body, url_method.as_deref());
-    let (kind, body) = match waiting::respond(service, body, url_method, start).await {
+    let (label, body) = waiting::respond(service, body, url_method, start).await;
+    let (kind, body) = match body {
         ResponseBody::Contiguous(response) => (response.kind, HttpBody::from(response.body)),
         ResponseBody::Chunks(chunks) => (ResponseKind::Result, HttpBody::from(chunks)),
     };

@@ -13,6 +13,8 @@ use serde_json::{Value, json};
 
 use crate::support::request;
 
+/// Number of blocks that a server with a practice chain starts with
+const INITIAL_BLOCKS: usize = 110;
 /// The seed of the chain
 pub(crate) const SEED: u64 = 1;
 /// Maximum number of blocks until a transaction of the chain is final: its receipts take a handful
@@ -31,19 +33,29 @@ struct ExpectedResponse {
     body: Vec<u8>,
 }
 
-/// The responses for the transactions of the blocks at these heights
-pub(crate) fn response_histories(from: u64, to: u64) -> Vec<ResponseHistory> {
+/// The responses for the transactions in `span` heights, of which the first is `lead` heights above
+/// the head that a server starts with
+///
+/// Transactions that are not final `max_blocks` blocks later are left out.
+pub(crate) fn response_histories(lead: u64, span: u64, max_blocks: usize) -> Vec<ResponseHistory> {
     let engine = Engine::default();
     let mut storage = MemoryStorage::new();
     let mut chain = Practice::new(Settings::demo(SEED));
     let mut histories: Vec<ResponseHistory> = Vec::new();
-    let mut blocks_after = 0;
-    while histories.is_empty() || !histories.iter().all(ResponseHistory::is_complete) {
+    let import = |chain: &mut Practice, storage: &mut MemoryStorage| {
         let message = chain.next_message();
         engine
-            .import_block(&message.json, &ImportSettings::default(), &mut storage)
+            .import_block(&message.json, &ImportSettings::default(), storage)
             .expect("blocks of the practice chain are valid");
-        if !message.abandoned && (from..=to).contains(&message.height) {
+        message
+    };
+    (0..INITIAL_BLOCKS).for_each(|_| drop(import(&mut chain, &mut storage)));
+    let head = engine.chain_status(&storage).expect("the rows are valid").head.expect("a head");
+    let first = head.height + lead;
+    let mut blocks_after = 0;
+    while histories.is_empty() || !histories.iter().all(ResponseHistory::is_complete) {
+        let message = import(&mut chain, &mut storage);
+        if !message.abandoned && (first..first + span).contains(&message.height) {
             let empty = |transaction| ResponseHistory { transaction, responses: Vec::new() };
             histories.extend(message.transactions.into_iter().map(empty));
         }
@@ -57,8 +69,11 @@ pub(crate) fn response_histories(from: u64, to: u64) -> Vec<ResponseHistory> {
                 history.responses.push(ExpectedResponse { milestone, body: response.body });
             }
         }
-        blocks_after += usize::from(message.height > to);
+        blocks_after += usize::from(message.height >= first + span);
         assert!(blocks_after < MAX_BLOCKS_TO_FINAL, "a transaction does not become final");
+        if blocks_after == max_blocks {
+            histories.retain(ResponseHistory::is_complete);
+        }
     }
     histories
 }

@@ -7,22 +7,21 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 /// The usual soft limit of open files when a program starts
 const DEFAULT_LIMIT: u64 = 1024;
 
-/// Open files that this process needs, as well as the server: the connections and a margin
-const REQUIRED_LIMIT: u64 = 10_240;
-
 /// Starts a program under the usual limit of open files, then raises the limit of this process
-pub(crate) fn with_default_file_limit<T>(start: impl FnOnce() -> T) -> T {
-    let limits = getrlimit(Resource::Nofile);
-    let enough = limits.maximum.is_none_or(|maximum| maximum >= REQUIRED_LIMIT);
-    assert!(enough, "{REQUIRED_LIMIT} open files required, the limit is {:?}", limits.maximum);
-    let set_limit = |files| {
-        let limit = Rlimit { current: Some(files), ..limits };
-        setrlimit(Resource::Nofile, limit).expect("the hard limit is higher");
-    };
-    set_limit(DEFAULT_LIMIT);
+pub(crate) fn with_default_file_limit<T>(required: u64, start: impl FnOnce() -> T) -> T {
+    set_file_limit(DEFAULT_LIMIT);
     let started = start();
-    set_limit(REQUIRED_LIMIT);
+    set_file_limit(required);
     started
+}
+
+/// Sets the limit of open files of this process, and of programs that it starts
+pub(crate) fn set_file_limit(files: u64) {
+    let limits = getrlimit(Resource::Nofile);
+    let enough = limits.maximum.is_none_or(|maximum| maximum >= files);
+    assert!(enough, "{files} open files required, the limit is {:?}", limits.maximum);
+    let limit = Rlimit { current: Some(files), ..limits };
+    setrlimit(Resource::Nofile, limit).expect("the hard limit is higher");
 }
 
 /// Resource usage of a process so far; zeros where the system has no `/proc`

@@ -1,8 +1,8 @@
-//! Ten thousand concurrent requests to the program.
+//! Many concurrent requests to the program: 500, or as many as `MILEPOST_OPEN_REQUESTS` says.
 //!
-//! `cargo xtask evidence open-requests` runs these tests; each takes a minute or two and two
-//! processors, so the manifest excludes them from `cargo test`. No test asserts a speed: tests
-//! wait for conditions, and the watchdog only ends a run that hangs. The printed measurements are
+//! `cargo xtask evidence open-requests` runs these tests with 10,000; each then takes a minute or
+//! two and two processors, and they run one at a time. No test asserts a speed: tests wait for
+//! conditions, and the watchdog only ends a run that hangs. The printed measurements are
 //! informative.
 
 #![cfg(unix)]
@@ -16,14 +16,17 @@ mod expected;
 #[path = "../program/fixture.rs"]
 mod fixture;
 mod host;
+mod lock_time;
 #[expect(dead_code, reason = "shared with tests that need more of it")]
 #[path = "../program/support.rs"]
 mod support;
+mod sync;
 
 use alloc::sync::Arc;
 use core::net::SocketAddr;
 use core::time::Duration;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::env;
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use milepost::status::Milestone;
@@ -37,39 +40,49 @@ use expected::ResponseHistory;
 use host::Usage;
 use support::{Server, request};
 
-/// Number of concurrent requests
-const REQUESTS: usize = 10_000;
-/// Blocks from the head to the first queried transaction: half a minute in which the requests are
-/// sent and none of their conditions is met
-const LEAD: u64 = 50;
-/// Heights whose transactions are queried, some 140
-const SPAN: u64 = 20;
+/// Number of concurrent requests that tests send
+static REQUESTS: LazyLock<usize> = LazyLock::new(|| match env::var("MILEPOST_OPEN_REQUESTS") {
+    Ok(number) => number.parse().expect("MILEPOST_OPEN_REQUESTS is a number"),
+    Err(_) => FEW_REQUESTS,
+});
+/// Number of requests of a run of all tests: many more than threads, and sent within a second
+const FEW_REQUESTS: usize = 500;
 /// The timeout of a run
 const WATCHDOG: Duration = Duration::from_secs(300);
 
+/// Transactions of blocks that a server with a practice chain does not have when it starts
+static HISTORIES: LazyLock<Arc<Vec<ResponseHistory>>> = LazyLock::new(|| {
+    // The lead is the time in which requests are sent and none of their conditions is met: half a
+    // minute for many requests, then some 140 transactions; 4 seconds for few, then the fast ones
+    // of some 20.
+    let is_long = *REQUESTS > FEW_REQUESTS;
+    let (lead, span, max_blocks) = if is_long { (50, 21, usize::MAX) } else { (6, 3, 5) };
+    Arc::new(expected::response_histories(lead, span, max_blocks))
+});
+
 #[test]
-fn ten_thousand_requests_are_answered_at_their_milestones() {
-    requests_are_answered_at_their_milestones(&[]);
+fn requests_are_answered_at_their_milestones() {
+    check_responses(&[]);
 }
 
 #[test]
-fn ten_thousand_requests_are_answered_from_a_file() {
+fn requests_are_answered_from_a_file() {
     let directory = tempfile::tempdir().expect("a directory");
     let path = directory.path().join("practice.redb");
     let path = path.to_str().expect("a path in UTF-8");
-    requests_are_answered_at_their_milestones(&["--store", path]);
+    check_responses(&["--store", path]);
 }
 
 /// Sends requests for all transactions and milestones, and compares every response with the chain
-fn requests_are_answered_at_their_milestones(args: &[&str]) {
+fn check_responses(args: &[&str]) {
     let _lock = test_lock();
+    let (requests, histories) = (*REQUESTS, Arc::clone(&HISTORIES));
     let server = practice_server(args);
-    let histories = future_histories(&server);
     let before = Usage::of(server.id());
 
     let runtime = runtime();
     let mut tasks = JoinSet::new();
-    for number in 0..REQUESTS {
+    for number in 0..requests {
         let (histories, address) = (Arc::clone(&histories), server.address);
         tasks.spawn_on(
             async move {
@@ -83,12 +96,12 @@ fn requests_are_answered_at_their_milestones(args: &[&str]) {
             runtime.handle(),
         );
     }
-    server.until_metric("milepost_requests_pending", REQUESTS as u64);
+    server.until_metric("milepost_requests_pending", requests as u64);
     let open = Usage::of(server.id());
 
     let mut prompt = 0;
     let answered = within(&runtime, tasks.join_all());
-    assert_eq!(answered.len(), REQUESTS);
+    assert_eq!(answered.len(), requests);
     for (number, response, later) in answered {
         let (history, wait_until) = query(&histories, number);
         let index = index_of(history, &response);
@@ -99,16 +112,16 @@ fn requests_are_answered_at_their_milestones(args: &[&str]) {
         prompt += usize::from(index == first);
     }
     assert_eq!(server.metric("milepost_requests_pending"), Some(0));
-    assert_eq!(server.metric("milepost_waits_total{end=\"reached\"}"), Some(REQUESTS as u64));
+    assert_eq!(server.metric("milepost_waits_total{end=\"reached\"}"), Some(requests as u64));
     // A commit is observed after the last request that it woke.
     server.until("a commit is observed", || {
         let count = server.metric("milepost_commit_to_last_response_seconds_count");
         count.is_some_and(|count| count > 0)
     });
 
-    println!("concurrent requests:        {REQUESTS}");
+    println!("concurrent requests:        {requests}");
     println!(
-        "answered:                   {REQUESTS}, {prompt} of them by the first possible block"
+        "answered:                   {requests}, {prompt} of them by the first possible block"
     );
     report(&server, before, open);
     for line in server.get("/metrics").text().lines() {
@@ -121,12 +134,12 @@ fn requests_are_answered_at_their_milestones(args: &[&str]) {
 #[test]
 fn disconnected_requests_free_their_permits() {
     let _lock = test_lock();
+    let (requests, histories) = (*REQUESTS, Arc::clone(&HISTORIES));
     // Ten more connections for the metrics.
-    let (connections, waiting) = ((REQUESTS + 10).to_string(), REQUESTS.to_string());
+    let (connections, waiting) = ((requests + 10).to_string(), requests.to_string());
     let server = practice_server(&["--max-connections", &connections, "--max-waiting", &waiting]);
-    let histories = future_histories(&server);
     let before = Usage::of(server.id());
-    let half = REQUESTS / 2;
+    let half = requests / 2;
 
     let runtime = runtime();
     let mut staying = JoinSet::new();
@@ -142,7 +155,7 @@ fn disconnected_requests_free_their_permits() {
         );
     }
     let leaving = unanswerable_requests(&runtime, server.address, half);
-    server.until_metric("milepost_requests_pending", REQUESTS as u64);
+    server.until_metric("milepost_requests_pending", requests as u64);
     let open = Usage::of(server.id());
 
     disconnect(&runtime, leaving);
@@ -151,10 +164,10 @@ fn disconnected_requests_free_their_permits() {
 
     // These need the connections and the pending requests that were freed.
     let others = unanswerable_requests(&runtime, server.address, half);
-    server.until_metric("milepost_requests_pending", REQUESTS as u64);
+    server.until_metric("milepost_requests_pending", requests as u64);
     let rejected =
         within(&runtime, async { receive(&mut send(server.address, &unknown()).await).await });
-    assert_unavailable(&rejected, &format!("{REQUESTS} of {REQUESTS}"));
+    assert_unavailable(&rejected, &format!("{requests} of {requests}"));
     assert_eq!(server.metric("milepost_waits_total{end=\"reached\"}"), Some(0));
     disconnect(&runtime, others);
 
@@ -167,22 +180,23 @@ fn disconnected_requests_free_their_permits() {
         assert!(index >= first, "{wait_until} was not reached: {}", text(&response));
     }
     server.until_metric("milepost_requests_pending", 0);
-    assert_eq!(server.metric("milepost_waits_total{end=\"disconnected\"}"), Some(REQUESTS as u64));
+    assert_eq!(server.metric("milepost_waits_total{end=\"disconnected\"}"), Some(requests as u64));
     assert_eq!(server.metric("milepost_waits_total{end=\"reached\"}"), Some(half as u64));
 
-    println!("concurrent requests:        {REQUESTS}, twice");
-    println!("ended:                      {REQUESTS} disconnected, {half} answered");
+    println!("concurrent requests:        {requests}, twice");
+    println!("ended:                      {requests} disconnected, {half} answered");
     report(&server, before, open);
 }
 
 #[test]
-fn a_shutdown_answers_ten_thousand_requests() {
+fn a_shutdown_answers_all_requests() {
     let _lock = test_lock();
+    let requests = *REQUESTS;
     let server = practice_server(&[]);
     let before = Usage::of(server.id());
     let runtime = runtime();
-    let mut clients = unanswerable_requests(&runtime, server.address, REQUESTS);
-    server.until_metric("milepost_requests_pending", REQUESTS as u64);
+    let mut clients = unanswerable_requests(&runtime, server.address, requests);
+    server.until_metric("milepost_requests_pending", requests as u64);
     let open = Usage::of(server.id());
     let mut tasks = JoinSet::new();
     for mut client in clients.drain(..) {
@@ -202,17 +216,24 @@ fn a_shutdown_answers_ten_thousand_requests() {
     let responses = within(&runtime, tasks.join_all());
     let elapsed = start.elapsed();
     assert_eq!(server.ended().code(), Some(0));
-    assert_eq!(responses.len(), REQUESTS);
+    assert_eq!(responses.len(), requests);
     for response in responses {
         assert_unavailable(&response, "the service stops");
     }
-    println!("answered at the shutdown:   {REQUESTS} after {elapsed:.2?}, exit code 0");
+    println!("answered at the shutdown:   {requests} after {elapsed:.2?}, exit code 0");
 }
 
-/// Runs one test at a time, because files and processors suffice for one
-fn test_lock() -> MutexGuard<'static, ()> {
+#[test]
+fn no_response_is_written_under_the_lock() {
+    let _lock = test_lock();
+    lock_time::check(*REQUESTS);
+}
+
+/// Runs one test at a time if there are many requests, because files and processors then suffice
+/// for one
+fn test_lock() -> Option<MutexGuard<'static, ()>> {
     static LOCK: Mutex<()> = Mutex::new(());
-    LOCK.lock().unwrap_or_else(PoisonError::into_inner)
+    (*REQUESTS > FEW_REQUESTS).then(|| LOCK.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
 fn runtime() -> Runtime {
@@ -225,17 +246,18 @@ fn within<T>(runtime: &Runtime, future: impl Future<Output = T>) -> T {
     result.unwrap_or_else(|_| panic!("not finished after {} s", WATCHDOG.as_secs()))
 }
 
-/// A server with the practice chain, started under the usual limit of open files
+/// A server with the practice chain; started under the usual limit of open files, which would be
+/// too low for many requests
 fn practice_server(args: &[&str]) -> Server {
     let seed = expected::SEED.to_string();
     let common = ["--seed", &seed, "--wait-timeout", "1h"];
-    host::with_default_file_limit(|| Server::start(&[&common, args].concat()))
-}
-
-/// The responses for transactions of blocks that the server has not imported yet
-fn future_histories(server: &Server) -> Arc<Vec<ResponseHistory>> {
-    let head = server.get("/status").json()["head"]["height"].as_u64().expect("a head");
-    Arc::new(expected::response_histories(head + LEAD, head + LEAD + SPAN))
+    let start = || Server::start(&[&common, args].concat());
+    // The connections of all tests that run at a time, and a margin.
+    if *REQUESTS > FEW_REQUESTS {
+        return host::with_default_file_limit(*REQUESTS as u64 + 240, start);
+    }
+    host::set_file_limit(4 * *REQUESTS as u64 + 240);
+    start()
 }
 
 /// The transaction and the milestone of a request; all requests together cover every pair
@@ -308,7 +330,7 @@ fn text(response: &Response) -> String {
 /// Prints the resource usage of the server
 fn report(server: &Server, before: Usage, open: Usage) {
     let now = Usage::of(server.id());
-    let each = open.resident.saturating_sub(before.resident) / REQUESTS as u64;
+    let each = open.resident.saturating_sub(before.resident) / *REQUESTS as u64;
     println!("memory of the server:       {} MB at most", now.peak / 1_000_000);
     println!("  per pending request:      {each} bytes");
     println!("processor time:             {:.1} s", now.seconds);

@@ -13,11 +13,11 @@ use std::process;
 
 use milepost::storage::Table;
 use redb::{
-    Builder, Database, DatabaseError, ReadableDatabase, StorageError, TableDefinition, TableError,
+    Builder, Database, DatabaseError, Durability, ReadableDatabase, StorageError, TableDefinition,
+    TableError, WriteTransaction,
 };
 
 use crate::panic_guard;
-use crate::storage::begin;
 use crate::{OpenError, OpenErrorKind, Options};
 
 /// The format version: names of the tables, checksums of the rows, and this header
@@ -39,6 +39,26 @@ pub(crate) const fn definition(
     table: Table,
 ) -> TableDefinition<'static, &'static [u8], &'static [u8]> {
     TableDefinition::new(table.name())
+}
+
+/// Begins a write transaction that is durable when its commit returns
+///
+/// Quick repair is on: redb stores the state of the allocator with each commit, and commits in two
+/// phases, first the pages, then the byte that makes them the newest state. As a result,
+///
+/// - a file opens at once after a crash; without it redb reads the whole file up to three times
+///   (measured at 2 GiB: 3 ms against 12 s);
+/// - an incomplete commit is not detected by checksums, which according to redb do not protect
+///   against rows that an attacker chooses, as those of a chain may be;
+/// - a damaged newest state is an error; without it redb silently uses the previous state.
+///
+/// It costs a second `fsync` and about 64 KiB per GiB of file for each commit; commits of 1000 rows
+/// of 1 kB into 2 GiB took 160 ms with it and without.
+pub(crate) fn begin(database: &Database) -> Result<WriteTransaction, redb::Error> {
+    let mut transaction = database.begin_write()?;
+    transaction.set_durability(Durability::Immediate)?;
+    transaction.set_quick_repair(true);
+    Ok(transaction)
 }
 
 /// Opens the database at this path; creates it if there is no file

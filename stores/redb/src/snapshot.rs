@@ -64,15 +64,18 @@ impl Snapshot for RedbSnapshot {
         .transpose()
     }
 
-    fn get_with(&self, key: &Key, reader: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
+    fn get_with(
+        &self,
+        key: &Key,
+        reader: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<Option<Row>, Error> {
         let table = self.table(key.table())?;
         let value = panic_guard::call(|| Ok(table.get(key.as_bytes())?.map(PanicGuard::new)))?;
-        let Some(value) = value else { return Ok(false) };
+        let Some(value) = value else { return Ok(None) };
         let value = value.value()?;
         let row = verify_row(key, panic_guard::call(|| Ok(value.value()))?)?;
         // Outside of `panic_guard`: a panic of the reader is not an error of redb.
-        reader(row);
-        Ok(true)
+        Ok(reader(row).then(|| Row::from(row)))
     }
 }
 

@@ -1,4 +1,4 @@
-//! The storage: a handle that reads the newest state and commits batches.
+//! The storage: a handle that takes snapshots of the newest state and commits batches.
 //!
 //! A commit is durable when it returns, and a reader sees all of it or nothing. `checksum` detects
 //! damaged rows, `file` opens the file.
@@ -8,8 +8,8 @@ use core::fmt;
 use std::path::{Path, PathBuf};
 
 use milepost::Error;
-use milepost::storage::{Batch, Key, Row, Snapshot, Storage, Table};
-use redb::{Database, Durability, WriteTransaction};
+use milepost::storage::{Batch, Storage, Table};
+use redb::{Database, WriteTransaction};
 
 use crate::panic_guard::{self, PanicGuard};
 use crate::{OpenError, Options, RedbSnapshot, checksum, file};
@@ -17,8 +17,8 @@ use crate::{OpenError, Options, RedbSnapshot, checksum, file};
 /// A storage in one file
 ///
 /// A clone is another handle to the same file; the file is closed when the last handle and snapshot
-/// are dropped. Several threads may commit, one at a time. Each read sees the newest state; take a
-/// [`snapshot`](Self::snapshot) for several reads of one state.
+/// are dropped. Several threads may commit, one at a time. Rows are read from a
+/// [`snapshot`](Storage::snapshot).
 ///
 /// ```
 /// use milepost::storage::{Batch, Key, Snapshot, Storage, Table};
@@ -34,7 +34,7 @@ use crate::{OpenError, Options, RedbSnapshot, checksum, file};
 /// batch.put(key, &b"a block hash"[..]);
 /// storage.commit(batch)?;
 ///
-/// assert_eq!(storage.get(&key)?.as_deref(), Some(&b"a block hash"[..]));
+/// assert_eq!(storage.snapshot()?.get(&key)?.as_deref(), Some(&b"a block hash"[..]));
 /// assert_eq!(before.get(&key)?, None);
 /// # Ok::<(), Box<dyn core::error::Error>>(())
 /// ```
@@ -60,36 +60,21 @@ impl RedbStorage {
         Ok(Self { database: Arc::new(PanicGuard::new(database)), path: Arc::new(path.to_owned()) })
     }
 
-    /// The newest state, which later commits do not change
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Storage`](milepost::ErrorKind::Storage) after an I/O error in redb.
-    pub fn snapshot(&self) -> Result<RedbSnapshot, Error> {
-        RedbSnapshot::new(&self.database)
-    }
-
     /// The path passed to [`open`](Self::open)
     pub fn path(&self) -> &Path {
         &self.path
     }
 }
 
-impl Snapshot for RedbStorage {
-    fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
-        self.snapshot()?.get(key)
-    }
-
-    fn get_with(&self, key: &Key, reader: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
-        self.snapshot()?.get_with(key, reader)
-    }
-
-    fn get_many(&self, keys: &[Key], rows: &mut Vec<Option<Row>>) -> Result<(), Error> {
-        self.snapshot()?.get_many(keys, rows)
-    }
-}
-
 impl Storage for RedbStorage {
+    /// It borrows nothing: later commits do not change it
+    type Snapshot<'a> = RedbSnapshot;
+
+    /// Fails after an I/O error in redb
+    fn snapshot(&self) -> Result<RedbSnapshot, Error> {
+        RedbSnapshot::new(&self.database)
+    }
+
     /// Writes the batch to disk, all of it or nothing
     ///
     /// An empty batch does not access the file. After an I/O error redb rejects further commits
@@ -100,7 +85,7 @@ impl Storage for RedbStorage {
         }
         let database = self.database.value()?;
         panic_guard::call(|| {
-            let transaction = begin(database)?;
+            let transaction = file::begin(database)?;
             write(&transaction, &batch)?;
             Ok(transaction.commit()?)
         })
@@ -111,26 +96,6 @@ impl fmt::Debug for RedbStorage {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("RedbStorage").field("path", &self.path).finish_non_exhaustive()
     }
-}
-
-/// Begins a write transaction that is durable when its commit returns
-///
-/// Quick repair is on: redb stores the state of the allocator with each commit, and commits in two
-/// phases, first the pages, then the byte that makes them the newest state. As a result,
-///
-/// - a file opens at once after a crash; without it redb reads the whole file up to three times
-///   (measured at 2 GiB: 3 ms against 12 s);
-/// - an incomplete commit is not detected by checksums, which according to redb do not protect
-///   against rows that an attacker chooses, as those of a chain may be;
-/// - a damaged newest state is an error; without it redb silently uses the previous state.
-///
-/// It costs a second `fsync` and about 64 KiB per GiB of file for each commit; commits of 1000 rows
-/// of 1 kB into 2 GiB took 160 ms with it and without.
-pub(crate) fn begin(database: &Database) -> Result<WriteTransaction, redb::Error> {
-    let mut transaction = database.begin_write()?;
-    transaction.set_durability(Durability::Immediate)?;
-    transaction.set_quick_repair(true);
-    Ok(transaction)
 }
 
 fn write(transaction: &WriteTransaction, batch: &Batch) -> Result<(), redb::Error> {

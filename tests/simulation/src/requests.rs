@@ -1,18 +1,19 @@
-//! Client requests, over a local storage.
+//! Client requests, over a storage at hand.
 //!
 //! The oracle evaluates every pending request whenever responses are polled; the polled responses
 //! must be its responses, byte for byte, and no others. The endpoint handles all queued chain
 //! updates first, because it need not respond to blocks whose update it has not handled.
 
-use milepost::endpoint::{RequestState, Response};
+use milepost::endpoint::{Output, RequestState, Response};
 use milepost::waiting::RequestHandle;
 
 use crate::client::{self, Call, DEFAULT, Request, TransactionRef};
 use crate::coverage::{Counter, Coverage};
 use crate::hashes::Id;
+use crate::host_evaluated::Evaluated;
 use crate::oracle::{Milestone, Oracle};
-use crate::remote::Evaluation;
 use crate::run::{Run, ensure, log};
+use crate::setup::Host;
 
 /// The model of a pending request
 pub(crate) struct OpenRequest {
@@ -23,10 +24,14 @@ pub(crate) struct OpenRequest {
     pub(crate) expired: bool,
     /// The number of its calls, which count towards the limit
     pub(crate) call_count: usize,
+    /// It waits or has waited; before that it does not count towards the limit
+    pub(crate) inserted: bool,
+    /// It was evaluated with rows that the host supplied
+    pub(crate) was_evaluated: bool,
     /// It was evaluated before the newest block, so that block need not wake it
     pub(crate) stale: bool,
-    /// It was woken and evaluated, and the endpoint does not have the result yet
-    pub(crate) evaluation: Option<Evaluation>,
+    /// It was evaluated by the host, and the endpoint does not have the result yet
+    pub(crate) evaluated: Option<Evaluated>,
 }
 
 /// The reason in the responses of an endpoint that was shut down
@@ -99,7 +104,7 @@ impl Run {
 
     /// The number of pending calls
     pub(crate) fn pending_calls(&self) -> usize {
-        self.open_requests.iter().map(|open| open.call_count).sum()
+        self.open_requests.iter().filter(|open| open.inserted).map(|open| open.call_count).sum()
     }
 
     /// The reason why a request with this many calls cannot be suspended, if there is one
@@ -118,10 +123,13 @@ impl Run {
         let hashes = &self.setup.chain.content.hashes;
         self.coverage.add(Counter::Requests);
         let body = request.body(hashes);
-        request.evaluate(true, &self.oracle, &settings, hashes);
         log!(self, "request at {}: {}", self.now, request.describe(hashes));
-        if self.setup.run_settings.remote {
+        if self.setup.run_settings.host == Host::RemoteRows {
             return self.send_remote(request, &body);
+        }
+        request.evaluate(true, &self.oracle, &settings, hashes);
+        if self.setup.run_settings.host == Host::Threads {
+            return self.send_host_evaluated(request, &body);
         }
         if request.response().is_none()
             && let Some(reason) = self.rejection(request.calls.len())
@@ -129,13 +137,32 @@ impl Run {
             request.fail(&reason);
             self.coverage.add(Counter::OverLimit);
         }
-        match self.endpoint.handle_request(self.now, body.as_bytes(), None, &self.store) {
-            RequestState::Ready(response) => self.check_immediate(&request, response)?,
-            RequestState::Pending(handle) => {
-                self.add_open_request(request, handle, self.committed, false)?;
-            }
+        let engine = *self.endpoint.engine();
+        let state = engine.respond(engine.parse(body.as_bytes(), None), &self.store.read());
+        let pending = match state {
+            RequestState::Ready(response) => return self.check_immediate(&request, response),
+            RequestState::Pending(pending) => pending,
+        };
+        let timeout = self.request_timeout();
+        let handle = self.endpoint.handle_pending(self.now, pending, timeout, ());
+        if request.response().is_some() {
+            let output = self.endpoint.poll_output_with(&self.store.read());
+            return match output {
+                Output::Response { handle: answered, response, .. } if answered == handle => {
+                    self.check_immediate(&request, response)
+                }
+                output => Err(format!("{handle} is rejected, and {output:?} follows")),
+            };
         }
+        let mut open = self.new_open_request(request, handle, timeout);
+        self.count_insertion(&mut open, self.committed)?;
+        self.open_requests.push(open);
         self.check_counts()
+    }
+
+    /// The timeout of a request: mostly that of the configuration
+    pub(crate) fn request_timeout(&mut self) -> Option<u64> {
+        self.rng.one_in(5).then(|| self.rng.below(2 * self.setup.endpoint_settings.timeout + 1))
     }
 
     /// Compares the response to a request that was not suspended
@@ -159,34 +186,45 @@ impl Run {
         Ok(())
     }
 
-    /// Adds a request that the endpoint has suspended
-    pub(crate) fn add_open_request(
-        &mut self,
+    /// A request that the endpoint has taken in and that does not wait yet
+    pub(crate) fn new_open_request(
+        &self,
         request: Request,
         handle: RequestHandle,
-        generation: u64,
-        stale: bool,
-    ) -> Result<(), String> {
-        if self.pending_calls() == 0 {
-            // If no request is pending, suspending one raises the handled generation.
-            self.handled = self.handled.max(generation);
-        }
-        if let Some(expected) = request.response() {
-            let body = request.body(self.hashes());
-            return Err(format!("{body}\nis pending, expected\n{expected}"));
-        }
-        log!(self, "    is pending as {}", handle.to_bits());
-        self.coverage.add(Counter::Suspended);
-        self.coverage.add_if(Counter::Batches, request.batch);
-        self.open_requests.push(OpenRequest {
+        timeout: Option<u64>,
+    ) -> OpenRequest {
+        let timeout = timeout.unwrap_or(self.setup.endpoint_settings.timeout);
+        OpenRequest {
             handle,
-            deadline: self.now.saturating_add(self.setup.endpoint_settings.timeout),
+            deadline: self.now.saturating_add(timeout),
             expired: false,
             call_count: request.calls.len(),
-            stale,
-            evaluation: None,
+            inserted: false,
+            was_evaluated: false,
+            stale: false,
+            evaluated: None,
             request,
-        });
+        }
+    }
+
+    /// Notes that a request waits for the first time, after an evaluation at this generation
+    pub(crate) fn count_insertion(
+        &mut self,
+        open: &mut OpenRequest,
+        generation: u64,
+    ) -> Result<(), String> {
+        if self.pending_calls() == 0 {
+            // If no request is pending, inserting one raises the handled generation.
+            self.handled = self.handled.max(generation);
+        }
+        if let Some(expected) = open.request.response() {
+            let body = open.request.body(self.hashes());
+            return Err(format!("{body}\nis pending, expected\n{expected}"));
+        }
+        log!(self, "    is pending as {}", open.handle.to_bits());
+        self.coverage.add(Counter::Suspended);
+        self.coverage.add_if(Counter::Batches, open.request.batch);
+        open.inserted = true;
         Ok(())
     }
 
@@ -196,7 +234,7 @@ impl Run {
             return Ok(());
         }
         let index = self.rng.below(self.open_requests.len() as u64) as usize;
-        let OpenRequest { handle, mut request, evaluation, .. } =
+        let OpenRequest { handle, mut request, evaluated, .. } =
             self.open_requests.swap_remove(index);
         log!(self, "{} is cancelled", handle.to_bits());
         let settings = self.setup.endpoint_settings;
@@ -205,17 +243,20 @@ impl Run {
         self.coverage.add_if(Counter::CancelledReached, request.response().is_some());
         ensure!(self.endpoint.cancel(handle), "{handle} is pending and cannot be cancelled");
         ensure!(!self.endpoint.cancel(handle), "{handle} can be cancelled twice");
-        if let Some(evaluation) = evaluation {
-            self.coverage.add(Counter::DeferredCancelled);
-            self.resume_cancelled(handle, evaluation)?;
+        let is_evaluated = self.forget_remote(handle);
+        self.coverage.add_if(Counter::DeferredCancelled, is_evaluated || evaluated.is_some());
+        if let Some(evaluated) = evaluated {
+            self.hand_in_cancelled(handle, evaluated)?;
         }
         self.check_counts()
     }
 
     /// Polls all responses and compares them
     pub(crate) fn poll(&mut self) -> Result<(), String> {
-        if self.setup.run_settings.remote {
-            return self.poll_remote();
+        match self.setup.run_settings.host {
+            Host::OneThread => {}
+            Host::Threads => return self.poll_host_evaluated(),
+            Host::RemoteRows => return self.poll_remote(),
         }
         self.handle_queue();
         let settings = self.setup.endpoint_settings;
@@ -223,7 +264,12 @@ impl Run {
         for open in &mut self.open_requests {
             open.request.evaluate(false, &self.oracle, &settings, hashes);
         }
-        while let Some((handle, response)) = self.endpoint.poll_response(&self.store) {
+        loop {
+            let (handle, response) = match self.endpoint.poll_output_with(&self.store.read()) {
+                Output::Response { handle, response, .. } => (handle, response),
+                Output::Timeout(at) if at == self.endpoint.next_timeout() => break,
+                output => return Err(format!("{output:?} is unexpected")),
+            };
             let Some(index) = self.position(handle) else {
                 return Err(format!("{handle} is not pending, and has\n{}", text(response)));
             };

@@ -9,15 +9,17 @@ use std::rc::Rc;
 
 use milepost::endpoint::{Endpoint, Engine, Settings, UnknownTransaction, WaitConfig};
 use milepost::import::{BlockPosition, ChainUpdate, ImportSummary};
+use milepost::storage::Isolation;
 use milepost_testkit::{Rng, mix};
 
 use crate::block::{Block, Outcome};
 use crate::coverage::{Counter, Coverage};
 use crate::hashes::{Hashes, Id};
+use crate::host_evaluated::InFlight;
 use crate::oracle::{ImportResult, Oracle};
-use crate::remote::InFlight;
+use crate::remote_rows::RemoteRows;
 use crate::requests::OpenRequest;
-use crate::setup::Setup;
+use crate::setup::{Host, Setup};
 use crate::store::Store;
 
 /// The state of a run
@@ -29,8 +31,9 @@ pub(crate) struct Run {
     pub(crate) endpoint: Endpoint,
     /// The model of the pending requests
     pub(crate) open_requests: Vec<OpenRequest>,
-    /// Requests that were evaluated and are not suspended yet
+    /// Requests that were evaluated and that the endpoint does not have yet
     pub(crate) in_flight: Vec<InFlight>,
+    pub(crate) remote: RemoteRows,
     pub(crate) now: u64,
     /// The number of batches that changed the chain
     pub(crate) committed: u64,
@@ -39,7 +42,7 @@ pub(crate) struct Run {
     /// Chain updates that the endpoint has not handled yet
     pub(crate) queue: VecDeque<ChainUpdate>,
     pub(crate) shut_down: bool,
-    /// Requests in flight are completed now and not deferred again
+    /// Evaluations are completed now and not deferred again
     pub(crate) draining: bool,
     /// The number of requests sent, for their ids
     pub(crate) sent: u64,
@@ -92,6 +95,7 @@ pub fn run(seed: u64, log: bool) -> Result<Coverage, String> {
         endpoint: endpoint(&setup),
         open_requests: Vec::new(),
         in_flight: Vec::new(),
+        remote: RemoteRows::default(),
         now: rng.below(1 << 40),
         committed: 0,
         handled: 0,
@@ -119,7 +123,12 @@ fn endpoint(setup: &Setup) -> Endpoint {
     };
     let wait_config =
         WaitConfig::default().with_timeout(settings.timeout).with_max_waiting(settings.max_waiting);
-    let settings = Settings::default().with_timeout_cause(settings.timeout_cause);
+    let isolation = match setup.run_settings.read_committed {
+        true => Isolation::ReadCommitted,
+        false => Isolation::Snapshot,
+    };
+    let settings =
+        Settings::default().with_timeout_cause(settings.timeout_cause).with_isolation(isolation);
     Endpoint::new(Engine::new(settings.with_unknown(unknown)), wait_config)
 }
 
@@ -170,11 +179,14 @@ impl Run {
         let block = self.setup.chain.next_block(&self.oracle, &mut self.rng);
         let expected = self.oracle.import(&block, self.setup.chain.content.hashes.len());
         self.print(&block, expected);
+        let remote = self.setup.run_settings.host == Host::RemoteRows;
         let late = !self.queue.is_empty() || self.rng.chance(self.setup.run_settings.late_updates);
-        let settings = &self.setup.import_settings;
-        let result = match late {
-            true => self.endpoint.engine().import_block(&block.message, settings, &mut self.store),
-            false => self.endpoint.handle_block(&block.message, settings, &mut self.store),
+        let late = late && !remote;
+        let result = if remote {
+            self.import_remote(&block.message)
+        } else {
+            let settings = &self.setup.import_settings;
+            self.endpoint.engine().import_block(&block.message, settings, &mut self.store)
         };
         if let Err(error) = &result {
             log!(self, "    rejected: {error}");
@@ -201,6 +213,9 @@ impl Run {
                 self.coverage.add(Counter::LateUpdates);
                 self.queue.push_back(summary.chain_update);
             } else {
+                if !remote {
+                    self.endpoint.handle_chain_update(&summary.chain_update);
+                }
                 self.mark_handled(expected);
             }
         }
@@ -295,6 +310,7 @@ impl Run {
         self.handled = 0;
         self.queue.clear();
         self.in_flight.clear();
+        self.remote = RemoteRows::default();
         let lost = core::mem::take(&mut self.open_requests);
         for OpenRequest { mut request, .. } in lost {
             if self.rng.one_in(2) {
@@ -344,7 +360,7 @@ impl Run {
         for open in &mut self.open_requests {
             if open.deadline <= then {
                 open.expired = true;
-                self.coverage.add_if(Counter::DeferredExpired, open.evaluation.is_some());
+                self.coverage.add_if(Counter::DeferredExpired, open.evaluated.is_some());
             }
         }
         self.check_counts()
@@ -363,6 +379,15 @@ impl Run {
         Ok(())
     }
 
+    /// Completes all evaluations
+    fn drain(&mut self) -> Result<(), String> {
+        match self.setup.run_settings.host {
+            Host::OneThread => Ok(()),
+            Host::Threads => self.drain_host_evaluated(),
+            Host::RemoteRows => self.drain_remote(),
+        }
+    }
+
     /// Completes all pending requests
     fn end(&mut self) -> Result<(), String> {
         match self.rng.below(4) {
@@ -376,7 +401,8 @@ impl Run {
                 self.drain()?;
                 ensure!(self.open_requests.is_empty(), "a request is pending after the shutdown");
             }
-            1 => self.handle_timeout(self.now + self.setup.endpoint_settings.timeout)?,
+            // The timeout of a request is at most twice that of the configuration.
+            1 => self.handle_timeout(self.now + 2 * self.setup.endpoint_settings.timeout)?,
             _ => {}
         }
         self.poll()?;

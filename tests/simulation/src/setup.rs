@@ -19,6 +19,17 @@ use crate::content::{ContentGenerator, ContentSettings};
 use crate::hashes::{Hashes, Id};
 use crate::oracle::ImportRules;
 
+/// Who evaluates requests
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Host {
+    /// The host at once, over a storage at hand
+    OneThread,
+    /// The host outside of the endpoint, and other events may happen meanwhile
+    Threads,
+    /// The endpoint, with rows that the host supplies, and other events may happen meanwhile
+    RemoteRows,
+}
+
 /// The probabilities of events
 #[derive(Debug)]
 pub(crate) struct RunSettings {
@@ -34,9 +45,11 @@ pub(crate) struct RunSettings {
     pub(crate) unpolled: u64,
     /// Thousandths of blocks whose chain update is handled later than their commit
     pub(crate) late_updates: u64,
-    /// Requests are evaluated outside of the endpoint, and other events may happen meanwhile
-    pub(crate) remote: bool,
-    /// Thousandths of evaluations whose result is handed to the endpoint after other events
+    /// How requests are evaluated
+    pub(crate) host: Host,
+    /// The rows that the host supplies come from no snapshot
+    pub(crate) read_committed: bool,
+    /// Thousandths of evaluations whose result or rows are handed in after other events
     pub(crate) deferred: u64,
     /// Thousandths of events that reopen the storage
     pub(crate) reopens: u64,
@@ -129,14 +142,22 @@ impl Setup {
             timeout: *rng.pick(&[0, 1, 20, 60, 100, 400, 400, 10_000, 10_000]),
             max_waiting: if rng.one_in(6) { rng.below(8) as usize } else { 1000 },
         };
-        let run_settings = RunSettings {
+        let mut run_settings = RunSettings {
             blocks,
             requests: *rng.pick(&[200, 300, 450]),
             time: *rng.pick(&[50, 150, 250]),
             cancels: *rng.pick(&[0, 30, 80]),
             unpolled: *rng.pick(&[0, 0, 200, 500]),
             late_updates: *rng.pick(&[0, 0, 150, 400]),
-            remote: rng.one_in(3),
+            host: *rng.pick(&[
+                Host::OneThread,
+                Host::OneThread,
+                Host::OneThread,
+                Host::Threads,
+                Host::Threads,
+                Host::RemoteRows,
+            ]),
+            read_committed: rng.one_in(2),
             deferred: *rng.pick(&[100, 400, 700]),
             reopens: *rng.pick(&[0, 0, 40]),
             restarts: *rng.pick(&[0, 0, 0, 25]),
@@ -144,6 +165,10 @@ impl Setup {
             step: *rng.pick(&[3, 10, 30]),
             file: seed % 500 == 7,
         };
+        if run_settings.file && run_settings.host == Host::RemoteRows {
+            run_settings.host = Host::Threads;
+        }
+        run_settings.read_committed &= run_settings.host == Host::RemoteRows;
         let import_settings = ImportSettings::default()
             .with_finality(if all_final { FinalityRule::All } else { FinalityRule::Headers })
             .with_retention(if has_retention {

@@ -3,7 +3,7 @@
 //! Reopening keeps what was committed and nothing else. Crashes are tested in `stores/redb`.
 
 use milepost::Error;
-use milepost::storage::{Batch, Key, MemoryStorage, Row, Snapshot, Storage};
+use milepost::storage::{Batch, MemoryStorage, Snapshot, Storage};
 use milepost_redb::{Options, RedbStorage};
 use tempfile::TempDir;
 
@@ -34,8 +34,23 @@ impl Store {
         store
     }
 
+    /// The newest state
+    ///
+    /// # Panics
+    ///
+    /// If the file cannot be read.
+    pub fn read(&self) -> Box<dyn Snapshot + '_> {
+        match self {
+            Self::Memory(storage) => Box::new(storage),
+            Self::File(_, file) => {
+                let file = file.as_ref().expect("the file is open");
+                Box::new(file.snapshot().expect("the file can be read"))
+            }
+        }
+    }
+
     /// A copy of the rows; `None` for a file
-    pub fn snapshot(&self) -> Option<MemoryStorage> {
+    pub fn rows(&self) -> Option<MemoryStorage> {
         match self {
             Self::Memory(storage) => Some(storage.clone()),
             Self::File(..) => None,
@@ -66,34 +81,13 @@ impl Store {
     }
 }
 
-fn handle(handle: &Option<RedbStorage>) -> &RedbStorage {
-    handle.as_ref().expect("the file is open")
-}
-
-impl Snapshot for Store {
-    fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
-        match self {
-            Self::Memory(storage) => storage.get(key),
-            Self::File(_, file) => handle(file).get(key),
-        }
-    }
-
-    fn get_with(&self, key: &Key, reader: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
-        match self {
-            Self::Memory(storage) => storage.get_with(key, reader),
-            Self::File(_, file) => handle(file).get_with(key, reader),
-        }
-    }
-
-    fn get_many(&self, keys: &[Key], rows: &mut Vec<Option<Row>>) -> Result<(), Error> {
-        match self {
-            Self::Memory(storage) => storage.get_many(keys, rows),
-            Self::File(_, file) => handle(file).get_many(keys, rows),
-        }
-    }
-}
-
 impl Storage for Store {
+    type Snapshot<'a> = Box<dyn Snapshot + 'a>;
+
+    fn snapshot(&self) -> Result<Self::Snapshot<'_>, Error> {
+        Ok(self.read())
+    }
+
     fn commit(&mut self, batch: Batch) -> Result<(), Error> {
         match self {
             Self::Memory(storage) => storage.commit(batch),

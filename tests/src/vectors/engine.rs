@@ -6,7 +6,8 @@ use std::fs;
 use std::path::Path;
 
 use milepost::endpoint::{
-    Endpoint, Engine, RequestState, Response, Settings, UnknownTransaction, WaitConfig,
+    Completion, Endpoint, Engine, Output, RequestOptions, RequestState, Response, Settings,
+    UnknownTransaction, WaitConfig,
 };
 use milepost::import::{FinalityRule, ImportSettings, ImportSummary};
 use milepost::rpc::ResponseKind;
@@ -36,7 +37,8 @@ pub fn import_fixture<S: Storage>(fixture: &Fixture, mut storage: S) -> Result<S
     Ok(storage)
 }
 
-/// Sends the request of a vector and compares the response with the expected one
+/// Sends the request of a vector and compares the response with the expected one: once evaluated
+/// over snapshots, and once by the endpoint with rows that are supplied to it
 ///
 /// # Errors
 ///
@@ -60,8 +62,49 @@ pub fn run<S: Storage + Clone>(
     if let Some(max_waiting) = vector.max_waiting {
         wait_config = wait_config.with_max_waiting(max_waiting);
     }
-    let mut endpoint = Endpoint::new(Engine::new(settings), wait_config);
-    let state = endpoint.handle_request(0, &vector.request, vector.url_method.as_deref(), storage);
+    let endpoint = || Endpoint::new(Engine::new(settings), wait_config);
+    run_once(&mut endpoint(), Evaluator::Host, vector, fixture, storage)?;
+    let remote = run_once(&mut endpoint(), Evaluator::Endpoint, vector, fixture, storage);
+    remote.map_err(|error| format!("with supplied rows: {error}"))
+}
+
+/// Who evaluates the request and imports the blocks
+#[derive(Clone, Copy)]
+enum Evaluator {
+    Host,
+    Endpoint,
+}
+
+fn run_once<S: Storage + Clone>(
+    endpoint: &mut Endpoint,
+    evaluator: Evaluator,
+    vector: &Vector,
+    fixture: &Fixture,
+    storage: &S,
+) -> Result<(), String> {
+    let request = endpoint.engine().parse(&vector.request, vector.url_method.as_deref());
+    let state = match evaluator {
+        Evaluator::Host => match endpoint.engine().respond(request, &snapshot(storage)?) {
+            RequestState::Ready(response) => RequestState::Ready(response),
+            RequestState::Pending(pending) => {
+                RequestState::Pending(endpoint.handle_pending(0, pending, None, ()))
+            }
+        },
+        Evaluator::Endpoint => RequestState::Pending(endpoint.handle_request(
+            0,
+            request,
+            RequestOptions::default(),
+            (),
+        )),
+    };
+    let state = match state {
+        RequestState::Ready(response) => RequestState::Ready(response),
+        RequestState::Pending(handle) => match next_response(endpoint, storage)? {
+            Some((ready, response)) if ready == handle => RequestState::Ready(response),
+            Some((other, _)) => return Err(format!("{other} is ready, expected {handle}")),
+            None => RequestState::Pending(handle),
+        },
+    };
     let response = match (state, &vector.wait) {
         (RequestState::Ready(response), Wait::No) => response,
         (RequestState::Ready(response), _) => {
@@ -70,9 +113,9 @@ pub fn run<S: Storage + Clone>(
         (RequestState::Pending(_), Wait::No) => {
             return Err("expected to be ready at once, waits".into());
         }
-        (RequestState::Pending(handle), Wait::Expires) => expire(&mut endpoint, handle, storage)?,
+        (RequestState::Pending(handle), Wait::Expires) => expire(endpoint, handle, storage)?,
         (RequestState::Pending(handle), Wait::Blocks(blocks)) => {
-            resume(&mut endpoint, handle, blocks, fixture, storage)?
+            resume(endpoint, evaluator, handle, blocks, fixture, storage)?
         }
     };
     if endpoint.pending_count() != 0 {
@@ -85,6 +128,26 @@ pub fn run<S: Storage + Clone>(
     super::compare(&response.body, &vector.response)
 }
 
+fn snapshot<S: Storage>(storage: &S) -> Result<S::Snapshot<'_>, String> {
+    storage.snapshot().map_err(|error| error.to_string())
+}
+
+/// The next response; commits are left out, because imports end before it is called
+fn next_response<S: Storage>(
+    endpoint: &mut Endpoint,
+    storage: &S,
+) -> Result<Option<(RequestHandle, Response)>, String> {
+    let snapshot = snapshot(storage)?;
+    loop {
+        match endpoint.poll_output_with(&snapshot) {
+            Output::Response { handle, response, .. } => return Ok(Some((handle, response))),
+            Output::Pending { .. } => {}
+            Output::Timeout(_) => return Ok(None),
+            output => return Err(format!("{output:?} is unexpected")),
+        }
+    }
+}
+
 /// Advances time until the response is ready, which must be at the deadline
 fn expire<S: Storage>(
     endpoint: &mut Endpoint,
@@ -93,7 +156,7 @@ fn expire<S: Storage>(
 ) -> Result<Response, String> {
     for now in [TIMEOUT - 1, TIMEOUT] {
         endpoint.handle_timeout(now);
-        match endpoint.poll_response(storage) {
+        match next_response(endpoint, storage)? {
             Some((ready, response)) if ready == handle && now == TIMEOUT => return Ok(response),
             Some((_, early)) => {
                 return Err(format!("ready before the deadline with {}", text(&early.body)));
@@ -107,6 +170,7 @@ fn expire<S: Storage>(
 /// Imports blocks until the response is ready, which must be after the last one
 fn resume<S: Storage + Clone>(
     endpoint: &mut Endpoint,
+    evaluator: Evaluator,
     handle: RequestHandle,
     blocks: &[impl AsRef<Path>],
     fixture: &Fixture,
@@ -114,9 +178,14 @@ fn resume<S: Storage + Clone>(
 ) -> Result<Response, String> {
     let mut storage = storage.clone();
     for (index, path) in blocks.iter().enumerate() {
-        let summary = import_block(path.as_ref(), fixture, &mut storage)?;
-        endpoint.handle_chain_update(&summary.chain_update);
-        match endpoint.poll_response(&storage) {
+        match evaluator {
+            Evaluator::Host => {
+                let summary = import_block(path.as_ref(), fixture, &mut storage)?;
+                endpoint.handle_chain_update(&summary.chain_update);
+            }
+            Evaluator::Endpoint => import_by(endpoint, path.as_ref(), fixture, &mut storage)?,
+        }
+        match next_response(endpoint, &storage)? {
             Some((ready, response)) if ready == handle && index + 1 == blocks.len() => {
                 return Ok(response);
             }
@@ -133,16 +202,46 @@ fn resume<S: Storage + Clone>(
     Err("expected to be ready after the last block, waits".into())
 }
 
+fn import_settings(fixture: &Fixture) -> ImportSettings {
+    let finality = if fixture.all_final { FinalityRule::All } else { FinalityRule::Headers };
+    ImportSettings::default().with_finality(finality)
+}
+
 fn import_block(
     path: &Path,
     fixture: &Fixture,
     storage: &mut impl Storage,
 ) -> Result<ImportSummary, String> {
-    let finality = if fixture.all_final { FinalityRule::All } else { FinalityRule::Headers };
-    let settings = ImportSettings::default().with_finality(finality);
     let message = fs::read(path).map_err(|error| with_path(path, &error))?;
-    let summary = Engine::default().import_block(&message, &settings, storage);
+    let summary = Engine::default().import_block(&message, &import_settings(fixture), storage);
     summary.map_err(|error| with_path(path, &error))
+}
+
+/// Imports a block by the endpoint, with rows that are supplied to it
+fn import_by(
+    endpoint: &mut Endpoint,
+    path: &Path,
+    fixture: &Fixture,
+    storage: &mut impl Storage,
+) -> Result<(), String> {
+    let message = fs::read(path).map_err(|error| with_path(path, &error))?;
+    let started = endpoint.handle_block(&message, &import_settings(fixture));
+    let import = started.map_err(|error| with_path(path, &error))?;
+    loop {
+        let output = endpoint.poll_output_with(&snapshot(storage)?);
+        match output {
+            Output::Commit { handle, batch } => {
+                let result = storage.commit(batch);
+                let handled = endpoint.handle_commit_result(handle, result);
+                handled.map_err(|error| error.to_string())?;
+            }
+            Output::Completed { handle, result: Ok(Completion::Block(_)) } if handle == import => {
+                return Ok(());
+            }
+            Output::Completed { result: Err(error), .. } => return Err(with_path(path, &error)),
+            output => return Err(format!("{output:?} is unexpected")),
+        }
+    }
 }
 
 fn text(body: &[u8]) -> String {

@@ -56,7 +56,7 @@ impl OpenRequest {
         let body = if batch { json!(requests) } else { requests[0].clone() };
         calls.iter_mut().for_each(|call| call.evaluate(oracle));
         let mut request = Self { calls, batch, pending: None };
-        match engine.respond(engine.parse(body.to_string().as_bytes(), None), store) {
+        match engine.respond(engine.parse(body.to_string().as_bytes(), None), &store.read()) {
             RequestState::Ready(response) => {
                 assert_eq!(Some(body_text(response.body)), request.expected(), "{body} is ready");
                 None
@@ -86,7 +86,7 @@ impl OpenRequest {
     pub(crate) fn resume(&mut self, store: &Store, oracle: &Oracle) -> bool {
         self.calls.iter_mut().for_each(|call| call.evaluate(oracle));
         let pending = self.pending.as_mut().expect("the request is pending");
-        let found = pending.again(store).map(|response| body_text(response.body));
+        let found = pending.again(&store.read()).map(|response| body_text(response.body));
         let pending_calls = pending.pending_calls();
         assert_eq!(found, self.expected(), "{}", self.name());
         assert_eq!(pending_calls, if found.is_some() { 0 } else { self.pending_calls() });
@@ -103,7 +103,7 @@ impl OpenRequest {
                 .get_or_insert_with(|| oracle.timeout(hash, receipts, with_cause, &call.id));
         }
         let pending = self.pending.take().expect("the request is pending");
-        let found = body_text(pending.expire(store).body);
+        let found = body_text(pending.expire(&store.read()).body);
         assert_eq!(Some(found), self.expected(), "{}", self.name());
     }
 

@@ -152,7 +152,7 @@ impl Simulation {
             };
         assert_eq!(found, expected, "block {} at {}", message.hash, message.height);
 
-        let chain = self.engine.chain_status(&self.store).expect("valid rows");
+        let chain = self.engine.chain_status(&self.store.read()).expect("valid rows");
         let canonical = &self.oracle.canonical;
         assert_eq!(chain.head, canonical.last().map(|block| block.point()));
         assert_eq!(chain.earliest, canonical.first().map(|block| block.point()));
@@ -238,7 +238,7 @@ impl Simulation {
             let id = json!(format!("{now} \u{e9}\"\\"));
             let body = transaction.call.request(Milestone::None, &id).to_string();
             let RequestState::Ready(response) =
-                self.engine.respond(self.engine.parse(body.as_bytes(), None), &self.store)
+                self.engine.respond(self.engine.parse(body.as_bytes(), None), &self.store.read())
             else {
                 panic!("{hash} is pending");
             };
@@ -317,7 +317,7 @@ impl Simulation {
             let body = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
             let body = body.to_string();
             let RequestState::Ready(response) =
-                self.engine.respond(self.engine.parse(body.as_bytes(), None), &self.store)
+                self.engine.respond(self.engine.parse(body.as_bytes(), None), &self.store.read())
             else {
                 panic!("{params} is pending");
             };

@@ -1,52 +1,94 @@
 // The endpoint: pending requests, without a callback, a thread or a clock.
 //
-// Pass in events (handle_request, handle_block, handle_timeout), then call poll_response until it
-// returns none; come back at next_timeout, or with the next event.
+// Pass in events (handle_request, handle_block, handle_timeout), then call poll_output until it
+// returns OutputKind::Timeout; come back at that time, or with the next event. An endpoint without
+// an engine is for hosts with remote storage: its outputs ask for rows and commits.
 #ifndef MILEPOST_ENDPOINT_HPP
 #define MILEPOST_ENDPOINT_HPP
 
-#include "async.hpp"
 #include "engine.hpp"
 
 namespace milepost {
 inline namespace MILEPOST_ABI_TAG {
 
-/// Identifies a pending request
+/// Identifies a request or another operation of an endpoint; 0 for none
 using RequestHandle = std::uint64_t;
+
+/// Timeout of a request: that of the endpoint's settings
+constexpr std::uint64_t TIMEOUT_DEFAULT = MILEPOST_TIMEOUT_DEFAULT;
+
+/// A row that a host supplies, or its absence; handle_rows() copies the bytes
+struct Row : milepost_row {
+    /// The key has no row
+    Row() noexcept : milepost_row() {}
+
+    /// The row of the key
+    Row(std::string_view row) noexcept : milepost_row() {
+        bytes.data = data(row);
+        bytes.len = row.size();
+        present = 1;
+    }
+};
+static_assert(sizeof(Row) == sizeof(milepost_row), "arrays of both have the same layout");
 
 /// Result of Endpoint::handle_request
 struct RequestResult {
     RequestHandle handle = 0;  ///< of a pending request
     Response response;         ///< of an answered request; empty if it is pending
 
-    /// Whether Endpoint::poll_response will return the response
+    /// Whether the response comes as an output
     bool is_pending() const noexcept { return !response; }
 };
 
-/// Response to a request that was pending
-struct PolledResponse {
-    RequestHandle handle;  ///< of the request
-    Response response;     ///< its response
+/// Result of Endpoint::handle_block
+struct BlockResult {
+    RequestHandle handle = 0;  ///< of an import that goes on
+    ImportSummary summary;     ///< of an import that is done; empty if it goes on
+
+    /// Whether the summary comes as an output
+    bool is_pending() const noexcept { return !summary; }
 };
 
-/// A request that has to be run again by the host
-struct PolledRequest {
-    RequestHandle handle;    ///< of the request
-    PendingRequest request;  ///< to run, and to pass to Endpoint::resume
+/// Kind of an output
+enum class OutputKind : milepost_output_kind_t {
+    Timeout = MILEPOST_OUTPUT_TIMEOUT,      ///< nothing more; call handle_timeout at `timeout`
+    Response = MILEPOST_OUTPUT_RESPONSE,    ///< `response` to a request
+    Pending = MILEPOST_OUTPUT_PENDING,      ///< a request waits; its snapshot can be released
+    NeedRows = MILEPOST_OUTPUT_NEED_ROWS,   ///< the rows of `keys`, by handle_rows or fail_rows
+    Commit = MILEPOST_OUTPUT_COMMIT,        ///< commit `changes`, then call handle_commit_result
+    Completed = MILEPOST_OUTPUT_COMPLETED,  ///< an operation other than a request is done
+    Failed = MILEPOST_OUTPUT_FAILED,        ///< an operation other than a request: `error`
 };
 
-/// State of a request after it was passed to an endpoint
-enum class RequestState : milepost_request_state_t {
-    Waiting = MILEPOST_REQUEST_STATE_WAITING,      ///< it waits, identified by its request handle
-    Retry = MILEPOST_REQUEST_STATE_RETRY,          ///< poll it once more
-    Ready = MILEPOST_REQUEST_STATE_READY,          ///< it is answered and no longer pending
-    Cancelled = MILEPOST_REQUEST_STATE_CANCELLED,  ///< it was cancelled; discard its response
-};
+/// What an endpoint asks of its host, or hands out; members of other kinds are empty
+struct Output {
+    OutputKind kind = OutputKind::Timeout;  ///< its kind
+    RequestHandle handle = 0;               ///< the operation; all kinds except Timeout
+    std::optional<std::uint64_t> timeout;   ///< Timeout: the time, if a request is pending
+    Response response;                      ///< Response: the response
+    bool is_first = false;      ///< NeedRows: an evaluation starts, which may read a new snapshot
+    ByteStrings keys;           ///< NeedRows: the keys, until the next call on the endpoint
+    Changes changes;            ///< Commit: the changes, until the next call on the endpoint
+    ImportSummary summary;      ///< Completed, of a block
+    ChainStatus chain_status;   ///< Completed, of handle_chain_query
+    std::optional<Error> error; ///< Failed: why
 
-/// Result of Endpoint::suspend
-struct SuspendResult {
-    RequestState state;    ///< RequestState::Waiting or RequestState::Retry
-    RequestHandle handle;  ///< of the request, if it waits
+    Output() noexcept = default;
+
+    /// Takes ownership of the handles of an output of the C interface
+    explicit Output(const milepost_output &raw) noexcept
+        : kind(static_cast<OutputKind>(raw.kind)), handle(raw.handle), response(raw.response),
+          is_first(raw.is_first != 0), keys(raw.keys, raw.keys_len),
+          changes(raw.changes, raw.changes_len), summary(raw.summary),
+          chain_status(raw.chain_status) {
+        if (kind == OutputKind::Timeout && raw.timeout != MILEPOST_TIMEOUT_NEVER) {
+            timeout = raw.timeout;
+        }
+        milepost_error_view view;
+        if (raw.error != nullptr && milepost_error_read(raw.error, &view) == MILEPOST_STATUS_OK) {
+            error.emplace(view.status, raw.error);
+        }
+    }
 };
 
 /// An engine together with the requests that wait
@@ -63,33 +105,86 @@ public:
         return create(engine.get(), settings);
     }
 
-    /// Creates an endpoint for a host with remote storage, which passes pending requests to it
+    /// Creates an endpoint for a host with remote storage, whose outputs ask for rows and commits
     static Result<Endpoint> without_engine(const Settings &settings = Settings()) noexcept {
         return create(nullptr, settings);
     }
 
-    /// Answers the body of a request, or lets it wait until `now` plus the timeout
+    /// Answers the body of a request, or lets it wait until `now` plus `timeout`
+    ///
+    /// With timeout 0 it does not wait. `url_method` is the method that the URL names.
     Result<RequestResult> handle_request(std::uint64_t now, std::string_view body,
-                                         std::string_view url_method = {}) noexcept {
+                                         std::string_view url_method = {},
+                                         std::uint64_t timeout = TIMEOUT_DEFAULT) noexcept {
         milepost_response *response = nullptr;
         milepost_error *error = nullptr;
         RequestResult result;
-        milepost_status_t status =
-            milepost_endpoint_handle_request(get(), now, data(body), body.size(), data(url_method),
-                                             url_method.size(), &result.handle, &response, &error);
+        milepost_status_t status = milepost_endpoint_handle_request(
+            get(), now, timeout, data(body), body.size(), data(url_method), url_method.size(),
+            &result.handle, &response, &error);
         if (status != MILEPOST_STATUS_OK) return to_error(status, error);
         result.response = Response(response);
         return result;
     }
 
-    /// Imports a block message by the engine, and wakes the requests that it affects
-    Result<ImportSummary> handle_block(std::string_view message) noexcept {
+    /// Imports a block message, in one commit, and then wakes the requests that it affects
+    ///
+    /// Done with an engine; without one it goes on by outputs.
+    Result<BlockResult> handle_block(std::string_view message) noexcept {
         milepost_import_summary *summary = nullptr;
         milepost_error *error = nullptr;
-        milepost_status_t status =
-            milepost_endpoint_handle_block(get(), data(message), message.size(), &summary, &error);
+        BlockResult result;
+        milepost_status_t status = milepost_endpoint_handle_block(
+            get(), data(message), message.size(), &result.handle, &summary, &error);
         if (status != MILEPOST_STATUS_OK) return to_error(status, error);
-        return ImportSummary(summary);
+        result.summary = ImportSummary(summary);
+        return result;
+    }
+
+    /// Puts a protocol configuration, as JSON, in force from this height on
+    ///
+    /// Done with an engine, when 0 is returned; without one it goes on by outputs.
+    Result<RequestHandle> handle_config(std::uint64_t height, std::string_view config) noexcept {
+        RequestHandle handle = 0;
+        milepost_error *error = nullptr;
+        milepost_status_t status = milepost_endpoint_handle_config(
+            get(), height, data(config), config.size(), &handle, &error);
+        if (status != MILEPOST_STATUS_OK) return to_error(status, error);
+        return handle;
+    }
+
+    /// Asks for the state of the chain in the storage, which comes as an output
+    Result<RequestHandle> handle_chain_query() noexcept {
+        RequestHandle handle = 0;
+        milepost_status_t status = milepost_endpoint_handle_chain_query(get(), &handle);
+        if (status != MILEPOST_STATUS_OK) return to_error(status);
+        return handle;
+    }
+
+    /// Supplies the rows of an output, one for each key and in their order
+    Result<void> handle_rows(RequestHandle handle, Span<const Row> rows) noexcept {
+        milepost_error *error = nullptr;
+        milepost_status_t status =
+            milepost_endpoint_handle_rows(get(), handle, rows.data(), rows.size(), &error);
+        return to_result(status, error);
+    }
+
+    /// Ends an operation whose rows cannot be supplied; a request is answered by INTERNAL_ERROR
+    Result<void> fail_rows(RequestHandle handle, std::string_view reason) noexcept {
+        milepost_error *error = nullptr;
+        milepost_status_t status =
+            milepost_endpoint_fail_rows(get(), handle, data(reason), reason.size(), &error);
+        return to_result(status, error);
+    }
+
+    /// Takes in that the changes of an output were committed, or why none was
+    Result<void> handle_commit_result(
+        RequestHandle handle, std::optional<std::string_view> failure = std::nullopt) noexcept {
+        std::string_view reason = failure.value_or(std::string_view());
+        milepost_error *error = nullptr;
+        milepost_status_t status = milepost_endpoint_handle_commit_result(
+            get(), handle, failure.has_value() ? 0 : 1, data(reason), reason.size(), &error);
+        return to_result(status, error);
     }
 
     /// Wakes the requests that a block affects which was committed elsewhere
@@ -102,16 +197,13 @@ public:
         return to_result(milepost_endpoint_handle_timeout(get(), now));
     }
 
-    /// Returns the response to a request that was pending, if there is one now; call until none
-    Result<std::optional<PolledResponse>> poll_response() noexcept {
-        RequestHandle handle = 0;
-        milepost_response *response = nullptr;
+    /// Returns what is to be done or handed out next; call until it is OutputKind::Timeout
+    Result<Output> poll_output() noexcept {
+        milepost_output raw;
         milepost_error *error = nullptr;
-        milepost_status_t status =
-            milepost_endpoint_poll_response(get(), &handle, &response, &error);
+        milepost_status_t status = milepost_endpoint_poll_output(get(), &raw, &error);
         if (status != MILEPOST_STATUS_OK) return to_error(status, error);
-        if (response == nullptr) return std::optional<PolledResponse>();
-        return std::optional<PolledResponse>(PolledResponse{handle, Response(response)});
+        return Output(raw);
     }
 
     /// When to call handle_timeout next, if a request is pending
@@ -140,41 +232,6 @@ public:
         milepost_status_t status = milepost_endpoint_pending_count(get(), &count);
         if (status != MILEPOST_STATUS_OK) return to_error(status);
         return count;
-    }
-
-    /// Lets a request wait whose poll() returned Step::Pending
-    ///
-    /// RequestState::Waiting: the endpoint has it. RequestState::Retry: poll `request` again.
-    Result<SuspendResult> suspend(std::uint64_t now, PendingRequest &request) noexcept {
-        milepost_request_state_t state = 0;
-        RequestHandle handle = 0;
-        milepost_error *error = nullptr;
-        milepost_status_t status =
-            milepost_endpoint_suspend(get(), now, request.get(), &state, &handle, &error);
-        if (status != MILEPOST_STATUS_OK) return to_error(status, error);
-        return SuspendResult{static_cast<RequestState>(state), handle};
-    }
-
-    /// Returns a request that has to be run again, if there is one now
-    ///
-    /// resume() or cancel() has to follow, or the request stays pending.
-    Result<std::optional<PolledRequest>> poll_request() noexcept {
-        RequestHandle handle = 0;
-        milepost_pending_request *request = nullptr;
-        milepost_status_t status = milepost_endpoint_poll_request(get(), &handle, &request);
-        if (status != MILEPOST_STATUS_OK) return to_error(status);
-        if (request == nullptr) return std::optional<PolledRequest>();
-        return std::optional<PolledRequest>(PolledRequest{handle, PendingRequest(request)});
-    }
-
-    /// Takes back a request that the host has run again
-    Result<RequestState> resume(RequestHandle handle, PendingRequest &request) noexcept {
-        milepost_request_state_t state = 0;
-        milepost_error *error = nullptr;
-        milepost_status_t status =
-            milepost_endpoint_resume(get(), handle, request.get(), &state, &error);
-        if (status != MILEPOST_STATUS_OK) return to_error(status, error);
-        return static_cast<RequestState>(state);
     }
 
 private:

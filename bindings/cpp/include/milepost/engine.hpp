@@ -82,6 +82,14 @@ public:
 
 /// State of the chain in the storage
 struct ChainStatus {
+    ChainStatus() noexcept = default;
+    explicit ChainStatus(const milepost_chain_status &raw) noexcept
+        : blocks(raw.blocks), generation(raw.generation), protocol_version(raw.protocol_version) {
+        if (raw.has_head != 0) head = BlockPoint(raw.head);
+        if (raw.has_head != 0) earliest = BlockPoint(raw.earliest);
+        if (raw.has_last_final != 0) last_final = BlockPoint(raw.last_final);
+    }
+
     std::optional<BlockPoint> head;        ///< newest canonical block
     std::optional<BlockPoint> earliest;    ///< oldest canonical block in the storage
     std::optional<BlockPoint> last_final;  ///< newest final block
@@ -183,16 +191,7 @@ public:
         milepost_error *error = nullptr;
         milepost_status_t status = milepost_engine_chain_status(get(), &raw, &error);
         if (status != MILEPOST_STATUS_OK) return to_error(status, error);
-        ChainStatus chain_status;
-        if (raw.has_head != 0) {
-            chain_status.head = BlockPoint(raw.head);
-            chain_status.earliest = BlockPoint(raw.earliest);
-        }
-        if (raw.has_last_final != 0) chain_status.last_final = BlockPoint(raw.last_final);
-        chain_status.blocks = raw.blocks;
-        chain_status.generation = raw.generation;
-        chain_status.protocol_version = raw.protocol_version;
-        return chain_status;
+        return ChainStatus(raw);
     }
 };
 

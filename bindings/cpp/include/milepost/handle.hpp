@@ -99,9 +99,10 @@ enum class Setting : milepost_setting_t {
     Timeout = MILEPOST_SETTING_TIMEOUT,                     ///< in the host's unit; default 10000
     MaxWaiting = MILEPOST_SETTING_MAX_WAITING,              ///< pending calls; default 100000
     HashSeed = MILEPOST_SETTING_HASH_SEED,                  ///< unknown to clients; default 0
+    Isolation = MILEPOST_SETTING_ISOLATION,                 ///< of the storage; default Snapshot
 };
 
-/// Settings of engines, pending requests, block imports and endpoints; each uses those it needs
+/// Settings of engines and endpoints; each uses those it needs
 ///
 /// An empty handle, `Settings()`, means the defaults.
 class Settings : public Handle<milepost_settings, milepost_settings_free> {

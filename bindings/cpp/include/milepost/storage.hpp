@@ -49,6 +49,12 @@ struct Change {
 /// Changes of one commit
 using Changes = Views<Change, milepost_change>;
 
+/// Whether several reads of a storage are of one state
+enum class Isolation : milepost_isolation_t {
+    Snapshot = MILEPOST_ISOLATION_SNAPSHOT,             ///< they are
+    ReadCommitted = MILEPOST_ISOLATION_READ_COMMITTED,  ///< each is of the newest commit
+};
+
 /// Base class of storages of the host
 ///
 /// `get` and `get_many` are called by any thread that uses the engine, concurrently; `commit` is
@@ -79,6 +85,9 @@ public:
     /// Applies all changes, in their order, or none
     virtual std::int32_t commit(Changes changes) = 0;
 
+    /// Whether reads are of one state; override if others than the engine change the rows
+    virtual Isolation isolation() const noexcept { return Isolation::Snapshot; }
+
     /// The C functions of a storage that outlives all its users
     static milepost_storage borrowed(Storage &storage) noexcept {
         milepost_storage raw = milepost_storage();
@@ -87,6 +96,7 @@ public:
         raw.get = call_get;
         raw.get_many = call_get_many;
         raw.commit = call_commit;
+        raw.isolation = static_cast<milepost_isolation_t>(storage.isolation());
         return raw;
     }
 

@@ -1,11 +1,16 @@
-// What the drivers of both kinds of storage share: an instance, its pending calls, and the timer.
+// Drives an endpoint: hands in what callers pass, and completes their calls by its outputs.
+//
+// All outputs are handled whenever something was handed in. Subclasses add what depends on where
+// the storage is.
 
-import { usageError } from "./errors.js";
+import { BlockError, ConfigError, usageError } from "./errors.js";
 import { Instance } from "./load.js";
 import { PendingCalls, Timer, now } from "./waiting.js";
 
 /** @import { ErrorClass, PanicError } from "./errors.js" */
 /** @import { EngineEndpoint, Glue } from "./load.js" */
+/** @import { EndpointResponse } from "./response.js" */
+/** @import { CallOptions, PendingCall } from "./waiting.js" */
 
 export class Driver {
   #isDisposed = false;
@@ -16,6 +21,8 @@ export class Driver {
     this.timer = new Timer(() => this.#handleTimeout());
     this.instance = new Instance((error) => this.#handlePanic(error));
     this.endpoint = this.instance.run((glue) => createEndpoint(glue));
+    /** Address of the table that describes the last response */
+    this.table = this.instance.run(() => this.endpoint.response_table());
   }
 
   /**
@@ -32,33 +39,161 @@ export class Driver {
   }
 
   /**
-   * Adds a call that stays pending until it is answered or rejected, or until its signal aborts it
-   *
-   * @param {AbortSignal | undefined} signal
+   * @param {Uint8Array} message
+   * @returns {Promise<string>}
    */
-  addCall(signal) {
-    return this.calls.add(signal, (handle) => {
-      if (this.#isDisposed || this.instance.hasPanicked) return;
-      this.run((endpoint) => endpoint.cancel(handle));
-      this.setTimer();
+  async handleBlock(message) {
+    return new Promise((resolve, reject) => this.startImport(message, { resolve, reject }));
+  }
+
+  /**
+   * Starts the import of a block message, whose result completes `call`
+   *
+   * @param {Uint8Array} message
+   * @param {PendingCall} call
+   */
+  startImport(message, call) {
+    const handle = this.run((endpoint) => endpoint.handle_block(message), BlockError);
+    this.#start(handle, { ...call, errorClass: BlockError, readRows: new Map() });
+  }
+
+  /**
+   * @param {bigint} height
+   * @param {Uint8Array} config
+   */
+  async putConfig(height, config) {
+    const handle = this.run((endpoint) => endpoint.handle_config(height, config), ConfigError);
+    return new Promise((resolve, reject) => {
+      this.#start(handle, { resolve, reject, errorClass: ConfigError, readRows: new Map() });
     });
   }
 
-  /** Handles the requests that were woken; each subclass does it in its own way */
-  pump() {}
-
-  /** Sets the timer; to be called after everything that changes which requests are pending */
-  setTimer() {
-    this.timer.set(this.run((endpoint) => endpoint.next_timeout()) ?? null);
+  /** @returns {Promise<string>} */
+  async chainStatus() {
+    const handle = this.run((endpoint) => endpoint.handle_chain_query());
+    return new Promise((resolve, reject) => this.#start(handle, { resolve, reject }));
   }
 
-  #handleTimeout() {
+  /**
+   * Answers a request, or lets it wait; without a timeout it does not wait, and if it would have to
+   * the result is `null`
+   *
+   * @param {string | Uint8Array} body
+   * @param {CallOptions} options
+   * @returns {Promise<EndpointResponse | null>}
+   */
+  async handleRequest(body, { urlMethod, timeout, signal }) {
+    signal?.throwIfAborted();
+    const length = this.startRequest(body, urlMethod, timeout);
+    if (length > 0) return this.instance.memory.response(this.table, length);
+    const handle = this.run((endpoint) => endpoint.handle());
+    return new Promise((resolve, reject) => {
+      const onAbort = () => {
+        this.calls.remove(handle);
+        // First, so that the request is no longer pending when the promise is rejected.
+        this.pump((endpoint) => endpoint.cancel(handle));
+        reject(signal?.reason);
+      };
+      this.#start(handle, { resolve, reject, signal, onAbort, waits: timeout !== undefined });
+    });
+  }
+
+  /**
+   * Hands in a request; returns the length of its response if there is one at once, or else 0
+   *
+   * @param {string | Uint8Array} body
+   * @param {string | undefined} urlMethod
+   * @param {number} [timeout]
+   */
+  startRequest(body, urlMethod, timeout) {
+    return this.run((endpoint) => {
+      const length = this.instance.memory.writeRequest(endpoint, body);
+      return endpoint.handle_request(length, urlMethod, timeout === undefined ? 0 : now(), timeout);
+    });
+  }
+
+  /**
+   * Adds the call of an operation that was handed in
+   *
+   * @param {bigint} handle
+   * @param {PendingCall} call
+   */
+  #start(handle, call) {
+    this.calls.add(handle, call);
+    this.pump();
+  }
+
+  /**
+   * Hands something in, handles all outputs, and sets the timer; does nothing after a panic or a
+   * `dispose`, which reject all calls
+   *
+   * @param {(endpoint: EngineEndpoint) => void} [handIn]
+   */
+  pump(handIn = () => {}) {
     try {
-      this.run((endpoint) => endpoint.handle_timeout(now()));
-      this.pump();
-    } catch {
-      // A panic: the pending calls were rejected.
+      this.run(handIn);
+      while (this.#handleOutput());
+      this.timer.set(this.run((endpoint) => endpoint.next_timeout()) ?? null);
+    } catch (error) {
+      if (!this.#isDisposed && !this.instance.hasPanicked) throw error;
     }
+  }
+
+  /** Handles the next output; returns whether there was one */
+  #handleOutput() {
+    const { OutputKind, kind, handle } = this.run((endpoint, { OutputKind }) => {
+      const kind = endpoint.poll_output();
+      return { OutputKind, kind, handle: endpoint.handle() };
+    });
+    if (kind === OutputKind.Timeout) return false;
+    const call = this.calls.get(handle);
+    // Without a call the operation was cancelled.
+    if (!call) return true;
+    if (kind === OutputKind.Response) {
+      this.calls.remove(handle);
+      call.resolve(this.instance.memory.response(this.table));
+    } else if (kind === OutputKind.Pending) {
+      call.snapshot?.close();
+      if (!call.waits) {
+        this.calls.remove(handle);
+        call.resolve(null);
+      }
+    } else if (kind === OutputKind.Completed) {
+      this.calls.remove(handle);
+      try {
+        call.resolve(this.run((endpoint) => endpoint.take_completion(), call.errorClass));
+      } catch (error) {
+        call.reject(call.storageError ?? error);
+      }
+    } else {
+      const packed = this.run((endpoint) => endpoint.packed_rows());
+      if (kind === OutputKind.Commit) this.commit(call, handle, packed);
+      else this.supplyRows(call, handle, packed, kind === OutputKind.NeedFirstRows);
+    }
+    return true;
+  }
+
+  /**
+   * Supplies rows of a storage of the host, all rows of an evaluation from one snapshot
+   *
+   * @param {PendingCall} call
+   * @param {bigint} handle
+   * @param {Uint8Array} packed The keys
+   * @param {boolean} isFirst Whether an evaluation starts
+   */
+  async supplyRows(call, handle, packed, isFirst) {}
+
+  /**
+   * Commits changes to a storage of the host
+   *
+   * @param {PendingCall} call
+   * @param {bigint} handle
+   * @param {Uint8Array} packed The changes
+   */
+  async commit(call, handle, packed) {}
+
+  #handleTimeout() {
+    this.pump((endpoint) => endpoint.handle_timeout(now()));
   }
 
   get pendingCount() {

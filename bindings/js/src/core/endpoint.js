@@ -66,7 +66,7 @@ export class Endpoint {
     const createEndpoint = (/** @type {Glue} */ glue) => {
       const config = new glue.Config();
       configure(config, settings, waitConfig);
-      const endpoint = new glue.Endpoint(config);
+      const endpoint = new glue.Endpoint(config, storage === undefined);
       config.free();
       return endpoint;
     };
@@ -110,8 +110,9 @@ export class Endpoint {
   async handleRequest(body, { urlMethod, signal, timeout = this.#timeout } = {}) {
     duration(timeout, "timeout");
     optionalString(urlMethod, "urlMethod");
-    const options = { urlMethod, signal, timeout };
-    return keepAlive(this, this.#driver.handleRequest(requestBody(body), options));
+    const response = this.#driver.handleRequest(requestBody(body), { urlMethod, signal, timeout });
+    // With a timeout it is never `null`.
+    return keepAlive(this, /** @type {Promise<EndpointResponse>} */ (response));
   }
 
   /**

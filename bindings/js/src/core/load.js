@@ -12,7 +12,6 @@ import { Memory } from "./memory.js";
 
 /** @typedef {ReturnType<typeof glue>} Glue */
 /** @typedef {InstanceType<Glue["Endpoint"]>} EngineEndpoint */
-/** @typedef {Glue["Query"]["prototype"]} Query */
 /** @typedef {InstanceType<Glue["Config"]>} Config */
 /** @typedef {Glue["EngineError"]["prototype"]} EngineError */
 /** @typedef {{ loadSync?: () => BufferSource, source: () => WasmSource }} Loader */

@@ -67,12 +67,25 @@ export class Memory {
   }
 
   /**
-   * A copy of the last response, which has `length` bytes
+   * The length of the last response in bytes
    *
    * @param {number} table
-   * @param {number} length
    */
-  response(table, length) {
+  length(table) {
+    this.#current();
+    const first = table >>> 2;
+    let length = 0;
+    for (let entry = first + 2; entry < first + TABLE_LENGTH; entry += 2) length += this.#words[entry];
+    return length;
+  }
+
+  /**
+   * A copy of the last response
+   *
+   * @param {number} table
+   * @param {number} [length] Its length in bytes
+   */
+  response(table, length = this.length(table)) {
     const bytes = new Uint8Array(length);
     this.copyResponse(table, bytes);
     return new EndpointResponse(bytes, this.kind(table));

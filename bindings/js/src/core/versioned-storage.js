@@ -12,6 +12,7 @@ import { keyName } from "./packed-rows.js";
 /** @import { RowChange, RowKey, Storage } from "../../index.js" */
 
 /** @typedef {Map<string, Uint8Array | undefined>} RowMap Rows by the names of their keys */
+/** @typedef {ReturnType<VersionedStorage["snapshot"]>} Snapshot */
 
 export class VersionedStorage {
   #storage;
@@ -36,9 +37,10 @@ export class VersionedStorage {
     this.#storage = storage;
   }
 
-  /** A snapshot of the storage as it is now; has to be closed */
+  /** A snapshot of the storage as it is now; has to be closed, and may be more than once */
   snapshot() {
     const version = this.#version;
+    let isOpen = true;
     this.#snapshots.set(version, (this.#snapshots.get(version) ?? 0) + 1);
     return {
       getMany: async (/** @type {RowKey[]} */ keys) => {
@@ -46,6 +48,8 @@ export class VersionedStorage {
         return keys.map((key, index) => this.#rowAt(version, key, rows[index]));
       },
       close: () => {
+        if (!isOpen) return;
+        isOpen = false;
         const count = (this.#snapshots.get(version) ?? 1) - 1;
         if (count > 0) this.#snapshots.set(version, count);
         else this.#snapshots.delete(version);
@@ -58,9 +62,9 @@ export class VersionedStorage {
    * Commits changes; `readRows` are rows that were read since the last commit
    *
    * @param {RowChange[]} changes
-   * @param {RowMap} readRows
+   * @param {RowMap} [readRows]
    */
-  async commit(changes, readRows) {
+  async commit(changes, readRows = new Map()) {
     const replaced = new Map();
     const unread = [];
     for (const change of changes) {

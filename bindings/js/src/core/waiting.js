@@ -1,16 +1,33 @@
-// The calls that wait for a response: their promises, their abort signals, and one timer.
+// The calls that wait for a result: their promises, their abort signals, and one timer.
 //
-// The engine decides which requests are woken; this module resolves their promises. Only this
-// module reads the clock. The timer keeps a program running while a request is pending, unless the
-// request waits for ever.
+// The engine decides which requests are woken; this module completes the calls. Only this module
+// reads the clock. The timer keeps a program running while a request is pending, unless the request
+// waits for ever.
 
-/** @import { EndpointResponse } from "./response.js" */
+/** @import { ErrorClass } from "./errors.js" */
+/** @import { RowMap, Snapshot } from "./versioned-storage.js" */
 
 /**
  * @typedef {object} CallOptions
  * @property {string | undefined} urlMethod
- * @property {number} timeout
- * @property {AbortSignal | undefined} signal
+ * @property {number} [timeout] Without it the request does not wait
+ * @property {AbortSignal} [signal]
+ */
+
+/**
+ * A call without a result so far
+ *
+ * @typedef {object} PendingCall
+ * @property {(result: any) => void} resolve With a response, or with JSON text; with `null` for a
+ *   request that would have to wait
+ * @property {(error: unknown) => void} reject
+ * @property {boolean} [waits] Whether it is a request that may wait
+ * @property {AbortSignal} [signal]
+ * @property {() => void} [onAbort]
+ * @property {ErrorClass} [errorClass] Of the engine's errors
+ * @property {Snapshot} [snapshot] What its operation reads at the moment
+ * @property {RowMap} [readRows] The rows that were read, for an import
+ * @property {unknown} [storageError] Why the storage failed
  */
 
 /** Maximum delay of `setTimeout`, which fires at once for longer ones */
@@ -21,126 +38,43 @@ export function now() {
   return Math.floor(performance.now());
 }
 
-/** A request without a response so far */
-export class PendingCall {
-  /**
-   * Handle of the pending request, once the engine has suspended it
-   *
-   * @type {bigint | null}
-   */
-  handle = null;
-  isDone = false;
-  /** @type {AbortSignal | undefined} */
-  #signal;
-  #abort;
-
-  /**
-   * @param {AbortSignal | undefined} signal
-   * @param {(call: PendingCall) => void} cancel
-   */
-  constructor(signal, cancel) {
-    /** @type {Promise<EndpointResponse>} */
-    this.promise = new Promise((resolve, reject) => {
-      this.resolve = (/** @type {EndpointResponse} */ response) => this.#complete(resolve, response);
-      this.reject = (/** @type {unknown} */ error) => this.#complete(reject, error);
-    });
-    this.#signal = signal;
-    this.#abort = () => {
-      // First, so that the request is no longer pending when the promise is rejected.
-      cancel(this);
-      this.reject(signal?.reason);
-    };
-    if (signal?.aborted) this.#abort();
-    else signal?.addEventListener("abort", this.#abort, { once: true });
-  }
-
-  /**
-   * @template T
-   * @param {(value: T) => void} complete
-   * @param {T} value
-   */
-  #complete(complete, value) {
-    if (this.isDone) return;
-    this.isDone = true;
-    this.#signal?.removeEventListener("abort", this.#abort);
-    complete(value);
-  }
-}
-
-/** All calls of an endpoint that wait for a response */
+/** All calls of an endpoint that wait for a result, by the handles of their operations */
 export class PendingCalls {
-  /** @type {Set<PendingCall>} */
-  #calls = new Set();
   /** @type {Map<bigint, PendingCall>} */
-  #byHandle = new Map();
+  #calls = new Map();
 
   /**
-   * Adds a call; `cancel` is called if its signal aborts it while the engine holds its request
-   *
-   * @param {AbortSignal | undefined} signal
-   * @param {(handle: bigint) => void} cancel
+   * @param {bigint} handle
+   * @param {PendingCall} call
    */
-  add(signal, cancel) {
-    const call = new PendingCall(signal, (call) => {
-      this.#remove(call);
-      if (call.handle !== null) cancel(call.handle);
-    });
-    if (!call.isDone) this.#calls.add(call);
-    return call;
+  add(handle, call) {
+    this.#calls.set(handle, call);
+    if (call.onAbort) call.signal?.addEventListener("abort", call.onAbort, { once: true });
+  }
+
+  /** @param {bigint} handle */
+  get(handle) {
+    return this.#calls.get(handle);
   }
 
   /**
-   * Records that the engine suspended the request of a call
+   * Removes the call of an operation that has ended
    *
-   * @param {PendingCall} call
    * @param {bigint} handle
    */
-  suspend(call, handle) {
-    call.handle = handle;
-    this.#byHandle.set(handle, call);
-  }
-
-  /**
-   * @param {PendingCall} call
-   * @param {EndpointResponse} response
-   */
-  resolve(call, response) {
-    this.#remove(call);
-    call.resolve(response);
-  }
-
-  /**
-   * Resolves the call whose request has this handle
-   *
-   * @param {bigint} handle
-   * @param {EndpointResponse} response
-   */
-  resolveHandle(handle, response) {
-    const call = this.#byHandle.get(handle);
-    if (call) this.resolve(call, response);
-  }
-
-  /**
-   * @param {PendingCall} call
-   * @param {unknown} error
-   */
-  reject(call, error) {
-    this.#remove(call);
-    call.reject(error);
+  remove(handle) {
+    const call = this.#calls.get(handle);
+    this.#calls.delete(handle);
+    if (call?.onAbort) call.signal?.removeEventListener("abort", call.onAbort);
+    call?.snapshot?.close();
   }
 
   /** @param {unknown} error */
   rejectAll(error) {
-    const calls = [...this.#calls];
-    this.#calls.clear();
-    this.#byHandle.clear();
-    for (const call of calls) call.reject(error);
-  }
-
-  /** @param {PendingCall} call */
-  #remove(call) {
-    this.#calls.delete(call);
-    if (call.handle !== null) this.#byHandle.delete(call.handle);
+    for (const [handle, call] of [...this.#calls]) {
+      this.remove(handle);
+      call.reject(error);
+    }
   }
 }
 

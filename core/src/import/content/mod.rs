@@ -4,8 +4,7 @@
 //! canonical form (compact, members sorted, nothing added or lost), checked against its schema, and
 //! put into the row that responses copy from. The content is a function of the message alone.
 
-mod fast_path;
-mod slow_path;
+mod block_reader;
 #[cfg(test)]
 mod tests;
 
@@ -36,11 +35,9 @@ pub(super) struct BlockContent {
 }
 
 impl BlockContent {
-    /// Reads a message: by the fast path in one pass, or else by the slow path, whose errors name
-    /// what is wrong and where
+    /// Reads a message; errors name what is wrong and where
     pub(super) fn read(message: &[u8]) -> Result<Self, Error> {
-        let content = if cfg!(feature = "fast-import") { fast_path::read(message) } else { None };
-        content.map_or_else(|| slow_path::read(message), Ok)
+        block_reader::read(message)
     }
 
     fn new(header: Header, rows: BlockRows) -> Self {

@@ -177,6 +177,43 @@ fn the_url_and_the_body_must_name_the_same_method() {
 }
 
 #[test]
+fn the_method_is_known_wherever_it_can_be_read() {
+    for body in [
+        r#"{"method":"tx"}"#,
+        " \n{ \"id\" : 7 , \"method\" : \"tx\" , \"params\" : [] }",
+        r#"{"params":{"method":"tx_status","a":["method",{}]},"method":"tx","more":1}"#,
+        r#"{"id":"\",\"method\":\"","method":"tx","id":1}"#,
+        r#"{"jsonrpc":1,"method":"tx","method":"tx_status"}"#,
+        r#"{"method":"t\u0078","params":"#,
+    ] {
+        assert_eq!(parse_body(body).method_name(), Some("tx"), "{body}");
+    }
+    assert_eq!(parse_body(b"{\"method\":\"tx\",\"id\":\"\xff\"}").method_name(), Some("tx"));
+    assert_eq!(valid_call(&format!("{{{CONFIG}}}")).method_name, "EXPERIMENTAL_protocol_config");
+    for body in [
+        "",
+        "tx",
+        "{}",
+        r#""method":"tx""#,
+        r#"{"method":}"#,
+        r#"{"method":7}"#,
+        r#"{"method":"TX"}"#,
+        r#"{"method":"tx"#,
+        r#"{"a":{"method":"tx"}}"#,
+        r#"{"a":1}},"method":"tx"}"#,
+    ] {
+        let request = parse_body(body);
+        assert_eq!((request.method_name(), request.is_batch()), (None, false), "{body}");
+    }
+    let many = format!("[{}1]", "1,".repeat(50));
+    for body in ["[]", "[", " [1", r#"[{"method":"tx"}]"#, &many] {
+        let request = parse_body(body);
+        assert_eq!((request.method_name(), request.is_batch()), (None, true), "{body}");
+    }
+    assert!(parse_body(b"[\"\xff\"]").is_batch());
+}
+
+#[test]
 fn the_requests_of_a_batch_are_independent() {
     let body = format!(r#" [{{"id":1,{CONFIG}}},5,[],{{"id":2}},{{"method":"tx","id":3}}] "#);
     let Request::Batch(items) = parse_body(&body) else { panic!("it is no batch") };

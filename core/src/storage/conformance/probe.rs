@@ -1,6 +1,7 @@
 //! Access to a tested storage: reads and commits that turn a wrong result into a [`Violation`].
 //!
-//! A probe tests one requirement, and all violations it finds are of that requirement.
+//! A probe tests one requirement, and all violations it finds are of that requirement. Its reads
+//! are of a snapshot each; a [`Reader`] reads one snapshot.
 
 use alloc::format;
 use alloc::string::String;
@@ -8,6 +9,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use super::{Requirement, Violation};
+use crate::Error;
 use crate::storage::{Batch, Key, Row, Snapshot, Storage, Table};
 
 /// A storage and the requirement it is tested for
@@ -16,12 +18,17 @@ pub(super) struct Probe<'storage, S> {
     requirement: Requirement,
 }
 
-impl<S: Storage> Probe<'_, S> {
+impl<'storage, S: Storage> Probe<'storage, S> {
+    pub(super) const fn new(storage: &'storage mut S, requirement: Requirement) -> Self {
+        Self { storage, requirement }
+    }
+
     /// Commits a batch, which must succeed
     pub(super) fn commit(&mut self, batch: Batch) -> Result<(), Violation> {
         let changes = batch.changes().len();
         self.storage.commit(batch).map_err(|error| {
-            self.violation(None, format!("commit of {changes} changes failed: {error}"))
+            let detail = format!("commit of {changes} changes failed: {error}");
+            Violation { requirement: self.requirement, key: None, detail }
         })
     }
 
@@ -40,11 +47,50 @@ impl<S: Storage> Probe<'_, S> {
         keys.iter().for_each(|key| batch.remove(*key));
         self.commit(batch)
     }
+
+    /// A reader of the newest state
+    fn reader(&self) -> Result<Reader<S::Snapshot<'_>>, Violation> {
+        Reader::new(self.storage.snapshot(), self.requirement)
+    }
+
+    /// Reads a row, which must be the expected one
+    pub(super) fn expect(&self, key: Key, expected: Option<&[u8]>) -> Result<(), Violation> {
+        self.reader()?.expect(key, expected)
+    }
+
+    /// Reads a row, which must be the expected one, and returns it
+    pub(super) fn read(&self, key: Key, expected: Option<&[u8]>) -> Result<Option<Row>, Violation> {
+        self.reader()?.read(key, expected)
+    }
+
+    /// Reads many rows in one call, as [`Reader::expect_many`]
+    pub(super) fn expect_many<'row>(
+        &self,
+        before: usize,
+        keys: &[Key],
+        expected: impl Fn(&Key) -> Option<&'row [u8]>,
+    ) -> Result<(), Violation> {
+        self.reader()?.expect_many(before, keys, expected)
+    }
 }
 
-impl<'storage, S: Snapshot> Probe<'storage, S> {
-    pub(super) const fn new(storage: &'storage mut S, requirement: Requirement) -> Self {
-        Self { storage, requirement }
+/// A snapshot and the requirement it is tested for
+pub(super) struct Reader<R> {
+    snapshot: R,
+    requirement: Requirement,
+}
+
+impl<R: Snapshot> Reader<R> {
+    /// A reader of a snapshot, which must have been taken without an error
+    pub(super) fn new(
+        snapshot: Result<R, Error>,
+        requirement: Requirement,
+    ) -> Result<Self, Violation> {
+        let snapshot = snapshot.map_err(|error| {
+            let detail = format!("taking a snapshot failed: {error}");
+            Violation { requirement, key: None, detail }
+        })?;
+        Ok(Self { snapshot, requirement })
     }
 
     /// Reads a row, which must be the expected one
@@ -55,26 +101,39 @@ impl<'storage, S: Snapshot> Probe<'storage, S> {
     /// Reads a row, which must be the expected one, and returns it
     pub(super) fn read(&self, key: Key, expected: Option<&[u8]>) -> Result<Option<Row>, Violation> {
         let found = self
-            .storage
+            .snapshot
             .get(&key)
             .map_err(|error| self.violation(Some(key), format!("get failed: {error}")))?;
-        self.compare(key, expected, found.as_deref())?;
+        compare(self.requirement, key, expected, found.as_deref())?;
         self.expect_get_with(key, expected)?;
         Ok(found)
     }
 
-    /// Reads a row with `get_with`, which must be the expected one
+    /// Reads a row with `get_with`, kept or not, which must be the expected one
     fn expect_get_with(&self, key: Key, expected: Option<&[u8]>) -> Result<(), Violation> {
-        let mut rows: Vec<Row> = Vec::new();
-        let found = self
-            .storage
-            .get_with(&key, &mut |row| rows.push(row.into()))
-            .map_err(|error| self.violation(Some(key), format!("get_with failed: {error}")))?;
-        if rows.len() != usize::from(found) {
-            let detail = format!("get_with passed {} rows and returned {found}", rows.len());
-            return Err(self.violation(Some(key), detail));
+        for keep in [false, true] {
+            let mut rows: Vec<Row> = Vec::new();
+            let mut reader = |row: &[u8]| {
+                rows.push(row.into());
+                keep
+            };
+            let kept = self
+                .snapshot
+                .get_with(&key, &mut reader)
+                .map_err(|error| self.violation(Some(key), format!("get_with failed: {error}")))?;
+            let returned = usize::from(kept.is_some());
+            if rows.len() > 1 || returned != if keep { rows.len() } else { 0 } {
+                let passed = rows.len();
+                let detail =
+                    format!("get_with passed {passed} rows, keep {keep}, and returned {returned}");
+                return Err(self.violation(Some(key), detail));
+            }
+            compare(self.requirement, key, expected, rows.first().map(|row| &**row))?;
+            if keep {
+                compare(self.requirement, key, expected, kept.as_deref())?;
+            }
         }
-        self.compare(key, expected, rows.first().map(|row| &**row))
+        Ok(())
     }
 
     /// Reads many rows in one call into a vector with `before` rows, which must stay
@@ -87,7 +146,7 @@ impl<'storage, S: Snapshot> Probe<'storage, S> {
         let mark = Row::from(&b"before the call"[..]);
         let mut rows: Vec<Option<Row>> = Vec::new();
         rows.resize(before, Some(mark.clone()));
-        self.storage.get_many(keys, &mut rows).map_err(|error| {
+        self.snapshot.get_many(keys, &mut rows).map_err(|error| {
             self.violation(None, format!("get_many of {} keys failed: {error}", keys.len()))
         })?;
 
@@ -101,32 +160,32 @@ impl<'storage, S: Snapshot> Probe<'storage, S> {
             return Err(self.violation(None, detail));
         }
         for (key, found) in keys.iter().zip(rows.iter().skip(before)) {
-            self.compare(*key, expected(key), found.as_deref())?;
+            compare(self.requirement, *key, expected(key), found.as_deref())?;
         }
         Ok(())
-    }
-
-    /// Checks that a row is the expected one
-    pub(super) fn compare(
-        &self,
-        key: Key,
-        expected: Option<&[u8]>,
-        found: Option<&[u8]>,
-    ) -> Result<(), Violation> {
-        if expected == found {
-            return Ok(());
-        }
-        let mut detail = format!("expected {}, found {}", RowLength(expected), RowLength(found));
-        if let (Some(expected), Some(found)) = (expected, found) {
-            let same = expected.iter().zip(found).take_while(|(left, right)| left == right);
-            detail.push_str(&format!(", which differ at byte {}", same.count()));
-        }
-        Err(self.violation(Some(key), detail))
     }
 
     const fn violation(&self, key: Option<Key>, detail: String) -> Violation {
         Violation { requirement: self.requirement, key, detail }
     }
+}
+
+/// Checks that a row is the expected one
+pub(super) fn compare(
+    requirement: Requirement,
+    key: Key,
+    expected: Option<&[u8]>,
+    found: Option<&[u8]>,
+) -> Result<(), Violation> {
+    if expected == found {
+        return Ok(());
+    }
+    let mut detail = format!("expected {}, found {}", RowLength(expected), RowLength(found));
+    if let (Some(expected), Some(found)) = (expected, found) {
+        let same = expected.iter().zip(found).take_while(|(left, right)| left == right);
+        detail.push_str(&format!(", which differ at byte {}", same.count()));
+    }
+    Err(Violation { requirement, key: Some(key), detail })
 }
 
 /// Displays the length of a row, because its bytes may be many

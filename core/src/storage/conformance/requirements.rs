@@ -8,7 +8,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::probe::{Probe, SplitMix64, key};
+use super::probe::{Probe, Reader, SplitMix64, compare, key};
 use super::{Requirement, Violation};
 use crate::Error;
 use crate::storage::{Batch, Key, Snapshot, Storage, Table};
@@ -290,8 +290,9 @@ fn immutable_rows<S: Storage>(probe: &mut Probe<'_, S>) -> Result<(), Violation>
     for number in 3..20 {
         probe.put(&[(Key::number(Table::Blocks, number), &[8; 5000])])?;
     }
-    probe.compare(keys[0], Some(&before[0]), first.as_deref())?;
-    probe.compare(keys[1], Some(&before[1]), second.as_deref())
+    let requirement = Requirement::ImmutableRows;
+    compare(requirement, keys[0], Some(&before[0]), first.as_deref())?;
+    compare(requirement, keys[1], Some(&before[1]), second.as_deref())
 }
 
 /// Takes snapshots between commits and checks that each reads its own state
@@ -314,19 +315,13 @@ pub(super) fn snapshot_isolation<S: Storage, R: Snapshot>(
                 probe.remove(&[removed])?;
             }
         }
-        let taken = snapshot(storage).map_err(|error| Violation {
-            requirement: Requirement::SnapshotIsolation,
-            key: None,
-            detail: format!("taking a snapshot failed: {error}"),
-        })?;
-        snapshots.push((state, taken));
-        for (state, snapshot) in &mut snapshots {
+        snapshots.push((state, Reader::new(snapshot(storage), Requirement::SnapshotIsolation)?));
+        for (state, reader) in &snapshots {
             let row = [*state; 600];
-            let probe = Probe::new(snapshot, Requirement::SnapshotIsolation);
             let expected = (*state > 0).then_some(&row[..]);
-            keys.iter().try_for_each(|key| probe.expect(*key, expected))?;
-            probe.expect_many(0, &keys, |_| expected)?;
-            probe.expect(removed, (*state % 2 == 1).then_some(&row[..]))?;
+            keys.iter().try_for_each(|key| reader.expect(*key, expected))?;
+            reader.expect_many(0, &keys, |_| expected)?;
+            reader.expect(removed, (*state % 2 == 1).then_some(&row[..]))?;
         }
     }
     Ok(())

@@ -16,7 +16,7 @@ use crate::{Error, ErrorKind};
 #[expect(clippy::type_complexity, reason = "the signature of `Snapshot::get_many`")]
 struct Methods {
     get: fn(&MemoryStorage, &Key) -> Result<Option<Row>, Error>,
-    get_with: fn(&MemoryStorage, &Key, &mut dyn FnMut(&[u8])) -> Result<bool, Error>,
+    get_with: fn(&MemoryStorage, &Key, &mut dyn FnMut(&[u8]) -> bool) -> Result<Option<Row>, Error>,
     get_many: fn(&MemoryStorage, &[Key], &mut Vec<Option<Row>>) -> Result<(), Error>,
     commit: fn(&mut MemoryStorage, Batch) -> Result<(), Error>,
 }
@@ -35,7 +35,11 @@ impl Snapshot for TestStorage {
         (self.1.get)(&self.0, key)
     }
 
-    fn get_with(&self, key: &Key, reader: &mut dyn FnMut(&[u8])) -> Result<bool, Error> {
+    fn get_with(
+        &self,
+        key: &Key,
+        reader: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<Option<Row>, Error> {
         (self.1.get_with)(&self.0, key, reader)
     }
 
@@ -45,6 +49,12 @@ impl Snapshot for TestStorage {
 }
 
 impl Storage for TestStorage {
+    type Snapshot<'a> = &'a Self;
+
+    fn snapshot(&self) -> Result<&Self, Error> {
+        Ok(self)
+    }
+
     fn commit(&mut self, batch: Batch) -> Result<(), Error> {
         (self.1.commit)(&mut self.0, batch)
     }
@@ -92,7 +102,12 @@ fn a_memory_storage_meets_all_requirements() {
 fn all_requirements_are_checked_in_order() {
     let checked =
         super::requirements::in_order::<MemoryStorage>().map(|(requirement, _)| requirement);
-    let last = [Requirement::Model, Requirement::SnapshotIsolation, Requirement::Durability];
+    let last = [
+        Requirement::Model,
+        Requirement::SnapshotIsolation,
+        Requirement::ReadCommitted,
+        Requirement::Durability,
+    ];
     assert_eq!([&checked[..], &last[..]].concat(), Requirement::ALL);
 }
 
@@ -258,16 +273,13 @@ fn truncating_large_rows_is_a_violation() {
 
 #[test]
 fn get_with_that_differs_from_get_is_a_violation() {
-    let get_with = |_: &MemoryStorage, _: &Key, _: &mut dyn FnMut(&[u8])| Ok(false);
+    let get_with = |_: &MemoryStorage, _: &Key, _: &mut dyn FnMut(&[u8]) -> bool| Ok(None);
     expect_violation(Methods { get_with, ..CORRECT }, Requirement::Put);
-    let get_with = |storage: &MemoryStorage, key: &Key, reader: &mut dyn FnMut(&[u8])| {
-        storage.get_with(key, &mut |row| {
-            reader(row);
-            reader(row);
-        })
+    let get_with = |storage: &MemoryStorage, key: &Key, reader: &mut dyn FnMut(&[u8]) -> bool| {
+        storage.get_with(key, &mut |row| reader(row) | reader(row))
     };
     let violation = expect_violation(Methods { get_with, ..CORRECT }, Requirement::Put);
-    assert_eq!(violation.detail(), "get_with passed 2 rows and returned true");
+    assert_eq!(violation.detail(), "get_with passed 2 rows, keep false, and returned 0");
 }
 
 #[test]
@@ -394,6 +406,12 @@ fn losing_a_row_after_many_batches_is_a_violation() {
     }
 
     impl Storage for LossyStorage {
+        type Snapshot<'a> = &'a Self;
+
+        fn snapshot(&self) -> Result<&Self, Error> {
+            Ok(self)
+        }
+
         fn commit(&mut self, batch: Batch) -> Result<(), Error> {
             self.1 += 1;
             self.0.commit(batch)?;
@@ -423,6 +441,12 @@ fn snapshots_that_follow_the_storage_are_a_violation() {
     }
 
     impl Storage for Shared {
+        type Snapshot<'a> = &'a Self;
+
+        fn snapshot(&self) -> Result<&Self, Error> {
+            Ok(self)
+        }
+
         fn commit(&mut self, batch: Batch) -> Result<(), Error> {
             self.0.borrow_mut().commit(batch)
         }
@@ -462,6 +486,12 @@ fn losing_the_last_commit_when_closed_is_a_violation() {
     }
 
     impl Storage for DelayedStorage {
+        type Snapshot<'a> = &'a Self;
+
+        fn snapshot(&self) -> Result<&Self, Error> {
+            Ok(self)
+        }
+
         fn commit(&mut self, batch: Batch) -> Result<(), Error> {
             self.1.commit(batch.clone())?;
             self.0.borrow_mut().commit(core::mem::replace(&mut self.2, batch))
@@ -476,10 +506,9 @@ fn losing_the_last_commit_when_closed_is_a_violation() {
 // `Row` is immutable, so no storage in Rust can violate this requirement with two reads.
 #[test]
 fn a_violation_reports_the_first_different_byte() {
-    let mut storage = MemoryStorage::new();
-    let probe = super::probe::Probe::new(&mut storage, Requirement::ImmutableRows);
-    let key = Key::number(Table::Blocks, 1);
-    let violation = probe.compare(key, Some(&[1; 4]), Some(&[1, 1, 2, 1])).unwrap_err();
+    let (requirement, key) = (Requirement::ImmutableRows, Key::number(Table::Blocks, 1));
+    let violation =
+        super::probe::compare(requirement, key, Some(&[1; 4]), Some(&[1, 1, 2, 1])).unwrap_err();
     assert_eq!(
         violation.detail(),
         "expected a row of 4 bytes, found a row of 4 bytes, which differ at byte 2"

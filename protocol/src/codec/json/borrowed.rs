@@ -5,9 +5,7 @@
 //! reports the error. What is found here is what `serde_json` finds. Strings are not decoded,
 //! numbers are not interpreted, nothing recurses and nothing allocates.
 
-use alloc::string::String;
-
-use super::{Canonicalizer, MAX_DEPTH};
+use super::depth::MAX_DEPTH;
 
 /// The content between the quotes of a string that has no escapes
 pub fn plain_string(text: &str) -> Option<&str> {
@@ -92,12 +90,6 @@ impl<'text> BorrowedReader<'text> {
         Some(())
     }
 
-    /// Reads the array here; `item` must move past each item
-    #[inline]
-    pub fn array(&mut self, item: impl FnMut(&mut Self) -> Option<()>) -> Option<()> {
-        self.list(b'[', b']', item)
-    }
-
     #[inline]
     fn list(
         &mut self,
@@ -155,24 +147,6 @@ impl<'text> BorrowedReader<'text> {
     /// The text from the cursor on
     pub fn rest(&self) -> &'text str {
         self.text.get(self.at..).unwrap_or_default()
-    }
-
-    /// Moves past `length` bytes, which must end where a value ends
-    pub const fn advance(&mut self, length: usize) {
-        self.at += length;
-    }
-
-    /// Reads the value here and appends its canonical text to `out`
-    pub fn canonical(&mut self, canonicalizer: &mut Canonicalizer, out: &mut String) -> Option<()> {
-        self.at = canonicalizer.append_next(self.text, self.at, out)?;
-        Some(())
-    }
-
-    /// Moves past a `null` if it is next; returns whether it was
-    pub fn null(&mut self) -> bool {
-        let end = word_end(self.text.as_bytes(), self.at, b"null");
-        self.at = end.unwrap_or(self.at);
-        end.is_some()
     }
 
     /// `Some` if only whitespace is left
@@ -262,11 +236,11 @@ fn colon_end(bytes: &[u8], at: usize) -> Option<usize> {
 }
 
 #[inline]
-pub(super) fn word_end(bytes: &[u8], at: usize, word: &[u8]) -> Option<usize> {
+fn word_end(bytes: &[u8], at: usize, word: &[u8]) -> Option<usize> {
     bytes.get(at..)?.starts_with(word).then_some(at + word.len())
 }
 
-pub(super) fn number_end(bytes: &[u8], mut at: usize) -> Option<usize> {
+fn number_end(bytes: &[u8], mut at: usize) -> Option<usize> {
     if bytes.get(at) == Some(&b'-') {
         at += 1;
     }
@@ -381,7 +355,7 @@ fn last_run_end(bytes: &[u8], mut at: usize) -> usize {
 /// spaces and exclamation marks are above it, so one subtraction finds it with the control
 /// characters.
 #[inline]
-pub(super) const fn stops(word: u64) -> u64 {
+const fn stops(word: u64) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
     let low = (word ^ (ONES * 0x02)).wrapping_sub(ONES * 0x21);
     let backslash = (word ^ (ONES * 0x5c)).wrapping_sub(ONES);

@@ -12,23 +12,10 @@ use core::cmp::Ordering;
 use core::fmt;
 
 use super::borrowed::run_end;
+use super::depth::{MAX_DEPTH, TOO_DEEP};
 use super::path::path_at;
 use super::reader::Reader;
-use super::rewrite::Rewriter;
 use crate::{Error, ErrorKind};
-
-/// The maximum nesting depth of arrays and objects, the same as that of `serde_json`
-pub const MAX_DEPTH: usize = 127;
-
-/// The maximum nesting depth of a value that becomes part of a response
-///
-/// A response must be readable for clients that read [`MAX_DEPTH`] levels. A receipt in the last
-/// status of a timeout error in a batch is nested deepest: the batch, the response, `error`,
-/// `cause`, `info`, `status` and `receipts` are 7 levels; one is in reserve.
-pub const MAX_INNER_DEPTH: usize = MAX_DEPTH - 8;
-
-/// The error text beyond the maximum depth
-pub(super) const TOO_DEEP: &str = "too many levels of arrays and objects inside each other";
 
 /// Appends the canonical text of the one JSON value in `text`
 ///
@@ -56,8 +43,6 @@ pub struct Canonicalizer {
     levels: Vec<Level>,
     members: Vec<Member>,
     scratch: String,
-    /// The fast path, for texts that it supports
-    rewriter: Rewriter,
 }
 
 /// An open array or object
@@ -107,6 +92,24 @@ impl Member {
     }
 }
 
+impl Reader<'_> {
+    /// Moves past the next value and appends its canonical text to `out`
+    ///
+    /// The path of an error is relative to the value, its offset is that in the whole text.
+    ///
+    /// # Errors
+    ///
+    /// As [`Canonicalizer::append`].
+    pub fn canonical(
+        &mut self,
+        canonicalizer: &mut Canonicalizer,
+        out: &mut String,
+    ) -> Result<(), Error> {
+        self.at = canonicalizer.append_next(self.text, self.at, out)?;
+        Ok(())
+    }
+}
+
 impl Default for Canonicalizer {
     fn default() -> Self {
         Self::new()
@@ -121,13 +124,7 @@ impl Canonicalizer {
 
     /// A canonicalizer with empty buffers and a limit of `max_depth` levels
     pub const fn with_max_depth(max_depth: usize) -> Self {
-        Self {
-            max_depth,
-            levels: Vec::new(),
-            members: Vec::new(),
-            scratch: String::new(),
-            rewriter: Rewriter::new(max_depth),
-        }
+        Self { max_depth, levels: Vec::new(), members: Vec::new(), scratch: String::new() }
     }
 
     /// Appends the canonical text of the one JSON value in `text`
@@ -155,19 +152,20 @@ impl Canonicalizer {
         });
         appended.map_err(|error| {
             out.truncate(begin);
-            let path = path_at(text.as_bytes(), error.path_offset);
-            Error::new(error.kind, error.detail).with_offset(error.offset).at(path)
+            error.into_error(text, 0)
         })
     }
 
-    /// Appends the canonical text of the value that starts at `at`; returns the value's end, or
-    /// `None` if the value is invalid, when the content of `out` is unspecified
-    pub(crate) fn append_next(&mut self, text: &str, at: usize, out: &mut String) -> Option<usize> {
-        if let Some((canonical, end)) = self.rewriter.rewrite(text, at) {
-            out.push_str(canonical);
-            return Some(end);
-        }
-        self.scan(text, at, out).ok()
+    /// Appends the canonical text of the value that starts at `at`, and returns the value's end
+    ///
+    /// The path of an error is relative to the value; the content of `out` is then unspecified.
+    pub(super) fn append_next(
+        &mut self,
+        text: &str,
+        at: usize,
+        out: &mut String,
+    ) -> Result<usize, Error> {
+        self.scan(text, at, out).map_err(|error| error.into_error(text, at))
     }
 
     /// Writes the value that starts at `at`; returns its end
@@ -344,6 +342,16 @@ struct ScanError {
     offset: usize,
     /// The offset that the path is computed from: after the key, for a duplicate
     path_offset: usize,
+}
+
+impl ScanError {
+    /// The error with its path in the value that starts at `start`
+    #[cold]
+    fn into_error(self, text: &str, start: usize) -> Error {
+        let value = text.as_bytes().get(start..).unwrap_or_default();
+        let path = path_at(value, self.path_offset - start);
+        Error::new(self.kind, self.detail).with_offset(self.offset).at(path)
+    }
 }
 
 enum ErrorDetail {
@@ -542,6 +550,7 @@ impl Scanner<'_, '_> {
         Ok(code)
     }
 
+    #[cold]
     fn error(&self, detail: &'static str) -> ScanError {
         let detail = if self.at < self.bytes.len() { detail } else { "the text ends too early" };
         ScanError {
@@ -552,6 +561,7 @@ impl Scanner<'_, '_> {
         }
     }
 
+    #[cold]
     fn duplicate(&self, member: &Member) -> ScanError {
         let key = member.key(self.text).chars().take(64).collect();
         ScanError {

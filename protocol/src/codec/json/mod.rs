@@ -7,20 +7,17 @@
 
 mod borrowed;
 mod canonical;
-mod compact_cursor;
-mod key_predictor;
+mod depth;
 mod path;
 mod reader;
-mod rewrite;
 mod text;
 
 #[doc(hidden)]
 pub use borrowed::{BorrowedReader, plain_string};
+pub use canonical::{Canonicalizer, canonical};
+pub use depth::MAX_DEPTH;
 #[doc(hidden)]
-pub use canonical::MAX_INNER_DEPTH;
-pub use canonical::{Canonicalizer, MAX_DEPTH, canonical};
-#[doc(hidden)]
-pub use compact_cursor::CompactCursor;
+pub use depth::MAX_INNER_DEPTH;
 #[doc(hidden)]
 pub use path::path_at;
 pub(crate) use reader::is_out_of_range;

@@ -7,7 +7,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write as _;
 
-use super::canonical::MAX_DEPTH;
+use super::depth::MAX_DEPTH;
 
 /// Maximum length of a key in a path, in bytes
 const MAX_KEY_LEN: usize = 64;

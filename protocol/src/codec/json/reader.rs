@@ -7,10 +7,11 @@
 
 mod error;
 mod scalar;
+mod skip;
+mod string;
 
 use alloc::borrow::Cow;
-use alloc::string::{String, ToString as _};
-use alloc::vec::Vec;
+use alloc::string::ToString as _;
 use core::fmt;
 
 pub use error::ReadError;
@@ -23,8 +24,8 @@ use crate::ErrorKind;
 /// A position in a JSON text
 #[derive(Clone, Copy, Debug)]
 pub struct Reader<'t> {
-    text: &'t str,
-    at: usize,
+    pub(super) text: &'t str,
+    pub(super) at: usize,
 }
 
 impl<'t> Reader<'t> {
@@ -62,16 +63,34 @@ impl<'t> Reader<'t> {
     }
 
     /// The next byte that is not whitespace
+    #[inline]
     fn peek(&mut self) -> Option<u8> {
-        while let Some(b' ' | b'\n' | b'\t' | b'\r') = self.byte() {
+        loop {
+            let byte = self.byte();
+            // One comparison in the common case of no whitespace.
+            if !byte
+                .is_some_and(|byte| byte <= b' ' && matches!(byte, b' ' | b'\n' | b'\t' | b'\r'))
+            {
+                return byte;
+            }
             self.at += 1;
         }
-        self.byte()
     }
 
     /// The first byte of the next value
+    #[inline]
     pub fn peek_value(&mut self) -> Result<u8, ReadError> {
         self.peek().ok_or_else(|| self.error_at_next("EOF while parsing a value"))
+    }
+
+    /// Moves past `length` bytes, which must end where a value ends
+    pub const fn advance(&mut self, length: usize) {
+        self.at += length;
+    }
+
+    /// The text from here on
+    pub fn rest(&self) -> &'t str {
+        self.text.get(self.at..).unwrap_or_default()
     }
 
     /// Checks that only whitespace is left
@@ -94,54 +113,6 @@ impl<'t> Reader<'t> {
     pub fn whole(mut self) -> Result<&'t str, ReadError> {
         let value = self.raw()?;
         self.end().map(|()| value)
-    }
-
-    /// Moves past the next value, of any depth
-    fn skip(&mut self) -> Result<(), ReadError> {
-        // The opening brackets of the open levels.
-        let mut open: Vec<u8> = Vec::new();
-        loop {
-            let first = self.peek_value()?;
-            let mut ended = true;
-            match first {
-                b'[' | b'{' => {
-                    self.at += 1;
-                    open.push(first);
-                    ended = false;
-                }
-                b'"' => self.skip_string()?,
-                b'-' | b'0'..=b'9' => self.skip_number()?,
-                _ => self.literal(first)?,
-            }
-            loop {
-                let Some(bracket) = open.last() else { return Ok(()) };
-                let object = *bracket == b'{';
-                match self.peek() {
-                    Some(b',') if ended => {
-                        self.at += 1;
-                        break;
-                    }
-                    Some(b']') if !object => {}
-                    Some(b'}') if object => {}
-                    Some(_) if !ended => break,
-                    Some(_) if object => return Err(self.error_at_next("expected `,` or `}`")),
-                    Some(_) => return Err(self.error_at_next("expected `,` or `]`")),
-                    None if object => return Err(self.error_at_next("EOF while parsing an object")),
-                    None => return Err(self.error_at_next("EOF while parsing a list")),
-                }
-                self.at += 1;
-                open.pop();
-                ended = true;
-            }
-            if open.last() == Some(&b'{') {
-                match self.peek() {
-                    Some(b'"') => self.skip_string()?,
-                    Some(_) => return Err(self.error_at_next("key must be a string")),
-                    None => return Err(self.error_at_next("EOF while parsing an object")),
-                }
-                self.colon()?;
-            }
-        }
     }
 
     /// Moves past `null`, `true` or `false`, by its first byte
@@ -212,6 +183,20 @@ impl<'t> Reader<'t> {
     /// Reads the number here
     fn number(&mut self) -> Result<Number<'t>, ReadError> {
         let start = self.at;
+        // Most numbers are short integers.
+        const MAX_DIGITS: usize = u64::MAX.ilog10() as usize;
+        let digits = self.bytes().get(start..).unwrap_or_default();
+        let length = digits.iter().take(MAX_DIGITS + 1).take_while(|byte| byte.is_ascii_digit());
+        let length = length.count();
+        let is_whole = !matches!(digits.get(length), Some(b'.' | b'e' | b'E'));
+        if is_whole
+            && (length == 1 || length <= MAX_DIGITS && length > 0 && digits.first() != Some(&b'0'))
+        {
+            let number = digits.iter().take(length);
+            let number = number.fold(0, |number, digit| number * 10 + u64::from(digit - b'0'));
+            self.at = start + length;
+            return Ok(Number::Unsigned(number));
+        }
         self.skip_number()?;
         let text = self.text.get(start..self.at).unwrap_or_default();
         let whole = !text.contains(['.', 'e', 'E']);
@@ -229,119 +214,6 @@ impl<'t> Reader<'t> {
         } else {
             Ok(Number::Fraction(text))
         }
-    }
-
-    /// Moves past the string whose opening quote is here, without decoding its escapes
-    fn skip_string(&mut self) -> Result<(), ReadError> {
-        self.at += 1;
-        loop {
-            self.at = run_end(self.bytes(), self.at);
-            match self.byte() {
-                None => return Err(self.error("EOF while parsing a string")),
-                Some(b'"') => {
-                    self.at += 1;
-                    return Ok(());
-                }
-                Some(b'\\') => {
-                    self.at += 1;
-                    self.escape()?;
-                }
-                Some(_) => return Err(self.error(CONTROL)),
-            }
-        }
-    }
-
-    /// Reads an escape after its backslash; returns a character or a UTF-16 code unit
-    fn escape(&mut self) -> Result<u16, ReadError> {
-        let Some(byte) = self.byte() else {
-            return Err(self.error("EOF while parsing a string"));
-        };
-        self.at += 1;
-        Ok(match byte {
-            b'"' | b'\\' | b'/' => byte.into(),
-            b'b' => 8,
-            b'f' => 0xc,
-            b'n' => 0xa,
-            b'r' => 0xd,
-            b't' => 9,
-            b'u' => {
-                let Some(digits) = self.bytes().get(self.at..self.at + 4) else {
-                    self.at = self.text.len();
-                    return Err(self.error("EOF while parsing a string"));
-                };
-                self.at += 4;
-                let mut unit = 0;
-                for digit in digits {
-                    let Some(digit) = char::from(*digit).to_digit(16) else {
-                        return Err(self.error("invalid escape"));
-                    };
-                    // Four digits of four bits.
-                    unit = unit << 4 | digit as u16;
-                }
-                unit
-            }
-            _ => return Err(self.error("invalid escape")),
-        })
-    }
-
-    /// Reads the string whose opening quote is here
-    fn string(&mut self) -> Result<Cow<'t, str>, ReadError> {
-        self.at += 1;
-        let mut decoded = String::new();
-        let mut start = self.at;
-        loop {
-            self.at = run_end(self.bytes(), self.at);
-            let run = self.text.get(start..self.at).unwrap_or_default();
-            match self.byte() {
-                None => return Err(self.error("EOF while parsing a string")),
-                Some(b'"') => {
-                    self.at += 1;
-                    // Every escape decodes to a character.
-                    if decoded.is_empty() {
-                        return Ok(Cow::Borrowed(run));
-                    }
-                    decoded.push_str(run);
-                    return Ok(Cow::Owned(decoded));
-                }
-                Some(b'\\') => {
-                    decoded.push_str(run);
-                    self.at += 1;
-                    decoded.push(self.character()?);
-                    start = self.at;
-                }
-                Some(_) => {
-                    self.at += 1;
-                    return Err(self.error(CONTROL));
-                }
-            }
-        }
-    }
-
-    /// Reads the escape after this backslash, or both escapes of a surrogate pair
-    fn character(&mut self) -> Result<char, ReadError> {
-        const LONE: &str = "lone leading surrogate in hex escape";
-        let first = u32::from(self.escape()?);
-        if !(0xd800..0xdc00).contains(&first) {
-            return char::from_u32(first).ok_or_else(|| self.error(LONE));
-        }
-        for byte in [b'\\', b'u'] {
-            let Some(found) = self.byte() else {
-                return Err(self.error("EOF while parsing a string"));
-            };
-            if found != byte {
-                self.at += 1;
-                return Err(self.error("unexpected end of hex escape"));
-            }
-            self.at += 1;
-        }
-        self.at -= 1;
-        let second = u32::from(self.escape()?);
-        if !(0xdc00..0xe000).contains(&second) {
-            return Err(self.error(LONE));
-        }
-        // Ten bits of each half.
-        let code = 0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00);
-        char::from_u32(code).ok_or_else(|| self.error(LONE))
     }
 
     /// Reads the next value if it is a scalar; stays before an array or an object
@@ -381,11 +253,31 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads a string
+    #[inline]
     pub fn text(&mut self, expected: &str) -> Result<Cow<'t, str>, ReadError> {
-        match self.scalar()? {
-            Scalar::String(text) => Ok(text),
-            other => Err(self.type_error(&other, expected)),
+        if self.peek_value()? != b'"' {
+            return Err(self.mismatch(&expected));
         }
+        self.string()
+    }
+
+    /// Moves past this key of the open object, which is given with quotes and colon, if it is next
+    /// without whitespace; `first` before the object's first member
+    #[inline]
+    pub fn takes_key(&mut self, key: &str, first: bool) -> bool {
+        if !first && self.byte() != Some(b',') {
+            return false;
+        }
+        let start = self.at + usize::from(!first);
+        let found = self.bytes().get(start..start + key.len());
+        let is_next = found.is_some_and(|found| {
+            // The first letter decides most comparisons.
+            found.get(1) == key.as_bytes().get(1) && found == key.as_bytes()
+        });
+        if is_next {
+            self.at = start + key.len();
+        }
+        is_next
     }
 
     /// Moves past a `null` if it is next; returns whether it was
@@ -409,22 +301,33 @@ impl<'t> Reader<'t> {
     }
 
     /// Moves past the opening bracket of an array
-    pub fn open_array(&mut self, expected: &str) -> Result<(), ReadError> {
+    #[inline]
+    pub fn open_array(&mut self, expected: impl fmt::Display) -> Result<(), ReadError> {
         self.open(b'[', expected)
     }
 
     /// Moves past the opening bracket of an object
-    pub fn open_object(&mut self, expected: &str) -> Result<(), ReadError> {
+    #[inline]
+    pub fn open_object(&mut self, expected: impl fmt::Display) -> Result<(), ReadError> {
         self.open(b'{', expected)
     }
 
-    fn open(&mut self, bracket: u8, expected: &str) -> Result<(), ReadError> {
+    #[inline]
+    fn open(&mut self, bracket: u8, expected: impl fmt::Display) -> Result<(), ReadError> {
         if self.peek_value()? != bracket {
-            let found = self.scalar()?;
-            return Err(self.type_error(&found, expected));
+            return Err(self.mismatch(&expected));
         }
         self.at += 1;
         Ok(())
+    }
+
+    /// The error for the next value, which is of another type, or the one in it
+    #[cold]
+    fn mismatch(&mut self, expected: &dyn fmt::Display) -> ReadError {
+        match self.scalar() {
+            Ok(found) => self.type_error(&found, expected),
+            Err(error) => error,
+        }
     }
 
     /// Moves past the end of the open array
@@ -500,12 +403,12 @@ impl<'t> Reader<'t> {
 
     /// Reads the next object; `member` gets the index in `names` of each member named there, which
     /// may appear once, and must move past its value
-    pub fn object(
+    pub fn object<E: From<ReadError>>(
         &mut self,
         names: &[&str],
         expected: &str,
-        member: &mut dyn FnMut(usize, &mut Self) -> Result<(), ReadError>,
-    ) -> Result<(), ReadError> {
+        member: &mut dyn FnMut(usize, &mut Self) -> Result<(), E>,
+    ) -> Result<(), E> {
         // One bit per name; no caller has more than 32.
         let (mut seen, mut first) = (0_u32, true);
         self.open_object(expected)?;
@@ -517,7 +420,7 @@ impl<'t> Reader<'t> {
                 continue;
             };
             if seen >> index & 1 == 1 {
-                return Err(self.key_error(format_args!("duplicate field `{key}`")));
+                return Err(self.key_error(format_args!("duplicate field `{key}`")).into());
             }
             seen |= 1 << index;
             self.colon()?;
@@ -546,8 +449,6 @@ impl<'t> Reader<'t> {
         found.ok_or_else(|| self.schema_error(format_args!("missing field `{name}`")))
     }
 }
-
-const CONTROL: &str = "control character (\\u0000-\\u001F) found while parsing a string";
 
 #[cfg(test)]
 mod tests;

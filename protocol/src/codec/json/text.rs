@@ -8,7 +8,7 @@ use alloc::string::{String, ToString};
 use serde::{Deserialize, Serialize};
 use serde_json::error::Category;
 
-use super::canonical::TOO_DEEP;
+use super::depth::TOO_DEEP;
 use super::path::path_at;
 use crate::codec::floor_char_boundary;
 use crate::{Error, ErrorKind};

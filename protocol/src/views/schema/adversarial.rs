@@ -49,7 +49,7 @@ fn sample(schema: &Schema, rng: &mut Rng) -> String {
             let mut found = Vec::new();
             for member in *members {
                 if member.required || rng.index(3) > 0 {
-                    found.push(format!("\"{}\":{}", member.name, sample(member.schema, rng)));
+                    found.push(format!("\"{}\":{}", member.name(), sample(member.schema, rng)));
                 }
             }
             if rng.index(8) == 0 {

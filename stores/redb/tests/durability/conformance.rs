@@ -1,6 +1,6 @@
 //! The conformance tests of every storage.
 
-use milepost::storage::conformance;
+use milepost::storage::{Storage, conformance};
 use milepost_redb::{Options, RedbStorage};
 
 #[test]

@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::Path;
 
-use milepost::storage::Snapshot;
+use milepost::storage::{Snapshot, Storage};
 use milepost::{Error, ErrorKind};
 use milepost_redb::{OpenErrorKind, RedbStorage};
 
@@ -38,7 +38,7 @@ fn try_verified(path: &Path, file: &[u8], counts: &mut Counts, what: &str) {
     match RedbStorage::open(path, &verified()) {
         Ok(storage) => {
             for (key, row) in sample_rows() {
-                let found = storage.get(&key);
+                let found = storage.snapshot().and_then(|snapshot| snapshot.get(&key));
                 let correct = found.as_ref().is_ok_and(|found| found.as_deref() == Some(&row));
                 assert!(correct, "{what}: {key:?}: {found:?}");
             }
@@ -55,7 +55,7 @@ fn try_unverified(path: &Path, file: &[u8], counts: &mut Counts, what: &str) {
         Err(error) => return count_rejected(&error, counts, what),
     };
     for (key, row) in sample_rows() {
-        match storage.get(&key) {
+        match storage.snapshot().and_then(|snapshot| snapshot.get(&key)) {
             Ok(Some(found)) => assert!(*found == row, "{what}: {key:?} is wrong"),
             Ok(None) => counts.rows_missing += 1,
             Err(error) => {
@@ -157,7 +157,8 @@ fn a_file_opens_after_a_crash_with_every_row() {
     let [_, crashed] = sample_files();
     for options in [verified(), unverified()] {
         fs::write(&path, &crashed).unwrap();
-        assert_sample_rows(&RedbStorage::open(&path, &options).unwrap());
+        let storage = RedbStorage::open(&path, &options).unwrap();
+        assert_sample_rows(&storage.snapshot().unwrap());
     }
 }
 
@@ -180,8 +181,10 @@ fn damaged_flags_select_a_complete_state() {
         fs::write(&path, &crashed).unwrap();
         crashed[9] ^= mask;
         let Ok(storage) = RedbStorage::open(&path, &verified()) else { continue };
-        let present = |(key, row): &(_, Vec<u8>)| storage.get(key).unwrap().as_deref() == Some(row);
-        let missing = |(key, _): &(_, Vec<u8>)| storage.get(key).unwrap().is_none();
+        let snapshot = storage.snapshot().unwrap();
+        let present =
+            |(key, row): &(_, Vec<u8>)| snapshot.get(key).unwrap().as_deref() == Some(row);
+        let missing = |(key, _): &(_, Vec<u8>)| snapshot.get(key).unwrap().is_none();
         assert!(before.iter().all(present), "flags ^ {mask:#04x}");
         assert!(last.iter().all(present) || last.iter().all(missing), "flags ^ {mask:#04x}");
         older += usize::from(last.iter().all(missing));

@@ -41,9 +41,9 @@ const fn counter() -> (Table, u64) {
     (Table::Chain, 0)
 }
 
-fn count(storage: &impl Snapshot) -> u64 {
+fn count(storage: &RedbStorage) -> u64 {
     let (table, number) = counter();
-    let row = storage.get(&Key::number(table, number)).unwrap();
+    let row = storage.snapshot().unwrap().get(&Key::number(table, number)).unwrap();
     row.map_or(0, |row| u64::from_le_bytes(row[..].try_into().unwrap()))
 }
 
@@ -96,15 +96,15 @@ fn acknowledged(line: &str) -> Option<u64> {
 
 /// Asserts that the file contains all acknowledged batches, and at most one more; returns their
 /// count
-fn assert_complete(storage: &impl Snapshot, last: u64) -> u64 {
-    let count = count(storage);
+fn assert_complete(storage: &RedbStorage, last: u64) -> u64 {
+    let (count, snapshot) = (count(storage), storage.snapshot().unwrap());
     assert!(count == last || count == last + 1, "{count} batches, {last} acknowledged");
     for number in 1..=count + 1 {
         let is_present = number <= count && number + RETAINED > count;
         for (key, row) in rows_of(number) {
             let expected = is_present.then_some(row.as_slice());
             assert_eq!(
-                storage.get(&key).unwrap().as_deref(),
+                snapshot.get(&key).unwrap().as_deref(),
                 expected,
                 "batch {number} of {count}"
             );

@@ -54,8 +54,8 @@ fn sample_storage(path: &Path) -> RedbStorage {
     storage
 }
 
-fn assert_sample_rows(storage: &impl Snapshot) {
+fn assert_sample_rows(snapshot: &impl Snapshot) {
     for (key, row) in sample_rows() {
-        assert_eq!(storage.get(&key).unwrap().as_deref(), Some(row.as_slice()), "{key:?}");
+        assert_eq!(snapshot.get(&key).unwrap().as_deref(), Some(row.as_slice()), "{key:?}");
     }
 }

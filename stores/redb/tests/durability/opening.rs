@@ -128,7 +128,8 @@ fn other_format_versions_are_rejected() {
         assert_eq!(Error::from(error).kind(), ErrorKind::Version);
     }
     set_header(&path, b"milepost storage\x03\0\0\0");
-    assert_sample_rows(&RedbStorage::open(&path, &Options::default()).unwrap());
+    let storage = RedbStorage::open(&path, &Options::default()).unwrap();
+    assert_sample_rows(&storage.snapshot().unwrap());
 }
 
 #[test]
@@ -144,7 +145,8 @@ fn an_open_file_is_locked_until_the_last_handle_is_dropped() {
     assert_rejected(&path, OpenErrorKind::Locked);
     assert_sample_rows(&snapshot);
     drop(snapshot);
-    assert_sample_rows(&RedbStorage::open(&path, &Options::default()).unwrap());
+    let storage = RedbStorage::open(&path, &Options::default()).unwrap();
+    assert_sample_rows(&storage.snapshot().unwrap());
 }
 
 #[test]
@@ -171,14 +173,15 @@ fn a_row_under_the_key_of_another_is_corrupt() {
     drop(database);
 
     let storage = RedbStorage::open(&path, &Options::default()).unwrap();
-    assert_eq!(storage.get(&first).unwrap().as_deref(), Some(&b"row"[..]));
-    let error = storage.get(&second).unwrap_err();
+    let snapshot = storage.snapshot().unwrap();
+    assert_eq!(snapshot.get(&first).unwrap().as_deref(), Some(&b"row"[..]));
+    let error = snapshot.get(&second).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Corrupt);
     assert_eq!(
         error.to_string(),
         "heights/0000000000000002: 11 bytes on disk do not match their checksum"
     );
     let short = Key::from_bytes(Table::Heights, &[7]).unwrap();
-    assert_eq!(storage.get(&short).unwrap_err().kind(), ErrorKind::Corrupt);
-    assert!(storage.get_many(&[first, second], &mut Vec::new()).is_err());
+    assert_eq!(snapshot.get(&short).unwrap_err().kind(), ErrorKind::Corrupt);
+    assert!(snapshot.get_many(&[first, second], &mut Vec::new()).is_err());
 }

@@ -48,7 +48,7 @@ fn snapshots_read_one_state_while_batches_are_committed() {
                     assert!(state >= last, "state {state} after {last}");
 
                     rows.clear();
-                    reader.get_many(&keys, &mut rows).unwrap();
+                    reader.snapshot().unwrap().get_many(&keys, &mut rows).unwrap();
                     last = state_of(&rows);
                     assert!(last >= state, "state {last} after {state}");
                 }
@@ -63,7 +63,7 @@ fn snapshots_read_one_state_while_batches_are_committed() {
         done.store(true, Ordering::SeqCst);
     });
     let mut rows = Vec::new();
-    storage.get_many(&keys(), &mut rows).unwrap();
+    storage.snapshot().unwrap().get_many(&keys(), &mut rows).unwrap();
     assert_eq!(state_of(&rows), COMMITS);
 }
 
@@ -81,13 +81,14 @@ fn handles_commit_from_several_threads() {
                     let mut batch = Batch::new();
                     batch.put(key(thread, number), number.to_le_bytes().as_slice());
                     storage.commit(batch).unwrap();
-                    assert!(storage.get(&key(thread, number)).unwrap().is_some());
+                    let snapshot = storage.snapshot().unwrap();
+                    assert!(snapshot.get(&key(thread, number)).unwrap().is_some());
                 }
             });
         }
     });
     for (thread, number) in (0..3).flat_map(|thread| (0..15).map(move |number| (thread, number))) {
-        let row = storage.get(&key(thread, number)).unwrap();
+        let row = storage.snapshot().unwrap().get(&key(thread, number)).unwrap();
         assert_eq!(row.as_deref(), Some(&number.to_le_bytes()[..]));
     }
 }

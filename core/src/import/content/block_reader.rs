@@ -1,0 +1,315 @@
+//! Reads block messages, as NEAR Lake and neardata write them.
+//!
+//! Read is only what determines the block's position and its rows; unknown members are skipped, as
+//! a message has many that no response contains. A message is read in one pass, which encodes each
+//! row where its value occurs. An error of that pass is not reported: what is wrong is found by
+//! further passes of the same functions, so that the order of members does not determine which of
+//! two errors is reported. What is read is a function of the message's values alone.
+
+use hashbrown::HashMap;
+
+use super::{BlockContent, BlockRows};
+use crate::codec::json::{ReadError, Reader, path_at};
+use crate::import::message::Header;
+use crate::import::summary::{OutcomeSummary, ReceiptSummary, RowSummary, TransactionSummary};
+use crate::primitives::{CryptoHash, HashBuilder};
+use crate::storage::rows::BlockPoint;
+use crate::views::schema;
+use crate::{Error, ErrorKind};
+
+/// What a pass over a message does
+#[derive(Clone, Copy, Eq, PartialEq)]
+pub(super) enum Pass {
+    /// Reads members in the order of the text; fails if the order may matter
+    TextOrder,
+    /// Skips the values of rows, and finds errors in the structure, which are reported first
+    Structure,
+    /// Reads members in the order in which they are listed here
+    ListedOrder,
+}
+
+/// Why a pass failed
+pub(super) enum Failure {
+    /// An error without its path
+    Structure(ReadError),
+    /// An error with its path in the message
+    Content(Error),
+}
+
+impl From<ReadError> for Failure {
+    fn from(error: ReadError) -> Self {
+        Self::Structure(error)
+    }
+}
+
+/// Reads a message
+pub(super) fn read(message: &[u8]) -> Result<BlockContent, Error> {
+    let text = str::from_utf8(message).map_err(|error| {
+        Error::new(ErrorKind::Syntax, "not UTF-8").with_offset(error.valid_up_to())
+    })?;
+    read_pass(text, Pass::TextOrder).or_else(|_| read_again(text))
+}
+
+/// Reads a message for which the first pass failed
+#[cold]
+pub(super) fn read_again(text: &str) -> Result<BlockContent, Error> {
+    let in_message = |failure| match failure {
+        Failure::Structure(error) => error.into_error(text),
+        Failure::Content(error) => error,
+    };
+    // A syntax error anywhere in the text is reported first.
+    Reader::new(text).whole().map_err(|error| error.into_error(text))?;
+    read_pass(text, Pass::Structure).map_err(in_message)?;
+    read_pass(text, Pass::ListedOrder).map_err(in_message)
+}
+
+pub(super) fn read_pass(text: &str, pass: Pass) -> Result<BlockContent, Failure> {
+    let mut message = Reader::new(text);
+    let (mut header, mut rows) = (None, None);
+    object(pass, &mut message, ["block", "shards"], "a block message", &mut |member, reader| {
+        if member == 0 {
+            header = Some(Header::of_block(reader)?);
+            return Ok(());
+        }
+        let point = match &header {
+            Some(header) => BlockPoint { height: header.height, hash: header.hash },
+            // This pass reads no rows.
+            None if pass == Pass::Structure => {
+                BlockPoint { height: 0, hash: CryptoHash::default() }
+            }
+            None => return Err(reader.schema_error("shards before their block").into()),
+        };
+        let mut shards = ShardReader {
+            text,
+            pass,
+            rows: BlockRows::new(point),
+            receipts: HashMap::default(),
+            receipt_texts: HashMap::default(),
+        };
+        list(reader, &mut |reader| shards.shard(reader))?;
+        rows = Some(shards.rows);
+        Ok(())
+    })?;
+    let header = message.required(header, "block")?;
+    let rows = message.required(rows, "shards")?;
+    message.end()?;
+    Ok(BlockContent::new(header, rows))
+}
+
+/// Reads the shards of one message
+struct ShardReader<'text> {
+    /// The message
+    text: &'text str,
+    pass: Pass,
+    rows: BlockRows,
+    /// The receipts read so far, by a fingerprint of their start: most occur twice
+    receipts: HashMap<u64, (&'text str, CryptoHash), HashBuilder>,
+    /// The texts in the message of the receipts that were added, by id
+    receipt_texts: HashMap<CryptoHash, &'text str, HashBuilder>,
+}
+
+impl<'text> ShardReader<'text> {
+    fn shard(&mut self, shard: &mut Reader<'text>) -> Result<(), Failure> {
+        let names = ["chunk", "receipt_execution_outcomes"];
+        object(self.pass, shard, names, "a shard", &mut |member, reader| match member {
+            0 => nullable(reader, |reader| self.chunk(reader)).map(drop),
+            _ => list(reader, &mut |reader| self.outcome(reader, None).map(drop)),
+        })
+    }
+
+    fn chunk(&mut self, chunk: &mut Reader<'text>) -> Result<(), Failure> {
+        let names = ["transactions", "receipts", "local_receipts"];
+        let (mut transactions, mut receipts) = (None, None);
+        object(self.pass, chunk, names, "a chunk", &mut |member, reader| match member {
+            0 => {
+                transactions = Some(());
+                list(reader, &mut |reader| self.transaction(reader))
+            }
+            _ => {
+                receipts = receipts.or((member == 1).then_some(()));
+                list(reader, &mut |reader| self.receipt(reader).map(drop))
+            }
+        })?;
+        chunk.required(transactions, "transactions")?;
+        Ok(chunk.required(receipts, "receipts")?)
+    }
+
+    /// Reads a transaction in a chunk, with its outcome unless that is in a later block
+    fn transaction(&mut self, included: &mut Reader<'text>) -> Result<(), Failure> {
+        let names = ["transaction", "outcome"];
+        let (mut transaction, mut outcome) = (None, None);
+        let expected = "a transaction with its outcome";
+        object(self.pass, included, names, expected, &mut |member, reader| {
+            if member == 0 {
+                transaction = Some(self.value(reader, |rows, summary: TransactionSummary| {
+                    rows.add_transaction(&summary).map(|()| summary.hash)
+                })?);
+                return Ok(());
+            }
+            let owner = transaction.map(|id| ("transaction", id));
+            outcome = nullable(reader, |reader| self.outcome(reader, Some(owner)))?;
+            Ok(())
+        })?;
+        let transaction = included.required(transaction, "transaction")?;
+        check_owner(included, outcome, Some(transaction))
+    }
+
+    /// Reads an outcome with its receipt, and returns its id
+    ///
+    /// There is an `owner` in a chunk, the transaction if it was read already. With neither owner
+    /// nor receipt it is the outcome of a transaction in an earlier block.
+    fn outcome(
+        &mut self,
+        executed: &mut Reader<'text>,
+        owner: Option<Option<(&'static str, CryptoHash)>>,
+    ) -> Result<CryptoHash, Failure> {
+        let names = ["receipt", "execution_outcome"];
+        let (mut outcome, mut receipt) = (None, None);
+        let expected = "an outcome with its receipt";
+        object(self.pass, executed, names, expected, &mut |member, reader| {
+            if member == 0 {
+                receipt = nullable(reader, |reader| self.receipt(reader))?;
+                return Ok(());
+            }
+            let owner = owner.unwrap_or_else(|| receipt.map(|id| ("receipt", id)));
+            outcome = Some(self.value(reader, |rows, summary: OutcomeSummary| {
+                rows.add_outcome(&summary, owner).map(|()| summary.id)
+            })?);
+            Ok(())
+        })?;
+        let outcome = executed.required(outcome, "execution_outcome")?;
+        if owner.is_none() {
+            check_owner(executed, Some(outcome), receipt)?;
+        }
+        Ok(outcome)
+    }
+
+    /// Reads a receipt, which may occur both in a chunk and with its outcome, and returns its id
+    fn receipt(&mut self, reader: &mut Reader<'text>) -> Result<CryptoHash, Failure> {
+        let rest = reader.rest();
+        let fingerprint = fingerprint(rest);
+        if let Some((text, id)) = fingerprint.and_then(|key| self.receipts.get(&key))
+            && rest.starts_with(text)
+        {
+            reader.advance(text.len());
+            return Ok(*id);
+        }
+        let mut is_new = false;
+        let id = self.value(reader, |rows, summary: ReceiptSummary| {
+            is_new = rows.add_receipt(&summary);
+            Ok(summary.id)
+        })?;
+        let text = rest.get(..rest.len() - reader.rest().len()).unwrap_or_default();
+        if let Some(fingerprint) = fingerprint {
+            self.receipts.insert(fingerprint, (text, id));
+        }
+        if is_new {
+            self.receipt_texts.insert(id, text);
+        } else if self.pass == Pass::TextOrder && self.receipt_texts.get(&id) != Some(&text) {
+            // Two texts of one receipt: the first in the listed order is used.
+            return Err(reader.schema_error("another text of the receipt").into());
+        }
+        Ok(id)
+    }
+
+    /// Writes the canonical text of the next value to `rows.text`, and `add`s its row; returns what
+    /// that does
+    fn value<S: RowSummary>(
+        &mut self,
+        reader: &mut Reader<'text>,
+        add: impl FnOnce(&mut BlockRows, S) -> Result<CryptoHash, Error>,
+    ) -> Result<CryptoHash, Failure> {
+        if self.pass == Pass::Structure {
+            reader.raw()?;
+            return Ok(CryptoHash::default());
+        }
+        let start = reader.offset();
+        let added = self.summary(reader).and_then(|summary| add(&mut self.rows, summary));
+        added.map_err(|error| Failure::Content(error.at(path_at(self.text.as_bytes(), start))))
+    }
+
+    fn summary<S: RowSummary>(&mut self, reader: &mut Reader<'text>) -> Result<S, Error> {
+        let (start, original) = (reader.offset(), reader.rest());
+        let BlockRows { canonicalizer, text, .. } = &mut self.rows;
+        text.clear();
+        reader.canonical(canonicalizer, text)?;
+        let end = reader.offset();
+        S::from_canonical(text).or_else(|error| {
+            // This error has an offset in the canonical text. The original text fails the same
+            // check, with an offset in the message.
+            let original = original.get(..end - start).unwrap_or_default();
+            schema::check::<S::View>(original).map_err(|error| match error.offset() {
+                Some(offset) => error.with_offset(start + offset),
+                None => error,
+            })?;
+            Err(Error::new(error.kind(), error.detail()).at(error.path()))
+        })
+    }
+}
+
+/// Checks that an outcome is that of its transaction or its receipt, which may come after it
+fn check_owner(
+    reader: &Reader<'_>,
+    outcome: Option<CryptoHash>,
+    owner: Option<CryptoHash>,
+) -> Result<(), Failure> {
+    match (outcome, owner) {
+        // In the listed order the owner comes first, and the error is found there.
+        (Some(outcome), Some(owner)) if outcome != owner => {
+            Err(reader.schema_error("an outcome of something else").into())
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Reads an object; `member` gets the index in `names` of each member named there, which may occur
+/// once, and must move past its value
+fn object<'text, const N: usize>(
+    pass: Pass,
+    reader: &mut Reader<'text>,
+    names: [&str; N],
+    expected: &str,
+    member: &mut dyn FnMut(usize, &mut Reader<'text>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    if pass != Pass::ListedOrder {
+        return reader.object(&names, expected, member);
+    }
+    let values = reader.members(names, expected)?;
+    values.into_iter().enumerate().try_for_each(|(index, value)| match value {
+        Some(mut value) => member(index, &mut value),
+        None => Ok(()),
+    })
+}
+
+/// Reads an array; `item` must move past each item
+fn list<'text>(
+    reader: &mut Reader<'text>,
+    item: &mut dyn FnMut(&mut Reader<'text>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut first = true;
+    reader.open_array("a sequence")?;
+    while reader.item(first)? {
+        first = false;
+        item(reader)?;
+    }
+    Ok(())
+}
+
+/// Reads a value that may be `null`
+fn nullable<'text, T>(
+    reader: &mut Reader<'text>,
+    read: impl FnOnce(&mut Reader<'text>) -> Result<T, Failure>,
+) -> Result<Option<T>, Failure> {
+    if reader.null()? { Ok(None) } else { read(reader).map(Some) }
+}
+
+/// A hash of eight bytes of each sixteen of the first 256, in which most receipts differ
+fn fingerprint(text: &str) -> Option<u64> {
+    // A receipt shorter than this is fingerprinted with the text after it, which does no harm.
+    let (chunks, _) = text.as_bytes().first_chunk::<256>()?.as_chunks::<16>();
+    Some(chunks.iter().fold(0, |hash: u64, chunk| {
+        let word = u128::from_le_bytes(*chunk) as u64;
+        // 2^64 divided by the golden ratio, made odd, as in `IdentityHasher`.
+        (hash.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+    }))
+}

@@ -1,0 +1,122 @@
+//! Summaries of imports: what a block message did to the chain.
+//!
+//! A summary never changes, so any number of threads may read it. Endpoints that did not import
+//! the block take in the change from it.
+
+use milepost::import::{BlockPosition, ImportSummary};
+use milepost::storage::BlockPoint;
+
+use crate::boundary::ffi_function;
+use crate::boundary::handle::{Handle, Immutable};
+use crate::boundary::parameter::plain_outputs;
+use crate::chain::milepost_block_point;
+use crate::status::CallError;
+
+/// What the import of a block message did
+pub struct milepost_import_summary {
+    _private: (),
+}
+
+impl Handle for milepost_import_summary {
+    type Value = ImportSummary;
+    type Ownership = Immutable;
+    const NAME: &'static str = "milepost_import_summary";
+}
+
+/// Position of a block in the chain after its import
+pub type milepost_block_position_t = i32;
+
+/// New head of the canonical chain
+pub const MILEPOST_BLOCK_POSITION_HEAD: milepost_block_position_t = 1;
+/// Imported before; nothing changed
+pub const MILEPOST_BLOCK_POSITION_KNOWN: milepost_block_position_t = 2;
+/// On a fork that is not canonical; stored as a fork block
+pub const MILEPOST_BLOCK_POSITION_FORK: milepost_block_position_t = 3;
+/// A position that this library has no number for
+pub const MILEPOST_BLOCK_POSITION_OTHER: milepost_block_position_t = 255;
+
+/// Members of an import summary
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct milepost_import_summary_view {
+    /// Block of the message
+    pub block: milepost_block_point,
+    /// Newest final block after the import, if `has_last_final`
+    pub last_final: milepost_block_point,
+    /// Whether a block is final: 0 or 1
+    pub has_last_final: i32,
+    /// Position of the block after the import: `MILEPOST_BLOCK_POSITION_...`
+    pub position: milepost_block_position_t,
+    /// Number of transactions in the block
+    pub transactions: usize,
+    /// Number of execution outcomes in the block, those of transactions included
+    pub outcomes: usize,
+    /// Number of receipts whose bodies are in the block
+    pub receipts: usize,
+    /// Number of blocks that the import reverted: they left the canonical chain
+    pub reverted: usize,
+    /// Number of fork blocks that the import applied again: they joined the canonical chain
+    pub reapplied: usize,
+}
+
+plain_outputs! { milepost_import_summary_view }
+
+ffi_function! {
+    /// Returns the members of an import summary
+    fn milepost_import_summary_read(
+        summary: *const milepost_import_summary,
+        view: *mut milepost_import_summary_view,
+    ) -> milepost_status_t {
+        view.write(milepost_import_summary_view {
+            block: summary.block.into(),
+            last_final: summary.last_final.map_or_else(Default::default, Into::into),
+            has_last_final: i32::from(summary.last_final.is_some()),
+            position: match summary.position {
+                BlockPosition::Head => MILEPOST_BLOCK_POSITION_HEAD,
+                BlockPosition::Known => MILEPOST_BLOCK_POSITION_KNOWN,
+                BlockPosition::Fork => MILEPOST_BLOCK_POSITION_FORK,
+                _ => MILEPOST_BLOCK_POSITION_OTHER,
+            },
+            transactions: summary.transactions,
+            outcomes: summary.outcomes,
+            receipts: summary.receipts,
+            reverted: summary.reverted.len(),
+            reapplied: summary.reapplied.len(),
+        });
+        Ok(())
+    }
+}
+
+ffi_function! {
+    /// A block that left the canonical chain, newest first
+    fn milepost_import_summary_reverted(
+        summary: *const milepost_import_summary,
+        index: usize,
+        block: *mut milepost_block_point,
+    ) -> milepost_status_t {
+        block.write(point(&summary.reverted, index)?);
+        Ok(())
+    }
+}
+
+ffi_function! {
+    /// A fork block that joined the canonical chain, oldest first
+    fn milepost_import_summary_reapplied(
+        summary: *const milepost_import_summary,
+        index: usize,
+        block: *mut milepost_block_point,
+    ) -> milepost_status_t {
+        block.write(point(&summary.reapplied, index)?);
+        Ok(())
+    }
+}
+
+ffi_function! {
+    /// Frees an import summary
+    fn milepost_import_summary_free(summary: *mut milepost_import_summary);
+}
+
+fn point(points: &[BlockPoint], index: usize) -> Result<milepost_block_point, CallError> {
+    let point = points.get(index).ok_or_else(|| CallError::index(index, points.len()))?;
+    Ok((*point).into())
+}

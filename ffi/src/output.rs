@@ -1,0 +1,151 @@
+//! What an endpoint asks of its host, and what it hands out.
+//!
+//! One flat structure for all kinds of output: the members of other kinds are zero. Keys and
+//! changes are borrowed from the endpoint; responses, summaries and errors are new handles of the
+//! host.
+
+use milepost::endpoint::{Completion, Output};
+
+use crate::boundary::handle;
+use crate::boundary::parameter::plain_outputs;
+use crate::chain::milepost_chain_status;
+use crate::error::{ErrorDetails, milepost_error};
+use crate::import_summary::milepost_import_summary;
+use crate::response::{ParsedResponse, milepost_response};
+use crate::status::CallError;
+use crate::storage::{FlatBatch, FlatKeys, milepost_change};
+use crate::value::milepost_bytes;
+
+/// Kind of an output
+pub type milepost_output_kind_t = i32;
+
+/// Nothing more until something is handed in: call `milepost_endpoint_handle_timeout` at `timeout`
+/// at the latest
+pub const MILEPOST_OUTPUT_TIMEOUT: milepost_output_kind_t = 1;
+/// `response` is the response to a request, which is no longer pending
+pub const MILEPOST_OUTPUT_RESPONSE: milepost_output_kind_t = 2;
+/// A request waits for its milestone: the state of the storage that its rows came from can be
+/// released
+pub const MILEPOST_OUTPUT_PENDING: milepost_output_kind_t = 3;
+/// An operation needs the rows of `keys`, by `milepost_endpoint_handle_rows` or
+/// `milepost_endpoint_fail_rows`
+pub const MILEPOST_OUTPUT_NEED_ROWS: milepost_output_kind_t = 4;
+/// The changes of an import are to be committed, all or none; then call
+/// `milepost_endpoint_handle_commit_result`
+pub const MILEPOST_OUTPUT_COMMIT: milepost_output_kind_t = 5;
+/// An operation other than a request is done: an import, or a query for the state of the chain
+pub const MILEPOST_OUTPUT_COMPLETED: milepost_output_kind_t = 6;
+/// An operation other than a request has failed, for the reason `error`; nothing was changed
+pub const MILEPOST_OUTPUT_FAILED: milepost_output_kind_t = 7;
+
+/// Timeout of an output: no request is pending. Timeout of a request: it has no deadline
+pub const MILEPOST_TIMEOUT_NEVER: u64 = 0xffff_ffff_ffff_ffff;
+
+/// What an endpoint asks of its host, or hands out; members of other kinds are zero
+///
+/// Keys and changes belong to the endpoint, until the next call on it. The host frees `response`,
+/// `summary` and `error`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct milepost_output {
+    /// Its kind: `MILEPOST_OUTPUT_...`
+    pub kind: milepost_output_kind_t,
+    /// NEED_ROWS: 1 if an evaluation starts, which may read a new state of the storage; all its
+    /// later rows have to come from the same state, unless `MILEPOST_SETTING_ISOLATION` is set
+    pub is_first: i32,
+    /// The request or other operation; all kinds except TIMEOUT
+    pub handle: u64,
+    /// TIMEOUT: the time, or `MILEPOST_TIMEOUT_NEVER`
+    pub timeout: u64,
+    /// RESPONSE: the response
+    pub response: *mut milepost_response,
+    /// NEED_ROWS: keys of the rows, each the number of its table and 1 to 32 bytes
+    pub keys: *const milepost_bytes,
+    /// Number of keys
+    pub keys_len: usize,
+    /// COMMIT: the changes; no key occurs twice, so their order does not matter
+    pub changes: *const milepost_change,
+    /// Number of changes
+    pub changes_len: usize,
+    /// COMPLETED, of a block: what its import did
+    pub summary: *mut milepost_import_summary,
+    /// COMPLETED, of a query for the state of the chain: the state
+    pub chain_status: milepost_chain_status,
+    /// FAILED: why
+    pub error: *mut milepost_error,
+}
+
+plain_outputs! { milepost_output }
+
+/// What the last output points to
+#[derive(Default)]
+pub(crate) struct BorrowedOutput {
+    keys: FlatKeys,
+    batch: FlatBatch,
+}
+
+impl BorrowedOutput {
+    /// Converts an output; its keys or changes replace those of the output before
+    ///
+    /// # Errors
+    ///
+    /// An output that is not for hosts in C: the endpoint evaluates all requests.
+    pub(crate) fn convert(&mut self, output: Output) -> Result<milepost_output, CallError> {
+        let mut converted = milepost_output {
+            kind: MILEPOST_OUTPUT_TIMEOUT,
+            is_first: 0,
+            handle: 0,
+            timeout: 0,
+            response: core::ptr::null_mut(),
+            keys: core::ptr::null(),
+            keys_len: 0,
+            changes: core::ptr::null(),
+            changes_len: 0,
+            summary: core::ptr::null_mut(),
+            chain_status: milepost_chain_status::default(),
+            error: core::ptr::null_mut(),
+        };
+        *self = Self::default();
+        let (kind, handle) = match output {
+            Output::Timeout(timeout) => {
+                converted.timeout = timeout.unwrap_or(MILEPOST_TIMEOUT_NEVER);
+                return Ok(converted);
+            }
+            Output::Response { handle, response, .. } => {
+                converted.response = handle::create(ParsedResponse::new(response));
+                (MILEPOST_OUTPUT_RESPONSE, handle)
+            }
+            Output::Pending { handle } => (MILEPOST_OUTPUT_PENDING, handle),
+            Output::NeedRows { handle, keys, is_first } => {
+                self.keys = FlatKeys::new(&keys);
+                converted.keys = self.keys.spans().as_ptr();
+                converted.keys_len = self.keys.spans().len();
+                converted.is_first = i32::from(is_first);
+                (MILEPOST_OUTPUT_NEED_ROWS, handle)
+            }
+            Output::Commit { handle, batch } => {
+                self.batch = FlatBatch::new(batch);
+                converted.changes = self.batch.changes().as_ptr();
+                converted.changes_len = self.batch.changes().len();
+                (MILEPOST_OUTPUT_COMMIT, handle)
+            }
+            Output::Completed { handle, result: Ok(completion) } => {
+                match completion {
+                    Completion::Block(summary) => converted.summary = handle::create(summary),
+                    Completion::Chain(status) => converted.chain_status = status.into(),
+                    _ => {}
+                }
+                (MILEPOST_OUTPUT_COMPLETED, handle)
+            }
+            Output::Completed { handle, result: Err(error) } => {
+                let error = ErrorDetails::from(&CallError::from(error));
+                converted.error = handle::create(error);
+                (MILEPOST_OUTPUT_FAILED, handle)
+            }
+            Output::Wakeup { .. } => {
+                return Err(CallError::usage("a request is not evaluated by the endpoint"));
+            }
+        };
+        Ok(milepost_output { kind, handle: handle.to_bits(), ..converted })
+    }
+}

@@ -1,0 +1,267 @@
+/*
+ * Tests of endpoints without an engine, output by output: rows that are wrong or late, commits
+ * that fail, deadlines, cancellation and shutdown. Prints the checks that fail, and exits with 0 if
+ * there are none.
+ */
+#include "check.h"
+#include "test_storage.h"
+
+/* An endpoint without an engine, and its storage */
+typedef struct host {
+    milepost_endpoint *endpoint;
+    store store;
+} host;
+
+static void set_up(host *self) {
+    memset(self, 0, sizeof *self);
+    OK(milepost_endpoint_new(NULL, NULL, &self->endpoint, NULL));
+}
+
+static void tear_down(host *self) {
+    size_t count;
+    OK(milepost_endpoint_pending_count(self->endpoint, &count));
+    CHECK(count == 0);
+    milepost_endpoint_free(self->endpoint);
+    store_clear(&self->store);
+}
+
+#define POLL(self, kind, handle) \
+    poll_at(__LINE__, (self)->endpoint, MILEPOST_OUTPUT_##kind, handle)
+
+#define MAX_ROWS 64
+
+/* Supplies `extra` rows more than the output needs */
+static milepost_status_t supply(host *self, const milepost_output *output, int extra) {
+    milepost_row rows[MAX_ROWS];
+    memset(rows, 0, sizeof rows);
+    CHECK(output->keys_len > 0 && output->keys_len < MAX_ROWS);
+    for (size_t i = 0; i < output->keys_len; i++) {
+        const store_row *row = store_find(&self->store, output->keys[i].data, output->keys[i].len);
+        CHECK(output->keys[i].len >= 2 && output->keys[i].len <= 33);
+        if (row != NULL) {
+            rows[i].present = 1;
+            rows[i].bytes.data = row->row;
+            rows[i].bytes.len = row->row_len;
+        }
+    }
+    return milepost_endpoint_handle_rows(self->endpoint, output->handle, rows,
+                                         output->keys_len + (size_t)extra, NULL);
+}
+
+/* Supplies all rows that are needed, and returns the next output of another kind */
+static milepost_output serve(host *self) {
+    for (;;) {
+        milepost_output output;
+        OK(milepost_endpoint_poll_output(self->endpoint, &output, NULL));
+        if (output.kind != MILEPOST_OUTPUT_NEED_ROWS) {
+            return output;
+        }
+        OK(supply(self, &output, 0));
+    }
+}
+
+static uint64_t hand_in_request(host *self, uint64_t now, uint64_t timeout) {
+    milepost_response *response;
+    uint64_t handle;
+    OK(milepost_endpoint_handle_request(self->endpoint, now, timeout, TEXT(REQUEST), NULL, 0,
+                                        &handle, &response, NULL));
+    CHECK(response == NULL && handle != 0);
+    return handle;
+}
+
+/* Hands in a block with the transaction of the request */
+static uint64_t hand_in_block(host *self) {
+    milepost_message_builder *builder = new_builder(100, 3, 2);
+    milepost_import_summary *summary;
+    milepost_bytes bytes;
+    uint64_t handle;
+    add_views(builder);
+    OK(milepost_message_builder_text(builder, &bytes));
+    OK(milepost_endpoint_handle_block(self->endpoint, bytes.data, bytes.len, &handle, &summary,
+                                      NULL));
+    CHECK(summary == NULL && handle != 0);
+    milepost_message_builder_free(builder);
+    return handle;
+}
+
+/* Checks a response and frees it */
+static void check_response(milepost_output output, uint64_t handle, const char *expected) {
+    milepost_bytes body = {NULL, 0};
+    CHECK(output.kind == MILEPOST_OUTPUT_RESPONSE && output.handle == handle);
+    OK(milepost_response_body(output.response, &body));
+    CHECK(contains(body, expected));
+    milepost_response_free(output.response);
+}
+
+static void a_commit_wakes_requests_and_not_its_changes(void) {
+    host host;
+    milepost_output output;
+    milepost_import_summary_view view;
+    uint64_t request, block;
+    int32_t was_pending;
+    set_up(&host);
+    request = hand_in_request(&host, 0, MILEPOST_TIMEOUT_DEFAULT);
+    output = POLL(&host, NEED_ROWS, request);
+    CHECK(output.is_first == 1);
+    CHECK(supply(&host, &output, 1) == MILEPOST_STATUS_USAGE);
+    CHECK(supply(&host, &output, -1) == MILEPOST_STATUS_USAGE);
+    OK(supply(&host, &output, 0));
+    CHECK(serve(&host).kind == MILEPOST_OUTPUT_PENDING);
+    CHECK(POLL(&host, TIMEOUT, 0).timeout <= 10000);
+    block = hand_in_block(&host);
+    output = serve(&host);
+    CHECK(output.kind == MILEPOST_OUTPUT_COMMIT && output.handle == block);
+    CHECK(output.changes_len > 0);
+    CHECK(store_commit(&host.store, output.changes, output.changes_len) == 0);
+    /* The commit takes its time. */
+    POLL(&host, TIMEOUT, 0);
+    CHECK(milepost_endpoint_handle_rows(host.endpoint, block, NULL, 0, NULL) ==
+          MILEPOST_STATUS_USAGE);
+    CHECK(milepost_endpoint_handle_commit_result(host.endpoint, block, 2, NULL, 0, NULL) ==
+          MILEPOST_STATUS_ENUM);
+    CHECK(milepost_endpoint_handle_commit_result(host.endpoint, request, 1, NULL, 0, NULL) ==
+          MILEPOST_STATUS_USAGE);
+    OK(milepost_endpoint_cancel(host.endpoint, block, &was_pending));
+    CHECK(was_pending == 0);
+    OK(milepost_endpoint_handle_commit_result(host.endpoint, block, 1, NULL, 0, NULL));
+    CHECK(milepost_endpoint_handle_commit_result(host.endpoint, block, 1, NULL, 0, NULL) ==
+          MILEPOST_STATUS_USAGE);
+    output = POLL(&host, COMPLETED, block);
+    OK(milepost_import_summary_read(output.summary, &view));
+    CHECK(view.block.height == 100 && view.position == MILEPOST_BLOCK_POSITION_HEAD);
+    milepost_import_summary_free(output.summary);
+    check_response(serve(&host), request, "\"final_execution_status\":\"EXECUTED_OPTIMISTIC\"");
+    tear_down(&host);
+}
+
+static void a_failed_import_ends_and_the_next_one_starts(void) {
+    host host;
+    milepost_output output;
+    milepost_error_view view;
+    uint64_t imports[4], handle;
+    set_up(&host);
+    for (size_t i = 0; i < 3; i++) {
+        imports[i] = hand_in_block(&host);
+    }
+    /* The second import is in line. */
+    CHECK(milepost_endpoint_handle_rows(host.endpoint, imports[1], NULL, 0, NULL) ==
+          MILEPOST_STATUS_USAGE);
+    CHECK(milepost_endpoint_fail_rows(host.endpoint, imports[1], NULL, 0, NULL) ==
+          MILEPOST_STATUS_USAGE);
+    POLL(&host, NEED_ROWS, imports[0]);
+    OK(milepost_endpoint_fail_rows(host.endpoint, imports[0], TEXT("the cluster is away"), NULL));
+    output = POLL(&host, FAILED, imports[0]);
+    OK(milepost_error_read(output.error, &view));
+    CHECK(view.status == MILEPOST_STATUS_STORAGE && same(view.message, "the cluster is away"));
+    milepost_error_free(output.error);
+    output = serve(&host);
+    CHECK(output.kind == MILEPOST_OUTPUT_COMMIT && output.handle == imports[1]);
+    OK(milepost_endpoint_handle_commit_result(host.endpoint, imports[1], 0, TEXT("full"), NULL));
+    output = POLL(&host, FAILED, imports[1]);
+    OK(milepost_error_read(output.error, &view));
+    CHECK(view.status == MILEPOST_STATUS_STORAGE && same(view.message, "full"));
+    milepost_error_free(output.error);
+    output = serve(&host);
+    CHECK(output.kind == MILEPOST_OUTPUT_COMMIT && output.handle == imports[2]);
+    store_commit(&host.store, output.changes, output.changes_len);
+    OK(milepost_endpoint_handle_commit_result(host.endpoint, imports[2], 1, NULL, 0, NULL));
+    milepost_import_summary_free(POLL(&host, COMPLETED, imports[2]).summary);
+    /* A known block changes nothing, so there is nothing to commit. */
+    imports[3] = hand_in_block(&host);
+    output = serve(&host);
+    CHECK(output.kind == MILEPOST_OUTPUT_COMPLETED && output.handle == imports[3]);
+    milepost_import_summary_free(output.summary);
+    OK(milepost_endpoint_handle_chain_query(host.endpoint, &handle));
+    output = serve(&host);
+    CHECK(output.kind == MILEPOST_OUTPUT_COMPLETED && output.handle == handle);
+    CHECK(output.chain_status.blocks == 1 && output.chain_status.head.height == 100);
+    CHECK(milepost_endpoint_handle_config(host.endpoint, 7, TEXT("{}"), &handle, NULL) ==
+              MILEPOST_STATUS_SCHEMA &&
+          handle == 0);
+    tear_down(&host);
+}
+
+static void requests_fail_expire_and_are_cancelled(void) {
+    host host;
+    milepost_output output;
+    uint64_t request, second;
+    int32_t was_pending;
+    set_up(&host);
+    request = hand_in_request(&host, 0, MILEPOST_TIMEOUT_DEFAULT);
+    POLL(&host, NEED_ROWS, request);
+    OK(milepost_endpoint_fail_rows(host.endpoint, request, TEXT("the cluster is down"), NULL));
+    check_response(POLL(&host, RESPONSE, request), request, "the cluster is down");
+    OK(milepost_endpoint_fail_rows(host.endpoint, request, NULL, 0, NULL));
+
+    request = hand_in_request(&host, 0, 50);
+    CHECK(serve(&host).kind == MILEPOST_OUTPUT_PENDING);
+    OK(milepost_endpoint_handle_timeout(host.endpoint, 49));
+    POLL(&host, TIMEOUT, 0);
+    OK(milepost_endpoint_handle_timeout(host.endpoint, 50));
+    check_response(serve(&host), request, "\"TIMEOUT_ERROR\"");
+    request = hand_in_request(&host, 50, 0);
+    check_response(serve(&host), request, "\"TIMEOUT_ERROR\"");
+
+    request = hand_in_request(&host, 50, MILEPOST_TIMEOUT_DEFAULT);
+    POLL(&host, NEED_ROWS, request);
+    OK(milepost_endpoint_cancel(host.endpoint, request, &was_pending));
+    CHECK(was_pending == 1);
+    OK(milepost_endpoint_cancel(host.endpoint, request, &was_pending));
+    CHECK(was_pending == 0);
+    OK(milepost_endpoint_handle_rows(host.endpoint, request, NULL, 0, NULL));
+    POLL(&host, TIMEOUT, 0);
+
+    request = hand_in_request(&host, 50, MILEPOST_TIMEOUT_DEFAULT);
+    CHECK(serve(&host).kind == MILEPOST_OUTPUT_PENDING);
+    second = hand_in_request(&host, 50, MILEPOST_TIMEOUT_NEVER);
+    output = POLL(&host, NEED_ROWS, second);
+    OK(supply(&host, &output, 0));
+    OK(milepost_endpoint_shutdown(host.endpoint));
+    output = serve(&host);
+    check_response(output, output.handle == second ? second : request, "the service stops");
+    second = output.handle == second ? request : second;
+    check_response(serve(&host), second, "the service stops");
+    POLL(&host, TIMEOUT, 0);
+    tear_down(&host);
+}
+
+static void unknown_operations_change_nothing(void) {
+    static const uint64_t UNKNOWN[] = {0, 1, 99, UINT64_MAX};
+    host host;
+    int32_t was_pending;
+    set_up(&host);
+    for (size_t i = 0; i < sizeof UNKNOWN / sizeof *UNKNOWN; i++) {
+        OK(milepost_endpoint_handle_rows(host.endpoint, UNKNOWN[i], NULL, 0, NULL));
+        OK(milepost_endpoint_fail_rows(host.endpoint, UNKNOWN[i], NULL, 0, NULL));
+        CHECK(milepost_endpoint_handle_commit_result(host.endpoint, UNKNOWN[i], 1, NULL, 0, NULL) ==
+              MILEPOST_STATUS_USAGE);
+        OK(milepost_endpoint_cancel(host.endpoint, UNKNOWN[i], &was_pending));
+        CHECK(was_pending == 0);
+        POLL(&host, TIMEOUT, 0);
+    }
+    tear_down(&host);
+}
+
+/* An endpoint is freed with operations in every state */
+static void an_endpoint_ends_what_is_open(void) {
+    host host;
+    set_up(&host);
+    hand_in_request(&host, 0, MILEPOST_TIMEOUT_DEFAULT);
+    CHECK(serve(&host).kind == MILEPOST_OUTPUT_PENDING);
+    hand_in_block(&host);
+    CHECK(serve(&host).kind == MILEPOST_OUTPUT_COMMIT);
+    hand_in_block(&host);
+    hand_in_request(&host, 0, MILEPOST_TIMEOUT_DEFAULT);
+    POLL(&host, NEED_ROWS, 0);
+    hand_in_request(&host, 0, MILEPOST_TIMEOUT_DEFAULT);
+    milepost_endpoint_free(host.endpoint);
+}
+
+int main(void) {
+    a_commit_wakes_requests_and_not_its_changes();
+    a_failed_import_ends_and_the_next_one_starts();
+    requests_fail_expire_and_are_cancelled();
+    unknown_operations_change_nothing();
+    an_endpoint_ends_what_is_open();
+    return failed;
+}
