@@ -1,8 +1,4 @@
-/*
- * Imports blocks into a storage of its own, then answers a request from it.
- *
- *     cc example.c -lmilepost && ./a.out request.json block.json...
- */
+/* Answers from its own storage: cc example.c -lmilepost && ./a.out request.json block.json... */
 #include <milepost.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,19 +6,16 @@
 
 typedef struct row { /* A list, newest first. A database needs the same two functions. */
     struct row *next;
-    size_t key_len, len;
-    int removed;
+    size_t key_len, len, removed;
     uint8_t bytes[]; /* the key, then the row */
 } row;
 
 static int32_t get(void *rows, const uint8_t *key, size_t key_len, milepost_sink *sink) {
-    for (row *it = *(row **)rows; it != NULL; it = it->next) {
-        if (it->key_len == key_len && memcmp(it->bytes, key, key_len) == 0) {
-            if (it->removed) break;
-            return milepost_sink_row(sink, it->bytes + key_len, it->len);
-        }
-    }
-    return milepost_sink_absent(sink);
+    row *it = *(row **)rows;
+    while (it != NULL && (it->key_len != key_len || memcmp(it->bytes, key, key_len) != 0))
+        it = it->next;
+    if (it == NULL || it->removed) return milepost_sink_absent(sink);
+    return milepost_sink_row(sink, it->bytes + key_len, it->len);
 }
 
 static int32_t commit(void *rows, const milepost_change *changes, size_t len) {
@@ -41,34 +34,29 @@ static int32_t commit(void *rows, const milepost_change *changes, size_t len) {
 int main(int argc, char **argv) {
     static uint8_t request[1 << 16], block[1 << 20];
     row *rows = NULL;
-    milepost_storage storage = {sizeof storage, &rows, get, NULL, commit, NULL, 0};
+    milepost_storage store = {.size = sizeof store, .context = &rows, .get = get, .commit = commit};
     milepost_engine *engine;
     milepost_response *response;
     milepost_error *error = NULL;
     milepost_error_view why;
     milepost_bytes body;
     size_t len, request_len = 0;
-    milepost_status_t status = milepost_engine_new_over(&storage, NULL, &engine, &error);
+    milepost_status_t status = milepost_engine_new_over(&store, NULL, &engine, &error);
     for (int i = 1; i < argc && status == MILEPOST_STATUS_OK; i++) {
         FILE *file = fopen(argv[i], "rb");
         if (file == NULL) return perror(argv[i]), 1;
-        if (i == 1) {
-            request_len = fread(request, 1, sizeof request, file);
-        } else {
-            len = fread(block, 1, sizeof block, file);
-            status = milepost_engine_import_block(engine, block, len, NULL, &error);
-        }
+        len = fread(i == 1 ? request : block, 1, i == 1 ? sizeof request : sizeof block, file);
+        if (i == 1) request_len = len;
+        else status = milepost_engine_import_block(engine, block, len, NULL, &error);
         fclose(file);
     }
     if (status == MILEPOST_STATUS_OK)
         status = milepost_engine_respond(engine, request, request_len, NULL, 0, &response, &error);
-    if (status == MILEPOST_STATUS_OK) {
-        milepost_response_body(response, &body);
+    if (status == MILEPOST_STATUS_OK && milepost_response_body(response, &body) == 0) {
         fwrite(body.data, 1, body.len, stdout);
         milepost_response_free(response);
-    } else if (milepost_error_read(error, &why) == MILEPOST_STATUS_OK) {
+    } else if (milepost_error_read(error, &why) == MILEPOST_STATUS_OK)
         fprintf(stderr, "%.*s\n", (int)why.message.len, (const char *)why.message.data);
-    }
     milepost_error_free(error);
     milepost_engine_free(engine);
     for (row *next; rows != NULL; rows = next) next = rows->next, free(rows);
