@@ -32,9 +32,9 @@ export function runner(manifest, read) {
     const body = new Uint8Array(await read(vector.request));
     const urlMethod = vector.url_method;
     const immediate = await endpoint.respond(body, { urlMethod });
-    // If too many requests are pending, only `handleRequest` reports that, before its deadline.
+    // If too many requests are pending, only `handleRequest` reports that, and without a timeout.
     if (vector.wait === undefined) {
-      const response = immediate ?? (await endpoint.handleRequest(body, { urlMethod, timeout: 10_000 }));
+      const response = immediate ?? (await endpoint.handleRequest(body, { urlMethod, timeout: 1 }));
       return { response, early: false };
     }
     // Long enough for the blocks to be imported.

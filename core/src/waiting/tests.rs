@@ -175,12 +175,12 @@ fn it_wakes_the_requests_that_a_linear_search_finds() {
                         let lag = u64::from(rng.below(6) == 0).min(generation);
                         let key = WaitKey { generation: generation - lag, condition };
                         let len = len(&model);
-                        let expected = if request.is_expired {
+                        let expected = if !request.is_inserted && len + request.weight > limit {
+                            Err(InsertErrorKind::Full)
+                        } else if request.is_expired {
                             Err(InsertErrorKind::Expired)
                         } else if lag > 0 && condition != WaitCondition::Anything {
                             Err(InsertErrorKind::Stale)
-                        } else if !request.is_inserted && len + request.weight > limit {
-                            Err(InsertErrorKind::Full)
                         } else {
                             Ok(())
                         };

@@ -246,9 +246,9 @@ impl<T> WaiterMap<T> {
     ///
     /// # Errors
     ///
-    /// [`InsertErrorKind::Cancelled`], [`InsertErrorKind::Expired`], [`InsertErrorKind::Stale`]
-    /// unless the request waits for [`WaitCondition::Anything`], and for the first insertion
-    /// [`InsertErrorKind::Full`], in this order. The error returns the request.
+    /// [`InsertErrorKind::Cancelled`], for the first insertion [`InsertErrorKind::Full`],
+    /// [`InsertErrorKind::Expired`], and [`InsertErrorKind::Stale`] unless the request waits for
+    /// [`WaitCondition::Anything`], in this order. The error returns the request.
     pub fn insert(
         &mut self,
         handle: RequestHandle,
@@ -261,9 +261,9 @@ impl<T> WaiterMap<T> {
         let kind = match self.waiter(handle) {
             None => InsertErrorKind::Cancelled,
             Some(waiter) if waiter.request != NIL => InsertErrorKind::Cancelled,
+            Some(waiter) if waiter.weight == 0 && is_full => InsertErrorKind::Full,
             Some(waiter) if waiter.is_expired => InsertErrorKind::Expired,
             Some(_) if is_stale => InsertErrorKind::Stale,
-            Some(waiter) if waiter.weight == 0 && is_full => InsertErrorKind::Full,
             Some(waiter) => {
                 if waiter.weight == 0 {
                     // At most the limit, which fits.

@@ -122,12 +122,12 @@ impl Run {
         let over_limit = self.rejection(open.call_count).filter(|_| !open.inserted);
         let expected = if self.shut_down {
             Some(SHUTDOWN.to_owned())
+        } else if over_limit.is_some() {
+            over_limit
         } else if open.expired {
             Some(EndReason::Timeout.to_string())
-        } else if is_stale {
-            Some(String::new())
         } else {
-            over_limit
+            is_stale.then(String::new)
         };
         let Some(reason) = expected else {
             if !open.inserted {
