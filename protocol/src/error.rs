@@ -2,11 +2,12 @@
 //!
 //! Every error has a kind (a stable number), a path in the JSON or the name of the value, the
 //! offset of the invalid byte if there is one, and a text. Bindings to other languages have the
-//! same four parts. The text includes that of the source error: a source type would make its crate
-//! part of the public interface.
+//! same four parts, so the text says all; the error that a storage failed with is kept beside it,
+//! for hosts that want to tell its errors apart.
 
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
+use alloc::sync::Arc;
 use core::fmt;
 
 /// The kind of an [`Error`]; its number is the same in all versions and languages
@@ -51,6 +52,8 @@ impl ErrorKind {
 /// assert_eq!(error.to_string(), "params.tx_hash: 31 bytes after base58, expected 32");
 /// assert_eq!(error.kind().code(), 3);
 /// ```
+///
+/// Two errors are equal if these four are; their sources are not compared.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub struct Error(Box<ErrorFields>);
 
@@ -61,13 +64,27 @@ struct ErrorFields {
     path: String,
     offset: Option<usize>,
     detail: String,
+    source: Source,
+}
+
+/// What caused an error, if that is known; equal to every other
+#[derive(Clone, Debug, Default)]
+struct Source(Option<Arc<dyn core::error::Error + Send + Sync>>);
+
+impl Eq for Source {}
+
+impl PartialEq for Source {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
 }
 
 impl Error {
     /// An error without path and offset
     pub fn new(kind: ErrorKind, detail: impl fmt::Display) -> Self {
         let detail = detail.to_string();
-        Self(Box::new(ErrorFields { kind, path: String::new(), offset: None, detail }))
+        let source = Source::default();
+        Self(Box::new(ErrorFields { kind, path: String::new(), offset: None, detail, source }))
     }
 
     /// Puts `path` before the error's path
@@ -94,6 +111,28 @@ impl Error {
     #[must_use]
     pub fn with_offset(mut self, offset: usize) -> Self {
         self.0.offset = Some(offset);
+        self
+    }
+
+    /// Keeps the error that caused this one, for [`core::error::Error::source`]
+    ///
+    /// The text has to say what is wrong by itself: a source is not sent to clients and not passed
+    /// to other languages.
+    ///
+    /// ```
+    /// use std::error::Error as _;
+    /// use std::io;
+    ///
+    /// use milepost_protocol::{Error, ErrorKind};
+    ///
+    /// let full = io::Error::from(io::ErrorKind::StorageFull);
+    /// let error = Error::new(ErrorKind::Storage, &full).with_source(full);
+    /// let source = error.source().and_then(|source| source.downcast_ref::<io::Error>());
+    /// assert_eq!(source.map(io::Error::kind), Some(io::ErrorKind::StorageFull));
+    /// ```
+    #[must_use]
+    pub fn with_source(mut self, source: impl core::error::Error + Send + Sync + 'static) -> Self {
+        self.0.source = Source(Some(Arc::new(source)));
         self
     }
 
@@ -130,4 +169,9 @@ impl fmt::Display for Error {
     }
 }
 
-impl core::error::Error for Error {}
+impl core::error::Error for Error {
+    fn source(&self) -> Option<&(dyn core::error::Error + 'static)> {
+        let source = self.0.source.0.as_deref()?;
+        Some(source)
+    }
+}

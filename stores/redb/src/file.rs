@@ -65,7 +65,7 @@ pub(crate) fn begin(database: &Database) -> Result<WriteTransaction, redb::Error
 pub(crate) fn open(path: &Path, options: &Options) -> Result<Database, OpenError> {
     match fs::metadata(path) {
         Err(error) if error.kind() == IoErrorKind::NotFound => create(path, options),
-        Err(error) => Err(OpenError::new(OpenErrorKind::Io, path, error)),
+        Err(error) => Err(OpenError::caused_by(OpenErrorKind::Io, path, "", error)),
         Ok(metadata) if !metadata.is_file() => {
             Err(OpenError::new(OpenErrorKind::NotAStorage, path, "is not a file"))
         }
@@ -88,8 +88,9 @@ fn open_existing(path: &Path, options: &Options) -> Result<Database, OpenError> 
     let mut database = try_redb(path, || builder_for(options).open(path))
         .map_err(|error| error.into_open_error(path, "the file needs a repair that was aborted"))?;
     check_header(path, &database)?;
-    let length =
-        fs::metadata(path).map_err(|error| OpenError::new(OpenErrorKind::Io, path, error))?.len();
+    let length = fs::metadata(path)
+        .map_err(|error| OpenError::caused_by(OpenErrorKind::Io, path, "", error))?
+        .len();
     if length <= options.verify_bytes {
         // `Ok(false)`: allocator state was rebuilt, which is not damage; every row was verified.
         try_redb(path, || database.check_integrity())
@@ -109,7 +110,7 @@ fn check_magic(path: &Path) -> Result<(), OpenError> {
     let mut start = Vec::new();
     File::open(path)
         .and_then(|file| file.take(REDB_MAGIC.len() as u64).read_to_end(&mut start))
-        .map_err(|error| OpenError::new(OpenErrorKind::Io, path, error))?;
+        .map_err(|error| OpenError::caused_by(OpenErrorKind::Io, path, "", error))?;
     let detail = match start.as_slice() {
         start if start == REDB_MAGIC => return Ok(()),
         [] => "the file is empty, so it is not or no longer a milepost storage",
@@ -128,7 +129,7 @@ fn check_header(path: &Path, database: &impl ReadableDatabase) -> Result<(), Ope
                 redb::Error::Corrupted(_) => OpenErrorKind::Damaged,
                 _ => OpenErrorKind::Io,
             };
-            return Err(OpenError::new(kind, path, error));
+            return Err(OpenError::caused_by(kind, path, "", error));
         }
         Err(text) => return Err(panicked(path, &text)),
     };
@@ -166,7 +167,7 @@ fn read_header(database: &impl ReadableDatabase) -> Result<Option<Vec<u8>>, redb
 /// So a process that dies in between leaves no incomplete file at the path, and a file that another
 /// process creates in between is not overwritten.
 fn create(path: &Path, options: &Options) -> Result<Database, OpenError> {
-    let failed = |error: io::Error| OpenError::new(OpenErrorKind::Io, path, error);
+    let failed = |error: io::Error| OpenError::caused_by(OpenErrorKind::Io, path, "", error);
     let (temporary, file) = create_temporary(path).map_err(failed)?;
     let created = panic_guard::call(|| {
         let database = builder_for(options).create_file(file)?;
@@ -285,7 +286,7 @@ fn try_redb<T>(
         }
         _ => OpenErrorKind::Io,
     };
-    Err(RedbError::Other(OpenError::new(kind, path, format_args!("redb: {error}"))))
+    Err(RedbError::Other(OpenError::caused_by(kind, path, "redb: ", error)))
 }
 
 fn panicked(path: &Path, text: &str) -> OpenError {

@@ -1,4 +1,6 @@
 //! The error of opening a file: kind, path, detail and advice.
+//!
+//! Its text says what a user can do. What redb or the operating system reported is its source.
 
 use core::error;
 use core::fmt;
@@ -23,6 +25,15 @@ pub enum OpenErrorKind {
 }
 
 impl OpenErrorKind {
+    /// The kind of the engine's error
+    const fn error_kind(self) -> ErrorKind {
+        match self {
+            Self::Damaged => ErrorKind::Corrupt,
+            Self::Version => ErrorKind::Version,
+            Self::NotAStorage | Self::Locked | Self::Io => ErrorKind::Storage,
+        }
+    }
+
     /// What a user can do
     const fn advice(self) -> &'static str {
         match self {
@@ -42,12 +53,25 @@ impl OpenErrorKind {
 pub struct OpenError {
     kind: OpenErrorKind,
     path: PathBuf,
-    detail: String,
+    /// Its text and its source
+    error: Error,
 }
 
 impl OpenError {
     pub(crate) fn new(kind: OpenErrorKind, path: &Path, detail: impl fmt::Display) -> Self {
-        Self { kind, path: path.to_owned(), detail: detail.to_string() }
+        Self { kind, path: path.to_owned(), error: Error::new(kind.error_kind(), detail) }
+    }
+
+    /// An error of the operating system, or of redb with the prefix `redb: `
+    pub(crate) fn caused_by(
+        kind: OpenErrorKind,
+        path: &Path,
+        prefix: &str,
+        source: impl error::Error + Send + Sync + 'static,
+    ) -> Self {
+        let error = Error::new(kind.error_kind(), format_args!("{prefix}{source}"));
+        let error = error.with_source(source);
+        Self { kind, path: path.to_owned(), error }
     }
 
     /// The kind of the error
@@ -62,25 +86,24 @@ impl OpenError {
 
     /// The message, without the path and the advice
     pub fn detail(&self) -> &str {
-        &self.detail
+        self.error.detail()
     }
 }
 
 impl fmt::Display for OpenError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}: {}; {}", self.path.display(), self.detail, self.kind.advice())
+        write!(formatter, "{}: {}; {}", self.path.display(), self.detail(), self.kind.advice())
     }
 }
 
-impl error::Error for OpenError {}
+impl error::Error for OpenError {
+    fn source(&self) -> Option<&(dyn error::Error + 'static)> {
+        self.error.source()
+    }
+}
 
 impl From<OpenError> for Error {
     fn from(error: OpenError) -> Self {
-        let kind = match error.kind {
-            OpenErrorKind::Damaged => ErrorKind::Corrupt,
-            OpenErrorKind::Version => ErrorKind::Version,
-            _ => ErrorKind::Storage,
-        };
-        Self::new(kind, error)
+        Self::new(error.kind.error_kind(), &error).with_source(error)
     }
 }

@@ -40,7 +40,7 @@ fn convert(error: redb::Error) -> Error {
         | redb::Error::TableIsMultimap(_) => ErrorKind::Corrupt,
         _ => ErrorKind::Storage,
     };
-    Error::new(kind, format_args!("redb: {error}"))
+    Error::new(kind, format_args!("redb: {error}")).with_source(error)
 }
 
 /// A value of redb; catches a panic of its drop

@@ -1,5 +1,8 @@
 //! The conformance tests of every storage.
 
+use std::thread;
+
+use milepost::storage::conformance::ConcurrencyCheck;
 use milepost::storage::{Storage, conformance};
 use milepost_redb::{Options, RedbStorage};
 
@@ -33,4 +36,19 @@ fn snapshots_are_conformant() {
     let open = || RedbStorage::open(&path, &Options::default()).unwrap();
     conformance::check_snapshots(open, RedbStorage::snapshot)
         .unwrap_or_else(|violation| panic!("{violation}"));
+}
+
+#[test]
+fn snapshots_of_other_threads_are_of_one_state() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("chain.milepost");
+    let mut storage = RedbStorage::open(&path, &Options::default()).unwrap();
+    let (reader, check) = (storage.clone(), ConcurrencyCheck::new());
+    thread::scope(|scope| {
+        let readers = [(); 2].map(|()| scope.spawn(|| check.read(|| reader.snapshot())));
+        check.write(&mut storage).unwrap_or_else(|violation| panic!("{violation}"));
+        for reader in readers {
+            reader.join().unwrap().unwrap_or_else(|violation| panic!("{violation}"));
+        }
+    });
 }

@@ -1,7 +1,8 @@
 //! Which files are opened and which are rejected; a rejected file is not changed.
 
-use std::fs;
+use core::error::Error as _;
 use std::path::Path;
+use std::{fs, io};
 
 use milepost::storage::{Batch, Key, Snapshot, Storage, Table};
 use milepost::{Error, ErrorKind};
@@ -71,7 +72,11 @@ fn a_missing_directory_is_an_error() {
     let path = directory.path().join("absent").join("chain.milepost");
     let error = RedbStorage::open(&path, &Options::default()).unwrap_err();
     assert_eq!(error.kind(), OpenErrorKind::Io);
-    assert_eq!(Error::from(error).kind(), ErrorKind::Storage);
+    let cause = error.source().and_then(|cause| cause.downcast_ref::<io::Error>()).unwrap();
+    assert_eq!(cause.kind(), io::ErrorKind::NotFound);
+    let converted = Error::from(error.clone());
+    assert_eq!(converted.kind(), ErrorKind::Storage);
+    assert_eq!(converted.source().and_then(|cause| cause.downcast_ref()), Some(&error));
 }
 
 #[test]
