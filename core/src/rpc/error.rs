@@ -34,6 +34,23 @@ pub enum ResponseKind {
     Unavailable,
 }
 
+impl ResponseKind {
+    /// The HTTP status that a node sends with such a response
+    ///
+    /// Results, and handler errors of every other kind, have 200. A service that is at a limit has
+    /// 503, which a node does not send.
+    pub const fn http_status(self) -> u16 {
+        match self {
+            Self::Result | Self::Handler => 200,
+            Self::RequestValidation => 400,
+            Self::Timeout => 408,
+            Self::SkippedBlock => 422,
+            Self::Internal => 500,
+            Self::Unavailable => 503,
+        }
+    }
+}
+
 /// An invalid request, whose response is an error
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]

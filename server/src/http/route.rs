@@ -71,17 +71,9 @@ pub(crate) enum StatusMode {
 
 impl StatusMode {
     fn status(self, kind: ResponseKind) -> StatusCode {
-        if self == Self::Always200 {
-            return StatusCode::OK;
-        }
-        match kind {
-            ResponseKind::RequestValidation => StatusCode::BAD_REQUEST,
-            ResponseKind::Timeout => StatusCode::REQUEST_TIMEOUT,
-            ResponseKind::SkippedBlock => StatusCode::UNPROCESSABLE_ENTITY,
-            ResponseKind::Internal => StatusCode::INTERNAL_SERVER_ERROR,
-            ResponseKind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
-            // Results, and handler errors of every other kind.
-            _ => StatusCode::OK,
+        match self {
+            Self::Always200 => StatusCode::OK,
+            Self::Node => StatusCode::from_u16(kind.http_status()).unwrap_or_default(),
         }
     }
 }
