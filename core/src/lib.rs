@@ -9,7 +9,8 @@
 //! # Three ways to use it
 //!
 //! **A local storage: [`Engine`].** One call imports a block, and one call responds to a request
-//! from what is stored. A request for a milestone that is not reached is returned as pending:
+//! from a [`Snapshot`](storage::Snapshot) of what is stored, which is one state between two
+//! commits. A request for a milestone that is not reached is returned as pending:
 //!
 //! ```
 //! use milepost::endpoint::{Engine, RequestState};
@@ -41,7 +42,9 @@
 //! **A remote storage: [`Query`].** A query returns the keys of the rows that it needs, and
 //! continues when they are supplied, so the host fetches them in its own way: asynchronously, from
 //! a C event loop or with JavaScript promises. [`BlockImport`] is the query of an import,
-//! [`RequestQuery`] that of a request:
+//! [`RequestQuery`] that of a request. All rows of one query have to come from one state between
+//! two commits; where each read is of the newest one, an
+//! [`OptimisticQuery`](storage::OptimisticQuery) checks that nothing was committed in between:
 //!
 //! ```
 //! use milepost::endpoint::{Engine, RequestQuery, RequestState};
@@ -169,3 +172,8 @@ pub mod storage;
 pub mod waiting;
 
 pub use milepost_protocol::{Error, ErrorKind, codec, primitives, transaction, views};
+
+/// Runs the examples of the readme
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+const _: () = ();

@@ -6,8 +6,9 @@ use super::{Key, Row};
 
 /// Rows to be written and removed in one atomic step
 ///
-/// A batch made by the engine names each key at most once. A batch made by hand may name a key
-/// twice; the last change of a key wins.
+/// A batch made by the engine names each key at most once, sorted by the number of the table and
+/// the bytes of the key, which is the order in which many storages write fastest. A batch made by
+/// hand may name a key twice; the last change of a key wins.
 #[derive(Clone, Debug, Default)]
 pub struct Batch {
     changes: Vec<(Key, Option<Row>)>,
