@@ -149,8 +149,8 @@
 //! | [`waiting`] | pending requests by wait condition and deadline |
 //! | [`endpoint`] | requests and blocks in, responses and pending requests out |
 //!
-//! The crate `milepost-protocol` has the modules [`codec`], [`primitives`], [`transaction`] and
-//! [`views`], which are re-exported here.
+//! The crate `milepost-protocol` has the modules [`codec`], [`primitives`], [`proof`],
+//! [`transaction`] and [`views`], which are re-exported here.
 //!
 //! [`BlockImport`]: import::BlockImport
 //! [`Endpoint`]: endpoint::Endpoint
@@ -171,7 +171,7 @@ pub mod status;
 pub mod storage;
 pub mod waiting;
 
-pub use milepost_protocol::{Error, ErrorKind, codec, primitives, transaction, views};
+pub use milepost_protocol::{Error, ErrorKind, codec, primitives, proof, transaction, views};
 
 /// Runs the examples of the readme
 #[cfg(doctest)]

@@ -24,6 +24,7 @@
 //! | [`codec`] | base58, base64, borsh, JSON text |
 //! | [`primitives`] | hashes, account ids, keys, amounts |
 //! | [`views`] | the JSON types of transaction status |
+//! | [`proof`] | Merkle trees, hashes of blocks and outcomes, the check of a block message |
 //! | [`transaction`] | signed transactions in borsh, and their signatures |
 //! | [`config`] | the JSON types of protocol configurations |
 //!
@@ -44,6 +45,7 @@ mod error;
 pub mod codec;
 pub mod config;
 pub mod primitives;
+pub mod proof;
 pub mod transaction;
 pub mod views;
 

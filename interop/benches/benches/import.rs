@@ -1,7 +1,8 @@
 //! Importing blocks: a message is read, checked and converted to canonical texts, then committed.
 //!
 //! - `import/ours`: all of it, into an empty storage in memory; the peer reads the same bytes into
-//!   the types of `near-indexer-primitives`. `import/ours without commit` is without the commit.
+//!   the types of `near-indexer-primitives`. `import/ours without commit` is without the commit,
+//!   `import/check against the hash` is what the check of a message costs on top.
 //! - `import per receipt`: reading the blocks of one transaction, and the node's response about it,
 //!   both divided by its number of receipts.
 //! - `lower bound by …`: the same bytes read by a parser that keeps nothing, or copied.
@@ -14,6 +15,7 @@ use criterion::{
 };
 use milepost::endpoint::Engine;
 use milepost::import::{BlockImport, ImportSettings};
+use milepost::proof::check_block;
 use milepost::storage::MemoryStorage;
 use milepost_benches::{Cpu, Workload, group, practice_block, with_input};
 use milepost_peer_benches as peer;
@@ -122,6 +124,12 @@ fn import(criterion: &mut Criterion<Cpu>) {
                 with_input(count, || &message[..], |message| read(message).expect("a block"))
             });
         });
+        // The roots of practice blocks are random, so their check would end at the first.
+        if name.starts_with("mainnet") {
+            group.bench_function(BenchmarkId::new("check against the hash", &name), |bencher| {
+                bencher.iter_custom(|count| with_input(count, || &message[..], check_block));
+            });
+        }
         group.bench_function(BenchmarkId::new("ours", &name), |bencher| {
             bencher.iter_custom(|count| {
                 let (engine, settings) = (Engine::default(), ImportSettings::default());

@@ -1,0 +1,256 @@
+//! The hash of a block, computed from its header as the messages of a chain have it.
+//!
+//! A hash covers all members below except `hash` and those that are never sent filled. Which
+//! members it covers, and in which order, depends on the header version, which a message does not
+//! name: it follows from the members that are present, and where two versions have the same
+//! members, from the hash.
+
+use alloc::string::String;
+use alloc::vec::Vec;
+
+use crate::codec::borsh::Writer;
+use crate::primitives::{AccountId, Balance, CryptoHash, PublicKey, ShardId, Signature};
+use crate::views::wire::wire_struct;
+
+use super::merkle::pair;
+
+wire_struct! {
+    /// The header of a block; members that only some header versions have are optional
+    pub struct BlockHeaderView {
+        /// Signatures of the block producers of the block before, in their order
+        pub approvals: Vec<Option<Signature>>,
+        /// Hash of the block's body; from header version 4 on
+        pub block_body_hash: Option<CryptoHash> = omitted,
+        /// Root of the hashes of all blocks before
+        pub block_merkle_root: CryptoHash,
+        /// Number of the block on its chain; from header version 3 on
+        pub block_ordinal: Option<u64> = omitted,
+        /// Validators slashed by challenges, which are no longer made
+        pub challenges_result: Option<Vec<SlashedValidatorView>> = omitted,
+        /// Root of the challenges, which are no longer made
+        pub challenges_root: Option<CryptoHash> = omitted,
+        /// Endorsements of each chunk, as bit maps; from header version 5 on
+        pub chunk_endorsements: Option<Vec<Vec<u8>>> = omitted,
+        /// Root of the hashes of the chunk headers
+        pub chunk_headers_root: CryptoHash,
+        /// Whether each shard has a new chunk
+        pub chunk_mask: Vec<bool>,
+        /// Root of the outgoing receipts of the chunks
+        pub chunk_receipts_root: CryptoHash,
+        /// Root of the transactions of the chunks
+        pub chunk_tx_root: CryptoHash,
+        /// Number of new chunks
+        pub chunks_included: u64,
+        /// Id of the epoch
+        pub epoch_id: CryptoHash,
+        /// Hash of the epoch synchronisation data, in the first block of some epochs
+        pub epoch_sync_data_hash: Option<CryptoHash> = omitted,
+        /// Gas price of the block after, in yoctoNEAR
+        pub gas_price: Balance,
+        /// Hash of the block
+        pub hash: CryptoHash,
+        /// Height of the block
+        pub height: u64,
+        /// Last block with doomslug finality
+        pub last_ds_final_block: CryptoHash,
+        /// Last final block
+        pub last_final_block: CryptoHash,
+        /// Newest protocol version that the producer runs
+        pub latest_protocol_version: u32,
+        /// Hash of the block producers of the next epoch
+        pub next_bp_hash: CryptoHash,
+        /// Id of the next epoch
+        pub next_epoch_id: CryptoHash,
+        /// Root of the outcomes that the chunks confirm
+        pub outcome_root: CryptoHash,
+        /// Hash of the block before
+        pub prev_hash: CryptoHash,
+        /// Height of the block before; from header version 3 on
+        pub prev_height: Option<u64> = omitted,
+        /// Root of the states before the chunks
+        pub prev_state_root: CryptoHash,
+        /// Random value of the block
+        pub random_value: CryptoHash,
+        /// Always zero; not part of the hash
+        pub rent_paid: Balance = default,
+        /// The shard that is split next, and at which account; from header version 6 on
+        pub shard_split: Option<(ShardId, AccountId)> = omitted,
+        /// Signature of the producer; not part of the hash
+        pub signature: Option<Signature> = omitted,
+        /// Time in nanoseconds, which some messages have rounded; not read
+        pub timestamp: u64 = default,
+        /// Time in nanoseconds
+        pub timestamp_nanosec: Balance,
+        /// Total supply of tokens, in yoctoNEAR
+        pub total_supply: Balance,
+        /// Proposals of validators
+        pub validator_proposals: Vec<ValidatorStakeView>,
+        /// Always zero; not part of the hash
+        pub validator_reward: Balance = default,
+    }
+}
+
+wire_struct! {
+    /// A validator that was slashed
+    pub struct SlashedValidatorView {
+        /// Its account
+        pub account_id: AccountId,
+        /// Whether it signed two blocks of one height
+        pub is_double_sign: bool,
+    }
+}
+
+wire_struct! {
+    /// A proposal to be a validator
+    pub struct ValidatorStakeView {
+        /// The account
+        pub account_id: AccountId,
+        /// Its key
+        pub public_key: PublicKey,
+        /// Its stake, in yoctoNEAR
+        pub stake: Balance,
+        /// Version of the structure: `V1`
+        pub validator_stake_struct_version: Option<String> = omitted,
+    }
+}
+
+/// A version of the header
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+enum HeaderVersion {
+    V1,
+    V2,
+    V3,
+    V4,
+    V5,
+    V6,
+}
+
+use HeaderVersion::{V1, V2, V3, V4, V5, V6};
+
+impl BlockHeaderView {
+    /// Whether one of the header versions that have these members gives [`Self::hash`]
+    ///
+    /// # Errors
+    ///
+    /// Why the hash cannot be computed from what is here.
+    pub fn is_hash_valid(&self) -> Result<bool, &'static str> {
+        let is_known = |proposal: &ValidatorStakeView| {
+            proposal.validator_stake_struct_version.as_deref().is_none_or(|version| version == "V1")
+        };
+        if !self.validator_proposals.iter().all(is_known) {
+            return Err("a validator proposal is of an unknown version");
+        }
+        // The newest first, as most blocks have it.
+        let versions: &[HeaderVersion] = match self {
+            Self { chunk_endorsements: Some(_), .. } => &[V6, V5],
+            Self { block_body_hash: Some(_), .. } => &[V4],
+            Self { block_ordinal: Some(_), .. } => &[V3],
+            _ => &[V2, V1],
+        };
+        if versions.iter().any(|version| self.hash_of(*version) == self.hash) {
+            return Ok(true);
+        }
+        // The protocol versions that introduced the members. The version of the epoch, which
+        // decides, is not in the header; it is at most the producer's.
+        match self.latest_protocol_version {
+            72.. if self.chunk_endorsements.is_none() => Err("chunk_endorsements may be missing"),
+            63.. if self.block_body_hash.is_none() => Err("block_body_hash may be missing"),
+            _ if !self.unknown_fields.is_empty() => Err("members of no known header version"),
+            _ => Ok(false),
+        }
+    }
+
+    /// `H(H(H(inner_lite) ‖ H(inner_rest)) ‖ prev_hash)`
+    fn hash_of(&self, version: HeaderVersion) -> CryptoHash {
+        let inner = pair(digest(self.inner_lite()), digest(self.inner_rest(version)));
+        pair(inner, self.prev_hash)
+    }
+
+    /// The part that light clients read
+    fn inner_lite(&self) -> Writer {
+        let mut writer = Writer::default();
+        writer.u64(self.height);
+        let before = [self.epoch_id, self.next_epoch_id, self.prev_state_root, self.outcome_root];
+        hashes(&mut writer, &before);
+        // A time that is no `u64` gives another hash than the block's.
+        writer.u64(self.timestamp_nanosec.0 as u64);
+        hashes(&mut writer, &[self.next_bp_hash, self.block_merkle_root]);
+        writer
+    }
+
+    /// All other members, as this version encodes them
+    fn inner_rest(&self, version: HeaderVersion) -> Writer {
+        let mut writer = Writer::default();
+        if version >= V4 {
+            writer.raw(self.block_body_hash.unwrap_or_default().as_bytes());
+        }
+        let roots = [self.chunk_receipts_root, self.chunk_headers_root, self.chunk_tx_root];
+        hashes(&mut writer, &roots);
+        if version == V1 {
+            writer.u64(self.chunks_included);
+        }
+        if version < V6 {
+            writer.raw(self.challenges_root.unwrap_or_default().as_bytes());
+        }
+        writer.raw(self.random_value.as_bytes());
+        sequence(&mut writer, &self.validator_proposals, |writer, proposal| {
+            if version >= V3 {
+                writer.u8(0);
+            }
+            writer.text(proposal.account_id.as_str());
+            let key = &proposal.public_key;
+            writer.u8(key.scheme() as u8).raw(key.as_bytes()).u128(proposal.stake.0);
+        });
+        sequence(&mut writer, &self.chunk_mask, |writer, is_new| {
+            writer.u8((*is_new).into());
+        });
+        writer.u128(self.gas_price.0).u128(self.total_supply.0);
+        if version < V6 {
+            let slashed = self.challenges_result.as_deref().unwrap_or_default();
+            sequence(&mut writer, slashed, |writer, validator| {
+                writer.text(validator.account_id.as_str()).u8(validator.is_double_sign.into());
+            });
+        }
+        hashes(&mut writer, &[self.last_final_block, self.last_ds_final_block]);
+        if version >= V3 {
+            writer.u64(self.block_ordinal.unwrap_or_default());
+            writer.u64(self.prev_height.unwrap_or_default());
+            writer.option(self.epoch_sync_data_hash.as_ref(), |writer, hash| {
+                writer.raw(hash.as_bytes());
+            });
+        }
+        sequence(&mut writer, &self.approvals, |writer, approval| {
+            writer.option(approval.as_ref(), |writer, signature| {
+                writer.u8(signature.scheme() as u8).raw(signature.as_bytes());
+            });
+        });
+        writer.u32(self.latest_protocol_version);
+        if version >= V5 {
+            let endorsements = self.chunk_endorsements.as_deref().unwrap_or_default();
+            sequence(&mut writer, endorsements, |writer, bits| {
+                writer.bytes(bits);
+            });
+        }
+        if version == V6 {
+            writer.option(self.shard_split.as_ref(), |writer, (shard, boundary)| {
+                writer.u64(*shard).text(boundary.as_str());
+            });
+        }
+        writer
+    }
+}
+
+fn hashes(writer: &mut Writer, hashes: &[CryptoHash]) {
+    for hash in hashes {
+        writer.raw(hash.as_bytes());
+    }
+}
+
+fn sequence<T>(writer: &mut Writer, items: &[T], write: impl Fn(&mut Writer, &T)) {
+    writer.count(items.len());
+    items.iter().for_each(|item| write(writer, item));
+}
+
+fn digest(writer: Writer) -> CryptoHash {
+    CryptoHash::digest(&writer.into_bytes())
+}

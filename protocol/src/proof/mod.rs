@@ -1,0 +1,17 @@
+//! Proofs: Merkle trees, the hashes of outcomes and blocks, and the check of a block message.
+//!
+//! A block's hash covers its header, the header has the roots of what is in its chunks, and each
+//! outcome has a path to the root of its shard, which a later header contains. So a message can be
+//! checked against its own hash, without state. Signatures of validators are not checked here.
+//!
+//! The rules are those of protocol versions before SPICE (header versions 1 to 6).
+
+mod block;
+mod header;
+mod merkle;
+mod outcome;
+
+pub use block::{BlockCheck, OutcomeRoot, Verdict, check_block};
+pub use header::{BlockHeaderView, SlashedValidatorView, ValidatorStakeView};
+pub use merkle::{fold, root};
+pub use outcome::leaf;
