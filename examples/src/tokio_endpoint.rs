@@ -24,7 +24,7 @@ use tokio::time::{Instant, sleep_until};
 /// Commands that may be queued: a sender waits when there are more
 const MAX_COMMANDS: usize = 1_024;
 /// Changes that a slow receiver may be behind before it misses some
-const MAX_CHANGES: usize = 256;
+pub const MAX_CHANGES: usize = 256;
 
 /// The endpoint of a host; clones share it, and its task ends with the last of them
 #[derive(Clone, Debug)]
