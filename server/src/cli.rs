@@ -12,7 +12,7 @@ use milepost::import::{FinalityRule, ImportSettings, Retention};
 use milepost::primitives::{AccountId, CryptoHash};
 use milepost::status::Milestone;
 
-use crate::http::{Cors, StatusMode};
+use crate::http::{self, BasePath, Cors, StatusMode};
 use crate::value_parsers::{self, StoreLocation};
 
 /// Serves NEAR transaction statuses and protocol configurations from block messages
@@ -45,6 +45,7 @@ pub(crate) enum Command {
 
 /// Arguments of `milepost serve`
 #[derive(Args, Debug)]
+#[command(after_help = http::fixed_limits())]
 pub(crate) struct ServeArgs {
     /// Address to listen on; port 0 picks a free one
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:3030")]
@@ -82,12 +83,21 @@ pub(crate) struct ServeArgs {
     /// Adds the cause and the last status to a TIMEOUT_ERROR, as node 2.14 does
     #[arg(long)]
     pub(crate) timeout_cause: bool,
+    /// Path below which everything is served, such as `/near`
+    #[arg(long, value_name = "PATH", default_value = "/")]
+    pub(crate) base_path: BasePath,
     /// Origins of web pages that may read responses (CORS): `*`, `none`, or a comma-separated list
     #[arg(long, value_name = "ORIGINS", default_value = "*")]
     pub(crate) cors: Cors,
     /// Maximum size of a request body
     #[arg(long, value_name = "SIZE", default_value = "10MiB", value_parser = value_parsers::bytes)]
     pub(crate) body_limit: usize,
+    /// Maximum number of requests in one batch
+    #[arg(long, value_name = "NUMBER", default_value = "50", value_parser = up_to_a_million)]
+    pub(crate) max_batch: usize,
+    /// Maximum length of a request id in bytes
+    #[arg(long, value_name = "NUMBER", default_value = "1024", value_parser = up_to_a_million)]
+    pub(crate) max_id_bytes: usize,
     /// Maximum number of open connections [default: 100 fewer than the files that the process may
     /// open, at most 65536]
     #[arg(long, value_name = "NUMBER", value_parser = up_to_a_million)]
