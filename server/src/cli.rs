@@ -63,7 +63,7 @@ pub(crate) struct ServeArgs {
     pub(crate) feed: FeedArgs,
     /// Maximum time that a request waits for its milestone
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = value_parsers::duration)]
-    pub(crate) wait_timeout: Duration,
+    pub(crate) timeout: Duration,
     /// Maximum number of calls that wait for a milestone at a time; further ones get HTTP status
     /// 503
     #[arg(long, value_name = "NUMBER", default_value = "100000")]
@@ -107,15 +107,16 @@ pub(crate) struct ServeArgs {
 /// How blocks are imported
 #[derive(Args, Clone, Debug)]
 pub(crate) struct FeedArgs {
-    /// When a block is final: as its `headers` declare, or at once in a feed of `final` blocks only
+    /// When a block is final: as the `headers` of later blocks declare, or `all` at once, in a feed
+    /// of final blocks only
     #[arg(
         long,
-        value_name = "headers|final",
+        value_name = "headers|all",
         default_value = "headers",
         value_parser = value_parsers::finality
     )]
     pub(crate) finality: FinalityRule,
-    /// Blocks that are kept: `all` (the default), `blocks:N` or `epochs:N`
+    /// Blocks that are kept: `everything` (the default), `blocks:N` or `epochs:N`
     #[arg(long, value_name = "WHICH", value_parser = value_parsers::retention)]
     pub(crate) retention: Option<Retention>,
     /// Directory of protocol configurations, `<height>.json`, each effective from its height on

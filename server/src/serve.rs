@@ -88,7 +88,7 @@ async fn run(args: ServeArgs) -> Result<(), String> {
         import_settings.retention = PRACTICE_RETENTION;
     }
     // At most a year of milliseconds, which fits.
-    let timeout = args.wait_timeout.as_millis() as u64;
+    let timeout = args.timeout.as_millis() as u64;
     let wait_config =
         WaitConfig::default().with_timeout(timeout).with_max_waiting(args.max_waiting);
     let engine = Engine::new(settings);

@@ -45,7 +45,7 @@ fn files_and_lakes_give_the_same_responses() {
 fn every_block_of_a_final_feed_is_final() {
     let files = fixture::message_files();
     let by_headers = Server::start(&["--blocks", text(files.path())]);
-    let server = Server::start(&["--blocks", text(files.path()), "--finality", "final"]);
+    let server = Server::start(&["--blocks", text(files.path()), "--finality", "all"]);
     assert_eq!(server.get("/status").json()["final"]["height"], fixture::head());
     assert_ne!(by_headers.get("/status").json()["final"]["height"], fixture::head());
 }

@@ -138,8 +138,8 @@ fn wrong_verbs_are_405_with_the_allowed_ones() {
 #[test]
 fn status_codes_are_those_of_a_node_or_always_200() {
     let (node, always_200) = (
-        Server::with_blocks(&["--wait-timeout", "50ms"]),
-        Server::with_blocks(&["--wait-timeout", "50ms", "--http-status", "always-200"]),
+        Server::with_blocks(&["--timeout", "50ms"]),
+        Server::with_blocks(&["--timeout", "50ms", "--http-status", "always-200"]),
     );
     let old_height = request("EXPERIMENTAL_protocol_config", &json!({ "block_id": 1 }));
     for (body, status, cause) in [

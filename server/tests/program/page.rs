@@ -112,7 +112,7 @@ fn heights_of_blocks_are_served_by_hash() {
 
 #[test]
 fn recent_practice_transactions_are_listed() {
-    let server = Server::start(&["--wait-timeout", "60s"]);
+    let server = Server::start(&["--timeout", "60s"]);
     server.until("a recent transaction", || {
         // The list is empty for a moment after the start.
         server.get("/practice/recent").json().as_array().is_some_and(|list| !list.is_empty())

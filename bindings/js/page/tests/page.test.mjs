@@ -352,7 +352,7 @@ test('the page follows the color scheme and the reduced motion setting', async (
 
 test('the page reports an unreachable node and recovers', async (context) => {
   // Its timeout is short: a pending request is repeated after each timeout.
-  const shortTimeout = await startNode('--wait-timeout', '300ms');
+  const shortTimeout = await startNode('--timeout', '300ms');
   context.after(() => shortTimeout.stop());
   const tab = await browser.open(shortTimeout, `/#/tx/${UNKNOWN}/a.near`);
   const { page } = tab;
