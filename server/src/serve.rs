@@ -201,7 +201,9 @@ async fn run_practice(
 async fn spawn_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, String> {
-    task::spawn_blocking(work).await.unwrap_or_else(|error| Err(format!("internal error: {error}")))
+    task::spawn_blocking(work)
+        .await
+        .unwrap_or_else(|error| Err(format!("a defect of the program: {error}")))
 }
 
 /// Binds an address without listening on it yet

@@ -10,7 +10,7 @@ use hyper::StatusCode;
 use milepost::primitives::CryptoHash;
 use serde_json::{Map, Value};
 
-use super::route::failed;
+use super::route::{error_status, failed};
 use crate::service::Service;
 
 /// Maximum number of hashes per request: each is a read of the store
@@ -28,7 +28,7 @@ pub(super) async fn heights(service: &Arc<Service>, list: &str) -> (StatusCode, 
             let members = names.into_iter().zip(heights.into_iter().map(Value::from));
             (StatusCode::OK, Value::Object(Map::from_iter(members)))
         }
-        Err(error) => (StatusCode::SERVICE_UNAVAILABLE, failed(error)),
+        Err(error) => (error_status(&error), failed(error)),
     }
 }
 

@@ -34,7 +34,7 @@ use super::request_body::{self, HttpError};
 use super::response_body::HttpBody;
 use crate::demo_index::DemoIndex;
 use crate::metrics::MethodLabel;
-use crate::service::Service;
+use crate::service::{QueryError, Service};
 use crate::waiting;
 
 type HttpResponse = Response<HttpBody>;
@@ -226,7 +226,7 @@ async fn route(context: &HttpContext, verb: &Method, path: &str) -> HttpResponse
     }
     match context.service.chain_status().await {
         Ok(chain) => page(context, &chain),
-        Err(error) => unavailable(error),
+        Err(error) => json_value(error_status(&error), &failed(error)),
     }
 }
 
@@ -360,8 +360,12 @@ fn status(context: &HttpContext, chain: &ChainStatus) -> HttpResponse {
     json_value(StatusCode::OK, &body)
 }
 
-fn unavailable(error: impl Display) -> HttpResponse {
-    json_value(StatusCode::SERVICE_UNAVAILABLE, &failed(error))
+/// The status of a query without a result
+pub(super) fn error_status(error: &QueryError) -> StatusCode {
+    match error {
+        QueryError::Failed(_) => StatusCode::SERVICE_UNAVAILABLE,
+        QueryError::Panicked => StatusCode::INTERNAL_SERVER_ERROR,
+    }
 }
 
 /// A rejection as a JSON-RPC error; the request is not parsed, so its id is `null`
