@@ -366,6 +366,24 @@ test('the page reports an unreachable node and recovers', async (context) => {
   await tab.close();
 });
 
+test('the page works below a base path', async (context) => {
+  const below = await startNode('--base-path', '/near/rpc');
+  context.after(() => below.stop());
+  const transaction = await findFinal(below, ({ kind }) => kind === 'call');
+  // Without its slash, the path is redirected: the links of the page are relative.
+  const tab = await browser.open(below, '');
+  const { page } = tab;
+  await page.waitForURL((url) => url.pathname === '/near/rpc/');
+  await page.locator('.cards li').first().waitFor();
+  await page.locator('#engine', { hasNotText: 'Loading' }).waitFor();
+  await page.goto(`${below.url}${path(transaction)}`);
+  await page.getByRole('treeitem').first().waitFor();
+  await page.goto(`${below.url}/#/config`);
+  await page.locator('.json').waitFor();
+  assertNoErrors(tab);
+  await tab.close();
+});
+
 test('text from a chain stays text', async () => {
   const transaction = await finalTransaction('call');
   const tab = await browser.open(node, '/', { bypassCSP: false });
