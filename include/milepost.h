@@ -780,7 +780,7 @@ typedef struct milepost_transaction_view {
 /**
  * 1: requests about unknown transactions are answered at once; default 0, they wait
  */
-#define MILEPOST_SETTING_UNKNOWN_IMMEDIATE 2
+#define MILEPOST_SETTING_UNKNOWN 2
 
 /**
  * Maximum number of outcomes and pending receipts of one response; default 100000
@@ -795,18 +795,18 @@ typedef struct milepost_transaction_view {
 /**
  * 1: every imported block is final, and forks are errors; default 0, headers say what is final
  */
-#define MILEPOST_SETTING_ALL_FINAL 5
+#define MILEPOST_SETTING_FINALITY 5
 
 /**
  * Number of newest blocks to keep; default 0, all of them
  */
-#define MILEPOST_SETTING_RETAIN_BLOCKS 6
+#define MILEPOST_SETTING_RETENTION_BLOCKS 6
 
 /**
  * Number of newest epochs whose blocks to keep; default 0, all of them. Of this setting and
- * `MILEPOST_SETTING_RETAIN_BLOCKS` the one that was set last counts
+ * `MILEPOST_SETTING_RETENTION_BLOCKS` the one that was set last counts
  */
-#define MILEPOST_SETTING_RETAIN_EPOCHS 7
+#define MILEPOST_SETTING_RETENTION_EPOCHS 7
 
 /**
  * Time from a request at an endpoint to its deadline, in the host's unit, unless the request has

@@ -30,18 +30,18 @@ pub type milepost_setting_t = i32;
 /// clients reject it
 pub const MILEPOST_SETTING_TIMEOUT_CAUSE: milepost_setting_t = 1;
 /// 1: requests about unknown transactions are answered at once; default 0, they wait
-pub const MILEPOST_SETTING_UNKNOWN_IMMEDIATE: milepost_setting_t = 2;
+pub const MILEPOST_SETTING_UNKNOWN: milepost_setting_t = 2;
 /// Maximum number of outcomes and pending receipts of one response; default 100000
 pub const MILEPOST_SETTING_MAX_RECEIPTS: milepost_setting_t = 3;
 /// Maximum number of requests in one batch; default 50
 pub const MILEPOST_SETTING_MAX_BATCH: milepost_setting_t = 4;
 /// 1: every imported block is final, and forks are errors; default 0, headers say what is final
-pub const MILEPOST_SETTING_ALL_FINAL: milepost_setting_t = 5;
+pub const MILEPOST_SETTING_FINALITY: milepost_setting_t = 5;
 /// Number of newest blocks to keep; default 0, all of them
-pub const MILEPOST_SETTING_RETAIN_BLOCKS: milepost_setting_t = 6;
+pub const MILEPOST_SETTING_RETENTION_BLOCKS: milepost_setting_t = 6;
 /// Number of newest epochs whose blocks to keep; default 0, all of them. Of this setting and
-/// `MILEPOST_SETTING_RETAIN_BLOCKS` the one that was set last counts
-pub const MILEPOST_SETTING_RETAIN_EPOCHS: milepost_setting_t = 7;
+/// `MILEPOST_SETTING_RETENTION_BLOCKS` the one that was set last counts
+pub const MILEPOST_SETTING_RETENTION_EPOCHS: milepost_setting_t = 7;
 /// Time from a request at an endpoint to its deadline, in the host's unit, unless the request has
 /// its own; default 10000
 pub const MILEPOST_SETTING_TIMEOUT: milepost_setting_t = 8;
@@ -71,7 +71,7 @@ impl HostSettings {
     fn set(&mut self, setting: milepost_setting_t, value: u64) -> Result<(), CallError> {
         match setting {
             MILEPOST_SETTING_TIMEOUT_CAUSE => self.engine.timeout_cause = switch(value)?,
-            MILEPOST_SETTING_UNKNOWN_IMMEDIATE => {
+            MILEPOST_SETTING_UNKNOWN => {
                 self.engine.unknown = if switch(value)? {
                     UnknownTransaction::Immediate
                 } else {
@@ -80,15 +80,15 @@ impl HostSettings {
             }
             MILEPOST_SETTING_MAX_RECEIPTS => self.engine.max_receipts = limit(value),
             MILEPOST_SETTING_MAX_BATCH => self.engine.limits.max_batch = limit(value),
-            MILEPOST_SETTING_ALL_FINAL => {
+            MILEPOST_SETTING_FINALITY => {
                 let finality =
                     if switch(value)? { FinalityRule::All } else { FinalityRule::Headers };
                 self.import.finality = finality;
             }
-            MILEPOST_SETTING_RETAIN_BLOCKS => {
+            MILEPOST_SETTING_RETENTION_BLOCKS => {
                 self.import.retention = retention(value, Retention::Blocks)
             }
-            MILEPOST_SETTING_RETAIN_EPOCHS => {
+            MILEPOST_SETTING_RETENTION_EPOCHS => {
                 self.import.retention = retention(value, Retention::Epochs)
             }
             MILEPOST_SETTING_TIMEOUT => self.wait_config.timeout = value,

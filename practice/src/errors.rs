@@ -51,11 +51,12 @@ pub(crate) fn delegate_action_expired() -> Value {
     action_error(0, json!("DelegateActionExpired"))
 }
 
-/// A random reason why a transaction is invalid: a label, and the `InvalidTxError`
-pub(crate) fn invalid_transaction(
+/// A random reason why a transfer of this cost is invalid: a label, and the `InvalidTxError`
+pub(crate) fn invalid_transfer(
     signer_id: &AccountId,
     public_key: &PublicKey,
     nonce: u64,
+    cost: u128,
     rng: &mut Rng,
 ) -> (&'static str, Value) {
     match rng.below(4) {
@@ -67,8 +68,8 @@ pub(crate) fn invalid_transaction(
         2 => {
             let balances = json!({
                 "signer_id": signer_id,
-                "balance": "12000000000000000000000",
-                "cost": "1000000000000000000000000000",
+                "balance": (cost / 3).to_string(),
+                "cost": cost.to_string(),
             });
             ("costs more than its signer has", json!({ "NotEnoughBalance": balances }))
         }

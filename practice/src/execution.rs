@@ -24,7 +24,7 @@ use crate::transaction::{PlannedResult, Transaction};
 pub(crate) const GAS_PRICE: u128 = 100_000_000;
 
 /// Gas burnt by converting a transaction into a receipt, without its arguments
-const CONVERSION_GAS: u64 = 308_059_500_000;
+pub(crate) const CONVERSION_GAS: u64 = 308_059_500_000;
 
 /// The block of an execution
 #[derive(Clone, Copy, Debug)]

@@ -49,7 +49,7 @@ pub(crate) struct PlannedExecution {
 
 impl PlannedExecution {
     /// Gas burnt by an action that calls no contract: the transfer of current nodes
-    const PLAIN_GAS: u64 = 223_182_562_500;
+    pub(crate) const PLAIN_GAS: u64 = 223_182_562_500;
 
     /// A successful execution without logs and receipts
     pub(crate) const fn plain() -> Self {

@@ -21,12 +21,16 @@ use crate::Kind;
 use crate::accounts::{Accounts, public_key};
 use crate::action::{self, TERA_GAS, transfer};
 use crate::errors;
+use crate::execution::{CONVERSION_GAS, GAS_PRICE};
 use crate::receipt::{PlannedExecution, PlannedReceipt, ReturnData};
 use crate::rng::Rng;
 use crate::transaction::{ENCODES, PlannedResult, TransactionDraft};
 
 /// 1 NEAR in yoctoNEAR
 const NEAR: u128 = 1_000_000_000_000_000_000_000_000;
+
+/// The fee of a transfer: the gas of its conversion and of its receipt, without its bytes
+const TRANSFER_FEE: u128 = (CONVERSION_GAS + PlannedExecution::PLAIN_GAS) as u128 * GAS_PRICE;
 
 /// No unknown members
 const NONE: UnknownFields = UnknownFields::new();
@@ -412,10 +416,12 @@ impl TransactionGenerator<'_> {
     fn invalid(mut self, signer: usize) -> TransactionDraft {
         let (_, receiver_id, actions, _) = self.transfer(signer);
         let random_signer = &self.accounts.signers[signer];
-        let (label, error) = errors::invalid_transaction(
+        let cost = actions.iter().map(action::deposit).sum::<u128>() + TRANSFER_FEE;
+        let (label, error) = errors::invalid_transfer(
             &random_signer.id,
             &random_signer.public_key,
             self.nonce,
+            cost,
             self.rng,
         );
         TransactionDraft {

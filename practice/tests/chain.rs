@@ -486,3 +486,37 @@ fn recent_transactions_are_limited() {
     let newest: Vec<_> = practice.recent().map(|transaction| transaction.height).collect();
     assert!(newest.is_sorted_by(|newer, older| newer >= older), "{newest:?}");
 }
+
+#[test]
+fn a_transfer_that_is_not_paid_for_states_its_own_cost() {
+    let number = |value: &Value| text(value).parse::<u128>().expect("a number");
+    let mut practice = Practice::new(Settings::demo(1));
+    let (mut fees, mut burnt) = (Vec::new(), Vec::new());
+    for _ in 0..300 {
+        let message = read(&practice.next_message());
+        for transaction in list(&message["shards"])
+            .iter()
+            .flat_map(|shard| shard["chunk"]["transactions"].as_array().into_iter().flatten())
+        {
+            let deposit = &transaction["transaction"]["actions"][0]["Transfer"]["deposit"];
+            let outcome = &transaction["outcome"]["execution_outcome"]["outcome"];
+            if deposit.is_null() || outcome.is_null() {
+                continue;
+            }
+            let error = &outcome["status"]["Failure"]["InvalidTxError"]["NotEnoughBalance"];
+            if error.is_null() {
+                burnt.push(number(&outcome["tokens_burnt"]));
+                continue;
+            }
+            let (balance, cost) = (number(&error["balance"]), number(&error["cost"]));
+            assert!(balance < cost && cost > number(deposit), "{transaction}");
+            fees.push(cost - number(deposit));
+        }
+    }
+    assert!(fees.len() > 3, "{fees:?}");
+    // More than converting a transfer burns, and less than twice as much: its receipt burns too.
+    let conversion = burnt.into_iter().max().expect("there are valid transfers");
+    for fee in fees {
+        assert!((conversion..2 * conversion).contains(&fee), "{fee}, {conversion}");
+    }
+}

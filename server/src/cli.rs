@@ -12,7 +12,7 @@ use milepost::import::{FinalityRule, ImportSettings, Retention};
 use milepost::primitives::{AccountId, CryptoHash};
 use milepost::status::Milestone;
 
-use crate::http::{Cors, StatusMode};
+use crate::http::{self, BasePath, Cors, StatusMode};
 use crate::value_parsers::{self, StoreLocation};
 
 /// Serves NEAR transaction statuses and protocol configurations from block messages
@@ -45,6 +45,7 @@ pub(crate) enum Command {
 
 /// Arguments of `milepost serve`
 #[derive(Args, Debug)]
+#[command(after_help = http::fixed_limits())]
 pub(crate) struct ServeArgs {
     /// Address to listen on; port 0 picks a free one
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:3030")]
@@ -62,7 +63,7 @@ pub(crate) struct ServeArgs {
     pub(crate) feed: FeedArgs,
     /// Maximum time that a request waits for its milestone
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = value_parsers::duration)]
-    pub(crate) wait_timeout: Duration,
+    pub(crate) timeout: Duration,
     /// Maximum number of calls that wait for a milestone at a time; further ones get HTTP status
     /// 503
     #[arg(long, value_name = "NUMBER", default_value = "100000")]
@@ -82,12 +83,21 @@ pub(crate) struct ServeArgs {
     /// Adds the cause and the last status to a TIMEOUT_ERROR, as node 2.14 does
     #[arg(long)]
     pub(crate) timeout_cause: bool,
+    /// Path below which everything is served, such as `/near`
+    #[arg(long, value_name = "PATH", default_value = "/")]
+    pub(crate) base_path: BasePath,
     /// Origins of web pages that may read responses (CORS): `*`, `none`, or a comma-separated list
     #[arg(long, value_name = "ORIGINS", default_value = "*")]
     pub(crate) cors: Cors,
     /// Maximum size of a request body
     #[arg(long, value_name = "SIZE", default_value = "10MiB", value_parser = value_parsers::bytes)]
     pub(crate) body_limit: usize,
+    /// Maximum number of requests in one batch
+    #[arg(long, value_name = "NUMBER", default_value = "50", value_parser = up_to_a_million)]
+    pub(crate) max_batch: usize,
+    /// Maximum length of a request id in bytes
+    #[arg(long, value_name = "NUMBER", default_value = "1024", value_parser = up_to_a_million)]
+    pub(crate) max_id_bytes: usize,
     /// Maximum number of open connections [default: 100 fewer than the files that the process may
     /// open, at most 65536]
     #[arg(long, value_name = "NUMBER", value_parser = up_to_a_million)]
@@ -97,15 +107,16 @@ pub(crate) struct ServeArgs {
 /// How blocks are imported
 #[derive(Args, Clone, Debug)]
 pub(crate) struct FeedArgs {
-    /// When a block is final: as its `headers` declare, or at once in a feed of `final` blocks only
+    /// When a block is final: as the `headers` of later blocks declare, or `all` at once, in a feed
+    /// of final blocks only
     #[arg(
         long,
-        value_name = "headers|final",
+        value_name = "headers|all",
         default_value = "headers",
         value_parser = value_parsers::finality
     )]
     pub(crate) finality: FinalityRule,
-    /// Blocks that are kept: `all` (the default), `blocks:N` or `epochs:N`
+    /// Blocks that are kept: `everything` (the default), `blocks:N` or `epochs:N`
     #[arg(long, value_name = "WHICH", value_parser = value_parsers::retention)]
     pub(crate) retention: Option<Retention>,
     /// Directory of protocol configurations, `<height>.json`, each effective from its height on

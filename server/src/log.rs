@@ -1,10 +1,16 @@
 //! Logging to standard error, and the output of commands on standard output.
 //!
 //! Requests and blocks are not logged one by one at the default level; `MILEPOST_LOG` takes the
-//! directives of `tracing` (`debug`, `milepost::http=trace`, ...).
+//! directives of `tracing` (`debug`, `milepost::http=trace`, ...). A panic is logged with its
+//! place, whatever catches it.
 
+use core::any::Any;
+use core::panic::Location;
+use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::{self, IsTerminal as _, Write as _};
+use std::panic;
 
+use tracing::error;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::EnvFilter;
 
@@ -20,10 +26,41 @@ pub(crate) fn init() {
         .with_ansi(io::stderr().is_terminal())
         .with_target(false)
         .init();
+    panic::set_hook(Box::new(|panic| {
+        error!("{}", describe_panic(panic.payload(), panic.location()));
+        let backtrace = Backtrace::capture();
+        if backtrace.status() == BacktraceStatus::Captured {
+            error!("backtrace of the panic:\n{backtrace}");
+        }
+    }));
+}
+
+fn describe_panic(payload: &dyn Any, location: Option<&Location<'_>>) -> String {
+    let text = payload.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| payload.downcast_ref::<&str>().copied()).unwrap_or("no message");
+    match location {
+        Some(location) => format!("panic at {location}: {text}"),
+        None => format!("panic: {text}"),
+    }
 }
 
 /// Prints a line on standard output and flushes it; ignores a closed pipe
 pub(crate) fn print_line(line: impl core::fmt::Display) {
     let mut out = io::stdout().lock();
     let _ = writeln!(out, "{line}").and_then(|()| out.flush());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_described_with_its_place() {
+        let (here, line) = (Location::caller(), line!());
+        let text = describe_panic(&"index 7".to_owned(), Some(here));
+        let place = format!("panic at {}:{line}:", file!());
+        assert!(text.starts_with(&place) && text.ends_with(": index 7"), "{text}");
+        assert_eq!(describe_panic(&"index 7", None), "panic: index 7");
+        assert_eq!(describe_panic(&7, None), "panic: no message");
+    }
 }

@@ -76,8 +76,11 @@ pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, String> {
 async fn run(args: ServeArgs) -> Result<(), String> {
     let socket = bind(&args.listen).await?;
     let max_connections = max_connections(args.max_connections);
-    let settings =
-        Settings::default().with_timeout_cause(args.timeout_cause).with_unknown(args.unknown);
+    let settings = Settings::default()
+        .with_timeout_cause(args.timeout_cause)
+        .with_unknown(args.unknown)
+        .with_max_batch(args.max_batch)
+        .with_max_id_bytes(args.max_id_bytes);
     let store = Store::open(&args.store)?;
     let mut import_settings = args.feed.import_settings();
     let is_memory = args.store == StoreLocation::Memory;
@@ -85,7 +88,7 @@ async fn run(args: ServeArgs) -> Result<(), String> {
         import_settings.retention = PRACTICE_RETENTION;
     }
     // At most a year of milliseconds, which fits.
-    let timeout = args.wait_timeout.as_millis() as u64;
+    let timeout = args.timeout.as_millis() as u64;
     let wait_config =
         WaitConfig::default().with_timeout(timeout).with_max_waiting(args.max_waiting);
     let engine = Engine::new(settings);
@@ -111,7 +114,7 @@ async fn run(args: ServeArgs) -> Result<(), String> {
     }
     let listener = listen(socket)?;
     let address = listener.local_addr().map_err(|error| error.to_string())?;
-    let url = format!("http://{address}");
+    let url = format!("http://{address}{}", args.base_path);
     print_line(format_args!("milepost listens on {url}"));
     let chain = service.chain_status().await.map_err(|error| error.to_string())?;
     info!("{}", describe(&chain));
@@ -121,6 +124,7 @@ async fn run(args: ServeArgs) -> Result<(), String> {
     }
     tokio::spawn(waiting::run_timeouts(Arc::clone(&service)));
     let options = http::Options {
+        base_path: args.base_path,
         cors: args.cors,
         statuses: args.http_status,
         body_limit: args.body_limit,
@@ -197,7 +201,9 @@ async fn run_practice(
 async fn spawn_blocking<T: Send + 'static>(
     work: impl FnOnce() -> Result<T, String> + Send + 'static,
 ) -> Result<T, String> {
-    task::spawn_blocking(work).await.unwrap_or_else(|error| Err(format!("internal error: {error}")))
+    task::spawn_blocking(work)
+        .await
+        .unwrap_or_else(|error| Err(format!("a defect of the program: {error}")))
 }
 
 /// Binds an address without listening on it yet

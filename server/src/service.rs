@@ -6,19 +6,20 @@
 
 use alloc::borrow::Cow;
 use alloc::sync::Arc;
+use core::fmt;
 use core::hash::BuildHasher as _;
 use core::panic::AssertUnwindSafe;
 use core::time::Duration;
 use std::hash::RandomState;
 use std::panic;
 
+use milepost::Error;
 use milepost::endpoint::{
     ChainStatus, Endpoint, Engine, Evaluation, RequestState, Response, ResponseBody, WaitConfig,
 };
 use milepost::import::{BlockPosition, ImportSettings, ImportSummary};
 use milepost::primitives::{BlockHeight, CryptoHash};
 use milepost::rpc::ResponseKind;
-use milepost::{Error, ErrorKind};
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::task;
 use tokio::time::Instant;
@@ -117,7 +118,8 @@ impl Service {
 
     /// When to call [`handle_timeout`](Self::handle_timeout)
     pub(crate) fn next_timeout(&self) -> Option<u64> {
-        self.endpoint.call(|endpoint| endpoint.next_timeout()).0
+        // Sends what a call that panicked had put out, as every call does.
+        self.call_endpoint(None, |endpoint| endpoint.next_timeout()).0
     }
 
     /// Wakes the requests whose deadline has passed
@@ -144,9 +146,9 @@ impl Service {
     }
 
     /// The state of the chain in the store
-    pub(crate) async fn chain_status(self: &Arc<Self>) -> Result<ChainStatus, Error> {
+    pub(crate) async fn chain_status(self: &Arc<Self>) -> Result<ChainStatus, QueryError> {
         let status = self.run(false, Self::chain_status_blocking).await;
-        status.unwrap_or_else(|| Err(panic_error()))
+        QueryError::result_of(status)
     }
 
     /// The state of the chain in the store; may block the thread on I/O
@@ -158,11 +160,11 @@ impl Service {
     pub(crate) async fn heights(
         self: &Arc<Self>,
         hashes: Vec<CryptoHash>,
-    ) -> Result<Vec<Option<BlockHeight>>, Error> {
+    ) -> Result<Vec<Option<BlockHeight>>, QueryError> {
         let query =
             move |service: &Self| service.engine.block_heights(&hashes, &service.store.snapshot());
         let heights = self.run(false, query).await;
-        heights.unwrap_or_else(|| Err(panic_error()))
+        QueryError::result_of(heights)
     }
 
     /// Imports a block message; blocks the thread for the duration of a commit
@@ -254,12 +256,91 @@ impl Service {
     }
 }
 
-fn panic_error() -> Error {
-    Error::new(ErrorKind::Corrupt, "the query panicked")
+/// Why a query has no result
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum QueryError {
+    /// The store failed
+    Failed(Error),
+    /// The query panicked, which no data and no request may bring about; the log has the place
+    Panicked,
 }
+
+impl QueryError {
+    fn result_of<T>(ran: Option<Result<T, Error>>) -> Result<T, Self> {
+        ran.map_or(Err(Self::Panicked), |result| result.map_err(Self::Failed))
+    }
+}
+
+impl fmt::Display for QueryError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Failed(error) => error.fmt(formatter),
+            Self::Panicked => formatter.write_str(DEFECT),
+        }
+    }
+}
+
+/// What clients get when a query panicked
+const DEFECT: &str =
+    "a defect of the server: the query panicked; the log of the server has the place";
 
 /// The response to a request whose query panicked
 pub(crate) fn panic_response() -> Response {
-    let body = br#"{"jsonrpc":"2.0","error":{"name":"INTERNAL_ERROR","cause":{"info":{"error_message":"the query panicked"},"name":"INTERNAL_ERROR"},"code":-32000,"message":"Server error","data":"the query panicked"},"id":null}"#;
-    Response { body: body.to_vec(), kind: ResponseKind::Internal }
+    let body = format!(
+        r#"{{"jsonrpc":"2.0","error":{{"name":"INTERNAL_ERROR","cause":{{"info":{{"error_message":"{DEFECT}"}},"name":"INTERNAL_ERROR"}},"code":-32000,"message":"Server error","data":"{DEFECT}"}},"id":null}}"#
+    );
+    Response { body: body.into_bytes(), kind: ResponseKind::Internal }
+}
+
+#[cfg(test)]
+mod tests {
+    use milepost::endpoint::Settings;
+    use serde_json::Value;
+
+    use super::*;
+    use crate::value_parsers::StoreLocation;
+
+    fn service() -> Arc<Service> {
+        let store = Store::open(&StoreLocation::Memory).unwrap();
+        let engine = Engine::new(Settings::default());
+        let (import_settings, wait_config) = (ImportSettings::default(), WaitConfig::default());
+        Arc::new(Service::new(engine, store, import_settings, wait_config))
+    }
+
+    #[tokio::test]
+    async fn a_query_that_panics_is_reported_as_a_defect() {
+        let service = service();
+        for is_long in [false, true] {
+            let ran = service.run(is_long, |_| -> Result<(), Error> { panic!("on purpose") }).await;
+            let error = QueryError::result_of(ran).unwrap_err();
+            assert_eq!(error, QueryError::Panicked);
+            assert!(error.to_string().starts_with("a defect of the server: "), "{error}");
+        }
+        let response = panic_response();
+        assert_eq!(response.kind, ResponseKind::Internal);
+        let body: Value = serde_json::from_slice(&response.body).unwrap();
+        assert_eq!(body["error"]["cause"]["name"], "INTERNAL_ERROR");
+        assert_eq!(body["error"]["cause"]["info"]["error_message"], DEFECT);
+        assert_eq!(body["error"]["data"], DEFECT);
+    }
+
+    #[tokio::test]
+    async fn what_a_call_that_panicked_woke_is_sent_by_the_next_call_of_any_kind() {
+        let service = service();
+        let body = br#"{"id":1,"method":"tx","params":{"tx_hash":"11111111111111111111111111111111","sender_account_id":"a.near"}}"#;
+        let (_, RequestState::Pending(pending)) = service.respond(body, None).await else {
+            panic!("answered at once");
+        };
+        let (sender, mut woken) = oneshot::channel();
+        service.call_endpoint(None, |endpoint| endpoint.handle_pending(1, pending, None, sender));
+        let panicked = panic::catch_unwind(AssertUnwindSafe(|| {
+            service.call_endpoint(None, |endpoint| {
+                endpoint.shutdown();
+                panic!("on purpose");
+            })
+        }));
+        assert!(panicked.is_err() && woken.try_recv().is_err());
+        service.next_timeout();
+        assert!(woken.try_recv().is_ok(), "the wake-up is lost");
+    }
 }

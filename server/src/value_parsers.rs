@@ -44,12 +44,13 @@ pub(crate) fn bytes(text: &str) -> Result<usize, String> {
         .ok_or_else(|| format!("`{text}` is not a valid body size"))
 }
 
-/// Parses how many blocks are kept: `all`, `blocks:N` or `epochs:N`
+/// Parses how many blocks are kept: `everything`, `blocks:N` or `epochs:N`
 pub(crate) fn retention(text: &str) -> Result<Retention, String> {
-    if text == "all" {
+    if text == "everything" {
         return Ok(Retention::Everything);
     }
-    let error = || format!("`{text}` is none of all, blocks:N, epochs:N (with N of at least 1)");
+    let error =
+        || format!("`{text}` is none of everything, blocks:N, epochs:N (with N of at least 1)");
     let (unit, number) = text.split_once(':').ok_or_else(error)?;
     let number = u64::from_str(number).ok().filter(|number| *number > 0).ok_or_else(error)?;
     match unit {
@@ -59,12 +60,12 @@ pub(crate) fn retention(text: &str) -> Result<Retention, String> {
     }
 }
 
-/// Parses when a block counts as final: `headers`, or `final` for feeds of final blocks only
+/// Parses when a block counts as final: `headers`, or `all` for feeds of final blocks only
 pub(crate) fn finality(text: &str) -> Result<FinalityRule, String> {
     match text {
         "headers" => Ok(FinalityRule::Headers),
-        "final" => Ok(FinalityRule::All),
-        _ => Err(format!("`{text}` is neither headers nor final")),
+        "all" => Ok(FinalityRule::All),
+        _ => Err(format!("`{text}` is neither headers nor all")),
     }
 }
 
@@ -114,7 +115,7 @@ mod tests {
         assert_eq!(duration("2m"), Ok(Duration::from_secs(120)));
         assert_eq!(bytes("10MiB"), Ok(10 << 20));
         assert_eq!(bytes("77"), Ok(77));
-        assert_eq!(retention("all"), Ok(Retention::Everything));
+        assert_eq!(retention("everything"), Ok(Retention::Everything));
         assert_eq!(retention("epochs:5"), Ok(Retention::Epochs(5)));
     }
 
@@ -129,6 +130,6 @@ mod tests {
         for text in ["", "none", "blocks", "blocks:", "blocks:0", "days:3", "epochs:-1"] {
             assert!(retention(text).is_err(), "{text}");
         }
-        assert!(finality("Final").is_err());
+        assert!(finality("final").is_err());
     }
 }

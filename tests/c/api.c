@@ -278,7 +278,7 @@ static void errors_have_details(void) {
     milepost_error_view view;
     milepost_hash out;
     OK(milepost_settings_new(&settings));
-    CHECK(milepost_settings_set(settings, MILEPOST_SETTING_ALL_FINAL, 2, &error) ==
+    CHECK(milepost_settings_set(settings, MILEPOST_SETTING_FINALITY, 2, &error) ==
           MILEPOST_STATUS_ENUM);
     OK(milepost_error_read(error, &view));
     CHECK(view.status == MILEPOST_STATUS_ENUM && view.path.len == 0 && view.has_offset == 0);

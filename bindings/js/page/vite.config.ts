@@ -13,6 +13,8 @@ const engine = here('../dist/web.js');
 const node = process.env['MILEPOST_URL'] ?? 'http://127.0.0.1:3030';
 
 export default defineConfig({
+  // Relative links, because the server may have a base path.
+  base: './',
   resolve: { alias: { milepost: existsSync(engine) ? engine : here('src/engine-stub.ts') } },
   build: {
     outDir: 'dist/site',

@@ -1,4 +1,7 @@
 //! How the engine answers where the interface leaves a choice.
+//!
+//! Every setting has a default, with which responses are those of a node. What concerns waiting or
+//! the import of blocks is in settings of its own.
 
 use crate::rpc::Limits;
 use crate::storage::Isolation;
@@ -90,6 +93,13 @@ impl Settings {
     #[must_use]
     pub const fn with_max_batch(mut self, max_batch: usize) -> Self {
         self.limits.max_batch = max_batch;
+        self
+    }
+
+    /// These settings with another maximum length of a request id, in bytes
+    #[must_use]
+    pub const fn with_max_id_bytes(mut self, max_id_bytes: usize) -> Self {
+        self.limits.max_id_bytes = max_id_bytes;
         self
     }
 }

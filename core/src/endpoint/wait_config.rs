@@ -10,7 +10,7 @@ pub struct WaitConfig {
     /// Maximum number of pending calls; default 100,000, which take some 25 MiB
     ///
     /// In addition each call keeps the id of its request, of up to
-    /// [`Limits::MAX_ID_LEN`](crate::rpc::Limits::MAX_ID_LEN), and a batch its invalid calls.
+    /// [`Limits::max_id_bytes`](crate::rpc::Limits::max_id_bytes), and a batch its invalid calls.
     pub max_waiting: usize,
     /// Seed of the hash function of the wait index; default 0. Hosts that serve strangers pass a
     /// number that these cannot know; see

@@ -65,6 +65,7 @@ impl Header {
             last_final_block,
             last_ds_final_block,
             latest_protocol_version,
+            camel_case,
         ] = header.members(
             [
                 "height",
@@ -75,9 +76,16 @@ impl Header {
                 "last_final_block",
                 "last_ds_final_block",
                 "latest_protocol_version",
+                "prevHash",
             ],
             "a block header",
         )?;
+        if camel_case.is_some() && prev_hash.is_none() {
+            // Renamed everywhere in the message, also inside of maps, so it cannot be undone.
+            let detail = "camelCase members, as near-lake-framework-js makes them; \
+                expected the message as it is in the lake, with `prev_hash`";
+            return Err(header.schema_error(detail));
+        }
         let latest_protocol_version = match latest_protocol_version {
             None => 0,
             // The limit is that of `u32`.

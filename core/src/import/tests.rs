@@ -283,6 +283,19 @@ fn an_error_has_the_offset_in_the_message() {
 }
 
 #[test]
+fn a_message_in_camel_case_is_refused_by_name() {
+    let message = String::from_utf8(TestBlock { height: 7, ..TestBlock::default() }.message());
+    let message = message.unwrap().replace("prev_hash", "prevHash").replace("epoch_id", "epochId");
+    let error = BlockImport::new(message.as_bytes(), ImportSettings::default()).unwrap_err();
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Schema, "block.header"));
+    assert!(error.detail().starts_with("camelCase members, as near-lake-framework-js"), "{error}");
+    // An unknown member is no error.
+    let both = message.replacen("\"height\"", "\"prev_hash\":\"1\",\"height\"", 1);
+    let error = BlockImport::new(both.as_bytes(), ImportSettings::default()).unwrap_err();
+    assert!(!error.detail().contains("camelCase"), "{error}");
+}
+
+#[test]
 fn the_zero_hash_is_never_final() {
     let message = |header: &str| format!(r#"{{"block":{{"header":{{{header}}}}},"shards":[]}}"#);
     let zero = CryptoHash::ZERO;

@@ -70,10 +70,10 @@ impl RequestId {
     }
 
     /// The id in `value`, if a response can repeat it
-    pub(super) fn read(value: read::RawValue<'_>) -> Result<Self, Error> {
-        let len = value.text().len();
-        if len > Limits::MAX_ID_LEN {
-            let detail = alloc::format!("{len} bytes, the limit is {}", Limits::MAX_ID_LEN);
+    pub(super) fn read(value: read::RawValue<'_>, limits: &Limits) -> Result<Self, Error> {
+        let (len, limit) = (value.text().len(), limits.max_id_bytes);
+        if len > limit {
+            let detail = alloc::format!("{len} bytes, the limit is {limit}");
             return Err(Error::new(ErrorKind::Limit, detail));
         }
         read::validate(value, Limits::MAX_ID_DEPTH)?;

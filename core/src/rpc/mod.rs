@@ -36,11 +36,12 @@ use request::{parse_call, parse_call_fast, type_error, unreadable};
 pub struct Limits {
     /// Maximum number of requests in a batch; default 50
     pub max_batch: usize,
+    /// Maximum length of a request id in bytes, with its quotes; default 1024, as the longest ids
+    /// in use are UUIDs of 36 bytes
+    pub max_id_bytes: usize,
 }
 
 impl Limits {
-    /// Maximum length of a request id: 1 KiB; the longest ids in use are UUIDs of 36 bytes
-    pub const MAX_ID_LEN: usize = 1024;
     /// Maximum nesting depth of a request id, so that parsers with a limit of 128 levels can read
     /// the response
     pub const MAX_ID_DEPTH: usize = 64;
@@ -48,7 +49,7 @@ impl Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { max_batch: 50 }
+        Self { max_batch: 50, max_id_bytes: 1024 }
     }
 }
 
@@ -138,18 +139,21 @@ pub fn parse(body: &[u8], url_method: Option<&str>, limits: &Limits) -> Request 
             let _ = request.read(before);
             let error = Error::new(ErrorKind::Syntax, "not UTF-8").with_offset(offset);
             let is_batch = skip_space(before).starts_with('[');
-            return Request::Invalid(InvalidRequest { is_batch, ..unreadable(&request, error) });
+            return Request::Invalid(InvalidRequest {
+                is_batch,
+                ..unreadable(&request, error, limits)
+            });
         }
     };
     match skip_space(text).as_bytes().first() {
         Some(b'{') => {
-            if let Some(call) = parse_call_fast(text, url_method) {
+            if let Some(call) = parse_call_fast(text, url_method, limits) {
                 return Request::Single(Ok(call));
             }
             let mut request = Members::new(REQUEST_MEMBERS);
             match request.read(text) {
-                Ok(()) => Request::Single(parse_call(&request, url_method)),
-                Err(error) => Request::Invalid(unreadable(&request, error)),
+                Ok(()) => Request::Single(parse_call(&request, url_method, limits)),
+                Err(error) => Request::Invalid(unreadable(&request, error, limits)),
             }
         }
         Some(b'[') => parse_batch(text, url_method, limits),
@@ -176,13 +180,13 @@ fn parse_batch(text: &str, url_method: Option<&str>, limits: &Limits) -> Request
         if value.json_type() != JsonType::Object {
             return Err(InvalidRequest::of_request(RequestId::null(), type_error(value)));
         }
-        if let Some(call) = parse_call_fast(value.text(), url_method) {
+        if let Some(call) = parse_call_fast(value.text(), url_method, limits) {
             return Ok(call);
         }
         let mut request = Members::new(REQUEST_MEMBERS);
         match request.read_value(value) {
-            Ok(()) => parse_call(&request, url_method),
-            Err(error) => Err(unreadable(&request, error)),
+            Ok(()) => parse_call(&request, url_method, limits),
+            Err(error) => Err(unreadable(&request, error, limits)),
         }
     };
     Request::Batch(values.into_iter().map(parse_item).collect())

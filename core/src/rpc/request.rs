@@ -8,7 +8,7 @@ use alloc::string::{String, ToString};
 use super::fast_path::{FastRequest, Params};
 use super::method::{self, method_names};
 use super::read::{Members, RawValue, string, truncated};
-use super::{InvalidRequest, MethodCall, RequestId};
+use super::{InvalidRequest, Limits, MethodCall, RequestId};
 use crate::{Error, ErrorKind};
 
 /// The error of a value that is no request object
@@ -19,19 +19,23 @@ pub(super) fn type_error(value: RawValue<'_>) -> Error {
 
 /// The id of a request that is invalid for another reason; `null` if it has two ids, or one that a
 /// response cannot repeat
-fn readable_id(request: &Members<'_, 4>) -> RequestId {
+fn readable_id(request: &Members<'_, 4>, limits: &Limits) -> RequestId {
     let [id, ..] = request.values();
     match id {
         Some(id) if request.duplicate() != Some("id") => {
-            RequestId::read(id).unwrap_or(RequestId::null())
+            RequestId::read(id, limits).unwrap_or(RequestId::null())
         }
         _ => RequestId::null(),
     }
 }
 
 /// The error of a request object that could not be read to its end
-pub(super) fn unreadable(request: &Members<'_, 4>, error: Error) -> InvalidRequest {
-    let invalid = InvalidRequest::of_request(readable_id(request), error);
+pub(super) fn unreadable(
+    request: &Members<'_, 4>,
+    error: Error,
+    limits: &Limits,
+) -> InvalidRequest {
+    let invalid = InvalidRequest::of_request(readable_id(request, limits), error);
     InvalidRequest { method_name: readable_method(request), ..invalid }
 }
 
@@ -45,20 +49,22 @@ fn readable_method(request: &Members<'_, 4>) -> Option<&'static str> {
 pub(super) fn parse_call(
     request: &Members<'_, 4>,
     url_method: Option<&str>,
+    limits: &Limits,
 ) -> Result<MethodCall, InvalidRequest> {
-    parse_members(request, url_method)
+    parse_members(request, url_method, limits)
         .map_err(|invalid| InvalidRequest { method_name: readable_method(request), ..invalid })
 }
 
 fn parse_members(
     request: &Members<'_, 4>,
     url_method: Option<&str>,
+    limits: &Limits,
 ) -> Result<MethodCall, InvalidRequest> {
     let [id, jsonrpc, name, params] = request.values();
     if request.duplicate() == Some("id") {
         return Err(InvalidRequest::of_request(RequestId::null(), duplicate_error("id")));
     }
-    let id = match id.map(RequestId::read) {
+    let id = match id.map(|id| RequestId::read(id, limits)) {
         None => RequestId::default(),
         Some(Ok(id)) => id,
         Some(Err(error)) => {
@@ -107,7 +113,11 @@ fn parse_members(
 }
 
 /// Fast path: the call in a well-formed and valid request; `None` for any other, whatever is wrong
-pub(super) fn parse_call_fast(text: &str, url_method: Option<&str>) -> Option<MethodCall> {
+pub(super) fn parse_call_fast(
+    text: &str,
+    url_method: Option<&str>,
+    limits: &Limits,
+) -> Option<MethodCall> {
     let mut request = FastRequest::default();
     request.read(text)?;
     let name = string(request.method?, "a string").ok()?;
@@ -117,7 +127,7 @@ pub(super) fn parse_call_fast(text: &str, url_method: Option<&str>) -> Option<Me
     // The result is checked last: moving what was just written costs more than the work in between.
     let entry = method::find(&name)?;
     let method = (entry.read)(request.params());
-    let id = request.id.map_or_else(|| Ok(RequestId::default()), RequestId::read);
+    let id = request.id.map_or_else(|| Ok(RequestId::default()), |id| RequestId::read(id, limits));
     if let Some(version) = request.jsonrpc {
         check_version(version).ok()?;
     }

@@ -27,10 +27,10 @@ const TIMEOUT: u64 = 1_000;
 /// The numbers of `MILEPOST_SETTING_...`
 mod setting {
     pub(super) const TIMEOUT_CAUSE: i32 = 1;
-    pub(super) const UNKNOWN_IMMEDIATE: i32 = 2;
+    pub(super) const UNKNOWN: i32 = 2;
     pub(super) const MAX_RECEIPTS: i32 = 3;
     pub(super) const MAX_BATCH: i32 = 4;
-    pub(super) const ALL_FINAL: i32 = 5;
+    pub(super) const FINALITY: i32 = 5;
     pub(super) const TIMEOUT: i32 = 8;
     pub(super) const MAX_WAITING: i32 = 9;
 }
@@ -148,10 +148,10 @@ impl Program {
         self.expect_ok("new", &[])?;
         let switch = |on: bool| Some(usize::from(on));
         for (setting, value) in [
-            (setting::ALL_FINAL, switch(fixture.all_final)),
+            (setting::FINALITY, switch(fixture.all_final)),
             (setting::TIMEOUT, Some(TIMEOUT as usize)),
             (setting::TIMEOUT_CAUSE, switch(vector.timeout_cause)),
-            (setting::UNKNOWN_IMMEDIATE, switch(vector.unknown_at_once)),
+            (setting::UNKNOWN, switch(vector.unknown_at_once)),
             (setting::MAX_WAITING, vector.max_waiting),
             (setting::MAX_BATCH, vector.max_batch),
             (setting::MAX_RECEIPTS, vector.max_receipts),

@@ -5,7 +5,9 @@
 //! names the file; the blocks before it stay imported.
 
 mod files;
+mod json_array;
 mod lake;
+mod message;
 mod paths;
 mod practice;
 mod progress;
@@ -16,7 +18,7 @@ use std::path::{Path, PathBuf};
 use milepost::import::BlockPosition;
 
 use crate::service::Service;
-use files::BlockSource;
+use message::Message;
 use paths::{read, with_path};
 pub(crate) use practice::PracticeFeed;
 use progress::Progress;
@@ -62,9 +64,10 @@ pub(crate) fn import_blocks(service: &Service, paths: &[PathBuf]) -> Result<Feed
             summary.interrupted = true;
             break;
         }
-        let message = message(source)?;
-        let imported =
-            service.import_block(&message).map_err(|error| with_path(&source.path, error))?;
+        let message = Message::read(source)?;
+        let imported = service
+            .import_block(&message.text)
+            .map_err(|error| message.describe(&error, &source.path))?;
         match imported.position {
             BlockPosition::Known => summary.known += 1,
             _ => {
@@ -76,9 +79,4 @@ pub(crate) fn import_blocks(service: &Service, paths: &[PathBuf]) -> Result<Feed
     }
     progress.finish();
     Ok(summary)
-}
-
-/// The text of a block message
-fn message(source: &BlockSource) -> Result<Vec<u8>, String> {
-    if source.is_lake { lake::assemble(&source.path) } else { read(&source.path) }
 }

@@ -8,18 +8,19 @@ use alloc::sync::Arc;
 
 use hyper::StatusCode;
 use milepost::primitives::CryptoHash;
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
+use super::route::{error_status, failed};
 use crate::service::Service;
 
 /// Maximum number of hashes per request: each is a read of the store
-const MAX_HASHES: usize = 100;
+pub(super) const MAX_HASHES: usize = 100;
 
 /// The heights of the blocks with these comma-separated hashes
 pub(super) async fn heights(service: &Arc<Service>, list: &str) -> (StatusCode, Value) {
     let hashes = match parse(list) {
         Ok(hashes) => hashes,
-        Err(text) => return failed(StatusCode::BAD_REQUEST, text),
+        Err(text) => return (StatusCode::BAD_REQUEST, failed(text)),
     };
     let names = hashes.iter().map(ToString::to_string).collect::<Vec<_>>();
     match service.heights(hashes).await {
@@ -27,12 +28,8 @@ pub(super) async fn heights(service: &Arc<Service>, list: &str) -> (StatusCode, 
             let members = names.into_iter().zip(heights.into_iter().map(Value::from));
             (StatusCode::OK, Value::Object(Map::from_iter(members)))
         }
-        Err(error) => failed(StatusCode::SERVICE_UNAVAILABLE, error.to_string()),
+        Err(error) => (error_status(&error), failed(error)),
     }
-}
-
-fn failed(status: StatusCode, text: String) -> (StatusCode, Value) {
-    (status, json!({ "status": "failed", "error": text }))
 }
 
 fn parse(list: &str) -> Result<Vec<CryptoHash>, String> {

@@ -4,6 +4,7 @@
 //! is disconnected after a timeout. At a shutdown, every request that was received or sent before
 //! it gets its response, and idle connections close. `route` decides what a request gets.
 
+mod base_path;
 mod blocks;
 mod cors;
 mod page;
@@ -22,11 +23,13 @@ use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
+use milepost::rpc::Limits;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{self, Instant};
 use tracing::{debug, warn};
 
+pub(crate) use base_path::BasePath;
 pub(crate) use cors::Cors;
 pub(crate) use route::{Options, StatusMode};
 
@@ -49,6 +52,19 @@ const ACCEPT_GRACE: Duration = Duration::from_millis(250);
 const DRAIN_INTERVAL: Duration = Duration::from_secs(3);
 /// Maximum time until the last response is sent
 const MAX_DRAIN: Duration = Duration::from_secs(30);
+
+/// The limits that have no option, for the help text
+pub(crate) fn fixed_limits() -> String {
+    format!(
+        "Limits without an option: {} s for the head of a request or an idle connection, {} s for a \
+         body, {MAX_STREAMS} requests at a time on an HTTP/2 connection, {} levels of nesting in a \
+         request id, {} hashes in the path of /blocks.",
+        HEAD_TIMEOUT.as_secs(),
+        request_body::BODY_TIMEOUT.as_secs(),
+        Limits::MAX_ID_DEPTH,
+        blocks::MAX_HASHES,
+    )
+}
 
 /// Serves connections until the service shuts down and the last response is sent, or until clients
 /// stop reading

@@ -1,4 +1,4 @@
-//! Reads a request body: JSON by its content type, whole, within limits of size and time.
+//! Reads a request body: uncompressed JSON by its headers, whole, within limits of size and time.
 //!
 //! A body that is too large is rejected as soon as that is known. The client may still be sending
 //! and would lose the response if the connection closed, so its data is read and discarded for a
@@ -12,11 +12,13 @@ use core::time::Duration;
 use http_body_util::BodyExt as _;
 use hyper::StatusCode;
 use hyper::body::{Body as _, Bytes, Frame, Incoming};
-use hyper::header::{CONTENT_TYPE, HeaderMap};
+use hyper::header::{
+    ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue,
+};
 use tokio::time;
 
 /// Maximum time to receive a body of any size
-const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+pub(super) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 /// Maximum time to discard the rest of a rejected body
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -25,11 +27,13 @@ const DISCARD_TIMEOUT: Duration = Duration::from_secs(2);
 pub(super) struct HttpError {
     pub(super) status: StatusCode,
     pub(super) message: String,
+    /// The header that names what is accepted instead
+    pub(super) accepted: Option<(HeaderName, &'static str)>,
 }
 
 impl HttpError {
     fn new(status: StatusCode, message: impl Into<String>) -> Self {
-        Self { status, message: message.into() }
+        Self { status, message: message.into(), accepted: None }
     }
 
     fn too_large(limit: usize) -> Self {
@@ -39,22 +43,35 @@ impl HttpError {
         )
     }
 
+    /// An unsupported media type or content coding; RFC 9110 has the headers of both
+    fn unsupported(message: &str, header: HeaderName, value: &'static str) -> Self {
+        let error = Self::new(StatusCode::UNSUPPORTED_MEDIA_TYPE, message);
+        Self { accepted: Some((header, value)), ..error }
+    }
+
     fn incomplete() -> Self {
         Self::new(StatusCode::BAD_REQUEST, "the request body ended early")
     }
 }
 
-/// Checks that the content type of a request is JSON
-pub(super) fn check_content_type(headers: &HeaderMap) -> Result<(), HttpError> {
+/// Checks that the headers of a request announce uncompressed JSON
+pub(super) fn check_headers(headers: &HeaderMap) -> Result<(), HttpError> {
+    if !headers.get_all(CONTENT_ENCODING).iter().all(is_identity) {
+        let message = "expected a request without `Content-Encoding`, not compressed";
+        return Err(HttpError::unsupported(message, ACCEPT_ENCODING, "identity"));
+    }
     let media_type = headers.get(CONTENT_TYPE);
     let is_exact = media_type.is_some_and(|media_type| media_type == "application/json");
     if is_exact || media_type.and_then(|text| text.to_str().ok()).is_some_and(is_json) {
         return Ok(());
     }
-    Err(HttpError::new(
-        StatusCode::UNSUPPORTED_MEDIA_TYPE,
-        "expected a request with `Content-Type: application/json`",
-    ))
+    let message = "expected a request with `Content-Type: application/json`";
+    Err(HttpError::unsupported(message, ACCEPT, "application/json"))
+}
+
+/// Whether a content coding leaves the body as it is
+fn is_identity(coding: &HeaderValue) -> bool {
+    coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"identity")
 }
 
 /// Whether a media type is `application/json` or `application/*+json`, with any parameters
@@ -156,7 +173,7 @@ impl BodyBuffer {
 }
 
 /// Reads and discards what the client still sends, within limits
-async fn discard(body: &mut Incoming, limit: usize) {
+pub(super) async fn discard(body: &mut Incoming, limit: usize) {
     let discarding = async {
         let mut discarded = 0;
         while let Some(Ok(frame)) = body.frame().await {

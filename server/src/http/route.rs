@@ -3,7 +3,7 @@
 //! `POST /` and `POST /<method>` go to the engine, whose responses are sent unchanged; their kind
 //! decides the status. `/health`, `/status` and `/metrics` serve operators, `/practice/<milestone>`
 //! and `/practice/recent` the practice chain, `GET /` the page, and `/blocks/<hashes>` its script.
-//! Any other path is 404.
+//! Any other path is 404. All are below the base path.
 
 use alloc::borrow::Cow;
 use alloc::sync::Arc;
@@ -14,7 +14,8 @@ use core::str::FromStr;
 
 use hyper::body::{Body as _, Bytes, Incoming};
 use hyper::header::{
-    ALLOW, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HeaderMap, HeaderValue, IF_NONE_MATCH, ORIGIN,
+    ALLOW, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HeaderMap, HeaderValue, IF_NONE_MATCH, LOCATION,
+    ORIGIN,
 };
 use hyper::{Method, Request, Response, StatusCode};
 use milepost::endpoint::{ChainStatus, ResponseBody};
@@ -25,6 +26,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use tracing::debug;
 
+use super::base_path::BasePath;
 use super::blocks;
 use super::cors::Cors;
 use super::page::StaticFile;
@@ -32,7 +34,7 @@ use super::request_body::{self, HttpError};
 use super::response_body::HttpBody;
 use crate::demo_index::DemoIndex;
 use crate::metrics::MethodLabel;
-use crate::service::Service;
+use crate::service::{QueryError, Service};
 use crate::waiting;
 
 type HttpResponse = Response<HttpBody>;
@@ -40,6 +42,8 @@ type HttpResponse = Response<HttpBody>;
 /// Options of the HTTP server
 #[derive(Clone, Debug)]
 pub(crate) struct Options {
+    /// The path below which everything is served
+    pub(crate) base_path: BasePath,
     /// Which web pages may read responses
     pub(crate) cors: Cors,
     /// How response kinds map to HTTP status codes
@@ -105,7 +109,7 @@ struct RpcRequest {
     body: Incoming,
     /// The method in the path
     url_method: Option<Cow<'static, str>>,
-    /// Why the request is rejected, by its content type
+    /// Why the request is rejected, by its headers
     error: Option<HttpError>,
     /// The client sends the body only after a response to `Expect`
     expects_continue: bool,
@@ -132,17 +136,19 @@ pub(super) fn respond(
 fn handler(context: &Arc<HttpContext>, request: Request<Incoming>) -> Handler {
     let cors = &context.options.cors;
     let origin = if cors.depends_on_origin() { request.headers().get(ORIGIN) } else { None };
-    let path = request.uri().path();
+    let path = context.options.base_path.strip(request.uri().path());
     if request.method() == Method::POST
-        && let Some(url_method) = rpc_path(path)
+        && let Some(url_method) = path.and_then(rpc_path)
     {
         let headers = request.headers();
-        let error = request_body::check_content_type(headers).err();
+        let error = request_body::check_headers(headers).err();
         let (expects_continue, origin) = (headers.contains_key(EXPECT), origin.cloned());
         let body = request.into_body();
         return Handler::Rpc(RpcRequest { body, url_method, error, expects_continue, origin });
     }
-    let (verb, path, origin) = (request.method().clone(), path.to_owned(), origin.cloned());
+    let path = path.map(str::to_owned);
+    let (verb, query, origin) =
+        (request.method().clone(), request.uri().query().map(str::to_owned), origin.cloned());
     let if_none_match = request.headers().get(IF_NONE_MATCH).cloned();
     let context = Arc::clone(context);
     Handler::Other(Box::pin(async move {
@@ -152,23 +158,31 @@ fn handler(context: &Arc<HttpContext>, request: Request<Incoming>) -> Handler {
             cors.add_preflight_headers(origin.as_ref(), response.headers_mut());
             return response;
         }
-        let mut response = match (StaticFile::at(&path), verb.as_str()) {
-            (Some(file), "GET") => file.respond(if_none_match.as_ref()),
-            (Some(file), "HEAD") => without_body(file.respond(if_none_match.as_ref())),
+        let is_read = verb == Method::GET || verb == Method::HEAD;
+        let mut response = match path.as_deref() {
+            None => nothing_here(&context),
+            Some("") if is_read => with_slash(&context.options.base_path, query.as_deref()),
             // `POST /` is handled above, and listed for all other verbs.
-            (Some(_), _) if path == "/" => method_not_allowed(&context, "GET,HEAD,POST"),
-            (Some(_), _) => method_not_allowed(&context, "GET,HEAD"),
-            (None, _) => route(&context, &verb, &path).await,
+            Some("" | "/") if !is_read => method_not_allowed(&context, "GET,HEAD,POST"),
+            Some(path) => match StaticFile::at(path) {
+                Some(file) if is_read => file.respond(if_none_match.as_ref()),
+                Some(_) => method_not_allowed(&context, "GET,HEAD"),
+                None => route(&context, &verb, path).await,
+            },
         };
+        if verb == Method::HEAD {
+            response = without_body(response);
+        }
         cors.add_headers(origin.as_ref(), response.headers_mut());
         response
     }))
 }
 
-/// The JSON-RPC method in a path (`None` for `/`); `None` if JSON-RPC requests are not served there
+/// The JSON-RPC method in a path below the base path (`None` for `/`); `None` if JSON-RPC requests
+/// are not served there
 fn rpc_path(path: &str) -> Option<Option<Cow<'static, str>>> {
     match path {
-        "/" => Some(None),
+        "" | "/" => Some(None),
         "/health" | "/status" | "/metrics" => None,
         // Includes unknown methods, which the engine rejects.
         _ => method_name(path).map(|name| Some(MethodLabel::name_of(name))),
@@ -196,17 +210,16 @@ async fn route(context: &HttpContext, verb: &Method, path: &str) -> HttpResponse
             _ if method_name(path).is_some_and(|name| MethodLabel::of(name).is_known()) => {
                 return method_not_allowed(context, "POST");
             }
-            _ => return not_found(context),
+            _ => return nothing_here(context),
         },
     };
     if *verb != Method::GET && *verb != Method::HEAD {
         return method_not_allowed(context, "GET,HEAD");
     }
-    let response = match context.service.chain_status().await {
+    match context.service.chain_status().await {
         Ok(chain) => page(context, &chain),
-        Err(error) => unavailable(error),
-    };
-    if *verb == Method::GET { response } else { without_body(response) }
+        Err(error) => json_value(error_status(&error), &failed(error)),
+    }
 }
 
 /// The response to HEAD: the head of the response to GET, including its length
@@ -246,31 +259,41 @@ async fn practice(
     }
     // An imported transaction is never at `NONE`.
     let milestone = Milestone::from_name(name).filter(|milestone| *milestone != Milestone::None);
-    let Some(milestone) = milestone else { return not_found(context) };
+    let Some(milestone) = milestone else {
+        return not_found(context, "the path names no milestone, such as /practice/FINAL");
+    };
     if *verb != Method::GET {
         return method_not_allowed(context, "GET");
     }
     match demo_index.find_at_milestone(milestone, &context.service).await {
         Some(response) => json_bytes(StatusCode::OK, response.body),
-        None => not_found(context),
+        None => not_found(context, "no practice transaction is at this milestone"),
     }
 }
 
 /// Answers a JSON-RPC request
 async fn respond_rpc(context: &HttpContext, request: RpcRequest) -> HttpResponse {
-    let RpcRequest { body, url_method, error, expects_continue, origin } = request;
+    let RpcRequest { mut body, url_method, error, expects_continue, origin } = request;
+    let limit = context.options.body_limit;
+    let accepted = error.as_ref().and_then(|error| error.accepted.clone());
     let (status, body) = match error {
-        Some(error) => rejected(context, &error),
-        None => {
-            match request_body::read(body, expects_continue, context.options.body_limit).await {
-                Ok(body) => run_rpc(context, body, url_method).await,
-                Err(error) => rejected(context, &error),
+        Some(error) => {
+            if !expects_continue {
+                Box::pin(request_body::discard(&mut body, limit)).await;
             }
+            rejected(context, &error)
         }
+        None => match request_body::read(body, expects_continue, limit).await {
+            Ok(body) => run_rpc(context, body, url_method).await,
+            Err(error) => rejected(context, &error),
+        },
     };
     let mut response = Response::new(body);
     *response.status_mut() = status;
     *response.headers_mut() = context.rpc_headers.clone();
+    if let Some((name, value)) = accepted {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
     if let Some(origin) = origin {
         context.options.cors.add_headers(Some(&origin), response.headers_mut());
     }
@@ -329,9 +352,12 @@ fn status(context: &HttpContext, chain: &ChainStatus) -> HttpResponse {
     json_value(StatusCode::OK, &body)
 }
 
-fn unavailable(error: impl Display) -> HttpResponse {
-    let body = json!({ "status": "failed", "error": error.to_string() });
-    json_value(StatusCode::SERVICE_UNAVAILABLE, &body)
+/// The status of a query without a result
+pub(super) fn error_status(error: &QueryError) -> StatusCode {
+    match error {
+        QueryError::Failed(_) => StatusCode::SERVICE_UNAVAILABLE,
+        QueryError::Panicked => StatusCode::INTERNAL_SERVER_ERROR,
+    }
 }
 
 /// A rejection as a JSON-RPC error; the request is not parsed, so its id is `null`
@@ -345,16 +371,39 @@ fn rejected(context: &HttpContext, error: &HttpError) -> (StatusCode, HttpBody) 
     (error.status, body.into_bytes().into())
 }
 
-fn not_found(context: &HttpContext) -> HttpResponse {
+/// The redirection from the base path to the page, whose links are relative
+fn with_slash(base_path: &BasePath, query: Option<&str>) -> HttpResponse {
+    let query = query.map(|query| format!("?{query}")).unwrap_or_default();
+    let mut response = empty(StatusCode::PERMANENT_REDIRECT);
+    // A query that was parsed is valid in a header.
+    if let Ok(location) = HeaderValue::try_from(format!("{base_path}/{query}")) {
+        response.headers_mut().insert(LOCATION, location);
+    }
+    response
+}
+
+fn nothing_here(context: &HttpContext) -> HttpResponse {
+    let base = &context.options.base_path;
+    let text = format!("nothing is served here; JSON-RPC is at {base}/ and {base}/<method>");
+    not_found(context, &text)
+}
+
+fn not_found(context: &HttpContext, text: &str) -> HttpResponse {
     context.service.metrics.request_rejected(404);
-    empty(StatusCode::NOT_FOUND)
+    json_value(StatusCode::NOT_FOUND, &failed(text))
 }
 
 fn method_not_allowed(context: &HttpContext, allowed: &'static str) -> HttpResponse {
     context.service.metrics.request_rejected(405);
-    let mut response = empty(StatusCode::METHOD_NOT_ALLOWED);
+    let text = format!("the HTTP method is not allowed here, only {allowed}");
+    let mut response = json_value(StatusCode::METHOD_NOT_ALLOWED, &failed(text));
     response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
     response
+}
+
+/// The body of an error that is no response to a JSON-RPC request
+pub(super) fn failed(error: impl Display) -> Value {
+    json!({ "status": "failed", "error": error.to_string() })
 }
 
 fn json_value(status: StatusCode, value: &Value) -> HttpResponse {

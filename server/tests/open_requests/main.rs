@@ -250,7 +250,7 @@ fn within<T>(runtime: &Runtime, future: impl Future<Output = T>) -> T {
 /// too low for many requests
 fn practice_server(args: &[&str]) -> Server {
     let seed = expected::SEED.to_string();
-    let common = ["--seed", &seed, "--wait-timeout", "1h"];
+    let common = ["--seed", &seed, "--timeout", "1h"];
     let start = || Server::start(&[&common, args].concat());
     // The connections of all tests that run at a time, and a margin.
     if *REQUESTS > FEW_REQUESTS {

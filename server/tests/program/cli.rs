@@ -7,12 +7,15 @@ use crate::support::{errors, run};
 #[test]
 fn invalid_arguments_are_rejected() {
     for (args, expected) in [
-        (&["serve", "--wait-timeout", "10"][..], "no unit of time"),
-        (&["serve", "--retention", "days:3"], "none of all, blocks:N, epochs:N"),
+        (&["serve", "--timeout", "10"][..], "no unit of time"),
+        (&["serve", "--retention", "days:3"], "none of everything, blocks:N, epochs:N"),
         (&["serve", "--http-status", "201"], "neither node nor always-200"),
         (&["serve", "--cors", "a.example"], "is not an origin"),
+        (&["serve", "--base-path", "near"], "is not a path such as /near"),
+        (&["serve", "--max-batch", "0"], "not a number from 1 to"),
+        (&["serve", "--max-id-bytes", "x"], "not a number from 1 to"),
         (&["serve", "--body-limit", "0"], "not a valid body size"),
-        (&["serve", "--finality", "now"], "neither headers nor final"),
+        (&["serve", "--finality", "now"], "neither headers nor all"),
         (&["status", "not-a-hash"], "not-a-hash"),
         (&["status"], "HASH"),
         (&["import", "--store", "x"], "PATH"),
@@ -30,8 +33,33 @@ fn help_lists_every_command() {
     let output = run(&["--help"]);
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success());
-    for word in ["serve", "import", "status", "config", "--listen", "--blocks", "--wait-timeout"] {
+    for word in ["serve", "import", "status", "config", "--listen", "--blocks", "--timeout"] {
         assert!(text.contains(word), "{word} in {text}");
+    }
+}
+
+#[test]
+fn help_and_the_readme_name_every_limit() {
+    let output = run(&["serve", "--help"]);
+    let help = String::from_utf8_lossy(&output.stdout).into_owned();
+    let readme = include_str!("../../../README.md").replace('\n', " ");
+    for (option, default) in [
+        ("--body-limit", "10MiB"),
+        ("--max-batch", "50"),
+        ("--max-id-bytes", "1024"),
+        ("--max-waiting", "100000"),
+        ("--max-connections", "65536"),
+        ("--timeout", "10s"),
+    ] {
+        let line = help.lines().find(|line| line.trim_start().starts_with(option));
+        let line = line.unwrap_or_else(|| panic!("{option} in {help}"));
+        assert!(line.contains(default), "{line}");
+        assert!(readme.contains(&format!("`{option}` {default}")), "{option} in the readme");
+    }
+    for limit in ["75 s for the head", "60 s for a body", "256 requests", "64 levels", "100 hashes"]
+    {
+        assert!(help.contains(limit), "{limit} in {help}");
+        assert!(readme.contains(limit), "{limit} in the readme");
     }
 }
 

@@ -56,7 +56,7 @@ fn batches(server: &Server) -> (Vec<String>, Vec<String>) {
 
 #[test]
 fn pipelined_requests_are_answered_in_order() {
-    let server = Server::with_blocks(&["--finality", "final", "--wait-timeout", "100ms"]);
+    let server = Server::with_blocks(&["--finality", "all", "--timeout", "100ms"]);
     let (batch, batch_response) = large_batch(&server);
     let mut client = server.connect();
     // The first request waits, and delays the others.
@@ -71,7 +71,7 @@ fn pipelined_requests_are_answered_in_order() {
 
 #[test]
 fn a_client_that_reads_late_gets_complete_responses() {
-    let server = Server::with_blocks(&["--finality", "final"]);
+    let server = Server::with_blocks(&["--finality", "all"]);
     let (batches, responses) = batches(&server);
     let mut client = server.connect();
     let pipelined: String = batches.iter().map(|batch| post("/", batch)).collect();
@@ -131,7 +131,7 @@ fn cause(body: &[u8]) -> Value {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn http_2_requests_are_concurrent() {
-    let server = Server::with_blocks(&["--finality", "final", "--wait-timeout", "1h"]);
+    let server = Server::with_blocks(&["--finality", "all", "--timeout", "1h"]);
     let (batches, responses) = batches(&server);
     let mut sender = http_2(&server).await;
     let waiting = tokio::spawn(send(&mut sender, &server, unknown("FINAL")));
@@ -157,7 +157,7 @@ async fn http_2_requests_are_concurrent() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn http_2_requests_time_out() {
-    let server = Server::with_blocks(&["--wait-timeout", "50ms"]);
+    let server = Server::with_blocks(&["--timeout", "50ms"]);
     let mut sender = http_2(&server).await;
     let responses: Vec<_> = (0..10).map(|_| send(&mut sender, &server, unknown("FINAL"))).collect();
     for response in responses {
@@ -182,7 +182,7 @@ async fn http_2_bodies_are_limited() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 #[cfg(unix)]
 async fn a_shutdown_answers_pending_http_2_requests() {
-    let server = Server::with_blocks(&["--wait-timeout", "1h"]);
+    let server = Server::with_blocks(&["--timeout", "1h"]);
     let mut sender = http_2(&server).await;
     let waiting = tokio::spawn(send(&mut sender, &server, unknown("FINAL")));
     server.until_metric("milepost_requests_pending", 1);

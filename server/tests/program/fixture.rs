@@ -49,10 +49,11 @@ pub(crate) fn lake() -> TempDir {
         fs::create_dir_all(&block).expect("a directory");
         let whole: Value = serde_json::from_slice(&message.json).expect("messages are JSON");
         fs::write(block.join("block.json"), whole["block"].to_string()).expect("a file");
-        for (number, shard) in whole["shards"].as_array().into_iter().flatten().enumerate() {
+        for shard in whole["shards"].as_array().into_iter().flatten() {
             // With white space, which such files may have.
             let text = serde_json::to_string_pretty(shard).expect("a value is JSON");
-            fs::write(block.join(format!("shard_{number}.json")), text).expect("a file");
+            let name = format!("shard_{}.json", shard["shard_id"]);
+            fs::write(block.join(name), text).expect("a file");
         }
     }
     directory

@@ -8,7 +8,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use serde_json::json;
 use tokio::net::TcpStream;
 
-use crate::support::{Server, post, request};
+use crate::support::{Response, Server, post, request};
 
 const UNKNOWN: &str = "GKwe8PT8YLdJiztcH7TpVkf7GVHFtHu4tNW9x5woDp6T";
 
@@ -29,7 +29,14 @@ fn unanswerable() -> String {
 #[test]
 fn requests_are_answered_at_the_root_and_at_the_path_of_their_method() {
     let server = Server::with_blocks(&[]);
-    for path in ["/", "/?x=1", "/EXPERIMENTAL_tx_status", "/EXPERIMENTAL_tx_status?x"] {
+    for path in [
+        "/",
+        "/?x=1",
+        "/EXPERIMENTAL_tx_status",
+        "/EXPERIMENTAL_tx_status?x",
+        "/EXPERIMENTAL_tx_status/",
+        "/EXPERIMENTAL_tx_status/?x",
+    ] {
         let response = server.post(path, &immediate());
         assert_eq!(response.status, 200, "{path}");
         assert_eq!(response.header("content-type"), Some("application/json"));
@@ -48,16 +55,59 @@ fn unknown_methods_are_json_rpc_errors() {
 }
 
 #[test]
-fn unknown_paths_are_404_without_a_body() {
+fn unknown_paths_are_404() {
     let server = Server::with_blocks(&[]);
-    for path in ["//", "/a/b", "/EXPERIMENTAL_tx_status/", "/health/x"] {
-        let response = server.post(path, &immediate());
-        assert_eq!((response.status, response.body.len()), (404, 0), "{path}");
+    let assert_404 = |path: &str, response: &Response| {
+        assert_eq!(response.status, 404, "{path}");
+        assert_eq!(response.header("content-type"), Some("application/json"), "{path}");
+        let expected = "nothing is served here; JSON-RPC is at / and /<method>";
+        assert_eq!(response.json(), json!({ "status": "failed", "error": expected }), "{path}");
+    };
+    for path in ["//", "/a/b", "/EXPERIMENTAL_tx_status//", "/health/x"] {
+        assert_404(path, &server.post(path, &immediate()));
     }
     for path in ["/nothing", "/favicon.ico", "/a/b"] {
-        assert_eq!(server.get(path).status, 404, "{path}");
+        assert_404(path, &server.get(path));
     }
     assert_eq!(server.metric("milepost_requests_rejected_total{status=\"404\"}"), Some(7));
+}
+
+#[test]
+fn errors_in_response_to_head_have_no_body() {
+    let server = Server::with_blocks(&[]);
+    for (path, status) in [("/nothing", 404), ("/tx", 405)] {
+        let mut client = server.connect();
+        client.send(&format!("HEAD {path} HTTP/1.1\r\nhost: x\r\n\r\n"));
+        let head = client.response_to("HEAD");
+        assert_eq!(head.status, status, "{path}");
+        assert_ne!(head.header("content-length"), Some("0"), "{path}");
+        client.send("GET /health HTTP/1.1\r\nhost: x\r\n\r\n");
+        assert_eq!(client.response().status, 200, "{path}");
+    }
+}
+
+#[test]
+fn everything_is_below_the_base_path() {
+    let server = Server::with_blocks(&["--base-path", "/near/rpc/"]);
+    for path in ["/near/rpc", "/near/rpc/", "/near/rpc/tx", "/near/rpc/tx/"] {
+        let body = immediate().replace("EXPERIMENTAL_tx_status", "tx");
+        assert_eq!(server.post(path, &body).cause(), "UNKNOWN_TRANSACTION", "{path}");
+    }
+    for path in
+        ["/health", "/status", "/metrics", "/health/", "/blocks/11111111111111111111111111111111"]
+    {
+        assert_eq!(server.get(&format!("/near/rpc{path}")).status, 200, "{path}");
+        let outside = server.get(path);
+        assert_eq!(outside.status, 404, "{path}");
+        assert!(outside.text().contains("/near/rpc/<method>"), "{}", outside.text());
+    }
+    for path in ["/", "/near", "/near/rpcs", "/near/rpcs/health", "/tx"] {
+        assert_eq!(server.post(path, &immediate()).status, 404, "{path}");
+        assert_eq!(server.get(path).status, 404, "{path}");
+    }
+    let mut client = server.connect();
+    client.send("DELETE /near/rpc HTTP/1.1\r\nhost: x\r\n\r\n");
+    assert_eq!(client.response().header("allow"), Some("GET,HEAD,POST"));
 }
 
 #[test]
@@ -79,15 +129,17 @@ fn wrong_verbs_are_405_with_the_allowed_ones() {
             (405, Some(allow)),
             "{verb} {path}"
         );
-        assert!(response.body.is_empty());
+        assert_eq!(response.header("content-type"), Some("application/json"));
+        let expected = format!("the HTTP method is not allowed here, only {allow}");
+        assert_eq!(response.json(), json!({ "status": "failed", "error": expected }));
     }
 }
 
 #[test]
 fn status_codes_are_those_of_a_node_or_always_200() {
     let (node, always_200) = (
-        Server::with_blocks(&["--wait-timeout", "50ms"]),
-        Server::with_blocks(&["--wait-timeout", "50ms", "--http-status", "always-200"]),
+        Server::with_blocks(&["--timeout", "50ms"]),
+        Server::with_blocks(&["--timeout", "50ms", "--http-status", "always-200"]),
     );
     let old_height = request("EXPERIMENTAL_protocol_config", &json!({ "block_id": 1 }));
     for (body, status, cause) in [

@@ -72,7 +72,46 @@ fn only_json_content_types_are_accepted() {
             "{content_type}"
         );
         assert_eq!(response.header("content-type"), Some("application/json"));
+        let accepted = (status == 415).then_some("application/json");
+        assert_eq!(response.header("accept"), accepted, "{content_type}");
     }
+}
+
+#[test]
+fn compressed_bodies_are_rejected() {
+    let server = Server::with_blocks(&[]);
+    let body = small();
+    for (coding, status) in [("gzip", 415), ("identity, br", 415), ("", 415), ("Identity", 400)] {
+        let mut client = server.connect();
+        for _ in 0..2 {
+            client.send(&post("/", &body).replacen(
+                "\r\n\r\n",
+                &format!("\r\ncontent-encoding: {coding}\r\n\r\n"),
+                1,
+            ));
+            let response = client.response();
+            assert_eq!(
+                (response.status, response.cause().as_str()),
+                (status, "PARSE_ERROR"),
+                "{coding}"
+            );
+            let accepted = (status == 415).then_some("identity");
+            assert_eq!(response.header("accept-encoding"), accepted, "{coding}");
+        }
+    }
+}
+
+#[test]
+fn batches_and_ids_have_limits_that_can_be_set() {
+    let server = Server::with_blocks(&["--max-batch", "2", "--max-id-bytes", "4"]);
+    let batch =
+        |count: usize| format!("[{}]", vec![small().replace("\"t\"", "1"); count].join(","));
+    assert_eq!(server.post("/", &batch(2)).json().as_array().map(Vec::len), Some(2));
+    let error = server.post("/", &batch(3)).json();
+    assert_eq!(error["error"]["data"], "request: batch of 3 requests, the limit is 2");
+    assert_eq!(server.post("/", &small().replace("\"t\"", "1234")).json()["id"], 1234);
+    let error = server.post("/", &small().replace("\"t\"", "12345")).json();
+    assert_eq!(error["error"]["data"], "request.id: 5 bytes, the limit is 4");
 }
 
 #[test]

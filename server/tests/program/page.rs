@@ -4,9 +4,10 @@ use serde_json::{Value, json};
 
 use crate::support::{Response, Server, request};
 
-/// The URL paths that an HTML file refers to
+/// The paths that an HTML file refers to, all of them relative to it
 fn references(html: &str) -> Vec<&str> {
-    let quoted = [" src=\"/", " href=\"/"].into_iter().flat_map(|start| html.split(start).skip(1));
+    let quoted =
+        [" src=\"./", " href=\"./"].into_iter().flat_map(|start| html.split(start).skip(1));
     quoted.filter_map(|rest| rest.split('"').next()).collect()
 }
 
@@ -24,6 +25,7 @@ fn the_page_and_its_files_are_served() {
     assert_eq!((page.status, page.header("content-type")), (200, Some("text/html; charset=utf-8")));
     assert_eq!(page.header("cache-control"), Some("no-cache"));
     let html = page.text();
+    assert!(!html.contains("=\"/"), "a link that ignores the base path in {html}");
     let own: Vec<_> = references(&html).into_iter().filter(|path| path.contains('.')).collect();
     assert!(own.len() >= 2, "an icon and a style: {own:?}");
     for path in own {
@@ -40,6 +42,24 @@ fn the_page_and_its_files_are_served() {
     }
     assert_eq!(server.get("/assets/nothing.js").status, 404);
     assert_eq!(server.get("/index.html").status, 404);
+}
+
+#[test]
+fn the_links_of_the_page_work_below_a_base_path() {
+    let server = Server::with_blocks(&["--base-path", "/near"]);
+    for (path, location) in [("/near", "/near/"), ("/near?a=1&b", "/near/?a=1&b")] {
+        for verb in ["GET", "HEAD"] {
+            let redirect = head(&server, verb, path, "");
+            assert_eq!((redirect.status, redirect.header("location")), (308, Some(location)));
+        }
+    }
+    let html = server.get("/near/").text();
+    let references = references(&html);
+    assert!(references.len() >= 2, "{references:?}");
+    // Without the practice chain, a link to it leads nowhere.
+    for path in references.into_iter().filter(|path| !path.starts_with("practice/")) {
+        assert_eq!(server.get(&format!("/near/{path}")).status, 200, "{path}");
+    }
 }
 
 #[test]
@@ -92,7 +112,7 @@ fn heights_of_blocks_are_served_by_hash() {
 
 #[test]
 fn recent_practice_transactions_are_listed() {
-    let server = Server::start(&["--wait-timeout", "60s"]);
+    let server = Server::start(&["--timeout", "60s"]);
     server.until("a recent transaction", || {
         // The list is empty for a moment after the start.
         server.get("/practice/recent").json().as_array().is_some_and(|list| !list.is_empty())

@@ -17,7 +17,7 @@ fn unanswerable() -> String {
 
 #[test]
 fn a_disconnect_cancels_the_pending_request() {
-    let server = Server::with_blocks(&["--wait-timeout", "1h"]);
+    let server = Server::with_blocks(&["--timeout", "1h"]);
     let mut client = server.connect();
     client.send(&post("/", &unanswerable()));
     server.until_metric("milepost_requests_pending", 1);
@@ -29,7 +29,7 @@ fn a_disconnect_cancels_the_pending_request() {
 
 #[test]
 fn a_timeout_is_a_response_and_the_connection_stays_open() {
-    let server = Server::with_blocks(&["--wait-timeout", "20ms"]);
+    let server = Server::with_blocks(&["--timeout", "20ms"]);
     let mut client = server.connect();
     for _ in 0..2 {
         client.send(&post("/", &unanswerable()));
@@ -42,7 +42,7 @@ fn a_timeout_is_a_response_and_the_connection_stays_open() {
 
 #[test]
 fn pending_requests_are_limited() {
-    let server = Server::with_blocks(&["--wait-timeout", "1h", "--max-waiting", "2"]);
+    let server = Server::with_blocks(&["--timeout", "1h", "--max-waiting", "2"]);
     let mut clients = [server.connect(), server.connect()];
     clients.iter_mut().for_each(|client| client.send(&post("/", &unanswerable())));
     server.until_metric("milepost_requests_pending", 2);
@@ -64,14 +64,14 @@ fn pending_requests_are_limited() {
 
 #[test]
 fn unknown_immediate_answers_at_once() {
-    let server = Server::with_blocks(&["--wait-timeout", "1h", "--unknown", "immediate"]);
+    let server = Server::with_blocks(&["--timeout", "1h", "--unknown", "immediate"]);
     let response = server.post("/", &unanswerable());
     assert_eq!((response.status, response.cause().as_str()), (200, "UNKNOWN_TRANSACTION"));
 }
 
 #[test]
 fn timeout_cause_adds_the_cause_of_a_timeout() {
-    let server = Server::with_blocks(&["--wait-timeout", "20ms", "--timeout-cause"]);
+    let server = Server::with_blocks(&["--timeout", "20ms", "--timeout-cause"]);
     let response = server.post("/", &unanswerable()).json();
     assert_eq!(
         response.pointer("/error/cause/info/cause").and_then(Value::as_str),
@@ -83,7 +83,7 @@ fn timeout_cause_adds_the_cause_of_a_timeout() {
 #[cfg(unix)]
 fn a_shutdown_answers_pending_requests_and_exits_with_0() {
     for signal in ["TERM", "INT"] {
-        let server = Server::with_blocks(&["--wait-timeout", "1h"]);
+        let server = Server::with_blocks(&["--timeout", "1h"]);
         let mut waiting = server.connect();
         waiting.send(&post("/", &unanswerable()));
         // An idle connection must not delay the end.
@@ -101,7 +101,7 @@ fn a_shutdown_answers_pending_requests_and_exits_with_0() {
 
 #[test]
 fn a_block_answers_requests_whose_milestone_it_reaches() {
-    let server = Server::start(&["--wait-timeout", "1h"]);
+    let server = Server::start(&["--timeout", "1h"]);
     // On a slow machine the block may be imported before the request is sent, which then does not
     // wait; the next request is for a later block.
     let waited = [8, 16, 32].into_iter().any(|blocks| {
@@ -139,7 +139,7 @@ fn transfer_after(height: u64) -> PracticeTransaction {
 #[test]
 fn the_printed_examples_work() {
     // Longer than the timeout of the test's client, so a request without a response fails the test.
-    let server = Server::start(&["--wait-timeout", "1h"]);
+    let server = Server::start(&["--timeout", "1h"]);
     let (mut methods, mut milestones, mut trees) = (Vec::new(), Vec::new(), 0);
     while let Some(line) = server.line() {
         if line.ends_with("/status") {

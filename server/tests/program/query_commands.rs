@@ -44,7 +44,7 @@ fn a_node_and_a_store_print_the_same() {
 
 #[test]
 fn the_exit_code_of_a_missing_result_is_1() {
-    let server = Server::with_blocks(&["--wait-timeout", "20ms"]);
+    let server = Server::with_blocks(&["--timeout", "20ms"]);
     let url = server.url();
     for (args, expected) in [
         (&["status", UNKNOWN, "--url", &url][..], "UNKNOWN_TRANSACTION"),

@@ -7,7 +7,7 @@ use crate::support::{Server, post, request};
 #[test]
 #[cfg(unix)]
 fn a_shutdown_answers_requests_that_were_sent_before_it() {
-    let server = Server::with_blocks(&["--wait-timeout", "1h"]);
+    let server = Server::with_blocks(&["--timeout", "1h"]);
     let mut accepted = server.connect();
     accepted.send("GET /health HTTP/1.1\r\nhost: x\r\n\r\n");
     assert_eq!(accepted.response().status, 200);

@@ -56,7 +56,8 @@ impl Server {
             }
         });
         let first = lines.recv_timeout(TIMEOUT).expect("the server prints its address");
-        let address = first.rsplit("http://").next().and_then(|text| text.parse().ok());
+        let address =
+            first.rsplit("http://").next().and_then(|url| url.split('/').next()?.parse().ok());
         let address = address.unwrap_or_else(|| panic!("no address in {first:?}"));
         Self { child, address, lines }
     }

@@ -97,8 +97,8 @@ impl Server {
         directory: &Path,
     ) -> Result<Self, String> {
         let mut command = Command::new(program);
-        command.args(["serve", "--listen", "127.0.0.1:0", "--wait-timeout", WAIT_TIMEOUT]);
-        command.args(["--finality", if fixture.all_final { "final" } else { "headers" }]);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--timeout", WAIT_TIMEOUT]);
+        command.args(["--finality", if fixture.all_final { "all" } else { "headers" }]);
         command.args(flags);
         for block in &fixture.blocks {
             command.arg("--blocks").arg(block);

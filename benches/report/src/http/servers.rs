@@ -58,7 +58,7 @@ impl Folder {
     /// `milepost` on this store
     pub(super) fn milepost(&self, store: &str) -> Result<Server, String> {
         let feed = self.path("feed")?;
-        let serve = ["serve", "--listen", "127.0.0.1:0", "--finality", "final", "--blocks", &feed];
+        let serve = ["serve", "--listen", "127.0.0.1:0", "--finality", "all", "--blocks", &feed];
         Server::start(
             pinned(0, self.programs.join("milepost")).args(serve).args(["--store", store]),
         )

@@ -90,12 +90,12 @@ inline std::string_view version_text() noexcept { return view(milepost_version_t
 /// A setting; MILEPOST_SETTING_... in milepost.h documents each
 enum class Setting : milepost_setting_t {
     TimeoutCause = MILEPOST_SETTING_TIMEOUT_CAUSE,          ///< 1: TIMEOUT_ERROR has a cause
-    UnknownImmediate = MILEPOST_SETTING_UNKNOWN_IMMEDIATE,  ///< 1: unknown ones do not wait
+    Unknown = MILEPOST_SETTING_UNKNOWN,                     ///< 1: unknown ones do not wait
     MaxReceipts = MILEPOST_SETTING_MAX_RECEIPTS,            ///< of one response; default 100000
     MaxBatch = MILEPOST_SETTING_MAX_BATCH,                  ///< requests in a batch; default 50
-    AllFinal = MILEPOST_SETTING_ALL_FINAL,                  ///< 1: every block is final; default 0
-    RetainBlocks = MILEPOST_SETTING_RETAIN_BLOCKS,          ///< newest blocks kept; default 0, all
-    RetainEpochs = MILEPOST_SETTING_RETAIN_EPOCHS,          ///< newest epochs kept; default 0, all
+    Finality = MILEPOST_SETTING_FINALITY,                   ///< 1: every block is final; default 0
+    RetentionBlocks = MILEPOST_SETTING_RETENTION_BLOCKS,    ///< newest blocks kept; default 0, all
+    RetentionEpochs = MILEPOST_SETTING_RETENTION_EPOCHS,    ///< newest epochs kept; default 0, all
     Timeout = MILEPOST_SETTING_TIMEOUT,                     ///< in the host's unit; default 10000
     MaxWaiting = MILEPOST_SETTING_MAX_WAITING,              ///< pending calls; default 100000
     HashSeed = MILEPOST_SETTING_HASH_SEED,                  ///< unknown to clients; default 0

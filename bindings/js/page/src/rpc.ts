@@ -71,7 +71,8 @@ export async function get(path: string, signal?: AbortSignal): Promise<Json> {
 
 async function send(path: string, init: RequestInit): Promise<{ status: number; body: string }> {
   try {
-    const response = await fetch(path, init);
+    // Relative to the page, which may be below a base path.
+    const response = await fetch(`.${path}`, init);
     return { status: response.status, body: await response.text() };
   } catch (error) {
     if (init.signal?.aborted) throw error;

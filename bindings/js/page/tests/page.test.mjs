@@ -352,7 +352,7 @@ test('the page follows the color scheme and the reduced motion setting', async (
 
 test('the page reports an unreachable node and recovers', async (context) => {
   // Its timeout is short: a pending request is repeated after each timeout.
-  const shortTimeout = await startNode('--wait-timeout', '300ms');
+  const shortTimeout = await startNode('--timeout', '300ms');
   context.after(() => shortTimeout.stop());
   const tab = await browser.open(shortTimeout, `/#/tx/${UNKNOWN}/a.near`);
   const { page } = tab;
@@ -363,6 +363,24 @@ test('the page reports an unreachable node and recovers', async (context) => {
   await page.context().setOffline(false);
   await page.getByText('waiting for INCLUDED').waitFor();
   await page.locator('.chain:not(.is-unreachable)').waitFor();
+  await tab.close();
+});
+
+test('the page works below a base path', async (context) => {
+  const below = await startNode('--base-path', '/near/rpc');
+  context.after(() => below.stop());
+  const transaction = await findFinal(below, ({ kind }) => kind === 'call');
+  // Without its slash, the path is redirected: the links of the page are relative.
+  const tab = await browser.open(below, '');
+  const { page } = tab;
+  await page.waitForURL((url) => url.pathname === '/near/rpc/');
+  await page.locator('.cards li').first().waitFor();
+  await page.locator('#engine', { hasNotText: 'Loading' }).waitFor();
+  await page.goto(`${below.url}${path(transaction)}`);
+  await page.getByRole('treeitem').first().waitFor();
+  await page.goto(`${below.url}/#/config`);
+  await page.locator('.json').waitFor();
+  assertNoErrors(tab);
   await tab.close();
 });
 

@@ -91,7 +91,7 @@ function record(page, node) {
   const otherOrigins = [];
   const errors = [];
   page.on('request', (request) => {
-    if (new URL(request.url()).origin !== node.url) otherOrigins.push(request.url());
+    if (new URL(request.url()).origin !== new URL(node.url).origin) otherOrigins.push(request.url());
   });
   page.on('pageerror', (error) => errors.push(String(error)));
   page.on('console', (message) => {

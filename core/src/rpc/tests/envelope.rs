@@ -38,7 +38,7 @@ fn absent_members_have_defaults() {
 
 #[test]
 fn an_id_that_cannot_be_repeated_is_an_error() {
-    let longest = format!("\"{}\"", "x".repeat(Limits::MAX_ID_LEN - 2));
+    let longest = format!("\"{}\"", "x".repeat(Limits::default().max_id_bytes - 2));
     assert_eq!(valid_call(&format!(r#"{{"id":{longest},{CONFIG}}}"#)).id.as_json(), longest);
     let deep = ["[".repeat(64), "]".repeat(64)].concat();
     assert_eq!(valid_call(&format!(r#"{{"id":{deep},{CONFIG}}}"#)).id.as_json(), deep);
@@ -50,6 +50,27 @@ fn an_id_that_cannot_be_repeated_is_an_error() {
     ] {
         let body = format!(r#"{{"id":{id},{CONFIG}}}"#);
         assert_eq!(parse_error(&body), ("null".to_string(), message.to_string()));
+    }
+}
+
+#[test]
+fn the_length_of_ids_is_limited_by_the_settings() {
+    let limits = Limits { max_id_bytes: 4, ..Limits::default() };
+    for (id, error) in [
+        ("\"ab\"", None),
+        ("12345", Some("request.id: 5 bytes, the limit is 4")),
+        ("\"abc\"", Some("request.id: 5 bytes, the limit is 4")),
+    ] {
+        let object = format!(r#"{{"id":{id},{CONFIG}}}"#);
+        for body in [format!("[{object}]"), object] {
+            let found = match parse(body.as_bytes(), None, &limits) {
+                Request::Single(result) => result.err(),
+                Request::Batch(mut items) => items.remove(0).err(),
+                Request::Invalid(invalid) => Some(invalid),
+            };
+            let found = found.map(|invalid| invalid.error.to_string());
+            assert_eq!(found.as_deref(), error, "{body}");
+        }
     }
 }
 

@@ -88,7 +88,7 @@ fn mutated_bodies_get_a_response() {
         ),
     ];
     let mut rng = Rng::new(1);
-    let limits = Limits { max_batch: 4 };
+    let limits = Limits { max_batch: 4, ..Limits::default() };
     let (mut valid_count, mut invalid_count) = (0, 0);
     for round in 0..30_000 {
         let mut body = bodies[round % bodies.len()].clone().into_bytes();
