@@ -2,10 +2,11 @@
 //
 // Holds the bytes of the body; text and objects are made from them when they are asked for.
 
+import { defineInspect } from "./inspect.js";
 import { parseJson } from "./json.js";
 
-/** @import { Exact, JsonOptions, ResponseKind } from "../../index.js" */
-/** @import { RpcResponse, RpcTransactionResponse } from "../../index.js" */
+/** @import { Bytes, Exact, JsonOptions, ResponseKind } from "../../index.js" */
+/** @import { ExactError, RpcResponse, RpcTransactionResponse } from "../../index.js" */
 
 const decoder = new TextDecoder();
 
@@ -27,9 +28,15 @@ export const KINDS = [
 export class EndpointResponse {
   /** @type {string | undefined} */
   #text;
+  /**
+   * The parsed body
+   *
+   * @type {any}
+   */
+  #body;
 
   /**
-   * @param {Uint8Array} bytes
+   * @param {Bytes} bytes
    * @param {ResponseKind} kind
    */
   constructor(bytes, kind) {
@@ -42,6 +49,34 @@ export class EndpointResponse {
   get text() {
     this.#text ??= decoder.decode(this.bytes);
     return this.#text;
+  }
+
+  get ok() {
+    return this.kind === "result";
+  }
+
+  /** @returns {Exact<RpcTransactionResponse> | undefined} */
+  get result() {
+    return this.#parse().result;
+  }
+
+  /** @returns {ExactError | undefined} */
+  get error() {
+    return this.#parse().error;
+  }
+
+  #parse() {
+    if (this.#body === undefined) {
+      const body = this.json({ bigint: true });
+      // It has 32 bits.
+      if (body.error) /** @type {any} */ (body.error).code = Number(body.error.code);
+      this.#body = body;
+    }
+    return this.#body;
+  }
+
+  get [Symbol.toStringTag]() {
+    return /** @type {const} */ ("EndpointResponse");
   }
 
   /**
@@ -70,3 +105,5 @@ export class EndpointResponse {
     return parseJson(this.text, options);
   }
 }
+
+defineInspect(EndpointResponse, ({ kind, text }) => ({ kind, text }));

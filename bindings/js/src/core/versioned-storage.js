@@ -7,6 +7,7 @@
 
 import { storageError } from "./errors.js";
 import { isBytes } from "./input.js";
+import { typeName } from "./options.js";
 import { keyName } from "./packed-rows.js";
 
 /** @import { RowChange, RowKey, Storage } from "../../index.js" */
@@ -119,13 +120,17 @@ export class VersionedStorage {
     } catch (error) {
       throw storageError(error);
     }
-    if (!Array.isArray(rows) || rows.length !== keys.length) {
-      throw storageError(`${rows?.length} rows for ${keys.length} keys`);
+    const method = this.#storage.getMany ? "storage.getMany" : "storage.get";
+    if (!Array.isArray(rows)) {
+      throw storageError(`${method} returned ${typeName(rows)}, expected an array of rows`);
+    }
+    if (rows.length !== keys.length) {
+      throw storageError(`${method} returned ${rows.length} rows for ${keys.length} keys`);
     }
     return rows.map((row) => {
       if (row === null || row === undefined) return undefined;
       if (isBytes(row)) return row;
-      throw storageError(`a row of type ${typeof row}, expected a Uint8Array or nothing`);
+      throw storageError(`${method} returned ${typeName(row)} as a row, expected a Uint8Array or nothing`);
     });
   }
 }
