@@ -23,11 +23,17 @@ export type MaybeRow = Uint8Array | null | undefined;
  * The storage has to make `commit` atomic, and visible to every read that begins after its promise
  * is fulfilled. An exception or a rejection means that the storage failed; a missing row is no
  * error. The endpoint makes one commit at a time, never changes keys and rows that it passed, and
- * runs each query on one state of the storage, whatever is committed in the meantime. Only one
- * endpoint may commit to a storage at a time. A storage may call its endpoint from within its
- * methods, but must not await `handleBlock` or `putConfig` there, which wait for the storage.
+ * runs each query on one state of the storage, whatever is committed in the meantime: by the
+ * endpoint itself, or, with `isolation`, by others. Only one endpoint may commit to a storage at a
+ * time. A storage may call its endpoint from within its methods, but must not await `handleBlock`
+ * or `putConfig` there, which wait for the storage.
  */
 export interface Storage {
+  /** Whether several reads are of one state: they are if only the endpoint commits (`snapshot`,
+   *  default). If others commit too, each read has to be of the newest commit and see it whole
+   *  (`read-committed`): then a query reads the generation of the chain before, with and after its
+   *  rows, which are two round trips more, and starts again if it changed. */
+  readonly isolation?: "snapshot" | "read-committed";
   get(table: number, key: Uint8Array): MaybePromise<MaybeRow>;
   /** The rows of these keys, in their order; default one `get` for each */
   getMany?(keys: readonly RowKey[]): MaybePromise<readonly MaybeRow[]>;

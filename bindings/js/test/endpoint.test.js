@@ -178,6 +178,40 @@ test("a query sees one state of the storage, whatever is committed meanwhile", a
   endpoint.dispose();
 });
 
+test("a storage to which others commit is read again until all rows are of one state", async () => {
+  const heights = [100, 101, 102, 103, 104, 105, 106, 108, 109];
+  /** Reads while another endpoint commits a block before the read of this number; the last block
+   *  finalizes the transaction, which moves rows that the reader still needs */
+  const respondDuringCommit = async (isolation, number) => {
+    const rows = new MemoryStorage();
+    const writer = await Endpoint.create({ storage: rows });
+    for (const height of heights) await writer.handleBlock(block(height));
+    let reads = 0;
+    const get = async (table, key) => {
+      reads += 1;
+      if (reads === number) await writer.handleBlock(block(110));
+      return rows.get(table, key);
+    };
+    const reader = await Endpoint.create({ storage: { isolation, get, commit() {} } });
+    const { text } = await reader.respond(request("INCLUDED"));
+    reader.dispose();
+    writer.dispose();
+    return { text, reads };
+  };
+  const { text: before, reads } = await respondDuringCommit("read-committed", 0);
+  const { text: after } = await respondDuringCommit("read-committed", 1);
+  assert.notEqual(before, after);
+  const answers = { snapshot: new Set(), "read-committed": new Set() };
+  for (const [isolation, found] of Object.entries(answers)) {
+    for (let number = 1; number <= reads; number += 1) {
+      found.add((await respondDuringCommit(isolation, number)).text);
+    }
+  }
+  // The last read is of the generation again, so it notices even a commit right before it.
+  assert.deepEqual([...answers["read-committed"]], [after]);
+  assert.ok([...answers.snapshot].some((text) => text !== before && text !== after));
+});
+
 test("a storage may call its endpoint from within its own methods", async () => {
   const storage = new SlowStorage();
   const endpoint = await Endpoint.create({ storage });
@@ -320,6 +354,7 @@ test("invalid options are rejected by their names", async () => {
     [{ storage: { get() {}, getMany: 1, commit() {} } }, "storage: has no method getMany"],
     [{ storage: { get() {}, getMany(table, keys) {}, commit() {} } }, "storage.getMany: declares 2 parameters"],
     [{ storage: { get() {}, commit(table, key, row) {} } }, "storage.commit: declares 3 parameters"],
+    [{ storage: { get() {}, commit() {}, isolation: "serial" } }, "storage.isolation: serial, expected one of"],
   ];
   for (const [options, path] of invalid) {
     await assert.rejects(Endpoint.create(options), (error) => {

@@ -86,6 +86,7 @@ export class Endpoint {
     const createEndpoint = (/** @type {Glue} */ glue) => {
       const config = new glue.Config();
       configure(config, settings, waitConfig);
+      if (storage?.isolation === "read-committed") config.read_committed();
       const endpoint = new glue.Endpoint(config, storage === undefined);
       config.free();
       return endpoint;
@@ -275,6 +276,8 @@ function checkStorage(storage) {
     const count = method.length === 1 ? "1 parameter" : `${method.length} parameters`;
     throw usageError(`storage.${name}: declares ${count}, expected ${expected}`);
   }
+  const { isolation } = storage;
+  if (isolation !== undefined) oneOf(isolation, "storage.isolation", ["snapshot", "read-committed"]);
 }
 
 /**

@@ -6,6 +6,8 @@ import { usageError } from "./errors.js";
 
 /** @import { RequestOptions } from "../../index.js" */
 
+const REQUEST_OPTIONS = ["urlMethod"];
+
 /**
  * @param {unknown} value
  * @param {string} name
@@ -54,6 +56,6 @@ export function typeName(value) {
  * @param {RequestOptions} [options]
  */
 export function urlMethodOf(options) {
-  checkOptions(options, "options", ["urlMethod"]);
+  checkOptions(options, "options", REQUEST_OPTIONS);
   return optionalString(options?.urlMethod, "urlMethod");
 }
