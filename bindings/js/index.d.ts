@@ -124,18 +124,28 @@ export class Endpoint {
    */
   putConfig(height: number | bigint, config: string | Uint8Array): Promise<void>;
 
-  /** Answers a request when its milestone is reached, or with `TIMEOUT_ERROR` after the timeout */
-  handleRequest(body: RequestBody, options?: WaitOptions): Promise<EndpointResponse>;
+  /** Answers a request when its milestone is reached, or with `TIMEOUT_ERROR` after the timeout;
+   *  for a configuration: `handleRequest<RpcProtocolConfigResponse>(…)` */
+  handleRequest<Result = RpcTransactionResponse>(
+    body: RequestBody,
+    options?: WaitOptions,
+  ): Promise<EndpointResponse<Result>>;
 
   /** Answers a request from the rows as they are now; `null` if it would have to wait */
-  respond(body: RequestBody, options?: RequestOptions): Promise<EndpointResponse | null>;
+  respond<Result = RpcTransactionResponse>(
+    body: RequestBody,
+    options?: RequestOptions,
+  ): Promise<EndpointResponse<Result> | null>;
 
   /**
    * The same as `respond`, synchronously.
    *
    * @throws {UsageError} The endpoint has a storage of the host, which may be asynchronous.
    */
-  respondSync(body: RequestBody, options?: RequestOptions): EndpointResponse | null;
+  respondSync<Result = RpcTransactionResponse>(
+    body: RequestBody,
+    options?: RequestOptions,
+  ): EndpointResponse<Result> | null;
 
   /**
    * The same as `respondSync`, but writes the response to the start of `into`: the fastest way to
@@ -190,7 +200,7 @@ export interface JsonOptions {
 }
 
 /** The body of a JSON-RPC response */
-export class EndpointResponse {
+export class EndpointResponse<Result = RpcTransactionResponse> {
   private constructor();
   /** Compact JSON in UTF-8 */
   readonly bytes: Bytes;
@@ -200,15 +210,14 @@ export class EndpointResponse {
   /** Whether `kind` is `result`; the body is not parsed for it */
   readonly ok: boolean;
   /** The member `result` of the body, parsed at the first access, with every integer as a `bigint`;
-   *  a batch has none. For a configuration:
-   *  `response.json<ProtocolConfigRpcResponse>({ bigint: true }).result` */
-  readonly result: Exact<RpcTransactionResponse> | undefined;
+   *  a batch has none */
+  readonly result: Exact<Result> | undefined;
   /** The member `error` of the body, like `result`; its `code` is a number */
   readonly error: ExactError | undefined;
   /** The parsed body. For a configuration: `response.json<ProtocolConfigRpcResponse>()` */
-  json<T = RpcResponse<RpcTransactionResponse>>(options?: { bigint?: false }): T;
-  json<T = RpcResponse<RpcTransactionResponse>>(options: { bigint: true }): Exact<T>;
-  json<T = RpcResponse<RpcTransactionResponse>>(options?: JsonOptions): T | Exact<T>;
+  json<T = RpcResponse<Result>>(options?: { bigint?: false }): T;
+  json<T = RpcResponse<Result>>(options: { bigint: true }): Exact<T>;
+  json<T = RpcResponse<Result>>(options?: JsonOptions): T | Exact<T>;
   readonly [Symbol.toStringTag]: "EndpointResponse";
 }
 

@@ -84,7 +84,7 @@ impl Wanted {
     pub(crate) fn name(self) -> String {
         match self {
             Self::Library(target) => format!("the target {target}"),
-            Self::Sources => "the sources of the standard library (rust-src)".to_owned(),
+            Self::Sources => "rust-src (the sources of the standard library)".to_owned(),
         }
     }
 

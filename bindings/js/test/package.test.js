@@ -85,7 +85,7 @@ test("milepost/slim loads bytes and modules, and reports errors of loading", () 
 });
 
 test("the types compile, for modules and for CommonJS", () => {
-  const types = `import { Endpoint, EndpointResponse, decodeTransaction, parseJson, MilepostError, ErrorCode, IndexedDbStorage, type Exact, type ProtocolConfigRpcResponse, type RpcTransactionResponse, type Storage } from "milepost";
+  const types = `import { Endpoint, EndpointResponse, decodeTransaction, parseJson, MilepostError, ErrorCode, IndexedDbStorage, type Exact, type ProtocolConfigRpcResponse, type RpcProtocolConfigResponse, type RpcTransactionResponse, type Storage } from "milepost";
     import { init } from "milepost/slim";
     import source from "milepost/milepost.wasm";
     export async function use(bytes: Uint8Array<ArrayBuffer>): Promise<bigint> {
@@ -106,6 +106,9 @@ test("the types compile, for modules and for CommonJS", () => {
       } else if (parsed.error?.name === "HANDLER_ERROR" && parsed.error.cause.name === "TIMEOUT_ERROR") parsed.error.cause.info satisfies object | null | undefined;
       const config = response.json<ProtocolConfigRpcResponse>({ bigint: true });
       const limit: bigint | undefined = config.result?.gas_limit;
+      (await endpoint.respond<RpcProtocolConfigResponse>("{}"))?.result?.gas_limit satisfies bigint | undefined;
+      if (response.error?.name === "HANDLER_ERROR") response.error.cause.name satisfies string;
+      [response.result?.transaction?.nonce, response.error?.code] satisfies [bigint | undefined, number | undefined];
       const share: number | undefined = config.result?.runtime_config.congestion_control_config.reject_tx_congestion_threshold;
       const exact: Exact<RpcTransactionResponse> = parseJson<RpcTransactionResponse>("", { bigint: true });
       exact.transaction_outcome?.outcome.gas_burnt satisfies bigint | undefined;

@@ -28,7 +28,8 @@ import {
 import { RemoteDriver } from "./remote-driver.js";
 
 /** @import { ChainStatus, EndpointOptions, ImportSummary, RequestBody } from "../../index.js" */
-/** @import { RequestOptions, Settings, WaitConfig, WaitOptions } from "../../index.js" */
+/** @import { RequestOptions, RpcTransactionResponse, Settings } from "../../index.js" */
+/** @import { WaitConfig, WaitOptions } from "../../index.js" */
 /** @import { WrittenResponse } from "../../index.js" */
 /** @import { Config, Glue } from "./load.js" */
 /** @import { EndpointResponse } from "./response.js" */
@@ -124,9 +125,10 @@ export class Endpoint {
   }
 
   /**
+   * @template [Result=RpcTransactionResponse]
    * @param {RequestBody} body
    * @param {WaitOptions} [options]
-   * @returns {Promise<EndpointResponse>}
+   * @returns {Promise<EndpointResponse<Result>>}
    */
   async handleRequest(body, options = {}) {
     checkOptions(options, "options", WAIT_OPTIONS);
@@ -136,22 +138,24 @@ export class Endpoint {
     if (signal !== undefined) checkSignal(signal);
     const response = this.#driver.handleRequest(requestBody(body), { urlMethod, signal, timeout });
     // With a timeout it is never `null`.
-    return keepAlive(this, /** @type {Promise<EndpointResponse>} */ (response));
+    return keepAlive(this, /** @type {Promise<EndpointResponse<any>>} */ (response));
   }
 
   /**
+   * @template [Result=RpcTransactionResponse]
    * @param {RequestBody} body
    * @param {RequestOptions} [options]
-   * @returns {Promise<EndpointResponse | null>}
+   * @returns {Promise<EndpointResponse<Result> | null>}
    */
   async respond(body, options) {
     return this.#driver.respond(requestBody(body), urlMethodOf(options));
   }
 
   /**
+   * @template [Result=RpcTransactionResponse]
    * @param {RequestBody} body
    * @param {RequestOptions} [options]
-   * @returns {EndpointResponse | null}
+   * @returns {EndpointResponse<Result> | null}
    */
   respondSync(body, options) {
     const driver = this.#localDriver();

@@ -25,6 +25,7 @@ export const KINDS = [
   "unavailable",
 ];
 
+/** @template [Result=RpcTransactionResponse] */
 export class EndpointResponse {
   /** @type {string | undefined} */
   #text;
@@ -55,7 +56,7 @@ export class EndpointResponse {
     return this.kind === "result";
   }
 
-  /** @returns {Exact<RpcTransactionResponse> | undefined} */
+  /** @returns {Exact<Result> | undefined} */
   get result() {
     return this.#parse().result;
   }
@@ -67,9 +68,10 @@ export class EndpointResponse {
 
   #parse() {
     if (this.#body === undefined) {
+      /** @type {any} */
       const body = this.json({ bigint: true });
       // It has 32 bits.
-      if (body.error) /** @type {any} */ (body.error).code = Number(body.error.code);
+      if (body.error) body.error.code = Number(body.error.code);
       this.#body = body;
     }
     return this.#body;
@@ -80,19 +82,19 @@ export class EndpointResponse {
   }
 
   /**
-   * @template [T=RpcResponse<RpcTransactionResponse>]
+   * @template [T=RpcResponse<Result>]
    * @overload
    * @param {{ bigint?: false }} [options]
    * @returns {T}
    */
   /**
-   * @template [T=RpcResponse<RpcTransactionResponse>]
+   * @template [T=RpcResponse<Result>]
    * @overload
    * @param {{ bigint: true }} options
    * @returns {Exact<T>}
    */
   /**
-   * @template [T=RpcResponse<RpcTransactionResponse>]
+   * @template [T=RpcResponse<Result>]
    * @overload
    * @param {JsonOptions} [options]
    * @returns {T | Exact<T>}
