@@ -41,8 +41,8 @@ const optimize = (...options) =>
 optimize("--strip-debug", "--strip-producers", "-o", here("dist/milepost.wasm"));
 optimize("-g", "-o", here("build/names.wasm"));
 
-/** Bundles the sources, and returns the names that they export */
-async function bundle(format, extension) {
+/** Bundles the sources with a source map, and returns the names that they export */
+async function bundle(format, extension, options) {
   const { metafile } = await build({
     entryPoints: [here("src/core/index.js")],
     outfile: here(`dist/core.${extension}`),
@@ -51,17 +51,20 @@ async function bundle(format, extension) {
     target: "es2022",
     define: { __VERSION__: JSON.stringify(version) },
     legalComments: "none",
-    minifyWhitespace: true,
-    minifySyntax: true,
+    sourcemap: "linked",
     metafile: true,
+    ...options,
   });
-  return Object.values(metafile.outputs)[0].exports;
+  return Object.values(metafile.outputs).find(({ entryPoint }) => entryPoint).exports;
 }
-await bundle("cjs", "cjs");
-const names = (await bundle("esm", "js")).filter((name) => name !== "setLoader").sort();
+// Not minified: Node.js prints the line of an error that is not caught. Without `__esModule`,
+// which not all bundlers take for the same when a module imports it.
+await bundle("cjs", "cjs", { footer: { js: "module.exports = { ...module.exports };" } });
+const minify = { minifyWhitespace: true, minifySyntax: true };
+const names = (await bundle("esm", "js", minify)).filter((name) => name !== "setLoader").sort();
 const without = (...omitted) => names.filter((name) => !omitted.includes(name)).join(", ");
 
-/** The entries of the package by file; a module for Node.js has the state of its CommonJS one */
+/** The entries of the package by file; modules and CommonJS share their state in Node.js */
 const ENTRIES = {
   // For Node.js: reads the `.wasm` file beside it when the engine is first needed.
   "node.cjs": `const { readFileSync } = require("node:fs");
@@ -73,14 +76,33 @@ setLoader({ loadSync: read, source: read });
 
 module.exports = { ...exported, init: () => init() };
 `,
-  "node.js": `import milepost from "./node.cjs";
+  // Bundlers recognize the URL here too; a bundle in CommonJS has no `import.meta.url`.
+  "node.js": `import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import core from "./core.cjs";
 
-export const { ${without("initSync")} } = milepost;
+const read = () =>
+  readFileSync(
+    import.meta.url ? new URL("./milepost.wasm", import.meta.url) : join(__dirname, "milepost.wasm"),
+  );
+core.setLoader({ loadSync: read, source: read });
+
+export const init = () => core.init();
+export const { ${without("init", "initSync")} } = core;
 `,
   // For web pages: bundlers recognize the URL and copy the `.wasm` file along.
   "web.js": `import { init as load, setLoader } from "./core.js";
 
 setLoader({ source: () => new URL("./milepost.wasm", import.meta.url) });
+
+export const init = () => load();
+export { ${without("init", "initSync")} } from "./core.js";
+`,
+  // For edge runtimes, which compile what a program imports and nothing else.
+  "workerd.js": `import module from "./milepost.wasm";
+import { init as load, setLoader } from "./core.js";
+
+setLoader({ loadSync: () => module, source: () => module });
 
 export const init = () => load();
 export { ${without("init", "initSync")} } from "./core.js";

@@ -6,6 +6,8 @@
 // generated from the schemas of the engine.
 
 import type { RpcProtocolConfigResponse } from "./config.js";
+import type { Bytes, DisposableBy, Platform } from "./platform.js";
+import type { RowChange, RowKey, Storage } from "./storage.js";
 import type {
   AccountId,
   ActionView,
@@ -23,6 +25,7 @@ import type {
 
 export type * from "./config.js";
 export type * from "./errors.js";
+export type * from "./storage.js";
 export type * from "./wire.js";
 
 /** The version of the package and of its engine */
@@ -33,7 +36,8 @@ export const version: string;
  * you call `validateRequest`, `decodeTransaction` or `methodNames`, which are synchronous;
  * `Endpoint.create` awaits it itself.
  *
- * @throws {UsageError} The `.wasm` file cannot be loaded; the message names its URL.
+ * @throws {UsageError} The `.wasm` file cannot be loaded or compiled; the message names its place
+ *   and what to do, `cause` is the error of the platform.
  */
 export function init(): Promise<void>;
 
@@ -81,7 +85,7 @@ export interface RequestOptions {
 
 export interface WaitOptions extends RequestOptions {
   /** Cancels the request: the promise is rejected with the signal's reason */
-  signal?: AbortSignal;
+  signal?: Platform<"AbortSignal">;
   /** Milliseconds until `TIMEOUT_ERROR`; default that of `waitConfig`. `Infinity` waits for
    *  ever. */
   timeout?: number;
@@ -120,18 +124,28 @@ export class Endpoint {
    */
   putConfig(height: number | bigint, config: string | Uint8Array): Promise<void>;
 
-  /** Answers a request when its milestone is reached, or with `TIMEOUT_ERROR` after the timeout */
-  handleRequest(body: RequestBody, options?: WaitOptions): Promise<EndpointResponse>;
+  /** Answers a request when its milestone is reached, or with `TIMEOUT_ERROR` after the timeout;
+   *  for a configuration: `handleRequest<RpcProtocolConfigResponse>(…)` */
+  handleRequest<Result = RpcTransactionResponse>(
+    body: RequestBody,
+    options?: WaitOptions,
+  ): Promise<EndpointResponse<Result>>;
 
   /** Answers a request from the rows as they are now; `null` if it would have to wait */
-  respond(body: RequestBody, options?: RequestOptions): Promise<EndpointResponse | null>;
+  respond<Result = RpcTransactionResponse>(
+    body: RequestBody,
+    options?: RequestOptions,
+  ): Promise<EndpointResponse<Result> | null>;
 
   /**
    * The same as `respond`, synchronously.
    *
    * @throws {UsageError} The endpoint has a storage of the host, which may be asynchronous.
    */
-  respondSync(body: RequestBody, options?: RequestOptions): EndpointResponse | null;
+  respondSync<Result = RpcTransactionResponse>(
+    body: RequestBody,
+    options?: RequestOptions,
+  ): EndpointResponse<Result> | null;
 
   /**
    * The same as `respondSync`, but writes the response to the start of `into`: the fastest way to
@@ -165,8 +179,9 @@ export class Endpoint {
   /** Frees the endpoint and rejects pending requests with a `UsageError`; every later call is an
    *  error */
   dispose(): void;
-  [Symbol.dispose](): void;
+  readonly [Symbol.toStringTag]: "Endpoint";
 }
+export interface Endpoint extends DisposableBy<SymbolConstructor> {}
 
 /** The kind of a response, for hosts that choose an HTTP status without parsing the body */
 export type ResponseKind =
@@ -185,17 +200,25 @@ export interface JsonOptions {
 }
 
 /** The body of a JSON-RPC response */
-export class EndpointResponse {
+export class EndpointResponse<Result = RpcTransactionResponse> {
   private constructor();
   /** Compact JSON in UTF-8 */
-  readonly bytes: Uint8Array;
+  readonly bytes: Bytes;
   readonly text: string;
   /** `result` for every batch, whatever its responses are */
   readonly kind: ResponseKind;
+  /** Whether `kind` is `result`; the body is not parsed for it */
+  readonly ok: boolean;
+  /** The member `result` of the body, parsed at the first access, with every integer as a `bigint`;
+   *  a batch has none */
+  readonly result: Exact<Result> | undefined;
+  /** The member `error` of the body, like `result`; its `code` is a number */
+  readonly error: ExactError | undefined;
   /** The parsed body. For a configuration: `response.json<ProtocolConfigRpcResponse>()` */
-  json<T = RpcResponse<RpcTransactionResponse>>(options?: { bigint?: false }): T;
-  json<T = RpcResponse<RpcTransactionResponse>>(options: { bigint: true }): Exact<T>;
-  json<T = RpcResponse<RpcTransactionResponse>>(options?: JsonOptions): T | Exact<T>;
+  json<T = RpcResponse<Result>>(options?: { bigint?: false }): T;
+  json<T = RpcResponse<Result>>(options: { bigint: true }): Exact<T>;
+  json<T = RpcResponse<Result>>(options?: JsonOptions): T | Exact<T>;
+  readonly [Symbol.toStringTag]: "EndpointResponse";
 }
 
 /** A response in an array of the caller */
@@ -331,6 +354,11 @@ export type RpcError<Cause = RpcErrorCause> = RpcErrorFields &
     | { name: "HANDLER_ERROR"; cause: Cause }
     | { name: "INTERNAL_ERROR"; cause: RpcInternalError }
   );
+
+/** An error with every integer as a `bigint`, except its `code` */
+export type ExactError<E = RpcError> = E extends unknown
+  ? Exact<Omit<E, "code">> & { code: number }
+  : never;
 
 export type RpcRequestValidationError =
   | { name: "METHOD_NOT_FOUND"; info: { method_name: string } }
@@ -519,40 +547,6 @@ export class PanicError extends MilepostError {}
 
 // --- Storages ------------------------------------------------------------------------------------
 
-/** A value, or a promise of it */
-export type MaybePromise<T> = T | PromiseLike<T>;
-
-/** The key of a row: a table (0 to 255) and 1 to 32 bytes */
-export interface RowKey {
-  readonly table: number;
-  readonly key: Uint8Array;
-}
-
-/** Writes a row, or removes it if `row` is `null` */
-export interface RowChange extends RowKey {
-  readonly row: Uint8Array | null;
-}
-
-/** A row, or nothing if there is none */
-export type MaybeRow = Uint8Array | null | undefined;
-
-/**
- * Where rows are stored: a map from table and key to bytes.
- *
- * The storage has to make `commit` atomic, and visible to every read that begins after its promise
- * is fulfilled. An exception or a rejection means that the storage failed; a missing row is no
- * error. The endpoint makes one commit at a time, never changes keys and rows that it passed, and
- * runs each query on one state of the storage, whatever is committed in the meantime. Only one
- * endpoint may commit to a storage at a time. A storage may call its endpoint from within its
- * methods, but must not await `handleBlock` or `putConfig` there, which wait for the storage.
- */
-export interface Storage {
-  get(table: number, key: Uint8Array): MaybePromise<MaybeRow>;
-  /** The rows of these keys, in their order; default one `get` for each */
-  getMany?(keys: readonly RowKey[]): MaybePromise<readonly MaybeRow[]>;
-  commit(changes: readonly RowChange[]): MaybePromise<void>;
-}
-
 /** A storage in a `Map`, for tests and for endpoints that share their rows */
 export class MemoryStorage implements Storage {
   constructor();
@@ -565,7 +559,7 @@ export class MemoryStorage implements Storage {
 
 export interface IndexedDbOptions {
   /** Default `globalThis.indexedDB` */
-  factory?: IDBFactory;
+  factory?: Platform<"IDBFactory">;
   /** What a commit survives: a crash of the machine (`strict`, default), or of the page
    *  (`relaxed`) */
   durability?: "strict" | "relaxed";
@@ -583,4 +577,4 @@ export class IndexedDbStorage implements Storage {
   close(): void;
 }
 
-export type { RpcProtocolConfigResponse, SignedTransactionView };
+export type { Bytes, RpcProtocolConfigResponse, SignedTransactionView };

@@ -2,6 +2,7 @@
 
 use milepost::endpoint::{Settings, UnknownTransaction, WaitConfig};
 use milepost::import::{FinalityRule, ImportSettings, Retention};
+use milepost::storage::Isolation;
 use wasm_bindgen::prelude::wasm_bindgen;
 
 /// How an endpoint answers, how it imports blocks, and how many requests may wait
@@ -56,6 +57,11 @@ impl Config {
     /// Treats every block as final on import
     pub fn all_final(&mut self) {
         self.import_settings.finality = FinalityRule::All;
+    }
+
+    /// Declares that two reads of the storage may be of two states
+    pub fn read_committed(&mut self) {
+        self.settings.isolation = Isolation::ReadCommitted;
     }
 
     /// Retains this many of the newest blocks

@@ -47,7 +47,8 @@ cargo xtask <command>
                                            the schemas in protocol/src, or fail when they are not up to date
   gate [--accept]                          count the instructions of ten hot paths and fail when a count is
                                            not within 3 % of benches/gate.toml, or write that file
-  npm                                      build the npm package in bindings/js and the page; the server
+  npm                                      install what is missing of the parts npm and page, naming it, and
+                                           build the npm package in bindings/js and the page; the server
                                            that is built next shows the page at `GET /`
   install --prefix DIR                     build the libraries for C and C++ and install them below DIR, with
                                            headers, pkg-config files and a CMake package

@@ -190,8 +190,12 @@ fn install_toolchain(wanted: Wanted) -> Result<(), String> {
     if is_root() { install_packages(&DEBIAN_TOOLCHAIN) } else { Ok(()) }
 }
 
+/// Adds to rustup's toolchain, which other projects use as well, so it says what it adds
 fn rustup(wanted: Wanted) -> Result<(), String> {
-    output(program_at_root("rustup").args(wanted.rustup_arguments()))?;
+    let toolchain = output(program_at_root("rustup").args(["show", "active-toolchain"]))?;
+    let toolchain = toolchain.split_whitespace().next().unwrap_or("in use").to_owned();
+    println!("setup: adds {} to the toolchain {toolchain} of rustup", wanted.name());
+    shell::run(program_at_root("rustup").args(wanted.rustup_arguments()))?;
     if wanted.is_installed() {
         Ok(())
     } else {
@@ -234,9 +238,8 @@ impl Need {
         match self {
             Self::Package(package, _) => package.to_owned(),
             Self::Browser => "a browser".to_owned(),
-            Self::Toolchain(Wanted::Library(target)) => format!("the target {target}"),
-            Self::Toolchain(Wanted::Sources) => "a standard library with its sources".to_owned(),
-            Self::OptionalSources => "rust-src".to_owned(),
+            Self::Toolchain(wanted) => wanted.name(),
+            Self::OptionalSources => Wanted::Sources.name(),
             Self::NodeModules(folder) => format!("{folder}/node_modules"),
         }
     }

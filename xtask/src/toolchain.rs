@@ -80,6 +80,14 @@ impl Wanted {
         }
     }
 
+    /// What it is called in messages
+    pub(crate) fn name(self) -> String {
+        match self {
+            Self::Library(target) => format!("the target {target}"),
+            Self::Sources => "rust-src (the sources of the standard library)".to_owned(),
+        }
+    }
+
     /// Whether rustup's toolchain has it
     pub(crate) fn is_installed(self) -> bool {
         match self {

@@ -3,7 +3,9 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { BlockError, Endpoint, ErrorCode, MemoryStorage, StorageError, UsageError } from "milepost";
+import { inspect } from "node:util";
+import { BlockError, Endpoint, ErrorCode, IndexedDbStorage, MemoryStorage, StorageError } from "milepost";
+import { UsageError, parseJson, validateRequest } from "milepost";
 import { block, idle, milestone, request, untilPending } from "./happy-path.js";
 import { SlowStorage } from "./slow-storage.js";
 
@@ -176,6 +178,40 @@ test("a query sees one state of the storage, whatever is committed meanwhile", a
   endpoint.dispose();
 });
 
+test("a storage to which others commit is read again until all rows are of one state", async () => {
+  const heights = [100, 101, 102, 103, 104, 105, 106, 108, 109];
+  /** Reads while another endpoint commits a block before the read of this number; the last block
+   *  finalizes the transaction, which moves rows that the reader still needs */
+  const respondDuringCommit = async (isolation, number) => {
+    const rows = new MemoryStorage();
+    const writer = await Endpoint.create({ storage: rows });
+    for (const height of heights) await writer.handleBlock(block(height));
+    let reads = 0;
+    const get = async (table, key) => {
+      reads += 1;
+      if (reads === number) await writer.handleBlock(block(110));
+      return rows.get(table, key);
+    };
+    const reader = await Endpoint.create({ storage: { isolation, get, commit() {} } });
+    const { text } = await reader.respond(request("INCLUDED"));
+    reader.dispose();
+    writer.dispose();
+    return { text, reads };
+  };
+  const { text: before, reads } = await respondDuringCommit("read-committed", 0);
+  const { text: after } = await respondDuringCommit("read-committed", 1);
+  assert.notEqual(before, after);
+  const answers = { snapshot: new Set(), "read-committed": new Set() };
+  for (const [isolation, found] of Object.entries(answers)) {
+    for (let number = 1; number <= reads; number += 1) {
+      found.add((await respondDuringCommit(isolation, number)).text);
+    }
+  }
+  // The last read is of the generation again, so it notices even a commit right before it.
+  assert.deepEqual([...answers["read-committed"]], [after]);
+  assert.ok([...answers.snapshot].some((text) => text !== before && text !== after));
+});
+
 test("a storage may call its endpoint from within its own methods", async () => {
   const storage = new SlowStorage();
   const endpoint = await Endpoint.create({ storage });
@@ -303,6 +339,22 @@ test("invalid options are rejected by their names", async () => {
     [{ settings: { retention: {} } }, "settings.retention"],
     [{ waitConfig: { timeout: "long" } }, "waitConfig.timeout"],
     [{ waitConfig: { maxWaiting: NaN } }, "waitConfig.maxWaiting"],
+    [{ settings: { timeoutCause: "no" } }, "settings.timeoutCause"],
+    [{ settings: { retention: { blocks: 1, epochs: 1 } } }, "settings.retention"],
+    // Unknown ones.
+    [{ store: new MemoryStorage() }, "options.store: unknown option, expected one of storage"],
+    [{ settings: { maxBatches: 1 } }, "settings.maxBatches: unknown option"],
+    [{ settings: { retention: { blocks: 1, epoch: 1 } } }, "settings.retention.epoch: unknown"],
+    [{ waitConfig: { timeOut: 1 } }, "waitConfig.timeOut: unknown option"],
+    [{ waitConfig: 10 }, "waitConfig: a value of type number, expected an object"],
+    [null, "options: null, expected an object"],
+    // Storages with other signatures.
+    [{ storage: new Map() }, "storage.get: declares 1 parameter, expected get(table, key)"],
+    [{ storage: { get() {} } }, "storage: has no method commit"],
+    [{ storage: { get() {}, getMany: 1, commit() {} } }, "storage: has no method getMany"],
+    [{ storage: { get() {}, getMany(table, keys) {}, commit() {} } }, "storage.getMany: declares 2 parameters"],
+    [{ storage: { get() {}, commit(table, key, row) {} } }, "storage.commit: declares 3 parameters"],
+    [{ storage: { get() {}, commit() {}, isolation: "serial" } }, "storage.isolation: serial, expected one of"],
   ];
   for (const [options, path] of invalid) {
     await assert.rejects(Endpoint.create(options), (error) => {
@@ -311,6 +363,66 @@ test("invalid options are rejected by their names", async () => {
     });
   }
   assert.throws(() => new Endpoint(), UsageError);
+});
+
+test("unknown options of calls are refused by their names", async () => {
+  const endpoint = await Endpoint.create();
+  const unknown = (name) => ({ name: "UsageError", message: new RegExp(`^options\\.${name}: unknown option`) });
+  await assert.rejects(endpoint.handleRequest("{}", { timeOut: 5 }), unknown("timeOut"));
+  await assert.rejects(endpoint.handleRequest("{}", { signal: {} }), /^UsageError: signal: /);
+  await assert.rejects(endpoint.respond("{}", { timeout: 5 }), unknown("timeout"));
+  assert.throws(() => endpoint.respondSync("{}", { timeout: 5 }), unknown("timeout"));
+  assert.throws(() => endpoint.respondInto("{}", new Uint8Array(9), { timeout: 5 }), unknown("timeout"));
+  assert.throws(() => validateRequest("{}", { url: "tx" }), unknown("url"));
+  assert.throws(() => parseJson("1", { bigInt: true }), unknown("bigInt"));
+  assert.throws(() => parseJson("1", { bigint: 1 }), /^UsageError: options\.bigint: /);
+  await assert.rejects(IndexedDbStorage.open("rows", { durable: true }), unknown("durable"));
+  assert.equal(endpoint.pendingCount, 0);
+  endpoint.dispose();
+});
+
+test("a storage that returns no rows is named with its method", async () => {
+  for (const [storage, message] of [
+    [{ get: () => "row", commit() {} }, "storage.get returned a value of type string as a row"],
+    [{ get() {}, getMany: () => null, commit() {} }, "storage.getMany returned null, expected an array"],
+    [{ get() {}, getMany: () => [], commit() {} }, "storage.getMany returned 0 rows for "],
+  ]) {
+    const endpoint = await Endpoint.create({ storage });
+    await assert.rejects(endpoint.chainStatus(), (error) => {
+      assert.ok(error instanceof StorageError && error.message.includes(message), error.message);
+      return true;
+    });
+    endpoint.dispose();
+  }
+});
+
+test("a response has its result or its error, with exact integers", async () => {
+  const endpoint = await Endpoint.create({ settings: { unknown: "immediate" } });
+  for (const height of [100, 101]) endpoint.handleBlockSync(block(height));
+  const found = endpoint.respondSync(request("INCLUDED"));
+  assert.deepEqual([found.ok, found.error], [true, undefined]);
+  assert.deepEqual(found.result, found.json({ bigint: true }).result);
+  assert.equal(typeof found.result.transaction.nonce, "bigint");
+  assert.equal(found.result, found.result);
+  const failed = endpoint.respondSync(request("FINAL", "11111111111111111111111111111111"));
+  assert.deepEqual([failed.ok, failed.result], [false, undefined]);
+  assert.deepEqual([failed.error.code, failed.error.cause.name], [-32000, "UNKNOWN_TRANSACTION"]);
+  const batch = endpoint.respondSync([request("INCLUDED"), request("INCLUDED")]);
+  assert.deepEqual([batch.ok, batch.result, batch.error], [true, undefined, undefined]);
+  endpoint.dispose();
+});
+
+test("objects of the package print under their names", async () => {
+  const endpoint = await Endpoint.create();
+  assert.equal(String(endpoint), "[object Endpoint]");
+  assert.equal(Endpoint.name, "Endpoint");
+  assert.equal(inspect(endpoint), "Endpoint { pendingCount: 0 }");
+  assert.equal(inspect([endpoint], { depth: 0 }), "[ [Endpoint] ]");
+  const response = endpoint.respondSync("[");
+  assert.equal(String(response), "[object EndpointResponse]");
+  assert.match(inspect(response), /^EndpointResponse \{\n {2}kind: 'request_validation',\n {2}text: /);
+  endpoint.dispose();
+  assert.equal(inspect(endpoint), "Endpoint <the endpoint was disposed of>");
 });
 
 test("an unreferenced endpoint is collected, unless a request is pending", async (context) => {

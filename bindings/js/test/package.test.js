@@ -1,54 +1,11 @@
 // The packed package in small projects, installed as users install it.
 
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { after, before, test } from "node:test";
-import { fileURLToPath, pathToFileURL } from "node:url";
-import { inBrowser } from "./browser.js";
-
-const here = fileURLToPath(new URL("..", import.meta.url));
-const work = mkdtempSync(join(tmpdir(), "milepost-package-"));
-const run = (directory, program, ...args) =>
-  execFileSync(program, args, { cwd: directory, encoding: "utf8", stdio: "pipe" });
-const tool = (path) => join(here, "node_modules", path);
-const node = (directory, ...args) => run(directory, process.execPath, ...args);
-
-let tarball;
-
-before(() => {
-  tarball = join(work, run(here, "npm", "pack", "--silent", "--pack-destination", work).trim());
-});
-
-after(() => rmSync(work, { recursive: true, force: true }));
-
-/** Creates a project of these files and installs the package in it */
-function project(name, files) {
-  const directory = join(work, name);
-  for (const [path, text] of Object.entries({ "package.json": '{"private":true}', ...files })) {
-    mkdirSync(dirname(join(directory, path)), { recursive: true });
-    writeFileSync(join(directory, path), text);
-  }
-  run(directory, "npm", "install", "--offline", "--no-audit", "--no-fund", "--silent", tarball);
-  return directory;
-}
-
-/** A program that decodes, waits, and stores the results in `output` */
-const PROGRAM = `
-  const endpoint = await Endpoint.create();
-  const body = { method: "tx", params: ["11111111111111111111111111111111", "alice.near"] };
-  const response = await endpoint.handleRequest(body, { timeout: 1 });
-  let errorName = "";
-  try {
-    decodeTransaction("AAAA");
-  } catch (error) {
-    errorName = error.name;
-  }
-  const output = response.kind + " " + errorName + " " + validateRequest(body).method;`;
-const OUTPUT = "timeout TransactionError transaction_status";
-const NAMES = "Endpoint, decodeTransaction, validateRequest";
+import { spawnSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { test } from "node:test";
+import { NAMES, OUTPUT, PROGRAM, here, node, project, tarball, tool } from "./project.js";
 
 test("the tarball has the required files and one module", () => {
   const directory = project("tarball", {});
@@ -59,6 +16,28 @@ test("the tarball has the required files and one module", () => {
     assert.ok(files.includes(name), name);
   }
   assert.ok(!files.some((name) => /^(test|src|tools|build|page|bench)/.test(name)), files.join(" "));
+});
+
+test("an error that is not caught prints its line, and source maps name its source", () => {
+  const main = `import { Endpoint } from "milepost";
+    await Endpoint.create({ settings: { unknown: "never" } });`;
+  const directory = project("uncaught", { "main.mjs": main });
+  const print = (...options) => {
+    const child = spawnSync(process.execPath, [...options, "main.mjs"], { cwd: directory, encoding: "utf8" });
+    assert.equal(child.status, 1);
+    assert.match(child.stderr, /^UsageError: settings\.unknown: never, expected one of/m);
+    assert.ok(child.stderr.length < 2_000, `${child.stderr.length} characters`);
+    return child.stderr;
+  };
+  assert.match(print(), /^ {2}return new UsageError\(.*\n +\^/m);
+  assert.match(print("--enable-source-maps"), /src\/core\/endpoint\.js:\d+/);
+  for (const name of ["core.cjs", "core.js"]) {
+    const read = (file) => readFileSync(join(directory, "node_modules/milepost/dist", file), "utf8");
+    assert.match(read(name), new RegExp(`\n//# sourceMappingURL=${name}.map\n$`));
+    const { sources, sourcesContent } = JSON.parse(read(`${name}.map`));
+    const index = sources.findIndex((source) => source.endsWith("src/core/endpoint.js"));
+    assert.equal(sourcesContent[index], readFileSync(join(here, "src/core/endpoint.js"), "utf8"));
+  }
 });
 
 test("the package works in Node.js as a module", () => {
@@ -105,81 +84,8 @@ test("milepost/slim loads bytes and modules, and reports errors of loading", () 
   expected.forEach((pattern, index) => assert.match(lines[index], pattern));
 });
 
-test("esbuild bundles the package with the module inside", () => {
-  const main = `import bytes from "milepost/milepost.wasm";
-    import { init, ${NAMES} } from "milepost/slim";
-    await init(bytes);${PROGRAM}
-    console.log(output);`;
-  const directory = project("esbuild", { "main.mjs": main });
-  const flags = ["--bundle", "--format=esm", "--platform=neutral", "--conditions=import", "--target=es2022"];
-  run(directory, tool("esbuild/bin/esbuild"), "main.mjs", ...flags, "--loader:.wasm=binary", "--outfile=out.mjs");
-  rmSync(join(directory, "node_modules"), { recursive: true });
-  assert.equal(node(directory, "out.mjs").trim(), OUTPUT);
-});
-
-const PAGE = {
-  "index.html": '<!doctype html><title>waiting</title><script type="module" src="/main.js"></script>',
-  "main.js": `import { init, ${NAMES} } from "milepost";
-    try {
-      await init();${PROGRAM}
-      const worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
-      worker.onmessage = ({ data }) => (document.title = output + " / " + data);
-      worker.onerror = (event) => (document.title = "worker: " + event.message);
-    } catch (error) {
-      document.title = error.name + ": " + error.message;
-    }`,
-  "worker.js": `import { init, ${NAMES} } from "milepost";
-    await init();${PROGRAM}
-    postMessage(output);`,
-};
-
-test("the package works in a page and a worker built by Vite", async (context) => {
-  const directory = project("vite", {
-    ...PAGE,
-    "vite.config.mjs": 'export default { build: { target: "es2022" }, worker: { format: "es" } };',
-  });
-  node(directory, tool("vite/bin/vite.js"), "build", "--logLevel", "error");
-  await expectTitle(context, join(directory, "dist"));
-});
-
-test("the package works in a page and a worker on Vite's development server", async (context) => {
-  const directory = project("vite-dev", PAGE);
-  const { createServer } = await import(pathToFileURL(tool("vite/dist/node/index.js")));
-  const server = await createServer({
-    root: directory,
-    logLevel: "error",
-    server: { port: 0, host: "127.0.0.1", hmr: false, ws: false },
-  });
-  await server.listen();
-  try {
-    await expectTitle(context, server.httpServer.address().port);
-  } finally {
-    await server.close();
-  }
-});
-
-test("the package works in a page and a worker built by webpack", async (context) => {
-  const directory = project("webpack", PAGE);
-  cpSync(join(directory, "main.js"), join(directory, "src/index.js"));
-  cpSync(join(directory, "worker.js"), join(directory, "src/worker.js"));
-  node(directory, tool("webpack-cli/bin/cli.js"), "--mode", "production", "--entry", "./src/index.js");
-  const html = '<!doctype html><title>waiting</title><script src="main.js"></script>';
-  writeFileSync(join(directory, "dist/index.html"), html);
-  await expectTitle(context, join(directory, "dist"));
-});
-
-/** Opens a folder or a port in the browser and waits for the page's title */
-async function expectTitle(context, target) {
-  const title = await inBrowser(target, async (page) => {
-    await page.waitForFunction(() => document.title !== "waiting");
-    return page.title();
-  });
-  if (title === undefined) return context.skip("Chromium is not installed");
-  assert.equal(title, `${OUTPUT} / ${OUTPUT}`);
-}
-
 test("the types compile, for modules and for CommonJS", () => {
-  const types = `import { Endpoint, EndpointResponse, decodeTransaction, parseJson, MilepostError, ErrorCode, IndexedDbStorage, type Exact, type ProtocolConfigRpcResponse, type RpcTransactionResponse, type Storage } from "milepost";
+  const types = `import { Endpoint, EndpointResponse, decodeTransaction, parseJson, MilepostError, ErrorCode, IndexedDbStorage, type Exact, type ProtocolConfigRpcResponse, type RpcProtocolConfigResponse, type RpcTransactionResponse, type Storage } from "milepost";
     import { init } from "milepost/slim";
     import source from "milepost/milepost.wasm";
     export async function use(bytes: Uint8Array<ArrayBuffer>): Promise<bigint> {
@@ -200,6 +106,9 @@ test("the types compile, for modules and for CommonJS", () => {
       } else if (parsed.error?.name === "HANDLER_ERROR" && parsed.error.cause.name === "TIMEOUT_ERROR") parsed.error.cause.info satisfies object | null | undefined;
       const config = response.json<ProtocolConfigRpcResponse>({ bigint: true });
       const limit: bigint | undefined = config.result?.gas_limit;
+      (await endpoint.respond<RpcProtocolConfigResponse>("{}"))?.result?.gas_limit satisfies bigint | undefined;
+      if (response.error?.name === "HANDLER_ERROR") response.error.cause.name satisfies string;
+      [response.result?.transaction?.nonce, response.error?.code] satisfies [bigint | undefined, number | undefined];
       const share: number | undefined = config.result?.runtime_config.congestion_control_config.reject_tx_congestion_threshold;
       const exact: Exact<RpcTransactionResponse> = parseJson<RpcTransactionResponse>("", { bigint: true });
       exact.transaction_outcome?.outcome.gas_burnt satisfies bigint | undefined;
@@ -226,12 +135,65 @@ test("the types compile, for modules and for CommonJS", () => {
   node(directory, tool("typescript/bin/tsc"), "-p", ".");
 });
 
+// What the README names as the oldest version of TypeScript, and the current one.
+for (const compiler of ["typescript-oldest", "typescript"]) {
+  test(`the types hold in a browser project with ${compiler}`, () => {
+    const main = `import { Endpoint, MemoryStorage, version } from "milepost";
+      import { init } from "milepost/slim";
+      import source from "milepost/milepost.wasm";
+      await init(source);
+      const endpoint = await Endpoint.create({ storage: new MemoryStorage() });
+      const body = { method: "tx", params: ["hash", "alice.near"] } as const;
+      const { signal } = new AbortController();
+      const { bytes, result } = await endpoint.handleRequest({ ...body, params: ["hash", "alice.near"] }, { signal });
+      document.title = version + result?.final_execution_status + new Response(bytes).status;
+      endpoint.dispose();
+      // @ts-expect-error: an unknown option
+      await Endpoint.create({ store: new MemoryStorage() });
+      // @ts-expect-error: no signal
+      await endpoint.handleRequest("", { signal: 5 });`;
+    compileProject(`types-${compiler}`, compiler, main, { lib: ["es2022", "dom"], types: [] });
+  });
+}
+
+test("the types hold in a Node.js project without those of pages, and without either", () => {
+  const main = `import { Endpoint, type EndpointResponse } from "milepost";
+    import { init } from "milepost/slim";
+    await init(new Uint8Array(8));
+    const endpoint = await Endpoint.create({ settings: { finality: "all" } });
+    export const response: EndpointResponse = await endpoint.handleRequest("{}", { timeout: 5 });
+    endpoint.dispose();`;
+  const program = `${main}\nawait init(new URL("file:///engine"));
+    await endpoint.handleRequest("{}", { signal: AbortSignal.timeout(5) });`;
+  compileProject("types-node", "typescript", program, { lib: ["es2022"], types: ["node"] });
+  compileProject("types-neither", "typescript", main, { lib: ["es2022"], types: [] });
+});
+
+/** Compiles a project with its declarations, in which `@types/node` is installed if it is named */
+function compileProject(name, compiler, main, options) {
+  const compilerOptions = { strict: true, noEmit: true, skipLibCheck: false, target: "es2022",
+    module: "esnext", moduleResolution: "bundler", ...options };
+  const directory = project(name, {
+    "main.ts": main,
+    "tsconfig.json": JSON.stringify({ compilerOptions, files: ["main.ts"] }),
+  });
+  if (options.types.length > 0) {
+    for (const module of ["@types", "undici-types"]) {
+      symlinkSync(tool(module), join(directory, "node_modules", module));
+    }
+  }
+  try {
+    node(directory, tool(`${compiler}/bin/tsc`), "-p", ".");
+  } catch (error) {
+    assert.fail(error.stdout || error);
+  }
+}
+
 test("the exports are exactly those that the types declare", async () => {
   const directory = project("names", { "main.mjs": `
     import * as main from "milepost"; import * as slim from "milepost/slim";
     console.log(JSON.stringify([Object.keys(main).sort(), Object.keys(slim).sort()]));` });
   const found = JSON.parse(node(directory, "main.mjs"));
-  const { readFileSync } = await import("node:fs");
   const declared = (name) => [...readFileSync(join(here, name), "utf8").matchAll(/^export (?:const|class|function) (\w+)/gm)].map((match) => match[1]);
   const main = [...new Set(declared("index.d.ts"))].sort();
   assert.deepEqual(found[0], main);
@@ -239,9 +201,9 @@ test("the exports are exactly those that the types declare", async () => {
 });
 
 test("publint and arethetypeswrong report no problem", () => {
-  const lint = node(here, tool("publint/src/cli.js"), tarball, "--strict");
+  const lint = node(here, tool("publint/src/cli.js"), tarball(), "--strict");
   assert.match(lint, /All good!/);
   // What the `.wasm` file is depends on the bundler.
-  node(here, tool("@arethetypeswrong/cli/dist/index.js"), tarball, "--profile", "node16", "--exclude-entrypoints", "./milepost.wasm");
-  assert.ok(existsSync(tarball));
+  node(here, tool("@arethetypeswrong/cli/dist/index.js"), tarball(), "--profile", "node16", "--exclude-entrypoints", "./milepost.wasm");
+  assert.ok(existsSync(tarball()));
 });

@@ -18,7 +18,8 @@ function example(heading, names, text = packageReadme) {
   assert.ok(lines.length <= 10, `${heading}: ${lines.length} lines`);
   const imported = code.match(/import \{ (.*) \} from "milepost";/)[1].split(", ");
   const AsyncFunction = (async () => {}).constructor;
-  if (lines.some((line) => line.startsWith("const response ="))) lines.push("return response;");
+  const result = ["response", "endpoint"].find((name) => code.includes(`\nconst ${name} =`));
+  if (result) lines.push(`return ${result};`);
   const run = new AsyncFunction(...imported, ...Object.keys(names), lines.join("\n"));
   return run(...imported.map((name) => milepost[name]), ...Object.values(names));
 }
@@ -47,6 +48,28 @@ test("the Node.js example logs a valid signature and a status", async () => {
   await example("## Node.js", { blocks, signed, console });
   assert.equal(logged[0][0], true);
   assert.ok(logged[0][1], "no status");
+});
+
+test("the example of a storage keeps the rows, and one endpoint continues after another", async () => {
+  const rows = new Map();
+  const name = (number, key) => `${number} ${key}`;
+  const statements = {
+    SELECT: { get: (number, key) => rows.has(name(number, key)) ? { row: rows.get(name(number, key)) } : undefined },
+    INSERT: { run: (number, key, row) => rows.set(name(number, key), row) },
+    DELETE: { run: (number, key) => rows.delete(name(number, key)) },
+  };
+  const database = {
+    prepare: (text) => statements[text.split(" ")[0]],
+    // A wrapper that declares no parameters, as the usual drivers make it.
+    transaction: (work) => (...changes) => work(...changes),
+  };
+  const heading = "## A storage of your own";
+  for (const [from, to] of [[0, 5], [5, HEIGHTS.length]]) {
+    const endpoint = await example(heading, { database });
+    for (const height of HEIGHTS.slice(from, to)) await endpoint.handleBlock(block(height));
+    if (to === HEIGHTS.length) assert.equal(milestone(await endpoint.respond(request("FINAL"))), "FINAL");
+    endpoint.dispose();
+  }
 });
 
 test("the example for many requests writes every response", async () => {

@@ -80,7 +80,7 @@ export class Driver {
    *
    * @param {string | Uint8Array} body
    * @param {CallOptions} options
-   * @returns {Promise<EndpointResponse | null>}
+   * @returns {Promise<EndpointResponse<any> | null>}
    */
   async handleRequest(body, { urlMethod, timeout, signal }) {
     signal?.throwIfAborted();

@@ -9,31 +9,48 @@ import {
   bytesOnly,
   duration,
   oneOf,
-  optionalString,
   requestBody,
   textBytes,
   uint32,
   uint64,
 } from "./input.js";
+import { defineInspect } from "./inspect.js";
 import { parseJson } from "./json.js";
 import { init } from "./load.js";
 import { LocalDriver } from "./local-driver.js";
+import {
+  checkOptions,
+  optionalBoolean,
+  optionalString,
+  typeName,
+  urlMethodOf,
+} from "./options.js";
 import { RemoteDriver } from "./remote-driver.js";
 
 /** @import { ChainStatus, EndpointOptions, ImportSummary, RequestBody } from "../../index.js" */
-/** @import { RequestOptions, Settings, WaitConfig, WaitOptions } from "../../index.js" */
+/** @import { RequestOptions, RpcTransactionResponse, Settings } from "../../index.js" */
+/** @import { WaitConfig, WaitOptions } from "../../index.js" */
 /** @import { WrittenResponse } from "../../index.js" */
 /** @import { Config, Glue } from "./load.js" */
 /** @import { EndpointResponse } from "./response.js" */
 
 const DEFAULT_TIMEOUT = 10_000;
 
+const ENDPOINT_OPTIONS = ["storage", "settings", "waitConfig"];
+const SETTINGS = ["timeoutCause", "unknown", "maxReceipts", "maxBatch", "finality", "retention"];
+const WAIT_CONFIG = ["timeout", "maxWaiting"];
+const RETENTION = ["blocks", "epochs"];
+const WAIT_OPTIONS = ["urlMethod", "signal", "timeout"];
+
 /**
- * Disposes of the drivers of endpoints that were collected
+ * Disposes of the drivers of endpoints that were collected; some edge runtimes do not tell
  *
- * @type {FinalizationRegistry<LocalDriver | RemoteDriver>}
+ * @type {FinalizationRegistry<LocalDriver | RemoteDriver> | null}
  */
-const registry = new FinalizationRegistry((driver) => driver.dispose());
+const registry =
+  typeof FinalizationRegistry === "function"
+    ? new FinalizationRegistry((driver) => driver.dispose())
+    : null;
 
 /** Lets only `create` call the constructor */
 const CREATE = Symbol("create");
@@ -52,20 +69,25 @@ export class Endpoint {
     if (key !== CREATE) throw usageError("endpoints are created with Endpoint.create");
     this.#driver = driver;
     this.#timeout = timeout;
-    registry.register(this, driver, this);
+    registry?.register(this, driver, this);
   }
 
   /**
    * @param {EndpointOptions} [options]
    * @returns {Promise<Endpoint>}
    */
-  static async create({ storage, settings = {}, waitConfig = {} } = {}) {
+  static async create(options = {}) {
+    checkOptions(options, "options", ENDPOINT_OPTIONS);
+    const { storage, settings = {}, waitConfig = {} } = options;
+    checkOptions(settings, "settings", SETTINGS);
+    checkOptions(waitConfig, "waitConfig", WAIT_CONFIG);
     if (storage !== undefined) checkStorage(storage);
     const timeout = duration(waitConfig.timeout ?? DEFAULT_TIMEOUT, "waitConfig.timeout");
     await init();
     const createEndpoint = (/** @type {Glue} */ glue) => {
       const config = new glue.Config();
       configure(config, settings, waitConfig);
+      if (storage?.isolation === "read-committed") config.read_committed();
       const endpoint = new glue.Endpoint(config, storage === undefined);
       config.free();
       return endpoint;
@@ -75,7 +97,7 @@ export class Endpoint {
       storage === undefined
         ? new LocalDriver(createEndpoint)
         : new RemoteDriver(createEndpoint, storage);
-    return new Endpoint(CREATE, driver, timeout);
+    return construct(driver, timeout);
   }
 
   /**
@@ -103,35 +125,41 @@ export class Endpoint {
   }
 
   /**
+   * @template [Result=RpcTransactionResponse]
    * @param {RequestBody} body
    * @param {WaitOptions} [options]
-   * @returns {Promise<EndpointResponse>}
+   * @returns {Promise<EndpointResponse<Result>>}
    */
-  async handleRequest(body, { urlMethod, signal, timeout = this.#timeout } = {}) {
+  async handleRequest(body, options = {}) {
+    checkOptions(options, "options", WAIT_OPTIONS);
+    const { urlMethod, signal, timeout = this.#timeout } = options;
     duration(timeout, "timeout");
     optionalString(urlMethod, "urlMethod");
+    if (signal !== undefined) checkSignal(signal);
     const response = this.#driver.handleRequest(requestBody(body), { urlMethod, signal, timeout });
     // With a timeout it is never `null`.
-    return keepAlive(this, /** @type {Promise<EndpointResponse>} */ (response));
+    return keepAlive(this, /** @type {Promise<EndpointResponse<any>>} */ (response));
   }
 
   /**
+   * @template [Result=RpcTransactionResponse]
    * @param {RequestBody} body
    * @param {RequestOptions} [options]
-   * @returns {Promise<EndpointResponse | null>}
+   * @returns {Promise<EndpointResponse<Result> | null>}
    */
-  async respond(body, { urlMethod } = {}) {
-    return this.#driver.respond(requestBody(body), optionalString(urlMethod, "urlMethod"));
+  async respond(body, options) {
+    return this.#driver.respond(requestBody(body), urlMethodOf(options));
   }
 
   /**
+   * @template [Result=RpcTransactionResponse]
    * @param {RequestBody} body
    * @param {RequestOptions} [options]
-   * @returns {EndpointResponse | null}
+   * @returns {EndpointResponse<Result> | null}
    */
-  respondSync(body, { urlMethod } = {}) {
+  respondSync(body, options) {
     const driver = this.#localDriver();
-    return driver.respondSync(requestBody(body), optionalString(urlMethod, "urlMethod"));
+    return driver.respondSync(requestBody(body), urlMethodOf(options));
   }
 
   /**
@@ -140,12 +168,12 @@ export class Endpoint {
    * @param {RequestOptions} [options]
    * @returns {WrittenResponse | null}
    */
-  respondInto(body, into, { urlMethod } = {}) {
+  respondInto(body, into, options) {
     const driver = this.#localDriver();
     // Before `into` is checked: the `toJSON` of an object may change `into`.
     const request = requestBody(body);
-    const method = optionalString(urlMethod, "urlMethod");
-    return driver.respondInto(request, bytesOnly(into, "into"), method);
+    const urlMethod = urlMethodOf(options);
+    return driver.respondInto(request, bytesOnly(into, "into"), urlMethod);
   }
 
   /** @returns {Promise<ChainStatus>} */
@@ -165,8 +193,12 @@ export class Endpoint {
   }
 
   dispose() {
-    registry.unregister(this);
+    registry?.unregister(this);
     this.#driver.dispose();
+  }
+
+  get [Symbol.toStringTag]() {
+    return /** @type {const} */ ("Endpoint");
   }
 
   #localDriver() {
@@ -182,6 +214,18 @@ if (Symbol.dispose) {
     configurable: true,
     writable: true,
   });
+}
+
+defineInspect(Endpoint, ({ pendingCount }) => ({ pendingCount }));
+
+/**
+ * Outside of the class: a class that names itself would get another name from the bundler
+ *
+ * @param {LocalDriver | RemoteDriver} driver
+ * @param {number} timeout
+ */
+function construct(driver, timeout) {
+  return new Endpoint(CREATE, driver, timeout);
 }
 
 const inProgress = new Map();
@@ -211,11 +255,33 @@ function importSummary(text) {
   return summary;
 }
 
-/** @param {any} storage */
+/** @param {any} signal */
+function checkSignal(signal) {
+  if (typeof signal?.throwIfAborted === "function") return;
+  throw usageError(`signal: ${typeName(signal)}, expected an AbortSignal`);
+}
+
+/** The parameters of a storage's methods */
+const STORAGE_PARAMETERS = { get: ["table", "key"], getMany: ["keys"], commit: ["changes"] };
+
+/**
+ * Refuses a storage whose methods are missing or take other parameters, which would fail, or read
+ * the wrong rows, with the first block. One that declares none may take any, as a mock does.
+ *
+ * @param {any} storage
+ */
 function checkStorage(storage) {
-  for (const method of ["get", "commit"]) {
-    if (typeof storage?.[method] !== "function") throw usageError(`storage: has no method ${method}`);
+  for (const [name, parameters] of Object.entries(STORAGE_PARAMETERS)) {
+    const method = storage?.[name];
+    if (name === "getMany" && method === undefined) continue;
+    if (typeof method !== "function") throw usageError(`storage: has no method ${name}`);
+    if (method.length === 0 || method.length === parameters.length) continue;
+    const expected = `${name}(${parameters.join(", ")})`;
+    const count = method.length === 1 ? "1 parameter" : `${method.length} parameters`;
+    throw usageError(`storage.${name}: declares ${count}, expected ${expected}`);
   }
+  const { isolation } = storage;
+  if (isolation !== undefined) oneOf(isolation, "storage.isolation", ["snapshot", "read-committed"]);
 }
 
 /**
@@ -225,7 +291,8 @@ function checkStorage(storage) {
  * @param {WaitConfig} waitConfig
  */
 function checkConfig(settings, waitConfig) {
-  const { unknown, finality, retention, maxReceipts, maxBatch } = settings;
+  const { timeoutCause, unknown, finality, retention, maxReceipts, maxBatch } = settings;
+  optionalBoolean(timeoutCause, "settings.timeoutCause");
   if (unknown !== undefined) oneOf(unknown, "settings.unknown", ["wait", "immediate"]);
   if (finality !== undefined) oneOf(finality, "settings.finality", ["headers", "all"]);
   if (maxReceipts !== undefined) uint32(maxReceipts, "settings.maxReceipts");
@@ -233,8 +300,9 @@ function checkConfig(settings, waitConfig) {
   if (waitConfig.maxWaiting !== undefined) uint32(waitConfig.maxWaiting, "waitConfig.maxWaiting");
   if (retention === undefined || retention === "everything") return;
   const { blocks, epochs } = retentionCounts(retention);
-  if ((blocks ?? epochs) === undefined) {
-    throw usageError("settings.retention: expected everything, or a number of blocks or epochs");
+  if (typeof retention === "object") checkOptions(retention, "settings.retention", RETENTION);
+  if ((blocks === undefined) === (epochs === undefined)) {
+    throw usageError("settings.retention: expected everything, or a number of blocks or of epochs");
   }
   uint64(blocks ?? epochs, "settings.retention");
 }

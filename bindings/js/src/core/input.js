@@ -3,6 +3,7 @@
 
 import { usageError } from "./errors.js";
 import { writeJson } from "./json.js";
+import { typeName } from "./options.js";
 
 const encoder = new TextEncoder();
 
@@ -126,19 +127,4 @@ export function duration(value, name) {
 export function oneOf(value, name, allowed) {
   if (allowed.includes(value)) return value;
   throw usageError(`${name}: ${value}, expected one of ${allowed.join(", ")}`);
-}
-
-/**
- * @param {unknown} value
- * @param {string} name
- * @returns {string | undefined}
- */
-export function optionalString(value, name) {
-  if (value === undefined || typeof value === "string") return value;
-  throw usageError(`${name}: ${typeName(value)}, expected a string`);
-}
-
-/** @param {unknown} value */
-function typeName(value) {
-  return value === null ? "null" : Array.isArray(value) ? "an array" : `a value of type ${typeof value}`;
 }

@@ -4,7 +4,11 @@
 // that starts with `i`, and each string gets an `s` in front; a reviver converts both back. So no
 // string can be mistaken for an integer. Fractions and numbers with an exponent stay numbers.
 
+import { checkOptions, optionalBoolean } from "./options.js";
+
 /** @import { Exact, JsonOptions } from "../../index.js" */
+
+const JSON_OPTIONS = ["bigint"];
 
 /**
  * Parses JSON; with `bigint` every integer becomes a `bigint`
@@ -34,8 +38,10 @@
  * @param {JsonOptions} [options]
  * @returns {any}
  */
-export function parseJson(text, { bigint = false } = {}) {
-  if (!bigint) return JSON.parse(text);
+export function parseJson(text, options) {
+  checkOptions(options, "options", JSON_OPTIONS);
+  optionalBoolean(options?.bigint, "options.bigint");
+  if (!options?.bigint) return JSON.parse(text);
   try {
     return JSON.parse(tagIntegers(text), (_, value) => {
       if (typeof value !== "string") return value;

@@ -4,17 +4,18 @@
 // its users pass a source. The first source that succeeds is used.
 
 import { glue } from "../../build/glue.js";
-import { ErrorCode, PanicError, toMilepostError, usageError, UsageError } from "./errors.js";
+import { ErrorCode, MilepostError, PanicError } from "./errors.js";
+import { toMilepostError, usageError, UsageError } from "./errors.js";
 import { Memory } from "./memory.js";
 
-/** @import { WasmSource } from "../../slim.js" */
+/** @import { WasmBytes, WasmModule, WasmSource } from "../../slim.js" */
 /** @import { ErrorClass } from "./errors.js" */
 
 /** @typedef {ReturnType<typeof glue>} Glue */
 /** @typedef {InstanceType<Glue["Endpoint"]>} EngineEndpoint */
 /** @typedef {InstanceType<Glue["Config"]>} Config */
 /** @typedef {Glue["EngineError"]["prototype"]} EngineError */
-/** @typedef {{ loadSync?: () => BufferSource, source: () => WasmSource }} Loader */
+/** @typedef {{ loadSync?: () => WasmBytes | WasmModule, source: () => WasmSource }} Loader */
 
 export const version = __VERSION__;
 
@@ -38,25 +39,44 @@ export function setLoader(newLoader) {
 export async function init(source) {
   if (module) return;
   if (!loading) {
-    const used = source ?? loader?.source();
-    if (used === undefined) {
-      throw usageError("no source of the engine was given: pass bytes, a module, a URL or a response");
-    }
-    loading = compile(used).then(setModule);
+    loading = load(source);
     // A later call may pass another source.
     loading.catch(() => (loading = null));
   }
   await loading;
 }
 
-/** @param {BufferSource | WebAssembly.Module} source */
+/** @param {WasmSource} [source] */
+async function load(source) {
+  try {
+    const used = source ?? loader?.source();
+    if (used === undefined) {
+      throw usageError("no source of the engine was given: pass bytes, a module, a URL or a response");
+    }
+    setModule(await compile(used));
+  } catch (cause) {
+    throw loadError(cause);
+  }
+}
+
+/** @param {WasmBytes | WasmModule} source */
 export function initSync(source) {
-  if (!module) setModule(compileSync(source));
+  loadSync(() => source);
+}
+
+/** @param {() => WasmBytes | WasmModule} source */
+function loadSync(source) {
+  if (module) return;
+  try {
+    setModule(compileSync(source()));
+  } catch (cause) {
+    throw loadError(cause);
+  }
 }
 
 /** The module; loads it if that is possible synchronously */
 function loadedModule() {
-  if (!module && loader?.loadSync) setModule(compileSync(loader.loadSync()));
+  if (loader?.loadSync) loadSync(loader.loadSync);
   if (!module) throw usageError("the engine is not loaded yet: await init() first");
   return module;
 }
@@ -99,7 +119,7 @@ async function compile(source) {
   return WebAssembly.compile(checkBytes(resolved, "the source"));
 }
 
-/** @param {BufferSource | WebAssembly.Module} source */
+/** @param {WasmBytes | WasmModule} source */
 function compileSync(source) {
   return isModule(source) ? source : new WebAssembly.Module(checkBytes(source, "the source"));
 }
@@ -125,8 +145,25 @@ async function compileResponse(promised) {
   return WebAssembly.compile(checkBytes(await response.arrayBuffer(), name));
 }
 
+/** What to do about a file that is not where it should be, which bundlers leave behind */
 const HINT =
-  "pass the URL of milepost/milepost.wasm to init of milepost/slim if the bundler moved it";
+  "copy dist/milepost.wasm of the package there, or pass its URL or bytes to init of milepost/slim";
+
+/** What to do where the platform refuses to compile */
+const POLICY_HINT =
+  "a Content-Security-Policy has to allow 'wasm-unsafe-eval' in its script-src; " +
+  "an edge runtime has to import milepost/milepost.wasm as a module and pass that";
+
+/**
+ * An error of loading, also where the platform or the file system refused
+ *
+ * @param {any} cause
+ */
+function loadError(cause) {
+  if (cause instanceof MilepostError) return cause;
+  const hint = cause?.name === "CompileError" ? POLICY_HINT : HINT;
+  return usageError(`the engine cannot be loaded: ${cause?.message ?? cause}; ${hint}`, { cause });
+}
 
 /**
  * @param {unknown} bytes

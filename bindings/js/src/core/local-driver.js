@@ -25,7 +25,7 @@ export class LocalDriver extends Driver {
   /**
    * @param {string | Uint8Array} body
    * @param {string | undefined} urlMethod
-   * @returns {EndpointResponse | null}
+   * @returns {EndpointResponse<any> | null}
    */
   respondSync(body, urlMethod) {
     const length = this.startRequest(body, urlMethod);

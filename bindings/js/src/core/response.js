@@ -2,10 +2,11 @@
 //
 // Holds the bytes of the body; text and objects are made from them when they are asked for.
 
+import { defineInspect } from "./inspect.js";
 import { parseJson } from "./json.js";
 
-/** @import { Exact, JsonOptions, ResponseKind } from "../../index.js" */
-/** @import { RpcResponse, RpcTransactionResponse } from "../../index.js" */
+/** @import { Bytes, Exact, JsonOptions, ResponseKind } from "../../index.js" */
+/** @import { ExactError, RpcResponse, RpcTransactionResponse } from "../../index.js" */
 
 const decoder = new TextDecoder();
 
@@ -24,12 +25,19 @@ export const KINDS = [
   "unavailable",
 ];
 
+/** @template [Result=RpcTransactionResponse] */
 export class EndpointResponse {
   /** @type {string | undefined} */
   #text;
+  /**
+   * The parsed body
+   *
+   * @type {any}
+   */
+  #body;
 
   /**
-   * @param {Uint8Array} bytes
+   * @param {Bytes} bytes
    * @param {ResponseKind} kind
    */
   constructor(bytes, kind) {
@@ -44,20 +52,49 @@ export class EndpointResponse {
     return this.#text;
   }
 
+  get ok() {
+    return this.kind === "result";
+  }
+
+  /** @returns {Exact<Result> | undefined} */
+  get result() {
+    return this.#parse().result;
+  }
+
+  /** @returns {ExactError | undefined} */
+  get error() {
+    return this.#parse().error;
+  }
+
+  #parse() {
+    if (this.#body === undefined) {
+      /** @type {any} */
+      const body = this.json({ bigint: true });
+      // It has 32 bits.
+      if (body.error) body.error.code = Number(body.error.code);
+      this.#body = body;
+    }
+    return this.#body;
+  }
+
+  get [Symbol.toStringTag]() {
+    return /** @type {const} */ ("EndpointResponse");
+  }
+
   /**
-   * @template [T=RpcResponse<RpcTransactionResponse>]
+   * @template [T=RpcResponse<Result>]
    * @overload
    * @param {{ bigint?: false }} [options]
    * @returns {T}
    */
   /**
-   * @template [T=RpcResponse<RpcTransactionResponse>]
+   * @template [T=RpcResponse<Result>]
    * @overload
    * @param {{ bigint: true }} options
    * @returns {Exact<T>}
    */
   /**
-   * @template [T=RpcResponse<RpcTransactionResponse>]
+   * @template [T=RpcResponse<Result>]
    * @overload
    * @param {JsonOptions} [options]
    * @returns {T | Exact<T>}
@@ -70,3 +107,5 @@ export class EndpointResponse {
     return parseJson(this.text, options);
   }
 }
+
+defineInspect(EndpointResponse, ({ kind, text }) => ({ kind, text }));

@@ -3,9 +3,10 @@
 // One instance serves all of them; it holds no state, so one that panicked is replaced.
 
 import { RequestError, TransactionError, usageError } from "./errors.js";
-import { bodyBytes, isBytes, optionalString } from "./input.js";
+import { bodyBytes, isBytes } from "./input.js";
 import { parseJson } from "./json.js";
 import { Instance } from "./load.js";
+import { urlMethodOf } from "./options.js";
 
 /** @import { DecodedTransaction, RequestOptions } from "../../index.js" */
 /** @import { RequestSummary, RpcRequest } from "../../index.js" */
@@ -31,9 +32,9 @@ function run(work, errorClass) {
  * @param {RequestOptions} [options]
  * @returns {RequestSummary}
  */
-export function validateRequest(body, { urlMethod } = {}) {
+export function validateRequest(body, options) {
   const bytes = bodyBytes(body);
-  optionalString(urlMethod, "urlMethod");
+  const urlMethod = urlMethodOf(options);
   const text = run((glue) => glue.validate_request(bytes, urlMethod), RequestError);
   /** @type {any} */
   const summary = parseJson(text, { bigint: true });

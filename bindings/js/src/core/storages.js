@@ -1,5 +1,7 @@
 // The storages that come with the package: a map in memory, and an IndexedDB database.
 
+import { oneOf } from "./input.js";
+import { checkOptions } from "./options.js";
 import { keyName } from "./packed-rows.js";
 
 /** @import { IndexedDbOptions, RowChange, RowKey } from "../../index.js" */
@@ -58,10 +60,13 @@ export class IndexedDbStorage {
    * @param {string} name
    * @param {IndexedDbOptions} [options]
    */
-  static async open(name, { factory = globalThis.indexedDB, durability = "strict" } = {}) {
+  static async open(name, options = {}) {
+    checkOptions(options, "options", ["factory", "durability"]);
+    const { factory = globalThis.indexedDB, durability = "strict" } = options;
+    oneOf(durability, "durability", ["strict", "relaxed"]);
     const request = factory.open(name, 1);
     request.onupgradeneeded = () => request.result.createObjectStore(ROWS);
-    return new IndexedDbStorage(await completion(request), durability);
+    return construct(await completion(request), durability);
   }
 
   /**
@@ -102,6 +107,16 @@ export class IndexedDbStorage {
   close() {
     this.#database.close();
   }
+}
+
+/**
+ * Outside of the class: a class that names itself would get another name from the bundler
+ *
+ * @param {IDBDatabase} database
+ * @param {NonNullable<IndexedDbOptions["durability"]>} durability
+ */
+function construct(database, durability) {
+  return new IndexedDbStorage(database, durability);
 }
 
 /** @param {RowKey} key */

@@ -3,10 +3,12 @@
 // A query sees the storage as it was when the query began, whatever is committed meanwhile: before
 // a commit the rows that it changes are read, and older snapshots return these. Snapshots take no
 // lock, so a storage may call its endpoint from within its own methods. The caller makes sure that
-// there is one commit at a time.
+// there is one commit at a time. Over a storage whose reads are of single states this is left out:
+// others change its rows too, and the engine validates what it has read.
 
 import { storageError } from "./errors.js";
 import { isBytes } from "./input.js";
+import { typeName } from "./options.js";
 import { keyName } from "./packed-rows.js";
 
 /** @import { RowChange, RowKey, Storage } from "../../index.js" */
@@ -16,6 +18,7 @@ import { keyName } from "./packed-rows.js";
 
 export class VersionedStorage {
   #storage;
+  #isReadCommitted;
   /** Number of commits so far */
   #version = 0;
   /**
@@ -35,6 +38,7 @@ export class VersionedStorage {
   /** @param {Storage} storage */
   constructor(storage) {
     this.#storage = storage;
+    this.#isReadCommitted = storage.isolation === "read-committed";
   }
 
   /** A snapshot of the storage as it is now; has to be closed, and may be more than once */
@@ -45,6 +49,7 @@ export class VersionedStorage {
     return {
       getMany: async (/** @type {RowKey[]} */ keys) => {
         const rows = await this.#fetch(keys);
+        if (this.#isReadCommitted) return rows;
         return keys.map((key, index) => this.#rowAt(version, key, rows[index]));
       },
       close: () => {
@@ -65,6 +70,24 @@ export class VersionedStorage {
    * @param {RowMap} [readRows]
    */
   async commit(changes, readRows = new Map()) {
+    if (!this.#isReadCommitted) await this.#keepReplaced(changes, readRows);
+    try {
+      await this.#storage.commit(changes);
+    } catch (error) {
+      if (!this.#isReadCommitted) this.#replaced.pop();
+      throw storageError(error);
+    }
+    this.#version += 1;
+    this.#dropUnused();
+  }
+
+  /**
+   * Keeps the rows that a commit will replace, for older snapshots
+   *
+   * @param {RowChange[]} changes
+   * @param {RowMap} readRows
+   */
+  async #keepReplaced(changes, readRows) {
     const replaced = new Map();
     const unread = [];
     for (const change of changes) {
@@ -77,14 +100,6 @@ export class VersionedStorage {
       unread.forEach((key, index) => replaced.set(keyName(key), rows[index]));
     }
     this.#replaced.push({ version: this.#version, rows: replaced });
-    try {
-      await this.#storage.commit(changes);
-    } catch (error) {
-      this.#replaced.pop();
-      throw storageError(error);
-    }
-    this.#version += 1;
-    this.#dropUnused();
   }
 
   /**
@@ -119,13 +134,17 @@ export class VersionedStorage {
     } catch (error) {
       throw storageError(error);
     }
-    if (!Array.isArray(rows) || rows.length !== keys.length) {
-      throw storageError(`${rows?.length} rows for ${keys.length} keys`);
+    const method = this.#storage.getMany ? "storage.getMany" : "storage.get";
+    if (!Array.isArray(rows)) {
+      throw storageError(`${method} returned ${typeName(rows)}, expected an array of rows`);
+    }
+    if (rows.length !== keys.length) {
+      throw storageError(`${method} returned ${rows.length} rows for ${keys.length} keys`);
     }
     return rows.map((row) => {
       if (row === null || row === undefined) return undefined;
       if (isBytes(row)) return row;
-      throw storageError(`a row of type ${typeof row}, expected a Uint8Array or nothing`);
+      throw storageError(`${method} returned ${typeName(row)} as a row, expected a Uint8Array or nothing`);
     });
   }
 }

@@ -24,8 +24,8 @@ type Calls<F> = F extends {
 /** Replaces classes of the sources by the handwritten ones, which lack private members */
 type Plain<T> = T extends sources.Endpoint
   ? written.Endpoint
-  : T extends sources.EndpointResponse
-    ? written.EndpointResponse
+  : T extends sources.EndpointResponse<infer Result>
+    ? written.EndpointResponse<Result>
     : T extends sources.IndexedDbStorage
       ? written.IndexedDbStorage
       : T extends Promise<infer Inner>

@@ -1,0 +1,41 @@
+// The interface of a storage of the host.
+
+/** A value, or a promise of it */
+export type MaybePromise<T> = T | PromiseLike<T>;
+
+/** The key of a row: a table (0 to 255) and 1 to 32 bytes */
+export interface RowKey {
+  readonly table: number;
+  readonly key: Uint8Array;
+}
+
+/** Writes a row, or removes it if `row` is `null` */
+export interface RowChange extends RowKey {
+  readonly row: Uint8Array | null;
+}
+
+/** A row, or nothing if there is none */
+export type MaybeRow = Uint8Array | null | undefined;
+
+/**
+ * Where rows are stored: a map from table and key to bytes.
+ *
+ * The storage has to make `commit` atomic, and visible to every read that begins after its promise
+ * is fulfilled. An exception or a rejection means that the storage failed; a missing row is no
+ * error. The endpoint makes one commit at a time, never changes keys and rows that it passed, and
+ * runs each query on one state of the storage, whatever is committed in the meantime: by the
+ * endpoint itself, or, with `isolation`, by others. Only one endpoint may commit to a storage at a
+ * time. A storage may call its endpoint from within its methods, but must not await `handleBlock`
+ * or `putConfig` there, which wait for the storage.
+ */
+export interface Storage {
+  /** Whether several reads are of one state: they are if only the endpoint commits (`snapshot`,
+   *  default). If others commit too, each read has to be of the newest commit and see it whole
+   *  (`read-committed`): then a query reads the generation of the chain before, with and after its
+   *  rows, which are two round trips more, and starts again if it changed. */
+  readonly isolation?: "snapshot" | "read-committed";
+  get(table: number, key: Uint8Array): MaybePromise<MaybeRow>;
+  /** The rows of these keys, in their order; default one `get` for each */
+  getMany?(keys: readonly RowKey[]): MaybePromise<readonly MaybeRow[]>;
+  commit(changes: readonly RowChange[]): MaybePromise<void>;
+}
