@@ -53,7 +53,8 @@ pub(crate) struct ServeArgs {
     /// `memory`, or the file of a durable store
     #[arg(long, value_name = "PATH|memory", default_value = "memory")]
     pub(crate) store: StoreLocation,
-    /// Message file, directory of message files, or lake directory; can be repeated
+    /// File with a block message or an array of them, or a directory of such files or of a lake;
+    /// can be repeated
     #[arg(long, value_name = "PATH")]
     pub(crate) blocks: Vec<PathBuf>,
     /// Seed of the practice chain that runs when there are no blocks to serve
@@ -141,7 +142,7 @@ pub(crate) struct ImportArgs {
     pub(crate) store: PathBuf,
     #[command(flatten)]
     pub(crate) feed: FeedArgs,
-    /// Message files, directories of message files, or lake directories
+    /// Files with a block message or an array of them, or directories of such files or of a lake
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
 }
