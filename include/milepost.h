@@ -4,8 +4,8 @@
  *
  * Conventions in short; docs/C-API.md has all of them.
  *
- * - Every function returns a milepost_status_t, except those that free a handle and the two that
- *   return the version.
+ * - Every function returns a milepost_status_t, except those that free a handle, the two that
+ *   return the version, and milepost_status_name.
  * - Bytes are a pointer and a length, never terminated by NUL; with length 0 the pointer is not
  *   looked at.
  * - Outputs are zeroed on entry and are valid only after MILEPOST_STATUS_OK.
@@ -80,7 +80,7 @@ typedef struct milepost_response milepost_response;
 typedef struct milepost_settings milepost_settings;
 
 /**
- * Receives the rows that a callback was asked for; valid during that callback
+ * Receives the rows that a callback was asked for, or why it fails; valid during that callback
  */
 typedef struct milepost_sink milepost_sink;
 
@@ -273,7 +273,8 @@ typedef struct milepost_output {
 } milepost_output;
 
 /**
- * Finds the row of a key and passes it to the sink; returns 0, or another number to fail
+ * Finds the row of a key and passes it to the sink; returns 0, or another number to fail, whose
+ * reason `milepost_sink_fail` can give
  *
  * The key is the number of its table and 1 to 32 bytes, valid during the call.
  */
@@ -293,10 +294,13 @@ typedef int32_t (*milepost_get_many_fn)(void *context,
 
 /**
  * Applies all changes in their order and returns 0, or applies none and returns another number
+ *
+ * The sink takes the reason of a failure, and no rows.
  */
 typedef int32_t (*milepost_commit_fn)(void *context,
                                       const struct milepost_change *changes,
-                                      size_t changes_len);
+                                      size_t changes_len,
+                                      struct milepost_sink *sink);
 
 /**
  * Called once, when nothing uses the storage any more
@@ -565,8 +569,12 @@ typedef int32_t milepost_setting_t;
 
 /**
  * Creates an empty storage, independent of any other; returns 0, or another number to fail
+ *
+ * The sink takes the reason of a failure, and no rows.
  */
-typedef int32_t (*milepost_create_fn)(void *context, struct milepost_storage *storage);
+typedef int32_t (*milepost_create_fn)(void *context,
+                                      struct milepost_storage *storage,
+                                      struct milepost_sink *sink);
 
 /**
  * Members of a transaction; bytes belong to it
@@ -1039,9 +1047,12 @@ milepost_status_t milepost_endpoint_handle_config(struct milepost_endpoint *endp
  * `MILEPOST_OUTPUT_FAILED`, with the handle `handle`
  *
  * Threads: one at a time for each `endpoint`.
+ *
+ * May be NULL: `error`.
  */
 milepost_status_t milepost_endpoint_handle_chain_query(struct milepost_endpoint *endpoint,
-                                                       uint64_t *handle);
+                                                       uint64_t *handle,
+                                                       struct milepost_error **error);
 
 /**
  * Supplies the rows of an output `MILEPOST_OUTPUT_NEED_ROWS`, in the order of its keys; they
@@ -1099,17 +1110,23 @@ milepost_status_t milepost_endpoint_handle_commit_result(struct milepost_endpoin
  * That is by the engine or by another endpoint; poll outputs next.
  *
  * Threads: one at a time for each `endpoint`.
+ *
+ * May be NULL: `error`.
  */
 milepost_status_t milepost_endpoint_handle_chain_update(struct milepost_endpoint *endpoint,
-                                                        const struct milepost_import_summary *summary);
+                                                        const struct milepost_import_summary *summary,
+                                                        struct milepost_error **error);
 
 /**
  * Passes the time: wakes the requests whose deadline is not after `now`; poll outputs next
  *
  * Threads: one at a time for each `endpoint`.
+ *
+ * May be NULL: `error`.
  */
 milepost_status_t milepost_endpoint_handle_timeout(struct milepost_endpoint *endpoint,
-                                                   uint64_t now);
+                                                   uint64_t now,
+                                                   struct milepost_error **error);
 
 /**
  * Returns what is to be done or handed out next; `MILEPOST_OUTPUT_TIMEOUT` if there is nothing
@@ -1131,9 +1148,12 @@ milepost_status_t milepost_endpoint_poll_output(struct milepost_endpoint *endpoi
  * When to call `milepost_endpoint_handle_timeout` next, or `MILEPOST_TIMEOUT_NEVER`
  *
  * Threads: any number concurrently.
+ *
+ * May be NULL: `error`.
  */
 milepost_status_t milepost_endpoint_next_timeout(const struct milepost_endpoint *endpoint,
-                                                 uint64_t *timeout);
+                                                 uint64_t *timeout,
+                                                 struct milepost_error **error);
 
 /**
  * Removes a request whose client went away, or a query for the state of the chain;
@@ -1142,10 +1162,13 @@ milepost_status_t milepost_endpoint_next_timeout(const struct milepost_endpoint 
  * Imports are not cancelled: their commits may be in progress.
  *
  * Threads: one at a time for each `endpoint`.
+ *
+ * May be NULL: `error`.
  */
 milepost_status_t milepost_endpoint_cancel(struct milepost_endpoint *endpoint,
                                            uint64_t handle,
-                                           int32_t *was_pending);
+                                           int32_t *was_pending,
+                                           struct milepost_error **error);
 
 /**
  * Ends all waiting: pending requests are evaluated once more and then get an error; poll
@@ -1154,16 +1177,22 @@ milepost_status_t milepost_endpoint_cancel(struct milepost_endpoint *endpoint,
  * Later requests that would have to wait get an error too. Other operations go on.
  *
  * Threads: one at a time for each `endpoint`.
+ *
+ * May be NULL: `error`.
  */
-milepost_status_t milepost_endpoint_shutdown(struct milepost_endpoint *endpoint);
+milepost_status_t milepost_endpoint_shutdown(struct milepost_endpoint *endpoint,
+                                             struct milepost_error **error);
 
 /**
  * Number of calls of all pending requests
  *
  * Threads: any number concurrently.
+ *
+ * May be NULL: `error`.
  */
 milepost_status_t milepost_endpoint_pending_count(const struct milepost_endpoint *endpoint,
-                                                  size_t *count);
+                                                  size_t *count,
+                                                  struct milepost_error **error);
 
 /**
  * Frees an endpoint and its pending requests
@@ -1331,35 +1360,47 @@ milepost_status_t milepost_hash_parse(const uint8_t *text,
  * Writes the base58 text of a hash
  *
  * Threads: any number concurrently.
+ *
+ * May be NULL: `error`.
  */
 milepost_status_t milepost_hash_format(const struct milepost_hash *hash,
-                                       struct milepost_hash_text *text);
+                                       struct milepost_hash_text *text,
+                                       struct milepost_error **error);
 
 /**
  * Returns the members of an import summary
  *
  * Threads: any number concurrently.
+ *
+ * May be NULL: `error`.
  */
 milepost_status_t milepost_import_summary_read(const struct milepost_import_summary *summary,
-                                               struct milepost_import_summary_view *view);
+                                               struct milepost_import_summary_view *view,
+                                               struct milepost_error **error);
 
 /**
  * A block that left the canonical chain, newest first
  *
  * Threads: any number concurrently.
+ *
+ * May be NULL: `error`.
  */
 milepost_status_t milepost_import_summary_reverted(const struct milepost_import_summary *summary,
                                                    size_t index,
-                                                   struct milepost_block_point *block);
+                                                   struct milepost_block_point *block,
+                                                   struct milepost_error **error);
 
 /**
  * A fork block that joined the canonical chain, oldest first
  *
  * Threads: any number concurrently.
+ *
+ * May be NULL: `error`.
  */
 milepost_status_t milepost_import_summary_reapplied(const struct milepost_import_summary *summary,
                                                     size_t index,
-                                                    struct milepost_block_point *block);
+                                                    struct milepost_block_point *block,
+                                                    struct milepost_error **error);
 
 /**
  * Frees an import summary
@@ -1377,6 +1418,8 @@ void milepost_import_summary_free(struct milepost_import_summary *summary);
  * Threads: any number concurrently.
  *
  * To free: `builder` by `milepost_message_builder_free`.
+ *
+ * May be NULL: `error`.
  */
 milepost_status_t milepost_message_builder_new(uint64_t height,
                                                const struct milepost_hash *hash,
@@ -1384,7 +1427,8 @@ milepost_status_t milepost_message_builder_new(uint64_t height,
                                                const struct milepost_hash *epoch_id,
                                                const struct milepost_hash *last_final_hash,
                                                uint32_t protocol_version,
-                                               struct milepost_message_builder **builder);
+                                               struct milepost_message_builder **builder,
+                                               struct milepost_error **error);
 
 /**
  * Adds a transaction, as the JSON of `SignedTransactionView`
@@ -1434,9 +1478,12 @@ milepost_status_t milepost_message_builder_add_receipt(struct milepost_message_b
  * The text of the message; it belongs to `builder` and is valid until something is added
  *
  * Threads: one at a time for each `builder`.
+ *
+ * May be NULL: `error`.
  */
 milepost_status_t milepost_message_builder_text(struct milepost_message_builder *builder,
-                                                struct milepost_bytes *text);
+                                                struct milepost_bytes *text,
+                                                struct milepost_error **error);
 
 /**
  * Frees a builder
@@ -1472,18 +1519,24 @@ milepost_status_t milepost_request_validate(const struct milepost_settings *sett
  * The body to send: compact JSON
  *
  * Threads: any number concurrently.
+ *
+ * May be NULL: `error`.
  */
 milepost_status_t milepost_response_body(const struct milepost_response *response,
-                                         struct milepost_bytes *body);
+                                         struct milepost_bytes *body,
+                                         struct milepost_error **error);
 
 /**
  * Kind of the response, `MILEPOST_RESPONSE_KIND_...`, from which a host can choose an HTTP
  * status
  *
  * Threads: any number concurrently.
+ *
+ * May be NULL: `error`.
  */
 milepost_status_t milepost_response_kind(const struct milepost_response *response,
-                                         milepost_response_kind_t *kind);
+                                         milepost_response_kind_t *kind,
+                                         struct milepost_error **error);
 
 /**
  * The member `result` of the response, as JSON, for any method
@@ -1590,8 +1643,11 @@ void milepost_response_free(struct milepost_response *response);
  * Threads: any number concurrently.
  *
  * To free: `settings` by `milepost_settings_free`.
+ *
+ * May be NULL: `error`.
  */
-milepost_status_t milepost_settings_new(struct milepost_settings **settings);
+milepost_status_t milepost_settings_new(struct milepost_settings **settings,
+                                        struct milepost_error **error);
 
 /**
  * Sets one of the settings, `MILEPOST_SETTING_...`
@@ -1630,6 +1686,26 @@ milepost_status_t milepost_sink_row(struct milepost_sink *sink, const uint8_t *r
  * Threads: the thread of the callback only.
  */
 milepost_status_t milepost_sink_absent(struct milepost_sink *sink);
+
+/**
+ * Says why the callback fails, in one sentence of UTF-8, before it returns another number than
+ * 0
+ *
+ * The error or the response contains the sentence, up to 1,024 bytes of it; the last one
+ * counts. `MILEPOST_STATUS_STALE` as for `milepost_sink_row`.
+ *
+ * Threads: the thread of the callback only.
+ */
+milepost_status_t milepost_sink_fail(struct milepost_sink *sink,
+                                     const uint8_t *reason,
+                                     size_t reason_len);
+
+/**
+ * Name of a status, such as `MILEPOST_STATUS_STORAGE`; `unknown status` for any other number
+ *
+ * The bytes are static. May be called inside a callback.
+ */
+struct milepost_bytes milepost_status_name(milepost_status_t status);
 
 /**
  * Checks that a storage meets the requirements of the engine
@@ -1681,9 +1757,12 @@ milepost_status_t milepost_transaction_decode_base64(const uint8_t *text,
  * Returns the members of a transaction
  *
  * Threads: any number concurrently.
+ *
+ * May be NULL: `error`.
  */
 milepost_status_t milepost_transaction_read(const struct milepost_transaction *transaction,
-                                            struct milepost_transaction_view *view);
+                                            struct milepost_transaction_view *view,
+                                            struct milepost_error **error);
 
 /**
  * Frees a transaction

@@ -206,6 +206,7 @@ ffi_function! {
     fn milepost_endpoint_handle_chain_query(
         endpoint: *mut milepost_endpoint,
         handle: *mut u64,
+        #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         handle.write(endpoint.endpoint.handle_chain_query().to_bits());
         Ok(())
@@ -277,6 +278,7 @@ ffi_function! {
     fn milepost_endpoint_handle_chain_update(
         endpoint: *mut milepost_endpoint,
         summary: *const milepost_import_summary,
+        #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         endpoint.endpoint.handle_chain_update(&summary.chain_update);
         Ok(())
@@ -288,6 +290,7 @@ ffi_function! {
     fn milepost_endpoint_handle_timeout(
         endpoint: *mut milepost_endpoint,
         now: u64,
+        #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         endpoint.endpoint.handle_timeout(now);
         Ok(())
@@ -321,6 +324,7 @@ ffi_function! {
     fn milepost_endpoint_next_timeout(
         endpoint: *const milepost_endpoint,
         timeout: *mut u64,
+        #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         timeout.write(endpoint.endpoint.next_timeout().unwrap_or(MILEPOST_TIMEOUT_NEVER));
         Ok(())
@@ -336,6 +340,7 @@ ffi_function! {
         endpoint: *mut milepost_endpoint,
         handle: u64,
         was_pending: *mut i32,
+        #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         let was = endpoint.endpoint.cancel(RequestHandle::from_bits(handle));
         was_pending.write(i32::from(was));
@@ -348,7 +353,10 @@ ffi_function! {
     /// outputs next
     ///
     /// Later requests that would have to wait get an error too. Other operations go on.
-    fn milepost_endpoint_shutdown(endpoint: *mut milepost_endpoint) -> milepost_status_t {
+    fn milepost_endpoint_shutdown(
+        endpoint: *mut milepost_endpoint,
+        #[optional] error: *mut *mut milepost_error,
+    ) -> milepost_status_t {
         endpoint.endpoint.shutdown();
         Ok(())
     }
@@ -359,6 +367,7 @@ ffi_function! {
     fn milepost_endpoint_pending_count(
         endpoint: *const milepost_endpoint,
         count: *mut usize,
+        #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         count.write(endpoint.endpoint.pending_count());
         Ok(())

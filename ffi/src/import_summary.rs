@@ -10,6 +10,7 @@ use crate::boundary::ffi_function;
 use crate::boundary::handle::{Handle, Immutable};
 use crate::boundary::parameter::plain_outputs;
 use crate::chain::milepost_block_point;
+use crate::error::milepost_error;
 use crate::status::CallError;
 
 /// What the import of a block message did
@@ -66,6 +67,7 @@ ffi_function! {
     fn milepost_import_summary_read(
         summary: *const milepost_import_summary,
         view: *mut milepost_import_summary_view,
+        #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         view.write(milepost_import_summary_view {
             block: summary.block.into(),
@@ -93,6 +95,7 @@ ffi_function! {
         summary: *const milepost_import_summary,
         index: usize,
         block: *mut milepost_block_point,
+        #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         block.write(point(&summary.reverted, index)?);
         Ok(())
@@ -105,6 +108,7 @@ ffi_function! {
         summary: *const milepost_import_summary,
         index: usize,
         block: *mut milepost_block_point,
+        #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         block.write(point(&summary.reapplied, index)?);
         Ok(())

@@ -26,7 +26,7 @@
 //!         engine, request.as_ptr(), request.len(), ptr::null(), 0, &mut response, ptr::null_mut(),
 //!     );
 //!     assert_eq!(status, MILEPOST_STATUS_OK);
-//!     milepost_response_body(response, &mut body);
+//!     milepost_response_body(response, &mut body, ptr::null_mut());
 //!     let text = core::slice::from_raw_parts(body.data, body.len).to_vec();
 //!     milepost_response_free(response);
 //!     milepost_engine_free(engine);

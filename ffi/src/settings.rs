@@ -123,7 +123,10 @@ fn retention(value: u64, unit: fn(u64) -> Retention) -> Retention {
 
 ffi_function! {
     /// Creates settings with all defaults
-    fn milepost_settings_new(settings: *mut *mut milepost_settings) -> milepost_status_t {
+    fn milepost_settings_new(
+        settings: *mut *mut milepost_settings,
+        #[optional] error: *mut *mut milepost_error,
+    ) -> milepost_status_t {
         settings.write(HostSettings::default());
         Ok(())
     }

@@ -10,6 +10,7 @@ use core::{fmt, ptr};
 use milepost::storage::{Batch, Isolation, Key, MemoryStorage, Row, Snapshot, Storage};
 use milepost::{Error, ErrorKind};
 
+use crate::boundary::callback::SinkResult;
 use crate::boundary::parameter::{Parameter, arrays, null};
 use crate::boundary::{Scope, callback};
 use crate::sink::milepost_sink;
@@ -46,7 +47,8 @@ pub struct milepost_row {
     pub present: i32,
 }
 
-/// Finds the row of a key and passes it to the sink; returns 0, or another number to fail
+/// Finds the row of a key and passes it to the sink; returns 0, or another number to fail, whose
+/// reason `milepost_sink_fail` can give
 ///
 /// The key is the number of its table and 1 to 32 bytes, valid during the call.
 pub type milepost_get_fn = Option<
@@ -70,11 +72,14 @@ pub type milepost_get_many_fn = Option<
 >;
 
 /// Applies all changes in their order and returns 0, or applies none and returns another number
+///
+/// The sink takes the reason of a failure, and no rows.
 pub type milepost_commit_fn = Option<
     unsafe extern "C" fn(
         context: *mut c_void,
         changes: *const milepost_change,
         changes_len: usize,
+        sink: *mut milepost_sink,
     ) -> i32,
 >;
 
@@ -100,8 +105,15 @@ pub(crate) fn isolation(number: milepost_isolation_t) -> Result<Isolation, CallE
 }
 
 /// Creates an empty storage, independent of any other; returns 0, or another number to fail
-pub type milepost_create_fn =
-    Option<unsafe extern "C" fn(context: *mut c_void, storage: *mut milepost_storage) -> i32>;
+///
+/// The sink takes the reason of a failure, and no rows.
+pub type milepost_create_fn = Option<
+    unsafe extern "C" fn(
+        context: *mut c_void,
+        storage: *mut milepost_storage,
+        sink: *mut milepost_sink,
+    ) -> i32,
+>;
 
 /// Storage of the host: a map from keys to rows
 ///
@@ -327,7 +339,8 @@ impl Storage for AnyStorage {
 pub(crate) struct HostStorage {
     functions: milepost_storage,
     get: unsafe extern "C" fn(*mut c_void, *const u8, usize, *mut milepost_sink) -> i32,
-    commit: unsafe extern "C" fn(*mut c_void, *const milepost_change, usize) -> i32,
+    commit:
+        unsafe extern "C" fn(*mut c_void, *const milepost_change, usize, *mut milepost_sink) -> i32,
     isolation: Isolation,
 }
 
@@ -357,7 +370,7 @@ impl HostStorage {
 /// A function of the host that creates storages
 #[derive(Clone, Copy, Debug)]
 pub struct StorageFactory(
-    pub(crate) unsafe extern "C" fn(*mut c_void, *mut milepost_storage) -> i32,
+    pub(crate) unsafe extern "C" fn(*mut c_void, *mut milepost_storage, *mut milepost_sink) -> i32,
 );
 
 impl StorageFactory {
@@ -372,11 +385,11 @@ impl StorageFactory {
             finalize: None,
             isolation: MILEPOST_ISOLATION_SNAPSHOT,
         };
-        // SAFETY: the host's function with its context, and a structure that outlives the call.
-        let code = callback::run(|| unsafe { (self.0)(context, &raw mut storage) });
-        if code != 0 {
-            return Err(callback_failed("create", code));
-        }
+        let result = callback::run_with_sink(0, |sink| {
+            // SAFETY: the host's function with its context, and a structure that outlives the call.
+            unsafe { (self.0)(context, &raw mut storage, sink.cast_mut().cast()) }
+        });
+        check_result("create", &result)?;
         HostStorage::new(storage).map_err(|error| Error::new(ErrorKind::Storage, error.details().2))
     }
 }
@@ -391,24 +404,27 @@ impl Drop for HostStorage {
 }
 
 /// Returns the rows that a callback passed, if it succeeded and passed one for each key
-fn check_rows(
-    name: &str,
-    (code, rows): (i32, Vec<Option<Row>>),
-    keys: usize,
-) -> Result<Vec<Option<Row>>, Error> {
-    if code != 0 {
-        return Err(callback_failed(name, code));
-    }
-    if rows.len() != keys {
-        let passed = rows.len();
+fn check_rows(name: &str, result: SinkResult<i32>, keys: usize) -> Result<Vec<Option<Row>>, Error> {
+    check_result(name, &result)?;
+    if result.rows.len() != keys {
+        let passed = result.rows.len();
         let detail = format_args!("the storage's {name} passed {passed} rows for {keys} keys");
         return Err(Error::new(ErrorKind::Storage, detail));
     }
-    Ok(rows)
+    Ok(result.rows)
 }
 
-fn callback_failed(name: &str, code: i32) -> Error {
-    Error::new(ErrorKind::Storage, format_args!("the storage's {name} returned {code}"))
+/// Returns the error of a callback that failed, with its number and its reason
+fn check_result(
+    name: &str,
+    SinkResult { result, reason, .. }: &SinkResult<i32>,
+) -> Result<(), Error> {
+    if *result == 0 {
+        return Ok(());
+    }
+    let separator = if reason.is_empty() { "" } else { ": " };
+    let detail = format_args!("the storage's {name} returned {result}{separator}{reason}");
+    Err(Error::new(ErrorKind::Storage, detail))
 }
 
 impl Snapshot for HostStorage {
@@ -449,9 +465,11 @@ impl HostStorage {
     pub(crate) fn commit(&self, batch: Batch) -> Result<(), Error> {
         let batch = FlatBatch::new(batch);
         let (data, len) = (batch.changes().as_ptr(), batch.changes().len());
-        // SAFETY: the host's function with its context, and changes that outlive the call.
-        let code = callback::run(|| unsafe { (self.commit)(self.functions.context, data, len) });
-        if code == 0 { Ok(()) } else { Err(callback_failed("commit", code)) }
+        let result = callback::run_with_sink(0, |sink| {
+            // SAFETY: the host's function with its context, and changes that outlive the call.
+            unsafe { (self.commit)(self.functions.context, data, len, sink.cast_mut().cast()) }
+        });
+        check_result("commit", &result)
     }
 }
 

@@ -108,6 +108,7 @@ ffi_function! {
     fn milepost_transaction_read(
         transaction: *const milepost_transaction,
         view: *mut milepost_transaction_view,
+        #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         view.write(milepost_transaction_view {
             hash: transaction.hash.into(),

@@ -107,9 +107,10 @@ static milepost_status_t run(call *self, const char *where) {
         }
         if (parameter->form == OUTPUT_HANDLE) {
             memcpy(&handle, self->outputs[i], sizeof handle);
-            if (parameter->handle == ERROR && (handle == NULL) != (status == MILEPOST_STATUS_OK)) {
-                report(function->name, where, "returned an error object with OK, or none without",
-                       status);
+            /* Inside a callback it could not be freed. */
+            int is_error = status != MILEPOST_STATUS_OK && status != MILEPOST_STATUS_REENTRANT;
+            if (parameter->handle == ERROR && (handle != NULL) != is_error) {
+                report(function->name, where, "returned an error object, or none", status);
             }
             free_handle(parameter->handle, handle);
         }

@@ -147,9 +147,10 @@ static milepost_status_t valid_status(const char *function) {
 }
 
 /* Fails to create a storage */
-static int32_t create_none(void *context, milepost_storage *storage) {
+static int32_t create_none(void *context, milepost_storage *storage, milepost_sink *sink) {
     (void)context;
     storage->get = NULL;
+    milepost_sink_absent(sink);
     return 5;
 }
 
@@ -221,7 +222,7 @@ static void set_up(fixture *self) {
     const size_t pending_len = sizeof PENDING - 1, base64_len = sizeof TRANSACTION_BASE64 - 1;
     memset(self, 0, sizeof *self);
     self->functions = store_functions(&self->store, 1);
-    must(milepost_settings_new(&settings), "settings");
+    must(milepost_settings_new(&settings, NULL), "settings");
     must(milepost_engine_new_over(&self->functions, settings, &engine, NULL), "engine");
     must(milepost_engine_import_block(engine, bytes(BLOCK), block_len, &summary, NULL), "block");
     must(milepost_endpoint_new(with_engine ? engine : NULL, NULL, &endpoint, NULL), "endpoint");
@@ -241,7 +242,7 @@ static void set_up(fixture *self) {
     must(milepost_engine_respond(engine, bytes(PENDING), pending_len, NULL, 0, &response, NULL),
          "respond");
     must(milepost_message_builder_new(7, &self->hash, &self->hash, &self->hash, &self->hash, 80,
-                                      &builder),
+                                      &builder, NULL),
          "builder");
     must(milepost_transaction_decode_base64(bytes(TRANSACTION_BASE64), base64_len, &transaction,
                                             NULL),

@@ -84,7 +84,7 @@ static milepost_status_t run_node(store *store, int with_get_many, milepost_engi
     worst = worst_of(worst, respond(*engine), "respond");
     status = milepost_engine_chain_status(*engine, &chain_status, NULL);
     worst = worst_of(worst, status, "chain_status");
-    must(milepost_endpoint_handle_timeout(endpoint, 1000000), "handle_timeout");
+    must(milepost_endpoint_handle_timeout(endpoint, 1000000, NULL), "handle_timeout");
     worst = worst_of(worst, poll_output(endpoint), "poll_output");
     milepost_endpoint_free(endpoint);
     return worst;
@@ -92,9 +92,16 @@ static milepost_status_t run_node(store *store, int with_get_many, milepost_engi
 
 static void reenter_engine(void *context) {
     milepost_engine **engine = (milepost_engine **)context;
+    milepost_response *response;
+    milepost_error *error;
     calls++;
-    if (respond(*engine) != MILEPOST_STATUS_REENTRANT) {
+    if (milepost_engine_respond(*engine, request.bytes, request.len, NULL, 0, &response, &error) !=
+        MILEPOST_STATUS_REENTRANT) {
         report("milepost_engine_respond", "its own callback", "did not return REENTRANT", 0);
+    }
+    /* It could not be freed here. */
+    if (error != NULL) {
+        report("milepost_engine_respond", "its own callback", "created an error object", 0);
     }
 }
 
@@ -158,7 +165,7 @@ static size_t run_remote(remote_host *host, uint64_t timeout) {
                 return open;
             }
             expired = 1;
-            must(milepost_endpoint_handle_timeout(host->endpoint, 1000000), "handle_timeout");
+            must(milepost_endpoint_handle_timeout(host->endpoint, 1000000, NULL), "handle_timeout");
         } else if (output.kind != MILEPOST_OUTPUT_PENDING) {
             open--;
         }

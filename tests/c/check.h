@@ -102,7 +102,7 @@ static const char RECEIPT_OUTCOME[] =
 static inline milepost_message_builder *new_builder(uint64_t height, uint8_t block, uint8_t prev) {
     milepost_message_builder *builder;
     milepost_hash id = hash(block), previous = hash(prev), epoch = hash(9), none = hash(0);
-    OK(milepost_message_builder_new(height, &id, &previous, &epoch, &none, 80, &builder));
+    OK(milepost_message_builder_new(height, &id, &previous, &epoch, &none, 80, &builder, NULL));
     return builder;
 }
 

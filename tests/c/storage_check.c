@@ -8,7 +8,8 @@
 #include "test_storage.h"
 
 static int32_t commit_without_removals(void *context, const milepost_change *changes,
-                                       size_t changes_len) {
+                                       size_t changes_len, milepost_sink *sink) {
+    (void)sink;
     for (size_t i = 0; i < changes_len; i++) {
         if (changes[i].kind != MILEPOST_CHANGE_REMOVE) {
             store_put((store *)context, &changes[i]);
@@ -27,10 +28,12 @@ static void finalize(void *context) {
     finalized++;
 }
 
-static int32_t create(void *context, milepost_storage *storage) {
+static int32_t create(void *context, milepost_storage *storage, milepost_sink *sink) {
     const char *mode = (const char *)context;
     store *fresh = (store *)calloc(1, sizeof *fresh);
-    if (fresh == NULL) {
+    if (fresh == NULL || strcmp(mode, "none") == 0) {
+        milepost_sink_fail(sink, (const uint8_t *)"no memory", 9);
+        free(fresh);
         return 1;
     }
     created++;

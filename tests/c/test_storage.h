@@ -133,10 +133,14 @@ static void store_put(store *self, const milepost_change *change) {
     }
 }
 
-static int32_t store_commit(void *context, const milepost_change *changes, size_t changes_len) {
+static int32_t store_commit(void *context, const milepost_change *changes, size_t changes_len,
+                            milepost_sink *sink) {
     store *self = (store *)context;
+    static const char full[] = "the disk is full";
     if (store_is_faulty(self)) {
         if (self->fault == STORE_FAILS) {
+            /* There is no sink if an endpoint without an engine asks for the commit. */
+            milepost_sink_fail(sink, (const uint8_t *)full, sizeof full - 1);
             return -7;
         }
         if (self->fault == STORE_FORGETS) {

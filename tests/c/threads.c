@@ -81,7 +81,7 @@ static void *import_blocks(void *context) {
         count(self, milepost_engine_import_block(shared->engine, blocks[i], block_lens[i], &summary,
                                                  NULL));
         do {
-            status = milepost_endpoint_handle_chain_update(shared->endpoint, summary);
+            status = milepost_endpoint_handle_chain_update(shared->endpoint, summary, NULL);
         } while (status == MILEPOST_STATUS_BUSY);
         count(self, status);
         milepost_import_summary_free(summary);
@@ -133,13 +133,13 @@ int main(int argc, char **argv) {
         failures += counts[i].other;
         calls += counts[i].busy;
     }
-    must(milepost_endpoint_handle_timeout(shared.endpoint, 1000000), "handle_timeout");
+    must(milepost_endpoint_handle_timeout(shared.endpoint, 1000000, NULL), "handle_timeout");
     while (milepost_endpoint_poll_output(shared.endpoint, &output, NULL) == MILEPOST_STATUS_OK &&
            output.response != NULL) {
         polled++;
         milepost_response_free(output.response);
     }
-    must(milepost_endpoint_pending_count(shared.endpoint, &left), "pending_count");
+    must(milepost_endpoint_pending_count(shared.endpoint, &left, NULL), "pending_count");
     printf("%zu busy, %zu failures, %zu pending, %zu answered, %zu left\n", calls, failures,
            pending, polled, left);
     if (left != 0 || polled != pending) {

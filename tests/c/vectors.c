@@ -83,7 +83,7 @@ static void reset_host(host *self) {
     self->settings = NULL;
     self->engine = NULL;
     self->endpoint = NULL;
-    must(milepost_settings_new(&self->settings), "no settings");
+    must(milepost_settings_new(&self->settings, NULL), "no settings");
 }
 
 static input read_input(size_t len) {
@@ -109,8 +109,8 @@ static void reply_response(host *self, milepost_response *response) {
     milepost_response_kind_t kind = 0;
     milepost_response_free(self->last);
     self->last = response;
-    must(milepost_response_body(response, &body), "a response without a body");
-    must(milepost_response_kind(response, &kind), "a response without a kind");
+    must(milepost_response_body(response, &body, NULL), "a response without a body");
+    must(milepost_response_kind(response, &kind, NULL), "a response without a kind");
     printf("response %" PRId32 " %zu\n", kind, body.len);
     fwrite(body.data, 1, body.len, stdout);
 }
@@ -160,7 +160,7 @@ static void drain(host *self, const char *otherwise) {
 }
 
 static void query_chain(host *self) {
-    must(milepost_endpoint_handle_chain_query(self->endpoint, &self->chain_query),
+    must(milepost_endpoint_handle_chain_query(self->endpoint, &self->chain_query, NULL),
          "no query for the state of the chain");
 }
 
@@ -234,7 +234,7 @@ static void print_text(milepost_bytes bytes) {
 static void print_hash(const milepost_hash *hash) {
     milepost_hash_text text;
     milepost_hash parsed;
-    if (milepost_hash_format(hash, &text) != MILEPOST_STATUS_OK ||
+    if (milepost_hash_format(hash, &text, NULL) != MILEPOST_STATUS_OK ||
         milepost_hash_parse(text.bytes, text.len, &parsed, NULL) != MILEPOST_STATUS_OK ||
         memcmp(hash, &parsed, sizeof parsed) != 0) {
         fail("a hash does not survive formatting and parsing");
@@ -273,7 +273,7 @@ static void view(const milepost_response *response) {
     for (size_t i = 0; i < len; i++) {
         milepost_response *item;
         must(milepost_response_batch_item(response, i, &item, NULL), "an item is missing");
-        must(milepost_response_body(item, &json), "an item has no body");
+        must(milepost_response_body(item, &json, NULL), "an item has no body");
         printf("item");
         print_text(json);
         putchar('\n');
@@ -348,7 +348,7 @@ int main(int argc, char **argv) {
             free(body.bytes);
             free(method.bytes);
         } else if (sscanf(line, "time %" SCNu64, &number) == 1) {
-            must(milepost_endpoint_handle_timeout(self.endpoint, number),
+            must(milepost_endpoint_handle_timeout(self.endpoint, number, NULL),
                  "an endpoint does not accept the time");
             drain(&self, "ok");
         } else if (strcmp(line, "view\n") == 0) {

@@ -24,6 +24,9 @@ static_assert(std::is_nothrow_move_constructible_v<Engine> &&
 static_assert(!std::is_copy_constructible_v<Error> && std::is_nothrow_move_constructible_v<Error>);
 static_assert(std::is_nothrow_move_constructible_v<Result<Response>>);
 
+constexpr std::string_view WAITING_REQUEST =
+    R"({"method":"tx","params":{"tx_hash":"11111111111111111111111111111112","sender_account_id":"a.near"}})";
+
 constexpr std::string_view REQUEST =
     R"({"jsonrpc":"2.0","id":1,"method":"EXPERIMENTAL_protocol_config","params":{"finality":"final"}})";
 
@@ -38,9 +41,9 @@ public:
         return MapStorage::get(key, sink);
     }
 
-    std::int32_t commit(Changes changes) override {
+    std::int32_t commit(Changes changes, Sink &sink) override {
         if (throws) throw 7;
-        return MapStorage::commit(changes);
+        return MapStorage::commit(changes, sink);
     }
 
     bool throws = false;
@@ -104,6 +107,11 @@ void test_errors() {
 
     Result<void> unknown = Settings::create()->set(static_cast<Setting>(1000), 1);
     EXPECT(unknown.error().kind() == ErrorKind::Enum && !unknown.error().message().empty());
+    Settings settings;
+    EXPECT(settings.set(Setting::Timeout, 7).ok() && settings.set(Setting::MaxWaiting, 1).ok());
+    Endpoint endpoint = Endpoint::create(engine, settings).value();
+    EXPECT(endpoint.handle_request(10, WAITING_REQUEST)->is_pending());
+    EXPECT(endpoint.next_timeout().value().value() <= 17);
     EXPECT(Error(ErrorKind::Busy).message().find("in use") != std::string_view::npos);
 
     EXPECT(parse_hash("0").error().kind() == ErrorKind::Value);
@@ -120,7 +128,9 @@ void test_storages() {
         throwing->throws = true;
         Result<ChainStatus> chain_status = engine.chain_status();
         EXPECT(chain_status.error().kind() == ErrorKind::Storage);
-        EXPECT(chain_status.error().message().find("-2147483648") != std::string_view::npos);
+        EXPECT(chain_status.error().message().find("returned -2147483648: the disk is gone") !=
+               std::string_view::npos);
+        EXPECT(name(chain_status.error().kind()) == "MILEPOST_STATUS_STORAGE");
         EXPECT(engine.put_config(7, CONFIG).error().kind() == ErrorKind::Storage);
         EXPECT(engine.respond(REQUEST)->kind().value() == ResponseKind::Internal);
         throwing->throws = false;
@@ -161,8 +171,8 @@ void test_storage_check() {
            ErrorKind::Storage);
 
     class IgnoresLargeBatches : public MapStorage {
-        std::int32_t commit(Changes changes) override {
-            return changes.size() > 1 ? 0 : MapStorage::commit(changes);
+        std::int32_t commit(Changes changes, Sink &sink) override {
+            return changes.size() > 1 ? 0 : MapStorage::commit(changes, sink);
         }
     };
     Result<void> checked = check_storage([] { return std::make_unique<IgnoresLargeBatches>(); });

@@ -16,4 +16,7 @@ fn the_check_accepts_conforming_storages_only() {
     assert_eq!(output.status.code(), Some(6), "MILEPOST_STATUS_STORAGE: {message}");
     let expected = "violated requirement \"a remove removes the row, and no other row\": ";
     assert!(message.starts_with(expected), "{message}");
+    let output = Command::new(&program).arg("none").output().expect("the program runs");
+    let message = String::from_utf8_lossy(&output.stdout);
+    assert!(message.contains("the storage's create returned 1: no memory"), "{message}");
 }

@@ -29,8 +29,8 @@ const COMMENT: &str = "\
  *
  * Conventions in short; docs/C-API.md has all of them.
  *
- * - Every function returns a milepost_status_t, except those that free a handle and the two that
- *   return the version.
+ * - Every function returns a milepost_status_t, except those that free a handle, the two that
+ *   return the version, and milepost_status_name.
  * - Bytes are a pointer and a length, never terminated by NUL; with length 0 the pointer is not
  *   looked at.
  * - Outputs are zeroed on entry and are valid only after MILEPOST_STATUS_OK.

@@ -201,6 +201,7 @@ ffi_function! {
     fn milepost_response_body(
         response: *const milepost_response,
         body: *mut milepost_bytes,
+        #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         body.write(milepost_bytes::new(&response.response.body));
         Ok(())
@@ -213,6 +214,7 @@ ffi_function! {
     fn milepost_response_kind(
         response: *const milepost_response,
         kind: *mut milepost_response_kind_t,
+        #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         kind.write(kind_number(response.response.kind));
         Ok(())

@@ -49,8 +49,9 @@ public:
     /// Returns its members, except the blocks that left or joined the canonical chain
     Result<ImportSummaryView> read() const noexcept {
         milepost_import_summary_view raw;
-        milepost_status_t status = milepost_import_summary_read(get(), &raw);
-        if (status != MILEPOST_STATUS_OK) return to_error(status);
+        milepost_error *error = nullptr;
+        milepost_status_t status = milepost_import_summary_read(get(), &raw, &error);
+        if (status != MILEPOST_STATUS_OK) return to_error(status, error);
         ImportSummaryView summary;
         summary.block = BlockPoint(raw.block);
         if (raw.has_last_final != 0) summary.last_final = BlockPoint(raw.last_final);
@@ -66,16 +67,18 @@ public:
     /// A block that left the canonical chain, newest first
     Result<BlockPoint> reverted(std::size_t index) const noexcept {
         milepost_block_point raw;
-        milepost_status_t status = milepost_import_summary_reverted(get(), index, &raw);
-        if (status != MILEPOST_STATUS_OK) return to_error(status);
+        milepost_error *error = nullptr;
+        milepost_status_t status = milepost_import_summary_reverted(get(), index, &raw, &error);
+        if (status != MILEPOST_STATUS_OK) return to_error(status, error);
         return BlockPoint(raw);
     }
 
     /// A fork block that joined the canonical chain, oldest first
     Result<BlockPoint> reapplied(std::size_t index) const noexcept {
         milepost_block_point raw;
-        milepost_status_t status = milepost_import_summary_reapplied(get(), index, &raw);
-        if (status != MILEPOST_STATUS_OK) return to_error(status);
+        milepost_error *error = nullptr;
+        milepost_status_t status = milepost_import_summary_reapplied(get(), index, &raw, &error);
+        if (status != MILEPOST_STATUS_OK) return to_error(status, error);
         return BlockPoint(raw);
     }
 };

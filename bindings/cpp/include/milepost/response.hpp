@@ -91,16 +91,18 @@ public:
     /// The body to send: compact JSON
     Result<std::string_view> body() const noexcept {
         milepost_bytes body;
-        milepost_status_t status = milepost_response_body(get(), &body);
-        if (status != MILEPOST_STATUS_OK) return to_error(status);
+        milepost_error *error = nullptr;
+        milepost_status_t status = milepost_response_body(get(), &body, &error);
+        if (status != MILEPOST_STATUS_OK) return to_error(status, error);
         return view(body);
     }
 
     /// Kind of the response
     Result<ResponseKind> kind() const noexcept {
         milepost_response_kind_t kind = 0;
-        milepost_status_t status = milepost_response_kind(get(), &kind);
-        if (status != MILEPOST_STATUS_OK) return to_error(status);
+        milepost_error *error = nullptr;
+        milepost_status_t status = milepost_response_kind(get(), &kind, &error);
+        if (status != MILEPOST_STATUS_OK) return to_error(status, error);
         return static_cast<ResponseKind>(kind);
     }
 

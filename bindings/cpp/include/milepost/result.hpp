@@ -37,6 +37,11 @@ enum class ErrorKind : std::int32_t {
     Stale = MILEPOST_STATUS_STALE,          ///< the handle was freed; detected in debug builds
 };
 
+/// Name of a status of the C interface, such as `MILEPOST_STATUS_STORAGE`
+inline std::string_view name(ErrorKind kind) noexcept {
+    return view(milepost_status_name(static_cast<milepost_status_t>(kind)));
+}
+
 /// Error of a call
 class Error {
 public:
