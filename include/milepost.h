@@ -43,6 +43,11 @@
 #define MILEPOST_TIMEOUT_NEVER 18446744073709551615ull
 
 /**
+ * State of the chain in the storage
+ */
+typedef struct milepost_chain_status milepost_chain_status;
+
+/**
  * An engine together with the requests that wait
  */
 typedef struct milepost_endpoint milepost_endpoint;
@@ -95,6 +100,30 @@ typedef struct milepost_transaction milepost_transaction;
 typedef int32_t milepost_status_t;
 
 /**
+ * Hash of a transaction or a block, or id of a receipt
+ */
+typedef struct milepost_hash {
+    /**
+     * SHA-256 digest
+     */
+    uint8_t bytes[32];
+} milepost_hash;
+
+/**
+ * A block by height and hash
+ */
+typedef struct milepost_block_point {
+    /**
+     * Its height
+     */
+    uint64_t height;
+    /**
+     * Its hash
+     */
+    struct milepost_hash hash;
+} milepost_block_point;
+
+/**
  * Borrowed bytes; text is UTF-8, never terminated by NUL
  *
  * With `len` 0, `data` points to nothing.
@@ -109,6 +138,52 @@ typedef struct milepost_bytes {
      */
     size_t len;
 } milepost_bytes;
+
+/**
+ * Members of a state of the chain; bytes belong to it
+ */
+typedef struct milepost_chain_status_view {
+    /**
+     * `sizeof` of this structure, set by the caller; members beyond it are not written
+     */
+    size_t size;
+    /**
+     * Whether there is a block: 0 or 1; if so, `head` and `earliest` are set
+     */
+    int32_t has_head;
+    /**
+     * Whether a block is final: 0 or 1; if so, `last_final` is set
+     */
+    int32_t has_last_final;
+    /**
+     * Newest canonical block
+     */
+    struct milepost_block_point head;
+    /**
+     * Newest final block
+     */
+    struct milepost_block_point last_final;
+    /**
+     * Oldest canonical block in the storage
+     */
+    struct milepost_block_point earliest;
+    /**
+     * Number of canonical blocks in the storage
+     */
+    uint64_t blocks;
+    /**
+     * Number of batches that changed the chain: equal numbers mean equal blocks and rows
+     */
+    uint64_t generation;
+    /**
+     * `latest_protocol_version` of the head's header; 0 without a head
+     */
+    uint32_t protocol_version;
+    /**
+     * `chain_id` of the configurations, such as `mainnet`; no bytes without a configuration
+     */
+    struct milepost_bytes chain_id;
+} milepost_chain_status_view;
 
 /**
  * A row that a host supplies
@@ -153,74 +228,16 @@ typedef struct milepost_change {
 } milepost_change;
 
 /**
- * Hash of a transaction or a block, or id of a receipt
- */
-typedef struct milepost_hash {
-    /**
-     * SHA-256 digest
-     */
-    uint8_t bytes[32];
-} milepost_hash;
-
-/**
- * A block by height and hash
- */
-typedef struct milepost_block_point {
-    /**
-     * Its height
-     */
-    uint64_t height;
-    /**
-     * Its hash
-     */
-    struct milepost_hash hash;
-} milepost_block_point;
-
-/**
- * State of the chain in the storage
- */
-typedef struct milepost_chain_status {
-    /**
-     * Whether there is a block: 0 or 1; if so, `head` and `earliest` are set
-     */
-    int32_t has_head;
-    /**
-     * Whether a block is final: 0 or 1; if so, `last_final` is set
-     */
-    int32_t has_last_final;
-    /**
-     * Newest canonical block
-     */
-    struct milepost_block_point head;
-    /**
-     * Newest final block
-     */
-    struct milepost_block_point last_final;
-    /**
-     * Oldest canonical block in the storage
-     */
-    struct milepost_block_point earliest;
-    /**
-     * Number of canonical blocks in the storage
-     */
-    uint64_t blocks;
-    /**
-     * Number of batches that changed the chain: equal numbers mean equal blocks and rows
-     */
-    uint64_t generation;
-    /**
-     * `latest_protocol_version` of the head's header; 0 without a head
-     */
-    uint32_t protocol_version;
-} milepost_chain_status;
-
-/**
  * What an endpoint asks of its host, or hands out; members of other kinds are zero
  *
  * Keys and changes belong to the endpoint, until the next call on it. The host frees `response`,
- * `summary` and `error`.
+ * `summary`, `chain_status` and `error`.
  */
 typedef struct milepost_output {
+    /**
+     * `sizeof` of this structure, set by the caller; members beyond it are not written
+     */
+    size_t size;
     /**
      * Its kind: `MILEPOST_OUTPUT_...`
      */
@@ -265,7 +282,7 @@ typedef struct milepost_output {
     /**
      * COMPLETED, of a query for the state of the chain: the state
      */
-    struct milepost_chain_status chain_status;
+    struct milepost_chain_status *chain_status;
     /**
      * FAILED: why
      */
@@ -320,7 +337,7 @@ typedef int32_t milepost_isolation_t;
  */
 typedef struct milepost_storage {
     /**
-     * `sizeof(milepost_storage)`, by which the library detects another version of the structure
+     * `sizeof(milepost_storage)`: members beyond it are as if they were NULL
      */
     size_t size;
     /**
@@ -353,6 +370,10 @@ typedef struct milepost_storage {
  * Members of an error; bytes belong to it
  */
 typedef struct milepost_error_view {
+    /**
+     * `sizeof` of this structure, set by the caller; members beyond it are not written
+     */
+    size_t size;
     /**
      * Status that the call returned
      */
@@ -398,6 +419,10 @@ typedef int32_t milepost_block_position_t;
  * Members of an import summary
  */
 typedef struct milepost_import_summary_view {
+    /**
+     * `sizeof` of this structure, set by the caller; members beyond it are not written
+     */
+    size_t size;
     /**
      * Block of the message
      */
@@ -457,6 +482,10 @@ typedef int32_t milepost_execution_status_t;
  */
 typedef struct milepost_transaction_status {
     /**
+     * `sizeof` of this structure, set by the caller; members beyond it are not written
+     */
+    size_t size;
+    /**
      * Milestone that the transaction has reached: `MILEPOST_MILESTONE_...`
      */
     milepost_milestone_t milestone;
@@ -486,6 +515,10 @@ typedef struct milepost_transaction_status {
  * An execution outcome; bytes and arrays belong to the response
  */
 typedef struct milepost_outcome {
+    /**
+     * `sizeof` of this structure, set by the caller; members beyond it are not written
+     */
+    size_t size;
     /**
      * Hash of the transaction, or id of the receipt
      */
@@ -545,6 +578,10 @@ typedef struct milepost_outcome {
  */
 typedef struct milepost_rpc_error {
     /**
+     * `sizeof` of this structure, set by the caller; members beyond it are not written
+     */
+    size_t size;
+    /**
      * `name` of the error, such as `HANDLER_ERROR`
      */
     struct milepost_bytes name;
@@ -580,6 +617,10 @@ typedef int32_t (*milepost_create_fn)(void *context,
  * Members of a transaction; bytes belong to it
  */
 typedef struct milepost_transaction_view {
+    /**
+     * `sizeof` of this structure, set by the caller; members beyond it are not written
+     */
+    size_t size;
     /**
      * Hash of the transaction
      */
@@ -960,6 +1001,24 @@ extern "C" {
 #endif // __cplusplus
 
 /**
+ * Returns the members of a state of the chain
+ *
+ * Threads: any number concurrently.
+ *
+ * May be NULL: `error`.
+ */
+milepost_status_t milepost_chain_status_read(const struct milepost_chain_status *chain_status,
+                                             struct milepost_chain_status_view *view,
+                                             struct milepost_error **error);
+
+/**
+ * Frees a state of the chain
+ *
+ * Does nothing for NULL, and for a handle that is in use.
+ */
+void milepost_chain_status_free(struct milepost_chain_status *chain_status);
+
+/**
  * Creates an endpoint without pending requests
  *
  * It shares the engine, which may be freed before it. `engine` may be NULL for a host with
@@ -1134,7 +1193,7 @@ milepost_status_t milepost_endpoint_handle_timeout(struct milepost_endpoint *end
  * Call until there is nothing, after every `milepost_endpoint_handle_...` call; a host may
  * stop at any time and hand in something else. An endpoint with an engine needs no rows and
  * no commits. Keys and changes are valid until the next call with `endpoint`. To free:
- * `response`, `summary` and `error` of the output, if they are not NULL.
+ * `response`, `summary`, `chain_status` and `error` of the output, if they are not NULL.
  *
  * Threads: one at a time for each `endpoint`.
  *
@@ -1316,10 +1375,12 @@ milepost_status_t milepost_engine_respond(const struct milepost_engine *engine,
  *
  * Threads: any number concurrently.
  *
+ * To free: `chain_status` by `milepost_chain_status_free`.
+ *
  * May be NULL: `error`.
  */
 milepost_status_t milepost_engine_chain_status(const struct milepost_engine *engine,
-                                               struct milepost_chain_status *chain_status,
+                                               struct milepost_chain_status **chain_status,
                                                struct milepost_error **error);
 
 /**

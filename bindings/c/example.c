@@ -45,7 +45,7 @@ int main(int argc, char **argv) {
     milepost_engine *engine;
     milepost_response *response;
     milepost_error *error = NULL;
-    milepost_error_view why;
+    milepost_error_view why = {.size = sizeof why};
     milepost_bytes body;
     uint8_t *block, *request = read_file(argc > 1 ? argv[1] : "", &request_len);
     milepost_status_t status = milepost_engine_new_over(&store, NULL, &engine, &error);

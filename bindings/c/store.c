@@ -38,7 +38,7 @@ static uint8_t *read_file(const char *path, size_t *len) {
 }
 
 static int report(milepost_status_t status, milepost_error *error) {
-    milepost_error_view why;
+    milepost_error_view why = {.size = sizeof why};
     if (milepost_error_read(error, &why) == MILEPOST_STATUS_OK) {
         fprintf(stderr, "%.*s\n", (int)why.message.len, (const char *)why.message.data);
     }

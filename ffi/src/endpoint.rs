@@ -303,7 +303,7 @@ ffi_function! {
     /// Call until there is nothing, after every `milepost_endpoint_handle_...` call; a host may
     /// stop at any time and hand in something else. An endpoint with an engine needs no rows and
     /// no commits. Keys and changes are valid until the next call with `endpoint`. To free:
-    /// `response`, `summary` and `error` of the output, if they are not NULL.
+    /// `response`, `summary`, `chain_status` and `error` of the output, if they are not NULL.
     fn milepost_endpoint_poll_output(
         endpoint: *mut milepost_endpoint,
         output: *mut milepost_output,

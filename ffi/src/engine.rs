@@ -215,10 +215,10 @@ ffi_function! {
     /// Returns the state of the chain in the storage
     fn milepost_engine_chain_status(
         engine: *const milepost_engine,
-        chain_status: *mut milepost_chain_status,
+        chain_status: *mut *mut milepost_chain_status,
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
-        chain_status.write(engine.engine.chain_status(&engine.read()?.snapshot()?)?.into());
+        chain_status.write(engine.engine.chain_status(&engine.read()?.snapshot()?)?);
         Ok(())
     }
 }

@@ -8,7 +8,7 @@ use milepost::storage::BlockPoint;
 
 use crate::boundary::ffi_function;
 use crate::boundary::handle::{Handle, Immutable};
-use crate::boundary::parameter::plain_outputs;
+use crate::boundary::parameter::sized_outputs;
 use crate::chain::milepost_block_point;
 use crate::error::milepost_error;
 use crate::status::CallError;
@@ -40,6 +40,8 @@ pub const MILEPOST_BLOCK_POSITION_OTHER: milepost_block_position_t = 255;
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct milepost_import_summary_view {
+    /// `sizeof` of this structure, set by the caller; members beyond it are not written
+    pub size: usize,
     /// Block of the message
     pub block: milepost_block_point,
     /// Newest final block after the import, if `has_last_final`
@@ -60,7 +62,7 @@ pub struct milepost_import_summary_view {
     pub reapplied: usize,
 }
 
-plain_outputs! { milepost_import_summary_view }
+sized_outputs! { milepost_import_summary_view }
 
 ffi_function! {
     /// Returns the members of an import summary
@@ -70,6 +72,7 @@ ffi_function! {
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         view.write(milepost_import_summary_view {
+            size: size_of::<milepost_import_summary_view>(),
             block: summary.block.into(),
             last_final: summary.last_final.map_or_else(Default::default, Into::into),
             has_last_final: i32::from(summary.last_final.is_some()),

@@ -1,4 +1,4 @@
-//! C interface of milepost: `extern "C"` functions that cannot crash their host.
+//! C interface of milepost: `extern "C"` functions that check all that C lets them check.
 //!
 //! `include/milepost.h` is generated from this crate; `docs/C-API.md` states the conventions that
 //! all functions keep. Every function is defined through one macro of [`boundary`], which checks

@@ -5,13 +5,14 @@
 //! host promises that its functions may be called from several threads.
 
 use core::ffi::c_void;
-use core::{fmt, ptr};
+use core::mem::offset_of;
+use core::{fmt, ptr, slice};
 
 use milepost::storage::{Batch, Isolation, Key, MemoryStorage, Row, Snapshot, Storage};
 use milepost::{Error, ErrorKind};
 
 use crate::boundary::callback::SinkResult;
-use crate::boundary::parameter::{Parameter, arrays, null};
+use crate::boundary::parameter::{Parameter, arrays, is_structure_size, null, stated_size};
 use crate::boundary::{Scope, callback};
 use crate::sink::milepost_sink;
 use crate::status::{CallError, MILEPOST_STATUS_LENGTH, MILEPOST_STATUS_NULL};
@@ -122,7 +123,7 @@ pub type milepost_create_fn = Option<
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct milepost_storage {
-    /// `sizeof(milepost_storage)`, by which the library detects another version of the structure
+    /// `sizeof(milepost_storage)`: members beyond it are as if they were NULL
     pub size: usize,
     /// Passed to every function; opaque to the library
     pub context: *mut c_void,
@@ -138,6 +139,19 @@ pub struct milepost_storage {
     pub isolation: milepost_isolation_t,
 }
 
+impl milepost_storage {
+    /// No function
+    const EMPTY: Self = Self {
+        size: size_of::<Self>(),
+        context: ptr::null_mut(),
+        get: None,
+        get_many: None,
+        commit: None,
+        finalize: None,
+        isolation: MILEPOST_ISOLATION_SNAPSHOT,
+    };
+}
+
 arrays! { milepost_row }
 
 /// The functions of a host's storage
@@ -149,14 +163,27 @@ impl Parameter for *const milepost_storage {
             return Err(null(name));
         }
         // SAFETY: not NULL, so by convention valid for its first member, its size.
-        let size = unsafe { self.cast::<usize>().read_unaligned() };
-        if size != size_of::<milepost_storage>() {
-            let expected = size_of::<milepost_storage>();
-            let message = format!("{name}.size is {size}, expected {expected}");
+        let size = unsafe { stated_size(self) };
+        let (known, mut storage) = (size_of::<milepost_storage>(), milepost_storage::EMPTY);
+        let is_valid = is_structure_size::<milepost_storage>(size);
+        let unknown = if is_valid { size.saturating_sub(known) } else { 0 };
+        // SAFETY: by convention valid for `size` bytes, of which these follow those that are known.
+        let unknown =
+            unsafe { slice::from_raw_parts(self.cast::<u8>().wrapping_add(known), unknown) };
+        if !is_valid
+            || size <= offset_of!(milepost_storage, commit)
+            || unknown.iter().any(|byte| *byte != 0)
+        {
+            let message = format!("{name}.size is {size}, expected {known}");
             return Err(CallError::new(MILEPOST_STATUS_LENGTH, message));
         }
-        // SAFETY: it has the size of the structure.
-        Ok(unsafe { self.read_unaligned() })
+        // SAFETY: both are valid for the smaller one of their sizes, and do not overlap; any bytes
+        // of the host's functions are the members that it wrote.
+        unsafe {
+            let to = (&raw mut storage).cast::<u8>();
+            to.copy_from_nonoverlapping(self.cast(), size.min(known));
+        }
+        Ok(storage)
     }
 }
 
@@ -376,15 +403,7 @@ pub struct StorageFactory(
 impl StorageFactory {
     /// Lets the host create a storage
     pub(crate) fn create(self, context: *mut c_void) -> Result<HostStorage, Error> {
-        let mut storage = milepost_storage {
-            size: size_of::<milepost_storage>(),
-            context: ptr::null_mut(),
-            get: None,
-            get_many: None,
-            commit: None,
-            finalize: None,
-            isolation: MILEPOST_ISOLATION_SNAPSHOT,
-        };
+        let mut storage = milepost_storage::EMPTY;
         let result = callback::run_with_sink(0, |sink| {
             // SAFETY: the host's function with its context, and a structure that outlives the call.
             unsafe { (self.0)(context, &raw mut storage, sink.cast_mut().cast()) }

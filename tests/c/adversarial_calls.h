@@ -25,11 +25,13 @@ typedef enum form {
     FACTORY, /* a function of the host */
     CONTEXT, /* opaque to the library */
     OUTPUT,  /* a plain value that is written */
+    SIZED_OUTPUT, /* a structure whose first member is its size */
     OUTPUT_HANDLE
 } form;
 
 typedef enum handle {
     NO_HANDLE,
+    CHAIN_STATUS,
     ENDPOINT,
     ENGINE,
     ERROR,
@@ -195,7 +197,7 @@ static void find_rows(fixture *self, const milepost_output *output) {
 /* Polls until an output of this kind, and supplies rows in between; frees nothing */
 static void poll_until(fixture *self, milepost_endpoint *endpoint, milepost_output_kind_t kind) {
     for (;;) {
-        milepost_output output;
+        milepost_output output = {.size = sizeof output};
         must(milepost_endpoint_poll_output(endpoint, &output, NULL), "poll_output");
         if (output.kind == MILEPOST_OUTPUT_NEED_ROWS) {
             find_rows(self, &output);
@@ -210,6 +212,7 @@ static void poll_until(fixture *self, milepost_endpoint *endpoint, milepost_outp
 }
 
 static void set_up(fixture *self) {
+    milepost_chain_status *chain_status;
     milepost_endpoint *endpoint;
     milepost_engine *engine;
     milepost_error *error;
@@ -225,6 +228,7 @@ static void set_up(fixture *self) {
     must(milepost_settings_new(&settings, NULL), "settings");
     must(milepost_engine_new_over(&self->functions, settings, &engine, NULL), "engine");
     must(milepost_engine_import_block(engine, bytes(BLOCK), block_len, &summary, NULL), "block");
+    must(milepost_engine_chain_status(engine, &chain_status, NULL), "chain_status");
     must(milepost_endpoint_new(with_engine ? engine : NULL, NULL, &endpoint, NULL), "endpoint");
     if (!with_engine) {
         must(milepost_endpoint_handle_block(endpoint, bytes(NEXT_BLOCK), next_len,
@@ -250,6 +254,7 @@ static void set_up(fixture *self) {
     if (milepost_settings_set(settings, 0, 0, &error) != MILEPOST_STATUS_ENUM) {
         must(MILEPOST_STATUS_USAGE, "error");
     }
+    self->handles[CHAIN_STATUS] = chain_status;
     self->handles[ENDPOINT] = endpoint;
     self->handles[ENGINE] = engine;
     self->handles[ERROR] = error;

@@ -55,7 +55,7 @@ static milepost_status_t respond(const milepost_engine *engine) {
 }
 
 static milepost_status_t poll_output(milepost_endpoint *endpoint) {
-    milepost_output output;
+    milepost_output output = {.size = sizeof output};
     milepost_status_t status = milepost_endpoint_poll_output(endpoint, &output, NULL);
     milepost_response_free(output.response);
     return status;
@@ -67,7 +67,7 @@ static milepost_status_t run_node(store *store, int with_get_many, milepost_engi
     milepost_status_t status, worst = MILEPOST_STATUS_OK;
     milepost_endpoint *endpoint;
     milepost_response *response;
-    milepost_chain_status chain_status;
+    milepost_chain_status *chain_status;
     uint64_t handle;
     must(milepost_engine_new_over(&functions, NULL, engine, NULL), "engine");
     must(milepost_endpoint_new(*engine, NULL, &endpoint, NULL), "endpoint");
@@ -84,6 +84,7 @@ static milepost_status_t run_node(store *store, int with_get_many, milepost_engi
     worst = worst_of(worst, respond(*engine), "respond");
     status = milepost_engine_chain_status(*engine, &chain_status, NULL);
     worst = worst_of(worst, status, "chain_status");
+    milepost_chain_status_free(chain_status);
     must(milepost_endpoint_handle_timeout(endpoint, 1000000, NULL), "handle_timeout");
     worst = worst_of(worst, poll_output(endpoint), "poll_output");
     milepost_endpoint_free(endpoint);

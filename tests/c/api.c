@@ -15,10 +15,10 @@ static void built_messages_are_imported(void) {
     milepost_engine *engine;
     milepost_message_builder *builder = new_builder(100, 3, 2);
     milepost_import_summary *summary;
-    milepost_import_summary_view summary_view;
+    milepost_import_summary_view summary_view = {.size = sizeof summary_view};
     milepost_response *response;
-    milepost_transaction_status status;
-    milepost_outcome outcome;
+    milepost_transaction_status status = {.size = sizeof status};
+    milepost_outcome outcome = {.size = sizeof outcome};
     milepost_bytes bytes;
     milepost_hash expected;
     add_views(builder);
@@ -79,14 +79,24 @@ static void import_block(milepost_engine *engine, uint64_t height, uint8_t block
     milepost_message_builder_free(builder);
 }
 
+static milepost_chain_status_view read_chain_status(const milepost_engine *engine) {
+    milepost_chain_status_view view = {.size = sizeof view};
+    milepost_chain_status *chain_status;
+    OK(milepost_engine_chain_status(engine, &chain_status, NULL));
+    OK(milepost_chain_status_read(chain_status, &view, NULL));
+    milepost_chain_status_free(chain_status);
+    view.chain_id.data = NULL;
+    return view;
+}
+
 static void forks_are_reported(void) {
     milepost_engine *engine;
     milepost_import_summary *summary;
-    milepost_import_summary_view summary_view;
+    milepost_import_summary_view summary_view = {.size = sizeof summary_view};
     milepost_block_point point;
-    milepost_chain_status chain_status;
+    milepost_chain_status_view chain_status;
     OK(milepost_engine_new(NULL, &engine, NULL));
-    OK(milepost_engine_chain_status(engine, &chain_status, NULL));
+    chain_status = read_chain_status(engine);
     CHECK(chain_status.has_head == 0 && chain_status.blocks == 0);
     import_block(engine, 10, 10, 9, NULL);
     import_block(engine, 11, 11, 10, NULL);
@@ -105,7 +115,7 @@ static void forks_are_reported(void) {
     OK(milepost_import_summary_reapplied(summary, 0, &point, NULL));
     CHECK(point.height == 11);
     milepost_import_summary_free(summary);
-    OK(milepost_engine_chain_status(engine, &chain_status, NULL));
+    chain_status = read_chain_status(engine);
     CHECK(chain_status.has_head == 1 && chain_status.head.height == 13 &&
           chain_status.earliest.height == 10 && chain_status.blocks == 3);
     CHECK(chain_status.protocol_version == 80 && chain_status.generation == 4);
@@ -114,9 +124,9 @@ static void forks_are_reported(void) {
 
 static void transactions_are_decoded(void) {
     milepost_transaction *transaction;
-    milepost_transaction_view transaction_view;
+    milepost_transaction_view transaction_view = {.size = sizeof transaction_view};
     milepost_error *error;
-    milepost_error_view view;
+    milepost_error_view view = {.size = sizeof view};
     milepost_hash_text hash_text;
     OK(milepost_transaction_decode_base64(TEXT(TRANSACTION_BASE64), &transaction, NULL));
     OK(milepost_transaction_read(transaction, &transaction_view, NULL));
@@ -139,7 +149,7 @@ static void transactions_are_decoded(void) {
 
 static void requests_are_validated(void) {
     milepost_response *response;
-    milepost_rpc_error rpc_error;
+    milepost_rpc_error rpc_error = {.size = sizeof rpc_error};
     size_t calls, len;
     OK(milepost_request_validate(NULL, TEXT(REQUEST), NULL, 0, &calls, &response, NULL));
     CHECK(calls == 1 && response == NULL);
@@ -185,7 +195,8 @@ static void endpoints_wait_cancel_and_shut_down(void) {
     milepost_endpoint *endpoint;
     milepost_response *response;
     milepost_import_summary *summary;
-    milepost_output output;
+    milepost_output output = {.size = sizeof output};
+    milepost_chain_status_view chain_status = {.size = sizeof chain_status};
     uint64_t first, second, third, timeout, handle;
     int32_t was_pending;
     size_t count;
@@ -229,7 +240,10 @@ static void endpoints_wait_cancel_and_shut_down(void) {
     check_kind(output.response, MILEPOST_RESPONSE_KIND_RESULT);
     OK(milepost_endpoint_handle_chain_query(endpoint, &handle, NULL));
     output = POLL(endpoint, COMPLETED);
-    CHECK(output.handle == handle && output.chain_status.blocks == 1 && output.summary == NULL);
+    CHECK(output.handle == handle && output.summary == NULL);
+    OK(milepost_chain_status_read(output.chain_status, &chain_status, NULL));
+    CHECK(chain_status.blocks == 1 && chain_status.chain_id.len == 0);
+    milepost_chain_status_free(output.chain_status);
     OK(milepost_endpoint_shutdown(endpoint, NULL));
     OK(milepost_endpoint_handle_request(endpoint, 60, MILEPOST_TIMEOUT_NEVER, TEXT(OTHER_REQUEST),
                                         NULL, 0, &handle, &response, NULL));
@@ -244,7 +258,7 @@ static void requests_have_timeouts_of_their_own(void) {
     milepost_engine *engine;
     milepost_endpoint *endpoint;
     milepost_response *response;
-    milepost_output output;
+    milepost_output output = {.size = sizeof output};
     uint64_t soon, later, handle;
     OK(milepost_engine_new(NULL, &engine, NULL));
     OK(milepost_endpoint_new(engine, NULL, &endpoint, NULL));
@@ -276,7 +290,7 @@ static void errors_have_details(void) {
     milepost_engine *engine;
     milepost_endpoint *endpoint;
     milepost_error *error;
-    milepost_error_view view;
+    milepost_error_view view = {.size = sizeof view};
     milepost_hash out;
     OK(milepost_settings_new(&settings, NULL));
     CHECK(milepost_settings_set(settings, MILEPOST_SETTING_ALL_FINAL, 2, &error) ==
@@ -320,10 +334,10 @@ static void callbacks_give_their_reason(void) {
     milepost_storage functions;
     milepost_engine *engine;
     milepost_response *response;
-    milepost_rpc_error rpc_error;
+    milepost_rpc_error rpc_error = {.size = sizeof rpc_error};
     milepost_error *error;
-    milepost_error_view view;
-    milepost_chain_status chain_status;
+    milepost_error_view view = {.size = sizeof view};
+    milepost_chain_status *chain_status;
     memset(&store, 0, sizeof store);
     functions = store_functions(&store, 0);
     functions.get = fails;
@@ -345,7 +359,7 @@ static void settings_may_be_extreme(void) {
     milepost_settings *settings;
     milepost_engine *engine;
     milepost_endpoint *endpoint;
-    milepost_output output;
+    milepost_output output = {.size = sizeof output};
     uint64_t handle, timeout;
     for (uint64_t value = 0; value <= 1; value++) {
         OK(milepost_settings_new(&settings, NULL));

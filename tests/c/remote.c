@@ -51,7 +51,7 @@ static milepost_status_t supply(host *self, const milepost_output *output, int e
 /* Supplies all rows that are needed, and returns the next output of another kind */
 static milepost_output serve(host *self) {
     for (;;) {
-        milepost_output output;
+        milepost_output output = {.size = sizeof output};
         OK(milepost_endpoint_poll_output(self->endpoint, &output, NULL));
         if (output.kind != MILEPOST_OUTPUT_NEED_ROWS) {
             return output;
@@ -95,8 +95,8 @@ static void check_response(milepost_output output, uint64_t handle, const char *
 
 static void a_commit_wakes_requests_and_not_its_changes(void) {
     host host;
-    milepost_output output;
-    milepost_import_summary_view view;
+    milepost_output output = {.size = sizeof output};
+    milepost_import_summary_view view = {.size = sizeof view};
     uint64_t request, block;
     int32_t was_pending;
     set_up(&host);
@@ -135,9 +135,10 @@ static void a_commit_wakes_requests_and_not_its_changes(void) {
 }
 
 static void a_failed_import_ends_and_the_next_one_starts(void) {
+    milepost_chain_status_view chain_status = {.size = sizeof chain_status};
     host host;
-    milepost_output output;
-    milepost_error_view view;
+    milepost_output output = {.size = sizeof output};
+    milepost_error_view view = {.size = sizeof view};
     uint64_t imports[4], handle;
     set_up(&host);
     for (size_t i = 0; i < 3; i++) {
@@ -174,7 +175,9 @@ static void a_failed_import_ends_and_the_next_one_starts(void) {
     OK(milepost_endpoint_handle_chain_query(host.endpoint, &handle, NULL));
     output = serve(&host);
     CHECK(output.kind == MILEPOST_OUTPUT_COMPLETED && output.handle == handle);
-    CHECK(output.chain_status.blocks == 1 && output.chain_status.head.height == 100);
+    OK(milepost_chain_status_read(output.chain_status, &chain_status, NULL));
+    CHECK(chain_status.blocks == 1 && chain_status.head.height == 100);
+    milepost_chain_status_free(output.chain_status);
     CHECK(milepost_endpoint_handle_config(host.endpoint, 7, TEXT("{}"), &handle, NULL) ==
               MILEPOST_STATUS_SCHEMA &&
           handle == 0);
@@ -183,7 +186,7 @@ static void a_failed_import_ends_and_the_next_one_starts(void) {
 
 static void requests_fail_expire_and_are_cancelled(void) {
     host host;
-    milepost_output output;
+    milepost_output output = {.size = sizeof output};
     uint64_t request, second;
     int32_t was_pending;
     set_up(&host);

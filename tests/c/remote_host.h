@@ -165,7 +165,7 @@ static void remote_serve(remote_host *self) {
  * to serve, MILEPOST_OUTPUT_TIMEOUT */
 static milepost_output remote_next(remote_host *self) {
     for (;;) {
-        milepost_output output;
+        milepost_output output = {.size = sizeof output};
         if (self->tasks_len == REMOTE_MAX ||
             (self->tasks_len != 0 && remote_random(self, 2) == 0)) {
             remote_serve(self);

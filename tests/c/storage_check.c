@@ -50,7 +50,7 @@ static int32_t create(void *context, milepost_storage *storage, milepost_sink *s
 
 int main(int argc, char **argv) {
     milepost_error *error;
-    milepost_error_view view;
+    milepost_error_view view = {.size = sizeof view};
     char *mode = argc > 1 ? argv[1] : (char *)"good";
     milepost_status_t status = milepost_storage_check(create, mode, &error);
     if (status != MILEPOST_STATUS_OK && milepost_error_read(error, &view) == MILEPOST_STATUS_OK) {

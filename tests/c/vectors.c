@@ -95,7 +95,7 @@ static input read_input(size_t len) {
 }
 
 static void reply_error(milepost_status_t status, milepost_error *error) {
-    milepost_error_view view;
+    milepost_error_view view = {.size = sizeof view};
     if (milepost_error_read(error, &view) != MILEPOST_STATUS_OK || view.status != status) {
         fail("an error without its members");
     }
@@ -120,7 +120,7 @@ static void reply_response(host *self, milepost_response *response) {
 static void drain(host *self, const char *otherwise) {
     milepost_error *failure = NULL;
     milepost_response *response = NULL;
-    milepost_error_view view;
+    milepost_error_view view = {.size = sizeof view};
     for (;;) {
         milepost_output output = remote_next(&self->remote);
         switch (output.kind) {
@@ -141,10 +141,15 @@ static void drain(host *self, const char *otherwise) {
             response = output.response;
             break;
         case MILEPOST_OUTPUT_COMPLETED:
-            if (output.handle == self->chain_query &&
-                (output.summary != NULL ||
-                 (output.chain_status.blocks == 0) != (output.chain_status.has_head == 0))) {
-                fail("a wrong state of the chain");
+            if (output.handle == self->chain_query) {
+                milepost_chain_status_view view = {.size = sizeof view};
+                if (output.summary != NULL ||
+                    milepost_chain_status_read(output.chain_status, &view, NULL) !=
+                        MILEPOST_STATUS_OK ||
+                    (view.blocks == 0) != (view.has_head == 0)) {
+                    fail("a wrong state of the chain");
+                }
+                milepost_chain_status_free(output.chain_status);
             }
             milepost_import_summary_free(output.summary);
             break;
@@ -243,7 +248,7 @@ static void print_hash(const milepost_hash *hash) {
 }
 
 static void view_outcome(const milepost_response *response, size_t index) {
-    milepost_outcome outcome;
+    milepost_outcome outcome = {.size = sizeof outcome};
     must(milepost_response_outcome(response, index, &outcome, NULL), "an outcome is missing");
     printf("outcome");
     print_hash(&outcome.id);
@@ -265,8 +270,8 @@ static void view_outcome(const milepost_response *response, size_t index) {
 
 /* Prints a line for the response and one for each of its parts; the last line is `.` */
 static void view(const milepost_response *response) {
-    milepost_transaction_status status;
-    milepost_rpc_error rpc_error;
+    milepost_transaction_status status = {.size = sizeof status};
+    milepost_rpc_error rpc_error = {.size = sizeof rpc_error};
     milepost_bytes json;
     size_t len;
     must(milepost_response_batch_len(response, &len, NULL), "a response cannot be parsed");

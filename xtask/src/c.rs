@@ -18,7 +18,7 @@ const RUNS: [(&str, &str); 6] = [
     (
         "address",
         "--no-fail-fast --test tools --test adversarial --test storage_check --test api \
-         --test example --test vectors",
+         --test growth --test example --test vectors",
     ),
     ("address", "--test cpp -- functions_without the_example_waits"),
     (

@@ -79,12 +79,15 @@ struct Output {
     explicit Output(const milepost_output &raw) noexcept
         : kind(static_cast<OutputKind>(raw.kind)), handle(raw.handle), response(raw.response),
           is_first(raw.is_first != 0), keys(raw.keys, raw.keys_len),
-          changes(raw.changes, raw.changes_len), summary(raw.summary),
-          chain_status(raw.chain_status) {
+          changes(raw.changes, raw.changes_len), summary(raw.summary) {
+        if (raw.chain_status != nullptr) {
+            Result<ChainStatus> taken = ChainStatus::take(raw.chain_status);
+            if (taken) chain_status = std::move(taken).value();
+        }
         if (kind == OutputKind::Timeout && raw.timeout != MILEPOST_TIMEOUT_NEVER) {
             timeout = raw.timeout;
         }
-        milepost_error_view view;
+        milepost_error_view view = sized<milepost_error_view>();
         if (raw.error != nullptr && milepost_error_read(raw.error, &view) == MILEPOST_STATUS_OK) {
             error.emplace(view.status, raw.error);
         }
@@ -204,7 +207,7 @@ public:
 
     /// Returns what is to be done or handed out next; call until it is OutputKind::Timeout
     Result<Output> poll_output() noexcept {
-        milepost_output raw;
+        milepost_output raw = sized<milepost_output>();
         milepost_error *error = nullptr;
         milepost_status_t status = milepost_endpoint_poll_output(get(), &raw, &error);
         if (status != MILEPOST_STATUS_OK) return to_error(status, error);
