@@ -330,10 +330,26 @@ typedef void (*milepost_finalize_fn)(void *context);
 typedef int32_t milepost_isolation_t;
 
 /**
+ * Opens a snapshot of the newest commit, which later commits do not change; returns 0, or another
+ * number to fail
+ *
+ * The sink takes the reason of a failure, and no rows.
+ */
+typedef int32_t (*milepost_snapshot_open_fn)(void *context,
+                                             void **snapshot,
+                                             struct milepost_sink *sink);
+
+/**
+ * Closes a snapshot, on the thread that opened it
+ */
+typedef void (*milepost_snapshot_close_fn)(void *context, void *snapshot);
+
+/**
  * Storage of the host: a map from keys to rows
  *
  * `get` and `get_many` are called from any thread that uses the engine, concurrently; `commit` is
- * called alone. `docs/C-API.md` states the requirements of callbacks.
+ * called alone, or with snapshots by one thread at a time while they go on. `docs/C-API.md` states
+ * the requirements of callbacks.
  */
 typedef struct milepost_storage {
     /**
@@ -364,6 +380,15 @@ typedef struct milepost_storage {
      * `MILEPOST_ISOLATION_...`; 0 if only the engine changes the rows
      */
     milepost_isolation_t isolation;
+    /**
+     * Opens a snapshot for the reads of one call, which then get it in place of `context`, also
+     * while `commit` runs; NULL if the storage has none
+     */
+    milepost_snapshot_open_fn snapshot_open;
+    /**
+     * Closes a snapshot; NULL if `snapshot_open` is
+     */
+    milepost_snapshot_close_fn snapshot_close;
 } milepost_storage;
 
 /**
@@ -1774,8 +1799,8 @@ struct milepost_bytes milepost_status_name(milepost_status_t status);
  * `create` is called fewer than 32 times with `context`, each time for an empty storage, which
  * the check ends by its `finalize`. Takes some seconds and some 16 MiB.
  * `MILEPOST_STATUS_STORAGE` if a requirement is not met; the error's message says which one,
- * at which key, and what was found. A storage that declares
- * `MILEPOST_ISOLATION_READ_COMMITTED` is also changed between two reads of a query. `context`
+ * at which key, and what was found. A storage that has snapshots, or declares
+ * `MILEPOST_ISOLATION_READ_COMMITTED`, is also changed between two reads of a query. `context`
  * may be NULL.
  *
  * Threads: any number concurrently.

@@ -9,7 +9,6 @@ use core::fmt;
 
 use milepost::endpoint::{Endpoint, Engine, RequestOptions, RequestState};
 use milepost::import::ImportSettings;
-use milepost::storage::Storage;
 use milepost::waiting::RequestHandle;
 use milepost::{Error, ErrorKind};
 
@@ -128,8 +127,7 @@ ffi_function! {
             }
             return Ok(());
         };
-        let storage = engine.read()?;
-        let snapshot = storage.snapshot()?;
+        let snapshot = engine.snapshot()?;
         match engine.engine.respond(request, &snapshot) {
             RequestState::Ready(ready) => response.write(ParsedResponse::new(ready)),
             RequestState::Pending(pending) if timeout == 0 => {
@@ -311,7 +309,7 @@ ffi_function! {
     ) -> milepost_status_t {
         let EndpointState { endpoint, rows, output: borrowed } = &mut *endpoint;
         let polled = match rows {
-            RowSource::Engine(engine) => endpoint.poll_output_with(&engine.read()?.snapshot()?),
+            RowSource::Engine(engine) => endpoint.poll_output_with(&engine.snapshot()?),
             RowSource::Host(_) => endpoint.poll_output(),
         };
         output.write(borrowed.convert(polled)?);

@@ -43,6 +43,7 @@ pub mod boundary;
 pub mod chain;
 pub mod endpoint;
 pub mod engine;
+mod engine_storage;
 pub mod error;
 pub mod hash;
 pub mod import_summary;

@@ -18,6 +18,17 @@ static int32_t commit_without_removals(void *context, const milepost_change *cha
     return 0;
 }
 
+/* What is no snapshot: it changes with the next commit */
+static int32_t open_storage_itself(void *context, void **snapshot, milepost_sink *sink) {
+    (void)sink;
+    *snapshot = context;
+    return 0;
+}
+
+static void close_nothing(void *context, void *snapshot) {
+    (void)context, (void)snapshot;
+}
+
 static size_t created;
 static size_t finalized;
 
@@ -41,6 +52,14 @@ static int32_t create(void *context, milepost_storage *storage, milepost_sink *s
     storage->finalize = finalize;
     if (strcmp(mode, "single") == 0) {
         storage->isolation = MILEPOST_ISOLATION_READ_COMMITTED;
+    }
+    if (strcmp(mode, "snapshots") == 0) {
+        storage->snapshot_open = store_snapshot_open;
+        storage->snapshot_close = store_snapshot_close;
+    }
+    if (strcmp(mode, "same") == 0) {
+        storage->snapshot_open = open_storage_itself;
+        storage->snapshot_close = close_nothing;
     }
     if (strcmp(mode, "broken") == 0) {
         storage->commit = commit_without_removals;

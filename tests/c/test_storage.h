@@ -181,4 +181,24 @@ static inline milepost_storage store_functions(store *self, int with_get_many) {
     return storage;
 }
 
+/* A copy of the store, which later commits do not change */
+static inline int32_t store_snapshot_open(void *context, void **snapshot, milepost_sink *sink) {
+    const store *self = (const store *)context;
+    store *copy = (store *)calloc(1, sizeof *copy);
+    (void)sink;
+    for (size_t i = 0; i < self->len; i++) {
+        const store_row *row = &self->rows[i];
+        milepost_change change = {{row->key, row->key_len}, {row->row, row->row_len}, 1};
+        store_append(copy, &change);
+    }
+    *snapshot = copy;
+    return 0;
+}
+
+static inline void store_snapshot_close(void *context, void *snapshot) {
+    (void)context;
+    store_clear((store *)snapshot);
+    free(snapshot);
+}
+
 #endif

@@ -171,6 +171,38 @@ void test_storage_check() {
     EXPECT(check_storage([]() -> std::unique_ptr<Storage> { throw 1; }).error().kind() ==
            ErrorKind::Storage);
 
+    // A storage whose snapshots are copies
+    class Copied : public MapStorage {
+        class Copy : public Snapshot {
+        public:
+            explicit Copy(const Rows &rows) : rows_(rows) {}
+            std::int32_t get(std::string_view key, Sink &sink) const override {
+                Rows::const_iterator row = rows_.find(key);
+                row == rows_.end() ? sink.absent() : sink.row(row->second);
+                return 0;
+            }
+
+        private:
+            Rows rows_;
+        };
+
+    public:
+        bool has_snapshots() const noexcept override { return true; }
+        std::unique_ptr<Snapshot> open_snapshot(Sink &sink) override {
+            if (fails) sink.fail("too many readers");
+            return fails ? nullptr : std::make_unique<Copy>(rows());
+        }
+        std::int32_t get(std::string_view, Sink &) const override { return 9; }
+        bool fails = false;
+    };
+    EXPECT(check_storage([] { return std::make_unique<Copied>(); }).ok());
+    Copied copied;
+    Engine engine = Engine::over(copied).value();
+    EXPECT(engine.put_config(7, CONFIG).ok() && engine.chain_status().ok());
+    copied.fails = true;
+    EXPECT(engine.respond(REQUEST).error().message() ==
+           "the storage's snapshot_open returned 1: too many readers");
+
     class IgnoresLargeBatches : public MapStorage {
         std::int32_t commit(Changes changes, Sink &sink) override {
             return changes.size() > 1 ? 0 : MapStorage::commit(changes, sink);

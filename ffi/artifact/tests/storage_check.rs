@@ -11,6 +11,9 @@ fn the_check_accepts_conforming_storages_only() {
     c::run(Command::new(&program).arg("good"));
     c::run(Command::new(&program).arg("many"));
     c::run(Command::new(&program).arg("single"));
+    c::run(Command::new(&program).arg("snapshots"));
+    let output = Command::new(&program).arg("same").output().expect("the program runs");
+    assert_eq!(output.status.code(), Some(6), "MILEPOST_STATUS_STORAGE: {output:?}");
     let output = Command::new(&program).arg("broken").output().expect("the program runs");
     let message = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(6), "MILEPOST_STATUS_STORAGE: {message}");

@@ -64,20 +64,13 @@ enum class Isolation : milepost_isolation_t {
     ReadCommitted = MILEPOST_ISOLATION_READ_COMMITTED,  ///< each is of the newest commit
 };
 
-/// Base class of storages of the host
-///
-/// `get` and `get_many` are called by any thread that uses the engine, concurrently; `commit` is
-/// called alone, never while they run. Each returns 0, or another number to fail, which the error
-/// or the response reports.
-class Storage {
+/// What requests read: a storage, or one state of it
+class Snapshot {
 public:
-    /// Return value after an exception
-    static constexpr std::int32_t EXCEPTION = INT32_MIN;
-
-    Storage() = default;
-    Storage(const Storage &) = delete;
-    Storage &operator=(const Storage &) = delete;
-    virtual ~Storage() = default;
+    Snapshot() = default;
+    Snapshot(const Snapshot &) = delete;
+    Snapshot &operator=(const Snapshot &) = delete;
+    virtual ~Snapshot() = default;
 
     /// Finds the row of a key of 2 to 33 bytes and passes it to `sink`
     virtual std::int32_t get(std::string_view key, Sink &sink) const = 0;
@@ -89,6 +82,26 @@ public:
             if (code != 0) return code;
         }
         return 0;
+    }
+};
+
+/// Base class of storages of the host
+///
+/// `get` and `get_many` are called by any thread that uses the engine, concurrently; `commit` is
+/// called alone, never while they run. Each returns 0, or another number to fail, which the error
+/// or the response reports.
+class Storage : public Snapshot {
+public:
+    /// Return value after an exception
+    static constexpr std::int32_t EXCEPTION = INT32_MIN;
+
+    /// Whether reads go on while a commit runs, each over a snapshot; override with open_snapshot()
+    virtual bool has_snapshots() const noexcept { return false; }
+
+    /// Opens a snapshot of the newest commit, which the same thread deletes; NULL is a failure
+    virtual std::unique_ptr<Snapshot> open_snapshot(Sink &sink) {
+        static_cast<void>(sink);
+        return nullptr;
     }
 
     /// Applies all changes, in their order, or none; the sink takes the reason of a failure only
@@ -102,8 +115,15 @@ public:
         milepost_storage raw = milepost_storage();
         raw.size = sizeof raw;
         raw.context = &storage;
-        raw.get = call_get;
-        raw.get_many = call_get_many;
+        if (storage.has_snapshots()) {
+            raw.get = call_get<Snapshot>;
+            raw.get_many = call_get_many<Snapshot>;
+            raw.snapshot_open = call_snapshot_open;
+            raw.snapshot_close = call_snapshot_close;
+        } else {
+            raw.get = call_get<Storage>;
+            raw.get_many = call_get_many<Storage>;
+        }
         raw.commit = call_commit;
         raw.isolation = static_cast<milepost_isolation_t>(storage.isolation());
         return raw;
@@ -134,18 +154,21 @@ public:
     }
 
 private:
+    // `self` is what was passed as a pointer to `Self`: a storage, or a snapshot of one.
+    template <class Self>
     static std::int32_t call_get(void *self, const std::uint8_t *key, std::size_t key_len,
                                  milepost_sink *raw) noexcept {
         return catch_all(raw, [&](Sink &sink) {
-            return static_cast<const Storage *>(self)->get(view(milepost_bytes{key, key_len}),
+            return static_cast<const Self *>(self)->get(view(milepost_bytes{key, key_len}),
                                                            sink);
         });
     }
 
+    template <class Self>
     static std::int32_t call_get_many(void *self, const milepost_bytes *keys, std::size_t keys_len,
                                       milepost_sink *raw) noexcept {
         return catch_all(raw, [&](Sink &sink) {
-            return static_cast<const Storage *>(self)->get_many(ByteStrings(keys, keys_len), sink);
+            return static_cast<const Self *>(self)->get_many(ByteStrings(keys, keys_len), sink);
         });
     }
 
@@ -154,6 +177,20 @@ private:
         return catch_all(raw, [&](Sink &sink) {
             return static_cast<Storage *>(self)->commit(Changes(changes, changes_len), sink);
         });
+    }
+
+    static std::int32_t call_snapshot_open(void *self, void **snapshot,
+                                           milepost_sink *raw) noexcept {
+        return catch_all(raw, [&](Sink &sink) {
+            std::unique_ptr<Snapshot> opened = static_cast<Storage *>(self)->open_snapshot(sink);
+            if (opened == nullptr) return 1;
+            *snapshot = opened.release();
+            return 0;
+        });
+    }
+
+    static void call_snapshot_close(void *, void *snapshot) noexcept {
+        delete static_cast<Snapshot *>(snapshot);
     }
 
     // A destructor that throws ends the process, here as elsewhere.
