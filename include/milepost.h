@@ -32,6 +32,10 @@
 #define MILEPOST_VERSION_NUMBER \
     ((MILEPOST_VERSION_MAJOR << 16) | (MILEPOST_VERSION_MINOR << 8) | MILEPOST_VERSION_PATCH)
 
+/* 1 if the library has milepost_engine_open, 0 if it was built without
+ * the feature `store`, by `install --no-store`. */
+#define MILEPOST_HAS_STORE 1
+
 /**
  * Timeout of a request: that of the endpoint's settings
  */

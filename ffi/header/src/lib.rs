@@ -101,7 +101,10 @@ fn version(root: &Path) -> Result<String, String> {
     }
     macros.push_str(
         "#define MILEPOST_VERSION_NUMBER \\\n    ((MILEPOST_VERSION_MAJOR << 16) | \
-         (MILEPOST_VERSION_MINOR << 8) | MILEPOST_VERSION_PATCH)",
+         (MILEPOST_VERSION_MINOR << 8) | MILEPOST_VERSION_PATCH)\n\n\
+         /* 1 if the library has milepost_engine_open, \
+         0 if it was built without\n * the feature `store`, by `install --no-store`. */\n\
+         #define MILEPOST_HAS_STORE 1",
     );
     Ok(macros)
 }

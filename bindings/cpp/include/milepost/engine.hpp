@@ -157,6 +157,7 @@ public:
         return Engine(engine);
     }
 
+#if MILEPOST_HAS_STORE
     /// Creates an engine that keeps its rows in a file; creates the file if it does not exist
     ///
     /// The file is a database that one engine at a time can open; an import is on disk when its
@@ -170,6 +171,7 @@ public:
         if (status != MILEPOST_STATUS_OK) return to_error(status, error);
         return Engine(engine);
     }
+#endif
 
     /// Imports a block message, in one commit
     ///
