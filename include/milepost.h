@@ -861,12 +861,12 @@ typedef struct milepost_transaction_view {
 #define MILEPOST_SETTING_UNKNOWN_IMMEDIATE 2
 
 /**
- * Maximum number of outcomes and pending receipts of one response; default 100000
+ * Maximum number of outcomes and pending receipts of one response; default 100000, at least 1
  */
 #define MILEPOST_SETTING_MAX_RECEIPTS 3
 
 /**
- * Maximum number of requests in one batch; default 50
+ * Maximum number of requests in one batch; default 50, at least 1
  */
 #define MILEPOST_SETTING_MAX_BATCH 4
 
@@ -1469,6 +1469,20 @@ milepost_status_t milepost_import_summary_read(const struct milepost_import_summ
                                                struct milepost_error **error);
 
 /**
+ * Hash of a transaction in the block of the message, in ascending order of the hashes
+ *
+ * `transactions` of the members is their number.
+ *
+ * Threads: any number concurrently.
+ *
+ * May be NULL: `error`.
+ */
+milepost_status_t milepost_import_summary_transaction(const struct milepost_import_summary *summary,
+                                                      size_t index,
+                                                      struct milepost_hash *hash,
+                                                      struct milepost_error **error);
+
+/**
  * A block that left the canonical chain, newest first
  *
  * Threads: any number concurrently.
@@ -1742,6 +1756,8 @@ milepost_status_t milepost_settings_new(struct milepost_settings **settings,
 /**
  * Sets one of the settings, `MILEPOST_SETTING_...`
  *
+ * `MILEPOST_STATUS_ENUM` for a setting or a choice that is not one of its constants,
+ * `MILEPOST_STATUS_VALUE` for a limit with which nothing could be answered.
  * Has no effect on objects that were created with these settings before.
  *
  * Threads: one at a time for each `settings`.

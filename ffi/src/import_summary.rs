@@ -12,6 +12,7 @@ use crate::boundary::parameter::sized_outputs;
 use crate::chain::milepost_block_point;
 use crate::error::milepost_error;
 use crate::status::CallError;
+use crate::value::milepost_hash;
 
 /// What the import of a block message did
 pub struct milepost_import_summary {
@@ -88,6 +89,23 @@ ffi_function! {
             reverted: summary.reverted.len(),
             reapplied: summary.reapplied.len(),
         });
+        Ok(())
+    }
+}
+
+ffi_function! {
+    /// Hash of a transaction in the block of the message, in ascending order of the hashes
+    ///
+    /// `transactions` of the members is their number.
+    fn milepost_import_summary_transaction(
+        summary: *const milepost_import_summary,
+        index: usize,
+        hash: *mut milepost_hash,
+        #[optional] error: *mut *mut milepost_error,
+    ) -> milepost_status_t {
+        let hashes = &summary.transaction_hashes;
+        let out_of_range = || CallError::index(index, hashes.len());
+        hash.write((*hashes.get(index).ok_or_else(out_of_range)?).into());
         Ok(())
     }
 }

@@ -129,6 +129,7 @@ static milepost_status_t valid_status(const char *function) {
         {"milepost_engine_put_config", MILEPOST_STATUS_SCHEMA},
         {"milepost_import_summary_reapplied", MILEPOST_STATUS_INDEX},
         {"milepost_import_summary_reverted", MILEPOST_STATUS_INDEX},
+        {"milepost_import_summary_transaction", MILEPOST_STATUS_INDEX},
         {"milepost_response_batch_item", MILEPOST_STATUS_INDEX},
         {"milepost_response_outcome", MILEPOST_STATUS_USAGE},
         {"milepost_response_receipt", MILEPOST_STATUS_USAGE},

@@ -20,7 +20,7 @@ static void built_messages_are_imported(void) {
     milepost_transaction_status status = {.size = sizeof status};
     milepost_outcome outcome = {.size = sizeof outcome};
     milepost_bytes bytes;
-    milepost_hash expected;
+    milepost_hash expected, transaction;
     add_views(builder);
     OK(milepost_message_builder_text(builder, &bytes, NULL));
     OK(milepost_engine_new(NULL, &engine, NULL));
@@ -31,6 +31,11 @@ static void built_messages_are_imported(void) {
           summary_view.block.height == 100 && summary_view.has_last_final == 0);
     CHECK(summary_view.transactions == 1 && summary_view.outcomes == 2 &&
           summary_view.receipts == 1 && summary_view.reverted == 0);
+    OK(milepost_import_summary_transaction(summary, 0, &transaction, NULL));
+    expected = hash(1);
+    CHECK(memcmp(&transaction, &expected, sizeof expected) == 0);
+    CHECK(milepost_import_summary_transaction(summary, 1, &transaction, NULL) ==
+          MILEPOST_STATUS_INDEX);
     milepost_import_summary_free(summary);
 
     OK(milepost_engine_respond(engine, TEXT(REQUEST), TEXT("tx_status"), &response, NULL));
@@ -366,7 +371,12 @@ static void settings_may_be_extreme(void) {
         for (milepost_setting_t setting = 1; setting <= MILEPOST_SETTING_ISOLATION; setting++) {
             milepost_status_t status =
                 milepost_settings_set(settings, setting, value == 0 ? UINT64_MAX : 0, NULL);
-            CHECK(status == MILEPOST_STATUS_OK || (value == 0 && status == MILEPOST_STATUS_ENUM));
+            /* With 0 nothing could be answered, so the default stays. */
+            int is_refused = value == 1 && (setting == MILEPOST_SETTING_MAX_RECEIPTS ||
+                                            setting == MILEPOST_SETTING_MAX_BATCH);
+            CHECK(is_refused ? status == MILEPOST_STATUS_VALUE
+                             : status == MILEPOST_STATUS_OK ||
+                                   (value == 0 && status == MILEPOST_STATUS_ENUM));
         }
         OK(milepost_engine_new(settings, &engine, NULL));
         OK(milepost_endpoint_new(engine, settings, &endpoint, NULL));

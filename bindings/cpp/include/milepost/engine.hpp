@@ -66,6 +66,15 @@ public:
         return summary;
     }
 
+    /// Hash of a transaction in the block, in ascending order
+    Result<Hash> transaction(std::size_t index) const noexcept {
+        milepost_hash raw;
+        milepost_error *error = nullptr;
+        milepost_status_t status = milepost_import_summary_transaction(get(), index, &raw, &error);
+        if (status != MILEPOST_STATUS_OK) return to_error(status, error);
+        return Hash(raw);
+    }
+
     /// A block that left the canonical chain, newest first
     Result<BlockPoint> reverted(std::size_t index) const noexcept {
         milepost_block_point raw;
