@@ -4,8 +4,8 @@
  *
  * Conventions in short; docs/C-API.md has all of them.
  *
- * - Every function returns a milepost_status_t, except those that free a handle and the two that
- *   return the version.
+ * - Every function returns a milepost_status_t, except those that free a handle, the two that
+ *   return the version, and milepost_status_name.
  * - Bytes are a pointer and a length, never terminated by NUL; with length 0 the pointer is not
  *   looked at.
  * - Outputs are zeroed on entry and are valid only after MILEPOST_STATUS_OK.
@@ -32,6 +32,10 @@
 #define MILEPOST_VERSION_NUMBER \
     ((MILEPOST_VERSION_MAJOR << 16) | (MILEPOST_VERSION_MINOR << 8) | MILEPOST_VERSION_PATCH)
 
+/* 1 if the library has milepost_engine_open, 0 if it was built without
+ * the feature `store`, by `install --no-store`. */
+#define MILEPOST_HAS_STORE 1
+
 /**
  * Timeout of a request: that of the endpoint's settings
  */
@@ -41,6 +45,11 @@
  * Timeout of an output: no request is pending. Timeout of a request: it has no deadline
  */
 #define MILEPOST_TIMEOUT_NEVER 18446744073709551615ull
+
+/**
+ * State of the chain in the storage
+ */
+typedef struct milepost_chain_status milepost_chain_status;
 
 /**
  * An engine together with the requests that wait
@@ -80,7 +89,7 @@ typedef struct milepost_response milepost_response;
 typedef struct milepost_settings milepost_settings;
 
 /**
- * Receives the rows that a callback was asked for; valid during that callback
+ * Receives the rows that a callback was asked for, or why it fails; valid during that callback
  */
 typedef struct milepost_sink milepost_sink;
 
@@ -93,6 +102,30 @@ typedef struct milepost_transaction milepost_transaction;
  * What a function returns: `MILEPOST_STATUS_OK`, or why it failed
  */
 typedef int32_t milepost_status_t;
+
+/**
+ * Hash of a transaction or a block, or id of a receipt
+ */
+typedef struct milepost_hash {
+    /**
+     * SHA-256 digest
+     */
+    uint8_t bytes[32];
+} milepost_hash;
+
+/**
+ * A block by height and hash
+ */
+typedef struct milepost_block_point {
+    /**
+     * Its height
+     */
+    uint64_t height;
+    /**
+     * Its hash
+     */
+    struct milepost_hash hash;
+} milepost_block_point;
 
 /**
  * Borrowed bytes; text is UTF-8, never terminated by NUL
@@ -109,6 +142,52 @@ typedef struct milepost_bytes {
      */
     size_t len;
 } milepost_bytes;
+
+/**
+ * Members of a state of the chain; bytes belong to it
+ */
+typedef struct milepost_chain_status_view {
+    /**
+     * `sizeof` of this structure, set by the caller; members beyond it are not written
+     */
+    size_t size;
+    /**
+     * Whether there is a block: 0 or 1; if so, `head` and `earliest` are set
+     */
+    int32_t has_head;
+    /**
+     * Whether a block is final: 0 or 1; if so, `last_final` is set
+     */
+    int32_t has_last_final;
+    /**
+     * Newest canonical block
+     */
+    struct milepost_block_point head;
+    /**
+     * Newest final block
+     */
+    struct milepost_block_point last_final;
+    /**
+     * Oldest canonical block in the storage
+     */
+    struct milepost_block_point earliest;
+    /**
+     * Number of canonical blocks in the storage
+     */
+    uint64_t blocks;
+    /**
+     * Number of batches that changed the chain: equal numbers mean equal blocks and rows
+     */
+    uint64_t generation;
+    /**
+     * `latest_protocol_version` of the head's header; 0 without a head
+     */
+    uint32_t protocol_version;
+    /**
+     * `chain_id` of the configurations, such as `mainnet`; no bytes without a configuration
+     */
+    struct milepost_bytes chain_id;
+} milepost_chain_status_view;
 
 /**
  * A row that a host supplies
@@ -153,74 +232,16 @@ typedef struct milepost_change {
 } milepost_change;
 
 /**
- * Hash of a transaction or a block, or id of a receipt
- */
-typedef struct milepost_hash {
-    /**
-     * SHA-256 digest
-     */
-    uint8_t bytes[32];
-} milepost_hash;
-
-/**
- * A block by height and hash
- */
-typedef struct milepost_block_point {
-    /**
-     * Its height
-     */
-    uint64_t height;
-    /**
-     * Its hash
-     */
-    struct milepost_hash hash;
-} milepost_block_point;
-
-/**
- * State of the chain in the storage
- */
-typedef struct milepost_chain_status {
-    /**
-     * Whether there is a block: 0 or 1; if so, `head` and `earliest` are set
-     */
-    int32_t has_head;
-    /**
-     * Whether a block is final: 0 or 1; if so, `last_final` is set
-     */
-    int32_t has_last_final;
-    /**
-     * Newest canonical block
-     */
-    struct milepost_block_point head;
-    /**
-     * Newest final block
-     */
-    struct milepost_block_point last_final;
-    /**
-     * Oldest canonical block in the storage
-     */
-    struct milepost_block_point earliest;
-    /**
-     * Number of canonical blocks in the storage
-     */
-    uint64_t blocks;
-    /**
-     * Number of batches that changed the chain: equal numbers mean equal blocks and rows
-     */
-    uint64_t generation;
-    /**
-     * `latest_protocol_version` of the head's header; 0 without a head
-     */
-    uint32_t protocol_version;
-} milepost_chain_status;
-
-/**
  * What an endpoint asks of its host, or hands out; members of other kinds are zero
  *
  * Keys and changes belong to the endpoint, until the next call on it. The host frees `response`,
- * `summary` and `error`.
+ * `summary`, `chain_status` and `error`.
  */
 typedef struct milepost_output {
+    /**
+     * `sizeof` of this structure, set by the caller; members beyond it are not written
+     */
+    size_t size;
     /**
      * Its kind: `MILEPOST_OUTPUT_...`
      */
@@ -265,7 +286,7 @@ typedef struct milepost_output {
     /**
      * COMPLETED, of a query for the state of the chain: the state
      */
-    struct milepost_chain_status chain_status;
+    struct milepost_chain_status *chain_status;
     /**
      * FAILED: why
      */
@@ -273,7 +294,8 @@ typedef struct milepost_output {
 } milepost_output;
 
 /**
- * Finds the row of a key and passes it to the sink; returns 0, or another number to fail
+ * Finds the row of a key and passes it to the sink; returns 0, or another number to fail, whose
+ * reason `milepost_sink_fail` can give
  *
  * The key is the number of its table and 1 to 32 bytes, valid during the call.
  */
@@ -293,10 +315,13 @@ typedef int32_t (*milepost_get_many_fn)(void *context,
 
 /**
  * Applies all changes in their order and returns 0, or applies none and returns another number
+ *
+ * The sink takes the reason of a failure, and no rows.
  */
 typedef int32_t (*milepost_commit_fn)(void *context,
                                       const struct milepost_change *changes,
-                                      size_t changes_len);
+                                      size_t changes_len,
+                                      struct milepost_sink *sink);
 
 /**
  * Called once, when nothing uses the storage any more
@@ -309,14 +334,30 @@ typedef void (*milepost_finalize_fn)(void *context);
 typedef int32_t milepost_isolation_t;
 
 /**
+ * Opens a snapshot of the newest commit, which later commits do not change; returns 0, or another
+ * number to fail
+ *
+ * The sink takes the reason of a failure, and no rows.
+ */
+typedef int32_t (*milepost_snapshot_open_fn)(void *context,
+                                             void **snapshot,
+                                             struct milepost_sink *sink);
+
+/**
+ * Closes a snapshot, on the thread that opened it
+ */
+typedef void (*milepost_snapshot_close_fn)(void *context, void *snapshot);
+
+/**
  * Storage of the host: a map from keys to rows
  *
  * `get` and `get_many` are called from any thread that uses the engine, concurrently; `commit` is
- * called alone. `docs/C-API.md` states the requirements of callbacks.
+ * called alone, or with snapshots by one thread at a time while they go on. `docs/C-API.md` states
+ * the requirements of callbacks.
  */
 typedef struct milepost_storage {
     /**
-     * `sizeof(milepost_storage)`, by which the library detects another version of the structure
+     * `sizeof(milepost_storage)`: members beyond it are as if they were NULL
      */
     size_t size;
     /**
@@ -343,12 +384,25 @@ typedef struct milepost_storage {
      * `MILEPOST_ISOLATION_...`; 0 if only the engine changes the rows
      */
     milepost_isolation_t isolation;
+    /**
+     * Opens a snapshot for the reads of one call, which then get it in place of `context`, also
+     * while `commit` runs; NULL if the storage has none
+     */
+    milepost_snapshot_open_fn snapshot_open;
+    /**
+     * Closes a snapshot; NULL if `snapshot_open` is
+     */
+    milepost_snapshot_close_fn snapshot_close;
 } milepost_storage;
 
 /**
  * Members of an error; bytes belong to it
  */
 typedef struct milepost_error_view {
+    /**
+     * `sizeof` of this structure, set by the caller; members beyond it are not written
+     */
+    size_t size;
     /**
      * Status that the call returned
      */
@@ -394,6 +448,10 @@ typedef int32_t milepost_block_position_t;
  * Members of an import summary
  */
 typedef struct milepost_import_summary_view {
+    /**
+     * `sizeof` of this structure, set by the caller; members beyond it are not written
+     */
+    size_t size;
     /**
      * Block of the message
      */
@@ -453,6 +511,10 @@ typedef int32_t milepost_execution_status_t;
  */
 typedef struct milepost_transaction_status {
     /**
+     * `sizeof` of this structure, set by the caller; members beyond it are not written
+     */
+    size_t size;
+    /**
      * Milestone that the transaction has reached: `MILEPOST_MILESTONE_...`
      */
     milepost_milestone_t milestone;
@@ -482,6 +544,10 @@ typedef struct milepost_transaction_status {
  * An execution outcome; bytes and arrays belong to the response
  */
 typedef struct milepost_outcome {
+    /**
+     * `sizeof` of this structure, set by the caller; members beyond it are not written
+     */
+    size_t size;
     /**
      * Hash of the transaction, or id of the receipt
      */
@@ -541,6 +607,10 @@ typedef struct milepost_outcome {
  */
 typedef struct milepost_rpc_error {
     /**
+     * `sizeof` of this structure, set by the caller; members beyond it are not written
+     */
+    size_t size;
+    /**
      * `name` of the error, such as `HANDLER_ERROR`
      */
     struct milepost_bytes name;
@@ -565,13 +635,21 @@ typedef int32_t milepost_setting_t;
 
 /**
  * Creates an empty storage, independent of any other; returns 0, or another number to fail
+ *
+ * The sink takes the reason of a failure, and no rows.
  */
-typedef int32_t (*milepost_create_fn)(void *context, struct milepost_storage *storage);
+typedef int32_t (*milepost_create_fn)(void *context,
+                                      struct milepost_storage *storage,
+                                      struct milepost_sink *sink);
 
 /**
  * Members of a transaction; bytes belong to it
  */
 typedef struct milepost_transaction_view {
+    /**
+     * `sizeof` of this structure, set by the caller; members beyond it are not written
+     */
+    size_t size;
     /**
      * Hash of the transaction
      */
@@ -783,12 +861,12 @@ typedef struct milepost_transaction_view {
 #define MILEPOST_SETTING_UNKNOWN 2
 
 /**
- * Maximum number of outcomes and pending receipts of one response; default 100000
+ * Maximum number of outcomes and pending receipts of one response; default 100000, at least 1
  */
 #define MILEPOST_SETTING_MAX_RECEIPTS 3
 
 /**
- * Maximum number of requests in one batch; default 50
+ * Maximum number of requests in one batch; default 50, at least 1
  */
 #define MILEPOST_SETTING_MAX_BATCH 4
 
@@ -952,6 +1030,24 @@ extern "C" {
 #endif // __cplusplus
 
 /**
+ * Returns the members of a state of the chain
+ *
+ * Threads: any number concurrently.
+ *
+ * May be NULL: `error`.
+ */
+milepost_status_t milepost_chain_status_read(const struct milepost_chain_status *chain_status,
+                                             struct milepost_chain_status_view *view,
+                                             struct milepost_error **error);
+
+/**
+ * Frees a state of the chain
+ *
+ * Does nothing for NULL, and for a handle that is in use.
+ */
+void milepost_chain_status_free(struct milepost_chain_status *chain_status);
+
+/**
  * Creates an endpoint without pending requests
  *
  * It shares the engine, which may be freed before it. `engine` may be NULL for a host with
@@ -1039,9 +1135,12 @@ milepost_status_t milepost_endpoint_handle_config(struct milepost_endpoint *endp
  * `MILEPOST_OUTPUT_FAILED`, with the handle `handle`
  *
  * Threads: one at a time for each `endpoint`.
+ *
+ * May be NULL: `error`.
  */
 milepost_status_t milepost_endpoint_handle_chain_query(struct milepost_endpoint *endpoint,
-                                                       uint64_t *handle);
+                                                       uint64_t *handle,
+                                                       struct milepost_error **error);
 
 /**
  * Supplies the rows of an output `MILEPOST_OUTPUT_NEED_ROWS`, in the order of its keys; they
@@ -1099,17 +1198,23 @@ milepost_status_t milepost_endpoint_handle_commit_result(struct milepost_endpoin
  * That is by the engine or by another endpoint; poll outputs next.
  *
  * Threads: one at a time for each `endpoint`.
+ *
+ * May be NULL: `error`.
  */
 milepost_status_t milepost_endpoint_handle_chain_update(struct milepost_endpoint *endpoint,
-                                                        const struct milepost_import_summary *summary);
+                                                        const struct milepost_import_summary *summary,
+                                                        struct milepost_error **error);
 
 /**
  * Passes the time: wakes the requests whose deadline is not after `now`; poll outputs next
  *
  * Threads: one at a time for each `endpoint`.
+ *
+ * May be NULL: `error`.
  */
 milepost_status_t milepost_endpoint_handle_timeout(struct milepost_endpoint *endpoint,
-                                                   uint64_t now);
+                                                   uint64_t now,
+                                                   struct milepost_error **error);
 
 /**
  * Returns what is to be done or handed out next; `MILEPOST_OUTPUT_TIMEOUT` if there is nothing
@@ -1117,7 +1222,7 @@ milepost_status_t milepost_endpoint_handle_timeout(struct milepost_endpoint *end
  * Call until there is nothing, after every `milepost_endpoint_handle_...` call; a host may
  * stop at any time and hand in something else. An endpoint with an engine needs no rows and
  * no commits. Keys and changes are valid until the next call with `endpoint`. To free:
- * `response`, `summary` and `error` of the output, if they are not NULL.
+ * `response`, `summary`, `chain_status` and `error` of the output, if they are not NULL.
  *
  * Threads: one at a time for each `endpoint`.
  *
@@ -1131,9 +1236,12 @@ milepost_status_t milepost_endpoint_poll_output(struct milepost_endpoint *endpoi
  * When to call `milepost_endpoint_handle_timeout` next, or `MILEPOST_TIMEOUT_NEVER`
  *
  * Threads: any number concurrently.
+ *
+ * May be NULL: `error`.
  */
 milepost_status_t milepost_endpoint_next_timeout(const struct milepost_endpoint *endpoint,
-                                                 uint64_t *timeout);
+                                                 uint64_t *timeout,
+                                                 struct milepost_error **error);
 
 /**
  * Removes a request whose client went away, or a query for the state of the chain;
@@ -1142,10 +1250,13 @@ milepost_status_t milepost_endpoint_next_timeout(const struct milepost_endpoint 
  * Imports are not cancelled: their commits may be in progress.
  *
  * Threads: one at a time for each `endpoint`.
+ *
+ * May be NULL: `error`.
  */
 milepost_status_t milepost_endpoint_cancel(struct milepost_endpoint *endpoint,
                                            uint64_t handle,
-                                           int32_t *was_pending);
+                                           int32_t *was_pending,
+                                           struct milepost_error **error);
 
 /**
  * Ends all waiting: pending requests are evaluated once more and then get an error; poll
@@ -1154,16 +1265,22 @@ milepost_status_t milepost_endpoint_cancel(struct milepost_endpoint *endpoint,
  * Later requests that would have to wait get an error too. Other operations go on.
  *
  * Threads: one at a time for each `endpoint`.
+ *
+ * May be NULL: `error`.
  */
-milepost_status_t milepost_endpoint_shutdown(struct milepost_endpoint *endpoint);
+milepost_status_t milepost_endpoint_shutdown(struct milepost_endpoint *endpoint,
+                                             struct milepost_error **error);
 
 /**
  * Number of calls of all pending requests
  *
  * Threads: any number concurrently.
+ *
+ * May be NULL: `error`.
  */
 milepost_status_t milepost_endpoint_pending_count(const struct milepost_endpoint *endpoint,
-                                                  size_t *count);
+                                                  size_t *count,
+                                                  struct milepost_error **error);
 
 /**
  * Frees an endpoint and its pending requests
@@ -1287,10 +1404,12 @@ milepost_status_t milepost_engine_respond(const struct milepost_engine *engine,
  *
  * Threads: any number concurrently.
  *
+ * To free: `chain_status` by `milepost_chain_status_free`.
+ *
  * May be NULL: `error`.
  */
 milepost_status_t milepost_engine_chain_status(const struct milepost_engine *engine,
-                                               struct milepost_chain_status *chain_status,
+                                               struct milepost_chain_status **chain_status,
                                                struct milepost_error **error);
 
 /**
@@ -1331,35 +1450,61 @@ milepost_status_t milepost_hash_parse(const uint8_t *text,
  * Writes the base58 text of a hash
  *
  * Threads: any number concurrently.
+ *
+ * May be NULL: `error`.
  */
 milepost_status_t milepost_hash_format(const struct milepost_hash *hash,
-                                       struct milepost_hash_text *text);
+                                       struct milepost_hash_text *text,
+                                       struct milepost_error **error);
 
 /**
  * Returns the members of an import summary
  *
  * Threads: any number concurrently.
+ *
+ * May be NULL: `error`.
  */
 milepost_status_t milepost_import_summary_read(const struct milepost_import_summary *summary,
-                                               struct milepost_import_summary_view *view);
+                                               struct milepost_import_summary_view *view,
+                                               struct milepost_error **error);
+
+/**
+ * Hash of a transaction in the block of the message, in ascending order of the hashes
+ *
+ * `transactions` of the members is their number.
+ *
+ * Threads: any number concurrently.
+ *
+ * May be NULL: `error`.
+ */
+milepost_status_t milepost_import_summary_transaction(const struct milepost_import_summary *summary,
+                                                      size_t index,
+                                                      struct milepost_hash *hash,
+                                                      struct milepost_error **error);
 
 /**
  * A block that left the canonical chain, newest first
  *
  * Threads: any number concurrently.
+ *
+ * May be NULL: `error`.
  */
 milepost_status_t milepost_import_summary_reverted(const struct milepost_import_summary *summary,
                                                    size_t index,
-                                                   struct milepost_block_point *block);
+                                                   struct milepost_block_point *block,
+                                                   struct milepost_error **error);
 
 /**
  * A fork block that joined the canonical chain, oldest first
  *
  * Threads: any number concurrently.
+ *
+ * May be NULL: `error`.
  */
 milepost_status_t milepost_import_summary_reapplied(const struct milepost_import_summary *summary,
                                                     size_t index,
-                                                    struct milepost_block_point *block);
+                                                    struct milepost_block_point *block,
+                                                    struct milepost_error **error);
 
 /**
  * Frees an import summary
@@ -1377,6 +1522,8 @@ void milepost_import_summary_free(struct milepost_import_summary *summary);
  * Threads: any number concurrently.
  *
  * To free: `builder` by `milepost_message_builder_free`.
+ *
+ * May be NULL: `error`.
  */
 milepost_status_t milepost_message_builder_new(uint64_t height,
                                                const struct milepost_hash *hash,
@@ -1384,7 +1531,8 @@ milepost_status_t milepost_message_builder_new(uint64_t height,
                                                const struct milepost_hash *epoch_id,
                                                const struct milepost_hash *last_final_hash,
                                                uint32_t protocol_version,
-                                               struct milepost_message_builder **builder);
+                                               struct milepost_message_builder **builder,
+                                               struct milepost_error **error);
 
 /**
  * Adds a transaction, as the JSON of `SignedTransactionView`
@@ -1434,9 +1582,12 @@ milepost_status_t milepost_message_builder_add_receipt(struct milepost_message_b
  * The text of the message; it belongs to `builder` and is valid until something is added
  *
  * Threads: one at a time for each `builder`.
+ *
+ * May be NULL: `error`.
  */
 milepost_status_t milepost_message_builder_text(struct milepost_message_builder *builder,
-                                                struct milepost_bytes *text);
+                                                struct milepost_bytes *text,
+                                                struct milepost_error **error);
 
 /**
  * Frees a builder
@@ -1472,18 +1623,24 @@ milepost_status_t milepost_request_validate(const struct milepost_settings *sett
  * The body to send: compact JSON
  *
  * Threads: any number concurrently.
+ *
+ * May be NULL: `error`.
  */
 milepost_status_t milepost_response_body(const struct milepost_response *response,
-                                         struct milepost_bytes *body);
+                                         struct milepost_bytes *body,
+                                         struct milepost_error **error);
 
 /**
  * Kind of the response, `MILEPOST_RESPONSE_KIND_...`, from which a host can choose an HTTP
  * status
  *
  * Threads: any number concurrently.
+ *
+ * May be NULL: `error`.
  */
 milepost_status_t milepost_response_kind(const struct milepost_response *response,
-                                         milepost_response_kind_t *kind);
+                                         milepost_response_kind_t *kind,
+                                         struct milepost_error **error);
 
 /**
  * The member `result` of the response, as JSON, for any method
@@ -1590,12 +1747,17 @@ void milepost_response_free(struct milepost_response *response);
  * Threads: any number concurrently.
  *
  * To free: `settings` by `milepost_settings_free`.
+ *
+ * May be NULL: `error`.
  */
-milepost_status_t milepost_settings_new(struct milepost_settings **settings);
+milepost_status_t milepost_settings_new(struct milepost_settings **settings,
+                                        struct milepost_error **error);
 
 /**
  * Sets one of the settings, `MILEPOST_SETTING_...`
  *
+ * `MILEPOST_STATUS_ENUM` for a setting or a choice that is not one of its constants,
+ * `MILEPOST_STATUS_VALUE` for a limit with which nothing could be answered.
  * Has no effect on objects that were created with these settings before.
  *
  * Threads: one at a time for each `settings`.
@@ -1632,13 +1794,33 @@ milepost_status_t milepost_sink_row(struct milepost_sink *sink, const uint8_t *r
 milepost_status_t milepost_sink_absent(struct milepost_sink *sink);
 
 /**
+ * Says why the callback fails, in one sentence of UTF-8, before it returns another number than
+ * 0
+ *
+ * The error or the response contains the sentence, up to 1,024 bytes of it; the last one
+ * counts. `MILEPOST_STATUS_STALE` as for `milepost_sink_row`.
+ *
+ * Threads: the thread of the callback only.
+ */
+milepost_status_t milepost_sink_fail(struct milepost_sink *sink,
+                                     const uint8_t *reason,
+                                     size_t reason_len);
+
+/**
+ * Name of a status, such as `MILEPOST_STATUS_STORAGE`; `unknown status` for any other number
+ *
+ * The bytes are static. May be called inside a callback.
+ */
+struct milepost_bytes milepost_status_name(milepost_status_t status);
+
+/**
  * Checks that a storage meets the requirements of the engine
  *
  * `create` is called fewer than 32 times with `context`, each time for an empty storage, which
  * the check ends by its `finalize`. Takes some seconds and some 16 MiB.
  * `MILEPOST_STATUS_STORAGE` if a requirement is not met; the error's message says which one,
- * at which key, and what was found. A storage that declares
- * `MILEPOST_ISOLATION_READ_COMMITTED` is also changed between two reads of a query. `context`
+ * at which key, and what was found. A storage that has snapshots, or declares
+ * `MILEPOST_ISOLATION_READ_COMMITTED`, is also changed between two reads of a query. `context`
  * may be NULL.
  *
  * Threads: any number concurrently.
@@ -1681,9 +1863,12 @@ milepost_status_t milepost_transaction_decode_base64(const uint8_t *text,
  * Returns the members of a transaction
  *
  * Threads: any number concurrently.
+ *
+ * May be NULL: `error`.
  */
 milepost_status_t milepost_transaction_read(const struct milepost_transaction *transaction,
-                                            struct milepost_transaction_view *view);
+                                            struct milepost_transaction_view *view,
+                                            struct milepost_error **error);
 
 /**
  * Frees a transaction

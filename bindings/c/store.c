@@ -7,23 +7,38 @@
  */
 #include <milepost.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
-static uint8_t text[1 << 20];
-
-static int read_file(const char *path, size_t *len) {
+/* Reads a file whole, whatever its size; NULL if it cannot be read */
+static uint8_t *read_file(const char *path, size_t *len) {
     FILE *file = fopen(path, "rb");
-    if (file == NULL) {
-        perror(path);
-        return 0;
+    uint8_t *bytes = NULL, *grown;
+    size_t size = 0, got = 1;
+    for (*len = 0; file != NULL && got != 0; *len += got) {
+        if (*len == size) {
+            size += 1 << 20;
+            grown = (uint8_t *)realloc(bytes, size);
+            if (grown == NULL) {
+                break;
+            }
+            bytes = grown;
+        }
+        got = fread(bytes + *len, 1, size - *len, file);
     }
-    *len = fread(text, 1, sizeof text, file);
-    fclose(file);
-    return 1;
+    if (file == NULL || got != 0 || ferror(file)) {
+        perror(path);
+        free(bytes);
+        bytes = NULL;
+    }
+    if (file != NULL) {
+        fclose(file);
+    }
+    return bytes;
 }
 
 static int report(milepost_status_t status, milepost_error *error) {
-    milepost_error_view why;
+    milepost_error_view why = {.size = sizeof why};
     if (milepost_error_read(error, &why) == MILEPOST_STATUS_OK) {
         fprintf(stderr, "%.*s\n", (int)why.message.len, (const char *)why.message.data);
     }
@@ -37,6 +52,7 @@ int main(int argc, char **argv) {
     milepost_error *error;
     milepost_bytes body;
     milepost_status_t status;
+    uint8_t *text;
     size_t len;
     if (argc < 3) {
         fprintf(stderr, "usage: %s rows.redb request.json [block.json...]\n", argv[0]);
@@ -46,27 +62,28 @@ int main(int argc, char **argv) {
     if (status != MILEPOST_STATUS_OK) {
         return report(status, error);
     }
-    for (int i = 3; i < argc; i++) {
-        if (!read_file(argv[i], &len)) {
-            break;
+    /* The blocks first, then the request */
+    for (int i = 3; i <= argc; i++) {
+        text = read_file(argv[i < argc ? i : 2], &len);
+        if (text == NULL) {
+            milepost_engine_free(engine);
+            return 1;
         }
-        status = milepost_engine_import_block(engine, text, len, NULL, &error);
+        if (i < argc) {
+            status = milepost_engine_import_block(engine, text, len, NULL, &error);
+        } else {
+            status = milepost_engine_respond(engine, text, len, NULL, 0, &response, &error);
+        }
+        free(text);
         if (status != MILEPOST_STATUS_OK) {
             milepost_engine_free(engine);
             return report(status, error);
         }
     }
-    if (read_file(argv[2], &len)) {
-        status = milepost_engine_respond(engine, text, len, NULL, 0, &response, &error);
-        if (status != MILEPOST_STATUS_OK) {
-            milepost_engine_free(engine);
-            return report(status, error);
-        }
-        if (milepost_response_body(response, &body) == MILEPOST_STATUS_OK) {
-            fwrite(body.data, 1, body.len, stdout);
-        }
-        milepost_response_free(response);
+    if (milepost_response_body(response, &body, NULL) == MILEPOST_STATUS_OK) {
+        fwrite(body.data, 1, body.len, stdout);
     }
+    milepost_response_free(response);
     milepost_engine_free(engine);
     return 0;
 }

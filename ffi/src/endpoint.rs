@@ -9,7 +9,6 @@ use core::fmt;
 
 use milepost::endpoint::{Endpoint, Engine, RequestOptions, RequestState};
 use milepost::import::ImportSettings;
-use milepost::storage::Storage;
 use milepost::waiting::RequestHandle;
 use milepost::{Error, ErrorKind};
 
@@ -128,8 +127,7 @@ ffi_function! {
             }
             return Ok(());
         };
-        let storage = engine.read()?;
-        let snapshot = storage.snapshot()?;
+        let snapshot = engine.snapshot()?;
         match engine.engine.respond(request, &snapshot) {
             RequestState::Ready(ready) => response.write(ParsedResponse::new(ready)),
             RequestState::Pending(pending) if timeout == 0 => {
@@ -206,6 +204,7 @@ ffi_function! {
     fn milepost_endpoint_handle_chain_query(
         endpoint: *mut milepost_endpoint,
         handle: *mut u64,
+        #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         handle.write(endpoint.endpoint.handle_chain_query().to_bits());
         Ok(())
@@ -277,6 +276,7 @@ ffi_function! {
     fn milepost_endpoint_handle_chain_update(
         endpoint: *mut milepost_endpoint,
         summary: *const milepost_import_summary,
+        #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         endpoint.endpoint.handle_chain_update(&summary.chain_update);
         Ok(())
@@ -288,6 +288,7 @@ ffi_function! {
     fn milepost_endpoint_handle_timeout(
         endpoint: *mut milepost_endpoint,
         now: u64,
+        #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         endpoint.endpoint.handle_timeout(now);
         Ok(())
@@ -300,7 +301,7 @@ ffi_function! {
     /// Call until there is nothing, after every `milepost_endpoint_handle_...` call; a host may
     /// stop at any time and hand in something else. An endpoint with an engine needs no rows and
     /// no commits. Keys and changes are valid until the next call with `endpoint`. To free:
-    /// `response`, `summary` and `error` of the output, if they are not NULL.
+    /// `response`, `summary`, `chain_status` and `error` of the output, if they are not NULL.
     fn milepost_endpoint_poll_output(
         endpoint: *mut milepost_endpoint,
         output: *mut milepost_output,
@@ -308,7 +309,7 @@ ffi_function! {
     ) -> milepost_status_t {
         let EndpointState { endpoint, rows, output: borrowed } = &mut *endpoint;
         let polled = match rows {
-            RowSource::Engine(engine) => endpoint.poll_output_with(&engine.read()?.snapshot()?),
+            RowSource::Engine(engine) => endpoint.poll_output_with(&engine.snapshot()?),
             RowSource::Host(_) => endpoint.poll_output(),
         };
         output.write(borrowed.convert(polled)?);
@@ -321,6 +322,7 @@ ffi_function! {
     fn milepost_endpoint_next_timeout(
         endpoint: *const milepost_endpoint,
         timeout: *mut u64,
+        #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         timeout.write(endpoint.endpoint.next_timeout().unwrap_or(MILEPOST_TIMEOUT_NEVER));
         Ok(())
@@ -336,6 +338,7 @@ ffi_function! {
         endpoint: *mut milepost_endpoint,
         handle: u64,
         was_pending: *mut i32,
+        #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         let was = endpoint.endpoint.cancel(RequestHandle::from_bits(handle));
         was_pending.write(i32::from(was));
@@ -348,7 +351,10 @@ ffi_function! {
     /// outputs next
     ///
     /// Later requests that would have to wait get an error too. Other operations go on.
-    fn milepost_endpoint_shutdown(endpoint: *mut milepost_endpoint) -> milepost_status_t {
+    fn milepost_endpoint_shutdown(
+        endpoint: *mut milepost_endpoint,
+        #[optional] error: *mut *mut milepost_error,
+    ) -> milepost_status_t {
         endpoint.endpoint.shutdown();
         Ok(())
     }
@@ -359,6 +365,7 @@ ffi_function! {
     fn milepost_endpoint_pending_count(
         endpoint: *const milepost_endpoint,
         count: *mut usize,
+        #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         count.write(endpoint.endpoint.pending_count());
         Ok(())

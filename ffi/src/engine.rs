@@ -1,25 +1,26 @@
 //! The engine over its storage: blocks in, responses out, from any number of threads.
 //!
-//! A read-write lock protects the storage: requests share it and an import has exclusive access,
-//! so every response is from one state of the chain. Nothing waits here: a request whose milestone
+//! Every response is from one state of the chain. Nothing waits here: a request whose milestone
 //! is not reached is answered as if it had timed out. Waiting is done by `milepost_endpoint`.
 
 use core::fmt;
-use std::sync::{RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::RwLock;
 
+use milepost::config::ConfigImport;
 use milepost::endpoint::{Engine, RequestState, Response};
 use milepost::import::{BlockImport, ImportSettings, ImportSummary};
-use milepost::storage::{MemoryStorage, Snapshot, Storage};
+use milepost::storage::{Snapshot, run};
 
 use crate::boundary::ffi_function;
 use crate::boundary::handle::{Handle, Shared};
 use crate::chain::milepost_chain_status;
+use crate::engine_storage::{EngineSnapshot, EngineStorage, StorageKind};
 use crate::error::milepost_error;
 use crate::import_summary::milepost_import_summary;
 use crate::response::{ParsedResponse, milepost_response};
 use crate::settings::{HostSettings, milepost_settings};
-use crate::status::{CallError, MILEPOST_STATUS_POISONED};
-use crate::storage::{AnyStorage, HostStorage, milepost_storage};
+use crate::status::CallError;
+use crate::storage::{HostStorage, milepost_storage};
 
 /// An engine over a storage
 pub struct milepost_engine {
@@ -30,7 +31,7 @@ pub struct milepost_engine {
 pub struct EngineState {
     pub(crate) engine: Engine,
     import_settings: ImportSettings,
-    storage: RwLock<AnyStorage>,
+    storage: EngineStorage,
 }
 
 impl fmt::Debug for EngineState {
@@ -46,40 +47,27 @@ impl Handle for milepost_engine {
 }
 
 impl EngineState {
-    fn new(settings: &HostSettings, storage: AnyStorage) -> Self {
+    fn new(settings: &HostSettings, storage: StorageKind) -> Self {
         let (engine, import_settings) = (Engine::new(settings.engine), settings.import);
-        Self { engine, import_settings, storage: RwLock::new(storage) }
+        Self { engine, import_settings, storage: EngineStorage::new(storage) }
     }
 
-    /// Shared access to the storage, to take a snapshot
-    pub(crate) fn read(&self) -> Result<RwLockReadGuard<'_, AnyStorage>, CallError> {
-        self.storage.read().map_err(|_| poisoned())
+    /// The newest state of the storage
+    pub(crate) fn snapshot(&self) -> Result<EngineSnapshot<'_>, CallError> {
+        self.storage.snapshot()
     }
 
-    /// Imports a block message; requests wait only while the storage is read and changed
+    /// Imports a block message; it is read before other imports have to wait
     pub(crate) fn import_block(&self, message: &[u8]) -> Result<ImportSummary, CallError> {
         let import = BlockImport::new(message, self.import_settings)?;
-        let mut storage = self.write()?;
-        let (batch, summary) = import.run(&storage.snapshot()?)?;
-        if !batch.is_empty() {
-            storage.commit(batch)?;
-        }
-        Ok(summary)
+        self.storage.import(|snapshot| import.run(snapshot))
     }
 
     /// Puts a protocol configuration in force from this height on
     pub(crate) fn put_config(&self, height: u64, config: &str) -> Result<(), CallError> {
-        Ok(self.engine.put_config(height, config, &mut *self.write()?)?)
+        let mut import = ConfigImport::new(height, config)?;
+        self.storage.import(|snapshot| Ok((run(&mut import, snapshot)?, ())))
     }
-
-    /// Exclusive access to the storage
-    fn write(&self) -> Result<RwLockWriteGuard<'_, AnyStorage>, CallError> {
-        self.storage.write().map_err(|_| poisoned())
-    }
-}
-
-fn poisoned() -> CallError {
-    CallError::new(MILEPOST_STATUS_POISONED, "the storage was in use by a call that panicked")
 }
 
 /// Answers a request without waiting
@@ -104,7 +92,7 @@ ffi_function! {
         engine: *mut *mut milepost_engine,
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
-        let storage = AnyStorage::Memory(MemoryStorage::new());
+        let storage = StorageKind::Memory(RwLock::default());
         engine.write(EngineState::new(&HostSettings::or_default(settings), storage));
         Ok(())
     }
@@ -121,7 +109,7 @@ ffi_function! {
         engine: *mut *mut milepost_engine,
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
-        let storage = AnyStorage::Host(HostStorage::new(storage)?);
+        let storage = StorageKind::Host(HostStorage::new(storage)?, RwLock::default());
         engine.write(EngineState::new(&HostSettings::or_default(settings), storage));
         Ok(())
     }
@@ -145,7 +133,7 @@ ffi_function! {
     ) -> milepost_status_t {
         let options = milepost_redb::Options::default();
         let storage = milepost_redb::RedbStorage::open(path.text(path_len)?, &options);
-        let storage = AnyStorage::File(storage.map_err(milepost::Error::from)?);
+        let storage = StorageKind::File(storage.map_err(milepost::Error::from)?);
         engine.write(EngineState::new(&HostSettings::or_default(settings), storage));
         Ok(())
     }
@@ -205,7 +193,7 @@ ffi_function! {
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         let (body, url_method) = (body.bytes(body_len)?, url_method.url_method(url_method_len)?);
-        let answered = respond(&engine.engine, body, url_method, &engine.read()?.snapshot()?);
+        let answered = respond(&engine.engine, body, url_method, &engine.snapshot()?);
         response.write(ParsedResponse::new(answered));
         Ok(())
     }
@@ -215,10 +203,10 @@ ffi_function! {
     /// Returns the state of the chain in the storage
     fn milepost_engine_chain_status(
         engine: *const milepost_engine,
-        chain_status: *mut milepost_chain_status,
+        chain_status: *mut *mut milepost_chain_status,
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
-        chain_status.write(engine.engine.chain_status(&engine.read()?.snapshot()?)?.into());
+        chain_status.write(engine.engine.chain_status(&engine.snapshot()?)?);
         Ok(())
     }
 }

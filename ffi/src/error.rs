@@ -5,7 +5,7 @@
 
 use crate::boundary::ffi_function;
 use crate::boundary::handle::{Handle, Immutable};
-use crate::boundary::parameter::plain_outputs;
+use crate::boundary::parameter::sized_outputs;
 use crate::status::{CallError, milepost_status_t};
 use crate::value::milepost_bytes;
 
@@ -46,6 +46,8 @@ impl Handle for milepost_error {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct milepost_error_view {
+    /// `sizeof` of this structure, set by the caller; members beyond it are not written
+    pub size: usize,
     /// Status that the call returned
     pub status: milepost_status_t,
     /// Whether `offset` is known: 0 or 1
@@ -58,7 +60,7 @@ pub struct milepost_error_view {
     pub message: milepost_bytes,
 }
 
-plain_outputs! { milepost_error_view }
+sized_outputs! { milepost_error_view }
 
 ffi_function! {
     /// Returns the members of an error
@@ -67,6 +69,7 @@ ffi_function! {
         view: *mut milepost_error_view,
     ) -> milepost_status_t {
         view.write(milepost_error_view {
+            size: size_of::<milepost_error_view>(),
             status: error.status,
             has_offset: i32::from(error.offset.is_some()),
             offset: error.offset.unwrap_or(0) as u64,

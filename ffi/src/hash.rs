@@ -43,6 +43,7 @@ ffi_function! {
     fn milepost_hash_format(
         hash: *const milepost_hash,
         text: *mut milepost_hash_text,
+        #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         let mut encoded = String::new();
         base58::encode(&hash.bytes, &mut encoded);

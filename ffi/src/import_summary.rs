@@ -8,9 +8,11 @@ use milepost::storage::BlockPoint;
 
 use crate::boundary::ffi_function;
 use crate::boundary::handle::{Handle, Immutable};
-use crate::boundary::parameter::plain_outputs;
+use crate::boundary::parameter::sized_outputs;
 use crate::chain::milepost_block_point;
+use crate::error::milepost_error;
 use crate::status::CallError;
+use crate::value::milepost_hash;
 
 /// What the import of a block message did
 pub struct milepost_import_summary {
@@ -39,6 +41,8 @@ pub const MILEPOST_BLOCK_POSITION_OTHER: milepost_block_position_t = 255;
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct milepost_import_summary_view {
+    /// `sizeof` of this structure, set by the caller; members beyond it are not written
+    pub size: usize,
     /// Block of the message
     pub block: milepost_block_point,
     /// Newest final block after the import, if `has_last_final`
@@ -59,15 +63,17 @@ pub struct milepost_import_summary_view {
     pub reapplied: usize,
 }
 
-plain_outputs! { milepost_import_summary_view }
+sized_outputs! { milepost_import_summary_view }
 
 ffi_function! {
     /// Returns the members of an import summary
     fn milepost_import_summary_read(
         summary: *const milepost_import_summary,
         view: *mut milepost_import_summary_view,
+        #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         view.write(milepost_import_summary_view {
+            size: size_of::<milepost_import_summary_view>(),
             block: summary.block.into(),
             last_final: summary.last_final.map_or_else(Default::default, Into::into),
             has_last_final: i32::from(summary.last_final.is_some()),
@@ -88,11 +94,29 @@ ffi_function! {
 }
 
 ffi_function! {
+    /// Hash of a transaction in the block of the message, in ascending order of the hashes
+    ///
+    /// `transactions` of the members is their number.
+    fn milepost_import_summary_transaction(
+        summary: *const milepost_import_summary,
+        index: usize,
+        hash: *mut milepost_hash,
+        #[optional] error: *mut *mut milepost_error,
+    ) -> milepost_status_t {
+        let hashes = &summary.transaction_hashes;
+        let out_of_range = || CallError::index(index, hashes.len());
+        hash.write((*hashes.get(index).ok_or_else(out_of_range)?).into());
+        Ok(())
+    }
+}
+
+ffi_function! {
     /// A block that left the canonical chain, newest first
     fn milepost_import_summary_reverted(
         summary: *const milepost_import_summary,
         index: usize,
         block: *mut milepost_block_point,
+        #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         block.write(point(&summary.reverted, index)?);
         Ok(())
@@ -105,6 +129,7 @@ ffi_function! {
         summary: *const milepost_import_summary,
         index: usize,
         block: *mut milepost_block_point,
+        #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         block.write(point(&summary.reapplied, index)?);
         Ok(())

@@ -1,4 +1,4 @@
-//! C interface of milepost: `extern "C"` functions that cannot crash their host.
+//! C interface of milepost: `extern "C"` functions that check all that C lets them check.
 //!
 //! `include/milepost.h` is generated from this crate; `docs/C-API.md` states the conventions that
 //! all functions keep. Every function is defined through one macro of [`boundary`], which checks
@@ -26,7 +26,7 @@
 //!         engine, request.as_ptr(), request.len(), ptr::null(), 0, &mut response, ptr::null_mut(),
 //!     );
 //!     assert_eq!(status, MILEPOST_STATUS_OK);
-//!     milepost_response_body(response, &mut body);
+//!     milepost_response_body(response, &mut body, ptr::null_mut());
 //!     let text = core::slice::from_raw_parts(body.data, body.len).to_vec();
 //!     milepost_response_free(response);
 //!     milepost_engine_free(engine);
@@ -43,6 +43,7 @@ pub mod boundary;
 pub mod chain;
 pub mod endpoint;
 pub mod engine;
+mod engine_storage;
 pub mod error;
 pub mod hash;
 pub mod import_summary;

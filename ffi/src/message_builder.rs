@@ -45,6 +45,7 @@ ffi_function! {
         last_final_hash: *const milepost_hash,
         protocol_version: u32,
         builder: *mut *mut milepost_message_builder,
+        #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         builder.write(MessageBuilder::new(&BlockHeader {
             height,
@@ -112,6 +113,7 @@ ffi_function! {
     fn milepost_message_builder_text(
         builder: *mut milepost_message_builder,
         text: *mut milepost_bytes,
+        #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         text.write(milepost_bytes::new(builder.as_text()));
         Ok(())

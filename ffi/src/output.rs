@@ -7,7 +7,7 @@
 use milepost::endpoint::{Completion, Output};
 
 use crate::boundary::handle;
-use crate::boundary::parameter::plain_outputs;
+use crate::boundary::parameter::sized_outputs;
 use crate::chain::milepost_chain_status;
 use crate::error::{ErrorDetails, milepost_error};
 use crate::import_summary::milepost_import_summary;
@@ -44,10 +44,12 @@ pub const MILEPOST_TIMEOUT_NEVER: u64 = 0xffff_ffff_ffff_ffff;
 /// What an endpoint asks of its host, or hands out; members of other kinds are zero
 ///
 /// Keys and changes belong to the endpoint, until the next call on it. The host frees `response`,
-/// `summary` and `error`.
+/// `summary`, `chain_status` and `error`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct milepost_output {
+    /// `sizeof` of this structure, set by the caller; members beyond it are not written
+    pub size: usize,
     /// Its kind: `MILEPOST_OUTPUT_...`
     pub kind: milepost_output_kind_t,
     /// NEED_ROWS: 1 if an evaluation starts, which may read a new state of the storage; all its
@@ -70,12 +72,12 @@ pub struct milepost_output {
     /// COMPLETED, of a block: what its import did
     pub summary: *mut milepost_import_summary,
     /// COMPLETED, of a query for the state of the chain: the state
-    pub chain_status: milepost_chain_status,
+    pub chain_status: *mut milepost_chain_status,
     /// FAILED: why
     pub error: *mut milepost_error,
 }
 
-plain_outputs! { milepost_output }
+sized_outputs! { milepost_output }
 
 /// What the last output points to
 #[derive(Default)]
@@ -92,6 +94,7 @@ impl BorrowedOutput {
     /// An output that is not for hosts in C: the endpoint evaluates all requests.
     pub(crate) fn convert(&mut self, output: Output) -> Result<milepost_output, CallError> {
         let mut converted = milepost_output {
+            size: size_of::<milepost_output>(),
             kind: MILEPOST_OUTPUT_TIMEOUT,
             is_first: 0,
             handle: 0,
@@ -102,7 +105,7 @@ impl BorrowedOutput {
             changes: core::ptr::null(),
             changes_len: 0,
             summary: core::ptr::null_mut(),
-            chain_status: milepost_chain_status::default(),
+            chain_status: core::ptr::null_mut(),
             error: core::ptr::null_mut(),
         };
         *self = Self::default();
@@ -132,7 +135,7 @@ impl BorrowedOutput {
             Output::Completed { handle, result: Ok(completion) } => {
                 match completion {
                     Completion::Block(summary) => converted.summary = handle::create(summary),
-                    Completion::Chain(status) => converted.chain_status = status.into(),
+                    Completion::Chain(status) => converted.chain_status = handle::create(status),
                     _ => {}
                 }
                 (MILEPOST_OUTPUT_COMPLETED, handle)

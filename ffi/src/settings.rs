@@ -31,9 +31,9 @@ pub type milepost_setting_t = i32;
 pub const MILEPOST_SETTING_TIMEOUT_CAUSE: milepost_setting_t = 1;
 /// 1: requests about unknown transactions are answered at once; default 0, they wait
 pub const MILEPOST_SETTING_UNKNOWN: milepost_setting_t = 2;
-/// Maximum number of outcomes and pending receipts of one response; default 100000
+/// Maximum number of outcomes and pending receipts of one response; default 100000, at least 1
 pub const MILEPOST_SETTING_MAX_RECEIPTS: milepost_setting_t = 3;
-/// Maximum number of requests in one batch; default 50
+/// Maximum number of requests in one batch; default 50, at least 1
 pub const MILEPOST_SETTING_MAX_BATCH: milepost_setting_t = 4;
 /// 1: every imported block is final, and forks are errors; default 0, headers say what is final
 pub const MILEPOST_SETTING_FINALITY: milepost_setting_t = 5;
@@ -68,7 +68,16 @@ impl HostSettings {
         settings.map_or_else(Self::default, |settings| *settings)
     }
 
+    /// Changes one of them, or none if no request could be answered with it
     fn set(&mut self, setting: milepost_setting_t, value: u64) -> Result<(), CallError> {
+        let mut changed = *self;
+        changed.set_unchecked(setting, value)?;
+        changed.engine.check()?;
+        *self = changed;
+        Ok(())
+    }
+
+    fn set_unchecked(&mut self, setting: milepost_setting_t, value: u64) -> Result<(), CallError> {
         match setting {
             MILEPOST_SETTING_TIMEOUT_CAUSE => self.engine.timeout_cause = switch(value)?,
             MILEPOST_SETTING_UNKNOWN => {
@@ -123,7 +132,10 @@ fn retention(value: u64, unit: fn(u64) -> Retention) -> Retention {
 
 ffi_function! {
     /// Creates settings with all defaults
-    fn milepost_settings_new(settings: *mut *mut milepost_settings) -> milepost_status_t {
+    fn milepost_settings_new(
+        settings: *mut *mut milepost_settings,
+        #[optional] error: *mut *mut milepost_error,
+    ) -> milepost_status_t {
         settings.write(HostSettings::default());
         Ok(())
     }
@@ -132,6 +144,8 @@ ffi_function! {
 ffi_function! {
     /// Sets one of the settings, `MILEPOST_SETTING_...`
     ///
+    /// `MILEPOST_STATUS_ENUM` for a setting or a choice that is not one of its constants,
+    /// `MILEPOST_STATUS_VALUE` for a limit with which nothing could be answered.
     /// Has no effect on objects that were created with these settings before.
     fn milepost_settings_set(
         settings: *mut milepost_settings,

@@ -1,14 +1,14 @@
-//! Row sink: how a callback of the host's storage passes rows to the library.
+//! Sink: how a callback of the host's storage passes rows, or why it failed, to the library.
 //!
-//! These are the only functions that may be called inside a callback. Rows are copied at once, so
-//! no ownership crosses the boundary.
+//! These are the only functions that may be called inside a callback. What is passed is copied at
+//! once, so no ownership crosses the boundary.
 
 use crate::boundary::handle::{Borrowed, Handle};
 use crate::boundary::parameter::addresses;
 use crate::boundary::{callback, ffi_function};
 use crate::status::{CallError, MILEPOST_STATUS_STALE};
 
-/// Receives the rows that a callback was asked for; valid during that callback
+/// Receives the rows that a callback was asked for, or why it fails; valid during that callback
 pub struct milepost_sink {
     _private: (),
 }
@@ -44,6 +44,28 @@ ffi_function! {
     }
 }
 
+ffi_function! {
+    @callback
+    /// Says why the callback fails, in one sentence of UTF-8, before it returns another number than
+    /// 0
+    ///
+    /// The error or the response contains the sentence, up to 1,024 bytes of it; the last one
+    /// counts. `MILEPOST_STATUS_STALE` as for `milepost_sink_row`.
+    fn milepost_sink_fail(
+        sink: *mut milepost_sink,
+        reason: *const u8,
+        reason_len: usize,
+    ) -> milepost_status_t {
+        let reason = reason.bytes(reason_len)?;
+        callback::set_reason(sink.cast_const().cast(), reason).ok_or_else(stale)
+    }
+}
+
+fn stale() -> CallError {
+    let message = "the sink is not that of the callback that runs on this thread";
+    CallError::new(MILEPOST_STATUS_STALE, message)
+}
+
 fn push(sink: *mut milepost_sink, row: Option<&[u8]>) -> Result<(), CallError> {
     match callback::push_row(sink.cast_const().cast(), row) {
         Some(true) => Ok(()),
@@ -51,9 +73,6 @@ fn push(sink: *mut milepost_sink, row: Option<&[u8]>) -> Result<(), CallError> {
             let message = "every key already has its row";
             Err(milepost::Error::new(milepost::ErrorKind::Limit, message).into())
         }
-        None => {
-            let message = "the sink is not that of the callback that runs on this thread";
-            Err(CallError::new(MILEPOST_STATUS_STALE, message))
-        }
+        None => Err(stale()),
     }
 }

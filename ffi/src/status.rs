@@ -5,6 +5,9 @@
 
 use milepost::Error;
 
+use crate::boundary::ffi_function;
+use crate::value::milepost_bytes;
+
 /// What a function returns: `MILEPOST_STATUS_OK`, or why it failed
 pub type milepost_status_t = i32;
 
@@ -46,6 +49,51 @@ pub const MILEPOST_STATUS_PANIC: milepost_status_t = 70;
 pub const MILEPOST_STATUS_POISONED: milepost_status_t = 71;
 /// The handle was freed, or never was one; detected in debug builds
 pub const MILEPOST_STATUS_STALE: milepost_status_t = 72;
+
+/// The statuses with these names
+macro_rules! names {
+    ($number:ident: $($name:ident)*) => {
+        match $number {
+            $($name => stringify!($name),)*
+            _ => "unknown status",
+        }
+    };
+}
+
+ffi_function! {
+    @constant
+    /// Name of a status, such as `MILEPOST_STATUS_STORAGE`; `unknown status` for any other number
+    ///
+    /// The bytes are static. May be called inside a callback.
+    fn milepost_status_name(status: milepost_status_t) -> milepost_bytes {
+        milepost_bytes::new(name(status).as_bytes())
+    }
+}
+
+const fn name(status: milepost_status_t) -> &'static str {
+    names! {
+        status:
+        MILEPOST_STATUS_OK
+        MILEPOST_STATUS_SYNTAX
+        MILEPOST_STATUS_SCHEMA
+        MILEPOST_STATUS_VALUE
+        MILEPOST_STATUS_LIMIT
+        MILEPOST_STATUS_CHAIN
+        MILEPOST_STATUS_STORAGE
+        MILEPOST_STATUS_CORRUPT
+        MILEPOST_STATUS_USAGE
+        MILEPOST_STATUS_VERSION
+        MILEPOST_STATUS_NULL
+        MILEPOST_STATUS_ENUM
+        MILEPOST_STATUS_LENGTH
+        MILEPOST_STATUS_INDEX
+        MILEPOST_STATUS_BUSY
+        MILEPOST_STATUS_REENTRANT
+        MILEPOST_STATUS_PANIC
+        MILEPOST_STATUS_POISONED
+        MILEPOST_STATUS_STALE
+    }
+}
 
 /// Why a call failed
 #[derive(Debug)]
@@ -101,5 +149,24 @@ impl CallError {
 impl From<Error> for CallError {
     fn from(error: Error) -> Self {
         Self { status: milepost_status_t::from(error.kind().code()), cause: Cause::Engine(error) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_status_has_its_name() {
+        let source = include_str!("status.rs");
+        let mut statuses = 0;
+        for line in source.lines() {
+            let Some(rest) = line.strip_prefix("pub const ") else { continue };
+            let (constant, rest) = rest.split_once(": milepost_status_t = ").unwrap();
+            assert_eq!(name(rest.trim_end_matches(';').parse().unwrap()), constant);
+            statuses += 1;
+        }
+        assert!(statuses > 18, "{statuses} statuses");
+        assert_eq!(name(-1), "unknown status");
     }
 }

@@ -1,16 +1,19 @@
-//! Storage of an engine: in memory, in a file, or the functions of the host.
+//! Storages of the host: its functions, and what they are called with.
 //!
 //! The host's functions get bytes only, and the rows they pass are copied before use; a return
 //! value other than 0 and a wrong number of rows are storage errors. By passing the structure the
 //! host promises that its functions may be called from several threads.
 
 use core::ffi::c_void;
-use core::{fmt, ptr};
+use core::mem::offset_of;
+use core::ops::Deref;
+use core::{fmt, ptr, slice};
 
-use milepost::storage::{Batch, Isolation, Key, MemoryStorage, Row, Snapshot, Storage};
+use milepost::storage::{Batch, Isolation, Key, Row, Snapshot};
 use milepost::{Error, ErrorKind};
 
-use crate::boundary::parameter::{Parameter, arrays, null};
+use crate::boundary::callback::SinkResult;
+use crate::boundary::parameter::{Parameter, arrays, is_structure_size, null, stated_size};
 use crate::boundary::{Scope, callback};
 use crate::sink::milepost_sink;
 use crate::status::{CallError, MILEPOST_STATUS_LENGTH, MILEPOST_STATUS_NULL};
@@ -46,7 +49,8 @@ pub struct milepost_row {
     pub present: i32,
 }
 
-/// Finds the row of a key and passes it to the sink; returns 0, or another number to fail
+/// Finds the row of a key and passes it to the sink; returns 0, or another number to fail, whose
+/// reason `milepost_sink_fail` can give
 ///
 /// The key is the number of its table and 1 to 32 bytes, valid during the call.
 pub type milepost_get_fn = Option<
@@ -70,13 +74,32 @@ pub type milepost_get_many_fn = Option<
 >;
 
 /// Applies all changes in their order and returns 0, or applies none and returns another number
+///
+/// The sink takes the reason of a failure, and no rows.
 pub type milepost_commit_fn = Option<
     unsafe extern "C" fn(
         context: *mut c_void,
         changes: *const milepost_change,
         changes_len: usize,
+        sink: *mut milepost_sink,
     ) -> i32,
 >;
+
+/// Opens a snapshot of the newest commit, which later commits do not change; returns 0, or another
+/// number to fail
+///
+/// The sink takes the reason of a failure, and no rows.
+pub type milepost_snapshot_open_fn = Option<
+    unsafe extern "C" fn(
+        context: *mut c_void,
+        snapshot: *mut *mut c_void,
+        sink: *mut milepost_sink,
+    ) -> i32,
+>;
+
+/// Closes a snapshot, on the thread that opened it
+pub type milepost_snapshot_close_fn =
+    Option<unsafe extern "C" fn(context: *mut c_void, snapshot: *mut c_void)>;
 
 /// Called once, when nothing uses the storage any more
 pub type milepost_finalize_fn = Option<unsafe extern "C" fn(context: *mut c_void)>;
@@ -100,17 +123,25 @@ pub(crate) fn isolation(number: milepost_isolation_t) -> Result<Isolation, CallE
 }
 
 /// Creates an empty storage, independent of any other; returns 0, or another number to fail
-pub type milepost_create_fn =
-    Option<unsafe extern "C" fn(context: *mut c_void, storage: *mut milepost_storage) -> i32>;
+///
+/// The sink takes the reason of a failure, and no rows.
+pub type milepost_create_fn = Option<
+    unsafe extern "C" fn(
+        context: *mut c_void,
+        storage: *mut milepost_storage,
+        sink: *mut milepost_sink,
+    ) -> i32,
+>;
 
 /// Storage of the host: a map from keys to rows
 ///
 /// `get` and `get_many` are called from any thread that uses the engine, concurrently; `commit` is
-/// called alone. `docs/C-API.md` states the requirements of callbacks.
+/// called alone, or with snapshots by one thread at a time while they go on. `docs/C-API.md` states
+/// the requirements of callbacks.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct milepost_storage {
-    /// `sizeof(milepost_storage)`, by which the library detects another version of the structure
+    /// `sizeof(milepost_storage)`: members beyond it are as if they were NULL
     pub size: usize,
     /// Passed to every function; opaque to the library
     pub context: *mut c_void,
@@ -124,6 +155,26 @@ pub struct milepost_storage {
     pub finalize: milepost_finalize_fn,
     /// `MILEPOST_ISOLATION_...`; 0 if only the engine changes the rows
     pub isolation: milepost_isolation_t,
+    /// Opens a snapshot for the reads of one call, which then get it in place of `context`, also
+    /// while `commit` runs; NULL if the storage has none
+    pub snapshot_open: milepost_snapshot_open_fn,
+    /// Closes a snapshot; NULL if `snapshot_open` is
+    pub snapshot_close: milepost_snapshot_close_fn,
+}
+
+impl milepost_storage {
+    /// No function
+    const EMPTY: Self = Self {
+        size: size_of::<Self>(),
+        context: ptr::null_mut(),
+        get: None,
+        get_many: None,
+        commit: None,
+        finalize: None,
+        isolation: MILEPOST_ISOLATION_SNAPSHOT,
+        snapshot_open: None,
+        snapshot_close: None,
+    };
 }
 
 arrays! { milepost_row }
@@ -137,14 +188,27 @@ impl Parameter for *const milepost_storage {
             return Err(null(name));
         }
         // SAFETY: not NULL, so by convention valid for its first member, its size.
-        let size = unsafe { self.cast::<usize>().read_unaligned() };
-        if size != size_of::<milepost_storage>() {
-            let expected = size_of::<milepost_storage>();
-            let message = format!("{name}.size is {size}, expected {expected}");
+        let size = unsafe { stated_size(self) };
+        let (known, mut storage) = (size_of::<milepost_storage>(), milepost_storage::EMPTY);
+        let is_valid = is_structure_size::<milepost_storage>(size);
+        let unknown = if is_valid { size.saturating_sub(known) } else { 0 };
+        // SAFETY: by convention valid for `size` bytes, of which these follow those that are known.
+        let unknown =
+            unsafe { slice::from_raw_parts(self.cast::<u8>().wrapping_add(known), unknown) };
+        if !is_valid
+            || size <= offset_of!(milepost_storage, commit)
+            || unknown.iter().any(|byte| *byte != 0)
+        {
+            let message = format!("{name}.size is {size}, expected {known}");
             return Err(CallError::new(MILEPOST_STATUS_LENGTH, message));
         }
-        // SAFETY: it has the size of the structure.
-        Ok(unsafe { self.read_unaligned() })
+        // SAFETY: both are valid for the smaller one of their sizes, and do not overlap; any bytes
+        // of the host's functions are the members that it wrote.
+        unsafe {
+            let to = (&raw mut storage).cast::<u8>();
+            to.copy_from_nonoverlapping(self.cast(), size.min(known));
+        }
+        Ok(storage)
     }
 }
 
@@ -244,91 +308,21 @@ impl FlatBatch {
     }
 }
 
-/// Storage of an engine
-pub(crate) enum AnyStorage {
-    Memory(MemoryStorage),
-    Host(HostStorage),
-    #[cfg(feature = "store")]
-    File(milepost_redb::RedbStorage),
-}
-
-/// One state of an [`AnyStorage`]
-pub(crate) enum AnySnapshot<'storage> {
-    Memory(&'storage MemoryStorage),
-    Host(&'storage HostStorage),
-    #[cfg(feature = "store")]
-    File(Box<milepost_redb::RedbSnapshot>),
-}
-
-impl Snapshot for AnySnapshot<'_> {
-    fn isolation(&self) -> Isolation {
-        match self {
-            Self::Host(storage) => storage.isolation(),
-            _ => Isolation::Snapshot,
-        }
-    }
-
-    fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
-        match self {
-            Self::Memory(storage) => storage.get(key),
-            Self::Host(storage) => storage.get(key),
-            #[cfg(feature = "store")]
-            Self::File(storage) => storage.get(key),
-        }
-    }
-
-    fn get_with(
-        &self,
-        key: &Key,
-        reader: &mut dyn FnMut(&[u8]) -> bool,
-    ) -> Result<Option<Row>, Error> {
-        match self {
-            Self::Memory(storage) => storage.get_with(key, reader),
-            // Reads from a copy, because a host may pass a row and fail afterwards.
-            Self::Host(storage) => storage.get_with(key, reader),
-            #[cfg(feature = "store")]
-            Self::File(storage) => storage.get_with(key, reader),
-        }
-    }
-
-    fn get_many(&self, keys: &[Key], rows: &mut Vec<Option<Row>>) -> Result<(), Error> {
-        match self {
-            Self::Memory(storage) => storage.get_many(keys, rows),
-            Self::Host(storage) => storage.get_many(keys, rows),
-            #[cfg(feature = "store")]
-            Self::File(storage) => storage.get_many(keys, rows),
-        }
-    }
-}
-
-impl Storage for AnyStorage {
-    type Snapshot<'a> = AnySnapshot<'a>;
-
-    fn snapshot(&self) -> Result<AnySnapshot<'_>, Error> {
-        Ok(match self {
-            Self::Memory(storage) => AnySnapshot::Memory(storage),
-            Self::Host(storage) => AnySnapshot::Host(storage),
-            #[cfg(feature = "store")]
-            Self::File(storage) => AnySnapshot::File(Box::new(storage.snapshot()?)),
-        })
-    }
-
-    fn commit(&mut self, batch: Batch) -> Result<(), Error> {
-        match self {
-            Self::Memory(storage) => storage.commit(batch),
-            Self::Host(storage) => storage.commit(batch),
-            #[cfg(feature = "store")]
-            Self::File(storage) => storage.commit(batch),
-        }
-    }
-}
-
 /// A storage that calls the functions of the host
 pub(crate) struct HostStorage {
     functions: milepost_storage,
     get: unsafe extern "C" fn(*mut c_void, *const u8, usize, *mut milepost_sink) -> i32,
-    commit: unsafe extern "C" fn(*mut c_void, *const milepost_change, usize) -> i32,
+    commit:
+        unsafe extern "C" fn(*mut c_void, *const milepost_change, usize, *mut milepost_sink) -> i32,
+    snapshots: Option<SnapshotFunctions>,
     isolation: Isolation,
+}
+
+/// The functions of a storage that has snapshots
+#[derive(Clone, Copy)]
+struct SnapshotFunctions {
+    open: unsafe extern "C" fn(*mut c_void, *mut *mut c_void, *mut milepost_sink) -> i32,
+    close: unsafe extern "C" fn(*mut c_void, *mut c_void),
 }
 
 // SAFETY: the context is only passed on, and the host promises with the structure that its
@@ -350,33 +344,42 @@ impl HostStorage {
             |name| CallError::new(MILEPOST_STATUS_NULL, format!("storage.{name} is NULL"));
         let get = functions.get.ok_or_else(|| missing("get"))?;
         let commit = functions.commit.ok_or_else(|| missing("commit"))?;
-        Ok(Self { functions, get, commit, isolation: isolation(functions.isolation)? })
+        let snapshots = match (functions.snapshot_open, functions.snapshot_close) {
+            (Some(open), Some(close)) => Some(SnapshotFunctions { open, close }),
+            (None, None) => None,
+            (None, _) => return Err(missing("snapshot_open")),
+            (_, None) => return Err(missing("snapshot_close")),
+        };
+        let isolation = isolation(functions.isolation)?;
+        Ok(Self { functions, get, commit, snapshots, isolation })
+    }
+
+    /// The isolation that the host declares
+    pub(crate) const fn isolation(&self) -> Isolation {
+        self.isolation
+    }
+
+    /// Whether reads may go on while a commit runs
+    pub(crate) const fn has_snapshots(&self) -> bool {
+        self.snapshots.is_some()
     }
 }
 
 /// A function of the host that creates storages
 #[derive(Clone, Copy, Debug)]
 pub struct StorageFactory(
-    pub(crate) unsafe extern "C" fn(*mut c_void, *mut milepost_storage) -> i32,
+    pub(crate) unsafe extern "C" fn(*mut c_void, *mut milepost_storage, *mut milepost_sink) -> i32,
 );
 
 impl StorageFactory {
     /// Lets the host create a storage
     pub(crate) fn create(self, context: *mut c_void) -> Result<HostStorage, Error> {
-        let mut storage = milepost_storage {
-            size: size_of::<milepost_storage>(),
-            context: ptr::null_mut(),
-            get: None,
-            get_many: None,
-            commit: None,
-            finalize: None,
-            isolation: MILEPOST_ISOLATION_SNAPSHOT,
-        };
-        // SAFETY: the host's function with its context, and a structure that outlives the call.
-        let code = callback::run(|| unsafe { (self.0)(context, &raw mut storage) });
-        if code != 0 {
-            return Err(callback_failed("create", code));
-        }
+        let mut storage = milepost_storage::EMPTY;
+        let result = callback::run_with_sink(0, |sink| {
+            // SAFETY: the host's function with its context, and a structure that outlives the call.
+            unsafe { (self.0)(context, &raw mut storage, sink.cast_mut().cast()) }
+        });
+        check_result("create", &result)?;
         HostStorage::new(storage).map_err(|error| Error::new(ErrorKind::Storage, error.details().2))
     }
 }
@@ -391,43 +394,82 @@ impl Drop for HostStorage {
 }
 
 /// Returns the rows that a callback passed, if it succeeded and passed one for each key
-fn check_rows(
-    name: &str,
-    (code, rows): (i32, Vec<Option<Row>>),
-    keys: usize,
-) -> Result<Vec<Option<Row>>, Error> {
-    if code != 0 {
-        return Err(callback_failed(name, code));
-    }
-    if rows.len() != keys {
-        let passed = rows.len();
+fn check_rows(name: &str, result: SinkResult<i32>, keys: usize) -> Result<Vec<Option<Row>>, Error> {
+    check_result(name, &result)?;
+    if result.rows.len() != keys {
+        let passed = result.rows.len();
         let detail = format_args!("the storage's {name} passed {passed} rows for {keys} keys");
         return Err(Error::new(ErrorKind::Storage, detail));
     }
-    Ok(rows)
+    Ok(result.rows)
 }
 
-fn callback_failed(name: &str, code: i32) -> Error {
-    Error::new(ErrorKind::Storage, format_args!("the storage's {name} returned {code}"))
+/// Returns the error of a callback that failed, with its number and its reason
+fn check_result(
+    name: &str,
+    SinkResult { result, reason, .. }: &SinkResult<i32>,
+) -> Result<(), Error> {
+    if *result == 0 {
+        return Ok(());
+    }
+    let separator = if reason.is_empty() { "" } else { ": " };
+    let detail = format_args!("the storage's {name} returned {result}{separator}{reason}");
+    Err(Error::new(ErrorKind::Storage, detail))
 }
 
-impl Snapshot for HostStorage {
+/// What the reads of one call get as their context: a snapshot of the host, or its storage
+pub(crate) struct HostSnapshot<S: Deref<Target = HostStorage>> {
+    storage: S,
+    context: *mut c_void,
+}
+
+impl<S: Deref<Target = HostStorage>> HostSnapshot<S> {
+    /// Opens a snapshot if the storage has them; dropping it closes it
+    pub(crate) fn open(storage: S) -> Result<Self, Error> {
+        let mut context = storage.functions.context;
+        if let Some(SnapshotFunctions { open, .. }) = storage.snapshots {
+            let mut snapshot = ptr::null_mut();
+            let result = callback::run_with_sink(0, |sink| {
+                // SAFETY: the host's function with its context, and an output that outlives the
+                // call.
+                unsafe { open(context, &raw mut snapshot, sink.cast_mut().cast()) }
+            });
+            check_result("snapshot_open", &result)?;
+            context = snapshot;
+        }
+        Ok(Self { storage, context })
+    }
+}
+
+impl<S: Deref<Target = HostStorage>> Drop for HostSnapshot<S> {
+    fn drop(&mut self) {
+        if let Some(SnapshotFunctions { close, .. }) = self.storage.snapshots {
+            let context = self.storage.functions.context;
+            // SAFETY: the host's function with its context, and a snapshot that it opened, which is
+            // not used again.
+            callback::run(|| unsafe { close(context, self.context) });
+        }
+    }
+}
+
+impl<S: Deref<Target = HostStorage>> Snapshot for HostSnapshot<S> {
     fn isolation(&self) -> Isolation {
-        self.isolation
+        if self.storage.has_snapshots() { Isolation::Snapshot } else { self.storage.isolation }
     }
 
     fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
         let key = FlatKey::new(key);
         let result = callback::run_with_sink(1, |sink| {
             let (data, len) = (key.as_bytes().as_ptr(), key.as_bytes().len());
-            // SAFETY: the host's function with its context, and a key that outlives the call.
-            unsafe { (self.get)(self.functions.context, data, len, sink.cast_mut().cast()) }
+            // SAFETY: the host's function with its context or a snapshot that is open, and a key
+            // that outlives the call.
+            unsafe { (self.storage.get)(self.context, data, len, sink.cast_mut().cast()) }
         });
         Ok(check_rows("get", result, 1)?.into_iter().next().flatten())
     }
 
     fn get_many(&self, keys: &[Key], rows: &mut Vec<Option<Row>>) -> Result<(), Error> {
-        let Some(get_many) = self.functions.get_many else {
+        let Some(get_many) = self.storage.functions.get_many else {
             for key in keys {
                 rows.push(self.get(key)?);
             }
@@ -436,8 +478,9 @@ impl Snapshot for HostStorage {
         let flat = FlatKeys::new(keys);
         let result = callback::run_with_sink(keys.len(), |sink| {
             let (data, len) = (flat.spans().as_ptr(), flat.spans().len());
-            // SAFETY: the host's function with its context, and keys that outlive the call.
-            unsafe { get_many(self.functions.context, data, len, sink.cast_mut().cast()) }
+            // SAFETY: the host's function with its context or a snapshot that is open, and keys
+            // that outlive the call.
+            unsafe { get_many(self.context, data, len, sink.cast_mut().cast()) }
         });
         rows.extend(check_rows("get_many", result, keys.len())?);
         Ok(())
@@ -445,13 +488,15 @@ impl Snapshot for HostStorage {
 }
 
 impl HostStorage {
-    /// Applies a batch; nothing may read meanwhile
+    /// Applies a batch; only snapshots may be read meanwhile
     pub(crate) fn commit(&self, batch: Batch) -> Result<(), Error> {
         let batch = FlatBatch::new(batch);
         let (data, len) = (batch.changes().as_ptr(), batch.changes().len());
-        // SAFETY: the host's function with its context, and changes that outlive the call.
-        let code = callback::run(|| unsafe { (self.commit)(self.functions.context, data, len) });
-        if code == 0 { Ok(()) } else { Err(callback_failed("commit", code)) }
+        let result = callback::run_with_sink(0, |sink| {
+            // SAFETY: the host's function with its context, and changes that outlive the call.
+            unsafe { (self.commit)(self.functions.context, data, len, sink.cast_mut().cast()) }
+        });
+        check_result("commit", &result)
     }
 }
 

@@ -6,34 +6,36 @@
 use core::ffi::c_void;
 use std::sync::Arc;
 
-use milepost::storage::{Batch, Isolation, Snapshot as _, Storage, conformance};
+use milepost::storage::{Batch, Isolation, Storage, conformance};
 use milepost::{Error, ErrorKind};
 
 use crate::boundary::ffi_function;
 use crate::error::milepost_error;
-use crate::storage::{HostStorage, milepost_create_fn};
+use crate::storage::{HostSnapshot, HostStorage, milepost_create_fn};
 
 /// A storage of the host, or why it could not be created
 struct CreatedStorage(Result<Arc<HostStorage>, Error>);
 
 impl Storage for CreatedStorage {
-    type Snapshot<'a> = Arc<HostStorage>;
+    type Snapshot<'a> = HostSnapshot<Arc<HostStorage>>;
 
-    fn snapshot(&self) -> Result<Arc<HostStorage>, Error> {
-        self.0.clone()
+    fn snapshot(&self) -> Result<HostSnapshot<Arc<HostStorage>>, Error> {
+        HostSnapshot::open(self.0.clone()?)
     }
 
     fn commit(&mut self, batch: Batch) -> Result<(), Error> {
-        self.snapshot()?.commit(batch)
+        self.0.clone()?.commit(batch)
     }
 }
 
 fn check(make: impl Fn() -> CreatedStorage) -> Result<(), conformance::Violation> {
     conformance::check(&make)?;
     let storage = make();
-    // With the default, the lock of the engine makes the snapshots.
-    let is_single = |reader: Arc<HostStorage>| reader.isolation() == Isolation::ReadCommitted;
-    if storage.snapshot().is_ok_and(is_single) {
+    // Without either, the lock of the engine makes the snapshots.
+    let is_read_while_committing = |storage: &Arc<HostStorage>| {
+        storage.has_snapshots() || storage.isolation() == Isolation::ReadCommitted
+    };
+    if storage.0.as_ref().is_ok_and(is_read_while_committing) {
         conformance::check_snapshots(|| storage, Storage::snapshot)?;
     }
     Ok(())
@@ -45,8 +47,8 @@ ffi_function! {
     /// `create` is called fewer than 32 times with `context`, each time for an empty storage, which
     /// the check ends by its `finalize`. Takes some seconds and some 16 MiB.
     /// `MILEPOST_STATUS_STORAGE` if a requirement is not met; the error's message says which one,
-    /// at which key, and what was found. A storage that declares
-    /// `MILEPOST_ISOLATION_READ_COMMITTED` is also changed between two reads of a query. `context`
+    /// at which key, and what was found. A storage that has snapshots, or declares
+    /// `MILEPOST_ISOLATION_READ_COMMITTED`, is also changed between two reads of a query. `context`
     /// may be NULL.
     fn milepost_storage_check(
         create: milepost_create_fn,

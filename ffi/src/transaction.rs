@@ -11,7 +11,7 @@ use milepost::{Error, ErrorKind};
 
 use crate::boundary::ffi_function;
 use crate::boundary::handle::{Handle, Immutable};
-use crate::boundary::parameter::plain_outputs;
+use crate::boundary::parameter::sized_outputs;
 use crate::error::milepost_error;
 use crate::status::CallError;
 use crate::value::{milepost_bytes, milepost_hash};
@@ -43,6 +43,8 @@ pub struct DecodedTransaction {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct milepost_transaction_view {
+    /// `sizeof` of this structure, set by the caller; members beyond it are not written
+    pub size: usize,
     /// Hash of the transaction
     pub hash: milepost_hash,
     /// Account that signed and pays
@@ -59,7 +61,7 @@ pub struct milepost_transaction_view {
     pub json: milepost_bytes,
 }
 
-plain_outputs! { milepost_transaction_view }
+sized_outputs! { milepost_transaction_view }
 
 fn decode(bytes: &[u8]) -> Result<DecodedTransaction, CallError> {
     let signed = SignedTransaction::decode(bytes)?;
@@ -108,8 +110,10 @@ ffi_function! {
     fn milepost_transaction_read(
         transaction: *const milepost_transaction,
         view: *mut milepost_transaction_view,
+        #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         view.write(milepost_transaction_view {
+            size: size_of::<milepost_transaction_view>(),
             hash: transaction.hash.into(),
             signer_id: milepost_bytes::new(transaction.signer_id.as_bytes()),
             receiver_id: milepost_bytes::new(transaction.receiver_id.as_bytes()),

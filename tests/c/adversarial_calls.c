@@ -64,6 +64,10 @@ static void fill(call *self, fixture *fixture, const function *function) {
         case CONTEXT:
             argument->pointer = &fixture->hash;
             break;
+        case SIZED_OUTPUT:
+            memcpy(self->outputs[i], &parameter->size, sizeof parameter->size);
+            argument->pointer = self->outputs[i];
+            break;
         case OUTPUT:
         case OUTPUT_HANDLE:
             argument->pointer = self->outputs[i];
@@ -87,10 +91,11 @@ static milepost_status_t run(call *self, const char *where) {
         const parameter *parameter = &function->parameters[i];
         void *handle;
         if (self->arguments[i].pointer != self->outputs[i] ||
-            (parameter->form != OUTPUT && parameter->form != OUTPUT_HANDLE)) {
+            (parameter->form != OUTPUT && parameter->form != SIZED_OUTPUT &&
+             parameter->form != OUTPUT_HANDLE)) {
             continue;
         }
-        for (size_t j = 0;
+        for (size_t j = parameter->form == SIZED_OUTPUT ? sizeof parameter->size : 0;
              status != MILEPOST_STATUS_OK && parameter->handle != ERROR && j < parameter->size;
              j++) {
             if (self->outputs[i][j] != 0) {
@@ -99,17 +104,19 @@ static milepost_status_t run(call *self, const char *where) {
             }
         }
         if (strcmp(parameter->name, "output") == 0) {
-            milepost_output output;
+            milepost_output output = {.size = sizeof output};
             memcpy(&output, self->outputs[i], sizeof output);
             milepost_response_free(output.response);
             milepost_import_summary_free(output.summary);
+            milepost_chain_status_free(output.chain_status);
             milepost_error_free(output.error);
         }
         if (parameter->form == OUTPUT_HANDLE) {
             memcpy(&handle, self->outputs[i], sizeof handle);
-            if (parameter->handle == ERROR && (handle == NULL) != (status == MILEPOST_STATUS_OK)) {
-                report(function->name, where, "returned an error object with OK, or none without",
-                       status);
+            /* Inside a callback it could not be freed. */
+            int is_error = status != MILEPOST_STATUS_OK && status != MILEPOST_STATUS_REENTRANT;
+            if (parameter->handle == ERROR && (handle != NULL) != is_error) {
+                report(function->name, where, "returned an error object, or none", status);
             }
             free_handle(parameter->handle, handle);
         }
@@ -278,6 +285,44 @@ static void invalid_numbers(const function *function) {
     }
 }
 
+/* Sizes that no version of a structure has, and those of versions with fewer and more members */
+static void sizes_of_structures(const function *function) {
+    static const size_t INVALID[] = {0, 1, sizeof(size_t), 20, 4097, SIZE_MAX};
+    for (size_t i = 0; i < function->len; i++) {
+        const parameter *parameter = &function->parameters[i];
+        if (parameter->form != SIZED_OUTPUT) {
+            continue;
+        }
+        for (size_t j = 0; j < sizeof INVALID / sizeof *INVALID; j++) {
+            WITH(function, {
+                memcpy(call_.outputs[i], &INVALID[j], sizeof INVALID[j]);
+                milepost_status_t status = call_.function->call(call_.arguments);
+                if (status != MILEPOST_STATUS_LENGTH || call_.outputs[i][sizeof(size_t)] != 0xaa) {
+                    report(function->name, "an invalid size", "returned", status);
+                }
+            });
+        }
+        for (size_t size = 2 * sizeof(size_t); size <= parameter->size + 16;
+             size += sizeof(size_t)) {
+            WITH(function, {
+                memcpy(call_.outputs[i], &size, sizeof size);
+                milepost_status_t status = call_.function->call(call_.arguments);
+                if (status != valid_status(function->name)) {
+                    report(function->name, "another size", "returned", status);
+                }
+                for (size_t j = parameter->size; j < size; j++) {
+                    if (call_.outputs[i][j] != 0) {
+                        report(function->name, "a larger size", "did not zero the rest", (long)j);
+                    }
+                }
+                if (call_.outputs[i][size] != 0xaa) {
+                    report(function->name, "another size", "wrote beyond it", (long)size);
+                }
+            });
+        }
+    }
+}
+
 /* Handles that were freed or are of another type; only checked builds detect them */
 static void stale_handles(const function *function) {
     for (size_t i = 0; i < function->len; i++) {
@@ -360,13 +405,21 @@ static void invalid_structures(void) {
     milepost_engine *engine;
     set_up(&fixture);
     for (size_t size = 0; size < 2 * sizeof(milepost_storage); size++) {
-        milepost_storage other = fixture.functions;
-        other.size = size;
+        struct {
+            milepost_storage known;
+            uint8_t unknown[sizeof(milepost_storage)];
+        } other = {fixture.functions, {1}};
+        /* Members were added after `commit`, one at a time. */
+        int is_of_a_release = size > offsetof(milepost_storage, commit) &&
+                              size <= sizeof other.known && size % sizeof(void *) == 0;
+        milepost_status_t expected = is_of_a_release ? MILEPOST_STATUS_OK : MILEPOST_STATUS_LENGTH;
+        other.known.size = size;
+        other.known.finalize = NULL;
         calls++;
-        if (size != sizeof other &&
-            milepost_engine_new_over(&other, NULL, &engine, NULL) != MILEPOST_STATUS_LENGTH) {
+        if (milepost_engine_new_over(&other.known, NULL, &engine, NULL) != expected) {
             report("milepost_engine_new_over", "size", "accepted a structure of", (long)size);
         }
+        milepost_engine_free(engine);
     }
     for (int missing = 0; missing < 2; missing++) {
         milepost_storage other = fixture.functions;
@@ -409,6 +462,7 @@ int main(void) {
         null_pointers(function);
         invalid_lengths(function);
         damaged_inputs(function);
+        sizes_of_structures(function);
         invalid_numbers(function);
         reentrant_calls(function);
         if (CHECKED) {

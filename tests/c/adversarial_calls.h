@@ -25,11 +25,13 @@ typedef enum form {
     FACTORY, /* a function of the host */
     CONTEXT, /* opaque to the library */
     OUTPUT,  /* a plain value that is written */
+    SIZED_OUTPUT, /* a structure whose first member is its size */
     OUTPUT_HANDLE
 } form;
 
 typedef enum handle {
     NO_HANDLE,
+    CHAIN_STATUS,
     ENDPOINT,
     ENGINE,
     ERROR,
@@ -127,6 +129,7 @@ static milepost_status_t valid_status(const char *function) {
         {"milepost_engine_put_config", MILEPOST_STATUS_SCHEMA},
         {"milepost_import_summary_reapplied", MILEPOST_STATUS_INDEX},
         {"milepost_import_summary_reverted", MILEPOST_STATUS_INDEX},
+        {"milepost_import_summary_transaction", MILEPOST_STATUS_INDEX},
         {"milepost_response_batch_item", MILEPOST_STATUS_INDEX},
         {"milepost_response_outcome", MILEPOST_STATUS_USAGE},
         {"milepost_response_receipt", MILEPOST_STATUS_USAGE},
@@ -147,9 +150,10 @@ static milepost_status_t valid_status(const char *function) {
 }
 
 /* Fails to create a storage */
-static int32_t create_none(void *context, milepost_storage *storage) {
+static int32_t create_none(void *context, milepost_storage *storage, milepost_sink *sink) {
     (void)context;
     storage->get = NULL;
+    milepost_sink_absent(sink);
     return 5;
 }
 
@@ -194,7 +198,7 @@ static void find_rows(fixture *self, const milepost_output *output) {
 /* Polls until an output of this kind, and supplies rows in between; frees nothing */
 static void poll_until(fixture *self, milepost_endpoint *endpoint, milepost_output_kind_t kind) {
     for (;;) {
-        milepost_output output;
+        milepost_output output = {.size = sizeof output};
         must(milepost_endpoint_poll_output(endpoint, &output, NULL), "poll_output");
         if (output.kind == MILEPOST_OUTPUT_NEED_ROWS) {
             find_rows(self, &output);
@@ -209,6 +213,7 @@ static void poll_until(fixture *self, milepost_endpoint *endpoint, milepost_outp
 }
 
 static void set_up(fixture *self) {
+    milepost_chain_status *chain_status;
     milepost_endpoint *endpoint;
     milepost_engine *engine;
     milepost_error *error;
@@ -221,9 +226,10 @@ static void set_up(fixture *self) {
     const size_t pending_len = sizeof PENDING - 1, base64_len = sizeof TRANSACTION_BASE64 - 1;
     memset(self, 0, sizeof *self);
     self->functions = store_functions(&self->store, 1);
-    must(milepost_settings_new(&settings), "settings");
+    must(milepost_settings_new(&settings, NULL), "settings");
     must(milepost_engine_new_over(&self->functions, settings, &engine, NULL), "engine");
     must(milepost_engine_import_block(engine, bytes(BLOCK), block_len, &summary, NULL), "block");
+    must(milepost_engine_chain_status(engine, &chain_status, NULL), "chain_status");
     must(milepost_endpoint_new(with_engine ? engine : NULL, NULL, &endpoint, NULL), "endpoint");
     if (!with_engine) {
         must(milepost_endpoint_handle_block(endpoint, bytes(NEXT_BLOCK), next_len,
@@ -241,7 +247,7 @@ static void set_up(fixture *self) {
     must(milepost_engine_respond(engine, bytes(PENDING), pending_len, NULL, 0, &response, NULL),
          "respond");
     must(milepost_message_builder_new(7, &self->hash, &self->hash, &self->hash, &self->hash, 80,
-                                      &builder),
+                                      &builder, NULL),
          "builder");
     must(milepost_transaction_decode_base64(bytes(TRANSACTION_BASE64), base64_len, &transaction,
                                             NULL),
@@ -249,6 +255,7 @@ static void set_up(fixture *self) {
     if (milepost_settings_set(settings, 0, 0, &error) != MILEPOST_STATUS_ENUM) {
         must(MILEPOST_STATUS_USAGE, "error");
     }
+    self->handles[CHAIN_STATUS] = chain_status;
     self->handles[ENDPOINT] = endpoint;
     self->handles[ENGINE] = engine;
     self->handles[ERROR] = error;

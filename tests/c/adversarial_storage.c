@@ -55,7 +55,7 @@ static milepost_status_t respond(const milepost_engine *engine) {
 }
 
 static milepost_status_t poll_output(milepost_endpoint *endpoint) {
-    milepost_output output;
+    milepost_output output = {.size = sizeof output};
     milepost_status_t status = milepost_endpoint_poll_output(endpoint, &output, NULL);
     milepost_response_free(output.response);
     return status;
@@ -67,7 +67,7 @@ static milepost_status_t run_node(store *store, int with_get_many, milepost_engi
     milepost_status_t status, worst = MILEPOST_STATUS_OK;
     milepost_endpoint *endpoint;
     milepost_response *response;
-    milepost_chain_status chain_status;
+    milepost_chain_status *chain_status;
     uint64_t handle;
     must(milepost_engine_new_over(&functions, NULL, engine, NULL), "engine");
     must(milepost_endpoint_new(*engine, NULL, &endpoint, NULL), "endpoint");
@@ -84,7 +84,8 @@ static milepost_status_t run_node(store *store, int with_get_many, milepost_engi
     worst = worst_of(worst, respond(*engine), "respond");
     status = milepost_engine_chain_status(*engine, &chain_status, NULL);
     worst = worst_of(worst, status, "chain_status");
-    must(milepost_endpoint_handle_timeout(endpoint, 1000000), "handle_timeout");
+    milepost_chain_status_free(chain_status);
+    must(milepost_endpoint_handle_timeout(endpoint, 1000000, NULL), "handle_timeout");
     worst = worst_of(worst, poll_output(endpoint), "poll_output");
     milepost_endpoint_free(endpoint);
     return worst;
@@ -92,9 +93,16 @@ static milepost_status_t run_node(store *store, int with_get_many, milepost_engi
 
 static void reenter_engine(void *context) {
     milepost_engine **engine = (milepost_engine **)context;
+    milepost_response *response;
+    milepost_error *error;
     calls++;
-    if (respond(*engine) != MILEPOST_STATUS_REENTRANT) {
+    if (milepost_engine_respond(*engine, request.bytes, request.len, NULL, 0, &response, &error) !=
+        MILEPOST_STATUS_REENTRANT) {
         report("milepost_engine_respond", "its own callback", "did not return REENTRANT", 0);
+    }
+    /* It could not be freed here. */
+    if (error != NULL) {
+        report("milepost_engine_respond", "its own callback", "created an error object", 0);
     }
 }
 
@@ -158,7 +166,7 @@ static size_t run_remote(remote_host *host, uint64_t timeout) {
                 return open;
             }
             expired = 1;
-            must(milepost_endpoint_handle_timeout(host->endpoint, 1000000), "handle_timeout");
+            must(milepost_endpoint_handle_timeout(host->endpoint, 1000000, NULL), "handle_timeout");
         } else if (output.kind != MILEPOST_OUTPUT_PENDING) {
             open--;
         }

@@ -4,6 +4,7 @@
  * are none.
  */
 #include "check.h"
+#include "test_storage.h"
 
 #define TRANSACTION_BASE64                                                                         \
     "DgAAAHNlbmRlci50ZXN0bmV0AOrmAai64SZOv9e/naX4W15pJx0GAap35wTT1T/DwcbbDwAAAAAAAAAQAAAAcmVjZWl2" \
@@ -14,22 +15,27 @@ static void built_messages_are_imported(void) {
     milepost_engine *engine;
     milepost_message_builder *builder = new_builder(100, 3, 2);
     milepost_import_summary *summary;
-    milepost_import_summary_view summary_view;
+    milepost_import_summary_view summary_view = {.size = sizeof summary_view};
     milepost_response *response;
-    milepost_transaction_status status;
-    milepost_outcome outcome;
+    milepost_transaction_status status = {.size = sizeof status};
+    milepost_outcome outcome = {.size = sizeof outcome};
     milepost_bytes bytes;
-    milepost_hash expected;
+    milepost_hash expected, transaction;
     add_views(builder);
-    OK(milepost_message_builder_text(builder, &bytes));
+    OK(milepost_message_builder_text(builder, &bytes, NULL));
     OK(milepost_engine_new(NULL, &engine, NULL));
     OK(milepost_engine_import_block(engine, bytes.data, bytes.len, &summary, NULL));
     milepost_message_builder_free(builder);
-    OK(milepost_import_summary_read(summary, &summary_view));
+    OK(milepost_import_summary_read(summary, &summary_view, NULL));
     CHECK(summary_view.position == MILEPOST_BLOCK_POSITION_HEAD &&
           summary_view.block.height == 100 && summary_view.has_last_final == 0);
     CHECK(summary_view.transactions == 1 && summary_view.outcomes == 2 &&
           summary_view.receipts == 1 && summary_view.reverted == 0);
+    OK(milepost_import_summary_transaction(summary, 0, &transaction, NULL));
+    expected = hash(1);
+    CHECK(memcmp(&transaction, &expected, sizeof expected) == 0);
+    CHECK(milepost_import_summary_transaction(summary, 1, &transaction, NULL) ==
+          MILEPOST_STATUS_INDEX);
     milepost_import_summary_free(summary);
 
     OK(milepost_engine_respond(engine, TEXT(REQUEST), TEXT("tx_status"), &response, NULL));
@@ -63,7 +69,7 @@ static void built_messages_are_imported(void) {
     /* A body whose method differs from that of the URL */
     OK(milepost_engine_respond(engine, TEXT(REQUEST), TEXT("tx"), &response, NULL));
     milepost_response_kind_t kind = 0;
-    OK(milepost_response_kind(response, &kind));
+    OK(milepost_response_kind(response, &kind, NULL));
     CHECK(kind == MILEPOST_RESPONSE_KIND_REQUEST_VALIDATION);
     milepost_response_free(response);
     milepost_engine_free(engine);
@@ -73,38 +79,48 @@ static void import_block(milepost_engine *engine, uint64_t height, uint8_t block
                          milepost_import_summary **summary) {
     milepost_message_builder *builder = new_builder(height, block, prev);
     milepost_bytes bytes;
-    OK(milepost_message_builder_text(builder, &bytes));
+    OK(milepost_message_builder_text(builder, &bytes, NULL));
     OK(milepost_engine_import_block(engine, bytes.data, bytes.len, summary, NULL));
     milepost_message_builder_free(builder);
+}
+
+static milepost_chain_status_view read_chain_status(const milepost_engine *engine) {
+    milepost_chain_status_view view = {.size = sizeof view};
+    milepost_chain_status *chain_status;
+    OK(milepost_engine_chain_status(engine, &chain_status, NULL));
+    OK(milepost_chain_status_read(chain_status, &view, NULL));
+    milepost_chain_status_free(chain_status);
+    view.chain_id.data = NULL;
+    return view;
 }
 
 static void forks_are_reported(void) {
     milepost_engine *engine;
     milepost_import_summary *summary;
-    milepost_import_summary_view summary_view;
+    milepost_import_summary_view summary_view = {.size = sizeof summary_view};
     milepost_block_point point;
-    milepost_chain_status chain_status;
+    milepost_chain_status_view chain_status;
     OK(milepost_engine_new(NULL, &engine, NULL));
-    OK(milepost_engine_chain_status(engine, &chain_status, NULL));
+    chain_status = read_chain_status(engine);
     CHECK(chain_status.has_head == 0 && chain_status.blocks == 0);
     import_block(engine, 10, 10, 9, NULL);
     import_block(engine, 11, 11, 10, NULL);
     import_block(engine, 12, 112, 10, &summary);
-    OK(milepost_import_summary_read(summary, &summary_view));
+    OK(milepost_import_summary_read(summary, &summary_view, NULL));
     CHECK(summary_view.position == MILEPOST_BLOCK_POSITION_HEAD && summary_view.reverted == 1 &&
           summary_view.reapplied == 0);
-    OK(milepost_import_summary_reverted(summary, 0, &point));
+    OK(milepost_import_summary_reverted(summary, 0, &point, NULL));
     CHECK(point.height == 11 && point.hash.bytes[31] == 11);
-    CHECK(milepost_import_summary_reverted(summary, 1, &point) == MILEPOST_STATUS_INDEX &&
+    CHECK(milepost_import_summary_reverted(summary, 1, &point, NULL) == MILEPOST_STATUS_INDEX &&
           point.height == 0);
     milepost_import_summary_free(summary);
     import_block(engine, 13, 13, 11, &summary);
-    OK(milepost_import_summary_read(summary, &summary_view));
+    OK(milepost_import_summary_read(summary, &summary_view, NULL));
     CHECK(summary_view.reverted == 1 && summary_view.reapplied == 1);
-    OK(milepost_import_summary_reapplied(summary, 0, &point));
+    OK(milepost_import_summary_reapplied(summary, 0, &point, NULL));
     CHECK(point.height == 11);
     milepost_import_summary_free(summary);
-    OK(milepost_engine_chain_status(engine, &chain_status, NULL));
+    chain_status = read_chain_status(engine);
     CHECK(chain_status.has_head == 1 && chain_status.head.height == 13 &&
           chain_status.earliest.height == 10 && chain_status.blocks == 3);
     CHECK(chain_status.protocol_version == 80 && chain_status.generation == 4);
@@ -113,13 +129,13 @@ static void forks_are_reported(void) {
 
 static void transactions_are_decoded(void) {
     milepost_transaction *transaction;
-    milepost_transaction_view transaction_view;
+    milepost_transaction_view transaction_view = {.size = sizeof transaction_view};
     milepost_error *error;
-    milepost_error_view view;
+    milepost_error_view view = {.size = sizeof view};
     milepost_hash_text hash_text;
     OK(milepost_transaction_decode_base64(TEXT(TRANSACTION_BASE64), &transaction, NULL));
-    OK(milepost_transaction_read(transaction, &transaction_view));
-    OK(milepost_hash_format(&transaction_view.hash, &hash_text));
+    OK(milepost_transaction_read(transaction, &transaction_view, NULL));
+    OK(milepost_hash_format(&transaction_view.hash, &hash_text, NULL));
     CHECK(hash_text.len == 44 &&
           memcmp(hash_text.bytes, "6zgh2u9DqHHiXzdy9ouTP7oGky2T4nugqzqt9wJZwNFm", 44) == 0);
     CHECK(same(transaction_view.signer_id, "sender.testnet") &&
@@ -138,7 +154,7 @@ static void transactions_are_decoded(void) {
 
 static void requests_are_validated(void) {
     milepost_response *response;
-    milepost_rpc_error rpc_error;
+    milepost_rpc_error rpc_error = {.size = sizeof rpc_error};
     size_t calls, len;
     OK(milepost_request_validate(NULL, TEXT(REQUEST), NULL, 0, &calls, &response, NULL));
     CHECK(calls == 1 && response == NULL);
@@ -173,7 +189,7 @@ static uint64_t wait_for(milepost_endpoint *endpoint, uint64_t now, uint64_t tim
 static void check_kind(milepost_response *response, milepost_response_kind_t expected) {
     milepost_response_kind_t kind = 0;
     CHECK(response != NULL);
-    OK(milepost_response_kind(response, &kind));
+    OK(milepost_response_kind(response, &kind, NULL));
     CHECK(kind == expected);
     milepost_response_free(response);
 }
@@ -184,29 +200,30 @@ static void endpoints_wait_cancel_and_shut_down(void) {
     milepost_endpoint *endpoint;
     milepost_response *response;
     milepost_import_summary *summary;
-    milepost_output output;
+    milepost_output output = {.size = sizeof output};
+    milepost_chain_status_view chain_status = {.size = sizeof chain_status};
     uint64_t first, second, third, timeout, handle;
     int32_t was_pending;
     size_t count;
-    OK(milepost_settings_new(&settings));
+    OK(milepost_settings_new(&settings, NULL));
     OK(milepost_settings_set(settings, MILEPOST_SETTING_TIMEOUT, 50, NULL));
     OK(milepost_engine_new(settings, &engine, NULL));
     OK(milepost_endpoint_new(engine, settings, &endpoint, NULL));
     milepost_settings_free(settings);
-    OK(milepost_endpoint_next_timeout(endpoint, &timeout));
+    OK(milepost_endpoint_next_timeout(endpoint, &timeout, NULL));
     CHECK(timeout == MILEPOST_TIMEOUT_NEVER);
     first = wait_for(endpoint, 7, MILEPOST_TIMEOUT_DEFAULT);
     second = wait_for(endpoint, 7, MILEPOST_TIMEOUT_DEFAULT);
     third = wait_for(endpoint, 8, MILEPOST_TIMEOUT_DEFAULT);
-    OK(milepost_endpoint_pending_count(endpoint, &count));
-    OK(milepost_endpoint_next_timeout(endpoint, &timeout));
+    OK(milepost_endpoint_pending_count(endpoint, &count, NULL));
+    OK(milepost_endpoint_next_timeout(endpoint, &timeout, NULL));
     CHECK(count == 3 && timeout <= 57 && first != second);
     CHECK(POLL(endpoint, TIMEOUT).timeout == timeout);
-    OK(milepost_endpoint_cancel(endpoint, first, &was_pending));
+    OK(milepost_endpoint_cancel(endpoint, first, &was_pending, NULL));
     CHECK(was_pending == 1);
-    OK(milepost_endpoint_cancel(endpoint, first, &was_pending));
+    OK(milepost_endpoint_cancel(endpoint, first, &was_pending, NULL));
     CHECK(was_pending == 0);
-    OK(milepost_endpoint_handle_timeout(endpoint, 57));
+    OK(milepost_endpoint_handle_timeout(endpoint, 57, NULL));
     output = POLL(endpoint, RESPONSE);
     CHECK(output.handle == second);
     check_kind(output.response, MILEPOST_RESPONSE_KIND_TIMEOUT);
@@ -216,20 +233,23 @@ static void endpoints_wait_cancel_and_shut_down(void) {
     milepost_message_builder *builder = new_builder(100, 3, 2);
     milepost_bytes bytes;
     add_views(builder);
-    OK(milepost_message_builder_text(builder, &bytes));
+    OK(milepost_message_builder_text(builder, &bytes, NULL));
     OK(milepost_engine_import_block(engine, bytes.data, bytes.len, &summary, NULL));
     milepost_message_builder_free(builder);
     milepost_engine_free(engine);
     POLL(endpoint, TIMEOUT);
-    OK(milepost_endpoint_handle_chain_update(endpoint, summary));
+    OK(milepost_endpoint_handle_chain_update(endpoint, summary, NULL));
     milepost_import_summary_free(summary);
     output = POLL(endpoint, RESPONSE);
     CHECK(output.handle == third);
     check_kind(output.response, MILEPOST_RESPONSE_KIND_RESULT);
-    OK(milepost_endpoint_handle_chain_query(endpoint, &handle));
+    OK(milepost_endpoint_handle_chain_query(endpoint, &handle, NULL));
     output = POLL(endpoint, COMPLETED);
-    CHECK(output.handle == handle && output.chain_status.blocks == 1 && output.summary == NULL);
-    OK(milepost_endpoint_shutdown(endpoint));
+    CHECK(output.handle == handle && output.summary == NULL);
+    OK(milepost_chain_status_read(output.chain_status, &chain_status, NULL));
+    CHECK(chain_status.blocks == 1 && chain_status.chain_id.len == 0);
+    milepost_chain_status_free(output.chain_status);
+    OK(milepost_endpoint_shutdown(endpoint, NULL));
     OK(milepost_endpoint_handle_request(endpoint, 60, MILEPOST_TIMEOUT_NEVER, TEXT(OTHER_REQUEST),
                                         NULL, 0, &handle, &response, NULL));
     CHECK(response == NULL);
@@ -243,7 +263,7 @@ static void requests_have_timeouts_of_their_own(void) {
     milepost_engine *engine;
     milepost_endpoint *endpoint;
     milepost_response *response;
-    milepost_output output;
+    milepost_output output = {.size = sizeof output};
     uint64_t soon, later, handle;
     OK(milepost_engine_new(NULL, &engine, NULL));
     OK(milepost_endpoint_new(engine, NULL, &endpoint, NULL));
@@ -255,17 +275,17 @@ static void requests_have_timeouts_of_their_own(void) {
                                         NULL));
     CHECK(handle == 0);
     check_kind(response, MILEPOST_RESPONSE_KIND_TIMEOUT);
-    OK(milepost_endpoint_handle_timeout(endpoint, 16));
+    OK(milepost_endpoint_handle_timeout(endpoint, 16, NULL));
     CHECK(POLL(endpoint, TIMEOUT).timeout <= 17);
-    OK(milepost_endpoint_handle_timeout(endpoint, 17));
+    OK(milepost_endpoint_handle_timeout(endpoint, 17, NULL));
     output = POLL(endpoint, RESPONSE);
     CHECK(output.handle == soon);
     check_kind(output.response, MILEPOST_RESPONSE_KIND_TIMEOUT);
-    OK(milepost_endpoint_handle_timeout(endpoint, 10010));
+    OK(milepost_endpoint_handle_timeout(endpoint, 10010, NULL));
     output = POLL(endpoint, RESPONSE);
     CHECK(output.handle == later);
     check_kind(output.response, MILEPOST_RESPONSE_KIND_TIMEOUT);
-    OK(milepost_endpoint_handle_timeout(endpoint, UINT64_MAX - 1));
+    OK(milepost_endpoint_handle_timeout(endpoint, UINT64_MAX - 1, NULL));
     CHECK(POLL(endpoint, TIMEOUT).timeout == MILEPOST_TIMEOUT_NEVER);
     milepost_endpoint_free(endpoint);
 }
@@ -275,9 +295,9 @@ static void errors_have_details(void) {
     milepost_engine *engine;
     milepost_endpoint *endpoint;
     milepost_error *error;
-    milepost_error_view view;
+    milepost_error_view view = {.size = sizeof view};
     milepost_hash out;
-    OK(milepost_settings_new(&settings));
+    OK(milepost_settings_new(&settings, NULL));
     CHECK(milepost_settings_set(settings, MILEPOST_SETTING_FINALITY, 2, &error) ==
           MILEPOST_STATUS_ENUM);
     OK(milepost_error_read(error, &view));
@@ -294,6 +314,49 @@ static void errors_have_details(void) {
     milepost_endpoint_free(endpoint);
     milepost_engine_free(engine);
     CHECK(milepost_hash_parse(TEXT("0"), &out, NULL) == MILEPOST_STATUS_VALUE);
+    CHECK(milepost_hash_format(&out, NULL, &error) == MILEPOST_STATUS_NULL);
+    OK(milepost_error_read(error, &view));
+    CHECK(same(view.message, "text is NULL"));
+    milepost_error_free(error);
+    CHECK(milepost_endpoint_handle_timeout(NULL, 7, &error) == MILEPOST_STATUS_NULL);
+    OK(milepost_error_read(error, &view));
+    CHECK(same(view.message, "endpoint is NULL"));
+    milepost_error_free(error);
+    CHECK(same(milepost_status_name(MILEPOST_STATUS_STORAGE), "MILEPOST_STATUS_STORAGE"));
+    CHECK(same(milepost_status_name(-1), "unknown status"));
+}
+
+static int32_t fails(void *context, const uint8_t *key, size_t key_len, milepost_sink *sink) {
+    (void)context, (void)key, (void)key_len;
+    milepost_sink_fail(sink, TEXT("the first reason"));
+    milepost_sink_fail(sink, TEXT("disk sda is gone"));
+    return 7;
+}
+
+/* The sentence of a callback is in the response, and in the error */
+static void callbacks_give_their_reason(void) {
+    store store;
+    milepost_storage functions;
+    milepost_engine *engine;
+    milepost_response *response;
+    milepost_rpc_error rpc_error = {.size = sizeof rpc_error};
+    milepost_error *error;
+    milepost_error_view view = {.size = sizeof view};
+    milepost_chain_status *chain_status;
+    memset(&store, 0, sizeof store);
+    functions = store_functions(&store, 0);
+    functions.get = fails;
+    OK(milepost_engine_new_over(&functions, NULL, &engine, NULL));
+    OK(milepost_engine_respond(engine, TEXT(REQUEST), NULL, 0, &response, NULL));
+    OK(milepost_response_rpc_error(response, &rpc_error, NULL));
+    CHECK(contains(rpc_error.json, "the storage's get returned 7: disk sda is gone"));
+    milepost_response_free(response);
+    CHECK(milepost_engine_chain_status(engine, &chain_status, &error) == MILEPOST_STATUS_STORAGE);
+    OK(milepost_error_read(error, &view));
+    CHECK(same(view.message, "the storage's get returned 7: disk sda is gone"));
+    milepost_error_free(error);
+    milepost_engine_free(engine);
+    store_clear(&store);
 }
 
 /* The largest and smallest values of all settings work */
@@ -301,14 +364,19 @@ static void settings_may_be_extreme(void) {
     milepost_settings *settings;
     milepost_engine *engine;
     milepost_endpoint *endpoint;
-    milepost_output output;
+    milepost_output output = {.size = sizeof output};
     uint64_t handle, timeout;
     for (uint64_t value = 0; value <= 1; value++) {
-        OK(milepost_settings_new(&settings));
+        OK(milepost_settings_new(&settings, NULL));
         for (milepost_setting_t setting = 1; setting <= MILEPOST_SETTING_ISOLATION; setting++) {
             milepost_status_t status =
                 milepost_settings_set(settings, setting, value == 0 ? UINT64_MAX : 0, NULL);
-            CHECK(status == MILEPOST_STATUS_OK || (value == 0 && status == MILEPOST_STATUS_ENUM));
+            /* With 0 nothing could be answered, so the default stays. */
+            int is_refused = value == 1 && (setting == MILEPOST_SETTING_MAX_RECEIPTS ||
+                                            setting == MILEPOST_SETTING_MAX_BATCH);
+            CHECK(is_refused ? status == MILEPOST_STATUS_VALUE
+                             : status == MILEPOST_STATUS_OK ||
+                                   (value == 0 && status == MILEPOST_STATUS_ENUM));
         }
         OK(milepost_engine_new(settings, &engine, NULL));
         OK(milepost_endpoint_new(engine, settings, &endpoint, NULL));
@@ -317,8 +385,8 @@ static void settings_may_be_extreme(void) {
         handle = wait_for(endpoint, UINT64_MAX, MILEPOST_TIMEOUT_DEFAULT);
         if (value == 0) {
             POLL(endpoint, TIMEOUT);
-            OK(milepost_endpoint_next_timeout(endpoint, &timeout));
-            OK(milepost_endpoint_handle_timeout(endpoint, UINT64_MAX));
+            OK(milepost_endpoint_next_timeout(endpoint, &timeout, NULL));
+            OK(milepost_endpoint_handle_timeout(endpoint, UINT64_MAX, NULL));
         }
         output = POLL(endpoint, RESPONSE);
         CHECK(output.handle == handle);
@@ -339,5 +407,6 @@ int main(void) {
     endpoints_wait_cancel_and_shut_down();
     requests_have_timeouts_of_their_own();
     errors_have_details();
+    callbacks_give_their_reason();
     return failed;
 }

@@ -45,7 +45,7 @@ static inline int contains(milepost_bytes bytes, const char *expected) {
  * operation */
 static inline milepost_output poll_at(int line, milepost_endpoint *endpoint,
                                       milepost_output_kind_t kind, uint64_t handle) {
-    milepost_output output;
+    milepost_output output = {.size = sizeof output};
     OK(milepost_endpoint_poll_output(endpoint, &output, NULL));
     check_at(line, output.kind == kind, "an output of another kind");
     check_at(line, handle == 0 || output.handle == handle, "an output of another operation");
@@ -102,14 +102,14 @@ static const char RECEIPT_OUTCOME[] =
 static inline milepost_message_builder *new_builder(uint64_t height, uint8_t block, uint8_t prev) {
     milepost_message_builder *builder;
     milepost_hash id = hash(block), previous = hash(prev), epoch = hash(9), none = hash(0);
-    OK(milepost_message_builder_new(height, &id, &previous, &epoch, &none, 80, &builder));
+    OK(milepost_message_builder_new(height, &id, &previous, &epoch, &none, 80, &builder, NULL));
     return builder;
 }
 
 /* Adds a transaction with one receipt, and the receipt's outcome with two log lines */
 static inline void add_views(milepost_message_builder *builder) {
     milepost_error *error;
-    milepost_error_view view;
+    milepost_error_view view = {.size = sizeof view};
     OK(milepost_message_builder_add_transaction(builder, TEXT(TRANSACTION),
                                                 TEXT(TRANSACTION_OUTCOME), NULL));
     OK(milepost_message_builder_add_outcome(builder, TEXT(RECEIPT_OUTCOME), TEXT(RECEIPT), NULL));
@@ -118,7 +118,10 @@ static inline void add_views(milepost_message_builder *builder) {
           MILEPOST_STATUS_SYNTAX);
     OK(milepost_error_read(error, &view));
     CHECK(view.status == MILEPOST_STATUS_SYNTAX && view.has_offset == 1 && view.offset == 3);
-    CHECK(same(view.path, "receipt") && view.message.len > 0);
+    CHECK(same(view.path, "receipt"));
+#ifndef MEMBER_REMOVED
+    CHECK(view.message.len > 0);
+#endif
     milepost_error_free(error);
 }
 

@@ -19,7 +19,7 @@ static void set_up(host *self) {
 
 static void tear_down(host *self) {
     size_t count;
-    OK(milepost_endpoint_pending_count(self->endpoint, &count));
+    OK(milepost_endpoint_pending_count(self->endpoint, &count, NULL));
     CHECK(count == 0);
     milepost_endpoint_free(self->endpoint);
     store_clear(&self->store);
@@ -51,7 +51,7 @@ static milepost_status_t supply(host *self, const milepost_output *output, int e
 /* Supplies all rows that are needed, and returns the next output of another kind */
 static milepost_output serve(host *self) {
     for (;;) {
-        milepost_output output;
+        milepost_output output = {.size = sizeof output};
         OK(milepost_endpoint_poll_output(self->endpoint, &output, NULL));
         if (output.kind != MILEPOST_OUTPUT_NEED_ROWS) {
             return output;
@@ -76,7 +76,7 @@ static uint64_t hand_in_block(host *self) {
     milepost_bytes bytes;
     uint64_t handle;
     add_views(builder);
-    OK(milepost_message_builder_text(builder, &bytes));
+    OK(milepost_message_builder_text(builder, &bytes, NULL));
     OK(milepost_endpoint_handle_block(self->endpoint, bytes.data, bytes.len, &handle, &summary,
                                       NULL));
     CHECK(summary == NULL && handle != 0);
@@ -88,15 +88,15 @@ static uint64_t hand_in_block(host *self) {
 static void check_response(milepost_output output, uint64_t handle, const char *expected) {
     milepost_bytes body = {NULL, 0};
     CHECK(output.kind == MILEPOST_OUTPUT_RESPONSE && output.handle == handle);
-    OK(milepost_response_body(output.response, &body));
+    OK(milepost_response_body(output.response, &body, NULL));
     CHECK(contains(body, expected));
     milepost_response_free(output.response);
 }
 
 static void a_commit_wakes_requests_and_not_its_changes(void) {
     host host;
-    milepost_output output;
-    milepost_import_summary_view view;
+    milepost_output output = {.size = sizeof output};
+    milepost_import_summary_view view = {.size = sizeof view};
     uint64_t request, block;
     int32_t was_pending;
     set_up(&host);
@@ -112,7 +112,7 @@ static void a_commit_wakes_requests_and_not_its_changes(void) {
     output = serve(&host);
     CHECK(output.kind == MILEPOST_OUTPUT_COMMIT && output.handle == block);
     CHECK(output.changes_len > 0);
-    CHECK(store_commit(&host.store, output.changes, output.changes_len) == 0);
+    CHECK(store_commit(&host.store, output.changes, output.changes_len, NULL) == 0);
     /* The commit takes its time. */
     POLL(&host, TIMEOUT, 0);
     CHECK(milepost_endpoint_handle_rows(host.endpoint, block, NULL, 0, NULL) ==
@@ -121,13 +121,13 @@ static void a_commit_wakes_requests_and_not_its_changes(void) {
           MILEPOST_STATUS_ENUM);
     CHECK(milepost_endpoint_handle_commit_result(host.endpoint, request, 1, NULL, 0, NULL) ==
           MILEPOST_STATUS_USAGE);
-    OK(milepost_endpoint_cancel(host.endpoint, block, &was_pending));
+    OK(milepost_endpoint_cancel(host.endpoint, block, &was_pending, NULL));
     CHECK(was_pending == 0);
     OK(milepost_endpoint_handle_commit_result(host.endpoint, block, 1, NULL, 0, NULL));
     CHECK(milepost_endpoint_handle_commit_result(host.endpoint, block, 1, NULL, 0, NULL) ==
           MILEPOST_STATUS_USAGE);
     output = POLL(&host, COMPLETED, block);
-    OK(milepost_import_summary_read(output.summary, &view));
+    OK(milepost_import_summary_read(output.summary, &view, NULL));
     CHECK(view.block.height == 100 && view.position == MILEPOST_BLOCK_POSITION_HEAD);
     milepost_import_summary_free(output.summary);
     check_response(serve(&host), request, "\"final_execution_status\":\"EXECUTED_OPTIMISTIC\"");
@@ -135,9 +135,10 @@ static void a_commit_wakes_requests_and_not_its_changes(void) {
 }
 
 static void a_failed_import_ends_and_the_next_one_starts(void) {
+    milepost_chain_status_view chain_status = {.size = sizeof chain_status};
     host host;
-    milepost_output output;
-    milepost_error_view view;
+    milepost_output output = {.size = sizeof output};
+    milepost_error_view view = {.size = sizeof view};
     uint64_t imports[4], handle;
     set_up(&host);
     for (size_t i = 0; i < 3; i++) {
@@ -163,7 +164,7 @@ static void a_failed_import_ends_and_the_next_one_starts(void) {
     milepost_error_free(output.error);
     output = serve(&host);
     CHECK(output.kind == MILEPOST_OUTPUT_COMMIT && output.handle == imports[2]);
-    store_commit(&host.store, output.changes, output.changes_len);
+    store_commit(&host.store, output.changes, output.changes_len, NULL);
     OK(milepost_endpoint_handle_commit_result(host.endpoint, imports[2], 1, NULL, 0, NULL));
     milepost_import_summary_free(POLL(&host, COMPLETED, imports[2]).summary);
     /* A known block changes nothing, so there is nothing to commit. */
@@ -171,10 +172,12 @@ static void a_failed_import_ends_and_the_next_one_starts(void) {
     output = serve(&host);
     CHECK(output.kind == MILEPOST_OUTPUT_COMPLETED && output.handle == imports[3]);
     milepost_import_summary_free(output.summary);
-    OK(milepost_endpoint_handle_chain_query(host.endpoint, &handle));
+    OK(milepost_endpoint_handle_chain_query(host.endpoint, &handle, NULL));
     output = serve(&host);
     CHECK(output.kind == MILEPOST_OUTPUT_COMPLETED && output.handle == handle);
-    CHECK(output.chain_status.blocks == 1 && output.chain_status.head.height == 100);
+    OK(milepost_chain_status_read(output.chain_status, &chain_status, NULL));
+    CHECK(chain_status.blocks == 1 && chain_status.head.height == 100);
+    milepost_chain_status_free(output.chain_status);
     CHECK(milepost_endpoint_handle_config(host.endpoint, 7, TEXT("{}"), &handle, NULL) ==
               MILEPOST_STATUS_SCHEMA &&
           handle == 0);
@@ -183,7 +186,7 @@ static void a_failed_import_ends_and_the_next_one_starts(void) {
 
 static void requests_fail_expire_and_are_cancelled(void) {
     host host;
-    milepost_output output;
+    milepost_output output = {.size = sizeof output};
     uint64_t request, second;
     int32_t was_pending;
     set_up(&host);
@@ -195,18 +198,18 @@ static void requests_fail_expire_and_are_cancelled(void) {
 
     request = hand_in_request(&host, 0, 50);
     CHECK(serve(&host).kind == MILEPOST_OUTPUT_PENDING);
-    OK(milepost_endpoint_handle_timeout(host.endpoint, 49));
+    OK(milepost_endpoint_handle_timeout(host.endpoint, 49, NULL));
     POLL(&host, TIMEOUT, 0);
-    OK(milepost_endpoint_handle_timeout(host.endpoint, 50));
+    OK(milepost_endpoint_handle_timeout(host.endpoint, 50, NULL));
     check_response(serve(&host), request, "\"TIMEOUT_ERROR\"");
     request = hand_in_request(&host, 50, 0);
     check_response(serve(&host), request, "\"TIMEOUT_ERROR\"");
 
     request = hand_in_request(&host, 50, MILEPOST_TIMEOUT_DEFAULT);
     POLL(&host, NEED_ROWS, request);
-    OK(milepost_endpoint_cancel(host.endpoint, request, &was_pending));
+    OK(milepost_endpoint_cancel(host.endpoint, request, &was_pending, NULL));
     CHECK(was_pending == 1);
-    OK(milepost_endpoint_cancel(host.endpoint, request, &was_pending));
+    OK(milepost_endpoint_cancel(host.endpoint, request, &was_pending, NULL));
     CHECK(was_pending == 0);
     OK(milepost_endpoint_handle_rows(host.endpoint, request, NULL, 0, NULL));
     POLL(&host, TIMEOUT, 0);
@@ -216,7 +219,7 @@ static void requests_fail_expire_and_are_cancelled(void) {
     second = hand_in_request(&host, 50, MILEPOST_TIMEOUT_NEVER);
     output = POLL(&host, NEED_ROWS, second);
     OK(supply(&host, &output, 0));
-    OK(milepost_endpoint_shutdown(host.endpoint));
+    OK(milepost_endpoint_shutdown(host.endpoint, NULL));
     output = serve(&host);
     check_response(output, output.handle == second ? second : request, "the service stops");
     second = output.handle == second ? request : second;
@@ -235,7 +238,7 @@ static void unknown_operations_change_nothing(void) {
         OK(milepost_endpoint_fail_rows(host.endpoint, UNKNOWN[i], NULL, 0, NULL));
         CHECK(milepost_endpoint_handle_commit_result(host.endpoint, UNKNOWN[i], 1, NULL, 0, NULL) ==
               MILEPOST_STATUS_USAGE);
-        OK(milepost_endpoint_cancel(host.endpoint, UNKNOWN[i], &was_pending));
+        OK(milepost_endpoint_cancel(host.endpoint, UNKNOWN[i], &was_pending, NULL));
         CHECK(was_pending == 0);
         POLL(&host, TIMEOUT, 0);
     }

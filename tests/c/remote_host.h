@@ -108,7 +108,7 @@ static void remote_add_commit(remote_host *self, const milepost_output *output) 
     memset(task, 0, sizeof *task);
     task->handle = output->handle;
     task->is_commit = 1;
-    task->committed = store_commit(self->store, output->changes, output->changes_len) == 0;
+    task->committed = store_commit(self->store, output->changes, output->changes_len, NULL) == 0;
 }
 
 static void remote_supply(remote_host *self, const remote_task *task) {
@@ -165,7 +165,7 @@ static void remote_serve(remote_host *self) {
  * to serve, MILEPOST_OUTPUT_TIMEOUT */
 static milepost_output remote_next(remote_host *self) {
     for (;;) {
-        milepost_output output;
+        milepost_output output = {.size = sizeof output};
         if (self->tasks_len == REMOTE_MAX ||
             (self->tasks_len != 0 && remote_random(self, 2) == 0)) {
             remote_serve(self);

@@ -8,13 +8,25 @@
 #include "test_storage.h"
 
 static int32_t commit_without_removals(void *context, const milepost_change *changes,
-                                       size_t changes_len) {
+                                       size_t changes_len, milepost_sink *sink) {
+    (void)sink;
     for (size_t i = 0; i < changes_len; i++) {
         if (changes[i].kind != MILEPOST_CHANGE_REMOVE) {
             store_put((store *)context, &changes[i]);
         }
     }
     return 0;
+}
+
+/* What is no snapshot: it changes with the next commit */
+static int32_t open_storage_itself(void *context, void **snapshot, milepost_sink *sink) {
+    (void)sink;
+    *snapshot = context;
+    return 0;
+}
+
+static void close_nothing(void *context, void *snapshot) {
+    (void)context, (void)snapshot;
 }
 
 static size_t created;
@@ -27,10 +39,12 @@ static void finalize(void *context) {
     finalized++;
 }
 
-static int32_t create(void *context, milepost_storage *storage) {
+static int32_t create(void *context, milepost_storage *storage, milepost_sink *sink) {
     const char *mode = (const char *)context;
     store *fresh = (store *)calloc(1, sizeof *fresh);
-    if (fresh == NULL) {
+    if (fresh == NULL || strcmp(mode, "none") == 0) {
+        milepost_sink_fail(sink, (const uint8_t *)"no memory", 9);
+        free(fresh);
         return 1;
     }
     created++;
@@ -38,6 +52,14 @@ static int32_t create(void *context, milepost_storage *storage) {
     storage->finalize = finalize;
     if (strcmp(mode, "single") == 0) {
         storage->isolation = MILEPOST_ISOLATION_READ_COMMITTED;
+    }
+    if (strcmp(mode, "snapshots") == 0) {
+        storage->snapshot_open = store_snapshot_open;
+        storage->snapshot_close = store_snapshot_close;
+    }
+    if (strcmp(mode, "same") == 0) {
+        storage->snapshot_open = open_storage_itself;
+        storage->snapshot_close = close_nothing;
     }
     if (strcmp(mode, "broken") == 0) {
         storage->commit = commit_without_removals;
@@ -47,7 +69,7 @@ static int32_t create(void *context, milepost_storage *storage) {
 
 int main(int argc, char **argv) {
     milepost_error *error;
-    milepost_error_view view;
+    milepost_error_view view = {.size = sizeof view};
     char *mode = argc > 1 ? argv[1] : (char *)"good";
     milepost_status_t status = milepost_storage_check(create, mode, &error);
     if (status != MILEPOST_STATUS_OK && milepost_error_read(error, &view) == MILEPOST_STATUS_OK) {

@@ -133,10 +133,14 @@ static void store_put(store *self, const milepost_change *change) {
     }
 }
 
-static int32_t store_commit(void *context, const milepost_change *changes, size_t changes_len) {
+static int32_t store_commit(void *context, const milepost_change *changes, size_t changes_len,
+                            milepost_sink *sink) {
     store *self = (store *)context;
+    static const char full[] = "the disk is full";
     if (store_is_faulty(self)) {
         if (self->fault == STORE_FAILS) {
+            /* There is no sink if an endpoint without an engine asks for the commit. */
+            milepost_sink_fail(sink, (const uint8_t *)full, sizeof full - 1);
             return -7;
         }
         if (self->fault == STORE_FORGETS) {
@@ -175,6 +179,26 @@ static inline milepost_storage store_functions(store *self, int with_get_many) {
     storage.commit = store_commit;
     storage.finalize = store_finalize;
     return storage;
+}
+
+/* A copy of the store, which later commits do not change */
+static inline int32_t store_snapshot_open(void *context, void **snapshot, milepost_sink *sink) {
+    const store *self = (const store *)context;
+    store *copy = (store *)calloc(1, sizeof *copy);
+    (void)sink;
+    for (size_t i = 0; i < self->len; i++) {
+        const store_row *row = &self->rows[i];
+        milepost_change change = {{row->key, row->key_len}, {row->row, row->row_len}, 1};
+        store_append(copy, &change);
+    }
+    *snapshot = copy;
+    return 0;
+}
+
+static inline void store_snapshot_close(void *context, void *snapshot) {
+    (void)context;
+    store_clear((store *)snapshot);
+    free(snapshot);
 }
 
 #endif

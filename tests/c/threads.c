@@ -46,13 +46,14 @@ static void *send_requests(void *context) {
     const shared *shared = self->shared;
     for (size_t i = 0; i < ROUNDS; i++) {
         milepost_response *response;
-        milepost_transaction_status transaction_status;
-        milepost_chain_status chain_status;
-        milepost_output output;
+        milepost_transaction_status transaction_status = {.size = sizeof transaction_status};
+        milepost_chain_status *chain_status;
+        milepost_output output = {.size = sizeof output};
         milepost_status_t status;
         uint64_t handle;
         respond(self);
         count(self, milepost_engine_chain_status(shared->engine, &chain_status, NULL));
+        milepost_chain_status_free(chain_status);
         /* All threads parse the contents of one response at first use. */
         count(self,
               milepost_response_transaction_status(shared->response, &transaction_status, NULL));
@@ -81,7 +82,7 @@ static void *import_blocks(void *context) {
         count(self, milepost_engine_import_block(shared->engine, blocks[i], block_lens[i], &summary,
                                                  NULL));
         do {
-            status = milepost_endpoint_handle_chain_update(shared->endpoint, summary);
+            status = milepost_endpoint_handle_chain_update(shared->endpoint, summary, NULL);
         } while (status == MILEPOST_STATUS_BUSY);
         count(self, status);
         milepost_import_summary_free(summary);
@@ -102,7 +103,7 @@ int main(int argc, char **argv) {
     counts counts[REQUEST_THREADS + 1];
     pthread_t threads[REQUEST_THREADS + 1];
     milepost_engine *complete;
-    milepost_output output;
+    milepost_output output = {.size = sizeof output};
     size_t pending = 0, polled = 0, left;
     if (argc < 3 || argc > 18) {
         must(MILEPOST_STATUS_USAGE, "expected a request and its blocks");
@@ -133,13 +134,13 @@ int main(int argc, char **argv) {
         failures += counts[i].other;
         calls += counts[i].busy;
     }
-    must(milepost_endpoint_handle_timeout(shared.endpoint, 1000000), "handle_timeout");
+    must(milepost_endpoint_handle_timeout(shared.endpoint, 1000000, NULL), "handle_timeout");
     while (milepost_endpoint_poll_output(shared.endpoint, &output, NULL) == MILEPOST_STATUS_OK &&
            output.response != NULL) {
         polled++;
         milepost_response_free(output.response);
     }
-    must(milepost_endpoint_pending_count(shared.endpoint, &left), "pending_count");
+    must(milepost_endpoint_pending_count(shared.endpoint, &left, NULL), "pending_count");
     printf("%zu busy, %zu failures, %zu pending, %zu answered, %zu left\n", calls, failures,
            pending, polled, left);
     if (left != 0 || polled != pending) {

@@ -83,7 +83,7 @@ static void reset_host(host *self) {
     self->settings = NULL;
     self->engine = NULL;
     self->endpoint = NULL;
-    must(milepost_settings_new(&self->settings), "no settings");
+    must(milepost_settings_new(&self->settings, NULL), "no settings");
 }
 
 static input read_input(size_t len) {
@@ -95,7 +95,7 @@ static input read_input(size_t len) {
 }
 
 static void reply_error(milepost_status_t status, milepost_error *error) {
-    milepost_error_view view;
+    milepost_error_view view = {.size = sizeof view};
     if (milepost_error_read(error, &view) != MILEPOST_STATUS_OK || view.status != status) {
         fail("an error without its members");
     }
@@ -109,8 +109,8 @@ static void reply_response(host *self, milepost_response *response) {
     milepost_response_kind_t kind = 0;
     milepost_response_free(self->last);
     self->last = response;
-    must(milepost_response_body(response, &body), "a response without a body");
-    must(milepost_response_kind(response, &kind), "a response without a kind");
+    must(milepost_response_body(response, &body, NULL), "a response without a body");
+    must(milepost_response_kind(response, &kind, NULL), "a response without a kind");
     printf("response %" PRId32 " %zu\n", kind, body.len);
     fwrite(body.data, 1, body.len, stdout);
 }
@@ -120,7 +120,7 @@ static void reply_response(host *self, milepost_response *response) {
 static void drain(host *self, const char *otherwise) {
     milepost_error *failure = NULL;
     milepost_response *response = NULL;
-    milepost_error_view view;
+    milepost_error_view view = {.size = sizeof view};
     for (;;) {
         milepost_output output = remote_next(&self->remote);
         switch (output.kind) {
@@ -141,10 +141,15 @@ static void drain(host *self, const char *otherwise) {
             response = output.response;
             break;
         case MILEPOST_OUTPUT_COMPLETED:
-            if (output.handle == self->chain_query &&
-                (output.summary != NULL ||
-                 (output.chain_status.blocks == 0) != (output.chain_status.has_head == 0))) {
-                fail("a wrong state of the chain");
+            if (output.handle == self->chain_query) {
+                milepost_chain_status_view view = {.size = sizeof view};
+                if (output.summary != NULL ||
+                    milepost_chain_status_read(output.chain_status, &view, NULL) !=
+                        MILEPOST_STATUS_OK ||
+                    (view.blocks == 0) != (view.has_head == 0)) {
+                    fail("a wrong state of the chain");
+                }
+                milepost_chain_status_free(output.chain_status);
             }
             milepost_import_summary_free(output.summary);
             break;
@@ -160,7 +165,7 @@ static void drain(host *self, const char *otherwise) {
 }
 
 static void query_chain(host *self) {
-    must(milepost_endpoint_handle_chain_query(self->endpoint, &self->chain_query),
+    must(milepost_endpoint_handle_chain_query(self->endpoint, &self->chain_query, NULL),
          "no query for the state of the chain");
 }
 
@@ -234,7 +239,7 @@ static void print_text(milepost_bytes bytes) {
 static void print_hash(const milepost_hash *hash) {
     milepost_hash_text text;
     milepost_hash parsed;
-    if (milepost_hash_format(hash, &text) != MILEPOST_STATUS_OK ||
+    if (milepost_hash_format(hash, &text, NULL) != MILEPOST_STATUS_OK ||
         milepost_hash_parse(text.bytes, text.len, &parsed, NULL) != MILEPOST_STATUS_OK ||
         memcmp(hash, &parsed, sizeof parsed) != 0) {
         fail("a hash does not survive formatting and parsing");
@@ -243,7 +248,7 @@ static void print_hash(const milepost_hash *hash) {
 }
 
 static void view_outcome(const milepost_response *response, size_t index) {
-    milepost_outcome outcome;
+    milepost_outcome outcome = {.size = sizeof outcome};
     must(milepost_response_outcome(response, index, &outcome, NULL), "an outcome is missing");
     printf("outcome");
     print_hash(&outcome.id);
@@ -265,15 +270,15 @@ static void view_outcome(const milepost_response *response, size_t index) {
 
 /* Prints a line for the response and one for each of its parts; the last line is `.` */
 static void view(const milepost_response *response) {
-    milepost_transaction_status status;
-    milepost_rpc_error rpc_error;
+    milepost_transaction_status status = {.size = sizeof status};
+    milepost_rpc_error rpc_error = {.size = sizeof rpc_error};
     milepost_bytes json;
     size_t len;
     must(milepost_response_batch_len(response, &len, NULL), "a response cannot be parsed");
     for (size_t i = 0; i < len; i++) {
         milepost_response *item;
         must(milepost_response_batch_item(response, i, &item, NULL), "an item is missing");
-        must(milepost_response_body(item, &json), "an item has no body");
+        must(milepost_response_body(item, &json, NULL), "an item has no body");
         printf("item");
         print_text(json);
         putchar('\n');
@@ -348,7 +353,7 @@ int main(int argc, char **argv) {
             free(body.bytes);
             free(method.bytes);
         } else if (sscanf(line, "time %" SCNu64, &number) == 1) {
-            must(milepost_endpoint_handle_timeout(self.endpoint, number),
+            must(milepost_endpoint_handle_timeout(self.endpoint, number, NULL),
                  "an endpoint does not accept the time");
             drain(&self, "ok");
         } else if (strcmp(line, "view\n") == 0) {

@@ -24,6 +24,9 @@ static_assert(std::is_nothrow_move_constructible_v<Engine> &&
 static_assert(!std::is_copy_constructible_v<Error> && std::is_nothrow_move_constructible_v<Error>);
 static_assert(std::is_nothrow_move_constructible_v<Result<Response>>);
 
+constexpr std::string_view WAITING_REQUEST =
+    R"({"method":"tx","params":{"tx_hash":"11111111111111111111111111111112","sender_account_id":"a.near"}})";
+
 constexpr std::string_view REQUEST =
     R"({"jsonrpc":"2.0","id":1,"method":"EXPERIMENTAL_protocol_config","params":{"finality":"final"}})";
 
@@ -38,9 +41,9 @@ public:
         return MapStorage::get(key, sink);
     }
 
-    std::int32_t commit(Changes changes) override {
+    std::int32_t commit(Changes changes, Sink &sink) override {
         if (throws) throw 7;
-        return MapStorage::commit(changes);
+        return MapStorage::commit(changes, sink);
     }
 
     bool throws = false;
@@ -69,8 +72,9 @@ void test_handles() {
     // To the C interface and back
     milepost_engine *raw = engine.release();
     EXPECT(!engine && raw != nullptr);
-    milepost_chain_status chain_status;
+    milepost_chain_status *chain_status = nullptr;
     EXPECT(milepost_engine_chain_status(raw, &chain_status, nullptr) == MILEPOST_STATUS_OK);
+    EXPECT(ChainStatus::take(chain_status)->blocks == 0);
     engine = Engine(raw);
     EXPECT(!engine.chain_status()->head.has_value() &&
            !engine.chain_status()->last_final.has_value());
@@ -104,6 +108,11 @@ void test_errors() {
 
     Result<void> unknown = Settings::create()->set(static_cast<Setting>(1000), 1);
     EXPECT(unknown.error().kind() == ErrorKind::Enum && !unknown.error().message().empty());
+    Settings settings;
+    EXPECT(settings.set(Setting::Timeout, 7).ok() && settings.set(Setting::MaxWaiting, 1).ok());
+    Endpoint endpoint = Endpoint::create(engine, settings).value();
+    EXPECT(endpoint.handle_request(10, WAITING_REQUEST)->is_pending());
+    EXPECT(endpoint.next_timeout().value().value() <= 17);
     EXPECT(Error(ErrorKind::Busy).message().find("in use") != std::string_view::npos);
 
     EXPECT(parse_hash("0").error().kind() == ErrorKind::Value);
@@ -120,12 +129,14 @@ void test_storages() {
         throwing->throws = true;
         Result<ChainStatus> chain_status = engine.chain_status();
         EXPECT(chain_status.error().kind() == ErrorKind::Storage);
-        EXPECT(chain_status.error().message().find("-2147483648") != std::string_view::npos);
+        EXPECT(chain_status.error().message().find("returned -2147483648: the disk is gone") !=
+               std::string_view::npos);
+        EXPECT(name(chain_status.error().kind()) == "MILEPOST_STATUS_STORAGE");
         EXPECT(engine.put_config(7, CONFIG).error().kind() == ErrorKind::Storage);
         EXPECT(engine.respond(REQUEST)->kind().value() == ResponseKind::Internal);
         throwing->throws = false;
         EXPECT(engine.put_config(7, CONFIG).ok());
-        EXPECT(engine.chain_status().ok());
+        EXPECT(engine.chain_status()->chain_id.size() > 2);
         engine = Engine();
         EXPECT(destroyed == 0);
         EXPECT(!endpoint.next_timeout()->has_value() && endpoint.pending_count().value() == 0);
@@ -160,9 +171,41 @@ void test_storage_check() {
     EXPECT(check_storage([]() -> std::unique_ptr<Storage> { throw 1; }).error().kind() ==
            ErrorKind::Storage);
 
+    // A storage whose snapshots are copies
+    class Copied : public MapStorage {
+        class Copy : public Snapshot {
+        public:
+            explicit Copy(const Rows &rows) : rows_(rows) {}
+            std::int32_t get(std::string_view key, Sink &sink) const override {
+                Rows::const_iterator row = rows_.find(key);
+                row == rows_.end() ? sink.absent() : sink.row(row->second);
+                return 0;
+            }
+
+        private:
+            Rows rows_;
+        };
+
+    public:
+        bool has_snapshots() const noexcept override { return true; }
+        std::unique_ptr<Snapshot> open_snapshot(Sink &sink) override {
+            if (fails) sink.fail("too many readers");
+            return fails ? nullptr : std::make_unique<Copy>(rows());
+        }
+        std::int32_t get(std::string_view, Sink &) const override { return 9; }
+        bool fails = false;
+    };
+    EXPECT(check_storage([] { return std::make_unique<Copied>(); }).ok());
+    Copied copied;
+    Engine engine = Engine::over(copied).value();
+    EXPECT(engine.put_config(7, CONFIG).ok() && engine.chain_status().ok());
+    copied.fails = true;
+    EXPECT(engine.respond(REQUEST).error().message() ==
+           "the storage's snapshot_open returned 1: too many readers");
+
     class IgnoresLargeBatches : public MapStorage {
-        std::int32_t commit(Changes changes) override {
-            return changes.size() > 1 ? 0 : MapStorage::commit(changes);
+        std::int32_t commit(Changes changes, Sink &sink) override {
+            return changes.size() > 1 ? 0 : MapStorage::commit(changes, sink);
         }
     };
     Result<void> checked = check_storage([] { return std::make_unique<IgnoresLargeBatches>(); });

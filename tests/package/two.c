@@ -19,7 +19,7 @@ int main(void) {
     if (milepost_engine_new(NULL, &engine, NULL) != MILEPOST_STATUS_OK ||
         milepost_engine_respond(engine, (const uint8_t *)request, strlen(request), NULL, 0,
                                 &response, NULL) != MILEPOST_STATUS_OK ||
-        milepost_response_body(response, &body) != MILEPOST_STATUS_OK) {
+        milepost_response_body(response, &body, NULL) != MILEPOST_STATUS_OK) {
         return 2;
     }
     printf("%.*s\n", (int)body.len, (const char *)body.data);

@@ -18,7 +18,7 @@ const RUNS: [(&str, &str); 6] = [
     (
         "address",
         "--no-fail-fast --test tools --test adversarial --test storage_check --test api \
-         --test example --test vectors",
+         --test growth --test example --test vectors",
     ),
     ("address", "--test cpp -- functions_without the_example_waits"),
     (
@@ -27,7 +27,11 @@ const RUNS: [(&str, &str); 6] = [
          -- defects_are functions_without the_example a_file with_get_only",
     ),
     ("valgrind", "--test adversarial -- every_invalid_call"),
-    ("thread", "--test tools --test api -- defects_are library_is_instrumented threads_share"),
+    (
+        "thread",
+        "--test tools --test api -- defects_are library_is_instrumented threads_share \
+         answers_go_on",
+    ),
 ];
 
 /// Runs all, also when one fails

@@ -50,8 +50,8 @@ cargo xtask <command>
   npm                                      install what is missing of the parts npm and page, naming it, and
                                            build the npm package in bindings/js and the page; the server
                                            that is built next shows the page at `GET /`
-  install --prefix DIR                     build the libraries for C and C++ and install them below DIR, with
-                                           headers, pkg-config files and a CMake package
+  install --prefix DIR [OPTION ..]         build the libraries for C and C++ and install them below DIR, with
+                                           headers, pkg-config files and a CMake package; `install --help`
   simulate --seed S                        run one seed of the simulation and print its events
   bench [--rocksdb] NAME                   run the benches with this in their names beside the node's path and
                                            print the ratios

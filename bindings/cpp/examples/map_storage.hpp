@@ -25,7 +25,7 @@ public:
         return 0;
     }
 
-    std::int32_t commit(milepost::Changes changes) override {
+    std::int32_t commit(milepost::Changes changes, milepost::Sink &) override {
         Rows written;
         std::vector<std::string> removed;
         for (milepost::Change change : changes) {

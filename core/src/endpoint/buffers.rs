@@ -25,12 +25,12 @@ pub struct Buffers {
 
 impl Buffers {
     /// Appends the response to a request, or returns the request if it has to wait; `transaction`
-    /// is the row of the transaction if the snapshot returned it before
+    /// is the row of the transaction, or that it has none, if the snapshot was asked before
     pub(super) fn respond(
         &mut self,
         id: RequestId,
         request: StatusRequest,
-        transaction: Option<Row>,
+        transaction: Option<Option<Row>>,
         settings: &Settings,
         snapshot: &(impl Snapshot + ?Sized),
         out: &mut Vec<u8>,

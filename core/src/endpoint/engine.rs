@@ -5,6 +5,7 @@
 
 use alloc::vec::Vec;
 
+use super::call::error_response;
 use super::fast_path::{self, FastPath, FastResult};
 use super::{
     Buffers, ChainQuery, ChainStatus, RequestQuery, RequestState, Response, ResponseBody, Settings,
@@ -13,7 +14,7 @@ use crate::Error;
 use crate::config::ConfigImport;
 use crate::import::{BlockImport, ImportSettings, ImportSummary};
 use crate::primitives::{BlockHeight, CryptoHash};
-use crate::rpc::{self, Method, MethodCall, Request, ResponseKind};
+use crate::rpc::{self, Method, MethodCall, Request, ResponseKind, RpcError};
 use crate::storage::rows::BlockRecord;
 use crate::storage::{Key, Row, Snapshot, Storage, Table, check_row_count, run};
 
@@ -73,9 +74,7 @@ impl Engine {
     pub fn respond(&self, request: Request, snapshot: &(impl Snapshot + ?Sized)) -> RequestState {
         let mut body = Vec::new();
         match self.try_fast_path(&request, snapshot, &mut body) {
-            FastResult::Found(()) => {
-                RequestState::Ready(Response { body, kind: ResponseKind::Result })
-            }
+            FastResult::Found(kind) => RequestState::Ready(Response { body, kind }),
             FastResult::SlowPath(row) => self.respond_slow_owned(request, row, snapshot),
         }
     }
@@ -110,7 +109,7 @@ impl Engine {
         out: &mut Vec<u8>,
     ) -> RequestState<ResponseKind> {
         match self.try_fast_path(&request, snapshot, out) {
-            FastResult::Found(()) => RequestState::Ready(ResponseKind::Result),
+            FastResult::Found(kind) => RequestState::Ready(kind),
             FastResult::SlowPath(row) => self.respond_slow(request, row, snapshot, buffers, out),
         }
     }
@@ -146,11 +145,15 @@ impl Engine {
             return self.respond_slow_owned(request, None, snapshot).map(ResponseBody::Contiguous);
         };
         let result = match FastPath::find(call, &self.settings, snapshot) {
-            FastResult::Found(result) => result,
-            FastResult::SlowPath(row) => {
+            Ok(FastResult::Found(result)) => result,
+            Ok(FastResult::SlowPath(row)) => {
                 return self
                     .respond_slow_owned(request, row, snapshot)
                     .map(ResponseBody::Contiguous);
+            }
+            Err(error) => {
+                let response = error_response(&call.id, &RpcError::internal(&error));
+                return RequestState::Ready(ResponseBody::Contiguous(response));
             }
         };
         if result.len() >= min_len {
@@ -162,14 +165,14 @@ impl Engine {
         RequestState::Ready(ResponseBody::Contiguous(response))
     }
 
-    /// Fast path: appends the response if one row holds all of it
+    /// Fast path: appends the response if one row holds all of it, or if the storage fails
     #[inline]
     fn try_fast_path(
         &self,
         request: &Request,
         snapshot: &(impl Snapshot + ?Sized),
         out: &mut Vec<u8>,
-    ) -> FastResult<()> {
+    ) -> FastResult<ResponseKind> {
         match request {
             Request::Single(Ok(call)) => fast_path::write(call, &self.settings, snapshot, out),
             _ => FastResult::SlowPath(None),
@@ -180,7 +183,7 @@ impl Engine {
     fn respond_slow_owned(
         &self,
         request: Request,
-        transaction: Option<Row>,
+        transaction: Option<Option<Row>>,
         snapshot: &(impl Snapshot + ?Sized),
     ) -> RequestState {
         let (mut body, buffers) = (Vec::new(), &mut Buffers::default());
@@ -188,12 +191,12 @@ impl Engine {
         state.map(|kind| Response { body, kind })
     }
 
-    /// Slow path: everything that is not held by one row; with the row of the transaction if it
-    /// was read
+    /// Slow path: everything that is not held by one row; with the row of the transaction, or
+    /// that it has none, if that was read
     fn respond_slow(
         &self,
         request: Request,
-        transaction: Option<Row>,
+        transaction: Option<Option<Row>>,
         snapshot: &(impl Snapshot + ?Sized),
         buffers: &mut Buffers,
         out: &mut Vec<u8>,

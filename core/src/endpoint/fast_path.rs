@@ -1,16 +1,21 @@
 //! Fast path of a response: a result that one row holds is copied once, or not at all.
 //!
 //! The row of a finalized transaction and that of a configuration end with the bytes of the result.
-//! Most requests are about these. All others, and all errors, take the slow path of a
-//! [`RequestQuery`](super::RequestQuery); where both can respond, they give the same bytes.
+//! Most requests are about these. All others take the slow path of a
+//! [`RequestQuery`](super::RequestQuery); where both can respond, they give the same bytes. A
+//! storage that fails is not asked again: the request fails as it would on the slow path.
 
 use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::Settings;
+use super::call::write_error;
 use super::response::{Bytes, ResponseChunk};
+use crate::Error;
 use crate::config::{BlockReference, Finality};
-use crate::rpc::{self, Method, MethodCall, RequestId, StatusRequest, TransactionRef};
+use crate::rpc::{
+    self, Method, MethodCall, RequestId, ResponseKind, RpcError, StatusRequest, TransactionRef,
+};
 use crate::storage::rows::{ChainRecord, ConfigIndex, ConfigRecord, FinalizedTransaction};
 use crate::storage::{Isolation, Key, Row, Snapshot, Table};
 
@@ -99,21 +104,20 @@ fn write_response(head: &[u8], tail: &[u8], id: &RequestId, out: &mut Vec<u8>) {
 
 /// What the fast path did for a call
 pub(super) enum FastResult<T> {
-    /// One row holds the result
+    /// One row holds the result, or the storage failed
     Found(T),
-    /// The slow path has to respond, and need not read this row of the transaction again
-    SlowPath(Option<Row>),
+    /// The slow path has to respond; with the row of the transaction, or that it has none, if that
+    /// was read
+    SlowPath(Option<Option<Row>>),
 }
 
-/// Appends the response to a call if one row holds its result
-///
-/// An error is not reported here: the slow path meets it again.
+/// Appends the response to a call if one row holds its result, or if the storage fails
 pub(super) fn write(
     call: &MethodCall,
     settings: &Settings,
     snapshot: &(impl Snapshot + ?Sized),
     out: &mut Vec<u8>,
-) -> FastResult<()> {
+) -> FastResult<ResponseKind> {
     let (start, mut is_written) = (out.len(), false);
     let mut write = |slice: Option<RowSlice<'_>>| {
         let Some(slice) = slice else { return };
@@ -129,24 +133,28 @@ pub(super) fn write(
                 is_kept
             })
         }
-        Method::ProtocolConfig(reference) => {
-            let Some(key) = config_key(reference, snapshot) else {
-                return FastResult::SlowPath(None);
-            };
-            snapshot.get_with(&key, &mut |row| {
+        Method::ProtocolConfig(reference) => match config_key(reference, snapshot) {
+            Ok(None) => return FastResult::SlowPath(None),
+            Ok(Some(key)) => snapshot.get_with(&key, &mut |row| {
                 write(RowSlice::of_config(row));
                 false
-            })
-        }
+            }),
+            Err(error) => Err(error),
+        },
     };
     match result {
-        Ok(_) if is_written => FastResult::Found(()),
-        result => {
+        Ok(_) if is_written => FastResult::Found(ResponseKind::Result),
+        Ok(row) => FastResult::SlowPath(is_status(call).then_some(row)),
+        Err(error) => {
             // The storage may have failed after it passed the row.
             out.truncate(start);
-            FastResult::SlowPath(result.ok().flatten())
+            FastResult::Found(write_error(&call.id, &RpcError::internal(&error), out))
         }
     }
+}
+
+const fn is_status(call: &MethodCall) -> bool {
+    matches!(call.method, Method::TransactionStatus(_))
 }
 
 /// The key of the row that holds the result if the transaction is finalized
@@ -159,35 +167,38 @@ fn transaction_key(request: &StatusRequest) -> Key {
 }
 
 /// The key of the configuration in force at a block, if the row of the chain has the block's height
-fn config_key(reference: &BlockReference, snapshot: &(impl Snapshot + ?Sized)) -> Option<Key> {
-    let BlockReference::Finality(finality) = reference else { return None };
+fn config_key(
+    reference: &BlockReference,
+    snapshot: &(impl Snapshot + ?Sized),
+) -> Result<Option<Key>, Error> {
+    let BlockReference::Finality(finality @ (Finality::Final | Finality::Optimistic)) = reference
+    else {
+        return Ok(None);
+    };
     if snapshot.isolation() != Isolation::Snapshot {
         // Three rows are read, which may be of several states.
-        return None;
+        return Ok(None);
     }
     let mut height = None;
     let height_in = |row: &[u8]| {
         let chain = ChainRecord::decode_without_lists(row).ok()?;
-        let block = match finality {
-            Finality::Final => chain.last_final,
-            Finality::Optimistic => chain.head,
-            Finality::NearFinal => None,
-        };
+        let is_final = *finality == Finality::Final;
+        let block = if is_final { chain.last_final } else { chain.head };
         block.map(|block| block.height)
     };
     let mut read_height = |row: &[u8]| {
         height = height_in(row);
         false
     };
-    snapshot.get_with(&ChainRecord::key(), &mut read_height).ok()?;
-    let (height, mut first) = (height?, None);
+    snapshot.get_with(&ChainRecord::key(), &mut read_height)?;
+    let (Some(height), mut first) = (height, None) else { return Ok(None) };
     let first_in = |row: &[u8]| ConfigIndex::in_force_in_row(row, height).ok().flatten();
     let mut read_first = |row: &[u8]| {
         first = first_in(row);
         false
     };
-    snapshot.get_with(&ConfigIndex::key(), &mut read_first).ok()?;
-    first.map(ConfigRecord::key)
+    snapshot.get_with(&ConfigIndex::key(), &mut read_first)?;
+    Ok(first.map(ConfigRecord::key))
 }
 
 /// A result that one row holds, to be copied or sent from there
@@ -198,27 +209,32 @@ pub(super) struct FastPath {
 
 impl FastPath {
     /// The result of a call, if one row holds it
+    ///
+    /// # Errors
+    ///
+    /// The storage's error.
     pub(super) fn find(
         call: &MethodCall,
         settings: &Settings,
         snapshot: &(impl Snapshot + ?Sized),
-    ) -> FastResult<Self> {
+    ) -> Result<FastResult<Self>, Error> {
         let key = match &call.method {
             Method::TransactionStatus(request) => Some(transaction_key(request)),
-            Method::ProtocolConfig(reference) => config_key(reference, snapshot),
+            Method::ProtocolConfig(reference) => config_key(reference, snapshot)?,
         };
-        let row = key.and_then(|key| snapshot.get(&key).ok().flatten());
-        let Some(row) = row else { return FastResult::SlowPath(None) };
+        let Some(key) = key else { return Ok(FastResult::SlowPath(None)) };
+        let slow_path = |row| Ok(FastResult::SlowPath(is_status(call).then_some(row)));
+        let Some(row) = snapshot.get(&key)? else { return slow_path(None) };
         let slice = match &call.method {
             Method::TransactionStatus(request) => {
                 RowSlice::of_transaction(&row, request.receipts, settings)
             }
             Method::ProtocolConfig(_) => RowSlice::of_config(&row),
         };
-        let Some(slice) = slice else { return FastResult::SlowPath(Some(row)) };
+        let Some(slice) = slice else { return slow_path(Some(row)) };
         let (start, end) = (row.len() - slice.result.len(), row.len());
         let parts = [start..start + slice.head_len, end - slice.tail_len..end];
-        FastResult::Found(Self { row, parts })
+        Ok(FastResult::Found(Self { row, parts }))
     }
 
     /// Length of the result

@@ -1,10 +1,12 @@
 //! How the engine answers where the interface leaves a choice.
 //!
-//! Every setting has a default, with which responses are those of a node. What concerns waiting or
-//! the import of blocks is in settings of its own.
+//! Every setting has a default, with which responses are those of a node. Any combination is valid;
+//! hosts that take settings from their users check that something can be answered with them. What
+//! concerns waiting or the import of blocks is in settings of its own.
 
 use crate::rpc::Limits;
 use crate::storage::Isolation;
+use crate::{Error, ErrorKind};
 
 /// How the engine answers where the interface leaves a choice
 ///
@@ -61,6 +63,29 @@ impl Default for Settings {
 }
 
 impl Settings {
+    /// Checks that some request can be answered, for hosts that take settings from their users
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Value`] with the name of a limit that is 0.
+    ///
+    /// ```
+    /// use milepost::endpoint::Settings;
+    ///
+    /// assert!(Settings::default().check().is_ok());
+    /// let error = Settings::default().with_max_batch(0).check().unwrap_err();
+    /// assert_eq!(error.to_string(), "max_batch is 0, the minimum is 1");
+    /// ```
+    pub fn check(&self) -> Result<(), Error> {
+        let limits = [("max_batch", self.limits.max_batch), ("max_receipts", self.max_receipts)];
+        match limits.iter().find(|(_, limit)| *limit == 0) {
+            Some((name, _)) => {
+                Err(Error::new(ErrorKind::Value, format_args!("{name} is 0, the minimum is 1")))
+            }
+            None => Ok(()),
+        }
+    }
+
     /// These settings with or without the cause of a time-out
     #[must_use]
     pub const fn with_timeout_cause(mut self, timeout_cause: bool) -> Self {

@@ -3,7 +3,7 @@
 use alloc::boxed::Box;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
-use core::cell::Cell;
+use core::cell::{Cell, RefCell};
 
 use super::*;
 use crate::config::ConfigQuery;
@@ -509,4 +509,67 @@ fn rows_that_were_not_requested_are_an_error() {
     assert!(query.supply_rows(&rows).is_err());
     query.supply_rows(&[]).unwrap();
     assert!(matches!(query.poll(), Ok(Step::Done(RequestState::Pending(_)))));
+}
+
+/// A storage that counts its reads, of which one fails
+struct FailingOnce<'storage> {
+    storage: &'storage MemoryStorage,
+    fails_at: usize,
+    keys: RefCell<Vec<Key>>,
+}
+
+impl Snapshot for FailingOnce<'_> {
+    fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
+        let mut keys = self.keys.borrow_mut();
+        assert!(!keys.contains(key), "{key:?} is read twice");
+        keys.push(*key);
+        if keys.len() == self.fails_at {
+            return Err(Error::new(ErrorKind::Storage, "the read fails"));
+        }
+        self.storage.get(key)
+    }
+}
+
+#[test]
+fn a_read_that_fails_is_the_response_and_no_row_is_read_twice() {
+    let (messages, mut bodies) = practice();
+    let (engine, mut storage) = (Engine::default(), MemoryStorage::new());
+    let config = r#"{"protocol_version":88,"genesis_height":7,"chain_id":"dev"}"#;
+    engine.put_config(7, config, &mut storage).unwrap();
+    for message in &messages[..40] {
+        engine.import_block(&message.json, &ImportSettings::default(), &mut storage).unwrap();
+    }
+    bodies.retain(|body| !body.starts_with('['));
+    bodies.push(String::from_utf8_lossy(REQUEST).into_owned());
+    for finality in ["final", "optimistic", "near-final"] {
+        let body = r#"{"method":"EXPERIMENTAL_protocol_config","params":{"finality":"F"}}"#;
+        bodies.push(body.replace('F', finality));
+    }
+    let mut reads = [0; 3];
+    for body in bodies.iter().rev().step_by(3) {
+        let request = || engine.parse(body.as_bytes(), None);
+        for (way, reads) in reads.iter_mut().enumerate() {
+            for fails_at in 1.. {
+                let snapshot =
+                    FailingOnce { storage: &storage, fails_at, keys: RefCell::default() };
+                let (mut buffers, mut out) = (Buffers::default(), Vec::new());
+                let kind = match way {
+                    0 => engine.respond(request(), &snapshot).map(|response| response.kind),
+                    1 => engine.respond_into(request(), &snapshot, &mut buffers, &mut out),
+                    _ => engine.respond_chunks(request(), &snapshot, 0).map(|body| match body {
+                        ResponseBody::Contiguous(response) => response.kind,
+                        ResponseBody::Chunks(_) => ResponseKind::Result,
+                    }),
+                };
+                let read = snapshot.keys.into_inner().len();
+                let is_internal = matches!(kind, RequestState::Ready(ResponseKind::Internal));
+                assert_eq!(is_internal, read >= fails_at, "read {fails_at} of {body}");
+                *reads = read.max(*reads);
+                if read < fails_at {
+                    break;
+                }
+            }
+        }
+    }
+    assert!(reads.iter().all(|reads| *reads > 6), "{reads:?} reads");
 }

@@ -22,6 +22,7 @@ use alloc::vec::Vec;
 use core::mem;
 
 use crate::Error;
+use crate::primitives::CryptoHash;
 use crate::storage::restartable::{Restartable as _, RestartableQuery};
 use crate::storage::rows::{BlockPoint, ChainRecord};
 use crate::storage::sealed::Sealed;
@@ -121,6 +122,8 @@ pub struct ImportSummary {
     pub last_final: Option<BlockPoint>,
     /// Transactions in the block
     pub transactions: usize,
+    /// Hashes of the transactions in the block, in ascending order
+    pub transaction_hashes: Vec<CryptoHash>,
     /// Execution outcomes in the block, including those of transactions
     pub outcomes: usize,
     /// Receipts whose bodies are in the block

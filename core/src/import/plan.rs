@@ -86,6 +86,7 @@ impl PlanImport {
             reapplied: Vec::new(),
             last_final,
             transactions: self.content.transactions,
+            transaction_hashes: self.content.transaction_hashes(),
             outcomes: self.content.outcomes,
             receipts: self.content.receipts,
             chain_update: ChainUpdate::default(),

@@ -72,12 +72,12 @@ impl StatusQuery {
         Self::with_buffers(hash, max_receipts, None, WalkBuffers::default())
     }
 
-    /// The same query in the buffers of an earlier one, with the row of the transaction if it was
-    /// read from the same state
+    /// The same query in the buffers of an earlier one, with the row of the transaction, or that it
+    /// has none, if that was read from the same state
     pub(crate) fn with_buffers(
         hash: CryptoHash,
         max_receipts: usize,
-        transaction: Option<Row>,
+        transaction: Option<Option<Row>>,
         mut buffers: WalkBuffers,
     ) -> Self {
         buffers.keys.push(ChainRecord::key());
@@ -86,6 +86,7 @@ impl StatusQuery {
         }
         buffers.keys.push(Key::hash(Table::Outcomes, hash));
         let (stage, chain) = (Stage::Transaction, ChainRecord::default());
+        let transaction = transaction.flatten();
         Self { hash, max_receipts, stage, chain, transaction, is_finalized: false, buffers }
     }
 

@@ -97,7 +97,10 @@ fn respond_in_c(engine: *const milepost_engine, request: &[u8], check: impl FnOn
             ptr::null_mut(),
         );
         assert_eq!(status, MILEPOST_STATUS_OK);
-        assert_eq!(milepost_response_body(response, &mut body), MILEPOST_STATUS_OK);
+        assert_eq!(
+            milepost_response_body(response, &mut body, ptr::null_mut()),
+            MILEPOST_STATUS_OK
+        );
         check(slice::from_raw_parts(body.data, body.len));
         milepost_response_free(response);
     }

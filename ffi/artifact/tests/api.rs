@@ -20,6 +20,13 @@ fn endpoints_without_an_engine_work() {
 }
 
 #[test]
+fn answers_go_on_while_a_commit_runs() {
+    let directory = tempfile::tempdir().expect("a directory for the program");
+    let program = c::program(&c::root().join("tests/c/snapshots.c"), directory.path());
+    c::run(&mut Command::new(program));
+}
+
+#[test]
 fn threads_share_an_engine() {
     let (vector, fixture) = c::vector("wait-reached-final");
     let directory = tempfile::tempdir().expect("a directory for the program");

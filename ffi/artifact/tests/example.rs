@@ -3,8 +3,20 @@
 mod c;
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use milepost_tests::vectors::Fixture;
+
+/// The blocks of a fixture, the first of which fills 3 MiB, as real ones do
+fn large_blocks(fixture: &Fixture, directory: &Path) -> Vec<PathBuf> {
+    let mut blocks = fixture.blocks.clone();
+    let first = blocks.first_mut().expect("a block");
+    let block = fs::read(&first).expect("a block can be read");
+    *first = directory.join("large.json");
+    fs::write(&first, [vec![b' '; 3 << 20], block].concat()).expect("a block is written");
+    blocks
+}
 
 #[test]
 fn the_example_answers_a_request_over_its_own_storage() {
@@ -17,7 +29,8 @@ fn the_example_answers_a_request_over_its_own_storage() {
     let request = directory.path().join("request.json");
     fs::write(&request, &vector.request).expect("the request is written");
 
-    let response = c::run(Command::new(&program).arg(&request).args(&fixture.blocks));
+    let blocks = large_blocks(&fixture, directory.path());
+    let response = c::run(Command::new(&program).arg(&request).args(&blocks));
     assert_eq!(response.as_bytes(), vector.response);
 
     let not_a_block = c::root().join("Cargo.toml");
@@ -61,7 +74,8 @@ fn a_file_keeps_imported_blocks() {
         let mut command = Command::new(&program);
         c::run(command.arg(&rows).arg(&request).args(blocks)).into_bytes()
     };
-    let (first, rest) = fixture.blocks.split_at(fixture.blocks.len() / 2);
+    let blocks = large_blocks(&fixture, directory.path());
+    let (first, rest) = blocks.split_at(blocks.len() / 2);
     assert_ne!(respond(first), vector.response, "some of its blocks are missing");
     assert_eq!(respond(rest), vector.response, "the first blocks were kept");
     assert_eq!(respond(&[]), vector.response, "all blocks were kept");

@@ -103,6 +103,10 @@ fn parameters_keep_their_order() {
         let outputs: Vec<bool> =
             function.parameters.iter().map(|parameter| is_output(&parameter.type_name)).collect();
         let name = &function.name;
+        let has_error =
+            function.parameters.iter().any(|it| it.type_name == "*mut *mut milepost_error");
+        let can_fail = function.kind == Kind::Ordinary && name != "milepost_error_read";
+        assert_eq!(has_error, can_fail, "{name}: an error says what is wrong");
         assert!(outputs.is_sorted(), "{name}: inputs come before outputs");
         for (index, parameter) in function.parameters.iter().enumerate() {
             let next = function.parameters.get(index + 1);
@@ -122,6 +126,7 @@ fn parameters_keep_their_order() {
 /// Whether a type is a plain value and not a handle
 fn is_plain(type_name: &str) -> bool {
     ![
+        "milepost_chain_status",
         "milepost_endpoint",
         "milepost_engine",
         "milepost_error",

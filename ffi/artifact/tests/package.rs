@@ -71,6 +71,42 @@ fn pkg_config_finds_the_shared_library() {
 }
 
 #[test]
+fn the_shared_library_is_stripped_and_its_debug_information_beside_it() {
+    let library = installed().join("lib/libmilepost.so.0.1.0");
+    let sections = |path: &Path| c::run(Command::new("readelf").args(["-S", "-W"]).arg(path));
+    let stripped = sections(&library);
+    assert!(stripped.contains(".gnu_debuglink") && !stripped.contains(".debug_info"), "{stripped}");
+    assert!(sections(&installed().join("lib/libmilepost.so.0.1.0.debug")).contains(".debug_info"));
+}
+
+/// Installs for a package, into another directory than the one that programs will find
+#[test]
+fn a_package_is_made_with_a_destination_and_a_directory_of_libraries() {
+    let directory = tempfile::tempdir().expect("a directory for the tree");
+    let target = c::library().parent().expect("a profile is in a target directory");
+    let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let mut install = Command::new(cargo);
+    install.args(["run", "--quiet", "--package", "xtask", "--target-dir"]).arg(target);
+    install.args(["--", "install", "--debug", "--prefix", "/opt/near", "--target-dir"]).arg(target);
+    install.args(["--libdir", "lib/other-gnu"]).env("DESTDIR", directory.path());
+    c::run(install.current_dir(c::root()));
+    let prefix = directory.path().join("opt/near");
+    let lib = prefix.join("lib/other-gnu");
+    let mut pkg_config = Command::new("pkg-config");
+    pkg_config.env("PKG_CONFIG_PATH", lib.join("pkgconfig"));
+    let words = c::run(pkg_config.args(["--cflags", "--libs", "milepost"]));
+    let program = directory.path().join("example");
+    let mut compile = Command::new("cc");
+    compile.arg(c::root().join("bindings/c/example.c")).arg("-o").arg(&program);
+    compile.args(words.split_whitespace()).arg(format!("-Wl,-rpath,{}", lib.display()));
+    c::run(&mut compile);
+    check_example(&program);
+    let config = lib.join("cmake/Milepost/MilepostConfig.cmake");
+    let config = fs::read_to_string(config).expect("the CMake package");
+    assert!(config.contains("/lib/other-gnu/libmilepost.a") && config.contains("/../../../../"));
+}
+
+#[test]
 fn pkg_config_finds_the_static_library() {
     let directory = tempfile::tempdir().expect("a directory for the program");
     let program = directory.path().join("example");

@@ -29,8 +29,8 @@ const COMMENT: &str = "\
  *
  * Conventions in short; docs/C-API.md has all of them.
  *
- * - Every function returns a milepost_status_t, except those that free a handle and the two that
- *   return the version.
+ * - Every function returns a milepost_status_t, except those that free a handle, the two that
+ *   return the version, and milepost_status_name.
  * - Bytes are a pointer and a length, never terminated by NUL; with length 0 the pointer is not
  *   looked at.
  * - Outputs are zeroed on entry and are valid only after MILEPOST_STATUS_OK.
@@ -101,7 +101,10 @@ fn version(root: &Path) -> Result<String, String> {
     }
     macros.push_str(
         "#define MILEPOST_VERSION_NUMBER \\\n    ((MILEPOST_VERSION_MAJOR << 16) | \
-         (MILEPOST_VERSION_MINOR << 8) | MILEPOST_VERSION_PATCH)",
+         (MILEPOST_VERSION_MINOR << 8) | MILEPOST_VERSION_PATCH)\n\n\
+         /* 1 if the library has milepost_engine_open, \
+         0 if it was built without\n * the feature `store`, by `install --no-store`. */\n\
+         #define MILEPOST_HAS_STORE 1",
     );
     Ok(macros)
 }

@@ -23,7 +23,8 @@ struct Form {
 
 /// Constant of a handle type in the programs: `ENGINE` for `milepost_engine`
 fn handle_constant(type_name: &str) -> Option<String> {
-    const HANDLES: [&str; 8] = [
+    const HANDLES: [&str; 9] = [
+        "chain_status",
         "endpoint",
         "engine",
         "error",
@@ -61,8 +62,21 @@ fn form(parameter: &Parameter) -> Option<Form> {
     if let Some(handle) = target.and_then(handle_constant) {
         return Some(Form { name: "HANDLE", handle, size: "0".into() });
     }
-    let size = format!("sizeof({})", c_type(pointer.strip_prefix("*mut ")?)?);
-    Some(Form { name: "OUTPUT", handle: "NO_HANDLE".into(), size })
+    let target = pointer.strip_prefix("*mut ")?;
+    let name = if is_sized(target) { "SIZED_OUTPUT" } else { "OUTPUT" };
+    let size = format!("sizeof({})", c_type(target)?);
+    Some(Form { name, handle: "NO_HANDLE".into(), size })
+}
+
+/// Whether a structure may grow: its first member is the size that the caller knows
+fn is_sized(type_name: &str) -> bool {
+    const SIZED: [&str; 4] = [
+        "milepost_outcome",
+        "milepost_output",
+        "milepost_rpc_error",
+        "milepost_transaction_status",
+    ];
+    type_name.ends_with("_view") || SIZED.contains(&type_name)
 }
 
 /// Translates a Rust type to C

@@ -9,11 +9,23 @@ use core::ptr;
 
 use milepost::storage::Row;
 
-/// Rows that a callback passed so far
+/// What a callback passed so far
 pub(crate) struct SinkState {
     rows: RefCell<Vec<Option<Row>>>,
     max_rows: usize,
+    reason: RefCell<String>,
 }
+
+/// Result of a callback, with what it passed to its sink
+pub(crate) struct SinkResult<T> {
+    pub(crate) result: T,
+    pub(crate) rows: Vec<Option<Row>>,
+    /// Why it failed, in the words of the host; empty if it did not say
+    pub(crate) reason: String,
+}
+
+/// Maximum length of a reason: the rest of a longer one is cut off
+const MAX_REASON_LEN: usize = 1_024;
 
 thread_local! {
     static IS_INSIDE: Cell<bool> = const { Cell::new(false) };
@@ -47,33 +59,48 @@ pub(crate) fn run<T>(callback: impl FnOnce() -> T) -> T {
     callback()
 }
 
-/// Runs a callback with a sink for up to `max_rows` rows; returns its result and the rows it passed
+/// Runs a callback with a sink for up to `max_rows` rows
 pub(crate) fn run_with_sink<T>(
     max_rows: usize,
     callback: impl FnOnce(*const SinkState) -> T,
-) -> (T, Vec<Option<Row>>) {
-    let sink = SinkState { rows: RefCell::new(Vec::with_capacity(max_rows)), max_rows };
+) -> SinkResult<T> {
+    let (rows, reason) = (RefCell::new(Vec::with_capacity(max_rows)), RefCell::default());
+    let sink = SinkState { rows, max_rows, reason };
     let result = run(|| {
         OPEN_SINK.set(&raw const sink);
         callback(&raw const sink)
     });
-    (result, sink.rows.into_inner())
+    SinkResult { result, rows: sink.rows.into_inner(), reason: sink.reason.into_inner() }
 }
 
 /// Passes a row to the sink at this address; returns `None` if it is not the open sink, and
 /// `Some(false)` if the sink is full
 pub(crate) fn push_row(address: *const SinkState, row: Option<&[u8]>) -> Option<bool> {
-    let open = OPEN_SINK.get();
-    if open.is_null() || open != address {
-        return None;
-    }
-    // SAFETY: `run_with_sink` sets the address of a sink that lives until `run` has reset it, on
-    // this thread, and the sink is only ever shared.
-    let sink = unsafe { &*open };
+    let sink = open_sink(&address)?;
     let mut rows = sink.rows.borrow_mut();
     if rows.len() == sink.max_rows {
         return Some(false);
     }
     rows.push(row.map(Row::from));
     Some(true)
+}
+
+/// Passes the reason of a failure to the sink at this address; returns `None` if it is not the open
+/// sink
+pub(crate) fn set_reason(address: *const SinkState, reason: &[u8]) -> Option<()> {
+    let reason = reason.get(..MAX_REASON_LEN).unwrap_or(reason);
+    *open_sink(&address)?.reason.borrow_mut() = String::from_utf8_lossy(reason).into_owned();
+    Some(())
+}
+
+/// The open sink, if it is the one at this address; borrows the address, so that no reference
+/// outlives the call that the host made inside the callback
+fn open_sink(address: &*const SinkState) -> Option<&SinkState> {
+    let open = OPEN_SINK.get();
+    if open.is_null() || open != *address {
+        return None;
+    }
+    // SAFETY: `run_with_sink` sets the address of a sink that lives until `run` has reset it, on
+    // this thread, and the sink is only ever shared.
+    Some(unsafe { &*open })
 }

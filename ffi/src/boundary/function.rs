@@ -75,8 +75,8 @@ fn panic_error(name: &str, payload: Box<dyn Any + Send>) -> CallError {
 /// - A leading `@callback` defines a function that may be called inside a callback.
 /// - A function without a return type and with one handle as its parameter frees that handle:
 ///   `fn milepost_noun_free(noun: *mut milepost_noun);`.
-/// - A leading `@constant` defines a function without parameters that returns a value and needs no
-///   checks.
+/// - A leading `@constant` defines a function of at most one number that returns a value and needs
+///   no checks.
 ///
 /// The crate `milepost-header` generates the header from these invocations, so their form is its
 /// input.
@@ -102,10 +102,14 @@ macro_rules! ffi_function {
             );
         }
     };
-    (@constant $(#[$meta:meta])* fn $name:ident() -> $type:ty $body:block) => {
+    (
+        @constant
+        $(#[$meta:meta])*
+        fn $name:ident($($argument:ident: $argument_type:ty)?) -> $type:ty $body:block
+    ) => {
         $(#[$meta])*
         #[unsafe(no_mangle)]
-        pub extern "C" fn $name() -> $type $body
+        pub extern "C" fn $name($($argument: $argument_type)?) -> $type $body
     };
     (@callback $($function:tt)*) => {
         $crate::boundary::ffi_function! { @entry Anywhere; $($function)* }
@@ -141,8 +145,11 @@ macro_rules! ffi_function {
             match result {
                 Ok(()) => $crate::status::MILEPOST_STATUS_OK,
                 Err(call_error) => {
-                    // SAFETY: as this function's.
-                    unsafe { $($argument.report(&call_error);)* }
+                    // Inside a callback the host could not free an error object.
+                    if call_error.status() != $crate::status::MILEPOST_STATUS_REENTRANT {
+                        // SAFETY: as this function's.
+                        unsafe { $($argument.report(&call_error);)* }
+                    }
                     call_error.status()
                 }
             }

@@ -227,6 +227,110 @@ pub(crate) use plain_outputs;
 
 plain_outputs! { i32 u64 usize }
 
+/// Output for a structure that may grow: the host sets its first member to the size that it knows
+#[derive(Debug)]
+pub struct SizedOutput<'call, T> {
+    pointer: *mut T,
+    /// Size of the structure in the host's program, at most [`MAX_STRUCTURE_SIZE`]
+    size: usize,
+    call: PhantomData<&'call mut T>,
+}
+
+/// Maximum size of a structure of the host: a size that was not set is most likely larger
+const MAX_STRUCTURE_SIZE: usize = 4_096;
+
+impl<T: Copy> SizedOutput<'_, T> {
+    /// Output at this pointer; `name` is its name in C
+    ///
+    /// # Errors
+    ///
+    /// The pointer is NULL, or the size cannot be that of the structure.
+    ///
+    /// # Safety
+    ///
+    /// NULL, or valid for the size that its first member states, as long as the output.
+    pub(crate) unsafe fn new(pointer: *mut T, name: &'static str) -> Result<Self, CallError> {
+        if pointer.is_null() {
+            return Err(null(name));
+        }
+        // SAFETY: not NULL, so by convention valid for its first member, its size.
+        let size = unsafe { stated_size(pointer) };
+        if !is_structure_size::<T>(size) {
+            let expected = size_of::<T>();
+            let message = format!("{name}.size is {size}, expected {expected}");
+            return Err(CallError::new(MILEPOST_STATUS_LENGTH, message));
+        }
+        Ok(Self { pointer, size, call: PhantomData })
+    }
+
+    /// Writes the members that the host knows, except the size
+    pub fn write(self, value: T) {
+        let (first, end) = (size_of::<usize>(), self.size.min(size_of::<T>()));
+        // SAFETY: both are valid for the bytes up to `end`, which is beyond the first member, and
+        // `value` is a copy of this call, so they do not overlap.
+        unsafe {
+            let from = (&raw const value).cast::<u8>().add(first);
+            self.pointer.cast::<u8>().add(first).copy_from_nonoverlapping(from, end - first);
+        }
+    }
+
+    /// Zeroes the members, except the size and also those that this library does not know
+    pub(crate) fn clear(self) {
+        let first = size_of::<usize>();
+        // SAFETY: by convention valid for `size` bytes, which are more than the first member.
+        unsafe { self.pointer.cast::<u8>().add(first).write_bytes(0, self.size - first) }
+    }
+}
+
+/// Whether some release may have this structure with this size
+pub(crate) const fn is_structure_size<T>(size: usize) -> bool {
+    size > size_of::<usize>() && size <= MAX_STRUCTURE_SIZE && size.is_multiple_of(align_of::<T>())
+}
+
+/// Returns the first member of a structure: its size in the host's program
+///
+/// # Safety
+///
+/// Valid for the first member, which is a `size_t`.
+pub(crate) unsafe fn stated_size<T>(pointer: *const T) -> usize {
+    // SAFETY: as the caller's.
+    unsafe { pointer.cast::<usize>().read_unaligned() }
+}
+
+/// Outputs that may grow: structures of C whose first member is `size`
+macro_rules! sized_outputs {
+    ($($plain:ty)*) => {$(
+        const _: () = assert!(core::mem::offset_of!($plain, size) == 0, "the size comes first");
+
+        impl $crate::boundary::parameter::Parameter for *mut $plain {
+            type Checked<'call> = $crate::boundary::parameter::SizedOutput<'call, $plain>;
+
+            unsafe fn clear(self) {
+                // SAFETY: NULL, or by convention valid for the size that it states.
+                if let Ok(output) = unsafe { $crate::boundary::parameter::SizedOutput::new(self, "") }
+                {
+                    output.clear();
+                }
+            }
+
+            unsafe fn check<'call>(
+                self,
+                name: &'static str,
+                _: &'call $crate::boundary::Scope,
+            ) -> Result<Self::Checked<'call>, $crate::status::CallError> {
+                // SAFETY: NULL, or by convention valid for the size that it states.
+                unsafe { $crate::boundary::parameter::SizedOutput::new(self, name) }
+            }
+
+            fn is_absent(self) -> bool {
+                self.is_null()
+            }
+        }
+    )*};
+}
+
+pub(crate) use sized_outputs;
+
 /// Start of an array whose length is the next parameter
 pub struct ArrayStart<'call, T>(*const T, &'static str, PhantomData<&'call [T]>);
 

@@ -141,6 +141,11 @@ fn a_callback_cannot_reenter() {
     let counter = create::<milepost_counter>(0);
     callback::run(|| {
         assert_eq!(count(counter), (MILEPOST_STATUS_REENTRANT, 0));
+        let (mut output, mut error) = (99, ptr::dangling_mut());
+        // SAFETY: the counter is live, and the outputs are valid.
+        let status = unsafe { milepost_counter_count(counter, &mut output, &mut error) };
+        assert_eq!((status, output), (MILEPOST_STATUS_REENTRANT, 0));
+        assert!(error.is_null(), "the host could not free the error object");
         // SAFETY: live; inside a callback it is not freed.
         unsafe { release(counter) }
         assert!(enter("sink", Entry::Anywhere, |_| Ok(())).is_ok());
@@ -153,7 +158,7 @@ fn a_callback_cannot_reenter() {
 #[test]
 fn a_sink_is_valid_in_its_callback_and_thread_only() {
     let mut kept = ptr::null();
-    let (result, rows) = callback::run_with_sink(2, |sink| {
+    let passed = callback::run_with_sink(2, |sink| {
         kept = sink;
         assert_eq!(callback::push_row(sink, Some(b"a")), Some(true));
         let address = sink.addr();
@@ -162,9 +167,13 @@ fn a_sink_is_valid_in_its_callback_and_thread_only() {
         callback::run(|| assert_eq!(callback::push_row(sink, None), None));
         assert_eq!(callback::push_row(sink, None), Some(true));
         assert_eq!(callback::push_row(sink, None), Some(false));
+        assert_eq!(callback::set_reason(sink, b"the disk is full \xff"), Some(()));
         5
     });
-    assert_eq!((result, rows.len(), rows[0].as_deref()), (5, 2, Some(&b"a"[..])));
+    assert_eq!((passed.result, passed.rows.len()), (5, 2));
+    assert_eq!(passed.rows[0].as_deref(), Some(&b"a"[..]));
+    assert_eq!(passed.reason, "the disk is full \u{fffd}");
     assert_eq!(callback::push_row(kept, None), None);
+    assert_eq!(callback::set_reason(kept, b"late"), None);
     assert!(!callback::is_inside());
 }

@@ -14,7 +14,7 @@ use milepost::rpc::ResponseKind;
 
 use crate::boundary::ffi_function;
 use crate::boundary::handle::{Handle, Immutable};
-use crate::boundary::parameter::plain_outputs;
+use crate::boundary::parameter::sized_outputs;
 use crate::error::milepost_error;
 use crate::status::CallError;
 use crate::value::{milepost_bytes, milepost_hash};
@@ -121,6 +121,8 @@ pub const MILEPOST_EXECUTION_STATUS_OTHER: milepost_execution_status_t = 255;
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct milepost_transaction_status {
+    /// `sizeof` of this structure, set by the caller; members beyond it are not written
+    pub size: usize,
     /// Milestone that the transaction has reached: `MILEPOST_MILESTONE_...`
     pub milestone: milepost_milestone_t,
     /// Status of the transaction as a whole: `MILEPOST_EXECUTION_STATUS_...`
@@ -139,6 +141,8 @@ pub struct milepost_transaction_status {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct milepost_outcome {
+    /// `sizeof` of this structure, set by the caller; members beyond it are not written
+    pub size: usize,
     /// Hash of the transaction, or id of the receipt
     pub id: milepost_hash,
     /// Block whose chunk executed it
@@ -171,6 +175,8 @@ pub struct milepost_outcome {
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct milepost_rpc_error {
+    /// `sizeof` of this structure, set by the caller; members beyond it are not written
+    pub size: usize,
     /// `name` of the error, such as `HANDLER_ERROR`
     pub name: milepost_bytes,
     /// `name` of its cause, such as `TIMEOUT_ERROR`
@@ -181,7 +187,7 @@ pub struct milepost_rpc_error {
     pub json: milepost_bytes,
 }
 
-plain_outputs! { milepost_transaction_status milepost_outcome milepost_rpc_error }
+sized_outputs! { milepost_transaction_status milepost_outcome milepost_rpc_error }
 
 const fn kind_number(kind: ResponseKind) -> milepost_response_kind_t {
     match kind {
@@ -201,6 +207,7 @@ ffi_function! {
     fn milepost_response_body(
         response: *const milepost_response,
         body: *mut milepost_bytes,
+        #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         body.write(milepost_bytes::new(&response.response.body));
         Ok(())
@@ -213,6 +220,7 @@ ffi_function! {
     fn milepost_response_kind(
         response: *const milepost_response,
         kind: *mut milepost_response_kind_t,
+        #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         kind.write(kind_number(response.response.kind));
         Ok(())

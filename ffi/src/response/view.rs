@@ -159,6 +159,7 @@ impl ResponseView {
             let rpc_error: RpcError<'_> =
                 json::read(raw.get()).map_err(|error| error.at("error"))?;
             view.rpc_error = Some(milepost_rpc_error {
+                size: size_of::<milepost_rpc_error>(),
                 name: view.decoded.text(rpc_error.name),
                 cause: view.decoded.text(rpc_error.cause.name),
                 info: rpc_error.cause.info.map_or(milepost_bytes::NONE, span),
@@ -194,6 +195,7 @@ impl DecodedValues {
         };
         let receipts: Vec<_> = status.receipts.iter().map(|receipt| span(receipt)).collect();
         let status = milepost_transaction_status {
+            size: size_of::<milepost_transaction_status>(),
             milestone: milestone as i32,
             execution_status,
             payload,
@@ -212,6 +214,7 @@ impl DecodedValues {
             outcome.receipt_ids.into_iter().map(milepost_hash::from).collect();
         let logs: Vec<_> = outcome.logs.into_iter().map(|log| self.text(log.0)).collect();
         let view = milepost_outcome {
+            size: size_of::<milepost_outcome>(),
             id: id.into(),
             block_hash: block_hash.into(),
             executor_id: self.text(outcome.executor_id),

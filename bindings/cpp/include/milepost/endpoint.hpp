@@ -79,12 +79,15 @@ struct Output {
     explicit Output(const milepost_output &raw) noexcept
         : kind(static_cast<OutputKind>(raw.kind)), handle(raw.handle), response(raw.response),
           is_first(raw.is_first != 0), keys(raw.keys, raw.keys_len),
-          changes(raw.changes, raw.changes_len), summary(raw.summary),
-          chain_status(raw.chain_status) {
+          changes(raw.changes, raw.changes_len), summary(raw.summary) {
+        if (raw.chain_status != nullptr) {
+            Result<ChainStatus> taken = ChainStatus::take(raw.chain_status);
+            if (taken) chain_status = std::move(taken).value();
+        }
         if (kind == OutputKind::Timeout && raw.timeout != MILEPOST_TIMEOUT_NEVER) {
             timeout = raw.timeout;
         }
-        milepost_error_view view;
+        milepost_error_view view = sized<milepost_error_view>();
         if (raw.error != nullptr && milepost_error_read(raw.error, &view) == MILEPOST_STATUS_OK) {
             error.emplace(view.status, raw.error);
         }
@@ -156,8 +159,9 @@ public:
     /// Asks for the state of the chain in the storage, which comes as an output
     Result<RequestHandle> handle_chain_query() noexcept {
         RequestHandle handle = 0;
-        milepost_status_t status = milepost_endpoint_handle_chain_query(get(), &handle);
-        if (status != MILEPOST_STATUS_OK) return to_error(status);
+        milepost_error *error = nullptr;
+        milepost_status_t status = milepost_endpoint_handle_chain_query(get(), &handle, &error);
+        if (status != MILEPOST_STATUS_OK) return to_error(status, error);
         return handle;
     }
 
@@ -189,17 +193,21 @@ public:
 
     /// Wakes the requests that a block affects which was committed elsewhere
     Result<void> handle_chain_update(const ImportSummary &summary) noexcept {
-        return to_result(milepost_endpoint_handle_chain_update(get(), summary.get()));
+        milepost_error *error = nullptr;
+        milepost_status_t status = milepost_endpoint_handle_chain_update(get(), summary.get(), &error);
+        return to_result(status, error);
     }
 
     /// Passes the time: wakes the requests whose deadline is not after `now`
     Result<void> handle_timeout(std::uint64_t now) noexcept {
-        return to_result(milepost_endpoint_handle_timeout(get(), now));
+        milepost_error *error = nullptr;
+        milepost_status_t status = milepost_endpoint_handle_timeout(get(), now, &error);
+        return to_result(status, error);
     }
 
     /// Returns what is to be done or handed out next; call until it is OutputKind::Timeout
     Result<Output> poll_output() noexcept {
-        milepost_output raw;
+        milepost_output raw = sized<milepost_output>();
         milepost_error *error = nullptr;
         milepost_status_t status = milepost_endpoint_poll_output(get(), &raw, &error);
         if (status != MILEPOST_STATUS_OK) return to_error(status, error);
@@ -209,8 +217,9 @@ public:
     /// When to call handle_timeout next, if a request is pending
     Result<std::optional<std::uint64_t>> next_timeout() const noexcept {
         std::uint64_t timeout = 0;
-        milepost_status_t status = milepost_endpoint_next_timeout(get(), &timeout);
-        if (status != MILEPOST_STATUS_OK) return to_error(status);
+        milepost_error *error = nullptr;
+        milepost_status_t status = milepost_endpoint_next_timeout(get(), &timeout, &error);
+        if (status != MILEPOST_STATUS_OK) return to_error(status, error);
         if (timeout == MILEPOST_TIMEOUT_NEVER) return std::optional<std::uint64_t>();
         return std::optional<std::uint64_t>(timeout);
     }
@@ -218,19 +227,25 @@ public:
     /// Removes a request whose client went away; returns whether it was pending
     Result<bool> cancel(RequestHandle handle) noexcept {
         std::int32_t was_pending = 0;
-        milepost_status_t status = milepost_endpoint_cancel(get(), handle, &was_pending);
-        if (status != MILEPOST_STATUS_OK) return to_error(status);
+        milepost_error *error = nullptr;
+        milepost_status_t status = milepost_endpoint_cancel(get(), handle, &was_pending, &error);
+        if (status != MILEPOST_STATUS_OK) return to_error(status, error);
         return was_pending != 0;
     }
 
     /// Ends all waiting: pending requests are evaluated once more and then get an error
-    Result<void> shutdown() noexcept { return to_result(milepost_endpoint_shutdown(get())); }
+    Result<void> shutdown() noexcept {
+        milepost_error *error = nullptr;
+        milepost_status_t status = milepost_endpoint_shutdown(get(), &error);
+        return to_result(status, error);
+    }
 
     /// Number of calls of all pending requests
     Result<std::size_t> pending_count() const noexcept {
         std::size_t count = 0;
-        milepost_status_t status = milepost_endpoint_pending_count(get(), &count);
-        if (status != MILEPOST_STATUS_OK) return to_error(status);
+        milepost_error *error = nullptr;
+        milepost_status_t status = milepost_endpoint_pending_count(get(), &count, &error);
+        if (status != MILEPOST_STATUS_OK) return to_error(status, error);
         return count;
     }
 

@@ -5,6 +5,8 @@
 #ifndef MILEPOST_ENGINE_HPP
 #define MILEPOST_ENGINE_HPP
 
+#include <string>
+
 #include "response.hpp"
 #include "storage.hpp"
 
@@ -48,9 +50,10 @@ public:
 
     /// Returns its members, except the blocks that left or joined the canonical chain
     Result<ImportSummaryView> read() const noexcept {
-        milepost_import_summary_view raw;
-        milepost_status_t status = milepost_import_summary_read(get(), &raw);
-        if (status != MILEPOST_STATUS_OK) return to_error(status);
+        milepost_import_summary_view raw = sized<milepost_import_summary_view>();
+        milepost_error *error = nullptr;
+        milepost_status_t status = milepost_import_summary_read(get(), &raw, &error);
+        if (status != MILEPOST_STATUS_OK) return to_error(status, error);
         ImportSummaryView summary;
         summary.block = BlockPoint(raw.block);
         if (raw.has_last_final != 0) summary.last_final = BlockPoint(raw.last_final);
@@ -63,19 +66,30 @@ public:
         return summary;
     }
 
+    /// Hash of a transaction in the block, in ascending order
+    Result<Hash> transaction(std::size_t index) const noexcept {
+        milepost_hash raw;
+        milepost_error *error = nullptr;
+        milepost_status_t status = milepost_import_summary_transaction(get(), index, &raw, &error);
+        if (status != MILEPOST_STATUS_OK) return to_error(status, error);
+        return Hash(raw);
+    }
+
     /// A block that left the canonical chain, newest first
     Result<BlockPoint> reverted(std::size_t index) const noexcept {
         milepost_block_point raw;
-        milepost_status_t status = milepost_import_summary_reverted(get(), index, &raw);
-        if (status != MILEPOST_STATUS_OK) return to_error(status);
+        milepost_error *error = nullptr;
+        milepost_status_t status = milepost_import_summary_reverted(get(), index, &raw, &error);
+        if (status != MILEPOST_STATUS_OK) return to_error(status, error);
         return BlockPoint(raw);
     }
 
     /// A fork block that joined the canonical chain, oldest first
     Result<BlockPoint> reapplied(std::size_t index) const noexcept {
         milepost_block_point raw;
-        milepost_status_t status = milepost_import_summary_reapplied(get(), index, &raw);
-        if (status != MILEPOST_STATUS_OK) return to_error(status);
+        milepost_error *error = nullptr;
+        milepost_status_t status = milepost_import_summary_reapplied(get(), index, &raw, &error);
+        if (status != MILEPOST_STATUS_OK) return to_error(status, error);
         return BlockPoint(raw);
     }
 };
@@ -83,11 +97,22 @@ public:
 /// State of the chain in the storage
 struct ChainStatus {
     ChainStatus() noexcept = default;
-    explicit ChainStatus(const milepost_chain_status &raw) noexcept
-        : blocks(raw.blocks), generation(raw.generation), protocol_version(raw.protocol_version) {
+    explicit ChainStatus(const milepost_chain_status_view &raw) noexcept
+        : blocks(raw.blocks), generation(raw.generation), protocol_version(raw.protocol_version),
+          chain_id(view(raw.chain_id)) {
         if (raw.has_head != 0) head = BlockPoint(raw.head);
         if (raw.has_head != 0) earliest = BlockPoint(raw.earliest);
         if (raw.has_last_final != 0) last_final = BlockPoint(raw.last_final);
+    }
+
+    /// Takes ownership of a state of the C interface, reads and frees it
+    static Result<ChainStatus> take(milepost_chain_status *handle) noexcept {
+        Handle<milepost_chain_status, milepost_chain_status_free> owner(handle);
+        milepost_chain_status_view raw = sized<milepost_chain_status_view>();
+        milepost_error *error = nullptr;
+        milepost_status_t status = milepost_chain_status_read(handle, &raw, &error);
+        if (status != MILEPOST_STATUS_OK) return to_error(status, error);
+        return ChainStatus(raw);
     }
 
     std::optional<BlockPoint> head;        ///< newest canonical block
@@ -96,6 +121,7 @@ struct ChainStatus {
     std::uint64_t blocks = 0;              ///< number of canonical blocks in the storage
     std::uint64_t generation = 0;  ///< batches that changed the chain: equal numbers, equal rows
     std::uint32_t protocol_version = 0;  ///< `latest_protocol_version` of the head; 0 without one
+    std::string chain_id;                ///< `mainnet`; empty without a configuration
 };
 
 /// An engine over a storage; any number of threads may call its functions
@@ -140,6 +166,7 @@ public:
         return Engine(engine);
     }
 
+#if MILEPOST_HAS_STORE
     /// Creates an engine that keeps its rows in a file; creates the file if it does not exist
     ///
     /// The file is a database that one engine at a time can open; an import is on disk when its
@@ -153,6 +180,7 @@ public:
         if (status != MILEPOST_STATUS_OK) return to_error(status, error);
         return Engine(engine);
     }
+#endif
 
     /// Imports a block message, in one commit
     ///
@@ -187,11 +215,11 @@ public:
 
     /// Returns the state of the chain in the storage
     Result<ChainStatus> chain_status() const noexcept {
-        milepost_chain_status raw;
+        milepost_chain_status *raw = nullptr;
         milepost_error *error = nullptr;
         milepost_status_t status = milepost_engine_chain_status(get(), &raw, &error);
         if (status != MILEPOST_STATUS_OK) return to_error(status, error);
-        return ChainStatus(raw);
+        return ChainStatus::take(raw);
     }
 };
 

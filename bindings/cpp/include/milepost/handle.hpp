@@ -76,8 +76,9 @@ inline Result<Hash> parse_hash(std::string_view text) noexcept {
 /// Writes the base58 text of a hash
 inline Result<HashText> format_hash(const milepost_hash &hash) noexcept {
     milepost_hash_text text;
-    milepost_status_t status = milepost_hash_format(&hash, &text);
-    if (status != MILEPOST_STATUS_OK) return to_error(status);
+    milepost_error *error = nullptr;
+    milepost_status_t status = milepost_hash_format(&hash, &text, &error);
+    if (status != MILEPOST_STATUS_OK) return to_error(status, error);
     return HashText(text);
 }
 
@@ -104,7 +105,7 @@ enum class Setting : milepost_setting_t {
 
 /// Settings of engines and endpoints; each uses those it needs
 ///
-/// An empty handle, `Settings()`, means the defaults.
+/// An empty handle, `Settings()`, means the defaults; the first set() fills it.
 class Settings : public Handle<milepost_settings, milepost_settings_free> {
 public:
     using Handle::Handle;
@@ -112,13 +113,19 @@ public:
     /// Creates settings with all defaults
     static Result<Settings> create() noexcept {
         milepost_settings *raw = nullptr;
-        milepost_status_t status = milepost_settings_new(&raw);
-        if (status != MILEPOST_STATUS_OK) return to_error(status);
+        milepost_error *error = nullptr;
+        milepost_status_t status = milepost_settings_new(&raw, &error);
+        if (status != MILEPOST_STATUS_OK) return to_error(status, error);
         return Settings(raw);
     }
 
     /// Sets one of them; has no effect on objects that were created with them before
     Result<void> set(Setting setting, std::uint64_t value) noexcept {
+        if (get() == nullptr) {
+            Result<Settings> created = create();
+            if (!created) return std::move(created).error();
+            *this = std::move(created).value();
+        }
         milepost_error *error = nullptr;
         milepost_status_t status =
             milepost_settings_set(get(), static_cast<milepost_setting_t>(setting), value, &error);

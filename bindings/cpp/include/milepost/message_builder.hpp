@@ -25,10 +25,11 @@ public:
     /// Creates a builder for the message of a block
     static Result<MessageBuilder> create(const BlockHeader &header) noexcept {
         milepost_message_builder *builder = nullptr;
+        milepost_error *error = nullptr;
         milepost_status_t status = milepost_message_builder_new(
             header.height, &header.hash, &header.prev_hash, &header.epoch_id,
-            &header.last_final_hash, header.protocol_version, &builder);
-        if (status != MILEPOST_STATUS_OK) return to_error(status);
+            &header.last_final_hash, header.protocol_version, &builder, &error);
+        if (status != MILEPOST_STATUS_OK) return to_error(status, error);
         return MessageBuilder(builder);
     }
 
@@ -60,8 +61,9 @@ public:
     /// The text of the message; valid until something is added
     Result<std::string_view> text() noexcept {
         milepost_bytes text;
-        milepost_status_t status = milepost_message_builder_text(get(), &text);
-        if (status != MILEPOST_STATUS_OK) return to_error(status);
+        milepost_error *error = nullptr;
+        milepost_status_t status = milepost_message_builder_text(get(), &text, &error);
+        if (status != MILEPOST_STATUS_OK) return to_error(status, error);
         return view(text);
     }
 };

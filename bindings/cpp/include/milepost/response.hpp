@@ -91,16 +91,18 @@ public:
     /// The body to send: compact JSON
     Result<std::string_view> body() const noexcept {
         milepost_bytes body;
-        milepost_status_t status = milepost_response_body(get(), &body);
-        if (status != MILEPOST_STATUS_OK) return to_error(status);
+        milepost_error *error = nullptr;
+        milepost_status_t status = milepost_response_body(get(), &body, &error);
+        if (status != MILEPOST_STATUS_OK) return to_error(status, error);
         return view(body);
     }
 
     /// Kind of the response
     Result<ResponseKind> kind() const noexcept {
         milepost_response_kind_t kind = 0;
-        milepost_status_t status = milepost_response_kind(get(), &kind);
-        if (status != MILEPOST_STATUS_OK) return to_error(status);
+        milepost_error *error = nullptr;
+        milepost_status_t status = milepost_response_kind(get(), &kind, &error);
+        if (status != MILEPOST_STATUS_OK) return to_error(status, error);
         return static_cast<ResponseKind>(kind);
     }
 
@@ -115,7 +117,7 @@ public:
 
     /// The status of a transaction; ErrorKind::Usage if the response is something else
     Result<TransactionStatus> transaction_status() const noexcept {
-        milepost_transaction_status raw;
+        milepost_transaction_status raw = sized<milepost_transaction_status>();
         milepost_error *error = nullptr;
         milepost_status_t status = milepost_response_transaction_status(get(), &raw, &error);
         if (status != MILEPOST_STATUS_OK) return to_error(status, error);
@@ -131,7 +133,7 @@ public:
 
     /// An outcome: index 0 is that of the transaction, then come those of receipts
     Result<Outcome> outcome(std::size_t index) const noexcept {
-        milepost_outcome raw;
+        milepost_outcome raw = sized<milepost_outcome>();
         milepost_error *error = nullptr;
         milepost_status_t status = milepost_response_outcome(get(), index, &raw, &error);
         if (status != MILEPOST_STATUS_OK) return to_error(status, error);
@@ -161,7 +163,7 @@ public:
 
     /// The error of an error response; ErrorKind::Usage for a result or a batch
     Result<RpcError> rpc_error() const noexcept {
-        milepost_rpc_error raw;
+        milepost_rpc_error raw = sized<milepost_rpc_error>();
         milepost_error *error = nullptr;
         milepost_status_t status = milepost_response_rpc_error(get(), &raw, &error);
         if (status != MILEPOST_STATUS_OK) return to_error(status, error);

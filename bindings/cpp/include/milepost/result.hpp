@@ -37,6 +37,11 @@ enum class ErrorKind : std::int32_t {
     Stale = MILEPOST_STATUS_STALE,          ///< the handle was freed; detected in debug builds
 };
 
+/// Name of a status of the C interface, such as `MILEPOST_STATUS_STORAGE`
+inline std::string_view name(ErrorKind kind) noexcept {
+    return view(milepost_status_name(static_cast<milepost_status_t>(kind)));
+}
+
 /// Error of a call
 class Error {
 public:
@@ -46,15 +51,13 @@ public:
     /// Takes ownership of an error of the C interface; `raw` may be NULL
     Error(milepost_status_t status, milepost_error *raw) noexcept
         : kind_(static_cast<ErrorKind>(status)), raw_(raw) {
-        // Fails for NULL and inside a callback; the error has no details then.
-        if (milepost_error_read(raw_, &view_) != MILEPOST_STATUS_OK) {
-            view_ = milepost_error_view();
-        }
+        // Fails for NULL and inside a callback, and zeroes the view: the error has no details.
+        static_cast<void>(milepost_error_read(raw_, &view_));
     }
 
     Error(Error &&other) noexcept
         : kind_(other.kind_), raw_(std::exchange(other.raw_, nullptr)),
-          view_(std::exchange(other.view_, milepost_error_view())) {}
+          view_(std::exchange(other.view_, sized<milepost_error_view>())) {}
     Error &operator=(Error &&other) noexcept {
         std::swap(kind_, other.kind_);
         std::swap(raw_, other.raw_);
@@ -89,7 +92,7 @@ public:
 
     /// Gives up ownership: free the handle by milepost_error_free; path() is empty then
     milepost_error *release() noexcept {
-        view_ = milepost_error_view();
+        view_ = sized<milepost_error_view>();
         return std::exchange(raw_, nullptr);
     }
 
@@ -111,7 +114,7 @@ private:
 
     ErrorKind kind_;
     milepost_error *raw_ = nullptr;
-    milepost_error_view view_ = milepost_error_view();
+    milepost_error_view view_ = sized<milepost_error_view>();
 };
 
 /// Ends the process after the value of a failed Result was read

@@ -5,6 +5,7 @@
 #ifndef MILEPOST_STORAGE_HPP
 #define MILEPOST_STORAGE_HPP
 
+#include <exception>
 #include <memory>
 
 #include "handle.hpp"
@@ -12,7 +13,8 @@
 namespace milepost {
 inline namespace MILEPOST_ABI_TAG {
 
-/// Receives the rows that a storage was asked for: one per key, in the order of the keys
+/// Receives the rows that a storage was asked for, one per key and in the order of the keys, or why
+/// it fails
 class Sink {
 public:
     explicit Sink(milepost_sink *raw) noexcept : raw_(raw) {}
@@ -28,6 +30,13 @@ public:
 
     /// Reports that the next key has no row; returns as row() does
     bool absent() noexcept { return milepost_sink_absent(raw_) == MILEPOST_STATUS_OK; }
+
+    /// Says why the function fails, before it returns another number than 0; up to 1,024 bytes
+    ///
+    /// The error or the response contains it, as it does the text of an exception.
+    void fail(std::string_view reason) noexcept {
+        static_cast<void>(milepost_sink_fail(raw_, data(reason), reason.size()));
+    }
 
     /// The sink of the C interface, valid during the call
     milepost_sink *get() noexcept { return raw_; }
@@ -55,20 +64,13 @@ enum class Isolation : milepost_isolation_t {
     ReadCommitted = MILEPOST_ISOLATION_READ_COMMITTED,  ///< each is of the newest commit
 };
 
-/// Base class of storages of the host
-///
-/// `get` and `get_many` are called by any thread that uses the engine, concurrently; `commit` is
-/// called alone, never while they run. Each returns 0, or another number to fail, which the error
-/// or the response reports.
-class Storage {
+/// What requests read: a storage, or one state of it
+class Snapshot {
 public:
-    /// Return value after an exception
-    static constexpr std::int32_t EXCEPTION = INT32_MIN;
-
-    Storage() = default;
-    Storage(const Storage &) = delete;
-    Storage &operator=(const Storage &) = delete;
-    virtual ~Storage() = default;
+    Snapshot() = default;
+    Snapshot(const Snapshot &) = delete;
+    Snapshot &operator=(const Snapshot &) = delete;
+    virtual ~Snapshot() = default;
 
     /// Finds the row of a key of 2 to 33 bytes and passes it to `sink`
     virtual std::int32_t get(std::string_view key, Sink &sink) const = 0;
@@ -81,9 +83,29 @@ public:
         }
         return 0;
     }
+};
 
-    /// Applies all changes, in their order, or none
-    virtual std::int32_t commit(Changes changes) = 0;
+/// Base class of storages of the host
+///
+/// `get` and `get_many` are called by any thread that uses the engine, concurrently; `commit` is
+/// called alone, never while they run. Each returns 0, or another number to fail, which the error
+/// or the response reports.
+class Storage : public Snapshot {
+public:
+    /// Return value after an exception
+    static constexpr std::int32_t EXCEPTION = INT32_MIN;
+
+    /// Whether reads go on while a commit runs, each over a snapshot; override with open_snapshot()
+    virtual bool has_snapshots() const noexcept { return false; }
+
+    /// Opens a snapshot of the newest commit, which the same thread deletes; NULL is a failure
+    virtual std::unique_ptr<Snapshot> open_snapshot(Sink &sink) {
+        static_cast<void>(sink);
+        return nullptr;
+    }
+
+    /// Applies all changes, in their order, or none; the sink takes the reason of a failure only
+    virtual std::int32_t commit(Changes changes, Sink &sink) = 0;
 
     /// Whether reads are of one state; override if others than the engine change the rows
     virtual Isolation isolation() const noexcept { return Isolation::Snapshot; }
@@ -93,8 +115,15 @@ public:
         milepost_storage raw = milepost_storage();
         raw.size = sizeof raw;
         raw.context = &storage;
-        raw.get = call_get;
-        raw.get_many = call_get_many;
+        if (storage.has_snapshots()) {
+            raw.get = call_get<Snapshot>;
+            raw.get_many = call_get_many<Snapshot>;
+            raw.snapshot_open = call_snapshot_open;
+            raw.snapshot_close = call_snapshot_close;
+        } else {
+            raw.get = call_get<Storage>;
+            raw.get_many = call_get_many<Storage>;
+        }
         raw.commit = call_commit;
         raw.isolation = static_cast<milepost_isolation_t>(storage.isolation());
         return raw;
@@ -108,40 +137,60 @@ public:
         return raw;
     }
 
-private:
     /// Calls code of the host, and catches its exceptions
     template <class Function>
-    static std::int32_t catch_all(Function function) noexcept {
+    static std::int32_t catch_all(milepost_sink *raw, Function function) noexcept {
+        Sink sink(raw);
 #if defined(__cpp_exceptions)
         try {
-            return function();
+            return function(sink);
+        } catch (const std::exception &exception) {
+            sink.fail(exception.what());
+            return EXCEPTION;
         } catch (...) { return EXCEPTION; }
 #else
-        return function();
+        return function(sink);
 #endif
     }
 
+private:
+    // `self` is what was passed as a pointer to `Self`: a storage, or a snapshot of one.
+    template <class Self>
     static std::int32_t call_get(void *self, const std::uint8_t *key, std::size_t key_len,
                                  milepost_sink *raw) noexcept {
-        return catch_all([&] {
-            Sink sink(raw);
-            return static_cast<const Storage *>(self)->get(view(milepost_bytes{key, key_len}),
+        return catch_all(raw, [&](Sink &sink) {
+            return static_cast<const Self *>(self)->get(view(milepost_bytes{key, key_len}),
                                                            sink);
         });
     }
 
+    template <class Self>
     static std::int32_t call_get_many(void *self, const milepost_bytes *keys, std::size_t keys_len,
                                       milepost_sink *raw) noexcept {
-        return catch_all([&] {
-            Sink sink(raw);
-            return static_cast<const Storage *>(self)->get_many(ByteStrings(keys, keys_len), sink);
+        return catch_all(raw, [&](Sink &sink) {
+            return static_cast<const Self *>(self)->get_many(ByteStrings(keys, keys_len), sink);
         });
     }
 
     static std::int32_t call_commit(void *self, const milepost_change *changes,
-                                    std::size_t changes_len) noexcept {
-        return catch_all(
-            [&] { return static_cast<Storage *>(self)->commit(Changes(changes, changes_len)); });
+                                    std::size_t changes_len, milepost_sink *raw) noexcept {
+        return catch_all(raw, [&](Sink &sink) {
+            return static_cast<Storage *>(self)->commit(Changes(changes, changes_len), sink);
+        });
+    }
+
+    static std::int32_t call_snapshot_open(void *self, void **snapshot,
+                                           milepost_sink *raw) noexcept {
+        return catch_all(raw, [&](Sink &sink) {
+            std::unique_ptr<Snapshot> opened = static_cast<Storage *>(self)->open_snapshot(sink);
+            if (opened == nullptr) return 1;
+            *snapshot = opened.release();
+            return 0;
+        });
+    }
+
+    static void call_snapshot_close(void *, void *snapshot) noexcept {
+        delete static_cast<Snapshot *>(snapshot);
     }
 
     // A destructor that throws ends the process, here as elsewhere.
@@ -157,18 +206,14 @@ private:
 template <class Create>
 Result<void> check_storage(Create &&create) noexcept {
     using Function = std::remove_reference_t<Create>;
-    milepost_create_fn call = [](void *context,
-                                 milepost_storage *storage) noexcept -> std::int32_t {
-#if defined(__cpp_exceptions)
-        try {
-#endif
+    milepost_create_fn call = [](void *context, milepost_storage *storage,
+                                 milepost_sink *raw) noexcept -> std::int32_t {
+        return Storage::catch_all(raw, [&](Sink &) {
             std::unique_ptr<Storage> created = (*static_cast<Function *>(context))();
             if (created == nullptr) return 1;
             *storage = Storage::owned(std::move(created));
             return 0;
-#if defined(__cpp_exceptions)
-        } catch (...) { return Storage::EXCEPTION; }
-#endif
+        });
     };
     milepost_error *error = nullptr;
     milepost_status_t status = milepost_storage_check(call, &create, &error);

@@ -45,9 +45,10 @@ public:
 
     /// Returns its members
     Result<TransactionView> read() const noexcept {
-        milepost_transaction_view raw;
-        milepost_status_t status = milepost_transaction_read(get(), &raw);
-        if (status != MILEPOST_STATUS_OK) return to_error(status);
+        milepost_transaction_view raw = sized<milepost_transaction_view>();
+        milepost_error *error = nullptr;
+        milepost_status_t status = milepost_transaction_read(get(), &raw, &error);
+        if (status != MILEPOST_STATUS_OK) return to_error(status, error);
         TransactionView transaction;
         transaction.hash = raw.hash;
         transaction.signer_id = view(raw.signer_id);

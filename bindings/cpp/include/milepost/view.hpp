@@ -79,6 +79,14 @@ private:
 };
 #endif
 
+/// An output structure of the C interface, for the library to fill
+template <class Raw>
+Raw sized() noexcept {
+    Raw raw = Raw();
+    raw.size = sizeof raw;
+    return raw;
+}
+
 /// Converts bytes of the C interface
 inline std::string_view view(milepost_bytes bytes) noexcept {
     // With length 0 the pointer may be NULL.

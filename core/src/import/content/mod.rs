@@ -53,6 +53,12 @@ impl BlockContent {
             rows,
         }
     }
+
+    /// Hashes of its transactions, in ascending order
+    pub(super) fn transaction_hashes(&self) -> Vec<CryptoHash> {
+        let rows = self.rows.iter().filter(|(row_id, _)| row_id.table == Table::Transactions);
+        rows.map(|(row_id, _)| row_id.id).collect()
+    }
 }
 
 /// The encoded rows of one block, and the buffers for the next one
