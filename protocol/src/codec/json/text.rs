@@ -83,6 +83,15 @@ pub(super) fn error_with(kind: ErrorKind, mut detail: String) -> Error {
     if let Some(rest) = detail.strip_prefix("EOF while") {
         detail = "the text ends while".to_string() + rest;
     }
+    // The types by the names that JSON has for them.
+    for (start, name) in [("invalid type: sequence", "array"), ("invalid type: map", "object")] {
+        if let Some(rest) = detail.strip_prefix(start) {
+            detail = "invalid type: ".to_string() + name + rest;
+        }
+    }
+    if let Some(start) = detail.strip_suffix("expected a sequence") {
+        detail = start.to_string() + "expected an array";
+    }
     if detail.len() > MAX_DETAIL_LEN {
         detail.truncate(floor_char_boundary(&detail, MAX_DETAIL_LEN));
         detail.push('…');
@@ -133,6 +142,15 @@ mod tests {
             assert!(!error.detail().contains("line"), "{error}");
             assert!(error.detail().starts_with(|first: char| first.is_lowercase()), "{error}");
         }
+    }
+
+    #[test]
+    fn types_have_the_names_of_json() {
+        let detail = |text| read::<Map<'_>>(text).unwrap_err().detail().to_string();
+        assert_eq!(detail("[]"), "invalid type: array, expected a map");
+        assert_eq!(detail("{\"a\": {}}"), "invalid type: object, expected an array");
+        let quoted = "invalid type: string \"sequence, expected a sequence\", expected an array";
+        assert_eq!(detail("{\"a\": \"sequence, expected a sequence\"}"), quoted);
     }
 
     #[test]
