@@ -360,17 +360,16 @@ fn config_response(id: &RequestId, result: &ConfigResult) -> Response {
             let message = which.clone();
             error_response(id, &RpcError::UnknownBlock { message, skipped: *skipped })
         }
-        ConfigResult::NoConfig { height, first: None } => {
-            let message =
-                alloc::format!("no protocol configuration is in force at height {height}");
-            error_response(id, &RpcError::Internal { message })
-        }
-        ConfigResult::NoConfig { height, first: Some(first) } => {
+        ConfigResult::NoConfig { height, first } => {
+            let from = match first {
+                None => String::new(),
+                Some(first) => alloc::format!(", the first one starts at {first}"),
+            };
             let message = alloc::format!(
-                "no protocol configuration is in force at height {height}, the first one starts at \
-                 {first}"
+                "no protocol configuration is in force at height {height}{from}: import the one of \
+                 this height"
             );
-            error_response(id, &RpcError::Internal { message })
+            error_response(id, &RpcError::NoConfig { message })
         }
     }
 }

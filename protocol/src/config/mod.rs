@@ -11,6 +11,7 @@ mod layout;
 mod limits;
 mod protocol;
 mod runtime;
+mod values;
 mod vm;
 
 pub use check::{CheckedConfig, check};
