@@ -10,7 +10,9 @@ use core::mem;
 
 use super::{EndReason, Response, Settings, UnknownTransaction};
 use crate::Error;
-use crate::config::{BlockReference, ConfigQuery, ConfigResult, Finality};
+#[cfg(feature = "transaction-rules")]
+use crate::config::Finality;
+use crate::config::{BlockReference, ConfigQuery, ConfigResult};
 use crate::primitives::CryptoHash;
 use crate::rpc::{
     self, InvalidRequest, Method, RequestId, ResponseKind, RpcError, StatusRequest, TimeoutCause,
@@ -42,6 +44,7 @@ pub(super) enum RunningCall {
         attempt: Attempt,
     },
     /// The transaction is in no block, and is checked by the configuration in force
+    #[cfg(feature = "transaction-rules")]
     Check {
         call: StatusCall,
         query: ConfigQuery,
@@ -131,10 +134,13 @@ impl Call {
     /// The call before its first row; `None` if it has read rows to its end
     pub(super) fn restarted(&self, settings: &Settings) -> Option<Self> {
         Some(match self {
-            Self::Running(
-                RunningCall::Status { call, attempt, .. }
-                | RunningCall::Check { call, attempt, .. },
-            ) => call.clone().start(settings, attempt.clone()),
+            Self::Running(RunningCall::Status { call, attempt, .. }) => {
+                call.clone().start(settings, attempt.clone())
+            }
+            #[cfg(feature = "transaction-rules")]
+            Self::Running(RunningCall::Check { call, attempt, .. }) => {
+                call.clone().start(settings, attempt.clone())
+            }
             Self::Running(RunningCall::Config { id, reference, .. }) => {
                 Self::config(id.clone(), *reference)
             }
@@ -163,7 +169,8 @@ impl Call {
                     keys.extend_from_slice(needed);
                     return;
                 }
-                Ok(Step::Done(None)) if CHECKS_RULES && attempt.signed.is_some() => {
+                #[cfg(feature = "transaction-rules")]
+                Ok(Step::Done(None)) if attempt.is_signed() => {
                     // Only here: the check costs more than most responses, and is pointless for a
                     // transaction that is in a block.
                     *self = Self::Running(RunningCall::Check {
@@ -180,6 +187,7 @@ impl Call {
                 }
                 Err(error) => Self::Answered(internal_error(&call.id, &error), None),
             },
+            #[cfg(feature = "transaction-rules")]
             RunningCall::Check { call, query, attempt, generation } => match query.poll() {
                 Ok(Step::NeedRows(needed)) => {
                     keys.extend_from_slice(needed);
@@ -231,6 +239,7 @@ impl Call {
         let (result, id) = match running {
             RunningCall::Config { id, query, .. } => (query.supply_rows(rows), id),
             RunningCall::Status { call, query, .. } => (query.supply_rows(rows), &mut call.id),
+            #[cfg(feature = "transaction-rules")]
             RunningCall::Check { call, query, .. } => (query.supply_rows(rows), &mut call.id),
         };
         if let Err(error) = result {
@@ -243,9 +252,9 @@ impl Call {
         let id = match self {
             Self::Answered(..) => return,
             Self::Pending(PendingCall { call, .. })
-            | Self::Running(RunningCall::Status { call, .. } | RunningCall::Check { call, .. }) => {
-                &call.id
-            }
+            | Self::Running(RunningCall::Status { call, .. }) => &call.id,
+            #[cfg(feature = "transaction-rules")]
+            Self::Running(RunningCall::Check { call, .. }) => &call.id,
             Self::Running(RunningCall::Config { id, .. }) => id,
         };
         *self = Self::Answered(error_response(id, rpc_error), None);
@@ -268,9 +277,6 @@ impl Attempt {
         Ok((signed.try_verify() == Some(false)).then(|| "\"InvalidSignature\"".to_string()))
     }
 }
-
-/// Whether this build checks transactions by the configuration in force
-const CHECKS_RULES: bool = cfg!(feature = "transaction-rules");
 
 #[cfg(feature = "transaction-rules")]
 fn rule_violation(

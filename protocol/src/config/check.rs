@@ -148,15 +148,15 @@ mod tests {
             (
                 r#""genesis_time":"yesterday"}"#.into(),
                 "genesis_time",
-                "no date and time of RFC 3339, such as 2026-01-31T23:59:59Z",
+                "no date and time such as 2026-01-31T23:59:59Z",
             ),
             (
                 r#""shard_layout":"V9"}"#.into(),
                 "shard_layout",
                 r#"invalid type: string "V9", expected a shard layout"#,
             ),
-            (threshold("1.01"), congestion, "a congestion level of 1.01, expected 0 to 1"),
-            (threshold("-0.5"), congestion, "a congestion level of -0.5, expected 0 to 1"),
+            (threshold("1.01"), congestion, "no congestion level, expected 0 to 1"),
+            (threshold("-0.5"), congestion, "no congestion level, expected 0 to 1"),
         ] {
             let alone = [START, &rest].concat();
             for (text, prefix) in

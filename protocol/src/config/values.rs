@@ -12,7 +12,7 @@ pub(super) fn check_values(config: &mut Reader<'_>) -> Result<(), ReadError> {
     if let Some(mut time) = time
         && !is_date_time(time.text("a string")?.as_bytes())
     {
-        return Err(time.schema_error("no date and time of RFC 3339, such as 2026-01-31T23:59:59Z"));
+        return Err(time.schema_error("no date and time such as 2026-01-31T23:59:59Z"));
     }
     if let Some(mut layout) = layout {
         layout.open_object("a shard layout")?;
@@ -24,8 +24,7 @@ pub(super) fn check_values(config: &mut Reader<'_>) -> Result<(), ReadError> {
     if let Some(mut threshold) = threshold {
         let level = threshold.raw()?;
         if level.starts_with('-') || exceeds_one(level) {
-            let detail = format_args!("a congestion level of {level}, expected 0 to 1");
-            return Err(threshold.schema_error(detail));
+            return Err(threshold.schema_error("no congestion level, expected 0 to 1"));
         }
     }
     Ok(())
@@ -34,57 +33,49 @@ pub(super) fn check_values(config: &mut Reader<'_>) -> Result<(), ReadError> {
 /// Whether a text is a date and a time of day with its offset from UTC, by RFC 3339
 fn is_date_time(text: &[u8]) -> bool {
     let Some((date_time, rest)) = text.split_first_chunk::<19>() else { return false };
-    let form = b"dddd-dd-ddTdd:dd:dd";
-    let fits = |(byte, form): (&u8, &u8)| match form {
-        b'd' => byte.is_ascii_digit(),
-        b'T' => matches!(byte, b'T' | b't' | b' '),
-        _ => byte == form,
-    };
-    if !date_time.iter().zip(form).all(fits) {
+    if !has_form(date_time, b"dddd-dd-ddTdd:dd:dd") {
         return false;
     }
-    let number = |at: usize| two_digits(&date_time[at..]);
-    let (year, month, day) = (number(0) * 100 + number(2), number(5), number(8));
-    let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
+    let [century, year, month, day, hour, minute, second] =
+        [0, 2, 5, 8, 11, 14, 17].map(|at| two_digits(date_time, at));
+    let leap = if year == 0 { century } else { year } % 4 == 0;
     let days = match month {
-        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
+        2 => 28 + u8::from(leap),
         4 | 6 | 9 | 11 => 30,
-        2 => 28 + u32::from(is_leap),
-        _ => return false,
+        _ => 31,
     };
+    let fraction = match rest.strip_prefix(b".") {
+        Some(fraction) => 1 + fraction.iter().take_while(|byte| byte.is_ascii_digit()).count(),
+        None => 0,
+    };
+    let offset = &rest[fraction..];
+    let is_offset = matches!(offset, b"Z" | b"z")
+        || has_form(offset, b"+dd:dd") && two_digits(offset, 1) < 24 && two_digits(offset, 4) < 60;
     // A minute can have a leap second.
-    (1..=days).contains(&day)
-        && number(11) < 24
-        && number(14) < 60
-        && number(17) <= 60
-        && is_fraction_and_offset(rest)
+    (1..=12).contains(&month)
+        && (1..=days).contains(&day)
+        && hour < 24
+        && minute < 60
+        && second <= 60
+        && fraction != 1
+        && is_offset
+}
+
+/// Whether a text has digits where the form has `d`, and otherwise the same bytes
+fn has_form(text: &[u8], form: &[u8]) -> bool {
+    let fits = |(byte, form): (&u8, &u8)| match form {
+        b'd' => byte.is_ascii_digit(),
+        b'T' => b"Tt ".contains(byte),
+        b'+' => b"+-".contains(byte),
+        _ => byte == form,
+    };
+    text.len() == form.len() && text.iter().zip(form).all(fits)
 }
 
 /// The number of two digits
-fn two_digits(digits: &[u8]) -> u32 {
-    digits.iter().take(2).fold(0, |number, digit| number * 10 + u32::from(digit - b'0'))
-}
-
-fn is_fraction_and_offset(text: &[u8]) -> bool {
-    let offset = match text.split_first() {
-        Some((b'.', fraction)) => {
-            let digits = fraction.iter().take_while(|byte| byte.is_ascii_digit()).count();
-            if digits == 0 {
-                return false;
-            }
-            &fraction[digits..]
-        }
-        _ => text,
-    };
-    match offset {
-        [b'Z' | b'z'] => true,
-        [b'+' | b'-', digits @ ..] => {
-            matches!(digits, [a, b, b':', c, d] if [a, b, c, d].iter().all(|byte| byte.is_ascii_digit()))
-                && two_digits(digits) < 24
-                && two_digits(&digits[3..]) < 60
-        }
-        _ => false,
-    }
+fn two_digits(text: &[u8], at: usize) -> u8 {
+    // Of two digits of ASCII only the low bits count.
+    (text[at] & 15) * 10 + (text[at + 1] & 15)
 }
 
 #[cfg(test)]

@@ -75,22 +75,26 @@ fn from_serde_json(text: &[u8], error: &serde_json::Error) -> Error {
         Category::Data => ErrorKind::Schema,
         Category::Syntax | Category::Eof | Category::Io => ErrorKind::Syntax,
     };
-    error_with(kind, detail).with_offset(offset).at(path_at(text, offset))
+    error_with(kind, json_names(detail)).with_offset(offset).at(path_at(text, offset))
+}
+
+/// Replaces the names that `serde` has for arrays and objects
+fn json_names(mut detail: String) -> String {
+    for (start, name) in [("invalid type: sequence", "array"), ("invalid type: map", "object")] {
+        if let Some(rest) = detail.strip_prefix(start) {
+            detail = ["invalid type: ", name, rest].concat();
+        }
+    }
+    match detail.strip_suffix("expected a sequence") {
+        Some(start) => [start, "expected an array"].concat(),
+        None => detail,
+    }
 }
 
 /// An error with a text of `serde_json`
 pub(super) fn error_with(kind: ErrorKind, mut detail: String) -> Error {
     if let Some(rest) = detail.strip_prefix("EOF while") {
         detail = "the text ends while".to_string() + rest;
-    }
-    // The types by the names that JSON has for them.
-    for (start, name) in [("invalid type: sequence", "array"), ("invalid type: map", "object")] {
-        if let Some(rest) = detail.strip_prefix(start) {
-            detail = "invalid type: ".to_string() + name + rest;
-        }
-    }
-    if let Some(start) = detail.strip_suffix("expected a sequence") {
-        detail = start.to_string() + "expected an array";
     }
     if detail.len() > MAX_DETAIL_LEN {
         detail.truncate(floor_char_boundary(&detail, MAX_DETAIL_LEN));

@@ -46,8 +46,8 @@ impl fmt::Display for Scalar<'_> {
             Self::Number(Number::Negative(number)) => write!(formatter, "integer `{number}`"),
             Self::Number(Number::Fraction(text)) => write!(formatter, "floating point `{text}`"),
             Self::String(text) => write!(formatter, "string {}", write(text)),
-            Self::Array => formatter.write_str("sequence"),
-            Self::Object => formatter.write_str("map"),
+            Self::Array => formatter.write_str("array"),
+            Self::Object => formatter.write_str("object"),
         }
     }
 }
@@ -67,25 +67,18 @@ pub(crate) fn exceeds_one(text: &str) -> bool {
 /// `limit_magnitude` positions before the last of its integer
 fn exceeds(text: &str, limit: &[u8], limit_magnitude: i64) -> bool {
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let whole = whole.trim_start_matches(['-', '0']);
-    let negative = exponent.starts_with('-');
+    let whole = mantissa.trim_start_matches('-').find('.');
+    let digits = || mantissa.bytes().filter(u8::is_ascii_digit);
+    let Some(first) = digits().position(|digit| digit != b'0') else { return false };
     // An exponent of this size outweighs a text of any length.
     const MAX: i64 = i64::MAX / 4;
+    let negative = exponent.starts_with('-');
     let exponent = exponent.trim_start_matches(['+', '-']).parse().unwrap_or(MAX).min(MAX);
     let exponent = if negative { -exponent } else { exponent };
-    let zeroes = fraction.len() - fraction.trim_start_matches('0').len();
-    let digits = whole.bytes().chain(fraction.bytes()).skip_while(|digit| *digit == b'0');
-    let mut digits = digits.peekable();
-    if digits.peek().is_none() {
-        return false;
-    }
     // Lengths are below 2^62.
-    let magnitude = match whole.len() {
-        0 => exponent - 1 - zeroes as i64,
-        length => exponent + length as i64 - 1,
-    };
+    let whole = whole.unwrap_or_else(|| digits().count());
+    let magnitude = exponent + whole as i64 - 1 - first as i64;
     // A number that goes on after the digits of the limit is not greater if only zeros follow.
     let limit = limit.iter().copied().chain(iter::repeat(b'0'));
-    magnitude > limit_magnitude || magnitude == limit_magnitude && digits.gt(limit)
+    magnitude > limit_magnitude || magnitude == limit_magnitude && digits().skip(first).gt(limit)
 }
