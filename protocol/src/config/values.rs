@@ -36,8 +36,8 @@ fn is_date_time(text: &[u8]) -> bool {
     if !has_form(date_time, b"dddd-dd-ddTdd:dd:dd") {
         return false;
     }
-    let [century, year, month, day, hour, minute, second] =
-        [0, 2, 5, 8, 11, 14, 17].map(|at| two_digits(date_time, at));
+    let number = |at| two_digits(date_time, at);
+    let (century, year, month, day) = (number(0), number(2), number(5), number(8));
     let leap = if year == 0 { century } else { year } % 4 == 0;
     let days = match month {
         2 => 28 + u8::from(leap),
@@ -54,9 +54,9 @@ fn is_date_time(text: &[u8]) -> bool {
     // A minute can have a leap second.
     (1..=12).contains(&month)
         && (1..=days).contains(&day)
-        && hour < 24
-        && minute < 60
-        && second <= 60
+        && number(11) < 24
+        && number(14) < 60
+        && number(17) <= 60
         && fraction != 1
         && is_offset
 }

@@ -67,7 +67,7 @@ pub(crate) fn exceeds_one(text: &str) -> bool {
 /// `limit_magnitude` positions before the last of its integer
 fn exceeds(text: &str, limit: &[u8], limit_magnitude: i64) -> bool {
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
-    let whole = mantissa.trim_start_matches('-').find('.');
+    let whole = mantissa.trim_start_matches('-').bytes().position(|byte| byte == b'.');
     let digits = || mantissa.bytes().filter(u8::is_ascii_digit);
     let Some(first) = digits().position(|digit| digit != b'0') else { return false };
     // An exponent of this size outweighs a text of any length.
