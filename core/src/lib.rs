@@ -112,6 +112,7 @@
 //! |---|---|---|
 //! | `signatures` | yes | `ed25519`, `secp256k1` and `ml-dsa-65` |
 //! | `ed25519`, … | yes | verifies the signatures of submitted transactions in this scheme |
+//! | `transaction-rules` | yes | checks submitted transactions by the configuration in force |
 //! | `simd-base64` | no | decodes base64 with vector instructions; uses `std` to detect them |
 //! | `conformance` | no | `storage::conformance`: tests that every storage should pass |
 //!

@@ -2,13 +2,14 @@
 //!
 //! A [`RequestQuery`](super::RequestQuery) can be suspended and has any number of calls, for which
 //! it allocates. Here nothing is suspended and there is one call. Both give the same responses,
-//! because they run the same [`StatusQuery`] and the same [`StatusCall::evaluate`].
+//! because they run the same [`StatusQuery`] and the same [`StatusCall::evaluate`]. A signed
+//! transaction that is in no block is left to a `RequestQuery`, which checks it.
 
 use alloc::vec::Vec;
 use core::mem;
 
 use super::call::{AttemptResult, Call, PendingCall, StatusCall, write_error};
-use super::{PendingRequest, RequestState, Settings};
+use super::{PendingRequest, RequestQuery, RequestState, Settings};
 use crate::rpc::{RequestId, ResponseKind, RpcError, StatusRequest};
 use crate::status::{MAX_RETAINED_NODES, StatusQuery, WalkBuffers};
 use crate::storage::{Isolation, Row, Snapshot, run_with_rows};
@@ -51,6 +52,15 @@ impl Buffers {
                 return RequestState::Ready(kind);
             }
         };
+        if status.is_none() && attempt.is_signed() {
+            self.walk = query.into_buffers();
+            let call = call.start(settings, attempt);
+            let query = RequestQuery::from_calls(*settings, [call].into(), false, None);
+            return query.run(snapshot).map(|response| {
+                out.extend_from_slice(&response.body);
+                response.kind
+            });
+        }
         let generation = query.generation();
         let evaluation = call.evaluate(status.as_ref(), &attempt, settings, out);
         let walk = status.and_then(|status| status.into_buffers());

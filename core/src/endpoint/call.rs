@@ -10,6 +10,8 @@ use core::mem;
 
 use super::{EndReason, Response, Settings, UnknownTransaction};
 use crate::Error;
+#[cfg(feature = "transaction-rules")]
+use crate::config::Finality;
 use crate::config::{BlockReference, ConfigQuery, ConfigResult};
 use crate::primitives::CryptoHash;
 use crate::rpc::{
@@ -36,8 +38,24 @@ pub(super) enum Call {
 /// A call whose query runs
 #[derive(Debug)]
 pub(super) enum RunningCall {
-    Status { call: StatusCall, query: Box<StatusQuery>, attempt: Attempt },
-    Config { id: RequestId, reference: BlockReference, query: ConfigQuery },
+    Status {
+        call: StatusCall,
+        query: Box<StatusQuery>,
+        attempt: Attempt,
+    },
+    /// The transaction is in no block, and is checked by the configuration in force
+    #[cfg(feature = "transaction-rules")]
+    Check {
+        call: StatusCall,
+        query: ConfigQuery,
+        attempt: Attempt,
+        generation: u64,
+    },
+    Config {
+        id: RequestId,
+        reference: BlockReference,
+        query: ConfigQuery,
+    },
 }
 
 /// One evaluation of a call for a status
@@ -119,6 +137,10 @@ impl Call {
             Self::Running(RunningCall::Status { call, attempt, .. }) => {
                 call.clone().start(settings, attempt.clone())
             }
+            #[cfg(feature = "transaction-rules")]
+            Self::Running(RunningCall::Check { call, attempt, .. }) => {
+                call.clone().start(settings, attempt.clone())
+            }
             Self::Running(RunningCall::Config { id, reference, .. }) => {
                 Self::config(id.clone(), *reference)
             }
@@ -147,26 +169,68 @@ impl Call {
                     keys.extend_from_slice(needed);
                     return;
                 }
+                #[cfg(feature = "transaction-rules")]
+                Ok(Step::Done(None)) if attempt.is_signed() => {
+                    // Only here: the check costs more than most responses, and is pointless for a
+                    // transaction that is in a block.
+                    *self = Self::Running(RunningCall::Check {
+                        call: call.take(),
+                        query: ConfigQuery::new(BlockReference::Finality(Finality::Optimistic)),
+                        attempt: attempt.clone(),
+                        generation: query.generation(),
+                    });
+                    return self.poll(settings, keys);
+                }
                 Ok(Step::Done(status)) => {
-                    let (generation, mut body) = (query.generation(), Vec::new());
-                    match call.evaluate(status.as_ref(), attempt, settings, &mut body) {
-                        AttemptResult::Response(kind) => Self::Answered(
-                            Response { body, kind },
-                            Some(RetainedCall::Status(call.take())),
-                        ),
-                        AttemptResult::PermanentResponse(kind) => {
-                            Self::Answered(Response { body, kind }, None)
-                        }
-                        AttemptResult::Unmet(condition) => {
-                            let call = call.take();
-                            Self::Pending(PendingCall { call, condition, generation })
-                        }
-                    }
+                    let generation = query.generation();
+                    Self::evaluated(call, status.as_ref(), None, attempt, generation, settings)
+                }
+                Err(error) => Self::Answered(internal_error(&call.id, &error), None),
+            },
+            #[cfg(feature = "transaction-rules")]
+            RunningCall::Check { call, query, attempt, generation } => match query.poll() {
+                Ok(Step::NeedRows(needed)) => {
+                    keys.extend_from_slice(needed);
+                    return;
+                }
+                Ok(Step::Done(config)) => {
+                    Self::evaluated(call, None, Some(&config), attempt, *generation, settings)
                 }
                 Err(error) => Self::Answered(internal_error(&call.id, &error), None),
             },
         };
         *self = next;
+    }
+
+    /// The call after an evaluation of its status; a transaction that is in no block is checked
+    fn evaluated(
+        call: &mut StatusCall,
+        status: Option<&TransactionStatus>,
+        config: Option<&ConfigResult>,
+        attempt: &Attempt,
+        generation: u64,
+        settings: &Settings,
+    ) -> Self {
+        if status.is_none() {
+            match attempt.violation(config) {
+                Ok(None) => {}
+                Ok(Some(error)) => {
+                    let rpc_error = RpcError::InvalidTransaction { error };
+                    return Self::Answered(error_response(&call.id, &rpc_error), None);
+                }
+                Err(error) => return Self::Answered(internal_error(&call.id, &error), None),
+            }
+        }
+        let mut body = Vec::new();
+        match call.evaluate(status, attempt, settings, &mut body) {
+            AttemptResult::Response(kind) => {
+                Self::Answered(Response { body, kind }, Some(RetainedCall::Status(call.take())))
+            }
+            AttemptResult::PermanentResponse(kind) => Self::Answered(Response { body, kind }, None),
+            AttemptResult::Unmet(condition) => {
+                Self::Pending(PendingCall { call: call.take(), condition, generation })
+            }
+        }
     }
 
     /// Supplies the rows of the keys that this call needs
@@ -175,6 +239,8 @@ impl Call {
         let (result, id) = match running {
             RunningCall::Config { id, query, .. } => (query.supply_rows(rows), id),
             RunningCall::Status { call, query, .. } => (query.supply_rows(rows), &mut call.id),
+            #[cfg(feature = "transaction-rules")]
+            RunningCall::Check { call, query, .. } => (query.supply_rows(rows), &mut call.id),
         };
         if let Err(error) = result {
             *self = Self::Answered(internal_error(id, &error), None);
@@ -187,10 +253,49 @@ impl Call {
             Self::Answered(..) => return,
             Self::Pending(PendingCall { call, .. })
             | Self::Running(RunningCall::Status { call, .. }) => &call.id,
+            #[cfg(feature = "transaction-rules")]
+            Self::Running(RunningCall::Check { call, .. }) => &call.id,
             Self::Running(RunningCall::Config { id, .. }) => id,
         };
         *self = Self::Answered(error_response(id, rpc_error), None);
     }
+}
+
+impl Attempt {
+    /// Whether the request contains the transaction, which is checked if it is in no block
+    pub(super) const fn is_signed(&self) -> bool {
+        self.signed.is_some()
+    }
+
+    /// Why the transaction can never be executed, if it is known to be invalid: first what the
+    /// configuration demands, then the signature, unless the build lacks its scheme
+    fn violation(&self, config: Option<&ConfigResult>) -> Result<Option<String>, Error> {
+        let Some(signed) = &self.signed else { return Ok(None) };
+        if let Some(violation) = rule_violation(signed, config)? {
+            return Ok(Some(violation));
+        }
+        Ok((signed.try_verify() == Some(false)).then(|| "\"InvalidSignature\"".to_string()))
+    }
+}
+
+#[cfg(feature = "transaction-rules")]
+fn rule_violation(
+    signed: &EncodedTransaction,
+    config: Option<&ConfigResult>,
+) -> Result<Option<String>, Error> {
+    let Some(ConfigResult::InForce(row)) = config else { return Ok(None) };
+    let config = str::from_utf8(ConfigRecord::decode(row)?.fragment)
+        .map_err(|error| Error::new(crate::ErrorKind::Corrupt, error).at("configuration"))?;
+    let rules = crate::config::TransactionRules::read(config)?;
+    Ok(rules.check(&signed.decode()).err())
+}
+
+#[cfg(not(feature = "transaction-rules"))]
+const fn rule_violation(
+    _: &EncodedTransaction,
+    _: Option<&ConfigResult>,
+) -> Result<Option<String>, Error> {
+    Ok(None)
 }
 
 /// The result of an [`Attempt`]; a response is written to the buffer
@@ -229,7 +334,7 @@ impl StatusCall {
         self.start(settings, Attempt { is_first: false, signed: None, end_reason })
     }
 
-    fn start(self, settings: &Settings, attempt: Attempt) -> Call {
+    pub(super) fn start(self, settings: &Settings, attempt: Attempt) -> Call {
         let query = Box::new(StatusQuery::new(self.hash, settings.max_receipts));
         Call::Running(RunningCall::Status { call: self, query, attempt })
     }
@@ -251,13 +356,6 @@ impl StatusCall {
         match status {
             Some(status) if status.milestone().satisfies(self.wait_until) => {
                 return self.write_result(status, out);
-            }
-            // Only here: verifying a signature costs more than most responses, and is pointless for
-            // a transaction that is in a block.
-            None if attempt.signed.as_ref().is_some_and(is_signature_invalid) => {
-                let error = "\"InvalidSignature\"".to_string();
-                let rpc_error = RpcError::InvalidTransaction { error };
-                return AttemptResult::PermanentResponse(write_error(&rpc_error));
             }
             None if self.wait_until == Milestone::None => {
                 return AttemptResult::Response(write_error(&unknown));
@@ -321,11 +419,6 @@ impl StatusCall {
     }
 }
 
-/// Whether the signature is known to be invalid; it is not if the build lacks its scheme
-fn is_signature_invalid(signed: &EncodedTransaction) -> bool {
-    signed.try_verify() == Some(false)
-}
-
 /// Appends the response with this error
 pub(super) fn write_error(id: &RequestId, rpc_error: &RpcError, out: &mut Vec<u8>) -> ResponseKind {
     rpc_error.write(id, out);
@@ -360,17 +453,16 @@ fn config_response(id: &RequestId, result: &ConfigResult) -> Response {
             let message = which.clone();
             error_response(id, &RpcError::UnknownBlock { message, skipped: *skipped })
         }
-        ConfigResult::NoConfig { height, first: None } => {
-            let message =
-                alloc::format!("no protocol configuration is in force at height {height}");
-            error_response(id, &RpcError::Internal { message })
-        }
-        ConfigResult::NoConfig { height, first: Some(first) } => {
+        ConfigResult::NoConfig { height, first } => {
+            let from = match first {
+                None => String::new(),
+                Some(first) => alloc::format!(", the first one starts at {first}"),
+            };
             let message = alloc::format!(
-                "no protocol configuration is in force at height {height}, the first one starts at \
-                 {first}"
+                "no protocol configuration is in force at height {height}{from}: import the one of \
+                 this height"
             );
-            error_response(id, &RpcError::Internal { message })
+            error_response(id, &RpcError::NoConfig { message })
         }
     }
 }

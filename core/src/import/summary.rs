@@ -85,7 +85,7 @@ impl RowSummary for OutcomeSummary {
         read::<Self::View, 4, _>(text, names, |members| {
             let [mut id, mut block_hash, mut ids, mut status] = members;
             let mut receipt_ids = Vec::new();
-            ids.open_array("a sequence")?;
+            ids.open_array("an array")?;
             while ids.item(receipt_ids.is_empty())? {
                 receipt_ids.push(*read_hash(&mut ids)?.as_bytes());
             }

@@ -265,6 +265,23 @@ fn a_fork_before_all_listed_epochs_prunes_no_block_that_is_kept() {
 }
 
 #[test]
+fn a_message_that_is_no_object_is_named_by_its_type() {
+    for (message, found) in [
+        ("[]", "array"),
+        (r#"[{"block":{}}]"#, "array"),
+        ("5", "integer `5`"),
+        ("null", "null"),
+        ("true", "boolean `true`"),
+        (r#""x""#, r#"string "x""#),
+    ] {
+        let error = BlockImport::new(message.as_bytes(), ImportSettings::default()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Schema);
+        let expected = format!("invalid type: {found}, expected a block message");
+        assert_eq!(error.detail(), expected);
+    }
+}
+
+#[test]
 fn an_error_has_the_offset_in_the_message() {
     let block = TestBlock { height: 1, ..TestBlock::default() };
     let message = String::from_utf8(block.message()).unwrap();

@@ -142,6 +142,13 @@ pub enum RpcError {
         /// Whether it was given by a height below the head, so it was skipped or removed
         skipped: bool,
     },
+    /// No protocol configuration is in force at a known block
+    ///
+    /// On the wire it is `INTERNAL_ERROR` as well, but trying again does not help.
+    NoConfig {
+        /// What is missing, and what to do
+        message: String,
+    },
     /// The storage failed or has a corrupt row
     Internal {
         /// The error
@@ -192,7 +199,7 @@ impl RpcError {
             Self::Parse { .. } | Self::MethodNotFound { .. } => ResponseKind::RequestValidation,
             Self::Timeout { .. } => ResponseKind::Timeout,
             Self::UnknownBlock { skipped: true, .. } => ResponseKind::SkippedBlock,
-            Self::Internal { .. } => ResponseKind::Internal,
+            Self::NoConfig { .. } | Self::Internal { .. } => ResponseKind::Internal,
             Self::Unavailable { .. } => ResponseKind::Unavailable,
             _ => ResponseKind::Handler,
         }
@@ -218,7 +225,7 @@ impl RpcError {
             Self::MethodNotFound { .. } => {
                 ("REQUEST_VALIDATION_ERROR", "-32601", "Method not found")
             }
-            Self::Internal { .. } | Self::Unavailable { .. } => {
+            Self::NoConfig { .. } | Self::Internal { .. } | Self::Unavailable { .. } => {
                 ("INTERNAL_ERROR", "-32000", "Server error")
             }
             _ => ("HANDLER_ERROR", "-32000", "Server error"),
@@ -266,7 +273,9 @@ impl RpcError {
                 put(out, &[r#","name":"TIMEOUT_ERROR"}"#]);
             }
             Self::UnknownBlock { .. } => put(out, &[r#"{"info":{},"name":"UNKNOWN_BLOCK"}"#]),
-            Self::Internal { message } | Self::Unavailable { message } => {
+            Self::NoConfig { message }
+            | Self::Internal { message }
+            | Self::Unavailable { message } => {
                 put(out, &[r#"{"info":{"error_message":"#]);
                 write_string(message, out);
                 put(out, &[r#"},"name":"INTERNAL_ERROR"}"#]);
@@ -276,7 +285,9 @@ impl RpcError {
 
     fn write_data(&self, out: &mut Vec<u8>) {
         match self {
-            Self::Parse { message: text } | Self::MethodNotFound { method: text } => {
+            Self::Parse { message: text }
+            | Self::MethodNotFound { method: text }
+            | Self::NoConfig { message: text } => {
                 write_string(text, out);
             }
             Self::InvalidTransaction { error } => {

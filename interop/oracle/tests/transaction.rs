@@ -5,6 +5,8 @@
 
 #[path = "transaction/generate.rs"]
 mod generate;
+#[path = "transaction/rules.rs"]
+mod rules;
 #[path = "transaction/signatures.rs"]
 mod signatures;
 

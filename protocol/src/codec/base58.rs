@@ -26,6 +26,11 @@ pub enum Base58Error {
         /// Bytes that were expected
         expected: usize,
     },
+    /// The expected number of bytes in hexadecimal digits
+    Hex {
+        /// Digits of the text
+        digits: usize,
+    },
     /// The text is longer than any encoding of the expected number of bytes
     TooLong {
         /// Characters of the text
@@ -41,8 +46,14 @@ impl fmt::Display for Base58Error {
             Self::Byte { byte, offset } if byte.is_ascii_graphic() => {
                 write!(formatter, "'{}' at offset {offset} is not base58", char::from(byte))
             }
+            Self::Byte { byte: b' ', offset } => {
+                write!(formatter, "the blank at offset {offset} is not base58")
+            }
             Self::Byte { byte, offset } => {
                 write!(formatter, "byte {byte} at offset {offset} is not base58")
+            }
+            Self::Hex { digits } => {
+                write!(formatter, "{digits} hexadecimal digits, expected base58")
             }
             Self::Length { found, expected } => {
                 write!(formatter, "{found} bytes after base58, expected {expected}")
@@ -94,7 +105,7 @@ fn push_digits(digits: &[u8], length: u8, text: &mut String) {
 ///
 /// # Errors
 ///
-/// A byte outside the alphabet, or another length; see [`Base58Error`].
+/// A byte outside the alphabet, hexadecimal, or another length; see [`Base58Error`].
 pub fn decode<const N: usize>(text: &str) -> Result<[u8; N], Base58Error> {
     let mut bytes = [0; N];
     decode_slice(text, &mut bytes)?;
@@ -109,7 +120,7 @@ pub fn decode<const N: usize>(text: &str) -> Result<[u8; N], Base58Error> {
 pub fn decode_slice(text: &str, bytes: &mut [u8]) -> Result<(), Base58Error> {
     let expected = bytes.len();
     if text.len() > max_encoded_len(expected) {
-        return Err(Base58Error::TooLong { characters: text.len(), expected });
+        return Err(too_long(text, expected));
     }
     let decoded = if let Ok(bytes) = <&mut [u8; 32]>::try_from(&mut *bytes) {
         decode_32(text).map(|decoded| *bytes = decoded).is_some()
@@ -136,6 +147,23 @@ pub fn decode_slice(text: &str, bytes: &mut [u8]) -> Result<(), Base58Error> {
             expected,
         }),
     }
+}
+
+/// The error for a text that is too long: often it is hexadecimal or has whitespace around it
+///
+/// Looks at a bounded part of the text.
+#[cold]
+fn too_long(text: &str, expected: usize) -> Base58Error {
+    let bytes = text.as_bytes();
+    // It is not empty, because it is too long.
+    let offset = if bytes[0].is_ascii_whitespace() { 0 } else { bytes.len() - 1 };
+    if bytes[offset].is_ascii_whitespace() {
+        return Base58Error::Byte { byte: bytes[offset], offset };
+    }
+    if bytes.len() == 2 * expected && bytes.iter().all(u8::is_ascii_hexdigit) {
+        return Base58Error::Hex { digits: bytes.len() };
+    }
+    Base58Error::TooLong { characters: text.len(), expected }
 }
 
 /// The value in [`DIGITS`] of a byte that is not a digit
@@ -291,6 +319,26 @@ mod tests {
             decode::<2>("zzzzzzz"),
             Err(Base58Error::TooLong { characters: 7, expected: 2 })
         );
+    }
+
+    #[test]
+    fn hexadecimal_and_blanks_are_named() {
+        let mut text = String::new();
+        encode(&[0xff; 32], &mut text);
+        let hex = "0f".repeat(32);
+        for (text, expected) in [
+            (alloc::format!(" {text}"), "the blank at offset 0 is not base58"),
+            (alloc::format!("{text} "), "the blank at offset 44 is not base58"),
+            (alloc::format!("{text}\n"), "byte 10 at offset 44 is not base58"),
+            (" 11".into(), "the blank at offset 0 is not base58"),
+            (hex.clone(), "64 hexadecimal digits, expected base58"),
+            (hex.to_uppercase(), "64 hexadecimal digits, expected base58"),
+            (alloc::format!("{hex}0"), "65 characters of base58, more than 32 bytes can have"),
+            ("g".repeat(64), "64 characters of base58, more than 32 bytes can have"),
+        ] {
+            let error = decode::<32>(&text).unwrap_err();
+            assert_eq!(alloc::format!("{error}"), expected, "{text}");
+        }
     }
 
     /// Both directions, and damaged texts

@@ -58,10 +58,17 @@ pub enum Padding {
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Base64Error {
-    /// A byte outside the alphabet, or a last symbol with bits that must be zero
+    /// A byte outside the alphabet
     Byte {
         /// The byte
         byte: u8,
+        /// Its offset in the text
+        offset: usize,
+    },
+    /// The last symbol has bits that belong to no byte and are not zero
+    TrailingBits {
+        /// The symbol
+        symbol: u8,
         /// Its offset in the text
         offset: usize,
     },
@@ -83,6 +90,11 @@ impl fmt::Display for Base64Error {
             Self::Byte { byte, offset } => {
                 write!(formatter, "byte {byte} at offset {offset} is not base64")
             }
+            Self::TrailingBits { symbol, offset } => write!(
+                formatter,
+                "the trailing bits of the last symbol '{}' at offset {offset} are not zero",
+                char::from(symbol)
+            ),
             Self::Length { characters } => {
                 write!(formatter, "{characters} characters is no length of a base64 text")
             }
@@ -108,7 +120,8 @@ pub fn encode(bytes: &[u8], text: &mut String) {
 ///
 /// # Errors
 ///
-/// A byte outside the alphabet, an impossible length, or wrong padding; see [`Base64Error`].
+/// A byte outside the alphabet, bits after the last byte, an impossible length, or wrong padding;
+/// see [`Base64Error`].
 ///
 /// ```
 /// use milepost_protocol::codec::base64::{Base64Error, Padding, decode};
@@ -140,9 +153,9 @@ fn decode_scalar(text: &str, padding: Padding) -> Result<Vec<u8>, Base64Error> {
         Padding::Optional => &LENIENT,
     };
     decode_with(engine, text).map_err(|error| match error {
-        base64::DecodeError::InvalidByte(offset, byte)
-        | base64::DecodeError::InvalidLastSymbol { offset, symbol: byte, .. } => {
-            Base64Error::Byte { byte, offset }
+        base64::DecodeError::InvalidByte(offset, byte) => Base64Error::Byte { byte, offset },
+        base64::DecodeError::InvalidLastSymbol { offset, symbol, .. } => {
+            Base64Error::TrailingBits { symbol, offset }
         }
         base64::DecodeError::InvalidLength(_) => Base64Error::Length { characters: text.len() },
         _ => Base64Error::Padding,
@@ -204,6 +217,22 @@ mod tests {
             }
         }
         assert!(rejected > 10_000, "{rejected}");
+    }
+
+    #[test]
+    fn bits_after_the_last_byte_are_not_called_a_wrong_symbol() {
+        for (text, offset) in [("AB==", 1), ("AAB=", 2), ("AAAAAB==", 5)] {
+            let error = decode(text, Padding::Required);
+            assert_eq!(error, Err(Base64Error::TrailingBits { symbol: b'B', offset }));
+            assert_eq!(
+                alloc::format!("{}", error.unwrap_err()),
+                alloc::format!(
+                    "the trailing bits of the last symbol 'B' at offset {offset} are not zero"
+                )
+            );
+        }
+        let byte = Base64Error::Byte { byte: b'!', offset: 1 };
+        assert_eq!(decode("A!==", Padding::Required), Err(byte));
     }
 
     #[test]

@@ -7,6 +7,7 @@
 use alloc::string::String;
 
 use super::ProtocolConfigView;
+use super::values::check_values;
 use crate::codec::floor_char_boundary;
 use crate::codec::json::{self, ReadError, Reader};
 use crate::primitives::BlockHeight;
@@ -35,7 +36,8 @@ pub struct CheckedConfig {
 ///
 /// [`ErrorKind::Syntax`] when the text is not JSON, [`ErrorKind::Limit`] when it is nested too
 /// deeply, [`ErrorKind::Schema`] when `chain_id`, `genesis_height` or `protocol_version` is absent,
-/// when a known member has another type, when a member is duplicate, or when the node's response is
+/// when a known member has another type, when `genesis_time` is no date, `shard_layout` no object
+/// or a congestion level not in 0 to 1, when a member is duplicate, or when the node's response is
 /// an error; with path and offset.
 ///
 /// ```
@@ -61,16 +63,20 @@ pub fn check(text: &str) -> Result<CheckedConfig, Error> {
         "a protocol configuration, or a response with one",
     );
     match members.map_err(in_text)? {
-        [None, Some(mut result), _] => {
+        [None, Some(result), _] => {
             canonical.clear();
-            canonicalizer.append(result.raw().map_err(in_text)?, &mut canonical)?;
+            canonicalizer.append({ result }.raw().map_err(in_text)?, &mut canonical)?;
             // Checks the whole text, so that paths and offsets are those of the file.
             schema::check::<Response>(text)?;
+            check_values(&mut { result }).map_err(in_text)?;
         }
         [None, None, Some(mut error)] => {
             return Err(error_response(error.raw().map_err(in_text)?));
         }
-        _ => schema::check::<ProtocolConfigView>(text)?,
+        _ => {
+            schema::check::<ProtocolConfigView>(text)?;
+            check_values(&mut Reader::new(text)).map_err(in_text)?;
+        }
     }
     let key = read_key(&canonical).map_err(|error| error.into_error(&canonical))?;
     let (chain_id, genesis_height, protocol_version) = key;
@@ -124,8 +130,54 @@ fn error_response(text: &str) -> Error {
 
 #[cfg(test)]
 mod tests {
+    use alloc::format;
+
     use super::*;
     use crate::views::schema::adversarial::check_damaged;
+
+    #[test]
+    fn values_that_fit_their_types_are_checked() {
+        const START: &str = r#"{"chain_id":"dev","genesis_height":7,"protocol_version":88,"#;
+        let congestion = "runtime_config.congestion_control_config.reject_tx_congestion_threshold";
+        let threshold = |level: &str| {
+            format!(
+                r#""runtime_config":{{"congestion_control_config":{{"reject_tx_congestion_threshold":{level}}}}}}}"#
+            )
+        };
+        for (rest, path, detail) in [
+            (
+                r#""genesis_time":"yesterday"}"#.into(),
+                "genesis_time",
+                "no date and time such as 2026-01-31T23:59:59Z",
+            ),
+            (
+                r#""shard_layout":"V9"}"#.into(),
+                "shard_layout",
+                r#"invalid type: string "V9", expected a shard layout"#,
+            ),
+            (threshold("1.01"), congestion, "no congestion level, expected 0 to 1"),
+            (threshold("-0.5"), congestion, "no congestion level, expected 0 to 1"),
+        ] {
+            let alone = [START, &rest].concat();
+            for (text, prefix) in
+                [(alone.clone(), ""), (format!("{{\"id\": 1, \"result\": {alone}}}"), "result.")]
+            {
+                let error = check(&text).unwrap_err();
+                assert_eq!(error.kind(), ErrorKind::Schema);
+                assert_eq!((error.path(), error.detail()), (&*[prefix, path].concat(), detail));
+                assert!(error.offset().is_some());
+            }
+        }
+        let limit =
+            r#""runtime_config":{"wasm_config":{"limit_config":{"max_transaction_size":null}}}}"#;
+        let error = check(&[START, limit].concat()).unwrap_err();
+        assert_eq!(error.path(), "runtime_config.wasm_config.limit_config.max_transaction_size");
+        for level in ["0", "1", "1.0", "0.8", "1e-3"] {
+            assert!(check(&[START, &threshold(level)].concat()).is_ok(), "{level}");
+        }
+        let layout = r#""genesis_time":"2026-01-31T23:59:59.5Z","shard_layout":{"V9":{}}}"#;
+        assert!(check(&[START, layout].concat()).is_ok());
+    }
 
     #[test]
     fn the_check_matches_the_deserializer() {

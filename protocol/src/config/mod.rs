@@ -11,6 +11,9 @@ mod layout;
 mod limits;
 mod protocol;
 mod runtime;
+#[cfg(feature = "transaction-rules")]
+mod transaction_rules;
+mod values;
 mod vm;
 
 pub use check::{CheckedConfig, check};
@@ -27,4 +30,7 @@ pub use protocol::ProtocolConfigView;
 pub use runtime::{
     AccountCreationConfigView, CongestionControlConfigView, RuntimeConfigView, WitnessConfigView,
 };
+#[cfg(feature = "transaction-rules")]
+#[doc(hidden)]
+pub use transaction_rules::TransactionRules;
 pub use vm::{StorageGetMode, VMConfigView, VMKind};

@@ -20,6 +20,8 @@ use alloc::vec::Vec;
 pub use action::Action;
 pub use delegate::{Delegate, DelegateV2};
 pub use encoded::EncodedTransaction;
+#[cfg(feature = "transaction-rules")]
+pub(crate) use signature::try_is_staking_key;
 pub use signature::try_verify;
 #[cfg(feature = "signatures")]
 pub use signature::verify;

@@ -57,6 +57,23 @@ const fn scheme(scheme: Scheme) -> Option<Check> {
     }
 }
 
+/// Whether a validator can stake with a key: an ed25519 key without torsion; `None` if the feature
+/// `ed25519` is disabled
+#[cfg(feature = "transaction-rules")]
+pub(crate) fn try_is_staking_key(key: &PublicKey) -> Option<bool> {
+    if key.scheme() != Scheme::Ed25519 {
+        return Some(false);
+    }
+    #[cfg(feature = "ed25519")]
+    {
+        let bytes = key.as_bytes().try_into().ok()?;
+        let key = ed25519_dalek::VerifyingKey::from_bytes(bytes);
+        Some(key.is_ok_and(|key| key.to_edwards().is_torsion_free()))
+    }
+    #[cfg(not(feature = "ed25519"))]
+    None
+}
+
 /// RFC 8032 without the cofactor, with a reduced scalar; keys of small order are accepted
 #[cfg(feature = "ed25519")]
 fn ed25519(signature: &[u8], digest: &[u8; 32], key: &[u8]) -> Option<bool> {

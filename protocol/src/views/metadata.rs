@@ -97,7 +97,7 @@ mod tests {
             (r#"{"version":1,"version":1}"#, "duplicate member \"version\""),
             (r#"{"x":1,"version":1,"\u0078":1}"#, "duplicate member \"x\""),
             (r#"{"gas_profile":null}"#, "missing field `version`"),
-            (r#"[null,1]"#, "invalid type: sequence, expected an object for ExecutionMetadataView"),
+            (r#"[null,1]"#, "invalid type: array, expected an object for ExecutionMetadataView"),
             (
                 r#"{"version":4,"contracts":["local"]}"#,
                 "invalid type: unit variant, expected a value for Local",

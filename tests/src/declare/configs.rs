@@ -10,7 +10,7 @@ use super::block::Block;
 use super::happy_path::HappyPath;
 use super::json::{indented, reversed};
 use super::parts::hash;
-use super::{Declarations, Fixture, Response, Vector, handler, internal, request, result};
+use super::{Declarations, Fixture, Response, Vector, handler, no_config, request, result};
 
 /// Declares all selectors, of known and unknown blocks
 pub(super) fn declare(declarations: &mut Declarations) {
@@ -183,25 +183,26 @@ pub(super) fn declare(declarations: &mut Declarations) {
 
 /// Blocks without a configuration: an internal error, not one of the client
 fn without_config(declarations: &mut Declarations, happy_path: &HappyPath) {
-    let missing = "no protocol configuration is in force at height 110";
+    let missing =
+        "no protocol configuration is in force at height 110: import the one of this height";
     let params = r#"{"block_id":110}"#;
     let about = "The block is known, its configuration is not.";
-    declare_vector(declarations, "config-none", "road-110", params, internal(missing), about);
+    declare_vector(declarations, "config-none", "road-110", params, no_config(missing), about);
 
     let (blocks, configs) = (happy_path.blocks_until(105), [(105, reversed(&config(85)))]);
     declarations.fixture(
         "configs-late",
         Fixture { finality: "headers", configs: &configs, blocks: &blocks },
     );
-    let missing =
-        "no protocol configuration is in force at height 104, the first one starts at 105";
+    let missing = "no protocol configuration is in force at height 104, the first one starts at \
+                   105: import the one of this height";
     let params = r#"{"block_id":104}"#;
     declare_vector(
         declarations,
         "config-too-early",
         "configs-late",
         params,
-        internal(missing),
+        no_config(missing),
         about,
     );
 }

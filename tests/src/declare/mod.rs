@@ -306,6 +306,15 @@ fn handler(kind: &'static str, cause: &str, data: &str) -> Response {
 /// An internal error
 fn internal(message: &str) -> Response {
     let data = format!("The node reached its limits. Try again later. More details: {message}");
+    internal_with_data(message, &data)
+}
+
+/// The error of a block at which no configuration is in force
+fn no_config(message: &str) -> Response {
+    internal_with_data(message, message)
+}
+
+fn internal_with_data(message: &str, data: &str) -> Response {
     let (message, data) = (Value::from(message), Value::from(data));
     Response {
         kind: "internal",

@@ -127,8 +127,12 @@ fn status_params(declarations: &mut Declarations) {
 }
 
 fn scalars(declarations: &mut Declarations) {
+    let blank = format!(" {}", hash("purchase"));
+    let hex = "0f".repeat(32);
     for (name, text, reason) in [
         ("letter", "0OIl", "'0' at offset 0 is not base58"),
+        ("blank", &blank, "the blank at offset 0 is not base58"),
+        ("hex", &hex, "64 hexadecimal digits, expected base58"),
         ("short", "abc", "3 bytes after base58, expected 32"),
         ("empty", "", "0 bytes after base58, expected 32"),
     ] {
@@ -163,6 +167,11 @@ fn signed_transactions(declarations: &mut Declarations) {
     for (name, text, reason) in [
         ("letter", "!!".to_owned(), "'!' at offset 0 is not base64"),
         ("url-alphabet", "AA_A".into(), "'_' at offset 2 is not base64"),
+        (
+            "trailing-bits",
+            "AB==".into(),
+            "the trailing bits of the last symbol 'B' at offset 1 are not zero",
+        ),
         ("unpadded", unpadded, "base64 padding is missing or misplaced"),
     ] {
         let params = format!(r#"["{text}"]"#);

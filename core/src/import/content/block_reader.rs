@@ -287,7 +287,7 @@ fn list<'text>(
     item: &mut dyn FnMut(&mut Reader<'text>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let mut first = true;
-    reader.open_array("a sequence")?;
+    reader.open_array("an array")?;
     while reader.item(first)? {
         first = false;
         item(reader)?;

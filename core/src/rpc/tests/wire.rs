@@ -61,6 +61,7 @@ fn the_kind_of_a_response_follows_from_its_error() {
         (RpcError::Timeout { cause: None }, ResponseKind::Timeout),
         (block(false), ResponseKind::Handler),
         (block(true), ResponseKind::SkippedBlock),
+        (RpcError::NoConfig { message: text() }, ResponseKind::Internal),
         (RpcError::Internal { message: text() }, ResponseKind::Internal),
     ] {
         assert_eq!(rpc_error.kind(), kind, "{rpc_error:?}");

@@ -86,8 +86,9 @@ impl Generator {
     }
 
     fn account_id(&mut self) -> AccountId {
-        const NAMES: [&str; 6] = [
+        const NAMES: [&str; 7] = [
             "aa",
+            "0u0123456789abcdefghjkmnpqrstvwxyz0123456789abcdefghjg",
             "alice.near",
             "app_1-x.near",
             "0s0123456789abcdef0123456789abcdef01234567",
@@ -135,7 +136,9 @@ impl Generator {
     }
 
     fn permission(&mut self) -> AccessKeyPermission {
-        let info = GasKeyInfo { balance: self.balance(), num_nonces: self.number() as u16 };
+        let max_nonces = if self.below(2) == 0 { 1_025 } else { u64::from(u16::MAX) };
+        let num_nonces = self.below(max_nonces + 1) as u16;
+        let info = GasKeyInfo { balance: self.balance(), num_nonces };
         let calls = FunctionCallPermission {
             allowance: (self.below(2) == 0).then(|| self.balance()),
             receiver_id: self.text(),

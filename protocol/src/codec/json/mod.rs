@@ -20,7 +20,7 @@ pub use depth::MAX_DEPTH;
 pub use depth::MAX_INNER_DEPTH;
 #[doc(hidden)]
 pub use path::path_at;
-pub(crate) use reader::is_out_of_range;
 #[doc(hidden)]
 pub use reader::{Number, ReadError, Reader, Scalar};
+pub(crate) use reader::{exceeds_one, is_out_of_range};
 pub use text::{read, read_slice, write};

@@ -15,8 +15,8 @@ use alloc::string::ToString as _;
 use core::fmt;
 
 pub use error::ReadError;
-pub(crate) use scalar::is_out_of_range;
 pub use scalar::{Number, Scalar};
+pub(crate) use scalar::{exceeds_one, is_out_of_range};
 
 use super::borrowed::run_end;
 use crate::ErrorKind;

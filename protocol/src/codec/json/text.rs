@@ -75,7 +75,20 @@ fn from_serde_json(text: &[u8], error: &serde_json::Error) -> Error {
         Category::Data => ErrorKind::Schema,
         Category::Syntax | Category::Eof | Category::Io => ErrorKind::Syntax,
     };
-    error_with(kind, detail).with_offset(offset).at(path_at(text, offset))
+    error_with(kind, json_names(detail)).with_offset(offset).at(path_at(text, offset))
+}
+
+/// Replaces the names that `serde` has for arrays and objects
+fn json_names(mut detail: String) -> String {
+    for (start, name) in [("invalid type: sequence", "array"), ("invalid type: map", "object")] {
+        if let Some(rest) = detail.strip_prefix(start) {
+            detail = ["invalid type: ", name, rest].concat();
+        }
+    }
+    match detail.strip_suffix("expected a sequence") {
+        Some(start) => [start, "expected an array"].concat(),
+        None => detail,
+    }
 }
 
 /// An error with a text of `serde_json`
@@ -133,6 +146,15 @@ mod tests {
             assert!(!error.detail().contains("line"), "{error}");
             assert!(error.detail().starts_with(|first: char| first.is_lowercase()), "{error}");
         }
+    }
+
+    #[test]
+    fn types_have_the_names_of_json() {
+        let detail = |text| read::<Map<'_>>(text).unwrap_err().detail().to_string();
+        assert_eq!(detail("[]"), "invalid type: array, expected a map");
+        assert_eq!(detail("{\"a\": {}}"), "invalid type: object, expected an array");
+        let quoted = "invalid type: string \"sequence, expected a sequence\", expected an array";
+        assert_eq!(detail("{\"a\": \"sequence, expected a sequence\"}"), quoted);
     }
 
     #[test]

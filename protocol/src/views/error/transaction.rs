@@ -1,6 +1,6 @@
 //! Errors of transactions, invalid ones and failed executions.
 //!
-//! The engine itself produces only one of these, an invalid signature; all others are in blocks.
+//! The engine itself produces those that need no state; all others are in blocks.
 
 use alloc::string::String;
 

@@ -72,7 +72,7 @@ fn validate<'t>(
             validate(schema, reader, visitor)
         }
         Schema::Array(schema) => {
-            reader.open_array("a sequence")?;
+            reader.open_array("an array")?;
             let mut first = true;
             while reader.item(first)? {
                 first = false;

@@ -3,7 +3,7 @@
 //! Integers keep all 64 bits; any other number keeps its text, because none is calculated with.
 
 use alloc::borrow::Cow;
-use core::fmt;
+use core::{fmt, iter};
 
 use crate::codec::json::write;
 
@@ -46,33 +46,39 @@ impl fmt::Display for Scalar<'_> {
             Self::Number(Number::Negative(number)) => write!(formatter, "integer `{number}`"),
             Self::Number(Number::Fraction(text)) => write!(formatter, "floating point `{text}`"),
             Self::String(text) => write!(formatter, "string {}", write(text)),
-            Self::Array => formatter.write_str("sequence"),
-            Self::Object => formatter.write_str("map"),
+            Self::Array => formatter.write_str("array"),
+            Self::Object => formatter.write_str("object"),
         }
     }
 }
 
 /// Whether the magnitude of a number is greater than that of any finite `f64`
 pub(crate) fn is_out_of_range(text: &str) -> bool {
-    // The largest is 1.797...e308: its first digit is 308 positions before the last of its integer.
-    const LARGEST: &[u8] = b"17976931348623158079";
+    // 1.797...e308, the first number that is rounded up to infinity.
+    exceeds(text, b"17976931348623158079", 308)
+}
+
+/// Whether the magnitude of a number is greater than 1
+pub(crate) fn exceeds_one(text: &str) -> bool {
+    exceeds(text, b"1", 0)
+}
+
+/// Whether the magnitude of a number is greater than that of these digits, of which the first is
+/// `limit_magnitude` positions before the last of its integer
+fn exceeds(text: &str, limit: &[u8], limit_magnitude: i64) -> bool {
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let whole = whole.trim_start_matches(['-', '0']);
+    let whole = mantissa.trim_start_matches('-').bytes().position(|byte| byte == b'.');
+    let digits = || mantissa.bytes().filter(u8::is_ascii_digit);
+    let Some(first) = digits().position(|digit| digit != b'0') else { return false };
+    // An exponent of this size outweighs a text of any length.
+    const MAX: i64 = i64::MAX / 4;
     let negative = exponent.starts_with('-');
-    // An exponent that does not fit 64 bits outweighs a text of any length.
-    let exponent = exponent.trim_start_matches(['+', '-']).parse().unwrap_or(i64::MAX / 4);
+    let exponent = exponent.trim_start_matches(['+', '-']).parse().unwrap_or(MAX).min(MAX);
     let exponent = if negative { -exponent } else { exponent };
-    let zeroes = fraction.len() - fraction.trim_start_matches('0').len();
-    let digits = whole.bytes().chain(fraction.bytes()).skip_while(|digit| *digit == b'0');
-    let mut digits = digits.peekable();
-    if digits.peek().is_none() {
-        return false;
-    }
     // Lengths are below 2^62.
-    let magnitude = match whole.len() {
-        0 => exponent - 1 - zeroes as i64,
-        length => exponent + length as i64 - 1,
-    };
-    magnitude > 308 || magnitude == 308 && digits.gt(LARGEST.iter().copied())
+    let whole = whole.unwrap_or_else(|| digits().count());
+    let magnitude = exponent + whole as i64 - 1 - first as i64;
+    // A number that goes on after the digits of the limit is not greater if only zeros follow.
+    let limit = limit.iter().copied().chain(iter::repeat(b'0'));
+    magnitude > limit_magnitude || magnitude == limit_magnitude && digits().skip(first).gt(limit)
 }

@@ -160,6 +160,8 @@ fn numbers_out_of_range_are_rejected() {
         ("0.0e5", false),
         ("1e-999999999999999999999", false),
         ("1e999999999999999999999", true),
+        ("1e9223372036854775807", true),
+        ("1e-9223372036854775807", false),
         ("1.7976931348623157e308", false),
         ("1.7976931348623159e308", true),
         ("-0", false),
@@ -168,6 +170,30 @@ fn numbers_out_of_range_are_rejected() {
         let found = Reader::new(text).scalar();
         assert_eq!(found.is_err(), rejected, "{text}");
         assert_eq!(serde_json::from_str::<f64>(text).is_err(), rejected, "{text}");
+    }
+}
+
+#[test]
+fn magnitudes_are_compared_with_one() {
+    for (text, exceeds) in [
+        ("0", false),
+        ("0.999999999999999999999999", false),
+        ("1", false),
+        ("1.000", false),
+        ("1.0001", true),
+        ("1.0000000000000000000000001", true),
+        ("2", true),
+        ("10", true),
+        ("10e-1", false),
+        ("11e-1", true),
+        ("0.01e2", false),
+        ("0.011e2", true),
+        ("1e400", true),
+        ("1e-400", false),
+        ("1e9223372036854775807", true),
+        ("0e9223372036854775807", false),
+    ] {
+        assert_eq!(exceeds_one(text), exceeds, "{text}");
     }
 }
 
