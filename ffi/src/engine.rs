@@ -69,7 +69,9 @@ impl EngineState {
 
     /// Puts a protocol configuration in force from this height on
     pub(crate) fn put_config(&self, height: u64, config: &str) -> Result<(), CallError> {
-        Ok(self.engine.put_config(height, config, &mut *self.write()?)?)
+        let settings = &self.import_settings;
+        self.engine.put_config(height, config, settings, &mut *self.write()?)?;
+        Ok(())
     }
 
     /// Exclusive access to the storage

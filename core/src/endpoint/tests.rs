@@ -59,7 +59,7 @@ fn a_storage_may_be_chosen_at_run_time() {
 
     let (engine, mut storage) = (Engine::default(), Chosen(MemoryStorage::new()));
     let config = r#"{"protocol_version":88,"genesis_height":7,"chain_id":"dev"}"#;
-    engine.put_config(7, config, &mut storage).unwrap();
+    engine.put_config(7, config, &ImportSettings::default(), &mut storage).unwrap();
     let snapshot = storage.snapshot().unwrap();
     assert_eq!(engine.chain_status(&snapshot).unwrap().chain_id.as_deref(), Some("dev"));
     drop(snapshot);
@@ -127,6 +127,7 @@ fn chunks_are_the_response_for_ids_of_any_length() {
         .put_config(
             7,
             r#"{"chain_id":"dev","genesis_height":7,"protocol_version":88}"#,
+            &ImportSettings::default(),
             &mut storage,
         )
         .unwrap();

@@ -88,6 +88,7 @@ impl PlanImport {
             transactions: self.content.transactions,
             outcomes: self.content.outcomes,
             receipts: self.content.receipts,
+            deviations: self.content.deviations.clone(),
             chain_update: ChainUpdate::default(),
         }
     }

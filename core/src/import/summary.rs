@@ -1,16 +1,18 @@
 //! The values that a row needs of a transaction, a receipt or an outcome.
 //!
-//! They are taken from the canonical text while it is checked against its schema; an invalid text
-//! has no summary.
+//! They are taken from the canonical text while it is checked against its schema. A value with one
+//! meaning gets the form that a node writes; with strict types a text with any other value that is
+//! not of its type has no summary. Without them only what a summary needs must be of its type.
 
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Range;
 
 use crate::Error;
-use crate::codec::json::{ReadError, Reader};
+use crate::codec::json::{ReadError, Reader, Scalar};
 use crate::primitives::{CryptoHash, ParseError};
 use crate::storage::rows::OutcomeStatus;
-use crate::views::schema::{HasSchema, check_and_find};
+use crate::views::schema::{HasSchema, Repairs, check_and_find};
 use crate::views::{ExecutionOutcomeWithIdView, ReceiptView, SignedTransactionView};
 
 /// The predecessor of refunds
@@ -21,8 +23,10 @@ pub(super) trait RowSummary: Sized {
     /// The type whose schema the text must match
     type View: HasSchema;
 
-    /// The summary of a canonical text
-    fn from_canonical(text: &str) -> Result<Self, Error>;
+    /// The summary of a canonical text, which is rewritten where it is not as a node writes it
+    ///
+    /// Also returns what was found in the text.
+    fn from_canonical(text: &mut String, strict_types: bool) -> Result<(Self, Repairs), Error>;
 }
 
 /// A transaction
@@ -36,8 +40,9 @@ pub(super) struct TransactionSummary {
 impl RowSummary for TransactionSummary {
     type View = SignedTransactionView;
 
-    fn from_canonical(text: &str) -> Result<Self, Error> {
-        read::<Self::View, 3, _>(text, ["hash", "signer_id", "receiver_id"], |members| {
+    fn from_canonical(text: &mut String, strict_types: bool) -> Result<(Self, Repairs), Error> {
+        let names = ["hash", "signer_id", "receiver_id"];
+        read::<Self::View, 3, _>(text, strict_types, names, |members| {
             let [mut hash, mut signer, mut receiver] = members;
             Ok(Self {
                 hash: read_hash(&mut hash)?,
@@ -58,8 +63,9 @@ pub(super) struct ReceiptSummary {
 impl RowSummary for ReceiptSummary {
     type View = ReceiptView;
 
-    fn from_canonical(text: &str) -> Result<Self, Error> {
-        read::<Self::View, 2, _>(text, ["receipt_id", "predecessor_id"], |members| {
+    fn from_canonical(text: &mut String, strict_types: bool) -> Result<(Self, Repairs), Error> {
+        let names = ["receipt_id", "predecessor_id"];
+        read::<Self::View, 2, _>(text, strict_types, names, |members| {
             let [mut id, mut predecessor] = members;
             Ok(Self { id: read_hash(&mut id)?, refund: predecessor.text(ACCOUNT)? == SYSTEM })
         })
@@ -80,9 +86,9 @@ pub(super) struct OutcomeSummary {
 impl RowSummary for OutcomeSummary {
     type View = ExecutionOutcomeWithIdView;
 
-    fn from_canonical(text: &str) -> Result<Self, Error> {
+    fn from_canonical(text: &mut String, strict_types: bool) -> Result<(Self, Repairs), Error> {
         let names = ["id", "block_hash", "receipt_ids", "status"];
-        read::<Self::View, 4, _>(text, names, |members| {
+        read::<Self::View, 4, _>(text, strict_types, names, |members| {
             let [mut id, mut block_hash, mut ids, mut status] = members;
             let mut receipt_ids = Vec::new();
             ids.open_array("a sequence")?;
@@ -94,26 +100,39 @@ impl RowSummary for OutcomeSummary {
                 id: read_hash(&mut id)?,
                 block_hash: read_hash(&mut block_hash)?,
                 receipt_ids,
-                status: status_of(status.raw()?),
+                status: read_status(&mut status)?,
                 status_text: start..status.offset(),
             })
         })
     }
 }
 
-/// The expected value in errors; the schema has checked that it is one
+/// The expected value in errors
 const ACCOUNT: &str = "a string";
 
-/// Checks a canonical text against its schema, and reads the summary from these members, which the
-/// schema requires
-fn read<'t, View: HasSchema, const N: usize, Summary>(
-    text: &'t str,
+/// Checks a canonical text against its schema, rewrites it where that is needed, and reads the
+/// summary from these members
+fn read<View: HasSchema, const N: usize, Summary>(
+    text: &mut String,
+    strict_types: bool,
     names: [&'static str; N],
-    summary: impl FnOnce([Reader<'t>; N]) -> Result<Summary, ReadError>,
-) -> Result<Summary, Error> {
-    let found = check_and_find::<View, N>(text, names)?;
-    let members = found.map(|member| member.unwrap_or(Reader::new("")));
-    summary(members).map_err(|error| error.into_error(text))
+    summary: impl FnOnce([Reader<'_>; N]) -> Result<Summary, ReadError>,
+) -> Result<(Summary, Repairs), Error> {
+    let mut repairs = Repairs::new(strict_types);
+    let mut found = check_and_find::<View, N>(text, names, Some(&mut repairs))?;
+    if let Some(repaired) = repairs.repaired(text) {
+        *text = repaired;
+        repairs = Repairs::new(strict_types);
+        found = check_and_find::<View, N>(text, names, Some(&mut repairs))?;
+    }
+    // An object that holds one of them may be of another type.
+    let end = Reader::new(text);
+    let mut members = [end; N];
+    for ((member, found), name) in members.iter_mut().zip(found).zip(names) {
+        *member = end.required(found, name).map_err(|error| error.into_error(text))?;
+    }
+    let summary = summary(members).map_err(|error| error.into_error(text))?;
+    Ok((summary, repairs))
 }
 
 /// The next value as a hash
@@ -123,15 +142,39 @@ fn read_hash(reader: &mut Reader<'_>) -> Result<CryptoHash, ReadError> {
 }
 
 /// The status that a walk needs, from its canonical text; an unknown variant counts as not executed
-fn status_of(text: &str) -> OutcomeStatus {
-    if let Some(receipt_id) = text.strip_prefix("{\"SuccessReceiptId\":\"") {
-        let receipt_id = receipt_id.strip_suffix("\"}").and_then(|id| id.parse().ok());
-        receipt_id.map_or(OutcomeStatus::Unknown, OutcomeStatus::SuccessReceiptId)
-    } else if text.starts_with("{\"SuccessValue\":") {
-        OutcomeStatus::SuccessValue
-    } else if text.starts_with("{\"Failure\":") {
-        OutcomeStatus::Failure
-    } else {
-        OutcomeStatus::Unknown
+fn read_status(reader: &mut Reader<'_>) -> Result<OutcomeStatus, ReadError> {
+    const EXPECTED: &str = "a status with its value";
+    let found = reader.scalar()?;
+    match &found {
+        Scalar::String(name)
+            if !matches!(&**name, FAILURE | SUCCESS_VALUE | SUCCESS_RECEIPT_ID) =>
+        {
+            return Ok(OutcomeStatus::Unknown);
+        }
+        Scalar::Object => reader.open_object(EXPECTED)?,
+        _ => return Err(reader.untyped_error(&found, EXPECTED)),
+    }
+    let Some(name) = reader.key(true)? else {
+        return Err(reader.schema_error(format_args!("an empty object, expected {EXPECTED}")));
+    };
+    reader.colon()?;
+    let status = match &*name {
+        SUCCESS_RECEIPT_ID => OutcomeStatus::SuccessReceiptId(read_hash(reader)?),
+        kind => {
+            reader.raw()?;
+            match kind {
+                SUCCESS_VALUE => OutcomeStatus::SuccessValue,
+                FAILURE => OutcomeStatus::Failure,
+                _ => OutcomeStatus::Unknown,
+            }
+        }
+    };
+    match reader.key(false)? {
+        None => Ok(status),
+        Some(_) => Err(reader.key_error(format_args!("more than {EXPECTED}"))),
     }
 }
+
+const FAILURE: &str = "Failure";
+const SUCCESS_VALUE: &str = "SuccessValue";
+const SUCCESS_RECEIPT_ID: &str = "SuccessReceiptId";

@@ -43,27 +43,31 @@ impl From<ReadError> for Failure {
 }
 
 /// Reads a message
-pub(super) fn read(message: &[u8]) -> Result<BlockContent, Error> {
+pub(super) fn read(message: &[u8], strict_types: bool) -> Result<BlockContent, Error> {
     let text = str::from_utf8(message).map_err(|error| {
         Error::new(ErrorKind::Syntax, "not UTF-8").with_offset(error.valid_up_to())
     })?;
-    read_pass(text, Pass::TextOrder).or_else(|_| read_again(text))
+    read_pass(text, Pass::TextOrder, strict_types).or_else(|_| read_again(text, strict_types))
 }
 
 /// Reads a message for which the first pass failed
 #[cold]
-pub(super) fn read_again(text: &str) -> Result<BlockContent, Error> {
+pub(super) fn read_again(text: &str, strict_types: bool) -> Result<BlockContent, Error> {
     let in_message = |failure| match failure {
         Failure::Structure(error) => error.into_error(text),
         Failure::Content(error) => error,
     };
     // A syntax error anywhere in the text is reported first.
     Reader::new(text).whole().map_err(|error| error.into_error(text))?;
-    read_pass(text, Pass::Structure).map_err(in_message)?;
-    read_pass(text, Pass::ListedOrder).map_err(in_message)
+    read_pass(text, Pass::Structure, strict_types).map_err(in_message)?;
+    read_pass(text, Pass::ListedOrder, strict_types).map_err(in_message)
 }
 
-pub(super) fn read_pass(text: &str, pass: Pass) -> Result<BlockContent, Failure> {
+pub(super) fn read_pass(
+    text: &str,
+    pass: Pass,
+    strict_types: bool,
+) -> Result<BlockContent, Failure> {
     let mut message = Reader::new(text);
     let (mut header, mut rows) = (None, None);
     object(pass, &mut message, ["block", "shards"], "a block message", &mut |member, reader| {
@@ -82,7 +86,7 @@ pub(super) fn read_pass(text: &str, pass: Pass) -> Result<BlockContent, Failure>
         let mut shards = ShardReader {
             text,
             pass,
-            rows: BlockRows::new(point),
+            rows: BlockRows::new(point, strict_types),
             receipts: HashMap::default(),
             receipt_texts: HashMap::default(),
         };
@@ -230,20 +234,27 @@ impl<'text> ShardReader<'text> {
 
     fn summary<S: RowSummary>(&mut self, reader: &mut Reader<'text>) -> Result<S, Error> {
         let (start, original) = (reader.offset(), reader.rest());
-        let BlockRows { canonicalizer, text, .. } = &mut self.rows;
+        let BlockRows { canonicalizer, text, strict_types, deviations, .. } = &mut self.rows;
         text.clear();
         reader.canonical(canonicalizer, text)?;
         let end = reader.offset();
-        S::from_canonical(text).or_else(|error| {
-            // This error has an offset in the canonical text. The original text fails the same
-            // check, with an offset in the message.
-            let original = original.get(..end - start).unwrap_or_default();
-            schema::check::<S::View>(original).map_err(|error| match error.offset() {
-                Some(offset) => error.with_offset(start + offset),
-                None => error,
-            })?;
-            Err(Error::new(error.kind(), error.detail()).at(error.path()))
-        })
+        match S::from_canonical(text, *strict_types) {
+            Ok((summary, repairs)) => {
+                let path = || path_at(self.text.as_bytes(), start);
+                repairs.report(text, path, deviations);
+                Ok(summary)
+            }
+            Err(error) => {
+                // This error has an offset in the canonical text. The original text fails the same
+                // check, with an offset in the message.
+                let original = original.get(..end - start).unwrap_or_default();
+                let error = schema::locate::<S::View>(&error, original, *strict_types);
+                Err(match error.offset() {
+                    Some(offset) => error.with_offset(start + offset),
+                    None => error,
+                })
+            }
+        }
     }
 }
 
