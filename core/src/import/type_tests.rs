@@ -3,7 +3,7 @@
 //! One block has a transaction, a receipt and two outcomes; each case replaces some text in it.
 
 use alloc::format;
-use alloc::string::String;
+use alloc::string::{String, ToString as _};
 
 use super::{BlockImport, ImportSettings, ImportSummary};
 use crate::Error;
@@ -32,7 +32,7 @@ fn message() -> String {
         r#"{{"predecessor_id":"a.near","priority":0,"receipt":{{"Data":{{"data":null,"data_id":"{HASH}","is_promise_resume":false}}}},"receipt_id":"{RECEIPT}","receiver_id":"b.near"}}"#
     );
     format!(
-        r#"{{"block":{{"header":{{"height":7,"hash":"{HASH}","prev_hash":"11111111111111111111111111111111","epoch_id":"11111111111111111111111111111111"}}}},"shards":[{{"chunk":{{"transactions":[{{"transaction":{transaction},"outcome":{{"execution_outcome":{}}}}}],"receipts":[{receipt}]}},"receipt_execution_outcomes":[{{"execution_outcome":{},"receipt":{receipt}}}]}}]}}"#,
+        r#"{{"block":{{"header":{{"height":7,"hash":"{HASH}","prev_hash":"11111111111111111111111111111111","epoch_id":"11111111111111111111111111111111"}}}},"shards":[{{"chunk":{{"transactions":[{{"transaction":{transaction},"outcome":{{"execution_outcome":{}}}}}],"receipts":[],"instant_receipts":[{receipt}]}},"receipt_execution_outcomes":[{{"execution_outcome":{},"receipt":{receipt}}}]}}]}}"#,
         outcome(HASH, &format!(r#"{{"SuccessReceiptId":"{RECEIPT}"}}"#)),
         outcome(RECEIPT, r#"{"SuccessValue":""}"#),
     )
@@ -167,4 +167,23 @@ fn what_the_engine_reads_is_required_in_any_case() {
     let error = import(&message, false).unwrap_err();
     assert_eq!(error.detail(), "missing field `receipt_ids`");
     assert!(import(&message, true).unwrap_err().path().ends_with("execution_outcome.outcome"));
+}
+
+#[test]
+fn instant_receipts_are_read_as_other_receipts_are() {
+    // The outcomes carry receipts too, so here they do not.
+    let text = message();
+    let start = text.find(r#","receipt_execution_outcomes""#).unwrap();
+    let message = format!("{},\"receipt_execution_outcomes\":[]}}]}}", &text[..start]);
+    let settings = ImportSettings::default();
+    let mut storage = MemoryStorage::new();
+    let mut import = BlockImport::new(message.as_bytes(), settings).unwrap();
+    let (batch, summary) = run(&mut import, &storage).unwrap();
+    storage.commit(batch).unwrap();
+    assert_eq!(summary.receipts, 1);
+    let key = Key::hash(Table::Receipts, RECEIPT.parse().unwrap());
+    assert!(storage.get(&key).unwrap().is_some());
+    let broken = message.replace(r#""instant_receipts":["#, r#""instant_receipts":[7,"#);
+    let error = BlockImport::new(broken.as_bytes(), settings).unwrap_err();
+    assert_eq!(error.path(), "shards[0].chunk.instant_receipts[0]".to_string());
 }

@@ -122,7 +122,7 @@ impl<'text> ShardReader<'text> {
     }
 
     fn chunk(&mut self, chunk: &mut Reader<'text>) -> Result<(), Failure> {
-        let names = ["transactions", "receipts", "local_receipts"];
+        let names = ["transactions", "receipts", "local_receipts", "instant_receipts"];
         let (mut transactions, mut receipts) = (None, None);
         object(self.pass, chunk, names, "a chunk", &mut |member, reader| match member {
             0 => {
