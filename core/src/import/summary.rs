@@ -9,10 +9,10 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use crate::Error;
-use crate::codec::json::{ReadError, Reader, Scalar};
+use crate::codec::json::{ReadError, Reader};
 use crate::primitives::{CryptoHash, ParseError};
 use crate::storage::rows::OutcomeStatus;
-use crate::views::schema::{HasSchema, Repairs, check_and_find};
+use crate::views::schema::{HasSchema, Repairs, Schema, check_and_find};
 use crate::views::{ExecutionOutcomeWithIdView, ReceiptView, SignedTransactionView};
 
 /// The predecessor of refunds
@@ -118,22 +118,45 @@ fn read<View: HasSchema, const N: usize, Summary>(
     names: [&'static str; N],
     summary: impl FnOnce([Reader<'_>; N]) -> Result<Summary, ReadError>,
 ) -> Result<(Summary, Repairs), Error> {
-    let mut repairs = Repairs::new(strict_types);
-    let mut found = check_and_find::<View, N>(text, names, Some(&mut repairs))?;
-    if let Some(repaired) = repairs.repaired(text) {
-        *text = repaired;
-        repairs = Repairs::new(strict_types);
-        found = check_and_find::<View, N>(text, names, Some(&mut repairs))?;
-    }
-    // An object that holds one of them may be of another type.
-    let end = Reader::new(text);
-    let mut members = [end; N];
-    for ((member, found), name) in members.iter_mut().zip(found).zip(names) {
-        *member = end.required(found, name).map_err(|error| error.into_error(text))?;
-    }
+    let mut offsets = [0; N];
+    let repairs = find(View::SCHEMA, text, strict_types, &names, &mut offsets)?;
+    let members = offsets.map(|offset| {
+        let mut reader = Reader::new(text);
+        reader.advance(offset);
+        reader
+    });
     let summary = summary(members).map_err(|error| error.into_error(text))?;
     Ok((summary, repairs))
 }
+
+/// Finds the offsets of members in a text that is rewritten first where that is needed; they are
+/// required also where the object that holds one is of another type
+fn find(
+    schema: &Schema,
+    text: &mut String,
+    strict_types: bool,
+    names: &[&str],
+    offsets: &mut [usize],
+) -> Result<Repairs, Error> {
+    loop {
+        let mut repairs = Repairs::new(strict_types);
+        let mut members = [None; MAX_MEMBERS];
+        check_and_find(schema, text, names, &mut members, Some(&mut repairs))?;
+        // The repaired text has nothing to repair.
+        if let Some(repaired) = repairs.repaired(text) {
+            *text = repaired;
+            continue;
+        }
+        for ((member, name), offset) in members.iter().zip(names).zip(offsets) {
+            let member = Reader::new(text).required(*member, name);
+            *offset = member.map_err(|error| error.into_error(text))?.offset();
+        }
+        return Ok(repairs);
+    }
+}
+
+/// The members that the summary of an outcome needs
+const MAX_MEMBERS: usize = 4;
 
 /// The next value as a hash
 fn read_hash(reader: &mut Reader<'_>) -> Result<CryptoHash, ReadError> {
@@ -143,38 +166,40 @@ fn read_hash(reader: &mut Reader<'_>) -> Result<CryptoHash, ReadError> {
 
 /// The status that a walk needs, from its canonical text; an unknown variant counts as not executed
 fn read_status(reader: &mut Reader<'_>) -> Result<OutcomeStatus, ReadError> {
-    const EXPECTED: &str = "a status with its value";
-    let found = reader.scalar()?;
-    match &found {
-        Scalar::String(name)
-            if !matches!(&**name, FAILURE | SUCCESS_VALUE | SUCCESS_RECEIPT_ID) =>
-        {
-            return Ok(OutcomeStatus::Unknown);
-        }
-        Scalar::Object => reader.open_object(EXPECTED)?,
-        _ => return Err(reader.untyped_error(&found, EXPECTED)),
-    }
-    let Some(name) = reader.key(true)? else {
-        return Err(reader.schema_error(format_args!("an empty object, expected {EXPECTED}")));
-    };
-    reader.colon()?;
-    let status = match &*name {
-        SUCCESS_RECEIPT_ID => OutcomeStatus::SuccessReceiptId(read_hash(reader)?),
-        kind => {
-            reader.raw()?;
-            match kind {
-                SUCCESS_VALUE => OutcomeStatus::SuccessValue,
-                FAILURE => OutcomeStatus::Failure,
-                _ => OutcomeStatus::Unknown,
+    let text = reader.rest();
+    let known = [SUCCESS_VALUE, FAILURE, SUCCESS_RECEIPT_ID];
+    let kind = known.iter().find(|kind| text.starts_with(**kind));
+    let status = match kind {
+        Some(kind) => {
+            reader.advance(kind.len());
+            match *kind {
+                SUCCESS_RECEIPT_ID => OutcomeStatus::SuccessReceiptId(read_hash(reader)?),
+                kind => {
+                    reader.raw()?;
+                    let succeeded = kind == SUCCESS_VALUE;
+                    if succeeded { OutcomeStatus::SuccessValue } else { OutcomeStatus::Failure }
+                }
             }
+        }
+        None => {
+            reader.raw()?;
+            // Not a known variant without its value, and nothing but a variant.
+            let is_variant = text.starts_with("{\"") || text.starts_with('"');
+            if !is_variant || known.iter().any(|kind| text.starts_with(&kind[1..kind.len() - 1])) {
+                return Err(reader.schema_error(EXPECTED));
+            }
+            return Ok(OutcomeStatus::Unknown);
         }
     };
     match reader.key(false)? {
         None => Ok(status),
-        Some(_) => Err(reader.key_error(format_args!("more than {EXPECTED}"))),
+        Some(_) => Err(reader.key_error(EXPECTED)),
     }
 }
 
-const FAILURE: &str = "Failure";
-const SUCCESS_VALUE: &str = "SuccessValue";
-const SUCCESS_RECEIPT_ID: &str = "SuccessReceiptId";
+/// What else a status is, as an error
+const EXPECTED: &str = "expected one status with its value";
+
+const FAILURE: &str = "{\"Failure\":";
+const SUCCESS_VALUE: &str = "{\"SuccessValue\":";
+const SUCCESS_RECEIPT_ID: &str = "{\"SuccessReceiptId\":";

@@ -73,19 +73,20 @@ pub fn check(text: &str, strict_types: bool) -> Result<CheckedConfig, Error> {
     match members {
         [None, Some(_), _] => {
             // The whole text, so that paths are those of the file.
-            repair::<Response>(&mut canonical, text, strict_types, &mut deviations)?;
+            repair(Response::SCHEMA, &mut canonical, text, strict_types, &mut deviations)?;
             let in_text = |error: ReadError| error.into_error(&canonical);
-            let result = Reader::new(&canonical).members(["result"], "a response");
-            let [Some(mut result)] = result.map_err(in_text)? else {
-                return Err(Error::new(ErrorKind::Schema, "missing field `result`"));
-            };
+            let members = Reader::new(&canonical).members(names, "a response").map_err(in_text)?;
+            // It was found above.
+            let mut result = members[1].unwrap_or(Reader::new(&canonical));
             canonical = result.raw().map_err(in_text)?.into();
         }
         [None, None, Some(mut error)] => {
             let error = error.raw().map_err(|error| error.into_error(&canonical))?;
             return Err(error_response(error));
         }
-        _ => repair::<ProtocolConfigView>(&mut canonical, text, strict_types, &mut deviations)?,
+        _ => {
+            repair(ProtocolConfigView::SCHEMA, &mut canonical, text, strict_types, &mut deviations)?
+        }
     }
     let key = read_key(&canonical).map_err(|error| error.into_error(&canonical));
     let (chain_id, genesis_height, protocol_version) = key?;
@@ -94,17 +95,18 @@ pub fn check(text: &str, strict_types: bool) -> Result<CheckedConfig, Error> {
 }
 
 /// Checks the canonical text of a file against its schema, and rewrites what has one meaning
-fn repair<T: HasSchema>(
+fn repair(
+    schema: &Schema,
     canonical: &mut String,
     file: &str,
     strict_types: bool,
     deviations: &mut Deviations,
 ) -> Result<(), Error> {
     let mut repairs = Repairs::new(strict_types).refusing_null();
-    schema::check_and_find::<T, 0>(canonical, [], Some(&mut repairs))
-        .map_err(|error| schema::locate::<T>(&error, file, strict_types))?;
+    schema::check_and_find(schema, canonical, &[], &mut [], Some(&mut repairs))
+        .map_err(|error| schema::locate(schema, &error, file, strict_types))?;
     let repaired = repairs.repaired(canonical);
-    repairs.report(canonical, String::new, deviations);
+    repairs.report(canonical, &String::new, deviations);
     if let Some(repaired) = repaired {
         *canonical = repaired;
     }

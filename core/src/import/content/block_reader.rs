@@ -14,7 +14,8 @@ use crate::import::message::Header;
 use crate::import::summary::{OutcomeSummary, ReceiptSummary, RowSummary, TransactionSummary};
 use crate::primitives::{CryptoHash, HashBuilder};
 use crate::storage::rows::BlockPoint;
-use crate::views::schema;
+use crate::views::Deviations;
+use crate::views::schema::{self, HasSchema as _, Repairs, Schema};
 use crate::{Error, ErrorKind};
 
 /// What a pass over a message does
@@ -240,21 +241,35 @@ impl<'text> ShardReader<'text> {
         let end = reader.offset();
         match S::from_canonical(text, *strict_types) {
             Ok((summary, repairs)) => {
-                let path = || path_at(self.text.as_bytes(), start);
-                repairs.report(text, path, deviations);
+                if repairs.has_deviations() {
+                    report(repairs, text, self.text, start, deviations);
+                }
                 Ok(summary)
             }
             Err(error) => {
-                // This error has an offset in the canonical text. The original text fails the same
-                // check, with an offset in the message.
                 let original = original.get(..end - start).unwrap_or_default();
-                let error = schema::locate::<S::View>(&error, original, *strict_types);
-                Err(match error.offset() {
-                    Some(offset) => error.with_offset(start + offset),
-                    None => error,
-                })
+                Err(located(S::View::SCHEMA, &error, original, start, *strict_types))
             }
         }
+    }
+}
+
+/// Adds the deviations in the text of the value that starts at this offset of the message
+#[cold]
+#[inline(never)]
+fn report(repairs: Repairs, text: &str, message: &str, start: usize, deviations: &mut Deviations) {
+    repairs.report(text, &|| path_at(message.as_bytes(), start), deviations);
+}
+
+/// The error of a canonical text, which has an offset in that: the original text fails the same
+/// check, with an offset in the message
+#[cold]
+#[inline(never)]
+fn located(schema: &Schema, error: &Error, original: &str, start: usize, strict: bool) -> Error {
+    let error = schema::locate(schema, error, original, strict);
+    match error.offset() {
+        Some(offset) => error.with_offset(start + offset),
+        None => error,
     }
 }
 

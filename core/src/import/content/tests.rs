@@ -227,7 +227,7 @@ where
     let mut deviations = Deviations::default();
     match S::from_canonical(&mut lenient, false) {
         Ok((summary, repairs)) => {
-            repairs.report(&lenient, String::new, &mut deviations);
+            repairs.report(&lenient, &String::new, &mut deviations);
             assert_eq!(deviations.count == 0, strict.is_ok(), "{text}");
             assert_eq!(deviations.count > 0, deviations.first.is_some(), "{text}");
             if let Ok((expected, _)) = strict {

@@ -6,13 +6,12 @@
 //! member and a delegate action inside another are errors in any case. Only texts with such values
 //! cost anything here.
 
-use alloc::format;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::validate::{Visitor, check_and_find, validate_whole};
-use super::{HasSchema, ScalarSchema, Schema};
+use super::{ScalarSchema, Schema};
 use crate::Error;
 use crate::codec::json::{self, ReadError, Reader};
 use crate::primitives::{Balance, CryptoHash};
@@ -62,6 +61,7 @@ impl Repairs {
     }
 
     /// The rewritten text, unless the text has the form that a node writes
+    #[inline(never)]
     pub fn repaired(&self, text: &str) -> Option<String> {
         if self.edits.is_empty() {
             return None;
@@ -77,8 +77,14 @@ impl Repairs {
         Some(repaired)
     }
 
+    /// Whether something was taken in as it came
+    #[inline]
+    pub const fn has_deviations(&self) -> bool {
+        self.deviations > 0
+    }
+
     /// Adds what was taken in as it came to `deviations`; `path` is the place of the text
-    pub fn report(self, text: &str, path: impl FnOnce() -> String, deviations: &mut Deviations) {
+    pub fn report(self, text: &str, path: &dyn Fn() -> String, deviations: &mut Deviations) {
         deviations.count += self.deviations;
         if let (Some(first), None) = (self.first, &deviations.first) {
             let first = without_offset(&first.into_error(text));
@@ -93,8 +99,9 @@ impl Repairs {
 
 /// The error of a canonical text as an error of the original text: the first one there if types are
 /// `strict`, otherwise with the offset if that is known
-pub fn locate<T: HasSchema>(error: &Error, original: &str, strict: bool) -> Error {
-    match check_and_find::<T, 0>(original, [], Some(&mut Repairs::new(true))) {
+#[cold]
+pub fn locate(schema: &Schema, error: &Error, original: &str, strict: bool) -> Error {
+    match check_and_find(schema, original, &[], &mut [], Some(&mut Repairs::new(true))) {
         Err(found) if strict || found.path() == error.path() => found,
         _ => without_offset(error),
     }
@@ -106,6 +113,7 @@ fn without_offset(error: &Error) -> Error {
 
 /// Moves past a value that is not of its schema, if it is rewritten or taken in as it is
 #[cold]
+#[inline(never)]
 pub(super) fn recover(
     schema: &Schema,
     reader: &mut Reader<'_>,
@@ -137,13 +145,13 @@ fn repaired(schema: &Schema, value: &str) -> Option<String> {
     let unquoted = quoted.as_deref().unwrap_or(value);
     let text = match schema {
         Schema::Text { expected, .. } if *expected == Balance::EXPECTED => {
-            format!("\"{}\"", decimal(unquoted)?)
+            json::write(decimal(unquoted)?)
         }
-        Schema::Scalar(ScalarSchema::GasText) => format!("\"{}\"", decimal(unquoted)?),
+        Schema::Scalar(ScalarSchema::GasText) => json::write(decimal(unquoted)?),
         Schema::Scalar(ScalarSchema::Identifier) => {
-            let quoted = quoted?;
-            let is_hash = quoted.parse::<CryptoHash>().is_ok();
-            format!("{{\"{}\":\"{quoted}\"}}", if is_hash { "hash" } else { "account_id" })
+            let is_hash = quoted.as_ref()?.parse::<CryptoHash>().is_ok();
+            let key = if is_hash { "{\"hash\":" } else { "{\"account_id\":" };
+            [key, value, "}"].concat()
         }
         Schema::Scalar(
             ScalarSchema::U8
@@ -162,7 +170,7 @@ fn repaired(schema: &Schema, value: &str) -> Option<String> {
             if !variant.null().ok()? || variant.key(false).ok()?.is_some() {
                 return None;
             }
-            json::write(&name)
+            json::write(&*name)
         }
         _ => return None,
     };
@@ -177,31 +185,31 @@ fn decimal(text: &str) -> Option<&str> {
     if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    match digits.trim_start_matches('0') {
-        "" => Some("0"),
-        digits => Some(digits),
-    }
+    let zeroes = digits.bytes().take_while(|digit| *digit == b'0').count();
+    digits.get(zeroes.min(digits.len() - 1)..)
 }
 
 #[cfg(test)]
 mod tests {
+    use alloc::format;
+
     use super::*;
-    use crate::views::schema::check;
+    use crate::views::schema::{HasSchema, check};
     use crate::views::{ActionView, DataReceiverView, ExecutionMetadataView, ExecutionOutcomeView};
 
     /// The repaired text and the deviations; the error with strict types
     fn repair<T: HasSchema>(text: &str) -> Result<(String, Deviations), Error> {
-        check_and_find::<T, 0>(text, [], Some(&mut Repairs::new(true)))?;
+        check_and_find(T::SCHEMA, text, &[], &mut [], Some(&mut Repairs::new(true)))?;
         Ok(take_in::<T>(text).unwrap())
     }
 
     /// The repaired text and the deviations without strict types
     fn take_in<T: HasSchema>(text: &str) -> Result<(String, Deviations), Error> {
         let mut repairs = Repairs::new(false);
-        check_and_find::<T, 0>(text, [], Some(&mut repairs))?;
+        check_and_find(T::SCHEMA, text, &[], &mut [], Some(&mut repairs))?;
         let repaired = repairs.repaired(text).unwrap_or_else(|| text.to_string());
         let mut deviations = Deviations::default();
-        repairs.report(text, String::new, &mut deviations);
+        repairs.report(text, &String::new, &mut deviations);
         Ok((repaired, deviations))
     }
 
@@ -265,7 +273,8 @@ mod tests {
         let null = r#"{"version":null}"#;
         assert_eq!(take_in::<ExecutionMetadataView>(null).unwrap().1.count, 1);
         let mut repairs = Repairs::new(false).refusing_null();
-        let error = check_and_find::<ExecutionMetadataView, 0>(null, [], Some(&mut repairs));
+        let error =
+            check_and_find(ExecutionMetadataView::SCHEMA, null, &[], &mut [], Some(&mut repairs));
         assert_eq!(error.unwrap_err().path(), "version");
         assert!(take_in::<DataReceiverView>("7").unwrap().1.count == 1);
     }

@@ -26,33 +26,35 @@ use crate::views::GlobalContractIdentifier;
 ///
 /// Those of [`json::read`](crate::codec::json::read) with `T`.
 pub fn check<T: HasSchema>(text: &str) -> Result<(), Error> {
-    check_and_find::<T, 0>(text, [], None).map(drop)
+    check_and_find(T::SCHEMA, text, &[], &mut [], None)
 }
 
-/// Checks as [`check`], and returns readers at the values of these members of the object or of an
+/// Checks as [`check`], and finds readers at the values of these members of the object or of an
 /// object in it
 ///
-/// With `repairs`, values of another form are collected there, as its settings say.
+/// With `repairs`, values of another form are collected there, as its settings say. Not generic,
+/// because that would make code for each type.
 ///
 /// # Errors
 ///
 /// As [`check`].
-pub fn check_and_find<'t, T: HasSchema, const N: usize>(
+pub fn check_and_find<'t>(
+    schema: &Schema,
     text: &'t str,
-    names: [&str; N],
+    names: &[&str],
+    found: &mut [Option<Reader<'t>>],
     repairs: Option<&mut Repairs>,
-) -> Result<[Option<Reader<'t>>; N], Error> {
-    let mut found = [None; N];
+) -> Result<(), Error> {
     let mut visit = |name: &str, reader: &Reader<'t>| {
-        if let Some(index) = names.iter().position(|known| *known == name) {
-            found[index] = Some(*reader);
+        let found = names.iter().zip(&mut *found).find(|(known, _)| **known == name);
+        if let Some((_, found)) = found {
+            *found = Some(*reader);
         }
     };
     // Members of the object, and of objects in it.
-    let levels = if N > 0 { 2 } else { 0 };
+    let levels = if names.is_empty() { 0 } else { 2 };
     let mut visitor = Visitor { levels, visit: &mut visit, repairs };
-    validate_whole(T::SCHEMA, text, &mut visitor).map_err(|error| error.into_error(text))?;
-    Ok(found)
+    validate_whole(schema, text, &mut visitor).map_err(|error| error.into_error(text))
 }
 
 /// Checks that a text is one value of this schema
@@ -78,10 +80,12 @@ pub(super) struct Visitor<'v, 't> {
 impl Visitor<'_, '_> {
     /// Refuses a value that typed views read, but that a node writes in another form
     fn check_form(&self, reader: &Reader<'_>, is_written: bool) -> Result<(), ReadError> {
-        if is_written || self.repairs.is_none() {
-            return Ok(());
+        #[cold]
+        #[inline(never)]
+        fn error(reader: &Reader<'_>) -> ReadError {
+            reader.schema_error("not in the form that a node writes")
         }
-        Err(reader.schema_error("not in the form that a node writes"))
+        if is_written || self.repairs.is_none() { Ok(()) } else { Err(error(reader)) }
     }
 
     /// Refuses a value whatever the settings of the repairs are
