@@ -491,6 +491,30 @@ typedef struct milepost_import_summary_view {
 } milepost_import_summary_view;
 
 /**
+ * Members of a block that are not of their type, and are served as they came; bytes belong to the
+ * import summary
+ */
+typedef struct milepost_deviations {
+    /**
+     * `sizeof` of this structure, set by the caller; members beyond it are not written
+     */
+    size_t size;
+    /**
+     * Their number; 0 with `MILEPOST_SETTING_STRICT_TYPES`
+     */
+    uint64_t count;
+    /**
+     * Path of the first of them, such as `shards[1].chunk.receipts[0].priority`; empty if there is
+     * none
+     */
+    struct milepost_bytes first_path;
+    /**
+     * What was expected there, in lower case without a full stop
+     */
+    struct milepost_bytes first_message;
+} milepost_deviations;
+
+/**
  * Kind of a response
  */
 typedef int32_t milepost_response_kind_t;
@@ -908,6 +932,12 @@ typedef struct milepost_transaction_view {
  * all rows of an evaluation are from one state
  */
 #define MILEPOST_SETTING_ISOLATION 11
+
+/**
+ * 1: a block or a configuration with a member that is not of its type is an error; default 0, such
+ * a member is served as it came and counted by `milepost_import_summary_deviations`
+ */
+#define MILEPOST_SETTING_STRICT_TYPES 12
 
 /**
  * Success; outputs are valid
@@ -1505,6 +1535,17 @@ milepost_status_t milepost_import_summary_reapplied(const struct milepost_import
                                                     size_t index,
                                                     struct milepost_block_point *block,
                                                     struct milepost_error **error);
+
+/**
+ * Returns which members of the block are not of their type
+ *
+ * Threads: any number concurrently.
+ *
+ * May be NULL: `error`.
+ */
+milepost_status_t milepost_import_summary_deviations(const struct milepost_import_summary *summary,
+                                                     struct milepost_deviations *deviations,
+                                                     struct milepost_error **error);
 
 /**
  * Frees an import summary

@@ -117,7 +117,8 @@ fn a_response_allocates_at_most_twice() {
     let (engine, settings) = (Engine::default(), ImportSettings::default());
     let mut chain = Practice::new(Settings::demo(5));
     let mut storage = MemoryStorage::new();
-    engine.put_config(1, &protocol_config("practice", 1, 87, &[]), &mut storage).unwrap();
+    let config = protocol_config("practice", 1, 87, &[]);
+    engine.put_config(1, &config, &settings, &mut storage).unwrap();
     AllocationRegistry::set_global_tracker(Counter).unwrap();
     // Without a working tracker, every count would be 0.
     assert_eq!(counted(|| drop(Vec::<u8>::with_capacity(64))), 1);

@@ -60,6 +60,9 @@ export interface Settings {
   finality?: "headers" | "all";
   /** The newest blocks, or the blocks of the newest epochs, that are retained; default all */
   retention?: "everything" | { blocks: number | bigint } | { epochs: number | bigint };
+  /** Whether a block or a configuration with a member that is not of its type is an error; default
+   *  `false`: it is served as it came and counted in `deviations` */
+  strictTypes?: boolean;
 }
 
 /** How long requests may wait, and how many of them */
@@ -251,6 +254,12 @@ export interface ImportSummary {
   /** Including those of transactions */
   outcomes: number;
   receipts: number;
+  /** Number of members that are not of their type and are served as they came; 0 with
+   *  `strictTypes` */
+  deviations: number;
+  /** The place of the first of them in the message, such as
+   *  `shards[1].chunk.receipts[0].priority` */
+  firstDeviation: string | null;
 }
 
 export interface ChainStatus {

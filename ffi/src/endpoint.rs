@@ -191,7 +191,9 @@ ffi_function! {
         let config = config.text(config_len)?;
         let EndpointState { endpoint, rows, .. } = &mut *endpoint;
         match rows {
-            RowSource::Host(_) => handle.write(endpoint.handle_config(height, config)?.to_bits()),
+            RowSource::Host(settings) => {
+                handle.write(endpoint.handle_config(height, config, settings)?.to_bits());
+            }
             RowSource::Engine(engine) => engine.put_config(height, config)?,
         }
         Ok(())

@@ -3,6 +3,7 @@
 //! A summary never changes, so any number of threads may read it. Endpoints that did not import
 //! the block take in the change from it.
 
+use milepost::Error;
 use milepost::import::{BlockPosition, ImportSummary};
 use milepost::storage::BlockPoint;
 
@@ -12,7 +13,7 @@ use crate::boundary::parameter::sized_outputs;
 use crate::chain::milepost_block_point;
 use crate::error::milepost_error;
 use crate::status::CallError;
-use crate::value::milepost_hash;
+use crate::value::{milepost_bytes, milepost_hash};
 
 /// What the import of a block message did
 pub struct milepost_import_summary {
@@ -132,6 +133,43 @@ ffi_function! {
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         block.write(point(&summary.reapplied, index)?);
+        Ok(())
+    }
+}
+
+/// Members of a block that are not of their type, and are served as they came; bytes belong to the
+/// import summary
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct milepost_deviations {
+    /// `sizeof` of this structure, set by the caller; members beyond it are not written
+    pub size: usize,
+    /// Their number; 0 with `MILEPOST_SETTING_STRICT_TYPES`
+    pub count: u64,
+    /// Path of the first of them, such as `shards[1].chunk.receipts[0].priority`; empty if there is
+    /// none
+    pub first_path: milepost_bytes,
+    /// What was expected there, in lower case without a full stop
+    pub first_message: milepost_bytes,
+}
+
+sized_outputs! { milepost_deviations }
+
+ffi_function! {
+    /// Returns which members of the block are not of their type
+    fn milepost_import_summary_deviations(
+        summary: *const milepost_import_summary,
+        deviations: *mut milepost_deviations,
+        #[optional] error: *mut *mut milepost_error,
+    ) -> milepost_status_t {
+        let first = summary.deviations.first.as_ref();
+        let bytes = |text: Option<&str>| milepost_bytes::new(text.unwrap_or_default().as_bytes());
+        deviations.write(milepost_deviations {
+            size: size_of::<milepost_deviations>(),
+            count: summary.deviations.count,
+            first_path: bytes(first.map(Error::path)),
+            first_message: bytes(first.map(Error::detail)),
+        });
         Ok(())
     }
 }

@@ -53,6 +53,9 @@ pub const MILEPOST_SETTING_HASH_SEED: milepost_setting_t = 10;
 /// Isolation of the storage of an endpoint without an engine, `MILEPOST_ISOLATION_...`; default 0,
 /// all rows of an evaluation are from one state
 pub const MILEPOST_SETTING_ISOLATION: milepost_setting_t = 11;
+/// 1: a block or a configuration with a member that is not of its type is an error; default 0, such
+/// a member is served as it came and counted by `milepost_import_summary_deviations`
+pub const MILEPOST_SETTING_STRICT_TYPES: milepost_setting_t = 12;
 
 /// Values of all settings
 #[derive(Clone, Copy, Debug, Default)]
@@ -107,6 +110,7 @@ impl HostSettings {
                 let number = i32::try_from(value).unwrap_or(i32::MAX);
                 self.engine.isolation = storage::isolation(number)?;
             }
+            MILEPOST_SETTING_STRICT_TYPES => self.import.strict_types = switch(value)?,
             unknown => return Err(CallError::invalid_enum("setting", unknown)),
         }
         Ok(())

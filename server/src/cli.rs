@@ -120,6 +120,10 @@ pub(crate) struct FeedArgs {
     /// Blocks that are kept: `everything` (the default), `blocks:N` or `epochs:N`
     #[arg(long, value_name = "WHICH", value_parser = value_parsers::retention)]
     pub(crate) retention: Option<Retention>,
+    /// Refuses a block or a configuration with a member that is not of its type; by default it is
+    /// served as it came, counted in a metric and logged once
+    #[arg(long)]
+    pub(crate) strict_types: bool,
     /// Directory of protocol configurations, `<height>.json`, each effective from its height on
     #[arg(long, value_name = "DIR")]
     pub(crate) configs: Option<PathBuf>,
@@ -130,6 +134,7 @@ impl FeedArgs {
     pub(crate) fn import_settings(&self) -> ImportSettings {
         ImportSettings::default()
             .with_finality(self.finality)
+            .with_strict_types(self.strict_types)
             .with_retention(self.retention.unwrap_or_default())
     }
 }

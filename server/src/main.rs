@@ -13,6 +13,7 @@ extern crate alloc;
 mod cli;
 mod client;
 mod demo_index;
+mod deviations;
 mod feed;
 mod file_limit;
 mod http;

@@ -101,6 +101,7 @@ pub(crate) struct Metrics {
     reverted: AtomicU64,
     transactions: AtomicU64,
     outcomes: AtomicU64,
+    deviations: AtomicU64,
     response_bytes: AtomicU64,
     connections: AtomicU64,
     durations: Histogram,
@@ -147,6 +148,11 @@ impl Metrics {
         self.reverted.fetch_add(summary.reverted.len() as u64, Relaxed);
         self.transactions.fetch_add(summary.transactions as u64, Relaxed);
         self.outcomes.fetch_add(summary.outcomes as u64, Relaxed);
+    }
+
+    /// Counts members of a block or a configuration that are not of their type
+    pub(crate) fn deviations_imported(&self, count: u64) {
+        self.deviations.fetch_add(count, Relaxed);
     }
 
     /// A commit at the current time
@@ -210,6 +216,11 @@ impl Metrics {
             ("blocks_reverted_total", "Blocks that left the canonical chain", &self.reverted),
             ("transactions_imported_total", "Transactions imported", &self.transactions),
             ("outcomes_imported_total", "Execution outcomes imported", &self.outcomes),
+            (
+                "type_deviations_total",
+                "Members of another type than a node writes, in blocks and configurations",
+                &self.deviations,
+            ),
             ("response_bytes_total", "Bytes of JSON-RPC responses", &self.response_bytes),
         ];
         for (name, help, count) in counters {

@@ -20,10 +20,13 @@ use milepost::endpoint::{
 use milepost::import::{BlockPosition, ImportSettings, ImportSummary};
 use milepost::primitives::{BlockHeight, CryptoHash};
 use milepost::rpc::ResponseKind;
+use milepost::views::Deviations;
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::task;
 use tokio::time::Instant;
+use tracing::warn;
 
+use crate::deviations::LoggedDeviations;
 use crate::metrics::{Commit, MethodLabel, Metrics};
 use crate::shared_endpoint::SharedEndpoint;
 use crate::store::Store;
@@ -56,6 +59,7 @@ pub(crate) struct Service {
     engine: Engine,
     store: Store,
     import_settings: ImportSettings,
+    logged_deviations: LoggedDeviations,
     commits: watch::Sender<u64>,
     shutdown: watch::Sender<bool>,
 }
@@ -79,6 +83,7 @@ impl Service {
             engine,
             store,
             import_settings,
+            logged_deviations: LoggedDeviations::default(),
             commits: watch::Sender::new(0),
             shutdown: watch::Sender::new(false),
         }
@@ -173,6 +178,8 @@ impl Service {
         let mut writer = self.store.writer();
         let summary = self.engine.import_block(message, &self.import_settings, &mut writer)?;
         self.metrics.block_imported(&summary);
+        let block = || format!("block {}", summary.block.height);
+        self.report_deviations(&summary.deviations, block);
         self.notify_commit(&summary);
         Ok(summary)
     }
@@ -181,7 +188,20 @@ impl Service {
     /// the duration of a commit
     pub(crate) fn put_config(&self, height: BlockHeight, config: &str) -> Result<(), Error> {
         // No wait condition depends on a configuration.
-        self.engine.put_config(height, config, &mut self.store.writer())
+        let settings = &self.import_settings;
+        let deviations =
+            self.engine.put_config(height, config, settings, &mut self.store.writer())?;
+        self.report_deviations(&deviations, || format!("configuration of height {height}"));
+        Ok(())
+    }
+
+    /// Counts members that are not of their type, and logs each kind of them once
+    fn report_deviations(&self, deviations: &Deviations, message: impl FnOnce() -> String) {
+        let Some(first) = &deviations.first else { return };
+        self.metrics.deviations_imported(deviations.count);
+        if self.logged_deviations.insert(first.path()) {
+            warn!("{}: {first}; it is served as it came", message());
+        }
     }
 
     /// Answers a request body, or returns it as pending, with the label of its method; large bodies

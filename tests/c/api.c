@@ -359,6 +359,45 @@ static void callbacks_give_their_reason(void) {
     store_clear(&store);
 }
 
+#define ONES "11111111111111111111111111111112"
+static const char OTHER_TYPE[] =
+    "{\"block\":{\"header\":{\"height\":7,\"hash\":\"" ONES "\",\"prev_hash\":\"" ONES
+    "\",\"epoch_id\":\"" ONES "\"}},\"shards\":[{\"chunk\":{\"transactions\":[],\"receipts\":["
+    "{\"predecessor_id\":\"aa\",\"priority\":{},\"receipt\":{\"Data\":{\"data_id\":\"" ONES
+    "\"}},\"receipt_id\":\"" ONES "\",\"receiver_id\":\"bb\"}]}}]}";
+
+static void other_types_are_counted_or_refused(void) {
+    milepost_settings *settings;
+    milepost_engine *engine;
+    milepost_import_summary *summary;
+    milepost_error *error;
+    milepost_error_view view = {.size = sizeof view};
+    milepost_deviations deviations = {.size = sizeof deviations};
+    const char *path = "shards[0].chunk.receipts[0].priority";
+    OK(milepost_settings_new(&settings, NULL));
+    OK(milepost_engine_new(settings, &engine, NULL));
+    OK(milepost_engine_import_block(engine, TEXT(OTHER_TYPE), &summary, NULL));
+    OK(milepost_import_summary_deviations(summary, &deviations, NULL));
+    CHECK(deviations.count == 1 && contains(deviations.first_path, path) &&
+          contains(deviations.first_message, "expected u64"));
+    milepost_import_summary_free(summary);
+    import_block(engine, 8, 8, 2, &summary);
+    OK(milepost_import_summary_deviations(summary, &deviations, NULL));
+    CHECK(deviations.count == 0 && deviations.first_path.len == 0);
+    milepost_import_summary_free(summary);
+    milepost_engine_free(engine);
+
+    OK(milepost_settings_set(settings, MILEPOST_SETTING_STRICT_TYPES, 1, NULL));
+    OK(milepost_engine_new(settings, &engine, NULL));
+    CHECK(milepost_engine_import_block(engine, TEXT(OTHER_TYPE), NULL, &error) ==
+          MILEPOST_STATUS_SCHEMA);
+    OK(milepost_error_read(error, &view));
+    CHECK(contains(view.path, path));
+    milepost_error_free(error);
+    milepost_engine_free(engine);
+    milepost_settings_free(settings);
+}
+
 /* The largest and smallest values of all settings work */
 static void settings_may_be_extreme(void) {
     milepost_settings *settings;
@@ -368,7 +407,7 @@ static void settings_may_be_extreme(void) {
     uint64_t handle, timeout;
     for (uint64_t value = 0; value <= 1; value++) {
         OK(milepost_settings_new(&settings, NULL));
-        for (milepost_setting_t setting = 1; setting <= MILEPOST_SETTING_ISOLATION; setting++) {
+        for (milepost_setting_t setting = 1; setting <= MILEPOST_SETTING_STRICT_TYPES; setting++) {
             milepost_status_t status =
                 milepost_settings_set(settings, setting, value == 0 ? UINT64_MAX : 0, NULL);
             /* With 0 nothing could be answered, so the default stays. */
@@ -408,5 +447,6 @@ int main(void) {
     requests_have_timeouts_of_their_own();
     errors_have_details();
     callbacks_give_their_reason();
+    other_types_are_counted_or_refused();
     return failed;
 }

@@ -322,7 +322,7 @@ fn a_feed_of_final_blocks_has_no_forks() {
 #[test]
 fn a_malformed_message_changes_nothing_and_the_error_has_its_path() {
     let engine = Engine::default();
-    let settings = ImportSettings::default();
+    let settings = ImportSettings::default().with_strict_types(true);
     let mut storage = MemoryStorage::new();
     let blocks = linear_chain(2);
     engine.import_block(blocks[0].message().as_bytes(), &settings, &mut storage).unwrap();
@@ -337,7 +337,7 @@ fn a_malformed_message_changes_nothing_and_the_error_has_its_path() {
             "shards[0].chunk.transactions[0].outcome.execution_outcome.outcome.gas_burnt",
         ),
         (
-            valid.replacen("\"deposit\":\"1\"", "\"deposit\":1", 1),
+            valid.replacen("\"deposit\":\"1\"", "\"deposit\":1.5", 1),
             "shards[0].chunk.receipts[0].receipt.Action.actions[0].Transfer.deposit",
         ),
         (

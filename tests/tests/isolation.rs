@@ -143,7 +143,10 @@ fn a_response_is_that_of_one_state() {
             if number % 8 == 0 {
                 let text =
                     json!({"chain_id": "dev", "genesis_height": 1, "protocol_version": number});
-                engine.put_config(message.height, &text.to_string(), &mut storage).unwrap();
+                let settings = ImportSettings::default();
+                let put =
+                    engine.put_config(message.height, &text.to_string(), &settings, &mut storage);
+                put.unwrap();
             }
             // Some messages of this chain are on forks that are refused.
             let _ = engine.import_block(&message.json, &ImportSettings::default(), &mut storage);

@@ -126,7 +126,8 @@ fn recorded_statuses_are_reproduced_byte_for_byte() {
 
         let engine = Engine::default();
         let mut storage = MemoryStorage::new();
-        let settings = ImportSettings::default().with_finality(FinalityRule::All);
+        let settings =
+            ImportSettings::default().with_finality(FinalityRule::All).with_strict_types(true);
         engine
             .import_block(&block(7, result, &bodies), &settings, &mut storage)
             .unwrap_or_else(|error| panic!("{name}: {error}"));
@@ -150,7 +151,10 @@ fn recorded_configurations_are_reproduced_byte_for_byte() {
     for (name, text) in recorded("protocol_config_") {
         let engine = Engine::default();
         let mut storage = MemoryStorage::new();
-        engine.put_config(0, &text, &mut storage).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let settings = ImportSettings::default().with_strict_types(true);
+        engine
+            .put_config(0, &text, &settings, &mut storage)
+            .unwrap_or_else(|error| panic!("{name}: {error}"));
         let params = json!({"sync_checkpoint": "genesis"});
         let found = respond(&engine, &storage, "EXPERIMENTAL_protocol_config", &params);
         assert_eq!(found, text, "{name}");

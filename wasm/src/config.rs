@@ -64,6 +64,11 @@ impl Config {
         self.settings.isolation = Isolation::ReadCommitted;
     }
 
+    /// Sets [`ImportSettings::strict_types`]
+    pub fn strict_types(&mut self, on: bool) {
+        self.import_settings.strict_types = on;
+    }
+
     /// Retains this many of the newest blocks
     pub fn retain_blocks(&mut self, count: u64) {
         self.import_settings.retention = Retention::Blocks(count);

@@ -142,7 +142,8 @@ impl Endpoint {
     ///
     /// What is wrong with the configuration by itself, and where.
     pub fn handle_config(&mut self, height: u64, config: &[u8]) -> Result<u64, EngineError> {
-        Ok(self.inner.handle_config(height, utf8(config)?)?.to_bits())
+        let handle = self.inner.handle_config(height, utf8(config)?, &self.import_settings)?;
+        Ok(handle.to_bits())
     }
 
     /// Asks for the status of the chain, and returns the handle of this query

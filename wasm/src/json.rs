@@ -3,6 +3,7 @@
 //! Member names are those of the package's types, in camel case. Integers of 64 bits are JSON
 //! numbers; the reader has to keep them exact.
 
+use milepost::Error;
 use milepost::codec::json::write;
 use milepost::config::{BlockReference, Finality, SyncCheckpoint};
 use milepost::endpoint::ChainStatus;
@@ -26,7 +27,11 @@ pub(crate) fn import_summary(summary: &ImportSummary) -> String {
         block_points(&summary.reverted),
         block_points(&summary.reapplied),
         optional_block_point(summary.last_final),
-    ) + &format!(r#""transactions":{transactions},"outcomes":{outcomes},"receipts":{receipts}}}"#)
+    ) + &format!(
+        r#""transactions":{transactions},"outcomes":{outcomes},"receipts":{receipts},"deviations":{},"firstDeviation":{}}}"#,
+        summary.deviations.count,
+        write(&summary.deviations.first.as_ref().map(Error::path)),
+    )
 }
 
 /// What the storage holds of the chain

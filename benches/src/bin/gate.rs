@@ -131,7 +131,8 @@ fn respond_not_final(receipts: usize, times: u32) {
 fn configuration(times: u32) {
     let mut storage = stored(&Workload::calls(1).messages);
     let text = protocol_config("mainnet", 9_820_210, 87, &[]);
-    Engine::default().put_config(9_820_210, &text, &mut storage).expect("a configuration");
+    let settings = ImportSettings::default();
+    Engine::default().put_config(9_820_210, &text, &settings, &mut storage).expect("it is valid");
     let body = br#"{"jsonrpc":"2.0","id":"dontcare","method":"EXPERIMENTAL_protocol_config","params":{"finality":"final"}}"#;
     respond(body, &storage, r#""chain_id":"mainnet""#, times);
 }

@@ -10,6 +10,7 @@ use crate::storage::restartable::{Restartable, RestartableQuery, RowCache, Suspe
 use crate::storage::rows::{ConfigIndex, ConfigRecord};
 use crate::storage::sealed::Sealed;
 use crate::storage::{Batch, Query, Row, Step};
+use crate::views::Deviations;
 use crate::{Error, ErrorKind};
 
 /// The query for the changes that put a configuration in force
@@ -19,11 +20,14 @@ use crate::{Error, ErrorKind};
 /// ```
 /// use milepost::config::ConfigImport;
 ///
-/// let error = ConfigImport::new(7, "{}").unwrap_err();
+/// let error = ConfigImport::new(7, "{}", false).unwrap_err();
 /// assert_eq!(error.kind(), milepost::ErrorKind::Schema);
 /// ```
 #[derive(Debug)]
-pub struct ConfigImport(RestartableQuery<PlanConfigImport>);
+pub struct ConfigImport {
+    query: RestartableQuery<PlanConfigImport>,
+    deviations: Deviations,
+}
 
 #[derive(Debug)]
 struct PlanConfigImport {
@@ -36,18 +40,22 @@ struct PlanConfigImport {
 impl ConfigImport {
     /// Reads a configuration that is to be in force from this height on
     ///
+    /// With `strict_types` a known member whose value is not of its type is an error.
+    ///
     /// # Errors
     ///
     /// What is wrong with the configuration, and where.
-    pub fn new(height: BlockHeight, text: &str) -> Result<Self, Error> {
-        let checked = check(text)?;
+    pub fn new(height: BlockHeight, text: &str, strict_types: bool) -> Result<Self, Error> {
+        let checked = check(text, strict_types)?;
         let (chain_id, genesis_height) = (checked.chain_id, checked.genesis_height);
-        Ok(Self(RestartableQuery::new(PlanConfigImport {
-            height,
-            chain_id,
-            genesis_height,
-            text: checked.text,
-        })))
+        let text = checked.text;
+        let plan = PlanConfigImport { height, chain_id, genesis_height, text };
+        Ok(Self { query: RestartableQuery::new(plan), deviations: checked.deviations })
+    }
+
+    /// Known members whose values are not of their type, if types are not strict
+    pub const fn deviations(&self) -> &Deviations {
+        &self.deviations
     }
 }
 
@@ -84,10 +92,10 @@ impl Query for ConfigImport {
     type Output = Batch;
 
     fn poll(&mut self) -> Result<Step<'_, Batch>, Error> {
-        self.0.poll()
+        self.query.poll()
     }
 
     fn supply_rows(&mut self, rows: &[Option<Row>]) -> Result<(), Error> {
-        self.0.supply_rows(rows)
+        self.query.supply_rows(rows)
     }
 }

@@ -46,11 +46,12 @@ pub enum ConfigResult {
 /// ```
 /// use milepost::config::{BlockReference, ConfigQuery, ConfigResult, SyncCheckpoint};
 /// use milepost::endpoint::Engine;
+/// use milepost::import::ImportSettings;
 /// use milepost::storage::{ConfigRecord, MemoryStorage, run};
 ///
 /// let mut storage = MemoryStorage::new();
 /// let config = r#"{"chain_id":"dev","genesis_height":7,"protocol_version":88}"#;
-/// Engine::default().put_config(7, config, &mut storage)?;
+/// Engine::default().put_config(7, config, &ImportSettings::default(), &mut storage)?;
 ///
 /// let genesis = BlockReference::SyncCheckpoint(SyncCheckpoint::Genesis);
 /// let ConfigResult::InForce(row) = run(&mut ConfigQuery::new(genesis), &storage)? else {

@@ -287,7 +287,8 @@ impl<T> Endpoint<T> {
     /// Puts a protocol configuration in force from this height on, with rows that the host
     /// supplies, in one commit
     ///
-    /// Runs in line with the imports of blocks. Ends in [`Output::Completed`].
+    /// Runs in line with the imports of blocks. Of the settings, only whether types are strict
+    /// counts. Ends in [`Output::Completed`].
     ///
     /// # Errors
     ///
@@ -296,8 +297,9 @@ impl<T> Endpoint<T> {
         &mut self,
         height: BlockHeight,
         text: &str,
+        settings: &ImportSettings,
     ) -> Result<RequestHandle, Error> {
-        let import = ConfigImport::new(height, text)?;
+        let import = ConfigImport::new(height, text, settings.strict_types)?;
         Ok(self.start(OperationKind::Config(Box::new(import))))
     }
 

@@ -17,6 +17,7 @@ use crate::primitives::{BlockHeight, CryptoHash};
 use crate::rpc::{self, Method, MethodCall, Request, ResponseKind, RpcError};
 use crate::storage::rows::BlockRecord;
 use crate::storage::{Key, Row, Snapshot, Storage, Table, check_row_count, run};
+use crate::views::Deviations;
 
 /// The engine: settings and nothing else, so it is free to copy and shared by reference
 ///
@@ -243,7 +244,8 @@ impl Engine {
     /// Puts a protocol configuration in force from this height on, in one commit
     ///
     /// Replaces the configuration of this height if there is one. All configurations of a storage
-    /// belong to one chain.
+    /// belong to one chain. Of the settings, only whether types are strict counts. Returns the
+    /// known members whose values are not of their type.
     ///
     /// # Errors
     ///
@@ -253,10 +255,13 @@ impl Engine {
         &self,
         height: BlockHeight,
         text: &str,
+        settings: &ImportSettings,
         storage: &mut impl Storage,
-    ) -> Result<(), Error> {
-        let batch = run(&mut ConfigImport::new(height, text)?, &storage.snapshot()?)?;
-        storage.commit(batch)
+    ) -> Result<Deviations, Error> {
+        let mut import = ConfigImport::new(height, text, settings.strict_types)?;
+        let batch = run(&mut import, &storage.snapshot()?)?;
+        storage.commit(batch)?;
+        Ok(import.deviations().clone())
     }
 
     /// What the storage knows about the chain

@@ -273,7 +273,8 @@ impl<T> OperationKind<T> {
                 Poll::Commit(batch, Completion::Block(summary))
             }),
             Self::Config(query) => {
-                step(&mut **query, |batch| Poll::Commit(batch, Completion::Config))
+                let deviations = query.deviations().clone();
+                step(&mut **query, |batch| Poll::Commit(batch, Completion::Config(deviations)))
             }
             Self::Chain(query) => {
                 step(&mut **query, |chain| Poll::Completed(Completion::Chain(chain)))

@@ -6,6 +6,7 @@ use super::{ChainStatus, Evaluation, Response};
 use crate::Error;
 use crate::import::ImportSummary;
 use crate::storage::{Batch, Key};
+use crate::views::Deviations;
 use crate::waiting::RequestHandle;
 
 /// What [`Endpoint::poll_output`](super::Endpoint::poll_output) returns
@@ -77,8 +78,9 @@ pub enum Output<T = ()> {
 pub enum Completion {
     /// A block message was imported and committed
     Block(ImportSummary),
-    /// A protocol configuration was committed
-    Config,
+    /// A protocol configuration was committed, with these known members whose values are not of
+    /// their type
+    Config(Deviations),
     /// What the storage knows about the chain
     Chain(ChainStatus),
 }

@@ -59,7 +59,7 @@ fn a_storage_may_be_chosen_at_run_time() {
 
     let (engine, mut storage) = (Engine::default(), Chosen(MemoryStorage::new()));
     let config = r#"{"protocol_version":88,"genesis_height":7,"chain_id":"dev"}"#;
-    engine.put_config(7, config, &mut storage).unwrap();
+    engine.put_config(7, config, &ImportSettings::default(), &mut storage).unwrap();
     let snapshot = storage.snapshot().unwrap();
     assert_eq!(engine.chain_status(&snapshot).unwrap().chain_id.as_deref(), Some("dev"));
     drop(snapshot);
@@ -127,6 +127,7 @@ fn chunks_are_the_response_for_ids_of_any_length() {
         .put_config(
             7,
             r#"{"chain_id":"dev","genesis_height":7,"protocol_version":88}"#,
+            &ImportSettings::default(),
             &mut storage,
         )
         .unwrap();
@@ -261,16 +262,30 @@ fn an_unknown_transaction_is_checked_by_the_configuration_in_force() {
     // No configuration, one that is not in force yet, and one without limits.
     let engine = Engine::default();
     assert_eq!(answers(&storage), error("\"InvalidSignature\""));
-    engine.put_config(head + 1, &config("\"max_transaction_size\":1"), &mut storage).unwrap();
+    engine
+        .put_config(
+            head + 1,
+            &config("\"max_transaction_size\":1"),
+            &ImportSettings::default(),
+            &mut storage,
+        )
+        .unwrap();
     assert_eq!(answers(&storage), error("\"InvalidSignature\""));
-    engine.put_config(head, &config(""), &mut storage).unwrap();
+    engine.put_config(head, &config(""), &ImportSettings::default(), &mut storage).unwrap();
     assert_eq!(answers(&storage), error("\"InvalidSignature\""));
     // The size is looked at before the signature, and the actions before both.
-    engine.put_config(head, &config("\"max_transaction_size\":1"), &mut storage).unwrap();
+    engine
+        .put_config(
+            head,
+            &config("\"max_transaction_size\":1"),
+            &ImportSettings::default(),
+            &mut storage,
+        )
+        .unwrap();
     let size = error(r#"{"TransactionSizeExceeded":{"limit":1,"size":185}}"#);
     assert_eq!(answers(&storage), size);
     let limits = "\"max_transaction_size\":1,\"max_actions_per_receipt\":0";
-    engine.put_config(head, &config(limits), &mut storage).unwrap();
+    engine.put_config(head, &config(limits), &ImportSettings::default(), &mut storage).unwrap();
     let actions = r#"{"ActionsValidation":{"TotalNumberOfActionsExceeded":{"limit":0,"total_number_of_actions":1}}}"#;
     assert_eq!(answers(&storage), error(actions));
 
@@ -600,7 +615,7 @@ fn a_read_that_fails_is_the_response_and_no_row_is_read_twice() {
     let (messages, mut bodies) = practice();
     let (engine, mut storage) = (Engine::default(), MemoryStorage::new());
     let config = r#"{"protocol_version":88,"genesis_height":7,"chain_id":"dev"}"#;
-    engine.put_config(7, config, &mut storage).unwrap();
+    engine.put_config(7, config, &ImportSettings::default(), &mut storage).unwrap();
     for message in &messages[..40] {
         engine.import_block(&message.json, &ImportSettings::default(), &mut storage).unwrap();
     }

@@ -186,7 +186,7 @@ mod tests {
         storage: &mut MemoryStorage,
     ) -> Result<(), Error> {
         let mut plan =
-            RestartableQuery::new(PlanImport::new(BlockContent::read(message)?, settings));
+            RestartableQuery::new(PlanImport::new(BlockContent::read(message, true)?, settings));
         let mut batch = Batch::new();
         for (key, row) in run(&mut plan, storage)?.changes {
             match row {

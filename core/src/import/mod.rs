@@ -17,6 +17,8 @@ mod receipt_parents;
 mod summary;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod type_tests;
 
 use alloc::vec::Vec;
 use core::mem;
@@ -27,6 +29,7 @@ use crate::storage::restartable::{Restartable as _, RestartableQuery};
 use crate::storage::rows::{BlockPoint, ChainRecord};
 use crate::storage::sealed::Sealed;
 use crate::storage::{Batch, Key, Query, Row, Snapshot, Step, already_complete, sorted_by_keys};
+use crate::views::Deviations;
 pub use builder::{BlockHeader, MessageBuilder};
 pub use chain_update::{ChainUpdate, Change};
 use content::BlockContent;
@@ -76,6 +79,14 @@ pub struct ImportSettings {
     pub finality: FinalityRule,
     /// Which blocks are kept
     pub retention: Retention,
+    /// Whether a known member whose value is not of its type is an error; default no
+    ///
+    /// A value with one meaning is stored as a node writes it in any case: gas as a number, an
+    /// amount of tokens as a decimal string. A value with none is taken in as it came and counted
+    /// in [`ImportSummary::deviations`], because a protocol upgrade that gives one member another
+    /// type must not stop an import. What the engine itself reads is checked in any case: ids,
+    /// hashes, heights, and the kind of each status; a member that is missing is an error too.
+    pub strict_types: bool,
 }
 
 impl ImportSettings {
@@ -83,6 +94,13 @@ impl ImportSettings {
     #[must_use]
     pub const fn with_finality(mut self, finality: FinalityRule) -> Self {
         self.finality = finality;
+        self
+    }
+
+    /// The same with or without strict types
+    #[must_use]
+    pub const fn with_strict_types(mut self, strict_types: bool) -> Self {
+        self.strict_types = strict_types;
         self
     }
 
@@ -128,6 +146,9 @@ pub struct ImportSummary {
     pub outcomes: usize,
     /// Receipts whose bodies are in the block
     pub receipts: usize,
+    /// Known members whose values are not of their type, if types are not strict; a block that was
+    /// imported before has them too
+    pub deviations: Deviations,
     /// What pending requests have to be notified of once the batch is committed
     pub chain_update: ChainUpdate,
 }
@@ -168,7 +189,7 @@ impl BlockImport {
     ///
     /// What is wrong with the message, and where.
     pub fn new(message: &[u8], settings: ImportSettings) -> Result<Self, Error> {
-        let content = BlockContent::read(message)?;
+        let content = BlockContent::read(message, settings.strict_types)?;
         Ok(Self(Stage::Plan(RestartableQuery::new(PlanImport::new(content, settings)))))
     }
 

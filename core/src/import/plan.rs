@@ -89,6 +89,7 @@ impl PlanImport {
             transaction_hashes: self.content.transaction_hashes(),
             outcomes: self.content.outcomes,
             receipts: self.content.receipts,
+            deviations: self.content.deviations.clone(),
             chain_update: ChainUpdate::default(),
         }
     }

@@ -187,7 +187,7 @@ fn damaged_rows_are_errors() {
 fn rows_of_another_version_are_reported_as_such() {
     let mut intact = MemoryStorage::new();
     let config = r#"{"chain_id":"dev","genesis_height":1,"protocol_version":88}"#;
-    let batch = run(&mut ConfigImport::new(1, config).unwrap(), &intact).unwrap();
+    let batch = run(&mut ConfigImport::new(1, config, false).unwrap(), &intact).unwrap();
     intact.commit(batch).unwrap();
     for block in chain(0, (0, 0), 1..=5).iter().chain(&chain(1, (1, 0), 2..=5)) {
         import(block, Retention::Everything, &mut intact).unwrap();
@@ -293,7 +293,8 @@ fn an_error_has_the_offset_in_the_message() {
     ] {
         let message = message.replace(valid, broken);
         let offset = message.find(broken).unwrap() + offset_in_broken;
-        let error = BlockImport::new(message.as_bytes(), ImportSettings::default()).unwrap_err();
+        let settings = ImportSettings::default().with_strict_types(true);
+        let error = BlockImport::new(message.as_bytes(), settings).unwrap_err();
         assert_eq!(error.path(), "shards[0].chunk.receipts[0].receiver_id", "{error}");
         assert_eq!(error.offset(), Some(offset), "{error}");
     }

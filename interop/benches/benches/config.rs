@@ -8,6 +8,7 @@ use core::hint::black_box;
 
 use criterion::{Criterion, criterion_group, criterion_main};
 use milepost::endpoint::{Buffers, Engine, RequestQuery, RequestState, Settings};
+use milepost::import::ImportSettings;
 use milepost::rpc::parse;
 use milepost_benches::{Cpu, Workload, copying, group, stored, with_input};
 use milepost_peer_benches::ConfigPeer;
@@ -32,7 +33,10 @@ fn config(criterion: &mut Criterion<Cpu>) {
 
     let (engine, settings) = (Engine::default(), Settings::default());
     let mut storage = stored(&Workload::calls(1).messages);
-    engine.put_config(network.genesis_height(), &text, &mut storage).expect("a configuration");
+    let import_settings = ImportSettings::default();
+    engine
+        .put_config(network.genesis_height(), &text, &import_settings, &mut storage)
+        .expect("a configuration");
     let response = body(engine.respond(engine.parse(REQUEST, None), &storage));
     assert!(response.len() > text.len(), "{}", response.escape_ascii());
 

@@ -64,6 +64,8 @@ mod tests {
     use milepost::endpoint::{Engine, RequestState};
     use milepost_benches::{Workload, stored};
 
+    use milepost::import::ImportSettings;
+
     use super::*;
 
     #[test]
@@ -71,7 +73,10 @@ mod tests {
         let network = ConfigPeer::mainnet();
         let mut storage = stored(&Workload::calls(1).messages);
         let engine = Engine::default();
-        engine.put_config(network.genesis_height(), &network.text(), &mut storage).unwrap();
+        let settings = ImportSettings::default();
+        let put =
+            engine.put_config(network.genesis_height(), &network.text(), &settings, &mut storage);
+        put.unwrap();
         for block in [r#"{"finality":"final"}"#, r#"{"block_id":100000001}"#] {
             let body = format!(
                 r#"{{"jsonrpc":"2.0","id":7,"method":"EXPERIMENTAL_protocol_config","params":{block}}}"#

@@ -7,6 +7,7 @@
 
 #[cfg(test)]
 pub mod adversarial;
+mod repairs;
 mod validate;
 
 use alloc::boxed::Box;
@@ -19,6 +20,7 @@ use crate::primitives::{
     AccountId, Balance, Bytes, CryptoHash, Fraction, Gas, GasText, ParseError, PublicKey, Rational,
     Signature,
 };
+pub use repairs::{Deviations, Repairs, locate};
 pub use validate::{check, check_and_find};
 
 /// The schema of a value
@@ -55,6 +57,15 @@ pub enum Schema {
     },
 }
 
+/// Whether a variant of this enumeration is a delegate action inside another, which the protocol
+/// does not have; any other variant that is not known is kept
+pub(crate) fn is_nested_delegate(enumeration: &str, variant: &str) -> bool {
+    matches!(variant, "Delegate" | "DelegateV2") && enumeration == "NonDelegateAction"
+}
+
+/// The error for one
+pub(crate) const NESTED_DELEGATE: &str = "a delegate action inside a delegate action";
+
 /// A bit for each member that is required, the first lowest
 pub const fn required_bits(members: &[Member]) -> u128 {
     assert!(members.len() <= 128, "there is a bit for each of 128 members");
@@ -75,6 +86,7 @@ pub enum ScalarSchema {
     U16,
     U32,
     U64,
+    I32,
     Fraction,
     Gas,
     GasText,

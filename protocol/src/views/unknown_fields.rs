@@ -16,6 +16,7 @@ use serde::ser::SerializeMap;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 
+use super::schema::{NESTED_DELEGATE, is_nested_delegate};
 use crate::codec::json;
 use crate::{Error, ErrorKind};
 
@@ -188,6 +189,18 @@ pub struct UnknownVariant {
 }
 
 impl UnknownVariant {
+    /// The variant of an enumeration that has no such one, unless it is refused there
+    pub(crate) fn of<E: serde::de::Error>(
+        enumeration: &str,
+        name: &str,
+        value: impl FnOnce() -> Result<Option<RawJson>, E>,
+    ) -> Result<Box<Self>, E> {
+        if is_nested_delegate(enumeration, name) {
+            return Err(E::custom(NESTED_DELEGATE));
+        }
+        value().map(|value| Self::new(name, value))
+    }
+
     /// The variant, boxed: it is larger than most others, and rare
     pub(crate) fn new(name: &str, value: Option<RawJson>) -> Box<Self> {
         Box::new(Self { name: name.into(), value })

@@ -182,7 +182,10 @@ macro_rules! wire_enum {
                                     )
                                 }
                             )*
-                            _ => Ok($type::Other($crate::views::UnknownVariant::new(name, None))),
+                            _ => $crate::views::UnknownVariant::of(
+                                stringify!($type), name, || Ok(None),
+                            )
+                            .map($type::Other),
                         }
                     }
 
@@ -203,9 +206,9 @@ macro_rules! wire_enum {
                                     )
                                 }
                             )*
-                            _ => $type::Other($crate::views::UnknownVariant::new(
-                                &name, Some(map.next_value()?),
-                            )),
+                            _ => $type::Other($crate::views::UnknownVariant::of(
+                                stringify!($type), &name, || map.next_value().map(Some),
+                            )?),
                         };
                         $crate::views::wire::end_of_variant(&mut map)?;
                         Ok(value)

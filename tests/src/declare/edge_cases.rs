@@ -56,6 +56,7 @@ pub(super) fn declare(declarations: &mut Declarations) {
     outcome_comes_later(declarations);
     unknown_outcomes(declarations);
     unknown_values(declarations);
+    retyped_members(declarations);
 }
 
 fn failed_action(declarations: &mut Declarations) {
@@ -426,6 +427,70 @@ fn unknown_values(declarations: &mut Declarations) {
         result: StatusResult {
             milestone: "EXECUTED_OPTIMISTIC",
             status: success_value("\u{0}\u{ff}"),
+            transaction: &sent,
+            transaction_outcome: &transaction_outcome,
+            outcomes: &[&receipt_outcome],
+            receipts: Some(&[&body]),
+        },
+    }
+    .declare(declarations);
+}
+
+/// Members of another type than a node writes: what has one meaning is written as the node does
+fn retyped_members(declarations: &mut Declarations) {
+    let (alice, bob, fixture) = ("alice.near", "bob.near", "retyped-members");
+    let init = |code: Value, deposit: Value| json!({ "DeterministicStateInit": { "code": code, "data": {}, "deposit": deposit } });
+    let call = |gas: Value, deposit: Value| {
+        json!({ "FunctionCall": {
+            "method_name": "007", "args": "e30=", "gas": gas, "deposit": deposit,
+        } })
+    };
+    let written = [
+        "CreateAccount".into(),
+        call(30_000_000_000_000_u64.into(), "7".into()),
+        init(json!({ "account_id": "code.near" }), "0".into()),
+        init(json!({ "hash": hash("code") }), u128::MAX.to_string().into()),
+    ];
+    let retyped = [
+        json!({ "CreateAccount": null }),
+        call("30000000000000".into(), "+7".into()),
+        init("code.near".into(), "000".into()),
+        init(hash("code").into(), raw(&u128::MAX.to_string())),
+    ];
+    // A value with no one meaning stays as it came.
+    let kept = json!({ "kept": ["as", "it", "came"] });
+    let id = hash("retyped receipt");
+    let parts = |actions: &[Value], is_retyped: bool| {
+        let either = |node: Value, other: Value| if is_retyped { other } else { node };
+        let sent = transaction("retyped", alice, bob, actions)
+            .with("nonce", either(7.into(), "007".into()))
+            .with("priority_fee", kept.clone());
+        let mut first =
+            outcome(&sent.hash, "retyped-members-101", alice, &[&id], success_receipt_id(&id));
+        first["outcome"]["gas_burnt"] = either(5.into(), "5".into());
+        first["outcome"]["tokens_burnt"] = either("6".into(), 6.into());
+        let body = receipt("retyped receipt", alice, bob, alice, actions);
+        let mut second = outcome(&id, "retyped-members-102", bob, &[], success_value("x"));
+        second["outcome"]["metadata"] = json!({
+            "version": either(3.into(), "3".into()),
+            "gas_profile": [{
+                "cost": "C", "cost_category": "X", "gas_used": either("8".into(), 8.into()),
+            }],
+        });
+        second["proof"] = kept.clone();
+        (sent, first, body, second)
+    };
+    let (sent, transaction_outcome, body, receipt_outcome) = parts(&retyped, true);
+    let one = first(fixture).transaction(&sent, &transaction_outcome);
+    let two = next(fixture, 102).executes(&body, &receipt_outcome);
+    let (sent, transaction_outcome, body, receipt_outcome) = parts(&written, false);
+    Case {
+        name: fixture,
+        about: "Members of another type are written as a node writes them, or stay if that is unclear.",
+        blocks: &[&one, &two],
+        result: StatusResult {
+            milestone: "EXECUTED_OPTIMISTIC",
+            status: success_value("x"),
             transaction: &sent,
             transaction_outcome: &transaction_outcome,
             outcomes: &[&receipt_outcome],

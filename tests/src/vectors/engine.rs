@@ -28,7 +28,7 @@ pub fn import_fixture<S: Storage>(fixture: &Fixture, mut storage: S) -> Result<S
     let engine = Engine::default();
     for (height, path) in &fixture.configs {
         let text = fs::read_to_string(path).map_err(|error| with_path(path, &error))?;
-        let put = engine.put_config(*height, &text, &mut storage);
+        let put = engine.put_config(*height, &text, &import_settings(fixture), &mut storage);
         put.map_err(|error| with_path(path, &error))?;
     }
     for path in &fixture.blocks {

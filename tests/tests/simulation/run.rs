@@ -128,7 +128,8 @@ impl Simulation {
             let boundaries: Vec<&str> = self.boundaries.iter().map(String::as_str).collect();
             let genesis = self.messages[0].height;
             let config = protocol_config("practice", genesis, version as u32, &boundaries);
-            let put = self.engine.put_config(message.height, &config, &mut self.store);
+            let (settings, store) = (&self.import_settings, &mut self.store);
+            let put = self.engine.put_config(message.height, &config, settings, store);
             put.expect("a valid configuration");
             self.oracle.put_config(message.height, config);
         }

@@ -205,9 +205,11 @@ impl Writer {
         let name = match scalar {
             ScalarSchema::String => return "string".to_owned(),
             ScalarSchema::Bool => return "boolean".to_owned(),
-            ScalarSchema::U8 | ScalarSchema::U16 | ScalarSchema::U32 | ScalarSchema::Fraction => {
-                return "number".to_owned();
-            }
+            ScalarSchema::U8
+            | ScalarSchema::U16
+            | ScalarSchema::U32
+            | ScalarSchema::I32
+            | ScalarSchema::Fraction => return "number".to_owned(),
             ScalarSchema::StateInitData => {
                 self.used.insert("Base64");
                 return "Record<Base64, Base64>".to_owned();

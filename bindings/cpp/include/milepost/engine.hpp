@@ -43,6 +43,14 @@ struct ImportSummaryView {
     std::size_t reapplied = 0;  ///< number of fork blocks that joined the canonical chain
 };
 
+/// Members in a block that are not of their type, and are served as they came; texts belong to the
+/// import summary
+struct Deviations {
+    std::uint64_t count = 0;         ///< their number
+    std::string_view first_path;     ///< path of the first of them; empty if there is none
+    std::string_view first_message;  ///< what was expected there
+};
+
 /// What the import of a block message did
 class ImportSummary : public Handle<milepost_import_summary, milepost_import_summary_free> {
 public:
@@ -73,6 +81,19 @@ public:
         milepost_status_t status = milepost_import_summary_transaction(get(), index, &raw, &error);
         if (status != MILEPOST_STATUS_OK) return to_error(status, error);
         return Hash(raw);
+    }
+
+    /// Returns the members in the block that are not of their type
+    Result<Deviations> deviations() const noexcept {
+        milepost_deviations raw = sized<milepost_deviations>();
+        milepost_error *error = nullptr;
+        milepost_status_t status = milepost_import_summary_deviations(get(), &raw, &error);
+        if (status != MILEPOST_STATUS_OK) return to_error(status, error);
+        Deviations deviations;
+        deviations.count = raw.count;
+        deviations.first_path = view(raw.first_path);
+        deviations.first_message = view(raw.first_message);
+        return deviations;
     }
 
     /// A block that left the canonical chain, newest first

@@ -101,6 +101,7 @@ enum class Setting : milepost_setting_t {
     MaxWaiting = MILEPOST_SETTING_MAX_WAITING,              ///< pending calls; default 100000
     HashSeed = MILEPOST_SETTING_HASH_SEED,                  ///< unknown to clients; default 0
     Isolation = MILEPOST_SETTING_ISOLATION,                 ///< of the storage; default Snapshot
+    StrictTypes = MILEPOST_SETTING_STRICT_TYPES,            ///< 1: other types are errors
 };
 
 /// Settings of engines and endpoints; each uses those it needs

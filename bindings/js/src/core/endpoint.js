@@ -251,7 +251,9 @@ async function keepAlive(endpoint, promise) {
 function importSummary(text) {
   /** @type {any} */
   const summary = parseJson(text, { bigint: true });
-  for (const count of ["transactions", "outcomes", "receipts"]) summary[count] = Number(summary[count]);
+  for (const count of ["transactions", "outcomes", "receipts", "deviations"]) {
+    summary[count] = Number(summary[count]);
+  }
   return summary;
 }
 
@@ -323,10 +325,11 @@ function retentionCounts(retention) {
  * @param {WaitConfig} waitConfig
  */
 function configure(config, settings, waitConfig) {
-  const { timeoutCause, unknown, finality, retention, maxReceipts, maxBatch } = settings;
+  const { timeoutCause, unknown, finality, retention, maxReceipts, maxBatch, strictTypes } = settings;
   if (timeoutCause) config.timeout_cause(true);
   if (unknown === "immediate") config.unknown_immediate();
   if (finality === "all") config.all_final();
+  if (strictTypes) config.strict_types(true);
   if (maxReceipts !== undefined) config.max_receipts(maxReceipts);
   if (maxBatch !== undefined) config.max_batch(maxBatch);
   const { blocks, epochs } = retentionCounts(retention);

@@ -14,7 +14,8 @@ use crate::import::message::Header;
 use crate::import::summary::{OutcomeSummary, ReceiptSummary, RowSummary, TransactionSummary};
 use crate::primitives::{CryptoHash, HashBuilder};
 use crate::storage::rows::BlockPoint;
-use crate::views::schema;
+use crate::views::Deviations;
+use crate::views::schema::{self, HasSchema as _, Repairs, Schema};
 use crate::{Error, ErrorKind};
 
 /// What a pass over a message does
@@ -43,27 +44,31 @@ impl From<ReadError> for Failure {
 }
 
 /// Reads a message
-pub(super) fn read(message: &[u8]) -> Result<BlockContent, Error> {
+pub(super) fn read(message: &[u8], strict_types: bool) -> Result<BlockContent, Error> {
     let text = str::from_utf8(message).map_err(|error| {
         Error::new(ErrorKind::Syntax, "not UTF-8").with_offset(error.valid_up_to())
     })?;
-    read_pass(text, Pass::TextOrder).or_else(|_| read_again(text))
+    read_pass(text, Pass::TextOrder, strict_types).or_else(|_| read_again(text, strict_types))
 }
 
 /// Reads a message for which the first pass failed
 #[cold]
-pub(super) fn read_again(text: &str) -> Result<BlockContent, Error> {
+pub(super) fn read_again(text: &str, strict_types: bool) -> Result<BlockContent, Error> {
     let in_message = |failure| match failure {
         Failure::Structure(error) => error.into_error(text),
         Failure::Content(error) => error,
     };
     // A syntax error anywhere in the text is reported first.
     Reader::new(text).whole().map_err(|error| error.into_error(text))?;
-    read_pass(text, Pass::Structure).map_err(in_message)?;
-    read_pass(text, Pass::ListedOrder).map_err(in_message)
+    read_pass(text, Pass::Structure, strict_types).map_err(in_message)?;
+    read_pass(text, Pass::ListedOrder, strict_types).map_err(in_message)
 }
 
-pub(super) fn read_pass(text: &str, pass: Pass) -> Result<BlockContent, Failure> {
+pub(super) fn read_pass(
+    text: &str,
+    pass: Pass,
+    strict_types: bool,
+) -> Result<BlockContent, Failure> {
     let mut message = Reader::new(text);
     let (mut header, mut rows) = (None, None);
     object(pass, &mut message, ["block", "shards"], "a block message", &mut |member, reader| {
@@ -82,7 +87,7 @@ pub(super) fn read_pass(text: &str, pass: Pass) -> Result<BlockContent, Failure>
         let mut shards = ShardReader {
             text,
             pass,
-            rows: BlockRows::new(point),
+            rows: BlockRows::new(point, strict_types),
             receipts: HashMap::default(),
             receipt_texts: HashMap::default(),
         };
@@ -118,7 +123,7 @@ impl<'text> ShardReader<'text> {
     }
 
     fn chunk(&mut self, chunk: &mut Reader<'text>) -> Result<(), Failure> {
-        let names = ["transactions", "receipts", "local_receipts"];
+        let names = ["transactions", "receipts", "local_receipts", "instant_receipts"];
         let (mut transactions, mut receipts) = (None, None);
         object(self.pass, chunk, names, "a chunk", &mut |member, reader| match member {
             0 => {
@@ -230,20 +235,41 @@ impl<'text> ShardReader<'text> {
 
     fn summary<S: RowSummary>(&mut self, reader: &mut Reader<'text>) -> Result<S, Error> {
         let (start, original) = (reader.offset(), reader.rest());
-        let BlockRows { canonicalizer, text, .. } = &mut self.rows;
+        let BlockRows { canonicalizer, text, strict_types, deviations, .. } = &mut self.rows;
         text.clear();
         reader.canonical(canonicalizer, text)?;
         let end = reader.offset();
-        S::from_canonical(text).or_else(|error| {
-            // This error has an offset in the canonical text. The original text fails the same
-            // check, with an offset in the message.
-            let original = original.get(..end - start).unwrap_or_default();
-            schema::check::<S::View>(original).map_err(|error| match error.offset() {
-                Some(offset) => error.with_offset(start + offset),
-                None => error,
-            })?;
-            Err(Error::new(error.kind(), error.detail()).at(error.path()))
-        })
+        match S::from_canonical(text, *strict_types) {
+            Ok((summary, repairs)) => {
+                if repairs.has_deviations() {
+                    report(repairs, text, self.text, start, deviations);
+                }
+                Ok(summary)
+            }
+            Err(error) => {
+                let original = original.get(..end - start).unwrap_or_default();
+                Err(located(S::View::SCHEMA, &error, original, start, *strict_types))
+            }
+        }
+    }
+}
+
+/// Adds the deviations in the text of the value that starts at this offset of the message
+#[cold]
+#[inline(never)]
+fn report(repairs: Repairs, text: &str, message: &str, start: usize, deviations: &mut Deviations) {
+    repairs.report(text, &|| path_at(message.as_bytes(), start), deviations);
+}
+
+/// The error of a canonical text, which has an offset in that: the original text fails the same
+/// check, with an offset in the message
+#[cold]
+#[inline(never)]
+fn located(schema: &Schema, error: &Error, original: &str, start: usize, strict: bool) -> Error {
+    let error = schema::locate(schema, error, original, strict);
+    match error.offset() {
+        Some(offset) => error.with_offset(start + offset),
+        None => error,
     }
 }
 

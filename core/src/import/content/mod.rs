@@ -2,7 +2,8 @@
 //!
 //! Wire text is made here and nowhere else: every transaction, outcome and receipt is brought into
 //! canonical form (compact, members sorted, nothing added or lost), checked against its schema, and
-//! put into the row that responses copy from. The content is a function of the message alone.
+//! put into the row that responses copy from. The content is a function of the message and of
+//! whether types are strict.
 
 mod block_reader;
 #[cfg(test)]
@@ -20,6 +21,7 @@ use crate::codec::json;
 use crate::primitives::{CryptoHash, HashBuilder};
 use crate::storage::rows::{BlockPoint, OutcomeRecord, ReceiptRecord, RowId, TransactionRecord};
 use crate::storage::{Row, Table, sorted_by_keys};
+use crate::views::Deviations;
 use crate::{Error, ErrorKind};
 
 /// A block message, checked and encoded
@@ -32,16 +34,17 @@ pub(super) struct BlockContent {
     pub(super) transactions: usize,
     pub(super) outcomes: usize,
     pub(super) receipts: usize,
+    pub(super) deviations: Deviations,
 }
 
 impl BlockContent {
     /// Reads a message; errors name what is wrong and where
-    pub(super) fn read(message: &[u8]) -> Result<Self, Error> {
-        block_reader::read(message)
+    pub(super) fn read(message: &[u8], strict_types: bool) -> Result<Self, Error> {
+        block_reader::read(message, strict_types)
     }
 
     fn new(header: Header, rows: BlockRows) -> Self {
-        let (point, rows) = (rows.block, rows.rows);
+        let (point, rows, deviations) = (rows.block, rows.rows, rows.deviations);
         let rows = sorted_by_keys(rows, |(row_id, _)| row_id.key());
         let count = |table| rows.iter().filter(|(row_id, _)| row_id.table == table).count();
         Self {
@@ -51,6 +54,7 @@ impl BlockContent {
             outcomes: count(Table::Outcomes),
             receipts: count(Table::Receipts),
             rows,
+            deviations,
         }
     }
 
@@ -66,6 +70,9 @@ struct BlockRows {
     block: BlockPoint,
     rows: Vec<(RowId, Row)>,
     seen: HashSet<(Table, CryptoHash), HashBuilder>,
+    strict_types: bool,
+    /// Values that the rows have although they are not of their type
+    deviations: Deviations,
     canonicalizer: json::Canonicalizer,
     /// The canonical text for the next row
     text: String,
@@ -74,11 +81,13 @@ struct BlockRows {
 }
 
 impl BlockRows {
-    fn new(block: BlockPoint) -> Self {
+    fn new(block: BlockPoint, strict_types: bool) -> Self {
         Self {
             block,
             rows: Vec::new(),
             seen: HashSet::default(),
+            strict_types,
+            deviations: Deviations::default(),
             canonicalizer: json::Canonicalizer::with_max_depth(json::MAX_INNER_DEPTH),
             text: String::new(),
             row: Vec::new(),

@@ -21,27 +21,19 @@ fn a_wrong_value_is_rejected_with_its_path() {
         (format!("{limits}.max_stack_height"), json!(1_u64 << 32)),
         (format!("{limits}.max_number_logs"), json!(1.5)),
         (format!("{limits}.max_number_logs"), Value::Null),
-        (format!("{limits}.max_tables_per_contract"), json!("1")),
         ("runtime_config.wasm_config.ext_costs.base".into(), json!([])),
         ("runtime_config.wasm_config.vm_kind".into(), json!(7)),
         ("runtime_config.wasm_config.vm_kind".into(), json!([])),
         ("runtime_config.wasm_config.sha3_host_fns".into(), json!(0)),
-        ("runtime_config.storage_amount_per_byte".into(), json!(10)),
         ("runtime_config.storage_amount_per_byte".into(), json!("0x10")),
         ("runtime_config.account_creation_config.registrar_account_id".into(), json!("A")),
-        (
-            "runtime_config.congestion_control_config.reject_tx_congestion_threshold".into(),
-            json!("0.8"),
-        ),
         (format!("{costs}.burnt_gas_reward"), json!([3])),
         (format!("{costs}.burnt_gas_reward[1]"), json!(1_u64 << 31)),
         (format!("{costs}.action_creation_config.transfer_cost.execution"), json!(true)),
         (format!("{costs}.action_creation_config.transfer_cost"), json!({"execution": 1})),
         (format!("{layout}.boundary_accounts[0]"), json!("-")),
         (format!("{layout}.shards_split_map"), Value::Null),
-        (format!("{layout}.id_to_index_map.10"), json!("1")),
         ("block_producer_kickout_threshold".into(), json!(256)),
-        ("genesis_height".into(), json!("9820210")),
         ("chain_id".into(), json!(1)),
         ("max_gas_price".into(), json!("340282366920938463463374607431768211456")),
     ];
@@ -54,12 +46,36 @@ fn a_wrong_value_is_rejected_with_its_path() {
             (serde_json::to_string_pretty(&value).unwrap(), ""),
             (json!({"jsonrpc": "2.0", "result": value, "id": "x"}).to_string(), "result."),
         ] {
-            let error = check(&text).expect_err(&path);
+            let error = check(&text, true).expect_err(&path);
             assert_eq!(error.path(), format!("{prefix}{path}"), "{wrong}: {error}");
             assert_eq!(error.kind(), ErrorKind::Schema, "{error}");
             let offset = error.offset().expect("an offset");
             assert!(offset > 0 && offset <= text.len());
         }
+    }
+}
+
+#[test]
+fn a_value_with_one_meaning_is_written_as_the_node_does() {
+    let limits = "/runtime_config/wasm_config/limit_config";
+    for (pointer, retyped) in [
+        (format!("{limits}/max_tables_per_contract"), json!("1")),
+        (format!("{limits}/max_gas_burnt"), json!("300000000000000")),
+        ("/runtime_config/storage_amount_per_byte".into(), json!(10_000_000_000_000_000_000_u64)),
+        (
+            "/runtime_config/congestion_control_config/reject_tx_congestion_threshold".into(),
+            json!("0.8"),
+        ),
+        ("/shard_layout/V3/id_to_index_map/10".into(), json!("1")),
+        ("/genesis_height".into(), json!("9820210")),
+    ] {
+        let mut value = configuration();
+        let member = value.pointer_mut(&pointer).expect(&pointer);
+        // The text of the value that the node has there.
+        let written = member.as_str().map_or_else(|| member.to_string(), ToOwned::to_owned);
+        *member = if retyped.is_string() { json!(written) } else { retyped };
+        let checked = check(&value.to_string(), true).expect(&pointer);
+        assert_eq!(checked.text, oracle::sorted(&configuration()), "{pointer}");
     }
 }
 
@@ -70,7 +86,7 @@ fn the_message_has_path_reason_and_offset() {
     let text = oracle::sorted(&value);
     let offset = text.find("\"max_gas_burnt\":-1").unwrap() + "\"max_gas_burnt\":-1".len();
     assert_eq!(
-        check(&text).unwrap_err().to_string(),
+        check(&text, true).unwrap_err().to_string(),
         format!(
             "runtime_config.wasm_config.limit_config.max_gas_burnt: invalid value: integer `-1`, \
              expected an amount of gas, as a number or a decimal string (byte {offset})"
@@ -105,30 +121,30 @@ fn other_texts_are_rejected() {
         (r#"{"chain_id":"x","genesis_height":1,"protocol_version":4294967296}"#, ErrorKind::Schema),
     ];
     for (text, kind) in cases {
-        let error = check(text).expect_err(text);
+        let error = check(text, true).expect_err(text);
         assert_eq!(error.kind(), kind, "{text}: {error}");
     }
     let deep = format!(r#"{{"chain_id":{}"#, "[".repeat(1_000_000));
-    assert_eq!(check(&deep).unwrap_err().kind(), ErrorKind::Limit);
+    assert_eq!(check(&deep, true).unwrap_err().kind(), ErrorKind::Limit);
 }
 
 #[test]
 fn the_error_of_a_node_is_quoted_and_truncated() {
     let response = r#"{"jsonrpc":"2.0","error":{"name":"HANDLER_ERROR","cause":{"name":"UNKNOWN_BLOCK"}},"id":"x"}"#;
-    let error = check(response).unwrap_err();
+    let error = check(response, true).unwrap_err();
     assert_eq!((error.kind(), error.path()), (ErrorKind::Schema, "error"));
     assert!(error.detail().contains("UNKNOWN_BLOCK"), "{error}");
     let long = json!({"error": "é".repeat(10_000)}).to_string();
-    assert!(check(&long).unwrap_err().detail().len() < 400);
+    assert!(check(&long, true).unwrap_err().detail().len() < 400);
 }
 
 #[test]
 fn a_response_and_its_result_are_read_as_the_same_configuration() {
     let value = configuration();
-    let alone = check(&value.to_string()).unwrap();
+    let alone = check(&value.to_string(), true).unwrap();
     let response = json!({"id": "dontcare", "jsonrpc": "2.0", "result": value});
     for text in [response.to_string(), serde_json::to_string_pretty(&response).unwrap()] {
-        assert_eq!(check(&text).unwrap(), alone);
+        assert_eq!(check(&text, true).unwrap(), alone);
     }
     assert_eq!(alone.text, oracle::sorted(&value));
 }

@@ -30,7 +30,7 @@ fn every_configuration_of_the_public_networks_round_trips() {
             let ours = rewritten(&declared_order);
             assert_eq!(ours, wire_text, "version {version}");
             assert_eq!(oracle::rewritten(&ours), wire_text, "version {version}");
-            let checked = check(&declared_order).unwrap();
+            let checked = check(&declared_order, true).unwrap();
             assert_eq!(checked.text, wire_text);
             assert_eq!(checked.chain_id, node.chain_id);
             assert_eq!(checked.genesis_height, node.genesis_height);

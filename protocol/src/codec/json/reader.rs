@@ -88,6 +88,11 @@ impl<'t> Reader<'t> {
         self.at += length;
     }
 
+    /// Moves back to an offset at which it was before
+    pub const fn rewind(&mut self, offset: usize) {
+        self.at = offset;
+    }
+
     /// The text from here on
     pub fn rest(&self) -> &'t str {
         self.text.get(self.at..).unwrap_or_default()

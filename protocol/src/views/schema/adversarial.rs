@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 use milepost_testkit::{Rng, damaged};
 use serde::de::DeserializeOwned;
 
-use super::{HasSchema, ScalarSchema, Schema, check};
+use super::{HasSchema, Repairs, ScalarSchema, Schema, check, check_and_find};
 use crate::Error;
 use crate::codec::json;
 use crate::views::{ExecutionOutcomeWithIdView, ReceiptView, SignedTransactionView};
@@ -26,6 +26,7 @@ fn sample(schema: &Schema, rng: &mut Rng) -> String {
             ScalarSchema::U8 => rng.index(256).to_string(),
             ScalarSchema::U16 => rng.index(1 << 16).to_string(),
             ScalarSchema::U32 => rng.index(1 << 32).to_string(),
+            ScalarSchema::I32 => "-1".to_string(),
             ScalarSchema::U64 => rng.pick(&["0", "7", "18446744073709551615"]).to_string(),
             ScalarSchema::Fraction => rng.pick(&["0.5", "1", "1e-3"]).to_string(),
             ScalarSchema::Gas | ScalarSchema::GasText => rng.pick(&["30", "\"30\""]).to_string(),
@@ -104,6 +105,11 @@ const PIECES: &[&str] = &[
     "\u{e9}",
     "18446744073709551616",
     "\"Unknown\"",
+    "{\"Unknown\":null}",
+    "+",
+    "\"7\"",
+    "{\"Delegate\":{}}",
+    "\"Delegate\"",
 ];
 
 /// Removes differences: the error for a truncated number, and how a fraction is printed
@@ -122,6 +128,33 @@ fn normalized(error: Error) -> Error {
     Error::new(error.kind(), detail).at(error.path()).with_offset(error.offset().unwrap_or(0))
 }
 
+/// Checks that strict types accept what the deserializer reads, that it reads what they accept once
+/// it is repaired, and that there is nothing to repair in that
+fn check_repairs<T: HasSchema + DeserializeOwned>(text: &str, is_read: bool) {
+    let mut canonical = String::new();
+    if json::canonical(text, &mut canonical).is_err() {
+        return;
+    }
+    let mut repairs = Repairs::new(true);
+    let accepted = check_and_find(T::SCHEMA, &canonical, &[], &mut [], Some(&mut repairs)).is_ok();
+    assert!(accepted || !is_read, "{text}");
+    if !accepted {
+        return;
+    }
+    let repaired = repairs.repaired(&canonical);
+    assert!(repaired.is_some() || is_read, "{text}");
+    if let Some(repaired) = repaired {
+        let mut repairs = Repairs::new(true);
+        assert!(
+            check_and_find(T::SCHEMA, &repaired, &[], &mut [], Some(&mut repairs)).is_ok(),
+            "{text}"
+        );
+        assert_eq!(repairs.repaired(&repaired), None, "{text}");
+        assert!(json::read::<T>(&repaired).is_ok(), "{text}");
+        json::canonical(&repaired, &mut String::new()).expect("a JSON value");
+    }
+}
+
 /// Compares the check of a type with its deserializer; returns how many damaged texts are rejected
 pub(crate) fn check_damaged<T: HasSchema + DeserializeOwned>(rounds: u64) -> usize {
     let mut rejected = 0;
@@ -135,6 +168,7 @@ pub(crate) fn check_damaged<T: HasSchema + DeserializeOwned>(rounds: u64) -> usi
             let read = json::read::<T>(&text).map(drop);
             rejected += usize::from(read.is_err());
             let checked = check::<T>(&text);
+            check_repairs::<T>(&text, read.is_ok());
             // Making the text canonical finds duplicate and malformed unknown members first.
             if json::canonical(&text, &mut String::new()).is_err() && checked.is_ok() {
                 assert!(read.is_err(), "{text}");

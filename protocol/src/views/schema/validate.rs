@@ -2,14 +2,20 @@
 //!
 //! It reads a text in any order and form, and expects that of canonical text, where the next key is
 //! nearly always that of the next member in the table. It recurses as deep as the wire types nest.
+//! With [`Repairs`] it is stricter than the typed views: it also stops at a value that they read
+//! but that a node writes in another form. What happens to such a value is decided in `repairs`.
 
 use alloc::collections::BTreeMap;
 use alloc::format;
 
-use super::{HasSchema, Member, ScalarSchema, Schema, Variant, is_short_decimal};
+use super::repairs::{Repairs, recover};
+use super::{
+    HasSchema, Member, NESTED_DELEGATE, ScalarSchema, Schema, Variant, is_nested_delegate,
+    is_short_decimal,
+};
 use crate::Error;
 use crate::codec::json::{self, Number, ReadError, Reader, Scalar};
-use crate::primitives::{AccountId, Bytes, CryptoHash, Gas, ParseError};
+use crate::primitives::{AccountId, Balance, Bytes, CryptoHash, Gas, ParseError};
 use crate::views::GlobalContractIdentifier;
 
 /// Checks that a text is JSON of the schema of `T`
@@ -20,38 +26,76 @@ use crate::views::GlobalContractIdentifier;
 ///
 /// Those of [`json::read`](crate::codec::json::read) with `T`.
 pub fn check<T: HasSchema>(text: &str) -> Result<(), Error> {
-    check_and_find::<T, 0>(text, [""; 0]).map(drop)
+    check_and_find(T::SCHEMA, text, &[], &mut [], None)
 }
 
-/// Checks as [`check`], and returns readers at the values of these members of the object or of an
+/// Checks as [`check`], and finds readers at the values of these members of the object or of an
 /// object in it
+///
+/// With `repairs`, values of another form are collected there, as its settings say. Not generic,
+/// because that would make code for each type.
 ///
 /// # Errors
 ///
 /// As [`check`].
-pub fn check_and_find<'t, T: HasSchema, const N: usize>(
+pub fn check_and_find<'t>(
+    schema: &Schema,
     text: &'t str,
-    names: [&str; N],
-) -> Result<[Option<Reader<'t>>; N], Error> {
-    let mut reader = Reader::new(text);
-    let mut found = [None; N];
+    names: &[&str],
+    found: &mut [Option<Reader<'t>>],
+    repairs: Option<&mut Repairs>,
+) -> Result<(), Error> {
     let mut visit = |name: &str, reader: &Reader<'t>| {
-        if let Some(index) = names.iter().position(|known| *known == name) {
-            found[index] = Some(*reader);
+        let found = names.iter().zip(&mut *found).find(|(known, _)| **known == name);
+        if let Some((_, found)) = found {
+            *found = Some(*reader);
         }
     };
     // Members of the object, and of objects in it.
-    let mut visitor = Visitor { levels: if N > 0 { 2 } else { 0 }, visit: &mut visit };
-    let result = validate(T::SCHEMA, &mut reader, &mut visitor).and_then(|()| reader.end());
-    result.map_err(|error| error.into_error(text))?;
-    Ok(found)
+    let levels = if names.is_empty() { 0 } else { 2 };
+    let mut visitor = Visitor { levels, visit: &mut visit, repairs };
+    validate_whole(schema, text, &mut visitor).map_err(|error| error.into_error(text))
+}
+
+/// Checks that a text is one value of this schema
+pub(super) fn validate_whole<'t>(
+    schema: &Schema,
+    text: &'t str,
+    visitor: &mut Visitor<'_, 't>,
+) -> Result<(), ReadError> {
+    let mut reader = Reader::new(text);
+    validate(schema, &mut reader, visitor)?;
+    reader.end()
 }
 
 /// Gets each known member of the outer objects of a value, before its value is read
-struct Visitor<'v, 't> {
+pub(super) struct Visitor<'v, 't> {
     /// The number of levels of objects whose members it gets
-    levels: usize,
-    visit: &'v mut dyn FnMut(&str, &Reader<'t>),
+    pub(super) levels: usize,
+    pub(super) visit: &'v mut dyn FnMut(&str, &Reader<'t>),
+    /// Values that do not have the form that a node writes; `None` to accept what typed views read
+    pub(super) repairs: Option<&'v mut Repairs>,
+}
+
+impl Visitor<'_, '_> {
+    /// Refuses a value that typed views read, but that a node writes in another form
+    fn check_form(&self, reader: &Reader<'_>, is_written: bool) -> Result<(), ReadError> {
+        #[cold]
+        #[inline(never)]
+        fn error(reader: &Reader<'_>) -> ReadError {
+            reader.schema_error("not in the form that a node writes")
+        }
+        if is_written || self.repairs.is_none() { Ok(()) } else { Err(error(reader)) }
+    }
+
+    /// Refuses a value whatever the settings of the repairs are
+    #[cold]
+    fn refuse(&mut self, error: ReadError) -> ReadError {
+        if let Some(repairs) = &mut self.repairs {
+            repairs.refuse();
+        }
+        error
+    }
 }
 
 /// Moves past the next value if it is of this schema; recurses as deep as the wire types nest
@@ -60,10 +104,23 @@ fn validate<'t>(
     reader: &mut Reader<'t>,
     visitor: &mut Visitor<'_, 't>,
 ) -> Result<(), ReadError> {
+    let start = reader.offset();
+    validate_value(schema, reader, visitor)
+        .or_else(|error| recover(schema, reader, start, error, visitor))
+}
+
+/// Moves past the next value if it is of this schema
+fn validate_value<'t>(
+    schema: &Schema,
+    reader: &mut Reader<'t>,
+    visitor: &mut Visitor<'_, 't>,
+) -> Result<(), ReadError> {
     match schema {
         Schema::Text { expected, check } => {
             let text = reader.text(expected)?;
-            check(&text).map_err(|error| reader.schema_error(error))
+            check(&text).map_err(|error| reader.schema_error(error))?;
+            let is_padded = matches!(text.as_bytes(), [b'+', ..] | [b'0', _, ..]);
+            visitor.check_form(reader, !is_padded || *expected != Balance::EXPECTED)
         }
         Schema::Nullable(schema) => {
             if reader.null()? {
@@ -98,9 +155,12 @@ fn validate<'t>(
                 Some(Variant { schema: Some(_), label, .. }) => Err(reader.schema_error(
                     format_args!("invalid type: unit variant, expected a value for {label}"),
                 )),
+                None if is_nested_delegate(name, &text) => {
+                    Err(visitor.refuse(reader.schema_error(NESTED_DELEGATE)))
+                }
                 _ => Ok(()),
             },
-            Scalar::Object => variant(variants, reader, visitor),
+            Scalar::Object => variant(name, variants, reader, visitor),
             other => Err(reader.untyped_error(&other, format_args!("a variant of {name}"))),
         },
         Schema::Scalar(scalar) => scalar.validate(reader, visitor),
@@ -168,13 +228,14 @@ fn object<'t>(
         0 => Ok(()),
         missing => {
             let name = members[missing.trailing_zeros() as usize].name();
-            Err(reader.schema_error(format_args!("missing field `{name}`")))
+            Err(visitor.refuse(reader.schema_error(format_args!("missing field `{name}`"))))
         }
     }
 }
 
 /// Reads the object of an enumeration
 fn variant<'t>(
+    enumeration: &str,
     variants: &[Variant],
     reader: &mut Reader<'t>,
     visitor: &mut Visitor<'_, 't>,
@@ -184,6 +245,9 @@ fn variant<'t>(
     let Some(name) = reader.key(true)? else {
         return Err(reader.schema_error(format_args!("invalid length 0, expected {ONE}")));
     };
+    if is_nested_delegate(enumeration, &name) {
+        return Err(visitor.refuse(reader.key_error(NESTED_DELEGATE)));
+    }
     reader.colon()?;
     match variants.iter().find(|known| known.name == name) {
         Some(Variant { schema: Some(schema), .. }) => validate(schema, reader, visitor)?,
@@ -192,6 +256,7 @@ fn variant<'t>(
                 let found = reader.scalar()?;
                 return Err(reader.type_error(&found, "unit"));
             }
+            visitor.check_form(reader, false)?;
         }
         None => drop(reader.raw()?),
     }
@@ -259,8 +324,19 @@ impl ScalarSchema {
                     Err(reader.schema_error(ParseError::Fraction))
                 }
             }
-            Self::Gas | Self::GasText => gas(reader),
-            Self::Rational => rational(reader),
+            Self::I32 => int32(reader),
+            Self::Gas => {
+                let is_number = reader.peek_value()? != b'"';
+                gas(reader)?;
+                visitor.check_form(reader, is_number)
+            }
+            Self::GasText => {
+                let rest = reader.rest().as_bytes();
+                gas(reader)?;
+                let is_padded = !matches!(rest, [b'"', b'1'..=b'9', ..] | [b'"', b'0', b'"', ..]);
+                visitor.check_form(reader, !is_padded)
+            }
+            Self::Rational => rational(reader, visitor),
             Self::Identifier => identifier(reader, visitor),
             Self::StateInitData => state(reader, visitor),
         }
@@ -282,19 +358,24 @@ fn gas(reader: &mut Reader<'_>) -> Result<(), ReadError> {
     }
 }
 
-fn rational(reader: &mut Reader<'_>) -> Result<(), ReadError> {
+fn int32(reader: &mut Reader<'_>) -> Result<(), ReadError> {
+    let found = reader.scalar()?;
+    let fits = match found {
+        Scalar::Number(Number::Unsigned(number)) => i32::try_from(number).is_ok(),
+        Scalar::Number(Number::Negative(number)) => i32::try_from(number).is_ok(),
+        _ => return Err(reader.type_error(&found, "i32")),
+    };
+    if fits {
+        return Ok(());
+    }
+    Err(reader.schema_error(format_args!("invalid value: {found}, expected i32")))
+}
+
+fn rational<'t>(reader: &mut Reader<'t>, visitor: &mut Visitor<'_, 't>) -> Result<(), ReadError> {
     reader.open_array("tuple struct Rational")?;
     for index in 0..2 {
         item(reader, index, "tuple struct Rational with 2 elements")?;
-        let found = reader.scalar()?;
-        let fits = match found {
-            Scalar::Number(Number::Unsigned(number)) => i32::try_from(number).is_ok(),
-            Scalar::Number(Number::Negative(number)) => i32::try_from(number).is_ok(),
-            _ => return Err(reader.type_error(&found, "i32")),
-        };
-        if !fits {
-            return Err(reader.schema_error(format_args!("invalid value: {found}, expected i32")));
-        }
+        validate(&Schema::Scalar(ScalarSchema::I32), reader, visitor)?;
     }
     reader.end_array()
 }
@@ -306,10 +387,10 @@ fn identifier<'t>(reader: &mut Reader<'t>, visitor: &mut Visitor<'_, 't>) -> Res
     };
     const EXPECTED: &str = "a global contract, by hash or account id";
     match reader.scalar()? {
-        Scalar::Object => variant(VARIANTS, reader, visitor),
+        Scalar::Object => variant("", VARIANTS, reader, visitor),
         Scalar::String(text) => {
             if text.parse::<CryptoHash>().is_ok() || AccountId::check(&text).is_ok() {
-                return Ok(());
+                return visitor.check_form(reader, false);
             }
             let found = Scalar::String(text);
             Err(reader.schema_error(format_args!("invalid value: {found}, expected {EXPECTED}")))
