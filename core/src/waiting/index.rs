@@ -6,7 +6,7 @@
 //! is seeded: otherwise ids that were made to collide would turn every lookup into a search.
 //! Requests and time are not known here.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::hint::black_box;
 use core::mem;
@@ -44,8 +44,9 @@ pub(super) trait Linked {
 pub(super) struct WaitIndex {
     /// By the id of a transaction or receipt
     by_id: HashTable<ListHead>,
-    /// By the height that is to become final
-    by_height: BTreeMap<BlockHeight, u32>,
+    /// By the height that is to become final, ascending: few, as there are not many blocks that are
+    /// not final, and they come at the end and leave at the start
+    by_height: VecDeque<(BlockHeight, u32)>,
     /// Of the requests that any block wakes
     by_anything: u32,
     hasher: IdHasher,
@@ -149,7 +150,7 @@ impl WaitIndex {
     pub(super) fn new(seed: u64) -> Self {
         Self {
             by_id: HashTable::new(),
-            by_height: BTreeMap::new(),
+            by_height: VecDeque::new(),
             by_anything: NIL,
             hasher: IdHasher::new(seed),
         }
@@ -163,7 +164,13 @@ impl WaitIndex {
         condition: WaitCondition,
     ) {
         let next = match list_key(&condition) {
-            ListKey::Height(height) => self.by_height.insert(height, index).unwrap_or(NIL),
+            ListKey::Height(height) => match self.position_of(height) {
+                Ok(at) => mem::replace(&mut self.by_height[at].1, index),
+                Err(at) => {
+                    self.by_height.insert(at, (height, index));
+                    NIL
+                }
+            },
             ListKey::Anything => mem::replace(&mut self.by_anything, index),
             ListKey::Id(id) => {
                 let hash = self.hasher.hash(id);
@@ -203,11 +210,15 @@ impl WaitIndex {
         match (entries.get_mut(previous), list_key(&condition)) {
             (Some(neighbour), _) => neighbour.links_mut().next = next,
             (None, ListKey::Anything) => self.by_anything = next,
-            (None, ListKey::Height(height)) if next == NIL => {
-                self.by_height.remove(&height);
-            }
             (None, ListKey::Height(height)) => {
-                self.by_height.insert(height, next);
+                // An entry without a neighbour before it is the first of its list.
+                if let Ok(at) = self.position_of(height) {
+                    if next == NIL {
+                        self.by_height.remove(at);
+                    } else {
+                        self.by_height[at].1 = next;
+                    }
+                }
             }
             (None, ListKey::Id(id)) => {
                 let hash = self.hasher.hash(id).to_u64();
@@ -284,12 +295,19 @@ impl WaitIndex {
 
     /// An entry that waits for the finality of this height or one below it
     pub(super) fn first_up_to(&self, height: BlockHeight) -> Option<u32> {
-        self.by_height.range(..=height).next().map(|(_, first)| *first)
+        let (lowest, first) = self.by_height.front()?;
+        (*lowest <= height).then_some(*first)
     }
 
     /// An entry that waits for the finality of a height above this one
     pub(super) fn first_above(&self, height: BlockHeight) -> Option<u32> {
-        self.by_height.range(height.checked_add(1)?..).next().map(|(_, first)| *first)
+        let at = self.by_height.partition_point(|(lower, _)| *lower <= height);
+        self.by_height.get(at).map(|(_, first)| *first)
+    }
+
+    /// The position of a height, or where it is to be inserted
+    fn position_of(&self, height: BlockHeight) -> Result<usize, usize> {
+        self.by_height.binary_search_by_key(&height, |(height, _)| *height)
     }
 }
 
