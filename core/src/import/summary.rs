@@ -22,11 +22,29 @@ const SYSTEM: &str = "system";
 pub(super) trait RowSummary: Sized {
     /// The type whose schema the text must match
     type View: HasSchema;
+    /// The members that it reads
+    const NAMES: &'static [&'static str];
 
-    /// The summary of a canonical text, which is rewritten where it is not as a node writes it
-    ///
-    /// Also returns what was found in the text.
-    fn from_canonical(text: &mut String, strict_types: bool) -> Result<(Self, Repairs), Error>;
+    /// The summary, from readers at the members in the order of the names
+    fn read(members: Members<'_>) -> Result<Self, ReadError>;
+}
+
+/// The offsets of members in a text
+pub(super) type Offsets = [usize; MAX_MEMBERS];
+
+/// Readers at members of a text
+#[derive(Clone, Copy)]
+pub(super) struct Members<'t> {
+    pub(super) text: &'t str,
+    pub(super) offsets: Offsets,
+}
+
+impl<'t> Members<'t> {
+    fn at(&self, index: usize) -> Reader<'t> {
+        let mut reader = Reader::new(self.text);
+        reader.advance(self.offsets[index]);
+        reader
+    }
 }
 
 /// A transaction
@@ -40,15 +58,11 @@ pub(super) struct TransactionSummary {
 impl RowSummary for TransactionSummary {
     type View = SignedTransactionView;
 
-    fn from_canonical(text: &mut String, strict_types: bool) -> Result<(Self, Repairs), Error> {
-        let names = ["hash", "signer_id", "receiver_id"];
-        read::<Self::View, 3, _>(text, strict_types, names, |members| {
-            let [mut hash, mut signer, mut receiver] = members;
-            Ok(Self {
-                hash: read_hash(&mut hash)?,
-                signer_is_receiver: signer.text(ACCOUNT)? == receiver.text(ACCOUNT)?,
-            })
-        })
+    const NAMES: &'static [&'static str] = &["hash", "signer_id", "receiver_id"];
+
+    fn read(members: Members<'_>) -> Result<Self, ReadError> {
+        let signer_is_receiver = members.at(1).text(ACCOUNT)? == members.at(2).text(ACCOUNT)?;
+        Ok(Self { hash: read_hash(&mut members.at(0))?, signer_is_receiver })
     }
 }
 
@@ -63,12 +77,11 @@ pub(super) struct ReceiptSummary {
 impl RowSummary for ReceiptSummary {
     type View = ReceiptView;
 
-    fn from_canonical(text: &mut String, strict_types: bool) -> Result<(Self, Repairs), Error> {
-        let names = ["receipt_id", "predecessor_id"];
-        read::<Self::View, 2, _>(text, strict_types, names, |members| {
-            let [mut id, mut predecessor] = members;
-            Ok(Self { id: read_hash(&mut id)?, refund: predecessor.text(ACCOUNT)? == SYSTEM })
-        })
+    const NAMES: &'static [&'static str] = &["receipt_id", "predecessor_id"];
+
+    fn read(members: Members<'_>) -> Result<Self, ReadError> {
+        let id = read_hash(&mut members.at(0))?;
+        Ok(Self { id, refund: members.at(1).text(ACCOUNT)? == SYSTEM })
     }
 }
 
@@ -86,23 +99,22 @@ pub(super) struct OutcomeSummary {
 impl RowSummary for OutcomeSummary {
     type View = ExecutionOutcomeWithIdView;
 
-    fn from_canonical(text: &mut String, strict_types: bool) -> Result<(Self, Repairs), Error> {
-        let names = ["id", "block_hash", "receipt_ids", "status"];
-        read::<Self::View, 4, _>(text, strict_types, names, |members| {
-            let [mut id, mut block_hash, mut ids, mut status] = members;
-            let mut receipt_ids = Vec::new();
-            ids.open_array("an array")?;
-            while ids.item(receipt_ids.is_empty())? {
-                receipt_ids.push(*read_hash(&mut ids)?.as_bytes());
-            }
-            let start = status.offset();
-            Ok(Self {
-                id: read_hash(&mut id)?,
-                block_hash: read_hash(&mut block_hash)?,
-                receipt_ids,
-                status: read_status(&mut status)?,
-                status_text: start..status.offset(),
-            })
+    const NAMES: &'static [&'static str] = &["id", "block_hash", "receipt_ids", "status"];
+
+    fn read(members: Members<'_>) -> Result<Self, ReadError> {
+        let (mut ids, mut status) = (members.at(2), members.at(3));
+        let mut receipt_ids = Vec::new();
+        ids.open_array("an array")?;
+        while ids.item(receipt_ids.is_empty())? {
+            receipt_ids.push(*read_hash(&mut ids)?.as_bytes());
+        }
+        let start = status.offset();
+        Ok(Self {
+            id: read_hash(&mut members.at(0))?,
+            block_hash: read_hash(&mut members.at(1))?,
+            receipt_ids,
+            status: read_status(&mut status)?,
+            status_text: start..status.offset(),
         })
     }
 }
@@ -110,34 +122,17 @@ impl RowSummary for OutcomeSummary {
 /// The expected value in errors
 const ACCOUNT: &str = "a string";
 
-/// Checks a canonical text against its schema, rewrites it where that is needed, and reads the
-/// summary from these members
-fn read<View: HasSchema, const N: usize, Summary>(
-    text: &mut String,
-    strict_types: bool,
-    names: [&'static str; N],
-    summary: impl FnOnce([Reader<'_>; N]) -> Result<Summary, ReadError>,
-) -> Result<(Summary, Repairs), Error> {
-    let mut offsets = [0; N];
-    let repairs = find(View::SCHEMA, text, strict_types, &names, &mut offsets)?;
-    let members = offsets.map(|offset| {
-        let mut reader = Reader::new(text);
-        reader.advance(offset);
-        reader
-    });
-    let summary = summary(members).map_err(|error| error.into_error(text))?;
-    Ok((summary, repairs))
-}
-
-/// Finds the offsets of members in a text that is rewritten first where that is needed; they are
-/// required also where the object that holds one is of another type
-fn find(
+/// Checks a canonical text against a schema, rewrites it first where it is not as a node writes it,
+/// and finds members, which are required also where the object that holds one is of another type
+///
+/// Not generic, because that would make code for each kind of row.
+pub(super) fn check_canonical(
     schema: &Schema,
+    names: &[&str],
     text: &mut String,
     strict_types: bool,
-    names: &[&str],
-    offsets: &mut [usize],
-) -> Result<Repairs, Error> {
+) -> Result<(Offsets, Repairs), Error> {
+    let mut offsets = [0; MAX_MEMBERS];
     loop {
         let mut repairs = Repairs::new(strict_types);
         let mut members = [None; MAX_MEMBERS];
@@ -147,11 +142,11 @@ fn find(
             *text = repaired;
             continue;
         }
-        for ((member, name), offset) in members.iter().zip(names).zip(offsets) {
+        for ((member, name), offset) in members.iter().zip(names).zip(&mut offsets) {
             let member = Reader::new(text).required(*member, name);
             *offset = member.map_err(|error| error.into_error(text))?.offset();
         }
-        return Ok(repairs);
+        return Ok((offsets, repairs));
     }
 }
 

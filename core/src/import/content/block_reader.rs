@@ -6,12 +6,17 @@
 //! further passes of the same functions, so that the order of members does not determine which of
 //! two errors is reported. What is read is a function of the message's values alone.
 
+use core::ops::Range;
+
 use hashbrown::HashMap;
 
 use super::{BlockContent, BlockRows};
 use crate::codec::json::{ReadError, Reader, path_at};
 use crate::import::message::Header;
-use crate::import::summary::{OutcomeSummary, ReceiptSummary, RowSummary, TransactionSummary};
+use crate::import::summary::{
+    Members, Offsets, OutcomeSummary, ReceiptSummary, RowSummary, TransactionSummary,
+    check_canonical,
+};
 use crate::primitives::{CryptoHash, HashBuilder};
 use crate::storage::rows::BlockPoint;
 use crate::views::Deviations;
@@ -229,28 +234,64 @@ impl<'text> ShardReader<'text> {
             return Ok(CryptoHash::default());
         }
         let start = reader.offset();
-        let added = self.summary(reader).and_then(|summary| add(&mut self.rows, summary));
-        added.map_err(|error| Failure::Content(error.at(path_at(self.text.as_bytes(), start))))
+        let offsets = self.members(S::View::SCHEMA, S::NAMES, reader)?;
+        match S::read(Members { text: &self.rows.text, offsets }) {
+            Ok(summary) => {
+                add(&mut self.rows, summary).map_err(|error| self.content_error(error, start))
+            }
+            Err(error) => {
+                let error = error.into_error(&self.rows.text);
+                Err(self.text_error(S::View::SCHEMA, &error, start..reader.offset()))
+            }
+        }
     }
 
-    fn summary<S: RowSummary>(&mut self, reader: &mut Reader<'text>) -> Result<S, Error> {
-        let (start, original) = (reader.offset(), reader.rest());
+    /// Writes the canonical text of the next value to `rows.text`, and finds these members in it
+    ///
+    /// Not generic, because that would make code for each kind of row.
+    fn members(
+        &mut self,
+        schema: &Schema,
+        names: &[&str],
+        reader: &mut Reader<'text>,
+    ) -> Result<Offsets, Failure> {
+        let start = reader.offset();
         let BlockRows { canonicalizer, text, strict_types, deviations, .. } = &mut self.rows;
         text.clear();
-        reader.canonical(canonicalizer, text)?;
-        let end = reader.offset();
-        match S::from_canonical(text, *strict_types) {
-            Ok((summary, repairs)) => {
+        if let Err(error) = reader.canonical(canonicalizer, text) {
+            return Err(self.content_error(error, start));
+        }
+        match check_canonical(schema, names, text, *strict_types) {
+            Ok((offsets, repairs)) => {
                 if repairs.has_deviations() {
                     report(repairs, text, self.text, start, deviations);
                 }
-                Ok(summary)
+                Ok(offsets)
             }
-            Err(error) => {
-                let original = original.get(..end - start).unwrap_or_default();
-                Err(located(S::View::SCHEMA, &error, original, start, *strict_types))
-            }
+            Err(error) => Err(self.text_error(schema, &error, start..reader.offset())),
         }
+    }
+
+    /// An error of the value that starts at this offset of the message
+    #[cold]
+    #[inline(never)]
+    fn content_error(&self, error: Error, start: usize) -> Failure {
+        Failure::Content(error.at(path_at(self.text.as_bytes(), start)))
+    }
+
+    /// An error of the canonical text of the value in this range of the message, which has an
+    /// offset in that: the original text fails the same check, with an offset in the message
+    #[cold]
+    #[inline(never)]
+    fn text_error(&self, schema: &Schema, error: &Error, range: Range<usize>) -> Failure {
+        let start = range.start;
+        let original = self.text.get(range).unwrap_or_default();
+        let error = schema::locate(schema, error, original, self.rows.strict_types);
+        let error = match error.offset() {
+            Some(offset) => error.with_offset(start + offset),
+            None => error,
+        };
+        self.content_error(error, start)
     }
 }
 
@@ -259,18 +300,6 @@ impl<'text> ShardReader<'text> {
 #[inline(never)]
 fn report(repairs: Repairs, text: &str, message: &str, start: usize, deviations: &mut Deviations) {
     repairs.report(text, &|| path_at(message.as_bytes(), start), deviations);
-}
-
-/// The error of a canonical text, which has an offset in that: the original text fails the same
-/// check, with an offset in the message
-#[cold]
-#[inline(never)]
-fn located(schema: &Schema, error: &Error, original: &str, start: usize, strict: bool) -> Error {
-    let error = schema::locate(schema, error, original, strict);
-    match error.offset() {
-        Some(offset) => error.with_offset(start + offset),
-        None => error,
-    }
 }
 
 /// Checks that an outcome is that of its transaction or its receipt, which may come after it
