@@ -29,7 +29,7 @@ const optimize = (...options) =>
   execFileSync(process.execPath, [
     here("node_modules/binaryen/bin/wasm-opt"),
     here("build/module.wasm"),
-    "-O3",
+    "-O2",
     "--converge",
     // Inlining larger functions into their only caller saves a call but adds 11 kB after gzip.
     "--one-caller-inline-max-function-size=20",
