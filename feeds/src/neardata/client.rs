@@ -135,6 +135,10 @@ impl Client {
         self.requests.load(Relaxed)
     }
 
+    pub(super) const fn requests_per_minute(&self) -> u32 {
+        self.budget.per_minute()
+    }
+
     /// The response to a GET of this path, after redirects
     pub(super) async fn fetch(
         &self,

@@ -56,6 +56,11 @@ impl NearData {
         self.client.requests()
     }
 
+    /// The maximum number of requests in a minute
+    pub const fn requests_per_minute(&self) -> u32 {
+        self.client.requests_per_minute()
+    }
+
     async fn fetch(&self, path: &str, bypass_caches: bool) -> Result<Fetched, SourceError> {
         let path = if bypass_caches {
             // Unique across restarts as well, as far as the clock is.
