@@ -14,8 +14,10 @@ use crate::error::{FollowError, FollowErrorKind};
 use crate::event::Event;
 use crate::message::FeedBlock;
 use crate::settings::Settings;
-use crate::source::{BlockRequest, Fetched, Source, SourceError, SourceErrorKind};
+use crate::source::{BlockRequest, Fetched, Finality, Source, SourceError, SourceErrorKind};
 
+/// Number of heights of an archive
+pub(crate) const ARCHIVE_HEIGHTS: u64 = 10;
 /// Attempts after which a message that is malformed each time is an error: at the default waits,
 /// about five minutes
 const MAX_BAD_MESSAGES: u32 = 15;
@@ -74,6 +76,31 @@ impl<S: Source> Fetcher<S> {
             };
             backoff.wait(error).await?;
         }
+    }
+
+    /// The blocks of the final chain at ten heights; `None` if single blocks have to be asked for
+    pub(crate) async fn archive(&self, first: BlockHeight) -> Option<Vec<FeedBlock>> {
+        let messages = self.source.archive(first).await.unwrap_or_else(|error| {
+            let SourceError { status, detail, .. } = error;
+            self.settings.observe(Event::Retry { status, delay: Duration::ZERO, detail });
+            None
+        })?;
+        let blocks: Option<Vec<FeedBlock>> =
+            messages.into_iter().map(|message| FeedBlock::read(message).ok()).collect();
+        let heights = first..first.saturating_add(ARCHIVE_HEIGHTS);
+        let blocks = blocks?;
+        if !blocks.iter().all(|block| heights.contains(&block.block.height)) {
+            return None;
+        }
+        for block in &blocks {
+            self.settings.observe(Event::Fetched {
+                height: block.block.height,
+                timestamp_nanos: block.timestamp_nanos,
+                bytes: block.message.len(),
+                finality: Finality::Final,
+            });
+        }
+        Some(blocks)
     }
 
     /// The last final block of the feed

@@ -69,6 +69,8 @@ enum Mode {
         next: BlockHeight,
     },
     Final(FinalChain),
+    /// Looks how far the feed went while the final chain was taken up to this block
+    CaughtUp(BlockPoint),
 }
 
 /// Takes the final chain
@@ -78,6 +80,8 @@ struct FinalChain {
     after: Option<BlockPoint>,
     /// The next height
     next: BlockHeight,
+    /// Where it was taken up
+    first: BlockHeight,
     /// The height at which the optimistic stream is taken again
     until: BlockHeight,
     /// How often the next block was asked for without one that follows
@@ -166,6 +170,11 @@ impl<S: Source> Follower<S> {
     async fn step(&mut self) -> Result<Option<FeedBlock>, FollowError> {
         let (next, finality) = match self.mode {
             Mode::Start => return self.begin().await,
+            Mode::CaughtUp(tip) => {
+                let feed_height = self.fetcher.last_final().await?.block.height;
+                self.take_up(tip, feed_height);
+                return Ok(None);
+            }
             Mode::Optimistic { next } => (next, Finality::Optimistic),
             Mode::Final(chain) => (chain.next, Finality::Final),
         };
@@ -195,7 +204,7 @@ impl<S: Source> Follower<S> {
     fn handle_empty(&mut self) -> Result<(), FollowError> {
         self.empty += 1;
         let next = match &mut self.mode {
-            Mode::Start => return Ok(()),
+            Mode::Start | Mode::CaughtUp(_) => return Ok(()),
             Mode::Optimistic { next } => next,
             Mode::Final(chain) => &mut chain.next,
         };
@@ -258,13 +267,18 @@ impl<S: Source> Follower<S> {
             return self.handle_contradiction(&block, chain, names_missing).map(|()| None);
         }
         if core::mem::take(&mut chain.attempts) > 0 && !chain.bypass_caches {
-            self.ahead = Ahead::new(Finality::Final, false);
+            self.ahead = Ahead::with_archives(chain.until.saturating_sub(MAX_OPTIMISTIC_LAG));
         }
         chain.after = Some(block.block);
         chain.next = height.saturating_add(1);
         self.mode = Mode::Final(chain);
         if height >= chain.until {
-            self.take_optimistic_stream(chain.next);
+            // The feed has gone on in the meantime, if it was a long one.
+            let is_long = chain.until.saturating_sub(chain.first) > MAX_OPTIMISTIC_LAG;
+            match is_long {
+                true => self.mode = Mode::CaughtUp(block.block),
+                false => self.take_optimistic_stream(chain.next),
+            }
         }
         if self.recent.contains(block.block.hash) {
             return Ok(None);
@@ -344,12 +358,7 @@ impl<S: Source> Follower<S> {
         match (self.start, self.stored) {
             (Start::Resume, Some(StoredChain { head, last_final })) => {
                 self.recent = Recent::of_stored(head, last_final);
-                let next = head.height.saturating_add(1);
-                if feed_height > head.height.saturating_add(MAX_OPTIMISTIC_LAG) {
-                    self.take_final_chain(Some(head), feed_height);
-                } else {
-                    self.take_optimistic_stream(next);
-                }
+                self.take_up(head, feed_height);
                 Ok(None)
             }
             (Start::Height(height), _) => {
@@ -414,12 +423,23 @@ impl<S: Source> Follower<S> {
         }
     }
 
+    /// Goes on after this block: along the final chain if the feed is far above it
+    fn take_up(&mut self, tip: BlockPoint, feed_height: BlockHeight) {
+        if feed_height > tip.height.saturating_add(MAX_OPTIMISTIC_LAG) {
+            self.take_final_chain(Some(tip), feed_height);
+        } else {
+            self.take_optimistic_stream(tip.height.saturating_add(1));
+        }
+    }
+
     /// Takes the final chain after this block, or from the first height on
     fn take_final_chain(&mut self, after: Option<BlockPoint>, until: BlockHeight) {
         let next = after.map(|after| after.height.saturating_add(1));
         let next = next.unwrap_or_else(|| self.first_height());
-        let chain = FinalChain { after, next, until, attempts: 0, bypass_caches: false };
-        self.ahead = Ahead::new(Finality::Final, false);
+        let attempts = 0;
+        let chain = FinalChain { after, next, first: next, until, attempts, bypass_caches: false };
+        // What is final has been in archives for a while; the newest of them may be made just now.
+        self.ahead = Ahead::with_archives(until.saturating_sub(MAX_OPTIMISTIC_LAG));
         self.empty = 0;
         self.mode = Mode::Final(chain);
     }

@@ -27,6 +27,22 @@ pub trait Source: Send + Sync + 'static {
         request: BlockRequest,
     ) -> impl Future<Output = Result<Fetched, SourceError>> + Send;
 
+    /// The messages of the final chain at ten heights, from `first` on, which is a multiple of ten;
+    /// `None` if the source does not have them together, as is the default
+    ///
+    /// The follower catches up by it, and takes single blocks where it gets `None` or an error.
+    ///
+    /// # Errors
+    ///
+    /// Why there are none, as far as it is known.
+    fn archive(
+        &self,
+        first: BlockHeight,
+    ) -> impl Future<Output = Result<Option<Vec<Vec<u8>>>, SourceError>> + Send {
+        let _ = first;
+        core::future::ready(Ok(None))
+    }
+
     /// The message of the last final block
     ///
     /// # Errors

@@ -11,6 +11,7 @@ use std::fs;
 use std::path::Path;
 
 use alloc::sync::Arc;
+use milepost::primitives::BlockHeight;
 use reqwest::header::{
     AUTHORIZATION, CACHE_CONTROL, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER,
 };
@@ -145,7 +146,25 @@ impl Client {
         path: &str,
         bypass_caches: bool,
     ) -> Result<HttpResponse, SourceError> {
-        let mut address = Url::parse(&self.url.join(path)).map_err(temporary)?;
+        self.follow_redirects(path, self.url.join(path), bypass_caches).await
+    }
+
+    /// The response to a GET of this path at the host that has the archive of a height
+    pub(super) async fn fetch_archive(
+        &self,
+        height: BlockHeight,
+        path: &str,
+    ) -> Result<HttpResponse, SourceError> {
+        self.follow_redirects(path, self.url.join_archive(height, path), false).await
+    }
+
+    async fn follow_redirects(
+        &self,
+        path: &str,
+        address: String,
+        bypass_caches: bool,
+    ) -> Result<HttpResponse, SourceError> {
+        let mut address = Url::parse(&address).map_err(temporary)?;
         for _ in 0..=MAX_REDIRECTS {
             self.budget.acquire().await;
             self.requests.fetch_add(1, Relaxed);

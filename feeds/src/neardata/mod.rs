@@ -1,14 +1,17 @@
 //! A feed with the URLs of neardata, over HTTP.
 //!
 //! Says which URL has what, and what a status means; caches are passed by a header and by a query
-//! that no cache has seen. Leaves out archives and the members of a message.
+//! that no cache has seen. Leaves out the members of a message.
 
+mod archive;
 mod budget;
 mod client;
 mod url;
 
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use milepost::primitives::BlockHeight;
 
 pub use budget::Budget;
 pub use client::Token;
@@ -115,6 +118,29 @@ impl Source for NearData {
         };
         let path = format!("/v0/{endpoint}/{}", request.height);
         self.fetch(&path, request.bypass_caches).await
+    }
+
+    async fn archive(&self, first: BlockHeight) -> Result<Option<Vec<Vec<u8>>>, SourceError> {
+        let digits = format!("{first:012}");
+        let path = format!("/raw/{}/{}/{digits}.tgz", &digits[..6], &digits[6..9]);
+        let response = self.client.fetch_archive(first, &path).await?;
+        match response.status {
+            200 => {
+                // Some 20 MB of text: some tenths of a second of work.
+                let unpack = move || archive::unpack(&response.body);
+                let unpacked = tokio::task::spawn_blocking(unpack).await;
+                let unpacked = unpacked.unwrap_or_else(|error| Err(error.to_string()));
+                unpacked.map(Some).map_err(|error| {
+                    let detail = format!("{path}: {error}");
+                    SourceError::new(SourceErrorKind::Temporary, detail)
+                })
+            }
+            404 => Ok(None),
+            status => {
+                let error = format!("{path}: HTTP {status}");
+                Err(SourceError::new(SourceErrorKind::Temporary, error).with_status(status))
+            }
+        }
     }
 
     async fn last_final(&self) -> Result<Fetched, SourceError> {

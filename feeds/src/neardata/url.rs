@@ -7,7 +7,14 @@ use core::fmt;
 use core::net::IpAddr;
 use core::str::FromStr;
 
+use milepost::primitives::BlockHeight;
 use reqwest::Url;
+
+/// The public feed of mainnet
+const MAINNET_HOST: &str = "mainnet.neardata.xyz";
+/// The first heights of the parts of its archive after the first, as of crate
+/// `fastnear-neardata-fetcher` 0.38.0; where a part is added, single blocks are taken
+const MAINNET_ARCHIVES: [BlockHeight; 3] = [122_000_000, 142_000_000, 177_000_000];
 
 /// The address of a feed with the URLs of neardata
 ///
@@ -26,6 +33,16 @@ impl FeedUrl {
     /// The address of a path, such as `/v0/block/7`
     pub(crate) fn join(&self, path_and_query: &str) -> String {
         format!("{}{path_and_query}", self.0.as_str().trim_end_matches('/'))
+    }
+
+    /// The address of a path at the host that has the archive of a height: of the public feed of
+    /// mainnet it is split, elsewhere it is on the host itself
+    pub(crate) fn join_archive(&self, height: BlockHeight, path: &str) -> String {
+        if self.0.host_str() != Some(MAINNET_HOST) {
+            return self.join(path);
+        }
+        let part = MAINNET_ARCHIVES.iter().filter(|first| height >= **first).count();
+        format!("https://a{part}.{MAINNET_HOST}{path}")
     }
 
     /// Whether the feed has no TLS, which only one on this machine may
@@ -93,6 +110,12 @@ mod tests {
     fn addresses_are_presets_or_https() {
         let feed: FeedUrl = "neardata+https://feed.example/near/".parse().unwrap();
         assert_eq!(feed.join("/v0/block/7"), "https://feed.example/near/v0/block/7");
+        let archive = |feed: &str| {
+            let feed: FeedUrl = feed.parse().unwrap();
+            feed.join_archive(142_000_000, "/raw/x.tgz")
+        };
+        assert_eq!(archive("mainnet"), "https://a2.mainnet.neardata.xyz/raw/x.tgz");
+        assert_eq!(archive("testnet"), "https://testnet.neardata.xyz/raw/x.tgz");
         for text in ["neardata+http://127.0.0.1:7", "neardata+http://[::1]:7", "testnet"] {
             assert!(text.parse::<FeedUrl>().is_ok(), "{text}");
         }

@@ -127,3 +127,19 @@ async fn a_feed_that_does_not_listen_is_asked_again() {
     assert!(next.is_err(), "{next:?}");
     assert!((2..8).contains(&events.count("retries")), "{}", events.count("retries"));
 }
+
+#[tokio::test]
+async fn catching_up_takes_ten_blocks_at_a_time() {
+    let bad = Faults { failures: 50, cut: 100, redirects: 100, ..Faults::default() };
+    for (seed, faults, most) in [(6, Faults::default(), 80), (7, bad, 250)] {
+        let (server, late) = (server(seed, faults, None), messages(seed)[280].height - 10);
+        // The chain ends after some three seconds, and is then all in the past.
+        while server.feed().last(true).is_none_or(|last| last < late) {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+        follow(source(&server, None), Settings::default(), seed, 200).await;
+        let (archives, requests) = (server.feed().archives(), server.feed().requests());
+        assert!(archives >= 15, "{archives} archives");
+        assert!(requests < most, "{requests} requests");
+    }
+}

@@ -9,6 +9,9 @@ use alloc::sync::Arc;
 use core::time::Duration;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use tar::{Builder, Header};
 use tokio::time::{self, Instant};
 
 use crate::chain::FeedChain;
@@ -65,6 +68,7 @@ struct State {
     /// The times of the requests of the last minute
     recent: VecDeque<Instant>,
     limited: u64,
+    archives: u64,
     /// How often each height with an unknown null was asked for
     asked: BTreeMap<u64, u64>,
 }
@@ -93,6 +97,7 @@ impl Feed {
             requests: 0,
             recent: VecDeque::new(),
             limited: 0,
+            archives: 0,
             asked: BTreeMap::new(),
         };
         Self { state: Mutex::new(state), faults, start: Instant::now(), token: None }
@@ -115,6 +120,11 @@ impl Feed {
         self.state().limited
     }
 
+    /// Number of archives that were served
+    pub fn archives(&self) -> u64 {
+        self.state().archives
+    }
+
     /// Number of blocks that the optimistic stream does not have
     pub fn dropped(&self) -> u64 {
         self.state().chain.dropped()
@@ -122,6 +132,7 @@ impl Feed {
 
     /// The height of the newest block of a stream
     pub fn last(&self, is_final: bool) -> Option<u64> {
+        self.advance();
         self.state().chain.last(is_final)
     }
 
@@ -160,6 +171,10 @@ impl Feed {
                     }
                     Err(_) => FeedResponse::new(400, r#""Invalid argument""#),
                 }
+            }
+            [Some("raw"), Some(_), Some(_), Some(file)] => {
+                let response = self.archive(file.trim_end_matches(".tgz"));
+                self.transferred(number, response)
             }
             _ => FeedResponse::new(404, "not found"),
         }
@@ -213,13 +228,40 @@ impl Feed {
     }
 
     fn last_block(&self, is_final: bool) -> FeedResponse {
-        self.advance();
         let kind = if is_final { "block" } else { "block_opt" };
         match self.last(is_final) {
             Some(height) => {
                 FeedResponse::new(302, "").with_header("location", format!("/v0/{kind}/{height}"))
             }
             None => FeedResponse::new(500, r#""Cache error: no block""#),
+        }
+    }
+
+    /// An archive of ten heights, which exists once all of them are final
+    fn archive(&self, first: &str) -> FeedResponse {
+        self.advance();
+        let mut state = self.state();
+        let missing = || FeedResponse::new(404, "not found");
+        let Ok(first) = first.parse::<u64>() else { return missing() };
+        let last = state.chain.last(true).unwrap_or_default();
+        if first % 10 != 0 || first.saturating_add(9) > last || first < state.chain.first() {
+            return missing();
+        }
+        let encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        let mut builder = Builder::new(encoder);
+        for height in first..first + 10 {
+            let Some(message) = state.chain.message(true, height) else { continue };
+            let mut header = Header::new_gnu();
+            header.set_size(message.len() as u64);
+            let name = format!("{height:012}.json");
+            if builder.append_data(&mut header, name, message.as_slice()).is_err() {
+                return missing();
+            }
+        }
+        state.archives += 1;
+        match builder.into_inner().and_then(|encoder| encoder.finish()) {
+            Ok(body) => FeedResponse { body: Arc::new(body), ..FeedResponse::new(200, "") },
+            Err(_) => missing(),
         }
     }
 

@@ -3,7 +3,7 @@
 //!
 //! Written from what is known of the real server and of the caches before it, not from the
 //! follower that is tested with it. [`Feed`] answers paths, in a process and with any clock of
-//! tokio; [`FeedServer`] serves one over a socket. Leaves out archives, shards and chunks alone,
+//! tokio; [`FeedServer`] serves one over a socket. Leaves out shards and chunks alone,
 //! and compression.
 
 #![forbid(unsafe_code)]
