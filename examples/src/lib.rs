@@ -10,4 +10,4 @@ pub mod tokio_endpoint;
 
 #[cfg(test)]
 use tempfile as _;
-use {axum as _, milepost_practice as _, serde as _, serde_json as _};
+use {axum as _, milepost_feeds as _, milepost_practice as _, serde as _, serde_json as _};

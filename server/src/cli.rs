@@ -11,6 +11,7 @@ use milepost::endpoint::UnknownTransaction;
 use milepost::import::{FinalityRule, ImportSettings, Retention};
 use milepost::primitives::{AccountId, CryptoHash};
 use milepost::status::Milestone;
+use milepost_feeds::{FeedUrl, Start};
 
 use crate::http::{self, BasePath, Cors, StatusMode};
 use crate::value_parsers::{self, StoreLocation};
@@ -32,7 +33,7 @@ pub(crate) struct Cli {
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Serves transaction statuses and protocol configurations over HTTP
-    Serve(ServeArgs),
+    Serve(Box<ServeArgs>),
     /// Imports block messages into a store and exits
     // The command's first name; existing scripts fill their stores with it.
     #[command(alias = "ingest")]
@@ -60,6 +61,8 @@ pub(crate) struct ServeArgs {
     /// Seed of the practice chain that runs when there are no blocks to serve
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,
+    #[command(flatten)]
+    pub(crate) follow: FollowArgs,
     #[command(flatten)]
     pub(crate) feed: FeedArgs,
     /// Maximum time that a request waits for its milestone
@@ -103,6 +106,47 @@ pub(crate) struct ServeArgs {
     /// open, at most 65536]
     #[arg(long, value_name = "NUMBER", value_parser = up_to_a_million)]
     pub(crate) max_connections: Option<usize>,
+}
+
+/// The live feed that `milepost serve` follows
+#[derive(Args, Clone, Debug)]
+pub(crate) struct FollowArgs {
+    /// Follows a live feed: `mainnet`, `testnet`, or `neardata+https://HOST[/PATH]`. Into memory,
+    /// the newest 1000 blocks are kept unless `--retention` says otherwise
+    #[arg(long, value_name = "FEED")]
+    pub(crate) follow: Option<FeedUrl>,
+    /// Where to start: after the head of the store (`resume`; an empty store starts at the last
+    /// final block), at the last `final` block, or at a height
+    #[arg(
+        long,
+        value_name = "HEIGHT|final|resume",
+        default_value = "resume",
+        requires = "follow",
+        value_parser = value_parsers::start
+    )]
+    pub(crate) from: Start,
+    /// File with the token of the feed; without it, the variable `MILEPOST_FEED_TOKEN` is read
+    #[arg(long, value_name = "PATH", requires = "follow")]
+    pub(crate) feed_token_file: Option<PathBuf>,
+    /// Maximum number of requests to the feed in a minute; the public feeds allow 180 for an
+    /// address
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value = "170",
+        requires = "follow",
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000)
+    )]
+    pub(crate) feed_requests: u32,
+    /// Age of the newest block up to which `/ready` and `/health` are positive
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "60s",
+        requires = "follow",
+        value_parser = value_parsers::duration
+    )]
+    pub(crate) max_age: Duration,
 }
 
 /// How blocks are imported

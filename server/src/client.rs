@@ -1,6 +1,6 @@
 //! A small HTTP client: one POST to one address, for the commands that query a node.
 //!
-//! Plain `http://` only: a TLS library would be most of this program.
+//! Plain `http://` only: the node that is queried is on this machine or near it.
 
 use core::time::Duration;
 

@@ -15,7 +15,9 @@ mod client;
 mod demo_index;
 mod deviations;
 mod feed;
+mod feed_status;
 mod file_limit;
+mod follow;
 mod http;
 mod io_budget;
 mod json_scan;
@@ -35,15 +37,15 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 #[cfg(test)]
-use {loom as _, tempfile as _};
+use {loom as _, milepost_feed_server as _, tempfile as _};
 
 use cli::{Cli, Command};
 
 fn main() -> ExitCode {
     log::init();
     let cli = Cli::parse();
-    let result = match cli.command.unwrap_or(Command::Serve(cli.serve)) {
-        Command::Serve(args) => serve::serve(args).map_err(|text| (text, 1)),
+    let result = match cli.command.unwrap_or(Command::Serve(Box::new(cli.serve))) {
+        Command::Serve(args) => serve::serve(*args).map_err(|text| (text, 1)),
         Command::Import(args) => serve::import(&args).map_err(|text| (text, 1)),
         Command::Status(args) => query_commands::status(&args).map_err(|text| (text, 2)),
         Command::Config(args) => query_commands::config(&args).map_err(|text| (text, 2)),

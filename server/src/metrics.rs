@@ -332,12 +332,12 @@ impl Histogram {
     }
 }
 
-fn family(out: &mut String, name: &str, kind: &str, help: &str) {
+pub(crate) fn family(out: &mut String, name: &str, kind: &str, help: &str) {
     // Writing to a string cannot fail.
     let _ = writeln!(out, "# HELP milepost_{name} {help}\n# TYPE milepost_{name} {kind}");
 }
 
-fn sample(out: &mut String, name: &str, labels: &str, value: impl core::fmt::Display) {
+pub(crate) fn sample(out: &mut String, name: &str, labels: &str, value: impl core::fmt::Display) {
     let _ = writeln!(out, "milepost_{name}{labels} {value}");
 }
 

@@ -23,6 +23,7 @@ use tracing::{error, info, warn};
 use crate::cli::{FeedArgs, ImportArgs, ServeArgs};
 use crate::demo_index::DemoIndex;
 use crate::feed::{self, FeedSummary, PracticeFeed};
+use crate::follow::Follow;
 use crate::log::print_line;
 use crate::service::Service;
 use crate::store::Store;
@@ -31,8 +32,9 @@ use crate::{file_limit, http, io_budget, waiting};
 
 /// Time between practice blocks: about the block time of a live network
 const PRACTICE_INTERVAL: Duration = Duration::from_millis(600);
-/// Retention of a practice chain in memory, so that it can run for weeks: ten minutes, some 150 MB
-const PRACTICE_RETENTION: Retention = Retention::Blocks(1_000);
+/// Retention of a chain that goes on in memory, so that it can run for weeks: ten minutes, some
+/// 150 MB of a practice chain
+const MEMORY_RETENTION: Retention = Retention::Blocks(1_000);
 /// Maximum time that the blocking thread pool may take to end: one commit
 const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 /// Length of the kernel's accept queue: the maximum of Linux (`net.core.somaxconn` since 5.4), as a
@@ -84,8 +86,10 @@ async fn run(args: ServeArgs) -> Result<(), String> {
     let store = Store::open(&args.store)?;
     let mut import_settings = args.feed.import_settings();
     let is_memory = args.store == StoreLocation::Memory;
-    if args.blocks.is_empty() && is_memory && args.feed.retention.is_none() {
-        import_settings.retention = PRACTICE_RETENTION;
+    let follow = Follow::new(&args.follow, args.feed.finality)?;
+    let goes_on = follow.is_some() || args.blocks.is_empty();
+    if goes_on && is_memory && args.feed.retention.is_none() {
+        import_settings.retention = MEMORY_RETENTION;
     }
     // At most a year of milliseconds, which fits.
     let timeout = args.timeout.as_millis() as u64;
@@ -98,13 +102,15 @@ async fn run(args: ServeArgs) -> Result<(), String> {
     let practice = {
         let service = Arc::clone(&service);
         let (feed, blocks) = (args.feed.clone(), args.blocks.clone());
+        let is_following = follow.is_some();
         let prepare = move || {
             let summary = import_feeds(&service, &feed, &blocks)?;
             if !blocks.is_empty() {
                 info!("{summary}");
             }
             let chain = service.chain_status_blocking().map_err(|error| error.to_string())?;
-            let is_practice = blocks.is_empty() && PracticeFeed::can_continue(&chain);
+            let is_practice =
+                blocks.is_empty() && !is_following && PracticeFeed::can_continue(&chain);
             is_practice.then(|| PracticeFeed::start(&service, args.seed, &chain)).transpose()
         };
         spawn_blocking(prepare).await?
@@ -123,6 +129,8 @@ async fn run(args: ServeArgs) -> Result<(), String> {
         tokio::spawn(run_practice(Arc::clone(&service), practice, Arc::clone(demo_index), url));
     }
     tokio::spawn(waiting::run_timeouts(Arc::clone(&service)));
+    let feed_status = follow.as_ref().map(|follow| Arc::clone(&follow.status));
+    let following = follow.map(|follow| tokio::spawn(run_follow(Arc::clone(&service), follow)));
     let options = http::Options {
         base_path: args.base_path,
         cors: args.cors,
@@ -130,9 +138,22 @@ async fn run(args: ServeArgs) -> Result<(), String> {
         body_limit: args.body_limit,
         max_connections,
     };
-    http::serve(listener, Arc::clone(&service), demo_index, options).await;
+    http::serve(listener, Arc::clone(&service), demo_index, feed_status, options).await;
     info!("stopped");
-    Ok(())
+    match following {
+        Some(following) => following.await.unwrap_or_else(|error| Err(error.to_string())),
+        None => Ok(()),
+    }
+}
+
+/// Follows a feed; what ends it before the service shuts down, shuts the service down
+async fn run_follow(service: Arc<Service>, follow: Follow) -> Result<(), String> {
+    let followed = follow.run(Arc::clone(&service)).await;
+    if let Err(text) = &followed {
+        error!("the feed cannot be followed: {text}");
+        service.shutdown();
+    }
+    followed
 }
 
 /// The maximum number of connections; warns if the limit of open files does not allow it

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use milepost::endpoint::UnknownTransaction;
 use milepost::import::{FinalityRule, Retention};
+use milepost_feeds::Start;
 
 /// Parses a duration: a whole number with `ms`, `s`, `m` or `h`
 pub(crate) fn duration(text: &str) -> Result<Duration, String> {
@@ -78,6 +79,18 @@ pub(crate) fn unknown_transaction(text: &str) -> Result<UnknownTransaction, Stri
     }
 }
 
+/// Parses where a feed is followed from: a height, `final` or `resume`
+pub(crate) fn start(text: &str) -> Result<Start, String> {
+    match text {
+        "resume" => Ok(Start::Resume),
+        "final" => Ok(Start::LastFinal),
+        _ => match text.parse() {
+            Ok(height) => Ok(Start::Height(height)),
+            Err(_) => Err(format!("`{text}` is none of a height, final and resume")),
+        },
+    }
+}
+
 /// Where the rows of a store are kept
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum StoreLocation {
@@ -117,6 +130,8 @@ mod tests {
         assert_eq!(bytes("77"), Ok(77));
         assert_eq!(retention("everything"), Ok(Retention::Everything));
         assert_eq!(retention("epochs:5"), Ok(Retention::Epochs(5)));
+        assert_eq!(start("9820210"), Ok(Start::Height(9_820_210)));
+        assert_eq!(start("final"), Ok(Start::LastFinal));
     }
 
     #[test]
@@ -131,5 +146,6 @@ mod tests {
             assert!(retention(text).is_err(), "{text}");
         }
         assert!(finality("final").is_err());
+        assert!(start("-1").is_err() && start("latest").is_err());
     }
 }

@@ -12,7 +12,10 @@ use milepost::endpoint::{Engine, RequestState};
 use milepost::import::ImportSettings;
 use milepost::storage::Storage as _;
 use milepost_examples::sqlite_storage::SqliteStorage;
-use {axum as _, milepost_practice as _, rusqlite as _, serde as _, serde_json as _, tokio as _};
+use {
+    axum as _, milepost_feeds as _, milepost_practice as _, rusqlite as _, serde as _,
+    serde_json as _, tokio as _,
+};
 
 #[cfg(test)]
 use tempfile as _;

@@ -34,6 +34,7 @@ pub(crate) use cors::Cors;
 pub(crate) use route::{Options, StatusMode};
 
 use crate::demo_index::DemoIndex;
+use crate::feed_status::FeedStatus;
 use crate::service::Service;
 use route::HttpContext;
 use timeout_stream::TimeoutStream;
@@ -72,13 +73,19 @@ pub(crate) async fn serve(
     listener: TcpListener,
     service: Arc<Service>,
     demo_index: Option<Arc<DemoIndex>>,
+    feed_status: Option<Arc<FeedStatus>>,
     options: Options,
 ) {
     let limit = options.max_connections.min(Semaphore::MAX_PERMITS);
     let connection_permits = Arc::new(Semaphore::new(limit));
     let rpc_headers = route::rpc_headers(&options.cors);
-    let context =
-        Arc::new(HttpContext { service: Arc::clone(&service), demo_index, options, rpc_headers });
+    let context = Arc::new(HttpContext {
+        service: Arc::clone(&service),
+        demo_index,
+        feed_status,
+        options,
+        rpc_headers,
+    });
     let connections = GracefulShutdown::new();
     let builder = builder();
     let accept_end = async {

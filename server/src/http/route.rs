@@ -1,9 +1,9 @@
 //! Routes: which path serves what, and the HTTP status of each response.
 //!
 //! `POST /` and `POST /<method>` go to the engine, whose responses are sent unchanged; their kind
-//! decides the status. `/health`, `/status` and `/metrics` serve operators, `/practice/<milestone>`
-//! and `/practice/recent` the practice chain, `GET /` the page, and `/blocks/<hashes>` its script.
-//! Any other path is 404. All are below the base path.
+//! decides the status. `/health`, `/ready`, `/status` and `/metrics` serve operators,
+//! `/practice/<milestone>` and `/practice/recent` the practice chain, `GET /` the page, and
+//! `/blocks/<hashes>` its script. Any other path is 404. All are below the base path.
 
 use alloc::borrow::Cow;
 use alloc::sync::Arc;
@@ -33,6 +33,7 @@ use super::page::StaticFile;
 use super::request_body::{self, HttpError};
 use super::response_body::HttpBody;
 use crate::demo_index::DemoIndex;
+use crate::feed_status::FeedStatus;
 use crate::metrics::MethodLabel;
 use crate::service::{QueryError, Service};
 use crate::waiting;
@@ -59,6 +60,8 @@ pub(super) struct HttpContext {
     pub(super) service: Arc<Service>,
     /// Present while the practice chain runs
     pub(super) demo_index: Option<Arc<DemoIndex>>,
+    /// Present while a feed is followed
+    pub(super) feed_status: Option<Arc<FeedStatus>>,
     pub(super) options: Options,
     /// The headers of every JSON-RPC response
     pub(super) rpc_headers: HeaderMap,
@@ -183,7 +186,7 @@ fn handler(context: &Arc<HttpContext>, request: Request<Incoming>) -> Handler {
 fn rpc_path(path: &str) -> Option<Option<Cow<'static, str>>> {
     match path {
         "" | "/" => Some(None),
-        "/health" | "/status" | "/metrics" => None,
+        "/health" | "/ready" | "/status" | "/metrics" => None,
         // Includes unknown methods, which the engine rejects.
         _ => method_name(path).map(|name| Some(MethodLabel::name_of(name))),
     }
@@ -197,7 +200,8 @@ fn method_name(path: &str) -> Option<&str> {
 /// Answers a request that is not JSON-RPC
 async fn route(context: &HttpContext, verb: &Method, path: &str) -> HttpResponse {
     let page: fn(&HttpContext, &ChainStatus) -> HttpResponse = match path {
-        "/health" => health,
+        // Without a feed, a server that serves is ready.
+        "/health" | "/ready" => health,
         "/status" => status,
         "/metrics" => metrics,
         _ => match (&context.demo_index, path.strip_prefix("/practice/")) {
@@ -325,13 +329,24 @@ async fn run_rpc(
     (context.options.statuses.status(kind), body)
 }
 
-fn health(_: &HttpContext, chain: &ChainStatus) -> HttpResponse {
+fn health(context: &HttpContext, chain: &ChainStatus) -> HttpResponse {
     let head = chain.head.map(|head| head.height);
-    json_value(StatusCode::OK, &json!({ "status": "ok", "head": head }))
+    let Some(feed) = &context.feed_status else {
+        return json_value(StatusCode::OK, &json!({ "status": "ok", "head": head }));
+    };
+    let (status, word) = match feed.is_up_to_date() {
+        true => (StatusCode::OK, "ok"),
+        false => (StatusCode::SERVICE_UNAVAILABLE, "behind"),
+    };
+    let age = feed.age().map(|age| age.as_secs());
+    json_value(status, &json!({ "status": word, "head": head, "age_seconds": age }))
 }
 
 fn metrics(context: &HttpContext, chain: &ChainStatus) -> HttpResponse {
-    let text = context.service.metrics.text(chain);
+    let mut text = context.service.metrics.text(chain);
+    if let Some(feed) = &context.feed_status {
+        feed.text(&mut text);
+    }
     with_type(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text.into())
 }
 

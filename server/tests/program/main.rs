@@ -10,6 +10,7 @@ mod connections;
 mod durable;
 mod feeds;
 mod fixture;
+mod follow;
 mod http;
 mod limits;
 mod page;

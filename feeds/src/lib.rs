@@ -1,0 +1,55 @@
+//! Follows a live NEAR chain: block messages from [neardata](NearData), or from any [`Source`], in
+//! the order in which the engine imports them.
+//!
+//! A [`Follower`] takes the optimistic stream of a source and hands out whole messages, each after
+//! its parent. What a feed may do wrong ends in the same blocks as a feed that does nothing wrong:
+//! failed requests are repeated, a height that the feed calls empty is believed only when the next
+//! block names its parent below it, and a block whose parent is missing sends the follower back to
+//! the last final block, from where it takes the final chain. A feed that contradicts what was
+//! final is an error and never repeated away.
+//!
+//! ```no_run
+//! use milepost::endpoint::Engine;
+//! use milepost::import::ImportSettings;
+//! use milepost::storage::MemoryStorage;
+//! use milepost_feeds::{Follower, NearData, Settings, Start};
+//!
+//! # async fn run() -> Result<(), Box<dyn core::error::Error>> {
+//! let (engine, mut storage) = (Engine::default(), MemoryStorage::new());
+//! let source = NearData::new(&"mainnet".parse()?, None)?;
+//! let mut follower = Follower::new(source, Start::LastFinal, None, Settings::default());
+//! loop {
+//!     let block = follower.next().await?;
+//!     engine.import_block(&block.message, &ImportSettings::default(), &mut storage)?;
+//! }
+//! # }
+//! ```
+//!
+//! The follower reads the header of a message and whether its shards are complete. It verifies no
+//! hash and no signature: the feed is believed in what a block contains.
+
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod ahead;
+mod error;
+mod event;
+mod fetcher;
+mod follower;
+mod message;
+mod neardata;
+mod recent;
+mod settings;
+mod source;
+
+pub use error::{FollowError, FollowErrorKind};
+pub use event::Event;
+pub use follower::{Follower, Start, StoredChain};
+pub use message::FeedBlock;
+pub use neardata::{Budget, FeedUrl, NearData, Token};
+pub use settings::Settings;
+pub use source::{BlockRequest, Fetched, Finality, Source, SourceError, SourceErrorKind};
+
+#[cfg(test)]
+use {milepost_feed_server as _, milepost_practice as _, milepost_testkit as _};

@@ -1,0 +1,161 @@
+//! A block message, with the members of it that a follower needs.
+//!
+//! A message is whole or is not taken: each shard with a new chunk, by `block.chunks`, has to be in
+//! `shards` with that chunk. The text is kept as it came; what is in the shards, the import checks.
+
+use alloc::collections::BTreeMap;
+
+use milepost::primitives::{BlockHeight, CryptoHash};
+use milepost::storage::BlockPoint;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+
+/// A block of a feed
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct FeedBlock {
+    /// Its height and hash
+    pub block: BlockPoint,
+    /// The hash of its parent
+    pub prev_hash: CryptoHash,
+    /// The height of its parent, if the header has it
+    pub prev_height: Option<BlockHeight>,
+    /// The last block that is final by this block, if there is one
+    pub last_final: Option<CryptoHash>,
+    /// When it was produced, in nanoseconds since 1970; 0 if the header does not say
+    pub timestamp_nanos: u64,
+    /// The text of the message, as the feed sent it
+    pub message: Vec<u8>,
+}
+
+#[derive(Deserialize)]
+struct Message<'text> {
+    #[serde(borrow)]
+    block: Block<'text>,
+    #[serde(default)]
+    shards: Vec<Shard>,
+}
+
+#[derive(Deserialize)]
+struct Block<'text> {
+    #[serde(borrow)]
+    header: Header<'text>,
+    #[serde(default)]
+    chunks: Vec<ChunkHeader>,
+}
+
+#[derive(Deserialize)]
+struct Header<'text> {
+    height: BlockHeight,
+    hash: &'text str,
+    prev_hash: &'text str,
+    prev_height: Option<BlockHeight>,
+    last_final_block: Option<&'text str>,
+    timestamp_nanosec: Option<&'text str>,
+    timestamp: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct ChunkHeader {
+    shard_id: u64,
+    height_included: BlockHeight,
+}
+
+#[derive(Deserialize)]
+struct Shard {
+    shard_id: u64,
+    chunk: Option<IgnoredAny>,
+}
+
+impl FeedBlock {
+    /// Reads a message
+    ///
+    /// # Errors
+    ///
+    /// What is missing: the text is no block message, or lacks a shard or a chunk.
+    pub fn read(message: Vec<u8>) -> Result<Self, String> {
+        let parsed: Message<'_> =
+            serde_json::from_slice(&message).map_err(|error| format!("block message: {error}"))?;
+        let header = &parsed.block.header;
+        let hash = |name: &str, text: &str| {
+            text.parse::<CryptoHash>().map_err(|error| format!("block.header.{name}: {error}"))
+        };
+        let last_final = header.last_final_block.map(|text| hash("last_final_block", text));
+        let last_final = last_final.transpose()?.filter(|hash| *hash != CryptoHash::ZERO);
+        let block = BlockPoint { height: header.height, hash: hash("hash", header.hash)? };
+        let prev_hash = hash("prev_hash", header.prev_hash)?;
+        let timestamp = header.timestamp_nanosec.and_then(|text| text.parse().ok());
+        let timestamp_nanos = timestamp.or(header.timestamp).unwrap_or_default();
+        let prev_height = header.prev_height;
+        if prev_height.is_some_and(|height| height >= block.height) {
+            let prev_height = prev_height.unwrap_or_default();
+            return Err(format!(
+                "block.header.prev_height: {prev_height} is not below the height {}",
+                block.height
+            ));
+        }
+        let shards: BTreeMap<u64, bool> =
+            parsed.shards.iter().map(|shard| (shard.shard_id, shard.chunk.is_some())).collect();
+        for chunk in &parsed.block.chunks {
+            let is_new = chunk.height_included == block.height;
+            if is_new && shards.get(&chunk.shard_id) != Some(&true) {
+                return Err(format!(
+                    "shards: incomplete, shard {} lacks its chunk",
+                    chunk.shard_id
+                ));
+            }
+        }
+        Ok(Self { block, prev_hash, prev_height, last_final, timestamp_nanos, message })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use milepost_practice::{Practice, Settings};
+
+    use super::*;
+
+    #[test]
+    fn the_header_says_where_a_block_belongs() {
+        let mut chain = Practice::new(Settings::demo(4));
+        let first = chain.next_message();
+        let second = chain.next_message();
+        let read = FeedBlock::read(second.json.clone()).unwrap();
+        assert_eq!((read.block.height, read.block.hash), (second.height, second.hash));
+        assert_eq!((read.prev_hash, read.prev_height), (first.hash, Some(first.height)));
+        assert!(read.timestamp_nanos > Settings::demo(4).genesis_time);
+        assert_eq!(read.message, second.json);
+        // The zero hash names no block.
+        assert_eq!(FeedBlock::read(first.json).unwrap().last_final, None);
+    }
+
+    #[test]
+    fn a_message_that_lacks_a_chunk_is_refused() {
+        let mut chain = Practice::new(Settings { missing_chunks: 0, ..Settings::demo(4) });
+        let message: serde_json::Value =
+            serde_json::from_slice(&chain.next_message().json).unwrap();
+        let mut no_chunk = message.clone();
+        no_chunk["shards"][2]["chunk"] = serde_json::Value::Null;
+        let mut no_shard = message.clone();
+        no_shard["shards"].as_array_mut().unwrap().remove(2);
+        for incomplete in [no_chunk, no_shard] {
+            let error = FeedBlock::read(incomplete.to_string().into_bytes()).unwrap_err();
+            assert_eq!(error, "shards: incomplete, shard 2 lacks its chunk");
+        }
+        // A chunk of an earlier block is not in the message.
+        let mut earlier = message;
+        earlier["shards"][2]["chunk"] = serde_json::Value::Null;
+        earlier["block"]["chunks"][2]["height_included"] = 7.into();
+        assert!(FeedBlock::read(earlier.to_string().into_bytes()).is_ok());
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused() {
+        let deep = "[".repeat(100_000);
+        for text in ["", "null", "[]", r#"{"block":{"header":{"height":1}}}"#, &deep] {
+            assert!(FeedBlock::read(text.as_bytes().to_vec()).is_err());
+        }
+        let nested = format!(r#"{{"x":{}{},"block":7}}"#, deep, "]".repeat(100_000));
+        assert!(FeedBlock::read(nested.into_bytes()).is_err());
+    }
+}

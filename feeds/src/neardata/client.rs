@@ -1,0 +1,279 @@
+//! HTTP requests of a feed: redirects, the token, bounds.
+//!
+//! Redirects are followed here, at most five, so that the token goes along to the feed's own hosts
+//! and to no other. A body is read up to its bound, whatever its length claims. No error and no
+//! log has the token or the query of a URL.
+
+use core::fmt;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::time::Duration;
+use std::fs;
+use std::path::Path;
+
+use alloc::sync::Arc;
+use milepost::primitives::BlockHeight;
+use reqwest::header::{
+    AUTHORIZATION, CACHE_CONTROL, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER,
+};
+use reqwest::redirect::Policy;
+use reqwest::{Response, Url};
+use rustls::crypto::ring;
+use rustls::{ClientConfig, RootCertStore};
+use rustls_platform_verifier::BuilderVerifierExt as _;
+use tokio::time;
+
+use super::budget::Budget;
+use super::url::{FeedUrl, is_loopback};
+use crate::source::{SourceError, SourceErrorKind};
+
+/// Maximum size of a body after decompression: recent messages have some 2 MB
+const MAX_BODY: usize = 64 << 20;
+/// Maximum number of redirects, as in the clients of the feed
+const MAX_REDIRECTS: usize = 5;
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Maximum time without a byte: longer than the ten seconds that a feed may hold back a response
+const READ_TIMEOUT: Duration = Duration::from_secs(20);
+/// Maximum time from a request to the end of its response
+const TIMEOUT: Duration = Duration::from_secs(60);
+/// The pause after a `Retry-After` with a date, which is not read
+const DATE_PAUSE: Duration = Duration::from_secs(60);
+/// Maximum pause that a feed can ask for
+const MAX_PAUSE: Duration = Duration::from_secs(3600);
+/// Maximum length of a token
+const MAX_TOKEN: usize = 4096;
+
+/// The token of a feed; never shown
+#[derive(Clone)]
+pub struct Token(HeaderValue);
+
+impl Token {
+    /// A token in text, without surrounding white space
+    ///
+    /// # Errors
+    ///
+    /// It is empty, longer than 4096 bytes, or has characters that a header cannot have.
+    pub fn new(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        if text.is_empty() || text.len() > MAX_TOKEN {
+            return Err(format!("the token of a feed has 1 to {MAX_TOKEN} bytes"));
+        }
+        let mut value = HeaderValue::try_from(format!("Bearer {text}"))
+            .map_err(|_| "the token of a feed has characters that a header cannot have")?;
+        value.set_sensitive(true);
+        Ok(Self(value))
+    }
+
+    /// The token in a file
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be read, or holds no token.
+    pub fn from_file(path: &Path) -> Result<Self, String> {
+        let text = fs::read_to_string(path).map_err(|error| format!("{}: {error}", path.display()));
+        Self::new(&text?).map_err(|error| format!("{}: {error}", path.display()))
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Token(..)")
+    }
+}
+
+/// Sends the requests of a feed
+#[derive(Debug)]
+pub(super) struct Client {
+    http: reqwest::Client,
+    url: FeedUrl,
+    token: Option<Token>,
+    budget: Budget,
+    requests: AtomicU64,
+}
+
+/// A response after all redirects
+pub(super) struct HttpResponse {
+    pub(super) status: u16,
+    pub(super) body: Vec<u8>,
+    pub(super) retry_after: Option<Duration>,
+}
+
+fn temporary(detail: impl fmt::Display) -> SourceError {
+    SourceError::new(SourceErrorKind::Temporary, detail)
+}
+
+impl Client {
+    pub(super) fn new(
+        url: &FeedUrl,
+        token: Option<Token>,
+        budget: Budget,
+    ) -> Result<Self, SourceError> {
+        let failed = |error: &dyn fmt::Display| {
+            SourceError::new(SourceErrorKind::Refused, format!("cannot set up TLS: {error}"))
+        };
+        let mut builder = reqwest::Client::builder()
+            .user_agent(concat!("milepost/", env!("CARGO_PKG_VERSION")))
+            .redirect(Policy::none())
+            .connect_timeout(CONNECT_TIMEOUT)
+            .read_timeout(READ_TIMEOUT);
+        let provider = Arc::new(ring::default_provider());
+        let config = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| failed(&error))?;
+        let config = if url.is_plain() {
+            builder = builder.no_proxy();
+            // Nothing is sent over TLS; a machine without certificates can follow its own feed.
+            config.with_root_certificates(RootCertStore::empty())
+        } else {
+            config.with_platform_verifier().map_err(|error| failed(&error))?
+        };
+        builder = builder.tls_backend_preconfigured(config.with_no_client_auth());
+        let http = builder.build().map_err(|error| failed(&error))?;
+        let requests = AtomicU64::new(0);
+        Ok(Self { http, url: url.clone(), token, budget, requests })
+    }
+
+    pub(super) fn requests(&self) -> u64 {
+        self.requests.load(Relaxed)
+    }
+
+    pub(super) const fn requests_per_minute(&self) -> u32 {
+        self.budget.per_minute()
+    }
+
+    /// The response to a GET of this path, after redirects
+    pub(super) async fn fetch(
+        &self,
+        path: &str,
+        bypass_caches: bool,
+    ) -> Result<HttpResponse, SourceError> {
+        self.follow_redirects(path, self.url.join(path), bypass_caches).await
+    }
+
+    /// The response to a GET of this path at the host that has the archive of a height
+    pub(super) async fn fetch_archive(
+        &self,
+        height: BlockHeight,
+        path: &str,
+    ) -> Result<HttpResponse, SourceError> {
+        self.follow_redirects(path, self.url.join_archive(height, path), false).await
+    }
+
+    async fn follow_redirects(
+        &self,
+        path: &str,
+        address: String,
+        bypass_caches: bool,
+    ) -> Result<HttpResponse, SourceError> {
+        let mut address = Url::parse(&address).map_err(temporary)?;
+        for _ in 0..=MAX_REDIRECTS {
+            self.budget.acquire().await;
+            self.requests.fetch_add(1, Relaxed);
+            let exchange = time::timeout(TIMEOUT, self.exchange(&address, bypass_caches));
+            let (next, response) = exchange.await.map_err(|_| temporary("timeout"))??;
+            if let Some(pause) = response.retry_after {
+                self.budget.pause(pause);
+            }
+            match next {
+                Some(next) => address = next,
+                None => return Ok(response),
+            }
+        }
+        Err(temporary(format!("{path}: more than {MAX_REDIRECTS} redirects")))
+    }
+
+    /// One request; the address of a redirect, or the response
+    async fn exchange(
+        &self,
+        address: &Url,
+        bypass_caches: bool,
+    ) -> Result<(Option<Url>, HttpResponse), SourceError> {
+        let mut request = self.http.get(address.clone());
+        if let Some(Token(token)) = self.token.as_ref().filter(|_| self.url.trusts(address)) {
+            request = request.header(AUTHORIZATION, token.clone());
+        }
+        if bypass_caches {
+            request = request.header(CACHE_CONTROL, "no-cache");
+        }
+        let response = request.send().await.map_err(|error| http_error(&error))?;
+        let status = response.status();
+        let retry_after = retry_after(response.headers());
+        if status.is_redirection() {
+            let next = self.redirect(address, response.headers())?;
+            let response = HttpResponse { status: status.as_u16(), body: Vec::new(), retry_after };
+            return Ok((Some(next), response));
+        }
+        let body = read_body(response).await?;
+        Ok((None, HttpResponse { status: status.as_u16(), body, retry_after }))
+    }
+
+    /// The address that a redirect leads to
+    fn redirect(&self, from: &Url, headers: &HeaderMap) -> Result<Url, SourceError> {
+        let location = headers.get(LOCATION).and_then(|location| location.to_str().ok());
+        let location = location.ok_or_else(|| temporary("a redirect without a location"))?;
+        let next = from.join(location).map_err(|error| temporary(format!("redirect: {error}")))?;
+        // What keeps the configured address to TLS keeps a redirect to it as well.
+        let is_allowed = match next.scheme() {
+            "https" => !self.url.is_plain(),
+            "http" => self.url.is_plain() && is_loopback(&next),
+            _ => false,
+        };
+        if is_allowed { Ok(next) } else { Err(temporary("a redirect out of the feed's scheme")) }
+    }
+}
+
+async fn read_body(mut response: Response) -> Result<Vec<u8>, SourceError> {
+    let mut body = Vec::new();
+    while let Some(chunk) = response.chunk().await.map_err(|error| http_error(&error))? {
+        if chunk.len() > MAX_BODY - body.len() {
+            return Err(temporary(format!("a body of more than {MAX_BODY} bytes")));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+/// The pause that a response asks for
+fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+    let value = headers.get(RETRY_AFTER)?;
+    let seconds = value.to_str().ok().and_then(|text| text.trim().parse().ok());
+    Some(seconds.map_or(DATE_PAUSE, Duration::from_secs).min(MAX_PAUSE))
+}
+
+/// An error of the transport, without the URL
+fn http_error(error: &reqwest::Error) -> SourceError {
+    let mut detail = if error.is_timeout() {
+        "timeout".to_owned()
+    } else if error.is_connect() {
+        "cannot connect".to_owned()
+    } else {
+        "the response broke off".to_owned()
+    };
+    // The cause at the end of the chain says what happened; those before it may name the URL.
+    let mut cause = core::error::Error::source(error);
+    while let Some(next) = cause.and_then(|cause| cause.source()) {
+        cause = Some(next);
+    }
+    if let Some(cause) = cause {
+        detail = format!("{detail}: {cause}");
+    }
+    temporary(detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_never_shown() {
+        let token = Token::new(" secret-key\n").unwrap();
+        assert_eq!(token.0, "Bearer secret-key");
+        let url = "mainnet".parse().unwrap();
+        let client = Client::new(&url, Some(token.clone()), Budget::default()).unwrap();
+        for text in [format!("{token:?}"), format!("{:?}", token.0), format!("{client:?}")] {
+            assert!(!text.contains("secret"), "{text}");
+        }
+        for text in ["", " \n", "a\nb", &"x".repeat(MAX_TOKEN + 1)] {
+            assert!(Token::new(text).is_err());
+        }
+    }
+}

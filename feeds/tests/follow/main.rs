@@ -1,0 +1,10 @@
+//! The follower over feeds with faults, in a process with a paused clock and over sockets.
+
+#![expect(unused_crate_dependencies, reason = "tests use some of what the crate uses")]
+
+extern crate alloc;
+
+mod adversarial;
+mod http;
+mod quiet;
+mod support;

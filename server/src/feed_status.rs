@@ -1,0 +1,161 @@
+//! What is known of the feed that is followed: metrics, and whether the server is up to date.
+//!
+//! The age of a block is the time since it was produced, by the clock of this machine. Values of
+//! labels are closed sets, as in `metrics`.
+
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use core::time::Duration;
+use std::time::UNIX_EPOCH;
+
+use milepost_feeds::{Event, Finality, NearData};
+
+use crate::metrics::{family, sample};
+
+/// The values of the label `status`; the last two are for all other statuses, and for no response
+const STATUSES: [&str; 7] = ["404", "429", "500", "502", "503", "other", "none"];
+const OTHER: usize = 5;
+const NONE: usize = 6;
+
+/// The state of the feed that is followed
+pub(crate) struct FeedStatus {
+    source: Arc<NearData>,
+    max_age: Duration,
+    /// Heights of the newest block that was fetched, and that is in the store
+    seen: AtomicU64,
+    taken: AtomicU64,
+    /// When the newest block in the store was produced, in nanoseconds since 1970; 0 without one
+    timestamp: AtomicU64,
+    is_frozen: AtomicBool,
+    optimistic: AtomicU64,
+    finalized: AtomicU64,
+    bytes: AtomicU64,
+    retries: [AtomicU64; STATUSES.len()],
+    reorgs: AtomicU64,
+    reverted: AtomicU64,
+    skipped: AtomicU64,
+    broken: AtomicU64,
+}
+
+impl FeedStatus {
+    pub(crate) fn new(source: Arc<NearData>, max_age: Duration) -> Self {
+        let zero = AtomicU64::default;
+        Self {
+            source,
+            max_age,
+            seen: zero(),
+            taken: zero(),
+            timestamp: zero(),
+            is_frozen: AtomicBool::new(false),
+            optimistic: zero(),
+            finalized: zero(),
+            bytes: zero(),
+            retries: Default::default(),
+            reorgs: zero(),
+            reverted: zero(),
+            skipped: zero(),
+            broken: zero(),
+        }
+    }
+
+    /// Counts an event of the follower
+    pub(crate) fn observe(&self, event: &Event) {
+        let add = |counter: &AtomicU64, count: u64| counter.fetch_add(count, Relaxed);
+        match event {
+            Event::Fetched { height, bytes, finality, .. } => {
+                let is_final = *finality == Finality::Final;
+                add(if is_final { &self.finalized } else { &self.optimistic }, 1);
+                add(&self.bytes, *bytes as u64);
+                self.seen.fetch_max(*height, Relaxed);
+            }
+            Event::Retry { status, .. } => {
+                let position = |status: &u16| {
+                    let text = status.to_string();
+                    STATUSES.iter().position(|known| *known == text).unwrap_or(OTHER)
+                };
+                add(&self.retries[status.as_ref().map_or(NONE, position)], 1);
+            }
+            Event::Skipped { count, .. } => {
+                add(&self.skipped, *count);
+            }
+            Event::Reorg { depth, .. } => {
+                add(&self.reorgs, 1);
+                add(&self.reverted, *depth);
+            }
+            Event::LinkBroken { .. } => {
+                add(&self.broken, 1);
+            }
+            Event::Frozen { .. } => self.is_frozen.store(true, Relaxed),
+            Event::Thawed => self.is_frozen.store(false, Relaxed),
+            _ => {}
+        }
+    }
+
+    /// Notes that a block is in the store
+    pub(crate) fn taken_in(&self, height: u64, timestamp_nanos: u64) {
+        self.taken.fetch_max(height, Relaxed);
+        self.timestamp.fetch_max(timestamp_nanos, Relaxed);
+    }
+
+    /// The age of the newest block that was taken in; `None` before the first
+    pub(crate) fn age(&self) -> Option<Duration> {
+        let timestamp = self.timestamp.load(Relaxed);
+        let now = UNIX_EPOCH.elapsed().unwrap_or_default();
+        // A clock that is behind makes no block younger than new.
+        (timestamp > 0).then(|| now.saturating_sub(Duration::from_nanos(timestamp)))
+    }
+
+    /// Whether the newest block is recent enough
+    pub(crate) fn is_up_to_date(&self) -> bool {
+        !self.is_frozen.load(Relaxed) && self.age().is_some_and(|age| age <= self.max_age)
+    }
+
+    /// The metrics of the feed, in the text format of Prometheus
+    pub(crate) fn text(&self, out: &mut String) {
+        let gauges = [
+            ("feed_head_height", "Height of the newest block that was fetched", &self.seen),
+            ("feed_taken_height", "Height of the newest block that was taken in", &self.taken),
+        ];
+        for (name, help, height) in gauges {
+            family(out, name, "gauge", help);
+            sample(out, name, "", height.load(Relaxed));
+        }
+        if let Some(age) = self.age() {
+            let name = "feed_block_age_seconds";
+            family(out, name, "gauge", "Time since the newest block taken in was produced");
+            sample(out, name, "", format_args!("{:.3}", age.as_secs_f64()));
+        }
+        let frozen = "feed_frozen";
+        family(out, frozen, "gauge", "Whether the feed has had no new block for 30 seconds");
+        sample(out, frozen, "", u8::from(self.is_frozen.load(Relaxed)));
+        let fetched = "feed_blocks_fetched_total";
+        family(out, fetched, "counter", "Block messages fetched, by stream of the feed");
+        sample(out, fetched, "{stream=\"optimistic\"}", self.optimistic.load(Relaxed));
+        sample(out, fetched, "{stream=\"final\"}", self.finalized.load(Relaxed));
+        let retries = "feed_retries_total";
+        family(out, retries, "counter", "Requests to the feed that are repeated, by HTTP status");
+        for (status, count) in STATUSES.iter().zip(&self.retries) {
+            sample(out, retries, &format!("{{status=\"{status}\"}}"), count.load(Relaxed));
+        }
+        let requests = AtomicU64::new(self.source.requests());
+        let counters = [
+            ("feed_bytes_total", "Bytes of the block messages fetched", &self.bytes),
+            ("feed_requests_total", "Requests sent to the feed, with redirects", &requests),
+            ("feed_reorgs_total", "Changes of the canonical branch", &self.reorgs),
+            ("feed_reorged_blocks_total", "Blocks that left the canonical branch", &self.reverted),
+            ("feed_skipped_heights_total", "Heights without a block", &self.skipped),
+            (
+                "feed_links_broken_total",
+                "Blocks without their parent, after which the final chain was taken",
+                &self.broken,
+            ),
+        ];
+        for (name, help, count) in counters {
+            family(out, name, "counter", help);
+            sample(out, name, "", count.load(Relaxed));
+        }
+        let limit = "feed_requests_per_minute_limit";
+        family(out, limit, "gauge", "Maximum number of requests to the feed in a minute");
+        sample(out, limit, "", self.source.requests_per_minute());
+    }
+}

@@ -1,0 +1,221 @@
+//! A live feed is followed while the server serves: faults, restarts, and chains that do not fit.
+
+use std::fs;
+use std::time::UNIX_EPOCH;
+
+use milepost_feed_server::{Faults, Feed, FeedChain, FeedServer};
+use milepost_practice::{BlockMessage, Practice, PracticeTransaction, Settings};
+use serde_json::json;
+
+use crate::fixture::text;
+use crate::support::{Server, command, errors, request};
+
+/// At least this number of messages of a chain with forks that is produced from now on, a block
+/// each 20 ms; the last blocks are on no fork
+fn chain(seed: u64, count: usize) -> Vec<BlockMessage> {
+    let now = UNIX_EPOCH.elapsed().expect("the clock is after 1970").as_nanos();
+    let settings = Settings {
+        shards: 2,
+        transactions: 0..=2,
+        interval: 20..=20,
+        genesis_time: u64::try_from(now).expect("before 2554"),
+        forks: 60,
+        skips: 50,
+        repeats: 0,
+        ..Settings::simulation(seed)
+    };
+    let mut practice = Practice::new(settings);
+    let mut messages: Vec<BlockMessage> = Vec::new();
+    while messages.len() < count || messages.iter().rev().take(12).any(|it| it.abandoned) {
+        messages.push(practice.next_message());
+    }
+    messages
+}
+
+fn canonical(messages: &[BlockMessage]) -> impl Iterator<Item = &BlockMessage> {
+    messages.iter().filter(|message| !message.abandoned)
+}
+
+fn serve_feed(messages: &[BlockMessage], faults: Faults) -> FeedServer {
+    let (first, messages) = (messages[0].height, messages.to_vec());
+    let chain = FeedChain::new(messages.into_iter(), first, 100_000);
+    FeedServer::start(Feed::new(chain, faults)).expect("a port")
+}
+
+/// Faults that are over within a second
+fn quick_faults(seed: u64) -> Faults {
+    Faults {
+        seed,
+        failures: 10,
+        cut: 10,
+        short_length: 10,
+        redirects: 100,
+        host_redirects: 50,
+        ..Faults::default()
+    }
+}
+
+fn follow(feed: &FeedServer, args: &[&str]) -> Server {
+    let url = feed.url();
+    Server::start(&[&["--follow", &url, "--feed-requests", "100000"], args].concat())
+}
+
+fn status_of(transaction: &PracticeTransaction, wait_until: &str) -> String {
+    let params = json!({
+        "tx_hash": transaction.hash.to_string(),
+        "sender_account_id": transaction.signer_id.to_string(),
+        "wait_until": wait_until,
+    });
+    request("EXPERIMENTAL_tx_status", &params)
+}
+
+#[test]
+fn a_request_waits_for_a_block_of_the_feed() {
+    let messages = chain(1, 260);
+    let faults = Faults { cached_nulls: 20, unknown_nulls: 5, ..quick_faults(1) };
+    let feed = serve_feed(&messages, faults);
+    let from = messages[0].height.to_string();
+    let server = follow(&feed, &["--from", &from, "--wait-timeout", "60s", "--max-age", "1h"]);
+    let later = canonical(&messages).skip(120).flat_map(|message| &message.transactions);
+    for transaction in later.take(3) {
+        let response = server.post("/", &status_of(transaction, "EXECUTED"));
+        assert_eq!(response.status, 200, "{}", response.text());
+        let result = &response.json()["result"];
+        assert_eq!(result["transaction"]["hash"], transaction.hash.to_string());
+    }
+    assert_eq!(server.get("/ready").status, 200);
+    assert_eq!(server.get("/health").json()["status"], "ok");
+    let metric = |name: &str| {
+        server.metric(&format!("milepost_{name}")).unwrap_or_else(|| panic!("no metric {name}"))
+    };
+    assert!(metric("feed_head_height") >= metric("feed_taken_height"));
+    assert!(metric("feed_taken_height") > messages[0].height + 100);
+    assert!(metric("feed_blocks_fetched_total{stream=\"optimistic\"}") > 100);
+    assert!(metric("feed_requests_total") > 100);
+    assert!(metric("feed_bytes_total") > 100_000);
+    assert!(metric("feed_skipped_heights_total") > 0);
+    assert_eq!(metric("feed_requests_per_minute_limit"), 100_000);
+    let retries: u64 = ["404", "429", "500", "502", "503", "other", "none"]
+        .map(|status| metric(&format!("feed_retries_total{{status=\"{status}\"}}")))
+        .iter()
+        .sum();
+    assert!(retries > 0, "there were no retries");
+    server.signal("TERM");
+    assert_eq!(server.ended().code(), Some(0));
+}
+
+#[test]
+fn a_server_that_is_killed_loses_no_block_and_takes_none_twice() {
+    let messages = chain(2, 400);
+    let feed = serve_feed(&messages, quick_faults(2));
+    let directory = tempfile::tempdir().unwrap();
+    let store = directory.path().join("followed.milepost");
+    let first = messages[0].height;
+    let head = |server: &Server| server.get("/status").json()["head"]["height"].as_u64();
+    let last = canonical(&messages).last().unwrap();
+    let mut reached = None;
+    for _ in 0..10 {
+        let from = first.to_string();
+        let from = if reached.is_none() { from.as_str() } else { "resume" };
+        let server = follow(&feed, &["--store", text(&store), "--from", from]);
+        let before = head(&server);
+        assert!(before >= reached, "a block was lost: {before:?} after {reached:?}");
+        server.until("the chain grows", || {
+            let now = head(&server);
+            now > before.map(|before| before + 4) || now == Some(last.height)
+        });
+        reached = head(&server);
+        // Dropping it sends SIGKILL.
+    }
+    let server = follow(&feed, &["--store", text(&store)]);
+    server.until("the end of the chain", || head(&server) == Some(last.height));
+    assert_eq!(server.get("/status").json()["blocks"], canonical(&messages).count());
+    let hashes: Vec<_> = canonical(&messages).map(|message| message.hash.to_string()).collect();
+    for some in hashes.chunks(50) {
+        let heights = server.get(&format!("/blocks/{}", some.join(",")));
+        assert_eq!(heights.status, 200, "{}", heights.text());
+        assert!(!heights.text().contains("null"), "a block is missing: {}", heights.text());
+    }
+    // The answers are those of a server that had the canonical blocks as files.
+    let files = directory.path().join("files");
+    fs::create_dir(&files).unwrap();
+    for message in canonical(&messages) {
+        fs::write(files.join(format!("{}.json", message.height)), &message.json).unwrap();
+    }
+    let quiet = Server::start(&["--blocks", text(&files)]);
+    let transactions = canonical(&messages).flat_map(|message| &message.transactions);
+    let mut compared = 0;
+    for transaction in transactions.step_by(9) {
+        let body = status_of(transaction, "NONE");
+        assert_eq!(server.post("/", &body).text(), quiet.post("/", &body).text());
+        compared += 1;
+    }
+    assert!(compared > 20, "only {compared} transactions");
+}
+
+#[test]
+fn two_chains_never_mix_in_one_store() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = directory.path().join("one.milepost");
+    // The other is longer: a feed that is behind the store may catch up, and is waited for.
+    let (one, other) = (chain(3, 60), chain(4, 120));
+    let feed = serve_feed(&one, Faults::default());
+    let from = one[0].height.to_string();
+    let server = follow(&feed, &["--store", text(&store), "--from", &from]);
+    let blocks = canonical(&one).count() as u64;
+    server.until("blocks", || server.get("/status").json()["blocks"] == blocks);
+    drop(server);
+
+    let feed = serve_feed(&other, Faults::default());
+    for from in ["resume", "final"] {
+        let output = command(&["serve", "--listen", "127.0.0.1:0", "--store", text(&store)])
+            .args(["--follow", &feed.url(), "--from", from])
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(1));
+        let expected = "the store is not of the feed's chain: its final block at height";
+        assert!(errors(&output).contains(expected), "{}", errors(&output));
+    }
+    let server = Server::start(&["--store", text(&store)]);
+    assert_eq!(server.get("/status").json()["blocks"], blocks);
+}
+
+#[test]
+fn a_server_that_falls_behind_is_not_ready() {
+    let messages = chain(5, 40);
+    let feed = serve_feed(&messages, Faults::default());
+    let server = follow(&feed, &["--max-age", "3s"]);
+    server.until("the server is ready", || server.get("/ready").status == 200);
+    // The chain ends after a second.
+    server.until("the server is behind", || server.get("/ready").status == 503);
+    let health = server.get("/health");
+    assert_eq!((health.status, &health.json()["status"]), (503, &json!("behind")));
+    assert!(health.json()["age_seconds"].as_u64().is_some_and(|age| age >= 3));
+    // Without a feed, a server that serves is ready.
+    assert_eq!(Server::with_blocks(&[]).get("/ready").status, 200);
+}
+
+#[test]
+fn what_is_wrong_with_a_feed_is_said_at_the_start() {
+    let directory = tempfile::tempdir().unwrap();
+    let token = directory.path().join("token");
+    fs::write(&token, "secret\u{7}key").unwrap();
+    let serve = |args: &[&str]| {
+        let listen = ["serve", "--listen", "127.0.0.1:0"];
+        command(&[&listen, args].concat()).output().unwrap()
+    };
+    for (args, code, expected) in [
+        (&["--follow", "betanet"][..], 2, "none of mainnet, testnet and neardata+https"),
+        (&["--follow", "neardata+http://feed.example"], 2, "has to be https"),
+        (&["--from", "7"], 2, "--follow <FEED>"),
+        (&["--follow", "mainnet", "--from", "latest"], 2, "none of a height, final and resume"),
+        (&["--follow", "mainnet", "--finality", "final"], 1, "does not go with --follow"),
+        (&["--follow", "mainnet", "--feed-token-file", text(&token)], 1, "cannot have"),
+        (&["--follow", "mainnet", "--feed-token-file", "/no/file"], 1, "/no/file: "),
+    ] {
+        let output = serve(args);
+        assert_eq!(output.status.code(), Some(code), "{args:?}: {}", errors(&output));
+        assert!(errors(&output).contains(expected), "{args:?}: {}", errors(&output));
+        assert!(!errors(&output).contains("secret"), "{}", errors(&output));
+    }
+}

@@ -1,0 +1,155 @@
+//! What a feed has published of a practice chain at a time.
+//!
+//! The optimistic stream is append-only by height: a block at or below its top is dropped, also if
+//! it belongs to the branch that becomes canonical. The final stream has the blocks that the
+//! headers of the highest branch make final, without a gap.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+
+use milepost_practice::BlockMessage;
+
+/// A block that was produced
+#[derive(Clone, Debug)]
+struct Block {
+    height: u64,
+    prev_hash: String,
+    text: Arc<Vec<u8>>,
+}
+
+/// The streams of a feed
+pub struct FeedChain {
+    messages: Box<dyn Iterator<Item = BlockMessage> + Send>,
+    /// The next message, which has not arrived yet
+    next: Option<BlockMessage>,
+    /// Blocks since the last final one, by hash
+    recent: BTreeMap<String, Block>,
+    head: u64,
+    last_final: Option<u64>,
+    optimistic: BTreeMap<u64, Arc<Vec<u8>>>,
+    finalized: BTreeMap<u64, Arc<Vec<u8>>>,
+    /// Number of blocks that the optimistic stream does not have
+    dropped: u64,
+    first: u64,
+    /// Number of heights below the last final one that are kept
+    keep: u64,
+}
+
+impl FeedChain {
+    /// The streams of these messages, from this height on, in the order of their arrival; `keep` is
+    /// how many heights below the last final block are served
+    pub fn new(
+        messages: impl Iterator<Item = BlockMessage> + Send + 'static,
+        first: u64,
+        keep: u64,
+    ) -> Self {
+        Self {
+            messages: Box::new(messages),
+            next: None,
+            recent: BTreeMap::new(),
+            head: 0,
+            last_final: None,
+            optimistic: BTreeMap::new(),
+            finalized: BTreeMap::new(),
+            dropped: 0,
+            first,
+            keep,
+        }
+    }
+
+    /// Publishes the blocks that have arrived at this time, in milliseconds
+    pub fn advance(&mut self, now: u64) {
+        loop {
+            if self.next.is_none() {
+                self.next = self.messages.next();
+            }
+            match self.next.take() {
+                Some(message) if message.arrival_ms <= now => self.publish(message),
+                // The time has not come, or the chain has ended.
+                later => {
+                    self.next = later;
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Number of blocks that the optimistic stream does not have
+    pub const fn dropped(&self) -> u64 {
+        self.dropped
+    }
+
+    /// The height of the newest block of a stream
+    pub fn last(&self, is_final: bool) -> Option<u64> {
+        self.stream(is_final).last_key_value().map(|(height, _)| *height)
+    }
+
+    /// The lowest height that is served
+    pub const fn first(&self) -> u64 {
+        self.first
+    }
+
+    /// The message at a height of a stream
+    pub fn message(&self, is_final: bool, height: u64) -> Option<Arc<Vec<u8>>> {
+        self.stream(is_final).get(&height).cloned()
+    }
+
+    const fn stream(&self, is_final: bool) -> &BTreeMap<u64, Arc<Vec<u8>>> {
+        if is_final { &self.finalized } else { &self.optimistic }
+    }
+
+    fn publish(&mut self, message: BlockMessage) {
+        let height = message.height;
+        let last_final = last_final_block(&message.json);
+        let block = Block {
+            height,
+            prev_hash: message.prev_hash.to_string(),
+            text: Arc::new(message.json),
+        };
+        if self.last(false).is_none_or(|top| height > top) {
+            self.optimistic.insert(height, Arc::clone(&block.text));
+        } else {
+            self.dropped += 1;
+        }
+        self.recent.insert(message.hash.to_string(), block);
+        if height > self.head {
+            self.head = height;
+            self.finalize(last_final);
+        }
+    }
+
+    /// Publishes the blocks up to this one on the final stream
+    fn finalize(&mut self, mut hash: String) {
+        let mut blocks = Vec::new();
+        while let Some(block) = self.recent.get(&hash)
+            && self.last_final.is_none_or(|last| block.height > last)
+        {
+            blocks.push((block.height, Arc::clone(&block.text)));
+            hash.clone_from(&block.prev_hash);
+        }
+        self.finalized.extend(blocks);
+        self.last_final = self.last(true);
+        if let Some(last) = self.last_final {
+            self.recent.retain(|_, block| block.height >= last);
+            if let Some(first) = last.checked_sub(self.keep).filter(|first| *first > self.first) {
+                self.first = first;
+                self.optimistic = self.optimistic.split_off(&first);
+                self.finalized = self.finalized.split_off(&first);
+            }
+        }
+    }
+}
+
+/// `last_final_block` of the header; a practice chain writes it in this way
+fn last_final_block(message: &[u8]) -> String {
+    let text = core::str::from_utf8(message).unwrap_or_default();
+    let value =
+        text.split_once(r#""last_final_block":""#).and_then(|(_, rest)| rest.split_once('"'));
+    value.map_or_else(String::new, |(hash, _)| hash.to_owned())
+}
+
+impl core::fmt::Debug for FeedChain {
+    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        formatter.debug_struct("FeedChain").field("head", &self.head).finish_non_exhaustive()
+    }
+}
