@@ -83,6 +83,7 @@ int main(void) {
     milepost_error *error;
     milepost_bytes bytes;
     GUARDED(import_summary_view, summary_view);
+    GUARDED(deviations, deviations);
     GUARDED(transaction_view, transaction_view);
     GUARDED(error_view, error_view);
     memset(&store, 0, sizeof store);
@@ -95,6 +96,9 @@ int main(void) {
     OK(milepost_import_summary_read(summary, &summary_view.value, NULL));
     CHECK(summary_view.value.block.height == 100 && summary_view.value.outcomes == 2);
     UNTOUCHED(summary_view);
+    OK(milepost_import_summary_deviations(summary, &deviations.value, NULL));
+    CHECK(deviations.value.count == 0 && deviations.value.first_path.len == 0);
+    UNTOUCHED(deviations);
     milepost_import_summary_free(summary);
     OK(milepost_transaction_decode_base64(TEXT(TRANSACTION_BASE64), &transaction, NULL));
     OK(milepost_transaction_read(transaction, &transaction_view.value, NULL));
