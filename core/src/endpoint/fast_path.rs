@@ -13,6 +13,7 @@ use super::call::write_error;
 use super::response::{Bytes, ResponseChunk};
 use crate::Error;
 use crate::config::{BlockReference, Finality};
+use crate::primitives::BlockHeight;
 use crate::rpc::{
     self, Method, MethodCall, RequestId, ResponseKind, RpcError, StatusRequest, TransactionRef,
 };
@@ -133,9 +134,9 @@ pub(super) fn write(
                 is_kept
             })
         }
-        Method::ProtocolConfig(reference) => match config_key(reference, snapshot) {
+        Method::ProtocolConfig(reference) => match config_height(reference, snapshot) {
             Ok(None) => return FastResult::SlowPath(None),
-            Ok(Some(key)) => snapshot.get_with(&key, &mut |row| {
+            Ok(Some(first)) => snapshot.get_with(&ConfigRecord::key(first), &mut |row| {
                 write(RowSlice::of_config(row));
                 false
             }),
@@ -148,9 +149,16 @@ pub(super) fn write(
         Err(error) => {
             // The storage may have failed after it passed the row.
             out.truncate(start);
-            FastResult::Found(write_error(&call.id, &RpcError::internal(&error), out))
+            FastResult::Found(write_failure(&call.id, &error, out))
         }
     }
+}
+
+/// Appends the response to a call for which the storage failed
+#[cold]
+#[inline(never)]
+fn write_failure(id: &RequestId, error: &Error, out: &mut Vec<u8>) -> ResponseKind {
+    write_error(id, &RpcError::internal(error), out)
 }
 
 const fn is_status(call: &MethodCall) -> bool {
@@ -166,11 +174,12 @@ fn transaction_key(request: &StatusRequest) -> Key {
     Key::hash(Table::Transactions, hash)
 }
 
-/// The key of the configuration in force at a block, if the row of the chain has the block's height
-fn config_key(
+/// The first height of the configuration in force at a block, if the row of the chain has the height
+/// of the block
+fn config_height(
     reference: &BlockReference,
     snapshot: &(impl Snapshot + ?Sized),
-) -> Result<Option<Key>, Error> {
+) -> Result<Option<BlockHeight>, Error> {
     let BlockReference::Finality(finality @ (Finality::Final | Finality::Optimistic)) = reference
     else {
         return Ok(None);
@@ -198,7 +207,7 @@ fn config_key(
         false
     };
     snapshot.get_with(&ConfigIndex::key(), &mut read_first)?;
-    Ok(first.map(ConfigRecord::key))
+    Ok(first)
 }
 
 /// A result that one row holds, to be copied or sent from there
@@ -220,7 +229,9 @@ impl FastPath {
     ) -> Result<FastResult<Self>, Error> {
         let key = match &call.method {
             Method::TransactionStatus(request) => Some(transaction_key(request)),
-            Method::ProtocolConfig(reference) => config_key(reference, snapshot)?,
+            Method::ProtocolConfig(reference) => {
+                config_height(reference, snapshot)?.map(ConfigRecord::key)
+            }
         };
         let Some(key) = key else { return Ok(FastResult::SlowPath(None)) };
         let slow_path = |row| Ok(FastResult::SlowPath(is_status(call).then_some(row)));
