@@ -37,7 +37,15 @@ import { RemoteDriver } from "./remote-driver.js";
 const DEFAULT_TIMEOUT = 10_000;
 
 const ENDPOINT_OPTIONS = ["storage", "settings", "waitConfig"];
-const SETTINGS = ["timeoutCause", "unknown", "maxReceipts", "maxBatch", "finality", "retention"];
+const SETTINGS = [
+  "timeoutCause",
+  "unknown",
+  "maxReceipts",
+  "maxBatch",
+  "finality",
+  "retention",
+  "strictTypes",
+];
 const WAIT_CONFIG = ["timeout", "maxWaiting"];
 const RETENTION = ["blocks", "epochs"];
 const WAIT_OPTIONS = ["urlMethod", "signal", "timeout"];
@@ -295,10 +303,12 @@ function checkStorage(storage) {
 function checkConfig(settings, waitConfig) {
   const { timeoutCause, unknown, finality, retention, maxReceipts, maxBatch } = settings;
   optionalBoolean(timeoutCause, "settings.timeoutCause");
+  optionalBoolean(settings.strictTypes, "settings.strictTypes");
   if (unknown !== undefined) oneOf(unknown, "settings.unknown", ["wait", "immediate"]);
   if (finality !== undefined) oneOf(finality, "settings.finality", ["headers", "all"]);
-  if (maxReceipts !== undefined) uint32(maxReceipts, "settings.maxReceipts");
-  if (maxBatch !== undefined) uint32(maxBatch, "settings.maxBatch");
+  // With 0 no request could be answered.
+  if (maxReceipts !== undefined) uint32(maxReceipts, "settings.maxReceipts", 1);
+  if (maxBatch !== undefined) uint32(maxBatch, "settings.maxBatch", 1);
   if (waitConfig.maxWaiting !== undefined) uint32(waitConfig.maxWaiting, "waitConfig.maxWaiting");
   if (retention === undefined || retention === "everything") return;
   const { blocks, epochs } = retentionCounts(retention);

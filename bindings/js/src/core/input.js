@@ -100,11 +100,12 @@ export function uint64(value, name) {
 /**
  * @param {any} value
  * @param {string} name
+ * @param {number} [min]
  * @returns {number}
  */
-export function uint32(value, name) {
-  if (Number.isInteger(value) && value >= 0 && value < 2 ** 32) return value;
-  throw usageError(`${name}: ${value}, expected an integer from 0 to 4294967295`);
+export function uint32(value, name, min = 0) {
+  if (Number.isInteger(value) && value >= min && value < 2 ** 32) return value;
+  throw usageError(`${name}: ${value}, expected an integer from ${min} to 4294967295`);
 }
 
 /**
