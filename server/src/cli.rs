@@ -15,6 +15,7 @@ use milepost_feeds::{FeedUrl, Start};
 
 use crate::http::{self, BasePath, Cors, StatusMode};
 use crate::value_parsers::{self, StoreLocation};
+use crate::verifier::VerifyMode;
 
 /// Serves NEAR transaction statuses and protocol configurations from block messages
 ///
@@ -168,6 +169,11 @@ pub(crate) struct FeedArgs {
     /// served as it came, counted in a metric and logged once
     #[arg(long)]
     pub(crate) strict_types: bool,
+    /// Checks each block against its own hash, and the outcomes against the blocks after it: `off`,
+    /// `report` (counted, and logged once) or `strict` (a wrong block is refused) [default:
+    /// `report` with --follow, otherwise `off`]
+    #[arg(long, value_name = "off|report|strict")]
+    pub(crate) verify: Option<VerifyMode>,
     /// Directory of protocol configurations, `<height>.json`, each effective from its height on
     #[arg(long, value_name = "DIR")]
     pub(crate) configs: Option<PathBuf>,

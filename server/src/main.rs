@@ -31,6 +31,7 @@ mod shared_endpoint;
 mod store;
 mod sync;
 mod value_parsers;
+mod verifier;
 mod waiting;
 
 use std::process::ExitCode;

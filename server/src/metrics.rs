@@ -11,6 +11,7 @@ use core::time::Duration;
 
 use milepost::endpoint::{ChainStatus, EndReason};
 use milepost::import::{BlockPosition, ImportSummary};
+use milepost::proof::Verdict;
 use milepost::rpc::{Request, ResponseKind};
 use tokio::time::Instant;
 
@@ -28,6 +29,7 @@ const KINDS: [&str; 7] = [
 ];
 const REJECTION_STATUSES: [u16; 6] = [400, 404, 405, 408, 413, 415];
 const POSITIONS: [&str; 3] = ["head", "known", "fork"];
+const VERDICTS: [&str; 3] = ["verified", "unverifiable", "wrong"];
 
 /// The method of a request, as a label
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -98,6 +100,7 @@ pub(crate) struct Metrics {
     pending: AtomicU64,
     waits: [AtomicU64; WaitEnd::NAMES.len()],
     blocks: [AtomicU64; POSITIONS.len()],
+    checked: [AtomicU64; VERDICTS.len()],
     reverted: AtomicU64,
     transactions: AtomicU64,
     outcomes: AtomicU64,
@@ -148,6 +151,16 @@ impl Metrics {
         self.reverted.fetch_add(summary.reverted.len() as u64, Relaxed);
         self.transactions.fetch_add(summary.transactions as u64, Relaxed);
         self.outcomes.fetch_add(summary.outcomes as u64, Relaxed);
+    }
+
+    /// Counts a block that was checked against its hash
+    pub(crate) fn block_checked(&self, verdict: &Verdict) {
+        let index = match verdict {
+            Verdict::Verified => 0,
+            Verdict::Unverifiable(_) => 1,
+            Verdict::Wrong(_) => 2,
+        };
+        self.checked[index].fetch_add(1, Relaxed);
     }
 
     /// Counts members of a block or a configuration that are not of their type
@@ -211,6 +224,11 @@ impl Metrics {
         family(out, imported, "counter", "Block messages imported, by position in the chain");
         for (position, count) in POSITIONS.iter().zip(&self.blocks) {
             sample(out, imported, &format!("{{position=\"{position}\"}}"), count.load(Relaxed));
+        }
+        let checked = "blocks_checked_total";
+        family(out, checked, "counter", "Blocks checked against their hashes, by verdict");
+        for (verdict, count) in VERDICTS.iter().zip(&self.checked) {
+            sample(out, checked, &format!("{{verdict=\"{verdict}\"}}"), count.load(Relaxed));
         }
         let counters = [
             ("blocks_reverted_total", "Blocks that left the canonical chain", &self.reverted),

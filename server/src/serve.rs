@@ -28,6 +28,7 @@ use crate::log::print_line;
 use crate::service::Service;
 use crate::store::Store;
 use crate::value_parsers::StoreLocation;
+use crate::verifier::VerifyMode;
 use crate::{file_limit, http, io_budget, waiting};
 
 /// Time between practice blocks: about the block time of a live network
@@ -64,7 +65,8 @@ pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, String> {
     let runtime = runtime(None)?;
     let store = Store::open(&StoreLocation::File(args.store.clone()))?;
     let (engine, import_settings) = (Engine::default(), args.feed.import_settings());
-    let service = Arc::new(Service::new(engine, store, import_settings, WaitConfig::default()));
+    let service = Service::new(engine, store, import_settings, WaitConfig::default());
+    let service = Arc::new(service.with_verify_mode(args.feed.verify.unwrap_or_default()));
     let _guard = runtime.enter();
     shutdown_on_signals(&service)?;
     let summary = import_feeds(&service, &args.feed, &args.paths)?;
@@ -96,7 +98,11 @@ async fn run(args: ServeArgs) -> Result<(), String> {
     let wait_config =
         WaitConfig::default().with_timeout(timeout).with_max_waiting(args.max_waiting);
     let engine = Engine::new(settings);
-    let service = Arc::new(Service::new(engine, store, import_settings, wait_config));
+    let is_live = args.follow.follow.is_some();
+    let verify_mode =
+        args.feed.verify.unwrap_or(if is_live { VerifyMode::Report } else { VerifyMode::Off });
+    let service = Service::new(engine, store, import_settings, wait_config);
+    let service = Arc::new(service.with_verify_mode(verify_mode));
     shutdown_on_signals(&service)?;
 
     let practice = {

@@ -30,6 +30,7 @@ use crate::deviations::LoggedDeviations;
 use crate::metrics::{Commit, MethodLabel, Metrics};
 use crate::shared_endpoint::SharedEndpoint;
 use crate::store::Store;
+use crate::verifier::{Verifier, VerifyMode};
 
 /// Larger bodies are processed on the blocking thread pool: a batch of many requests or a large
 /// transaction takes longer than handing it over (some 20 us)
@@ -60,6 +61,7 @@ pub(crate) struct Service {
     store: Store,
     import_settings: ImportSettings,
     logged_deviations: LoggedDeviations,
+    verifier: Verifier,
     commits: watch::Sender<u64>,
     shutdown: watch::Sender<bool>,
 }
@@ -84,9 +86,16 @@ impl Service {
             store,
             import_settings,
             logged_deviations: LoggedDeviations::default(),
+            verifier: Verifier::default(),
             commits: watch::Sender::new(0),
             shutdown: watch::Sender::new(false),
         }
+    }
+
+    /// The same service, which checks its blocks
+    pub(crate) fn with_verify_mode(mut self, mode: VerifyMode) -> Self {
+        self.verifier = Verifier::new(mode);
+        self
     }
 
     /// A receiver of the number of commits
@@ -176,6 +185,7 @@ impl Service {
     pub(crate) fn import_block(&self, message: &[u8]) -> Result<ImportSummary, Error> {
         // Held until the endpoint has the changes, so that it gets commits in order.
         let mut writer = self.store.writer();
+        self.verifier.check(message, &self.metrics)?;
         let summary = self.engine.import_block(message, &self.import_settings, &mut writer)?;
         self.metrics.block_imported(&summary);
         let block = || format!("block {}", summary.block.height);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use milepost::proof::{Verdict, check_block};
+use milepost::proof::{OutcomeLinks, Verdict, check_block};
 use milepost_tests::recorded;
 
 /// Blocks whose `chunk_receipts_root` is a copy of another root, in the files as they were found
@@ -75,11 +75,18 @@ fn the_next_chunk_of_a_shard_confirms_the_root_of_its_outcomes() {
         ("mainnet_000051188689", "mainnet_000051188690"),
     ] {
         let (Some(block), Some(next)) = (blocks.get(block), blocks.get(next)) else { return };
-        let confirmed = check_block(&repaired(next)).confirmed_roots;
-        for root in check_block(&repaired(block)).outcome_roots {
-            assert!(confirmed.contains(&root), "{root:?}");
-            shards += 1;
-        }
+        let (block, mut next) = (check_block(&repaired(block)), check_block(&repaired(next)));
+        let mut links = OutcomeLinks::default();
+        assert_eq!(links.verdict(&block), Verdict::Verified);
+        assert_eq!(links.verdict(&next), Verdict::Verified);
+        shards += block.outcome_roots.len();
+        assert!(next.confirmed_roots.contains(&block.outcome_roots[0]));
+
+        next.confirmed_roots[0].root = next.outcome_roots[0].root;
+        let mut links = OutcomeLinks::default();
+        assert_eq!(links.verdict(&next), Verdict::Verified, "nothing to compare with");
+        links.verdict(&block);
+        assert!(matches!(links.verdict(&next), Verdict::Wrong(_)));
     }
     assert_eq!(shards, 2);
 }

@@ -22,8 +22,10 @@ use crate::{Error, ErrorKind};
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct BlockCheck {
-    /// The verdict
+    /// The verdict on the message alone
     pub verdict: Verdict,
+    /// The hashes of the block and of its parent, as the header has them; `None` without a header
+    pub hashes: Option<(CryptoHash, CryptoHash)>,
     /// The root of the outcomes of each shard with a new chunk, which the next new chunk of the
     /// shard has to confirm
     pub outcome_roots: Vec<OutcomeRoot>,
@@ -68,6 +70,7 @@ pub struct OutcomeRoot {
 pub fn check_block(message: &[u8]) -> BlockCheck {
     let mut check = BlockCheck {
         verdict: Verdict::Verified,
+        hashes: None,
         outcome_roots: Vec::new(),
         confirmed_roots: Vec::new(),
     };
@@ -105,6 +108,7 @@ impl BlockCheck {
             .raw()
             .map_err(unread)
             .and_then(|header| json::read(header).map_err(unverifiable("block.header")))?;
+        self.hashes = Some((header.hash, header.prev_hash));
         let mut shards = reader.required(shards, "shards").map_err(unread)?;
         let chunks = match chunks {
             Some(mut chunks) => read_list(&mut chunks, |chunk| read_chunk(chunk).map(Some)),

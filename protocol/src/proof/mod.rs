@@ -8,10 +8,12 @@
 
 mod block;
 mod header;
+mod links;
 mod merkle;
 mod outcome;
 
 pub use block::{BlockCheck, OutcomeRoot, Verdict, check_block};
 pub use header::{BlockHeaderView, SlashedValidatorView, ValidatorStakeView};
+pub use links::OutcomeLinks;
 pub use merkle::{fold, root};
 pub use outcome::leaf;

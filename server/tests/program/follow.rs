@@ -75,7 +75,7 @@ fn a_request_waits_for_a_block_of_the_feed() {
     let faults = Faults { cached_nulls: 20, unknown_nulls: 5, ..quick_faults(1) };
     let feed = serve_feed(&messages, faults);
     let from = messages[0].height.to_string();
-    let server = follow(&feed, &["--from", &from, "--wait-timeout", "60s", "--max-age", "1h"]);
+    let server = follow(&feed, &["--from", &from, "--timeout", "60s", "--max-age", "1h"]);
     let later = canonical(&messages).skip(120).flat_map(|message| &message.transactions);
     for transaction in later.take(3) {
         let response = server.post("/", &status_of(transaction, "EXECUTED"));
@@ -209,7 +209,7 @@ fn what_is_wrong_with_a_feed_is_said_at_the_start() {
         (&["--follow", "neardata+http://feed.example"], 2, "has to be https"),
         (&["--from", "7"], 2, "--follow <FEED>"),
         (&["--follow", "mainnet", "--from", "latest"], 2, "none of a height, final and resume"),
-        (&["--follow", "mainnet", "--finality", "final"], 1, "does not go with --follow"),
+        (&["--follow", "mainnet", "--finality", "all"], 1, "does not go with --follow"),
         (&["--follow", "mainnet", "--feed-token-file", text(&token)], 1, "cannot have"),
         (&["--follow", "mainnet", "--feed-token-file", "/no/file"], 1, "/no/file: "),
     ] {

@@ -18,3 +18,4 @@ mod pending_requests;
 mod query_commands;
 mod shutdown;
 mod support;
+mod verify;

@@ -1,0 +1,62 @@
+//! The roots of outcomes that later blocks confirm.
+//!
+//! What a shard executed in a block is confirmed by the shard's next new chunk, in the first block
+//! after it that has one. Kept are the open roots of the newest blocks, forks among them; a block
+//! whose parent is not kept has nothing to compare.
+
+use alloc::collections::VecDeque;
+use alloc::format;
+use alloc::vec::Vec;
+
+use super::{BlockCheck, OutcomeRoot, Verdict};
+use crate::primitives::CryptoHash;
+use crate::{Error, ErrorKind};
+
+/// Number of blocks whose open roots are kept: more than the deepest fork
+const MAX_BLOCKS: usize = 64;
+
+/// The open roots of the newest blocks
+///
+/// ```
+/// use milepost_protocol::proof::{OutcomeLinks, Verdict, check_block};
+///
+/// let mut links = OutcomeLinks::default();
+/// let check = check_block(b"{}");
+/// // Nothing is known of a message that cannot be verified.
+/// assert_eq!(links.verdict(&check), check.verdict);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct OutcomeLinks {
+    blocks: VecDeque<(CryptoHash, Vec<OutcomeRoot>)>,
+}
+
+impl OutcomeLinks {
+    /// The verdict on a block, also by what it confirms of the blocks before it
+    ///
+    /// Blocks are to be passed with each after its parent.
+    pub fn verdict(&mut self, check: &BlockCheck) -> Verdict {
+        let (Verdict::Verified, Some((hash, prev_hash))) = (&check.verdict, check.hashes) else {
+            return check.verdict.clone();
+        };
+        let parent = self.blocks.iter().find(|(kept, _)| *kept == prev_hash);
+        let mut open = parent.map_or_else(Vec::new, |(_, open)| open.clone());
+        for confirmed in &check.confirmed_roots {
+            let shard_id = confirmed.shard_id;
+            let Some(at) = open.iter().position(|root| root.shard_id == shard_id) else { continue };
+            let executed = open.swap_remove(at).root;
+            if executed != confirmed.root {
+                let detail = format!(
+                    "the outcomes of shard {shard_id} before it have the root {executed}, not {}",
+                    confirmed.root
+                );
+                return Verdict::Wrong(Error::new(ErrorKind::Chain, detail).at("block.chunks"));
+            }
+        }
+        open.extend(&check.outcome_roots);
+        if self.blocks.len() == MAX_BLOCKS {
+            self.blocks.pop_front();
+        }
+        self.blocks.push_back((hash, open));
+        Verdict::Verified
+    }
+}
