@@ -29,6 +29,7 @@ const REJECTED = {
   "included-only": milestoneOnly,
   "included-only-reached": milestoneOnly,
   "kept-as-it-came": unknownActions,
+  "retyped-members": retypedMembers,
 };
 
 /** The result has only the milestone, which the interface allows and the schemas do not */
@@ -53,6 +54,16 @@ function unknownActions(rejected) {
   };
   assert.ok(accepts(result, without(rejected)));
   assert.ok(unknown > 0);
+}
+
+/** The result has two members of another type, as they came in the block, and newer actions */
+function retypedMembers(rejected) {
+  const changed = structuredClone(rejected);
+  const came = { kept: ["as", "it", "came"] };
+  assert.deepEqual([changed.transaction.priorityFee, changed.receiptsOutcome[0].proof], [came, came]);
+  changed.transaction.priorityFee = 0;
+  changed.receiptsOutcome[0].proof = [];
+  unknownActions(changed);
 }
 
 /** All responses except protocol configurations; errors of all methods have one schema */

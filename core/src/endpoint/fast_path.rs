@@ -174,8 +174,8 @@ fn transaction_key(request: &StatusRequest) -> Key {
     Key::hash(Table::Transactions, hash)
 }
 
-/// The first height of the configuration in force at a block, if the row of the chain has the height
-/// of the block
+/// The first height of the configuration in force at a block, if the row of the chain has the
+/// block's height
 fn config_height(
     reference: &BlockReference,
     snapshot: &(impl Snapshot + ?Sized),

@@ -300,7 +300,7 @@ fn unknown_transactions_are_refused_for_the_reasons_of_a_node() {
             "protocol_version": version,
             "runtime_config": RuntimeConfigView::from(config.clone()),
         });
-        let rules = TransactionRules::read(&check(&text.to_string()).unwrap().text).unwrap();
+        let rules = TransactionRules::read(&check(&text.to_string(), true).unwrap().text).unwrap();
         let theirs = match generator.below(4) {
             0 => generator.any(),
             1 => {
