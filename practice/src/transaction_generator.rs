@@ -401,7 +401,9 @@ impl TransactionGenerator<'_> {
             }
             3 => {
                 let stake = Balance(50_000 * NEAR);
-                let stake = StakeAction { public_key: key, stake, unknown_fields: NONE };
+                // Random bytes are no key with which a validator can stake.
+                let public_key = self.accounts.signers[signer].public_key.clone();
+                let stake = StakeAction { public_key, stake, unknown_fields: NONE };
                 ("stakes", own, vec![stake.into()])
             }
             _ => {
