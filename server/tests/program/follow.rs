@@ -88,7 +88,9 @@ fn a_request_waits_for_a_block_of_the_feed() {
     let metric = |name: &str| {
         server.metric(&format!("milepost_{name}")).unwrap_or_else(|| panic!("no metric {name}"))
     };
-    assert!(metric("feed_head_height") >= metric("feed_taken_height"));
+    // The server goes on between two reads.
+    let taken = metric("feed_taken_height");
+    assert!(metric("feed_head_height") >= taken);
     assert!(metric("feed_taken_height") > messages[0].height + 100);
     assert!(metric("feed_blocks_fetched_total{stream=\"optimistic\"}") > 100);
     assert!(metric("feed_requests_total") > 100);
