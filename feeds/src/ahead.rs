@@ -105,8 +105,8 @@ impl Ahead {
         }
         let lookahead = if self.bypass_caches { 0 } else { fetcher.settings.lookahead };
         for height in height..=height.saturating_add(lookahead) {
-            let is_archived = self.ready.contains_key(&height);
-            if !is_archived && self.requested.insert(height) {
+            let is_ready = self.ready.contains_key(&height);
+            if !is_ready && self.requested.insert(height) {
                 let fetcher = fetcher.clone();
                 let mut request = BlockRequest::new(height, self.finality);
                 request.bypass_caches = self.bypass_caches;

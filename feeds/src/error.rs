@@ -21,7 +21,7 @@ pub enum FollowErrorKind {
     /// The feed does not have a block that is needed
     Missing,
     /// The feed refuses this client
-    Refused,
+    PermissionDenied,
     /// The feed keeps sending messages that are malformed or incomplete
     Message,
     /// More blocks without a final one than a sound chain has

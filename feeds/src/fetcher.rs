@@ -150,8 +150,8 @@ impl<'settings> Backoff<'settings> {
             SourceErrorKind::TooLow => {
                 return Err(FollowError::new(FollowErrorKind::Missing, error.detail));
             }
-            SourceErrorKind::Refused => {
-                return Err(FollowError::new(FollowErrorKind::Refused, error.detail));
+            SourceErrorKind::PermissionDenied => {
+                return Err(FollowError::new(FollowErrorKind::PermissionDenied, error.detail));
             }
             SourceErrorKind::TooHigh => self.jittered(TOO_HIGH_DELAY),
             SourceErrorKind::Temporary => {

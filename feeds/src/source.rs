@@ -113,7 +113,7 @@ pub enum SourceErrorKind {
     /// The feed does not have blocks that old: the follower stops
     TooLow,
     /// The feed refuses this client: the follower stops
-    Refused,
+    PermissionDenied,
     /// Anything that may pass: the follower asks again
     Temporary,
 }

@@ -13,9 +13,9 @@ use milepost::primitives::{AccountId, CryptoHash};
 use milepost::status::Milestone;
 use milepost_feeds::{FeedUrl, Start};
 
+use crate::block_verifier::VerifyMode;
 use crate::http::{self, BasePath, Cors, StatusMode};
 use crate::value_parsers::{self, StoreLocation};
-use crate::verifier::VerifyMode;
 
 /// Serves NEAR transaction statuses and protocol configurations from block messages
 ///

@@ -10,10 +10,10 @@
 
 extern crate alloc;
 
+mod block_verifier;
 mod cli;
 mod client;
 mod demo_index;
-mod deviations;
 mod feed;
 mod feed_status;
 mod file_limit;
@@ -22,6 +22,7 @@ mod http;
 mod io_budget;
 mod json_scan;
 mod log;
+mod logged_kinds;
 mod metrics;
 mod query_commands;
 mod receipt_tree;
@@ -31,7 +32,6 @@ mod shared_endpoint;
 mod store;
 mod sync;
 mod value_parsers;
-mod verifier;
 mod waiting;
 
 use std::process::ExitCode;

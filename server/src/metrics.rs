@@ -11,7 +11,7 @@ use core::time::Duration;
 
 use milepost::endpoint::{ChainStatus, EndReason};
 use milepost::import::{BlockPosition, ImportSummary};
-use milepost::proof::Verdict;
+use milepost::proof::VerificationResult;
 use milepost::rpc::{Request, ResponseKind};
 use tokio::time::Instant;
 
@@ -29,7 +29,7 @@ const KINDS: [&str; 7] = [
 ];
 const REJECTION_STATUSES: [u16; 6] = [400, 404, 405, 408, 413, 415];
 const POSITIONS: [&str; 3] = ["head", "known", "fork"];
-const VERDICTS: [&str; 3] = ["verified", "unverifiable", "wrong"];
+const VERIFICATION_RESULTS: [&str; 3] = ["verified", "unverifiable", "wrong"];
 
 /// The method of a request, as a label
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -100,7 +100,7 @@ pub(crate) struct Metrics {
     pending: AtomicU64,
     waits: [AtomicU64; WaitEnd::NAMES.len()],
     blocks: [AtomicU64; POSITIONS.len()],
-    checked: [AtomicU64; VERDICTS.len()],
+    checked: [AtomicU64; VERIFICATION_RESULTS.len()],
     reverted: AtomicU64,
     transactions: AtomicU64,
     outcomes: AtomicU64,
@@ -154,11 +154,11 @@ impl Metrics {
     }
 
     /// Counts a block that was checked against its hash
-    pub(crate) fn block_checked(&self, verdict: &Verdict) {
-        let index = match verdict {
-            Verdict::Verified => 0,
-            Verdict::Unverifiable(_) => 1,
-            Verdict::Wrong(_) => 2,
+    pub(crate) fn block_checked(&self, result: &VerificationResult) {
+        let index = match result {
+            VerificationResult::Verified => 0,
+            VerificationResult::Unverifiable(_) => 1,
+            VerificationResult::Wrong(_) => 2,
         };
         self.checked[index].fetch_add(1, Relaxed);
     }
@@ -226,9 +226,9 @@ impl Metrics {
             sample(out, imported, &format!("{{position=\"{position}\"}}"), count.load(Relaxed));
         }
         let checked = "blocks_checked_total";
-        family(out, checked, "counter", "Blocks checked against their hashes, by verdict");
-        for (verdict, count) in VERDICTS.iter().zip(&self.checked) {
-            sample(out, checked, &format!("{{verdict=\"{verdict}\"}}"), count.load(Relaxed));
+        family(out, checked, "counter", "Blocks checked against their hashes, by result");
+        for (result, count) in VERIFICATION_RESULTS.iter().zip(&self.checked) {
+            sample(out, checked, &format!("{{result=\"{result}\"}}"), count.load(Relaxed));
         }
         let counters = [
             ("blocks_reverted_total", "Blocks that left the canonical chain", &self.reverted),

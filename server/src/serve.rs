@@ -20,6 +20,7 @@ use tokio::task;
 use tokio::time::{self, MissedTickBehavior};
 use tracing::{error, info, warn};
 
+use crate::block_verifier::VerifyMode;
 use crate::cli::{FeedArgs, ImportArgs, ServeArgs};
 use crate::demo_index::DemoIndex;
 use crate::feed::{self, FeedSummary, PracticeFeed};
@@ -28,7 +29,6 @@ use crate::log::print_line;
 use crate::service::Service;
 use crate::store::Store;
 use crate::value_parsers::StoreLocation;
-use crate::verifier::VerifyMode;
 use crate::{file_limit, http, io_budget, waiting};
 
 /// Time between practice blocks: about the block time of a live network

@@ -26,11 +26,11 @@ use tokio::task;
 use tokio::time::Instant;
 use tracing::warn;
 
-use crate::deviations::LoggedDeviations;
+use crate::block_verifier::{BlockVerifier, VerifyMode};
+use crate::logged_kinds::LoggedKinds;
 use crate::metrics::{Commit, MethodLabel, Metrics};
 use crate::shared_endpoint::SharedEndpoint;
 use crate::store::Store;
-use crate::verifier::{Verifier, VerifyMode};
 
 /// Larger bodies are processed on the blocking thread pool: a batch of many requests or a large
 /// transaction takes longer than handing it over (some 20 us)
@@ -60,8 +60,8 @@ pub(crate) struct Service {
     engine: Engine,
     store: Store,
     import_settings: ImportSettings,
-    logged_deviations: LoggedDeviations,
-    verifier: Verifier,
+    logged_deviations: LoggedKinds,
+    verifier: BlockVerifier,
     commits: watch::Sender<u64>,
     shutdown: watch::Sender<bool>,
 }
@@ -85,8 +85,8 @@ impl Service {
             engine,
             store,
             import_settings,
-            logged_deviations: LoggedDeviations::default(),
-            verifier: Verifier::default(),
+            logged_deviations: LoggedKinds::default(),
+            verifier: BlockVerifier::default(),
             commits: watch::Sender::new(0),
             shutdown: watch::Sender::new(false),
         }
@@ -94,7 +94,7 @@ impl Service {
 
     /// The same service, which checks its blocks
     pub(crate) fn with_verify_mode(mut self, mode: VerifyMode) -> Self {
-        self.verifier = Verifier::new(mode);
+        self.verifier = BlockVerifier::new(mode);
         self
     }
 
@@ -183,9 +183,10 @@ impl Service {
 
     /// Imports a block message; blocks the thread for the duration of a commit
     pub(crate) fn import_block(&self, message: &[u8]) -> Result<ImportSummary, Error> {
+        // Needs nothing of the store.
+        self.verifier.check(message, &self.metrics)?;
         // Held until the endpoint has the changes, so that it gets commits in order.
         let mut writer = self.store.writer();
-        self.verifier.check(message, &self.metrics)?;
         let summary = self.engine.import_block(message, &self.import_settings, &mut writer)?;
         self.metrics.block_imported(&summary);
         let block = || format!("block {}", summary.block.height);

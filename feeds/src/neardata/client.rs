@@ -108,7 +108,10 @@ impl Client {
         budget: Budget,
     ) -> Result<Self, SourceError> {
         let failed = |error: &dyn fmt::Display| {
-            SourceError::new(SourceErrorKind::Refused, format!("cannot set up TLS: {error}"))
+            SourceError::new(
+                SourceErrorKind::PermissionDenied,
+                format!("cannot set up TLS: {error}"),
+            )
         };
         let mut builder = reqwest::Client::builder()
             .user_agent(concat!("milepost/", env!("CARGO_PKG_VERSION")))

@@ -94,8 +94,13 @@ fn interpret(response: HttpResponse) -> Result<Fetched, SourceError> {
     match status {
         200 if body.trim_ascii() == b"null" => Ok(Fetched::Empty),
         200 => Ok(Fetched::Message(body)),
-        401 => Err(error(SourceErrorKind::Refused, &"the feed refuses the token (HTTP 401)")),
-        403 => Err(error(SourceErrorKind::Refused, &"the feed refuses this client (HTTP 403)")),
+        401 => {
+            Err(error(SourceErrorKind::PermissionDenied, &"the feed refuses the token (HTTP 401)"))
+        }
+        403 => Err(error(
+            SourceErrorKind::PermissionDenied,
+            &"the feed refuses this client (HTTP 403)",
+        )),
         404 => match said() {
             text if text.contains("BLOCK_HEIGHT_TOO_HIGH") => {
                 Err(error(SourceErrorKind::TooHigh, &"above the newest block of the feed"))
@@ -167,7 +172,7 @@ mod tests {
         assert_eq!(of(404, &typed("BLOCK_HEIGHT_TOO_LOW")), Err(SourceErrorKind::TooLow));
         assert_eq!(of(404, &typed("BLOCK_DOES_NOT_EXIST")), Ok(Fetched::Empty));
         assert_eq!(of(404, "<html>"), Err(SourceErrorKind::Temporary));
-        assert_eq!(of(401, ""), Err(SourceErrorKind::Refused));
+        assert_eq!(of(401, ""), Err(SourceErrorKind::PermissionDenied));
         for status in [400, 429, 500, 502, 503] {
             assert_eq!(of(status, ""), Err(SourceErrorKind::Temporary));
         }

@@ -88,7 +88,7 @@ async fn the_token_goes_along_with_redirects_of_the_feed() {
         .next()
         .await
         .unwrap_err();
-    assert_eq!(refused.kind, FollowErrorKind::Refused);
+    assert_eq!(refused.kind, FollowErrorKind::PermissionDenied);
     assert!(refused.detail.contains("the feed refuses the token"), "{refused}");
 }
 
@@ -99,7 +99,7 @@ async fn the_token_does_not_go_to_another_host() {
     let server = server(4, faults, Some("key-of-a-test"));
     let source = source(&server, Some("key-of-a-test"));
     let follower = Follower::new(source, Start::LastFinal, None, Settings::default()).next().await;
-    assert_eq!(follower.unwrap_err().kind, FollowErrorKind::Refused);
+    assert_eq!(follower.unwrap_err().kind, FollowErrorKind::PermissionDenied);
 }
 
 #[tokio::test]

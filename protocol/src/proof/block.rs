@@ -22,8 +22,8 @@ use crate::{Error, ErrorKind};
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct BlockCheck {
-    /// The verdict on the message alone
-    pub verdict: Verdict,
+    /// Whether its members agree with its hash, by the message alone
+    pub result: VerificationResult,
     /// The hashes of the block and of its parent, as the header has them; `None` without a header
     pub hashes: Option<(CryptoHash, CryptoHash)>,
     /// The root of the outcomes of each shard with a new chunk, which the next new chunk of the
@@ -35,8 +35,8 @@ pub struct BlockCheck {
 
 /// Whether the members of a message agree with the hash of its block
 #[derive(Clone, Debug, Eq, PartialEq)]
-#[expect(clippy::exhaustive_enums, reason = "there is no fourth verdict")]
-pub enum Verdict {
+#[expect(clippy::exhaustive_enums, reason = "there is no fourth result")]
+pub enum VerificationResult {
     /// They agree
     Verified,
     /// A member that is needed is missing, or is of a form that is not known; which one
@@ -61,21 +61,23 @@ pub struct OutcomeRoot {
 /// message is read once more. Bounded by the message.
 ///
 /// ```
-/// use milepost_protocol::proof::{Verdict, check_block};
+/// use milepost_protocol::proof::{VerificationResult, check_block};
 ///
 /// let check = check_block(br#"{"block": {"header": {}}, "shards": []}"#);
-/// let Verdict::Unverifiable(error) = check.verdict else { panic!("the header is empty") };
+/// let VerificationResult::Unverifiable(error) = check.result else {
+///     panic!("the header is empty")
+/// };
 /// assert_eq!(error.path(), "block.header");
 /// ```
 pub fn check_block(message: &[u8]) -> BlockCheck {
     let mut check = BlockCheck {
-        verdict: Verdict::Verified,
+        result: VerificationResult::Verified,
         hashes: None,
         outcome_roots: Vec::new(),
         confirmed_roots: Vec::new(),
     };
     if let Err(stop) = check.run(message) {
-        check.verdict = stop;
+        check.result = stop;
     }
     check
 }
@@ -92,12 +94,12 @@ struct ChunkHeader {
 }
 
 impl BlockCheck {
-    fn run(&mut self, message: &[u8]) -> Result<(), Verdict> {
+    fn run(&mut self, message: &[u8]) -> Result<(), VerificationResult> {
         let text = str::from_utf8(message).map_err(|error| {
             let error = Error::new(ErrorKind::Syntax, "not UTF-8").with_offset(error.valid_up_to());
-            Verdict::Unverifiable(error)
+            VerificationResult::Unverifiable(error)
         })?;
-        let unread = |error: ReadError| Verdict::Unverifiable(error.into_error(text));
+        let unread = |error: ReadError| VerificationResult::Unverifiable(error.into_error(text));
         let mut reader = Reader::new(text);
         let [block, shards] =
             reader.members(["block", "shards"], "a block message").map_err(unread)?;
@@ -124,7 +126,7 @@ impl BlockCheck {
             Ok(true) => {}
             Ok(false) => {
                 let detail = format!("the header has another hash than {}", header.hash);
-                return Err(Verdict::Wrong(
+                return Err(VerificationResult::Wrong(
                     Error::new(ErrorKind::Chain, detail).at("block.header.hash"),
                 ));
             }
@@ -145,21 +147,21 @@ impl BlockCheck {
     }
 }
 
-fn unverifiable(path: &str) -> impl Fn(Error) -> Verdict {
-    move |error| Verdict::Unverifiable(error.at(path))
+fn unverifiable(path: &str) -> impl Fn(Error) -> VerificationResult {
+    move |error| VerificationResult::Unverifiable(error.at(path))
 }
 
-fn missing(path: &str, detail: impl fmt::Display) -> Verdict {
-    Verdict::Unverifiable(Error::new(ErrorKind::Schema, detail).at(path))
+fn missing(path: &str, detail: impl fmt::Display) -> VerificationResult {
+    VerificationResult::Unverifiable(Error::new(ErrorKind::Schema, detail).at(path))
 }
 
-fn wrong(path: impl fmt::Display, expected: CryptoHash, found: CryptoHash) -> Verdict {
+fn wrong(path: impl fmt::Display, expected: CryptoHash, found: CryptoHash) -> VerificationResult {
     let detail = format!("expected {expected}, found {found}");
-    Verdict::Wrong(Error::new(ErrorKind::Chain, detail).at(path))
+    VerificationResult::Wrong(Error::new(ErrorKind::Chain, detail).at(path))
 }
 
 /// Compares the roots in the header with those of the chunks
-fn check_roots(header: &BlockHeaderView, chunks: &[ChunkHeader]) -> Result<(), Verdict> {
+fn check_roots(header: &BlockHeaderView, chunks: &[ChunkHeader]) -> Result<(), VerificationResult> {
     let of = |member: fn(&ChunkHeader) -> CryptoHash| {
         // A leaf is the hash of the encoded item.
         root(chunks.iter().map(|chunk| CryptoHash::digest(member(chunk).as_bytes())).collect())
@@ -188,7 +190,7 @@ fn check_roots(header: &BlockHeaderView, chunks: &[ChunkHeader]) -> Result<(), V
     let mask = chunks.iter().map(|chunk| chunk.height_included == header.height);
     if !mask.eq(header.chunk_mask.iter().copied()) {
         let error = Error::new(ErrorKind::Chain, "not the mask of the new chunks");
-        return Err(Verdict::Wrong(error.at("block.header.chunk_mask")));
+        return Err(VerificationResult::Wrong(error.at("block.header.chunk_mask")));
     }
     Ok(())
 }
@@ -250,8 +252,11 @@ fn hash(reader: &mut Reader<'_>) -> Result<CryptoHash, ReadError> {
 }
 
 /// Reads the outcomes of all shards; returns the root of each
-fn read_shards(text: &str, reader: &mut Reader<'_>) -> Result<Vec<OutcomeRoot>, Verdict> {
-    let unread = |error: ReadError| Verdict::Unverifiable(error.into_error(text));
+fn read_shards(
+    text: &str,
+    reader: &mut Reader<'_>,
+) -> Result<Vec<OutcomeRoot>, VerificationResult> {
+    let unread = |error: ReadError| VerificationResult::Unverifiable(error.into_error(text));
     let mut roots = Vec::new();
     reader.open_array("a sequence").map_err(unread)?;
     while reader.item(roots.is_empty()).map_err(unread)? {
@@ -288,8 +293,8 @@ impl ShardOutcomes {
         &mut self,
         reader: &mut Reader<'_>,
         member: &str,
-        unread: impl Fn(ReadError) -> Verdict,
-    ) -> Result<(), Verdict> {
+        unread: impl Fn(ReadError) -> VerificationResult,
+    ) -> Result<(), VerificationResult> {
         reader.open_array("a sequence").map_err(&unread)?;
         let mut is_first = true;
         while reader.item(is_first).map_err(&unread)? {
@@ -311,7 +316,7 @@ impl ShardOutcomes {
         Ok(())
     }
 
-    fn outcome(&mut self, text: &str) -> Result<(), Verdict> {
+    fn outcome(&mut self, text: &str) -> Result<(), VerificationResult> {
         let outcome: ExecutionOutcomeWithIdView =
             json::read(text).map_err(unverifiable(&self.path))?;
         let path = format!("{}: outcome {}", self.path, outcome.id);

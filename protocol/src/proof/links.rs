@@ -8,7 +8,7 @@ use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::vec::Vec;
 
-use super::{BlockCheck, OutcomeRoot, Verdict};
+use super::{BlockCheck, OutcomeRoot, VerificationResult};
 use crate::primitives::CryptoHash;
 use crate::{Error, ErrorKind};
 
@@ -18,12 +18,12 @@ const MAX_BLOCKS: usize = 64;
 /// The open roots of the newest blocks
 ///
 /// ```
-/// use milepost_protocol::proof::{OutcomeLinks, Verdict, check_block};
+/// use milepost_protocol::proof::{OutcomeLinks, VerificationResult, check_block};
 ///
 /// let mut links = OutcomeLinks::default();
 /// let check = check_block(b"{}");
 /// // Nothing is known of a message that cannot be verified.
-/// assert_eq!(links.verdict(&check), check.verdict);
+/// assert_eq!(links.verify(&check), check.result);
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct OutcomeLinks {
@@ -31,12 +31,13 @@ pub struct OutcomeLinks {
 }
 
 impl OutcomeLinks {
-    /// The verdict on a block, also by what it confirms of the blocks before it
+    /// Whether a block agrees with its hash, and with what it confirms of the blocks before it
     ///
     /// Blocks are to be passed with each after its parent.
-    pub fn verdict(&mut self, check: &BlockCheck) -> Verdict {
-        let (Verdict::Verified, Some((hash, prev_hash))) = (&check.verdict, check.hashes) else {
-            return check.verdict.clone();
+    pub fn verify(&mut self, check: &BlockCheck) -> VerificationResult {
+        let (VerificationResult::Verified, Some((hash, prev_hash))) = (&check.result, check.hashes)
+        else {
+            return check.result.clone();
         };
         let parent = self.blocks.iter().find(|(kept, _)| *kept == prev_hash);
         let mut open = parent.map_or_else(Vec::new, |(_, open)| open.clone());
@@ -49,7 +50,9 @@ impl OutcomeLinks {
                     "the outcomes of shard {shard_id} before it have the root {executed}, not {}",
                     confirmed.root
                 );
-                return Verdict::Wrong(Error::new(ErrorKind::Chain, detail).at("block.chunks"));
+                return VerificationResult::Wrong(
+                    Error::new(ErrorKind::Chain, detail).at("block.chunks"),
+                );
             }
         }
         open.extend(&check.outcome_roots);
@@ -57,6 +60,6 @@ impl OutcomeLinks {
             self.blocks.pop_front();
         }
         self.blocks.push_back((hash, open));
-        Verdict::Verified
+        VerificationResult::Verified
     }
 }

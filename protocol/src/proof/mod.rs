@@ -12,7 +12,7 @@ mod links;
 mod merkle;
 mod outcome;
 
-pub use block::{BlockCheck, OutcomeRoot, Verdict, check_block};
+pub use block::{BlockCheck, OutcomeRoot, VerificationResult, check_block};
 pub use header::{BlockHeaderView, SlashedValidatorView, ValidatorStakeView};
 pub use links::OutcomeLinks;
 pub use merkle::{fold, root};

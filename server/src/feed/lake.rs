@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use milepost::import::lake_message;
 use serde_json::Value;
 
-use super::message::{Message, Part};
+use super::message::{FileRange, Message};
 use super::paths::{file_name, list, read, with_path};
 use crate::json_scan;
 
@@ -46,8 +46,8 @@ fn parts(
     block_file: &Path,
     block_length: usize,
     shards: impl Iterator<Item = ((u64, PathBuf), usize)>,
-) -> Vec<Part> {
-    let part = |file: PathBuf, path_in_message: String, start, length| Part {
+) -> Vec<FileRange> {
+    let part = |file: PathBuf, path_in_message: String, start, length| FileRange {
         file,
         path_in_message,
         path_in_file: String::new(),

@@ -18,11 +18,11 @@ use super::paths::{check_length, open, read, with_path};
 pub(super) struct Message {
     pub(super) text: Vec<u8>,
     /// In the order of the text
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<FileRange>,
 }
 
 /// A part of a message that is a value in a file
-pub(super) struct Part {
+pub(super) struct FileRange {
     pub(super) file: PathBuf,
     /// The path of the value in the message
     pub(super) path_in_message: String,
@@ -54,7 +54,7 @@ impl Message {
             Some((index, start)) => (format!("[{index}]"), start),
             None => (String::new(), 0),
         };
-        let part = Part {
+        let part = FileRange {
             file: path.to_owned(),
             path_in_message: String::new(),
             path_in_file,
@@ -88,7 +88,7 @@ impl Message {
         }
     }
 
-    fn part_of(&self, error: &Error) -> Option<&Part> {
+    fn part_of(&self, error: &Error) -> Option<&FileRange> {
         if let Some(offset) = error.offset() {
             return self.parts.iter().rfind(|part| part.start <= offset);
         }

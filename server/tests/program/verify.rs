@@ -34,7 +34,7 @@ fn a_wrong_block_is_refused_or_reported() {
 }
 
 #[test]
-fn verdicts_are_counted() {
+fn results_are_counted() {
     let folder = tempfile::tempdir().unwrap();
     let unverifiable = VERIFIED
         .replace("\"height\":9,", "\"height\":10,\"later\":[],")
@@ -49,8 +49,8 @@ fn verdicts_are_counted() {
     }
     let server = Server::start(&["--blocks", text(folder.path()), "--verify", "strict"]);
     let metrics = server.get("/metrics").text().to_owned();
-    for (verdict, count) in [("verified", 1), ("unverifiable", 1), ("wrong", 0)] {
-        let line = format!("milepost_blocks_checked_total{{verdict=\"{verdict}\"}} {count}\n");
+    for (result, count) in [("verified", 1), ("unverifiable", 1), ("wrong", 0)] {
+        let line = format!("milepost_blocks_checked_total{{result=\"{result}\"}} {count}\n");
         assert!(metrics.contains(&line), "{line} in {metrics}");
     }
 }

@@ -59,6 +59,8 @@ const RETIRED_NAMES: &[(&str, &str)] = &[
     ("Flaw", "DecodeError"),
     ("Fault", "ReadError"),
     ("ScalarError", "ParseError"),
+    ("Verdict", "VerificationResult"),
+    ("Refused", "PermissionDenied"),
     ("MOST_LEVELS", "MAX_DEPTH"),
     ("with_most_levels", "with_max_depth"),
     ("Lobby", "Endpoint"),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use milepost::proof::{OutcomeLinks, Verdict, check_block};
+use milepost::proof::{OutcomeLinks, VerificationResult, check_block};
 use milepost_tests::recorded;
 
 /// Blocks whose `chunk_receipts_root` is a copy of another root, in the files as they were found
@@ -22,7 +22,9 @@ fn blocks() -> BTreeMap<String, Vec<u8>> {
 
 /// A message with the member that is wrong as its hash has it
 fn repaired(message: &[u8]) -> Vec<u8> {
-    let Verdict::Wrong(error) = check_block(message).verdict else { return message.to_vec() };
+    let VerificationResult::Wrong(error) = check_block(message).result else {
+        return message.to_vec();
+    };
     let (_, member) = error.path().rsplit_once('.').unwrap();
     let (expected, found) = error.detail().split_once(", found ").unwrap();
     let expected = expected.strip_prefix("expected ").unwrap();
@@ -39,16 +41,16 @@ fn recorded_blocks_verify_unless_they_are_corrupt_or_incomplete() {
     let mut verified = 0;
     for (name, message) in &blocks {
         let name = name.as_str();
-        match check_block(message).verdict {
-            Verdict::Verified => {
+        match check_block(message).result {
+            VerificationResult::Verified => {
                 assert!(!CORRUPT.contains(&name) && !INCOMPLETE.contains(&name), "{name}");
                 verified += 1;
             }
-            Verdict::Wrong(error) => {
+            VerificationResult::Wrong(error) => {
                 assert!(CORRUPT.contains(&name), "{name}: {error}");
                 assert_eq!(error.path(), "block.header.chunk_receipts_root", "{name}");
             }
-            Verdict::Unverifiable(error) => {
+            VerificationResult::Unverifiable(error) => {
                 assert!(INCOMPLETE.contains(&name), "{name}: {error}");
                 assert_eq!(error.path(), "block.header", "{name}");
             }
@@ -61,7 +63,11 @@ fn recorded_blocks_verify_unless_they_are_corrupt_or_incomplete() {
 fn corrupt_blocks_verify_when_the_member_is_repaired() {
     for (name, message) in blocks() {
         if CORRUPT.contains(&&*name) {
-            assert_eq!(check_block(&repaired(&message)).verdict, Verdict::Verified, "{name}");
+            assert_eq!(
+                check_block(&repaired(&message)).result,
+                VerificationResult::Verified,
+                "{name}"
+            );
         }
     }
 }
@@ -77,16 +83,16 @@ fn the_next_chunk_of_a_shard_confirms_the_root_of_its_outcomes() {
         let (Some(block), Some(next)) = (blocks.get(block), blocks.get(next)) else { return };
         let (block, mut next) = (check_block(&repaired(block)), check_block(&repaired(next)));
         let mut links = OutcomeLinks::default();
-        assert_eq!(links.verdict(&block), Verdict::Verified);
-        assert_eq!(links.verdict(&next), Verdict::Verified);
+        assert_eq!(links.verify(&block), VerificationResult::Verified);
+        assert_eq!(links.verify(&next), VerificationResult::Verified);
         shards += block.outcome_roots.len();
         assert!(next.confirmed_roots.contains(&block.outcome_roots[0]));
 
         next.confirmed_roots[0].root = next.outcome_roots[0].root;
         let mut links = OutcomeLinks::default();
-        assert_eq!(links.verdict(&next), Verdict::Verified, "nothing to compare with");
-        links.verdict(&block);
-        assert!(matches!(links.verdict(&next), Verdict::Wrong(_)));
+        assert_eq!(links.verify(&next), VerificationResult::Verified, "nothing to compare with");
+        links.verify(&block);
+        assert!(matches!(links.verify(&next), VerificationResult::Wrong(_)));
     }
     assert_eq!(shards, 2);
 }

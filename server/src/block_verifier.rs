@@ -8,10 +8,10 @@ use core::str::FromStr;
 use std::sync::{Mutex, PoisonError};
 
 use milepost::Error;
-use milepost::proof::{OutcomeLinks, Verdict, check_block};
+use milepost::proof::{OutcomeLinks, VerificationResult, check_block};
 use tracing::warn;
 
-use crate::deviations::LoggedDeviations;
+use crate::logged_kinds::LoggedKinds;
 use crate::metrics::Metrics;
 
 /// What the check of a block is for
@@ -20,7 +20,7 @@ pub(crate) enum VerifyMode {
     /// Blocks are not checked
     #[default]
     Off,
-    /// Verdicts are counted and logged
+    /// Results are counted and logged
     Report,
     /// A wrong block is refused as well
     Strict,
@@ -41,13 +41,13 @@ impl FromStr for VerifyMode {
 
 /// The check of the blocks of a service
 #[derive(Default)]
-pub(crate) struct Verifier {
+pub(crate) struct BlockVerifier {
     mode: VerifyMode,
     links: Mutex<OutcomeLinks>,
-    logged: LoggedDeviations,
+    logged: LoggedKinds,
 }
 
-impl Verifier {
+impl BlockVerifier {
     pub(crate) fn new(mode: VerifyMode) -> Self {
         Self { mode, ..Self::default() }
     }
@@ -59,19 +59,21 @@ impl Verifier {
         }
         let check = check_block(message);
         let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
-        let verdict = links.verdict(&check);
+        let result = links.verify(&check);
         drop(links);
-        metrics.block_checked(&verdict);
+        metrics.block_checked(&result);
         let block = check.hashes.map_or_else(String::new, |(hash, _)| format!("block {hash}: "));
-        match verdict {
-            Verdict::Verified => {}
-            Verdict::Unverifiable(error) => {
+        match result {
+            VerificationResult::Verified => {}
+            VerificationResult::Unverifiable(error) => {
                 if self.logged.insert(error.path()) {
                     warn!("{block}cannot be verified: {error}");
                 }
             }
-            Verdict::Wrong(error) if self.mode == VerifyMode::Strict => return Err(error),
-            Verdict::Wrong(error) => {
+            VerificationResult::Wrong(error) if self.mode == VerifyMode::Strict => {
+                return Err(error);
+            }
+            VerificationResult::Wrong(error) => {
                 if self.logged.insert(error.path()) {
                     warn!("{block}does not agree with its hash: {error}");
                 }

@@ -1,4 +1,4 @@
-//! Which kinds of members of another type were logged: each is logged once.
+//! Which kinds of findings in blocks were logged: each is logged once.
 //!
 //! A kind is the place of a member without the indices of arrays. Blocks choose the names in it, so
 //! the number of kinds is limited; beyond the limit they are only counted.
@@ -11,9 +11,9 @@ const MAX_KINDS: usize = 1_000;
 
 /// The kinds that were logged
 #[derive(Default)]
-pub(crate) struct LoggedDeviations(Mutex<HashSet<String>>);
+pub(crate) struct LoggedKinds(Mutex<HashSet<String>>);
 
-impl LoggedDeviations {
+impl LoggedKinds {
     /// Whether the member at this path is the first of its kind, which is then logged
     pub(crate) fn insert(&self, path: &str) -> bool {
         let mut kinds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -38,7 +38,7 @@ mod tests {
 
     #[test]
     fn each_kind_is_new_once() {
-        let logged = LoggedDeviations::default();
+        let logged = LoggedKinds::default();
         assert!(logged.insert("shards[0].chunk.receipts[12].priority"));
         assert!(!logged.insert("shards[3].chunk.receipts[0].priority"));
         assert!(logged.insert("shards[3].chunk.receipts[0].receiver_id"));
