@@ -189,8 +189,12 @@ fn errors_in_a_lake_count_in_the_file() {
         lake_block(&lake).join(format!("shard_{number}.json"))
     });
     for (file, broken, expected) in [
-        (shard(1), r#"{"shard_id":1,!"#, ": byte 14: expected a key"),
-        (shard(0), r#"{"shard_id":0"#, ": shard_id: the text ends too early (byte 13)"),
+        (shard(1), r#"{"shard_id":1,!"#, ": byte 15: key must be a string"),
+        (
+            shard(0),
+            r#"{"shard_id":0"#,
+            ": shard_id: the text ends while parsing an object (byte 13)",
+        ),
         (
             shard(1),
             r#"{"shard_id":1,"chunk":7}"#,

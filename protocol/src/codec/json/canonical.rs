@@ -6,15 +6,16 @@
 //! checked. Numbers keep their text.
 
 use alloc::borrow::Cow;
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::cmp::Ordering;
-use core::fmt;
 
-use super::borrowed::run_end;
 use super::depth::{MAX_DEPTH, TOO_DEEP};
 use super::path::path_at;
-use super::reader::Reader;
+use super::reader::{ReadError, Reader};
+use super::run::run_end;
+use super::text::error_with;
 use crate::{Error, ErrorKind};
 
 /// Appends the canonical text of the one JSON value in `text`
@@ -142,18 +143,11 @@ impl Canonicalizer {
     pub fn append(&mut self, text: &str, out: &mut String) -> Result<(), Error> {
         let begin = out.len();
         out.reserve(text.len());
-        let appended = self.scan(text, 0, out).and_then(|at| {
-            let mut scanner = Scanner { text, bytes: text.as_bytes(), at, copied: at, out };
-            scanner.skip_whitespace();
-            match scanner.byte() {
-                None => Ok(()),
-                Some(_) => Err(scanner.error("trailing characters after the JSON value")),
-            }
+        let appended = self.append_next(text, 0, out).and_then(|at| {
+            let end = Reader { text, at }.end();
+            end.map_err(|error| error.into_error(text))
         });
-        appended.map_err(|error| {
-            out.truncate(begin);
-            error.into_error(text, 0)
-        })
+        appended.inspect_err(|_| out.truncate(begin))
     }
 
     /// Appends the canonical text of the value that starts at `at`, and returns the value's end
@@ -165,53 +159,49 @@ impl Canonicalizer {
         at: usize,
         out: &mut String,
     ) -> Result<usize, Error> {
-        self.scan(text, at, out).map_err(|error| error.into_error(text, at))
-    }
-
-    /// Writes the value that starts at `at`; returns its end
-    fn scan(&mut self, text: &str, at: usize, out: &mut String) -> Result<usize, ScanError> {
         self.levels.clear();
         self.members.clear();
-        let mut scanner = Scanner { text, bytes: text.as_bytes(), at, copied: at, out };
+        let mut scanner = Scanner { reader: Reader { text, at }, start: at, copied: at, out };
         'value: loop {
-            scanner.skip_whitespace();
-            match scanner.byte() {
+            let read = match scanner.peek() {
                 Some(b'{') => {
-                    self.open(&mut scanner, true)?;
-                    if scanner.byte() != Some(b'}') {
-                        self.key(&mut scanner, "expected a key or '}'")?;
+                    if self.open(&mut scanner, true)? != Some(b'}') {
+                        self.key(&mut scanner)?;
                         continue 'value;
                     }
+                    Ok(())
                 }
-                Some(b'[') => {
-                    self.open(&mut scanner, false)?;
-                    if scanner.byte() != Some(b']') {
-                        continue 'value;
-                    }
+                Some(b'[') => match self.open(&mut scanner, false)? {
+                    Some(b']') => Ok(()),
+                    Some(_) => continue 'value,
+                    None => Err(scanner.reader.separator_error(false)),
+                },
+                Some(b'"') => {
+                    scanner.string()?;
+                    Ok(())
                 }
-                Some(b'"') => drop(scanner.string()?),
-                Some(b'-' | b'0'..=b'9') => scanner.number()?,
-                Some(b't') => scanner.word("true")?,
-                Some(b'f') => scanner.word("false")?,
-                Some(b'n') => scanner.word("null")?,
-                _ => return Err(scanner.error("expected a value")),
+                Some(b'-' | b'0'..=b'9') => scanner.reader.skip_number(),
+                Some(first) => scanner.reader.literal(first),
+                None => scanner.reader.peek_value().map(drop),
+            };
+            if read.is_err() {
+                return Err(scanner.syntax_error(read));
             }
             // A value has ended, or its closing bracket is next.
             loop {
                 let Some(level) = self.levels.last() else {
                     scanner.flush();
-                    return Ok(scanner.at);
+                    return Ok(scanner.reader.at);
                 };
-                scanner.skip_whitespace();
-                match (scanner.byte(), level.members) {
+                match (scanner.peek(), level.members) {
                     (Some(b','), None) => {
-                        scanner.at += 1;
+                        scanner.reader.at += 1;
                         continue 'value;
                     }
                     (Some(b','), Some(_)) => {
-                        scanner.at += 1;
-                        scanner.skip_whitespace();
-                        self.key(&mut scanner, "expected a key")?;
+                        scanner.reader.at += 1;
+                        scanner.peek();
+                        self.key(&mut scanner)?;
                         continue 'value;
                     }
                     (Some(b']'), None) => {
@@ -225,40 +215,38 @@ impl Canonicalizer {
                         self.members.truncate(first);
                         self.levels.pop();
                     }
-                    (_, None) => return Err(scanner.error("expected ',' or ']'")),
-                    (_, Some(_)) => return Err(scanner.error("expected ',' or '}'")),
+                    (_, members) => {
+                        let error = scanner.reader.separator_error(members.is_some());
+                        return Err(scanner.syntax_error(Err(error)));
+                    }
                 }
-                scanner.at += 1;
+                scanner.reader.at += 1;
             }
         }
     }
 
-    /// Moves past an opening bracket and the whitespace after it
-    fn open(&mut self, scanner: &mut Scanner<'_, '_>, object: bool) -> Result<(), ScanError> {
+    /// Moves past an opening bracket and the whitespace after it; returns the byte there
+    fn open(&mut self, scanner: &mut Scanner<'_, '_>, object: bool) -> Result<Option<u8>, Error> {
         if self.levels.len() >= self.max_depth {
-            let error = scanner.error(TOO_DEEP);
-            return Err(ScanError { kind: ErrorKind::Limit, ..error });
+            let at = scanner.reader.at;
+            return Err(scanner.error(ErrorKind::Limit, TOO_DEEP, at, at));
         }
         self.levels.push(Level { members: object.then_some(self.members.len()), sorted: true });
-        scanner.at += 1;
-        scanner.skip_whitespace();
-        Ok(())
+        scanner.reader.at += 1;
+        Ok(scanner.peek())
     }
 
     /// Reads a key and its colon; records whether it comes after the previous key in order
-    fn key(
-        &mut self,
-        scanner: &mut Scanner<'_, '_>,
-        expected: &'static str,
-    ) -> Result<(), ScanError> {
+    fn key(&mut self, scanner: &mut Scanner<'_, '_>) -> Result<(), Error> {
         if scanner.byte() != Some(b'"') {
-            return Err(scanner.error(expected));
+            let error = scanner.reader.no_key_error();
+            return Err(scanner.syntax_error(Err(error)));
         }
         let start = scanner.end();
-        let key = scanner.at + 1;
+        let key = scanner.reader.at + 1;
         let escaped = scanner.string()?;
-        let key_end = scanner.at - 1;
-        let prefix = prefix(&scanner.bytes[key..], key_end - key);
+        let key_end = scanner.reader.at - 1;
+        let prefix = prefix(&scanner.reader.bytes()[key..], key_end - key);
         let member = Member { key, key_end, escaped, prefix, start, end: start };
         if let Some(level) = self.levels.last_mut()
             && let Some(first) = level.members
@@ -266,7 +254,7 @@ impl Canonicalizer {
         {
             before.end = start - 1;
             if level.sorted {
-                match before.compare(&member, scanner.text) {
+                match before.compare(&member, scanner.reader.text) {
                     Ordering::Less => {}
                     Ordering::Equal => return Err(scanner.duplicate(&member)),
                     Ordering::Greater => level.sorted = false,
@@ -274,16 +262,16 @@ impl Canonicalizer {
             }
         }
         self.members.push(member);
-        scanner.skip_whitespace();
-        if scanner.byte() != Some(b':') {
-            return Err(scanner.error("expected ':'"));
+        if scanner.peek() != Some(b':') {
+            let colon = scanner.reader.colon();
+            return Err(scanner.syntax_error(colon));
         }
-        scanner.at += 1;
+        scanner.reader.at += 1;
         Ok(())
     }
 
     /// Sorts the members of the object that closes here, in the output
-    fn sort(&mut self, first: usize, scanner: &mut Scanner<'_, '_>) -> Result<(), ScanError> {
+    fn sort(&mut self, first: usize, scanner: &mut Scanner<'_, '_>) -> Result<(), Error> {
         scanner.flush();
         let end = scanner.out.len();
         let members = &mut self.members[first..];
@@ -293,16 +281,16 @@ impl Canonicalizer {
         }
         if members.iter().any(|member| member.escaped) {
             // Each key is decoded once: a long one may be compared with all others.
-            members.sort_by_cached_key(|member| member.key(scanner.text));
+            members.sort_by_cached_key(|member| member.key(scanner.reader.text));
         } else {
-            members.sort_unstable_by(|left, right| left.compare(right, scanner.text));
+            members.sort_unstable_by(|left, right| left.compare(right, scanner.reader.text));
         }
         self.scratch.clear();
         self.scratch.reserve(end - begin);
         let mut before: Option<&Member> = None;
         for member in members.iter() {
             if let Some(before) = before
-                && before.compare(member, scanner.text) == Ordering::Equal
+                && before.compare(member, scanner.reader.text) == Ordering::Equal
             {
                 let later = if before.key > member.key { before } else { member };
                 return Err(scanner.duplicate(later));
@@ -335,241 +323,114 @@ fn prefix(bytes: &[u8], length: usize) -> u64 {
     }
 }
 
-/// Why and where the scan stopped
-struct ScanError {
-    kind: ErrorKind,
-    detail: ErrorDetail,
-    offset: usize,
-    /// The offset that the path is computed from: after the key, for a duplicate
-    path_offset: usize,
-}
-
-impl ScanError {
-    /// The error with its path in the value that starts at `start`
-    #[cold]
-    fn into_error(self, text: &str, start: usize) -> Error {
-        let value = text.as_bytes().get(start..).unwrap_or_default();
-        let path = path_at(value, self.path_offset - start);
-        Error::new(self.kind, self.detail).with_offset(self.offset).at(path)
-    }
-}
-
-enum ErrorDetail {
-    Fixed(&'static str),
-    Duplicate(String),
-}
-
-impl fmt::Display for ErrorDetail {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Fixed(text) => formatter.write_str(text),
-            Self::Duplicate(key) => write!(formatter, "duplicate member {}", super::write(key)),
-        }
-    }
-}
-
-/// A position in the text; the run `copied..at` is not in the output yet
+/// A position in the text; the run `copied..reader.at` is not in the output yet
 struct Scanner<'t, 'o> {
-    text: &'t str,
-    bytes: &'t [u8],
-    at: usize,
+    reader: Reader<'t>,
+    /// Where the value starts, which the paths of errors are relative to
+    start: usize,
     copied: usize,
     out: &'o mut String,
 }
 
 impl Scanner<'_, '_> {
     fn byte(&self) -> Option<u8> {
-        self.bytes.get(self.at).copied()
+        self.reader.byte()
     }
 
     /// The length of the output once the pending run is copied
     const fn end(&self) -> usize {
-        self.out.len() + (self.at - self.copied)
+        self.out.len() + (self.reader.at - self.copied)
     }
 
     /// Copies the pending run; it ends at ASCII bytes, so at character boundaries
     fn flush(&mut self) {
-        self.out.push_str(&self.text[self.copied..self.at]);
-        self.copied = self.at;
+        self.out.push_str(&self.reader.text[self.copied..self.reader.at]);
+        self.copied = self.reader.at;
     }
 
-    /// Skips whitespace, which most texts have none of
+    /// Skips whitespace, which most texts have none of; returns the byte after it
     #[inline]
-    fn skip_whitespace(&mut self) {
-        if self.is_whitespace() {
-            self.flush();
-            while self.is_whitespace() {
-                self.at += 1;
-            }
-            self.copied = self.at;
+    fn peek(&mut self) -> Option<u8> {
+        let byte = self.byte();
+        if byte.is_none_or(|byte| byte > b' ') {
+            return byte;
         }
-    }
-
-    #[inline]
-    fn is_whitespace(&self) -> bool {
-        // One comparison in the common case of no whitespace.
-        self.byte().is_some_and(|byte| byte <= b' ' && matches!(byte, b' ' | b'\n' | b'\r' | b'\t'))
-    }
-
-    fn word(&mut self, word: &'static str) -> Result<(), ScanError> {
-        for byte in word.bytes() {
-            if self.byte() != Some(byte) {
-                return Err(self.error("expected true, false or null"));
-            }
-            self.at += 1;
-        }
-        Ok(())
-    }
-
-    /// Reads a number by the grammar of RFC 8259 and keeps it as it is
-    fn number(&mut self) -> Result<(), ScanError> {
-        if self.byte() == Some(b'-') {
-            self.at += 1;
-        }
-        match self.byte() {
-            Some(b'0') => {
-                self.at += 1;
-                if matches!(self.byte(), Some(b'0'..=b'9')) {
-                    return Err(self.error("a number with a leading zero"));
-                }
-            }
-            _ => self.digits()?,
-        }
-        if self.byte() == Some(b'.') {
-            self.at += 1;
-            self.digits()?;
-        }
-        if matches!(self.byte(), Some(b'e' | b'E')) {
-            self.at += 1;
-            if matches!(self.byte(), Some(b'+' | b'-')) {
-                self.at += 1;
-            }
-            self.digits()?;
-        }
-        Ok(())
-    }
-
-    fn digits(&mut self) -> Result<(), ScanError> {
-        let first = self.at;
-        while matches!(self.byte(), Some(b'0'..=b'9')) {
-            self.at += 1;
-        }
-        if self.at == first { Err(self.error("expected a digit")) } else { Ok(()) }
+        self.flush();
+        let byte = self.reader.peek();
+        self.copied = self.reader.at;
+        byte
     }
 
     /// Reads a string from its opening quote; returns whether it has escapes
-    fn string(&mut self) -> Result<bool, ScanError> {
-        self.at += 1;
+    fn string(&mut self) -> Result<bool, Error> {
+        let start = self.reader.at;
+        self.reader.at += 1;
         let mut escaped = false;
         loop {
-            self.at = run_end(self.bytes, self.at);
+            self.reader.at = run_end(self.reader.bytes(), self.reader.at);
             match self.byte() {
                 Some(b'"') => {
-                    self.at += 1;
+                    self.reader.at += 1;
                     return Ok(escaped);
                 }
-                Some(b'\\') => {
-                    escaped = true;
-                    self.escape()?;
+                Some(b'\\') if self.escape().is_some() => escaped = true,
+                _ => {
+                    // Reading it as a string finds the error.
+                    self.reader.at = start;
+                    let read = self.reader.string().map(drop);
+                    return Err(self.syntax_error(read));
                 }
-                Some(_) => return Err(self.error("a control character in a string")),
-                None => return Err(self.error("expected '\"'")),
             }
         }
     }
 
-    /// Reads an escape from its backslash and writes it as `serde_json` does
-    fn escape(&mut self) -> Result<(), ScanError> {
-        match self.bytes.get(self.at + 1) {
-            Some(b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't') => self.at += 2,
-            Some(b'/') => {
+    /// Reads an escape from its backslash and writes it as `serde_json` does, if it is valid
+    fn escape(&mut self) -> Option<()> {
+        match self.reader.bytes().get(self.reader.at + 1)? {
+            b'"' | b'\\' | b'b' | b'f' | b'n' | b'r' | b't' => self.reader.at += 2,
+            b'/' => {
                 self.flush();
                 self.copied += 1;
-                self.at += 2;
+                self.reader.at += 2;
             }
-            Some(b'u') => {
+            b'u' => {
                 self.flush();
-                let character = self.unicode()?;
-                self.copied = self.at;
+                self.reader.at += 1;
+                let character = self.reader.character().ok()?;
+                self.copied = self.reader.at;
                 match character {
-                    '"' => self.out.push_str("\\\""),
-                    '\\' => self.out.push_str("\\\\"),
-                    '\u{8}' => self.out.push_str("\\b"),
-                    '\t' => self.out.push_str("\\t"),
-                    '\n' => self.out.push_str("\\n"),
-                    '\u{c}' => self.out.push_str("\\f"),
-                    '\r' => self.out.push_str("\\r"),
-                    '\0'..='\u{1f}' => {
-                        self.out.push_str("\\u00");
-                        let code = u32::from(character);
-                        // Four bits are below 16, so `from_digit` returns a digit.
-                        self.out.extend(char::from_digit(code >> 4, 16));
-                        self.out.extend(char::from_digit(code & 15, 16));
+                    '\0'..' ' | '"' | '\\' => {
+                        let quoted = super::write(&character);
+                        self.out.extend(quoted.get(1..quoted.len() - 1));
                     }
                     _ => self.out.push(character),
                 }
             }
-            _ => return Err(self.error("an escape that JSON does not have")),
+            _ => return None,
         }
-        Ok(())
+        Some(())
     }
 
-    /// Reads `\uXXXX`, or both halves of a surrogate pair
-    fn unicode(&mut self) -> Result<char, ScanError> {
-        let begin = self.at;
-        let first = self.hex()?;
-        let code = match first {
-            // 0xd800..0xdc00 is the upper half of a pair: ten bits above the lower half's ten.
-            0xd800..=0xdbff => match self.bytes.get(self.at..self.at + 2) {
-                Some(b"\\u") => match self.hex()? {
-                    second @ 0xdc00..=0xdfff => {
-                        0x1_0000 + ((first - 0xd800) << 10) + (second - 0xdc00)
-                    }
-                    _ => first,
-                },
-                _ => first,
-            },
-            _ => first,
-        };
-        char::from_u32(code).ok_or_else(|| {
-            self.at = begin;
-            self.error("half of a surrogate pair")
-        })
-    }
-
-    fn hex(&mut self) -> Result<u32, ScanError> {
-        self.at += 2;
-        let mut code = 0;
-        for _ in 0..4 {
-            let Some(digit) = self.byte().and_then(|byte| char::from(byte).to_digit(16)) else {
-                return Err(self.error("expected a hexadecimal digit"));
-            };
-            code = code << 4 | digit;
-            self.at += 1;
-        }
-        Ok(code)
+    /// The error of a reader that must have found one
+    #[cold]
+    fn syntax_error(&self, read: Result<(), ReadError>) -> Error {
+        let error = read.err().unwrap_or_else(|| self.reader.error_at_next("expected value"));
+        self.error(ErrorKind::Syntax, error.detail(), error.bytes_read(), error.bytes_read())
     }
 
     #[cold]
-    fn error(&self, detail: &'static str) -> ScanError {
-        let detail = if self.at < self.bytes.len() { detail } else { "the text ends too early" };
-        ScanError {
-            kind: ErrorKind::Syntax,
-            detail: ErrorDetail::Fixed(detail),
-            offset: self.at,
-            path_offset: self.at,
-        }
+    fn duplicate(&self, member: &Member) -> Error {
+        let key: String = member.key(self.reader.text).chars().take(64).collect();
+        let detail = format!("duplicate member {}", super::write(&key));
+        self.error(ErrorKind::Schema, &detail, member.key - 1, member.key_end + 1)
     }
 
+    /// An error whose path is that of `path_offset`: after the key, for a duplicate
     #[cold]
-    fn duplicate(&self, member: &Member) -> ScanError {
-        let key = member.key(self.text).chars().take(64).collect();
-        ScanError {
-            kind: ErrorKind::Schema,
-            detail: ErrorDetail::Duplicate(key),
-            offset: member.key - 1,
-            path_offset: member.key_end + 1,
-        }
+    fn error(&self, kind: ErrorKind, detail: &str, offset: usize, path_offset: usize) -> Error {
+        let value = self.reader.bytes().get(self.start..).unwrap_or_default();
+        let path = path_at(value, path_offset - self.start);
+        error_with(kind, detail.into()).with_offset(offset).at(path)
     }
 }
 

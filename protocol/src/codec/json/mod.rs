@@ -10,6 +10,7 @@ mod canonical;
 mod depth;
 mod path;
 mod reader;
+mod run;
 mod text;
 
 #[doc(hidden)]

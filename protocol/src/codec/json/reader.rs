@@ -18,7 +18,7 @@ pub use error::ReadError;
 pub use scalar::{Number, Scalar};
 pub(crate) use scalar::{exceeds_one, is_out_of_range};
 
-use super::borrowed::run_end;
+use super::run::run_end;
 use crate::ErrorKind;
 
 /// A position in a JSON text
@@ -39,11 +39,13 @@ impl<'t> Reader<'t> {
         self.at
     }
 
-    fn bytes(&self) -> &'t [u8] {
+    #[inline]
+    pub(super) fn bytes(&self) -> &'t [u8] {
         self.text.as_bytes()
     }
 
-    fn byte(&self) -> Option<u8> {
+    #[inline]
+    pub(super) fn byte(&self) -> Option<u8> {
         self.bytes().get(self.at).copied()
     }
 
@@ -53,7 +55,7 @@ impl<'t> Reader<'t> {
     }
 
     /// An error at the next byte
-    fn error_at_next(&self, detail: &'static str) -> ReadError {
+    pub(super) fn error_at_next(&self, detail: &'static str) -> ReadError {
         ReadError::syntax(self.text.len().min(self.at + 1), detail)
     }
 
@@ -64,17 +66,9 @@ impl<'t> Reader<'t> {
 
     /// The next byte that is not whitespace
     #[inline]
-    fn peek(&mut self) -> Option<u8> {
-        loop {
-            let byte = self.byte();
-            // One comparison in the common case of no whitespace.
-            if !byte
-                .is_some_and(|byte| byte <= b' ' && matches!(byte, b' ' | b'\n' | b'\t' | b'\r'))
-            {
-                return byte;
-            }
-            self.at += 1;
-        }
+    pub(super) fn peek(&mut self) -> Option<u8> {
+        self.at = whitespace_end(self.bytes(), self.at);
+        self.byte()
     }
 
     /// The first byte of the next value
@@ -121,7 +115,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Moves past `null`, `true` or `false`, by its first byte
-    fn literal(&mut self, first: u8) -> Result<(), ReadError> {
+    pub(super) fn literal(&mut self, first: u8) -> Result<(), ReadError> {
         let word: &[u8] = match first {
             b'n' => b"null",
             b't' => b"true",
@@ -141,7 +135,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Moves past the number here
-    fn skip_number(&mut self) -> Result<(), ReadError> {
+    pub(super) fn skip_number(&mut self) -> Result<(), ReadError> {
         if self.byte() == Some(b'-') {
             self.at += 1;
         }
@@ -358,8 +352,7 @@ impl<'t> Reader<'t> {
                 }
             }
             Some(_) if first => Ok(true),
-            Some(_) => Err(self.error_at_next("expected `,` or `]`")),
-            None => Err(self.error_at_next("EOF while parsing a list")),
+            _ => Err(self.separator_error(false)),
         }
     }
 
@@ -379,11 +372,10 @@ impl<'t> Reader<'t> {
                 }
             }
             Some(_) if first => {}
-            Some(_) => return Err(self.error_at_next("expected `,` or `}`")),
-            None => return Err(self.error_at_next("EOF while parsing an object")),
+            _ => return Err(self.separator_error(true)),
         }
         if self.byte() != Some(b'"') {
-            return Err(self.error_at_next("key must be a string"));
+            return Err(self.no_key_error());
         }
         self.string().map(Some)
     }
@@ -453,6 +445,19 @@ impl<'t> Reader<'t> {
     pub fn required<T>(&self, found: Option<T>, name: &str) -> Result<T, ReadError> {
         found.ok_or_else(|| self.schema_error(format_args!("missing field `{name}`")))
     }
+}
+
+/// The offset of the next byte that is not whitespace
+#[inline]
+pub(super) fn whitespace_end(bytes: &[u8], mut at: usize) -> usize {
+    // One comparison in the common case of no whitespace.
+    while bytes.get(at).is_some_and(|byte| *byte <= b' ') {
+        if !matches!(bytes[at], b' ' | b'\n' | b'\r' | b'\t') {
+            break;
+        }
+        at += 1;
+    }
+    at
 }
 
 #[cfg(test)]

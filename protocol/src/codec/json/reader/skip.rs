@@ -5,23 +5,52 @@
 use alloc::vec::Vec;
 
 use super::{ReadError, Reader};
+use crate::ErrorKind;
+use crate::codec::json::depth::TOO_DEEP;
 
 impl Reader<'_> {
     /// Moves past the next value, of any depth
     pub(super) fn skip(&mut self) -> Result<(), ReadError> {
+        self.skip_within(usize::MAX)
+    }
+
+    /// Moves past the next value, of at most `max_depth` levels
+    #[inline]
+    pub(in crate::codec::json) fn skip_within(
+        &mut self,
+        max_depth: usize,
+    ) -> Result<(), ReadError> {
+        match self.peek_value()? {
+            b'[' | b'{' => self.skip_nested(max_depth),
+            first => self.skip_scalar(first),
+        }
+    }
+
+    /// Moves past the string, number or word here, by its first byte
+    #[inline]
+    fn skip_scalar(&mut self, first: u8) -> Result<(), ReadError> {
+        match first {
+            b'"' => self.skip_string(),
+            b'-' | b'0'..=b'9' => self.skip_number(),
+            _ => self.literal(first),
+        }
+    }
+
+    fn skip_nested(&mut self, max_depth: usize) -> Result<(), ReadError> {
         let mut open = OpenLevels::default();
         loop {
             let first = self.peek_value()?;
             let mut ended = true;
             match first {
                 b'[' | b'{' => {
+                    if open.count >= max_depth {
+                        return Err(ReadError::new(ErrorKind::Limit, self.at, TOO_DEEP));
+                    }
                     self.at += 1;
                     open.push(first == b'{');
                     ended = false;
                 }
-                b'"' => self.skip_string()?,
-                b'-' | b'0'..=b'9' => self.skip_number()?,
-                _ => self.literal(first)?,
+                _ => self.skip_scalar(first)?,
             }
             loop {
                 let Some(object) = open.innermost_is_object() else { return Ok(()) };
@@ -33,10 +62,7 @@ impl Reader<'_> {
                     Some(b']') if !object => {}
                     Some(b'}') if object => {}
                     Some(_) if !ended => break,
-                    Some(_) if object => return Err(self.error_at_next("expected `,` or `}`")),
-                    Some(_) => return Err(self.error_at_next("expected `,` or `]`")),
-                    None if object => return Err(self.error_at_next("EOF while parsing an object")),
-                    None => return Err(self.error_at_next("EOF while parsing a list")),
+                    _ => return Err(self.separator_error(object)),
                 }
                 self.at += 1;
                 open.pop();
@@ -45,12 +71,31 @@ impl Reader<'_> {
             if open.innermost_is_object() == Some(true) {
                 match self.peek() {
                     Some(b'"') => self.skip_string()?,
-                    Some(_) => return Err(self.error_at_next("key must be a string")),
-                    None => return Err(self.error_at_next("EOF while parsing an object")),
+                    _ => return Err(self.no_key_error()),
                 }
                 self.colon()?;
             }
         }
+    }
+
+    /// The error of a byte, or the end, after a value in an array or an object
+    #[cold]
+    pub(in crate::codec::json) fn separator_error(&self, in_object: bool) -> ReadError {
+        self.error_at_next(match (self.byte(), in_object) {
+            (Some(_), true) => "expected `,` or `}`",
+            (Some(_), false) => "expected `,` or `]`",
+            (None, true) => "EOF while parsing an object",
+            (None, false) => "EOF while parsing a list",
+        })
+    }
+
+    /// The error of a byte, or the end, in place of a key
+    #[cold]
+    pub(in crate::codec::json) fn no_key_error(&self) -> ReadError {
+        self.error_at_next(match self.byte() {
+            Some(_) => "key must be a string",
+            None => "EOF while parsing an object",
+        })
     }
 }
 

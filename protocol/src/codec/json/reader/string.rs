@@ -64,7 +64,7 @@ impl<'t> Reader<'t> {
 
     /// Reads the string whose opening quote is here
     #[inline]
-    pub(super) fn string(&mut self) -> Result<Cow<'t, str>, ReadError> {
+    pub(in crate::codec::json) fn string(&mut self) -> Result<Cow<'t, str>, ReadError> {
         let start = self.at + 1;
         let end = run_end(self.bytes(), start);
         match self.bytes().get(end) {
@@ -107,7 +107,7 @@ impl<'t> Reader<'t> {
     }
 
     /// Reads the escape after this backslash, or both escapes of a surrogate pair
-    fn character(&mut self) -> Result<char, ReadError> {
+    pub(in crate::codec::json) fn character(&mut self) -> Result<char, ReadError> {
         const LONE: &str = "lone leading surrogate in hex escape";
         let first = u32::from(self.escape()?);
         if !(0xd800..0xdc00).contains(&first) {
