@@ -8,32 +8,25 @@ use alloc::string::{String, ToString as _};
 use alloc::vec;
 use alloc::vec::Vec;
 
-use milepost::primitives::{AccountId, CryptoHash};
+use milepost::primitives::{CryptoHash, ShardId};
+use milepost::proof::{ChunkHeader, root, root_and_paths};
 use serde_json::{Value, json};
 
 use crate::Settings;
-use crate::accounts::{self, Accounts};
-use crate::execution::{BlockContext, GAS_PRICE};
-use crate::merkle;
-use crate::receipt_queues::{self, BlockInput, ReceiptQueues, ShardResult};
+use crate::accounts::Accounts;
+use crate::execution::BlockContext;
+use crate::header::{block_header, chunk_header};
+use crate::layout::ShardLayout;
+use crate::merkle::BlockTree;
+use crate::outcome::outcome_leaf;
+use crate::receipt_queues::{BlockInput, ReceiptQueues, ShardResult};
 use crate::transaction::Transaction;
-
-/// Number of approvals of the previous block in a header
-const APPROVALS: u64 = 5;
 
 /// What all blocks of a chain have in common
 #[derive(Debug)]
 pub(crate) struct ChainParameters {
     pub(crate) settings: Settings,
     pub(crate) accounts: Accounts,
-    pub(crate) boundaries: Vec<String>,
-}
-
-impl ChainParameters {
-    /// The shard of an account
-    pub(crate) fn shard_of(&self, account_id: &AccountId) -> usize {
-        receipt_queues::shard_of(&self.boundaries, account_id)
-    }
 }
 
 /// A chain of blocks
@@ -55,16 +48,67 @@ pub(crate) struct Head {
     pub(crate) time: u64,
     /// Number of blocks up to this one
     pub(crate) ordinal: u64,
-    epoch: u64,
+    pub(crate) epoch: u64,
     epoch_start: u64,
-    epoch_id: CryptoHash,
-    next_epoch_id: CryptoHash,
-    /// Per shard, the root of the outcomes of this block, which is in the header of the next one
-    outcome_roots: Vec<CryptoHash>,
-    /// Per shard, the newest chunk header
-    chunk_headers: Vec<Value>,
-    /// Per shard, gas burnt in this block
-    gas_used: Vec<u64>,
+    pub(crate) epoch_id: CryptoHash,
+    pub(crate) next_epoch_id: CryptoHash,
+    /// The hashes of all blocks before this one
+    pub(crate) blocks_before: BlockTree,
+    pub(crate) layout: ShardLayout,
+    /// In the order of the layout
+    pub(crate) shards: Vec<ShardHead>,
+}
+
+/// What the next chunk of a shard continues
+#[derive(Clone, Debug)]
+pub(crate) struct ShardHead {
+    /// The header of the newest chunk, and its JSON
+    pub(crate) chunk: ChunkHeader,
+    chunk_view: Value,
+    /// The root of the outcomes of the newest chunk, which the next one confirms
+    pub(crate) outcome_root: CryptoHash,
+    /// Gas that these outcomes burnt
+    pub(crate) gas_used: u64,
+}
+
+impl Head {
+    /// The shard that is split in the next epoch, and the account at which
+    ///
+    /// The first block of the epoch before announces it.
+    pub(crate) fn announced_split(
+        &self,
+        parameters: &ChainParameters,
+    ) -> Option<(ShardId, String)> {
+        let next =
+            parameters.settings.split_in(self.epoch + 1).filter(|_| self.is_epoch_start())?;
+        Some((self.layout.ids[next.0], next.1))
+    }
+
+    const fn is_epoch_start(&self) -> bool {
+        self.height == self.epoch_start
+    }
+
+    /// The block after this one, without its hash, its chunks and its finality
+    fn next(&self, settings: &Settings, height: u64, time: u64) -> Self {
+        let mut next =
+            Self { height, prev_hash: self.hash, time, ordinal: self.ordinal + 1, ..self.clone() };
+        if self.ordinal > 0 {
+            next.blocks_before.push(self.hash);
+        }
+        if height < self.epoch_start.saturating_add(settings.epoch_length) {
+            return next;
+        }
+        next.epoch += 1;
+        next.epoch_start = height;
+        next.epoch_id = self.next_epoch_id;
+        next.next_epoch_id = self.hash;
+        if let Some((index, boundary)) = settings.split_in(next.epoch) {
+            next.layout.split(index, boundary);
+            // Both parts continue the shard; until its first chunk, a part repeats the whole's.
+            next.shards.insert(index, self.shards[index].clone());
+        }
+        next
+    }
 }
 
 /// The content of the next block
@@ -85,7 +129,21 @@ impl Chain {
         let epoch = |number| {
             CryptoHash::digest(format!("epoch {number}, seed {}", settings.seed).as_bytes())
         };
-        let shards = settings.shard_count();
+        let shard = |shard_id| ShardHead {
+            chunk: ChunkHeader {
+                hash: CryptoHash::ZERO,
+                height_included: 0,
+                shard_id,
+                outcome_root: CryptoHash::ZERO,
+                outgoing_receipts_root: CryptoHash::ZERO,
+                prev_state_root: CryptoHash::ZERO,
+                tx_root: CryptoHash::ZERO,
+            },
+            chunk_view: Value::Null,
+            outcome_root: CryptoHash::ZERO,
+            gas_used: 0,
+        };
+        let layout = ShardLayout::new(settings);
         let head = Head {
             height: 0,
             hash: CryptoHash::ZERO,
@@ -98,11 +156,16 @@ impl Chain {
             epoch_start: settings.genesis_height,
             epoch_id: epoch(0),
             next_epoch_id: epoch(1),
-            outcome_roots: vec![CryptoHash::ZERO; shards],
-            chunk_headers: vec![Value::Null; shards],
-            gas_used: vec![0; shards],
+            blocks_before: BlockTree::default(),
+            shards: layout.ids.iter().copied().map(shard).collect(),
+            layout,
         };
         Self { head, queues: ReceiptQueues::default() }
+    }
+
+    /// The shards of a block at this height, if it is the next one
+    pub(crate) fn next_layout(&self, settings: &Settings, height: u64) -> ShardLayout {
+        self.head.next(settings, height, 0).layout
     }
 
     /// Appends the next block and returns its message
@@ -113,27 +176,30 @@ impl Chain {
     ) -> Vec<u8> {
         let parent = &self.head;
         let BlockProposal { height, time, chunk_mask, transactions, salt } = proposal;
-        let hash = block_hash(parent, height, time, salt, &transactions);
         let consecutive = height == parent.height + 1;
         let approved = consecutive && parent.last_ds_final == parent.prev_hash;
-        let new_epoch =
-            height >= parent.epoch_start.saturating_add(parameters.settings.epoch_length);
         let mut head = Head {
-            height,
-            hash,
-            prev_hash: parent.hash,
             last_final: if approved { parent.prev_hash } else { parent.last_final },
             last_ds_final: if consecutive { parent.hash } else { parent.last_ds_final },
-            time,
-            ordinal: parent.ordinal + 1,
-            ..parent.clone()
+            ..parent.next(&parameters.settings, height, time)
         };
-        if new_epoch {
-            head.epoch += 1;
-            head.epoch_start = height;
-            head.epoch_id = parent.next_epoch_id;
-            head.next_epoch_id = parent.hash;
+        let mut leaves = vec![Vec::new(); chunk_mask.len()];
+        for transaction in &transactions {
+            let shard = head.layout.index_of(&transaction.signer_id);
+            leaves[shard].push(CryptoHash::digest(&transaction.signed));
         }
+        for (shard, leaves) in
+            leaves.into_iter().enumerate().filter(|(shard, _)| chunk_mask[*shard])
+        {
+            let (count, shard_id) = (leaves.len(), head.layout.ids[shard]);
+            let before = &head.shards[shard];
+            let (chunk, view) =
+                chunk_header(&head, parent.hash, shard_id, before, count, root(leaves));
+            head.shards[shard].chunk = chunk;
+            head.shards[shard].chunk_view = view;
+        }
+        let (header, hash) = block_header(parameters, parent, &head, salt);
+        head.hash = hash;
         let context = BlockContext {
             height,
             block_hash: hash,
@@ -144,28 +210,29 @@ impl Chain {
             ordinal: head.ordinal,
             context,
             chunk_mask: &chunk_mask,
-            boundaries: &parameters.boundaries,
+            layout: &head.layout,
         };
         let results = self.queues.run(block, transactions);
-        for (shard, result) in results.iter().enumerate().filter(|(shard, _)| chunk_mask[*shard]) {
-            head.chunk_headers[shard] =
-                chunk_header(parent, &head, shard, &result.transaction_hashes);
-        }
-        let header = header(parameters, parent, &head, &chunk_mask);
+        let chunks: Vec<_> = head.shards.iter().map(|shard| &shard.chunk_view).collect();
         let mut text = format!(
             r#"{{"block":{{"author":"{}","header":{header},"chunks":{}}},"shards":["#,
             parameters.accounts.validator(height),
-            json!(head.chunk_headers),
+            json!(chunks),
         );
-        for (shard, result) in results.into_iter().enumerate() {
-            if shard > 0 {
+        for (index, result) in results.into_iter().enumerate() {
+            if index > 0 {
                 text.push(',');
             }
-            head.gas_used[shard] = gas_used(&result);
-            let author = parameters.accounts.validator(height + 1 + shard as u64);
-            let chunk = chunk_mask[shard]
-                .then(|| (author.to_string(), head.chunk_headers[shard].to_string()));
-            head.outcome_roots[shard] = write_shard(&mut text, shard, chunk, &result, hash);
+            let shard = &mut head.shards[index];
+            let author = parameters.accounts.validator(height + 1 + index as u64);
+            let chunk =
+                chunk_mask[index].then(|| (author.to_string(), shard.chunk_view.to_string()));
+            let outcome_root = write_shard(&mut text, head.layout.ids[index], chunk, &result, hash);
+            // Without a chunk nothing is executed, and the outcomes before stay unconfirmed.
+            if chunk_mask[index] {
+                shard.outcome_root = outcome_root;
+                shard.gas_used = gas_used(&result);
+            }
         }
         text.push_str("]}");
         self.head = head;
@@ -180,137 +247,34 @@ fn gas_used(result: &ShardResult) -> u64 {
     transactions.chain(receipts).map(|outcome| outcome.gas_burnt).sum()
 }
 
-/// SHA-256 of the fields that distinguish blocks
-fn block_hash(
-    parent: &Head,
-    height: u64,
-    time: u64,
-    salt: u64,
-    transactions: &[Transaction],
-) -> CryptoHash {
-    let mut bytes = parent.hash.as_bytes().to_vec();
-    for number in [height, time, salt] {
-        bytes.extend_from_slice(&number.to_le_bytes());
-    }
-    for hash in
-        parent.outcome_roots.iter().chain(transactions.iter().map(|transaction| &transaction.hash))
-    {
-        bytes.extend_from_slice(hash.as_bytes());
-    }
-    CryptoHash::digest(&bytes)
-}
-
-/// A placeholder for the root of data that a practice chain does not have
-fn root(label: &str, block_hash: CryptoHash, shard: usize) -> CryptoHash {
-    CryptoHash::digest(format!("{label} {block_hash} {shard}").as_bytes())
-}
-
-fn header(parameters: &ChainParameters, parent: &Head, head: &Head, chunk_mask: &[bool]) -> Value {
-    let hash = head.hash;
-    let approvals: Value = (0..APPROVALS)
-        // Some approvals are missing.
-        .map(|index| {
-            (!(head.height + index).is_multiple_of(7))
-                .then(|| accounts::placeholder_signature(hash, &format!("approval {index}")))
-        })
-        .map(|approval| json!(approval))
-        .collect();
-    json!({
-        "height": head.height,
-        "prev_height": parent.height,
-        "epoch_id": head.epoch_id,
-        "next_epoch_id": head.next_epoch_id,
-        "hash": hash,
-        "prev_hash": head.prev_hash,
-        "prev_state_root": root("state", head.prev_hash, 0),
-        "block_body_hash": root("body", hash, 0),
-        "chunk_receipts_root": root("receipts", hash, 0),
-        "chunk_headers_root": root("headers", hash, 0),
-        "chunk_tx_root": root("transactions", hash, 0),
-        "outcome_root": merkle::tree(&parent.outcome_roots).0,
-        "chunks_included": chunk_mask.iter().filter(|chunk_mask| **chunk_mask).count(),
-        "challenges_root": CryptoHash::ZERO,
-        "timestamp": head.time,
-        "timestamp_nanosec": head.time.to_string(),
-        "random_value": root("random", hash, 0),
-        "validator_proposals": [],
-        "chunk_mask": chunk_mask,
-        "gas_price": GAS_PRICE.to_string(),
-        "block_ordinal": head.ordinal,
-        "rent_paid": "0",
-        "validator_reward": "0",
-        "total_supply": "1000000000000000000000000000000000",
-        "challenges_result": [],
-        "last_final_block": head.last_final,
-        "last_ds_final_block": head.last_ds_final,
-        "next_bp_hash": root("producers", head.next_epoch_id, 0),
-        "block_merkle_root": root("blocks", hash, 0),
-        "epoch_sync_data_hash": null,
-        "approvals": approvals,
-        "signature": accounts::placeholder_signature(hash, "block"),
-        "latest_protocol_version": parameters.settings.protocol_version_of(head.epoch),
-        "chunk_endorsements": chunk_mask.iter().map(|_| vec![31_u8]).collect::<Vec<_>>(),
-        "shard_split": null,
-    })
-}
-
-fn chunk_header(parent: &Head, head: &Head, shard: usize, transactions: &[CryptoHash]) -> Value {
-    let chunk_hash = root("chunk", head.hash, shard);
-    let burnt = u128::from(parent.gas_used[shard]) * GAS_PRICE;
-    json!({
-        "chunk_hash": chunk_hash,
-        "prev_block_hash": head.prev_hash,
-        "outcome_root": parent.outcome_roots[shard],
-        "prev_state_root": root("state", head.prev_hash, shard),
-        "encoded_merkle_root": root("encoded", head.hash, shard),
-        "encoded_length": 8 + 200 * transactions.len(),
-        "height_created": head.height,
-        "height_included": head.height,
-        "shard_id": shard,
-        "gas_used": parent.gas_used[shard],
-        "gas_limit": 1_000_000_000_000_000_u64,
-        "rent_paid": "0",
-        "validator_reward": "0",
-        "balance_burnt": burnt.to_string(),
-        "outgoing_receipts_root": root("outgoing", head.prev_hash, shard),
-        "tx_root": merkle::tree(transactions).0,
-        "validator_proposals": [],
-        "congestion_info": {
-            "delayed_receipts_gas": "0",
-            "buffered_receipts_gas": "0",
-            "receipt_bytes": 0,
-            "allowed_shard": shard,
-        },
-        "bandwidth_requests": { "V1": { "requests": [] } },
-        "signature": accounts::placeholder_signature(chunk_hash, "chunk"),
-    })
-}
-
 /// Appends the JSON of a shard; returns the root of its outcomes
 fn write_shard(
     text: &mut String,
-    shard: usize,
+    shard_id: ShardId,
     chunk: Option<(String, String)>,
     result: &ShardResult,
     block_hash: CryptoHash,
 ) -> CryptoHash {
     let transactions = result.transactions.iter().filter_map(|(_, outcome)| outcome.as_ref());
     let outcomes = transactions.chain(result.executed.iter().map(|executed| &executed.outcome));
-    let leaves: Vec<_> = outcomes.map(|outcome| outcome.leaf()).collect();
-    let (root, proofs) = merkle::tree(&leaves);
-    let mut proofs = proofs.into_iter();
-    // One proof per outcome, in the order of the leaves.
-    let mut proof = || proofs.next().unwrap_or_default();
+    let mut views: Vec<_> = outcomes.map(|outcome| outcome.view(block_hash)).collect();
+    let leaves: Vec<_> = views.iter().map(outcome_leaf).collect();
+    let (root, paths) = root_and_paths(&leaves);
+    for (view, path) in views.iter_mut().zip(paths) {
+        view["proof"] = json!(path);
+    }
+    let mut views = views.into_iter();
+    // One per outcome, in the order of the leaves.
+    let mut next_view = || views.next().unwrap_or_default();
 
-    text.push_str(&format!(r#"{{"shard_id":{shard},"chunk":"#));
+    text.push_str(&format!(r#"{{"shard_id":{shard_id},"chunk":"#));
     match chunk {
         Some((author, header)) => {
             text.push_str(&format!(r#"{{"author":"{author}","header":{header},"transactions":"#));
             write_array(text, result.transactions.iter(), |text, (view, outcome)| {
                 let outcome = match outcome {
-                    Some(outcome) => {
-                        let view = outcome.view(block_hash, &proof());
-                        format!(r#"{{"execution_outcome":{view},"receipt":null}}"#)
+                    Some(_) => {
+                        format!(r#"{{"execution_outcome":{},"receipt":null}}"#, next_view())
                     }
                     None => "null".into(),
                 };
@@ -326,7 +290,7 @@ fn write_shard(
     }
     text.push_str(r#","receipt_execution_outcomes":"#);
     write_array(text, result.executed.iter(), |text, executed| {
-        let view = executed.outcome.view(block_hash, &proof());
+        let view = next_view();
         let receipt = executed.receipt.as_deref().unwrap_or("null");
         let tx_hash = executed.tx_hash;
         text.push_str(&format!(

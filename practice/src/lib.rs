@@ -3,8 +3,10 @@
 //!
 //! [`Practice::next_message`] returns an endless sequence of block messages, in the format that
 //! block sources deliver. Equal [`Settings`] result in equal bytes: there is no clock, no I/O and
-//! no thread. Hashes, ids, transaction signatures and outcome proofs are real; signatures of blocks
-//! and chunks, and roots that cannot be checked from the messages, are only well-formed.
+//! no thread. Hashes of blocks and transactions, ids, transaction signatures, outcome proofs and
+//! the roots that lead to them are real, so every message passes [`milepost::proof::check_block`].
+//! Signatures of blocks and chunks, hashes of chunks, and roots of what a message does not contain,
+//! are only well-formed.
 //!
 //! It is not a node: no contract runs. The execution of a transaction is drawn at random together
 //! with the transaction.
@@ -20,7 +22,9 @@ mod action;
 mod chain;
 mod errors;
 mod execution;
+mod header;
 mod kind;
+mod layout;
 mod merkle;
 mod outcome;
 mod practice;

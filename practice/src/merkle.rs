@@ -1,56 +1,39 @@
-//! Merkle trees of the protocol, so that proofs of a practice chain verify.
+//! The Merkle tree of the hashes of all blocks, to which each block adds its parent.
 //!
-//! A node is SHA-256 of its two children; a node without a right sibling moves up unchanged.
+//! Kept are the roots of the complete subtrees, one for each bit of the number of leaves that is
+//! set, so memory is logarithmic.
 
-use alloc::vec;
 use alloc::vec::Vec;
 
 use milepost::primitives::CryptoHash;
-use serde_json::{Value, json};
+use milepost::proof::root;
 
-/// One step of a proof: the sibling, and whether it is on the right
-pub(crate) type ProofStep = (CryptoHash, bool);
-
-/// The SHA-256 of two concatenated hashes
-fn join(left: CryptoHash, right: CryptoHash) -> CryptoHash {
-    let mut bytes = [0; 64];
-    bytes[..32].copy_from_slice(left.as_bytes());
-    bytes[32..].copy_from_slice(right.as_bytes());
-    CryptoHash::digest(&bytes)
+/// A Merkle tree that grows
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BlockTree {
+    /// Number of leaves
+    len: u64,
+    /// Roots of the complete subtrees, the largest first
+    subtrees: Vec<CryptoHash>,
 }
 
-/// The root of these leaves, and the proof of every leaf; without leaves the root is zero
-pub(crate) fn tree(leaves: &[CryptoHash]) -> (CryptoHash, Vec<Vec<ProofStep>>) {
-    let mut proofs = vec![Vec::new(); leaves.len()];
-    let mut level = leaves.to_vec();
-    let mut height = 0;
-    while level.len() > 1 {
-        for (leaf, proof) in proofs.iter_mut().enumerate() {
-            let index = leaf >> height;
-            if let Some(sibling) = level.get(index ^ 1) {
-                proof.push((*sibling, index & 1 == 0));
-            }
+impl BlockTree {
+    pub(crate) fn push(&mut self, leaf: CryptoHash) {
+        let mut node = leaf;
+        for _ in 0..self.len.trailing_ones() {
+            node = root(self.subtrees.pop().into_iter().chain([node]).collect());
         }
-        level = level
-            .chunks(2)
-            .map(|pair| match *pair {
-                [left, right] => join(left, right),
-                _ => pair[0],
-            })
-            .collect();
-        height += 1;
+        self.subtrees.push(node);
+        self.len += 1;
     }
-    (level.first().copied().unwrap_or(CryptoHash::ZERO), proofs)
-}
 
-/// The JSON form of a proof
-pub(crate) fn view(proof: &[ProofStep]) -> Value {
-    proof
-        .iter()
-        .map(|(hash, right)| {
-            json!({ "hash": hash, "direction": if *right { "Right" } else { "Left" } })
-        })
-        .collect()
+    /// The root of all leaves
+    pub(crate) fn root(&self) -> CryptoHash {
+        let smallest_first = self.subtrees.iter().rev().copied();
+        smallest_first
+            .reduce(|right, left| root([left, right].to_vec()))
+            .unwrap_or(CryptoHash::ZERO)
+    }
 }
 
 #[cfg(test)]
@@ -58,16 +41,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_proof_folds_to_the_root() {
-        for count in 0..20u8 {
-            let leaves: Vec<_> = (0..count).map(|leaf| CryptoHash::digest(&[leaf])).collect();
-            let (root, proofs) = tree(&leaves);
-            for (leaf, proof) in leaves.into_iter().zip(proofs) {
-                let folded = proof.into_iter().fold(leaf, |node, (sibling, right)| {
-                    if right { join(node, sibling) } else { join(sibling, node) }
-                });
-                assert_eq!(folded, root, "{count} leaves");
-            }
+    fn the_root_is_that_of_a_tree_of_all_leaves() {
+        let (mut tree, mut leaves) = (BlockTree::default(), Vec::new());
+        for number in 0..40_u8 {
+            assert_eq!(tree.root(), root(leaves.clone()), "{number} leaves");
+            leaves.push(CryptoHash::digest(&[number]));
+            tree.push(CryptoHash::digest(&[number]));
         }
+        assert!(tree.subtrees.len() < 6);
     }
 }

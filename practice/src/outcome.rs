@@ -1,14 +1,15 @@
-//! Outcomes: their JSON, and their leaves in the Merkle tree of the chunk.
+//! Outcomes: their JSON, and their leaves in the Merkle tree of the shard.
 
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use milepost::codec::borsh::Writer;
+use milepost::codec::json;
 use milepost::primitives::{AccountId, Balance, CryptoHash};
+use milepost::proof::leaf;
+use milepost::views::ExecutionOutcomeWithIdView;
 use serde_json::{Value, json};
 
 use crate::action::base64_of;
-use crate::merkle::{self, ProofStep};
 
 /// How an execution ended
 #[derive(Clone, Debug)]
@@ -33,36 +34,10 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// The leaf: SHA-256 of the borsh list of the id, the outcome's hash and the hash of every log
-    pub(crate) fn leaf(&self) -> CryptoHash {
-        let mut out = Writer::default();
-        out.count(2 + self.logs.len()).raw(self.id.as_bytes()).raw(self.digest().as_bytes());
-        for log in &self.logs {
-            out.raw(CryptoHash::digest(log.as_bytes()).as_bytes());
-        }
-        CryptoHash::digest(&out.into_bytes())
-    }
-
-    /// The hash of the fields except the logs; a failure is hashed without its error
-    fn digest(&self) -> CryptoHash {
-        let mut out = Writer::default();
-        out.count(self.receipt_ids.len());
-        for id in &self.receipt_ids {
-            out.raw(id.as_bytes());
-        }
-        out.u64(self.gas_burnt).u128(self.tokens_burnt).text(&self.executor_id);
-        match &self.status {
-            Status::Failure(_) => out.u8(1),
-            Status::Value(value) => out.u8(2).bytes(value),
-            Status::Receipt(id) => out.u8(3).raw(id.as_bytes()),
-        };
-        CryptoHash::digest(&out.into_bytes())
-    }
-
-    /// The outcome in the format of block messages
-    pub(crate) fn view(&self, block_hash: CryptoHash, proof: &[ProofStep]) -> Value {
+    /// The outcome in the format of block messages, without its path
+    pub(crate) fn view(&self, block_hash: CryptoHash) -> Value {
         json!({
-            "proof": merkle::view(proof),
+            "proof": [],
             "block_hash": block_hash,
             "id": self.id,
             "outcome": {
@@ -80,4 +55,11 @@ impl Outcome {
             },
         })
     }
+}
+
+/// The leaf of an outcome in the tree of its shard
+pub(crate) fn outcome_leaf(view: &Value) -> CryptoHash {
+    let outcome: ExecutionOutcomeWithIdView =
+        json::read(&view.to_string()).expect("an outcome with all its members");
+    leaf(&outcome).expect("a known status")
 }

@@ -106,7 +106,6 @@ impl Practice {
             clock: 0,
             parameters: ChainParameters {
                 accounts: Accounts::new(settings.seed, &settings.chain_id),
-                boundaries: settings.boundary_accounts().collect(),
                 settings,
             },
         }
@@ -226,13 +225,16 @@ impl Practice {
     /// Draws the content of the next block of the chain
     fn propose(&mut self, height: u64) -> BlockProposal {
         let settings = &self.parameters.settings;
-        let shards = settings.shard_count();
+        let layout = self.chain.next_layout(settings, height);
         let missing = settings.missing_chunks;
         let gap = height - self.chain.head.height;
         let interval = self.rng.within(&settings.interval).saturating_mul(gap);
         let time = self.chain.head.time.saturating_add(interval.saturating_mul(MILLISECOND));
         let count = self.rng.within(&settings.transactions);
-        let chunk_mask: Vec<_> = (0..shards).map(|_| !self.rng.chance(missing)).collect();
+        // No number is drawn where none is needed, so that a setting changes only what it is for.
+        let is_empty = settings.empty_blocks > 0 && self.rng.chance(settings.empty_blocks);
+        let chunk_mask: Vec<_> =
+            layout.ids.iter().map(|_| !self.rng.chance(missing) && !is_empty).collect();
         while (self.pending.len() as u64) < count {
             let transaction = self.next_transaction(height);
             self.pending.push_back(transaction);
@@ -240,7 +242,7 @@ impl Practice {
         let mut transactions = Vec::new();
         for transaction in core::mem::take(&mut self.pending) {
             // Transactions of a shard without a chunk stay pending.
-            if chunk_mask[self.parameters.shard_of(&transaction.signer_id)] {
+            if chunk_mask[layout.index_of(&transaction.signer_id)] {
                 transactions.push(transaction);
             } else {
                 self.pending.push_back(transaction);

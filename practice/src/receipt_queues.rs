@@ -13,6 +13,7 @@ use core::mem;
 use milepost::primitives::{AccountId, CryptoHash};
 
 use crate::execution::{self, BlockContext};
+use crate::layout::ShardLayout;
 use crate::outcome::Outcome;
 use crate::receipt::{DataReceipt, IncomingReceipt, Receipt};
 use crate::transaction::{PlannedResult, Transaction};
@@ -25,8 +26,6 @@ const LATE_OUTCOME_BLOCKS: u64 = 2;
 pub(crate) struct ShardResult {
     /// Transactions of the chunk, in JSON, with their outcomes
     pub(crate) transactions: Vec<(String, Option<Outcome>)>,
-    /// Hashes of those transactions
-    pub(crate) transaction_hashes: Vec<CryptoHash>,
     /// Receipts that are received, in JSON
     pub(crate) received: Vec<String>,
     /// Receipts of transactions whose signer is the receiver, in JSON
@@ -52,20 +51,15 @@ pub(crate) struct BlockInput<'a> {
     pub(crate) context: BlockContext,
     /// Per shard, whether it has a new chunk
     pub(crate) chunk_mask: &'a [bool],
-    pub(crate) boundaries: &'a [String],
+    pub(crate) layout: &'a ShardLayout,
 }
 
 impl BlockInput<'_> {
     /// The shard of an account, if it has a chunk in this block
     pub(crate) fn shard_with_chunk(&self, account_id: &AccountId) -> Option<usize> {
-        let shard = shard_of(self.boundaries, account_id);
+        let shard = self.layout.index_of(account_id);
         self.chunk_mask[shard].then_some(shard)
     }
-}
-
-/// The shard of an account among sorted boundaries
-pub(crate) fn shard_of(boundaries: &[String], account_id: &AccountId) -> usize {
-    boundaries.partition_point(|boundary| boundary.as_str() <= account_id.as_str())
 }
 
 /// All receipts and transactions that are not executed
@@ -101,8 +95,7 @@ impl ReceiptQueues {
         let mut created = Vec::new();
         let mut ready = Vec::new();
         for transaction in transactions {
-            let shard = shard_of(block.boundaries, &transaction.signer_id);
-            results[shard].transaction_hashes.push(transaction.hash);
+            let shard = block.layout.index_of(&transaction.signer_id);
             if let PlannedResult::Late(_) = transaction.planned_result {
                 results[shard].transactions.push((transaction.view.clone(), None));
                 self.late_transactions.push((block.ordinal + LATE_OUTCOME_BLOCKS, transaction));

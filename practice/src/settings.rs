@@ -47,6 +47,14 @@ pub struct Settings {
     pub skips: u16,
     /// Probability that a chunk is missing, in thousandths
     pub missing_chunks: u16,
+    /// Probability that all chunks of a block are missing, in thousandths
+    pub empty_blocks: u16,
+    /// The epoch with whose first block a shard is split in two, counted from 0
+    ///
+    /// The two parts have new ids, as on a network. The configurations of
+    /// [`protocol_config`](config::protocol_config) have the shards before it. Nothing is split in
+    /// epoch 0, or with [`MAX_SHARDS`](Self::MAX_SHARDS) shards.
+    pub split_epoch: Option<u64>,
     /// Probability that a receipt is delayed by 3 to 8 blocks, in thousandths
     pub delays: u16,
     /// Probability that the outcome of a transaction is two blocks later, in thousandths
@@ -85,6 +93,8 @@ impl Settings {
             upgrade_epoch: 2,
             skips: 10,
             missing_chunks: 10,
+            empty_blocks: 0,
+            split_epoch: None,
             delays: 60,
             late_outcomes: 30,
             forks: 0,
@@ -136,7 +146,22 @@ impl Settings {
         })
     }
 
+    /// The index of the shard that is split with this epoch, the middle one, and the first account
+    /// id of its second part
+    pub(crate) fn split_in(&self, epoch: u64) -> Option<(usize, String)> {
+        let shards = self.shard_count();
+        let index = shards / 2;
+        let letter = |shard: usize| b'a' + (shard * 26).div_euclid(shards) as u8;
+        let middle = letter(index).midpoint(letter(index + 1));
+        // Between the names of one letter, if there is no other.
+        let second = if middle > letter(index) { '0' } else { 'i' };
+        let is_due = epoch > 0 && self.split_epoch == Some(epoch) && shards < Self::MAX_SHARDS;
+        is_due.then(|| (index, [char::from(middle), second].into_iter().collect()))
+    }
+
     /// The shard of an account: the number of boundaries that are not greater than its id
+    ///
+    /// In blocks before a shard is split, this is the id of the shard.
     pub fn shard_of(&self, account_id: &str) -> usize {
         self.boundary_accounts().filter(|boundary| boundary.as_str() <= account_id).count()
     }

@@ -9,12 +9,12 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
 
+use super::chunk::{ChunkHeader, ChunkRoots};
 use super::header::BlockHeaderView;
-use super::merkle::{fold, root};
+use super::merkle::fold;
 use super::outcome::leaf;
-use crate::codec::borsh::Writer;
 use crate::codec::json::{self, ReadError, Reader};
-use crate::primitives::{BlockHeight, CryptoHash, ParseError, ShardId};
+use crate::primitives::{CryptoHash, ParseError, ShardId};
 use crate::views::ExecutionOutcomeWithIdView;
 use crate::{Error, ErrorKind};
 
@@ -26,6 +26,8 @@ pub struct BlockCheck {
     pub result: VerificationResult,
     /// The hashes of the block and of its parent, as the header has them; `None` without a header
     pub hashes: Option<(CryptoHash, CryptoHash)>,
+    /// The shards of the chunk headers; none if the message lacks some of these headers
+    pub shard_ids: Vec<ShardId>,
     /// The root of the outcomes of each shard with a new chunk, which the next new chunk of the
     /// shard has to confirm
     pub outcome_roots: Vec<OutcomeRoot>,
@@ -73,6 +75,7 @@ pub fn check_block(message: &[u8]) -> BlockCheck {
     let mut check = BlockCheck {
         result: VerificationResult::Verified,
         hashes: None,
+        shard_ids: Vec::new(),
         outcome_roots: Vec::new(),
         confirmed_roots: Vec::new(),
     };
@@ -80,17 +83,6 @@ pub fn check_block(message: &[u8]) -> BlockCheck {
         check.result = stop;
     }
     check
-}
-
-/// What of a chunk's header is in roots of the block's header
-struct ChunkHeader {
-    hash: CryptoHash,
-    height_included: BlockHeight,
-    shard_id: ShardId,
-    outcome_root: CryptoHash,
-    outgoing_receipts_root: CryptoHash,
-    prev_state_root: CryptoHash,
-    tx_root: CryptoHash,
 }
 
 impl BlockCheck {
@@ -120,6 +112,7 @@ impl BlockCheck {
         // Without all of them there are no roots to compare.
         let chunks = chunks.map_err(unread)?.into_iter().collect::<Option<Vec<_>>>();
         if let Some(chunks) = &chunks {
+            self.shard_ids = chunks.iter().map(|chunk| chunk.shard_id).collect();
             check_roots(&header, chunks)?;
         }
         match header.is_hash_valid() {
@@ -132,7 +125,7 @@ impl BlockCheck {
             }
             Err(reason) => return Err(missing("block.header", reason)),
         }
-        let mut roots = read_shards(text, &mut shards)?;
+        let mut roots = read_shards(text, &mut shards, header.hash)?;
         for chunk in chunks.iter().flatten().filter(|chunk| chunk.height_included == header.height)
         {
             let shard_id = chunk.shard_id;
@@ -162,25 +155,13 @@ fn wrong(path: impl fmt::Display, expected: CryptoHash, found: CryptoHash) -> Ve
 
 /// Compares the roots in the header with those of the chunks
 fn check_roots(header: &BlockHeaderView, chunks: &[ChunkHeader]) -> Result<(), VerificationResult> {
-    let of = |member: fn(&ChunkHeader) -> CryptoHash| {
-        // A leaf is the hash of the encoded item.
-        root(chunks.iter().map(|chunk| CryptoHash::digest(member(chunk).as_bytes())).collect())
-    };
-    let headers = chunks.iter().map(|chunk| {
-        let mut leaf = Writer::default();
-        leaf.raw(chunk.hash.as_bytes()).u64(chunk.height_included);
-        CryptoHash::digest(&leaf.into_bytes())
-    });
+    let roots = ChunkRoots::new(chunks);
     let roots = [
-        ("chunk_headers_root", root(headers.collect()), header.chunk_headers_root),
-        ("chunk_tx_root", of(|chunk| chunk.tx_root), header.chunk_tx_root),
-        (
-            "chunk_receipts_root",
-            of(|chunk| chunk.outgoing_receipts_root),
-            header.chunk_receipts_root,
-        ),
-        ("prev_state_root", of(|chunk| chunk.prev_state_root), header.prev_state_root),
-        ("outcome_root", of(|chunk| chunk.outcome_root), header.outcome_root),
+        ("chunk_headers_root", roots.chunk_headers_root, header.chunk_headers_root),
+        ("chunk_tx_root", roots.chunk_tx_root, header.chunk_tx_root),
+        ("chunk_receipts_root", roots.chunk_receipts_root, header.chunk_receipts_root),
+        ("prev_state_root", roots.prev_state_root, header.prev_state_root),
+        ("outcome_root", roots.outcome_root, header.outcome_root),
     ];
     for (member, expected, found) in roots {
         if expected != found {
@@ -255,6 +236,7 @@ fn hash(reader: &mut Reader<'_>) -> Result<CryptoHash, ReadError> {
 fn read_shards(
     text: &str,
     reader: &mut Reader<'_>,
+    block_hash: CryptoHash,
 ) -> Result<Vec<OutcomeRoot>, VerificationResult> {
     let unread = |error: ReadError| VerificationResult::Unverifiable(error.into_error(text));
     let mut roots = Vec::new();
@@ -264,7 +246,8 @@ fn read_shards(
         let [shard_id, chunk, executed] = reader.members(names, "a shard").map_err(unread)?;
         let mut shard_id = reader.required(shard_id, "shard_id").map_err(unread)?;
         let shard_id = shard_id.unsigned(u64::MAX, "u64").map_err(unread)?;
-        let mut shard = ShardOutcomes { path: format!("shards[{}]", roots.len()), root: None };
+        let mut shard =
+            ShardOutcomes { path: format!("shards[{}]", roots.len()), block_hash, root: None };
         if let Some(mut chunk) = chunk
             && !chunk.null().map_err(unread)?
         {
@@ -284,6 +267,7 @@ fn read_shards(
 /// The outcomes of a shard, whose paths have to lead to one root
 struct ShardOutcomes {
     path: String,
+    block_hash: CryptoHash,
     root: Option<CryptoHash>,
 }
 
@@ -323,6 +307,10 @@ impl ShardOutcomes {
         let Some(root) = leaf(&outcome).and_then(|leaf| fold(leaf, &outcome.proof)) else {
             return Err(missing(&path, "a status or a direction of no known variant"));
         };
+        if outcome.block_hash != self.block_hash {
+            let path = format!("{path}: block_hash");
+            return Err(wrong(&path, self.block_hash, outcome.block_hash));
+        }
         match self.root.replace(root) {
             Some(other) if other != root => Err(wrong(&path, other, root)),
             _ => Ok(()),

@@ -140,14 +140,12 @@ impl BlockHeaderView {
         if !self.validator_proposals.iter().all(is_known) {
             return Err("a validator proposal is of an unknown version");
         }
-        // The newest first, as most blocks have it.
-        let versions: &[HeaderVersion] = match self {
-            Self { chunk_endorsements: Some(_), .. } => &[V6, V5],
-            Self { block_body_hash: Some(_), .. } => &[V4],
-            Self { block_ordinal: Some(_), .. } => &[V3],
-            _ => &[V2, V1],
-        };
-        if versions.iter().any(|version| self.hash_of(*version) == self.hash) {
+        let (newest, older) = self.versions();
+        if [Some(newest), older]
+            .into_iter()
+            .flatten()
+            .any(|version| self.hash_of(version) == self.hash)
+        {
             return Ok(true);
         }
         // The protocol versions that introduced the members. The version of the epoch, which
@@ -157,6 +155,23 @@ impl BlockHeaderView {
             63.. if self.block_body_hash.is_none() => Err("block_body_hash may be missing"),
             _ if !self.unknown_fields.is_empty() => Err("members of no known header version"),
             _ => Ok(false),
+        }
+    }
+
+    /// The hash by the newest header version that has these members
+    ///
+    /// [`Self::hash`] is not read.
+    pub fn compute_hash(&self) -> CryptoHash {
+        self.hash_of(self.versions().0)
+    }
+
+    /// The header versions that have these members, the newest first, as most blocks have it
+    const fn versions(&self) -> (HeaderVersion, Option<HeaderVersion>) {
+        match self {
+            Self { chunk_endorsements: Some(_), .. } => (V6, Some(V5)),
+            Self { block_body_hash: Some(_), .. } => (V4, None),
+            Self { block_ordinal: Some(_), .. } => (V3, None),
+            _ => (V2, Some(V1)),
         }
     }
 

@@ -3,10 +3,11 @@
 //! Nodes are paired from left to right; the last of an odd number moves up unchanged. The root of
 //! no leaves is all zero.
 
+use alloc::vec;
 use alloc::vec::Vec;
 
 use crate::primitives::CryptoHash;
-use crate::views::{Direction, MerklePathItem};
+use crate::views::{Direction, MerklePathItem, UnknownFields};
 
 /// The hash of two hashes, as of an inner node
 pub(super) fn pair(left: CryptoHash, right: CryptoHash) -> CryptoHash {
@@ -37,12 +38,64 @@ pub fn fold(leaf: CryptoHash, path: &[MerklePathItem]) -> Option<CryptoHash> {
 /// The root of these leaves, in order
 pub fn root(mut nodes: Vec<CryptoHash>) -> CryptoHash {
     while nodes.len() > 1 {
-        let pairs = nodes.chunks(2).map(|children| match children {
-            [left, right] => pair(*left, *right),
-            [single, ..] => *single,
-            [] => CryptoHash::ZERO,
-        });
-        nodes = pairs.collect();
+        nodes = parents(&nodes);
     }
     nodes.first().copied().unwrap_or(CryptoHash::ZERO)
+}
+
+/// The root of these leaves, in order, and the path from each leaf to it
+///
+/// ```
+/// use milepost_protocol::primitives::CryptoHash;
+/// use milepost_protocol::proof::{fold, root_and_paths};
+///
+/// let leaves = [b"first", b"other", b"third"].map(|text| CryptoHash::digest(text));
+/// let (root, paths) = root_and_paths(&leaves);
+/// assert_eq!((paths[0].len(), paths[2].len()), (2, 1));
+/// assert_eq!(fold(leaves[2], &paths[2]), Some(root));
+/// ```
+pub fn root_and_paths(leaves: &[CryptoHash]) -> (CryptoHash, Vec<Vec<MerklePathItem>>) {
+    let mut paths = vec![Vec::new(); leaves.len()];
+    let mut nodes = leaves.to_vec();
+    let mut level = 0;
+    while nodes.len() > 1 {
+        for (leaf, path) in paths.iter_mut().enumerate() {
+            let index = leaf >> level;
+            if let Some(sibling) = nodes.get(index ^ 1) {
+                let direction = if index & 1 == 0 { Direction::Right } else { Direction::Left };
+                let unknown_fields = UnknownFields::default();
+                path.push(MerklePathItem { direction, hash: *sibling, unknown_fields });
+            }
+        }
+        nodes = parents(&nodes);
+        level += 1;
+    }
+    (nodes.first().copied().unwrap_or(CryptoHash::ZERO), paths)
+}
+
+/// The nodes of the next level of a tree
+fn parents(nodes: &[CryptoHash]) -> Vec<CryptoHash> {
+    let pairs = nodes.chunks(2).map(|children| match children {
+        [left, right] => pair(*left, *right),
+        [single, ..] => *single,
+        [] => CryptoHash::ZERO,
+    });
+    pairs.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_path_leads_to_the_root() {
+        for count in 0..20_u8 {
+            let leaves: Vec<_> = (0..count).map(|leaf| CryptoHash::digest(&[leaf])).collect();
+            let (found, paths) = root_and_paths(&leaves);
+            assert_eq!(found, root(leaves.clone()), "{count} leaves");
+            for (leaf, path) in leaves.into_iter().zip(paths) {
+                assert_eq!(fold(leaf, &path), Some(found), "{count} leaves");
+            }
+        }
+    }
 }

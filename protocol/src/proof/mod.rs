@@ -7,13 +7,15 @@
 //! The rules are those of protocol versions before SPICE (header versions 1 to 6).
 
 mod block;
+mod chunk;
 mod header;
 mod links;
 mod merkle;
 mod outcome;
 
 pub use block::{BlockCheck, OutcomeRoot, VerificationResult, check_block};
+pub use chunk::{ChunkHeader, ChunkRoots};
 pub use header::{BlockHeaderView, SlashedValidatorView, ValidatorStakeView};
 pub use links::OutcomeLinks;
-pub use merkle::{fold, root};
+pub use merkle::{fold, root, root_and_paths};
 pub use outcome::leaf;

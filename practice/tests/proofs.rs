@@ -1,0 +1,267 @@
+//! Every block of a practice chain agrees with its hash and with the blocks before it, and a
+//! changed member of a header or an outcome is found.
+
+use ed25519_dalek as _;
+use milepost::primitives::{CryptoHash, PublicKey, Scheme, Signature};
+use milepost::proof::{OutcomeLinks, VerificationResult, check_block};
+use milepost_practice::{Practice, Settings};
+use serde_json::{Value, json};
+
+/// The settings of a chain for each thing that can happen to a block
+fn variants(seed: u64) -> [Settings; 7] {
+    let demo = Settings::demo(seed);
+    let simulation = Settings::simulation(seed);
+    let eventful = Settings {
+        epoch_length: 12,
+        split_epoch: Some(2),
+        empty_blocks: 150,
+        missing_chunks: 250,
+        ..simulation.clone()
+    };
+    [
+        demo.clone(),
+        simulation.clone(),
+        Settings { missing_chunks: 500, ..simulation.clone() },
+        Settings { empty_blocks: 400, ..simulation },
+        Settings { epoch_length: 10, split_epoch: Some(1), ..demo.clone() },
+        Settings { transactions: 0..=1, shards: 1, ..demo },
+        eventful,
+    ]
+}
+
+#[test]
+fn every_block_verifies_with_all_settings() {
+    for seed in 0..3 {
+        for settings in variants(seed) {
+            let mut practice = Practice::new(settings.clone());
+            let mut links = OutcomeLinks::default();
+            let mut confirmed = 0;
+            for _ in 0..50 {
+                let message = practice.next_message();
+                let check = check_block(&message.json);
+                assert_eq!(check.hashes, Some((message.hash, message.prev_hash)));
+                confirmed += check.confirmed_roots.len();
+                assert_eq!(links.verify(&check), VerificationResult::Verified, "{settings:?}");
+            }
+            assert!(confirmed > 30, "{confirmed} roots: {settings:?}");
+        }
+    }
+}
+
+/// Whether the check finds something in these blocks, the first of which is changed
+fn is_found(changed: &Value, next: &[Vec<u8>], links: &OutcomeLinks) -> bool {
+    let mut links = links.clone();
+    let changed = changed.to_string();
+    [changed.as_bytes()]
+        .into_iter()
+        .chain(next.iter().map(Vec::as_slice))
+        .any(|message| links.verify(&check_block(message)) != VerificationResult::Verified)
+}
+
+/// Other values that a member could have: of its type, if possible
+fn changes(value: &Value) -> Vec<Value> {
+    match value {
+        Value::Null => {
+            vec![json!(CryptoHash::digest(b"instead of null")), json!([7, "split.near"])]
+        }
+        Value::Bool(value) => vec![json!(!value)],
+        Value::Number(_) => value.as_u64().map(|number| json!(number ^ 1)).into_iter().collect(),
+        Value::String(text) => vec![json!(match text.as_str() {
+            "Left" => "Right".into(),
+            "Right" => "Left".into(),
+            hash if hash.parse::<CryptoHash>().is_ok() =>
+                CryptoHash::digest(hash.as_bytes()).to_string(),
+            number if number.parse::<u128>().is_ok() => format!("{number}1"),
+            signature if signature.starts_with("ed25519:") =>
+                Signature::new(Scheme::Ed25519, &[7; 64]).unwrap().to_string(),
+            // An account and Base64.
+            _ => "aaaa".into(),
+        })],
+        Value::Array(items) => {
+            // A validator that was slashed, or wants to be one.
+            let validator = || {
+                json!({
+                    "account_id": "aaaa",
+                    "is_double_sign": true,
+                    "public_key": PublicKey::new(Scheme::Ed25519, &[7; 32]).unwrap(),
+                    "stake": "1",
+                })
+            };
+            let first = items.first().cloned().unwrap_or_else(validator);
+            let longer = [items.as_slice(), &[first]].concat();
+            let mut changed = vec![json!(longer)];
+            if let Some((last, rest)) = items.split_last() {
+                changed.push(json!(rest));
+                changed
+                    .extend(changes(last).into_iter().map(|last| json!([rest, &[last]].concat())));
+            }
+            changed
+        }
+        Value::Object(members) => members
+            .iter()
+            .flat_map(|(name, member)| {
+                changes(member).into_iter().map(|changed| {
+                    let mut members = members.clone();
+                    members.insert(name.clone(), changed);
+                    Value::Object(members)
+                })
+            })
+            .collect(),
+    }
+}
+
+/// The members at `pointer` whose changes are not all found
+fn members_not_found(
+    block: &Value,
+    pointer: &str,
+    next: &[Vec<u8>],
+    links: &OutcomeLinks,
+) -> Vec<String> {
+    let members = block.pointer(pointer).unwrap().as_object().unwrap();
+    let is_missed = |(name, value): (&String, &Value)| {
+        let is_missed = changes(value).into_iter().any(|value| {
+            let mut changed = block.clone();
+            changed.pointer_mut(pointer).unwrap()[name] = value;
+            !is_found(&changed, next, links)
+        });
+        is_missed.then(|| name.clone())
+    };
+    members.iter().filter_map(is_missed).collect()
+}
+
+/// Messages of a chain without forks, and the links before each
+fn messages(count: usize) -> Vec<(Vec<u8>, OutcomeLinks)> {
+    let settings = Settings {
+        shards: 2,
+        transactions: 1..=3,
+        epoch_length: 8,
+        split_epoch: Some(1),
+        ..Settings::demo(5)
+    };
+    let (mut practice, mut links) = (Practice::new(settings), OutcomeLinks::default());
+    (0..count)
+        .map(|_| {
+            let (message, before) = (practice.next_message().json, links.clone());
+            assert_eq!(links.verify(&check_block(&message)), VerificationResult::Verified);
+            (message, before)
+        })
+        .collect()
+}
+
+#[test]
+fn a_changed_member_of_a_header_is_found_if_the_hash_covers_it() {
+    // Not part of the hash of header version 6.
+    const NOT_COVERED: [&str; 7] = [
+        "challenges_result",
+        "challenges_root",
+        "chunks_included",
+        "rent_paid",
+        "signature",
+        "timestamp",
+        "validator_reward",
+    ];
+    let messages = messages(6);
+    let (message, links) = &messages[5];
+    let block: Value = serde_json::from_slice(message).unwrap();
+    let missed = members_not_found(&block, "/block/header", &[], links);
+    assert_eq!(missed, NOT_COVERED);
+    // A member that is missing.
+    for name in block["block"]["header"].as_object().unwrap().keys() {
+        let mut changed = block.clone();
+        let removed = changed["block"]["header"].as_object_mut().unwrap().remove(name);
+        let is_covered = removed != Some(Value::Null) && !NOT_COVERED.contains(&name.as_str());
+        assert!(!is_covered || is_found(&changed, &[], links), "{name}");
+    }
+}
+
+#[test]
+fn a_changed_member_of_a_chunk_header_is_found_if_the_header_has_a_root_of_it() {
+    let messages = messages(6);
+    let (message, links) = &messages[5];
+    let block: Value = serde_json::from_slice(message).unwrap();
+    let mut members: Vec<_> = block["block"]["chunks"][1].as_object().unwrap().keys().collect();
+    let missed = members_not_found(&block, "/block/chunks/1", &[], links);
+    members.retain(|name| !missed.contains(name));
+    let covered = [
+        "chunk_hash",
+        "height_included",
+        "outcome_root",
+        "outgoing_receipts_root",
+        "prev_state_root",
+        "shard_id",
+        "tx_root",
+    ];
+    assert_eq!(members, covered);
+}
+
+#[test]
+fn a_changed_member_of_an_outcome_is_found_by_its_block_or_a_later_one() {
+    let messages = messages(22);
+    let (mut alone, mut beside_others) = (0, 0);
+    for (number, (message, links)) in messages.iter().enumerate().take(16) {
+        let block: Value = serde_json::from_slice(message).unwrap();
+        let next: Vec<_> = messages[number + 1..].iter().map(|(next, _)| next.clone()).collect();
+        for (shard, entry) in block["shards"].as_array().unwrap().iter().enumerate() {
+            let count =
+                |pointer| entry.pointer(pointer).and_then(Value::as_array).map_or(0, Vec::len);
+            let executed = count("/receipt_execution_outcomes");
+            match (executed, count("/chunk/transactions")) {
+                (0, _) => continue,
+                (1, 0) => alone += 1,
+                _ => beside_others += 1,
+            }
+            let pointer = format!("/shards/{shard}/receipt_execution_outcomes/{}", executed - 1);
+            let missed =
+                members_not_found(&block, &format!("{pointer}/execution_outcome"), &next, links);
+            assert_eq!(missed, ["outcome"], "of the execution only the metadata");
+            let pointer = format!("{pointer}/execution_outcome/outcome");
+            let missed = members_not_found(&block, &pointer, &next, links);
+            let status = block.pointer(&pointer).unwrap()["status"].as_object().unwrap();
+            if status.contains_key("Failure") {
+                // Its error is not part of the leaf.
+                assert_eq!(missed, ["metadata", "status"]);
+            } else {
+                assert_eq!(missed, ["metadata"]);
+            }
+        }
+    }
+    assert!(alone > 2 && beside_others > 2, "{alone} alone, {beside_others} beside others");
+}
+
+#[test]
+fn each_part_of_a_split_shard_confirms_its_outcomes() {
+    let settings = |missing_chunks| Settings {
+        epoch_length: 6,
+        split_epoch: Some(1),
+        transactions: 6..=9,
+        missing_chunks,
+        ..Settings::demo(3)
+    };
+    for missing_chunks in [0, 300] {
+        let mut practice = Practice::new(settings(missing_chunks));
+        let mut links = OutcomeLinks::default();
+        let mut parts = Vec::new();
+        let mut announced = 0;
+        for _ in 0..14 {
+            let message = practice.next_message().json;
+            let mut check = check_block(&message);
+            let before = links.clone();
+            assert_eq!(links.verify(&check), VerificationResult::Verified);
+            let block: Value = serde_json::from_slice(&message).unwrap();
+            announced += u32::from(block["block"]["header"]["shard_split"] == json!([2, "q0"]));
+            // The first chunk of each part, with another root.
+            for at in 0..check.confirmed_roots.len() {
+                let confirmed = check.confirmed_roots[at];
+                if confirmed.shard_id > 3 && !parts.contains(&confirmed.shard_id) {
+                    parts.push(confirmed.shard_id);
+                    check.confirmed_roots[at].root = CryptoHash::digest(b"another");
+                    let result = before.clone().verify(&check);
+                    assert!(matches!(result, VerificationResult::Wrong(_)), "{result:?}");
+                    check.confirmed_roots[at] = confirmed;
+                }
+            }
+        }
+        parts.sort_unstable();
+        assert_eq!((parts, announced), (vec![4, 5], 1));
+    }
+}
