@@ -1,14 +1,12 @@
 //! A block message, with the members of it that a follower needs.
 //!
-//! A message is whole or is not taken: each shard with a new chunk, by `block.chunks`, has to be in
-//! `shards` with that chunk. The text is kept as it came; what is in the shards, the import checks.
+//! A message is whole or is not taken: whether it is complete is asked here, so that it can be
+//! fetched again. The text is kept as it came; what is in the shards, the import checks.
 
-use alloc::collections::BTreeMap;
-
+use milepost::import::check_complete;
 use milepost::primitives::{BlockHeight, CryptoHash};
 use milepost::storage::BlockPoint;
 use serde::Deserialize;
-use serde::de::IgnoredAny;
 
 /// A block of a feed
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -32,16 +30,12 @@ pub struct FeedBlock {
 struct Message<'text> {
     #[serde(borrow)]
     block: Block<'text>,
-    #[serde(default)]
-    shards: Vec<Shard>,
 }
 
 #[derive(Deserialize)]
 struct Block<'text> {
     #[serde(borrow)]
     header: Header<'text>,
-    #[serde(default)]
-    chunks: Vec<ChunkHeader>,
 }
 
 #[derive(Deserialize)]
@@ -53,18 +47,6 @@ struct Header<'text> {
     last_final_block: Option<&'text str>,
     timestamp_nanosec: Option<&'text str>,
     timestamp: Option<u64>,
-}
-
-#[derive(Deserialize)]
-struct ChunkHeader {
-    shard_id: u64,
-    height_included: BlockHeight,
-}
-
-#[derive(Deserialize)]
-struct Shard {
-    shard_id: u64,
-    chunk: Option<IgnoredAny>,
 }
 
 impl FeedBlock {
@@ -94,17 +76,7 @@ impl FeedBlock {
                 block.height
             ));
         }
-        let shards: BTreeMap<u64, bool> =
-            parsed.shards.iter().map(|shard| (shard.shard_id, shard.chunk.is_some())).collect();
-        for chunk in &parsed.block.chunks {
-            let is_new = chunk.height_included == block.height;
-            if is_new && shards.get(&chunk.shard_id) != Some(&true) {
-                return Err(format!(
-                    "shards: incomplete, shard {} lacks its chunk",
-                    chunk.shard_id
-                ));
-            }
-        }
+        check_complete(&message).map_err(|error| error.to_string())?;
         Ok(Self { block, prev_hash, prev_height, last_final, timestamp_nanos, message })
     }
 }

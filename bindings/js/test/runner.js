@@ -23,6 +23,10 @@ export function runner(manifest, read) {
       await endpoint.putConfig(from_height, await read(file));
     }
     for (const block of fixture.blocks) await endpoint.handleBlock(await read(block));
+    for (const { file, error } of fixture.refused ?? []) {
+      const message = await endpoint.handleBlock(await read(file)).then(String, (e) => e.message);
+      if (message !== error) throw new Error(`${file}: ${message}, expected ${error}`);
+    }
     return endpoint;
   }
 

@@ -1,12 +1,15 @@
-//! The header of a block message, and messages from the files of NEAR Lake.
+//! The header of a block message, whether a message is complete, and messages from the files of
+//! NEAR Lake.
 //!
 //! Read of the header are only the members that determine the block's position; all others are
-//! skipped.
+//! skipped. A message is complete if it has every new chunk that its block lists; a list that is
+//! absent, as in messages made before 2022, asks for none.
 
 use alloc::vec::Vec;
 
 use crate::codec::json::{ReadError, Reader};
-use crate::primitives::{BlockHeight, CryptoHash, ParseError};
+use crate::primitives::{BlockHeight, CryptoHash, ParseError, ShardId};
+use crate::{Error, ErrorKind};
 
 /// Joins the files of a NEAR Lake directory, `block.json` and each `shard_<n>.json`, to a message
 ///
@@ -31,7 +34,58 @@ pub fn lake_message<'text>(block: &[u8], shards: impl IntoIterator<Item = &'text
     message
 }
 
-/// The members of a block header that determine the block's position
+/// Checks that a message has every new chunk that its block lists, as an import does
+///
+/// For a host that can ask for the message again before it is imported. Nothing else of the shards
+/// is checked. Costs one pass over the text.
+///
+/// ```
+/// let message = |shards: &str| format!(r#"{{"block": {{"header": {{"height": 7,
+///     "hash": "11111111111111111111111111111117",
+///     "prev_hash": "11111111111111111111111111111116",
+///     "epoch_id": "11111111111111111111111111111111"}},
+///     "chunks": [{{"shard_id": 3, "height_included": 7}}]}}, "shards": {shards}}}"#);
+/// let check = |shards| milepost::import::check_complete(message(shards).as_bytes());
+/// assert!(check(r#"[{"shard_id": 3, "chunk": {}}]"#).is_ok());
+/// let error = check(r#"[{"shard_id": 3, "chunk": null}]"#).unwrap_err();
+/// assert_eq!(error.to_string(), "shards: incomplete, shard 3 lacks its chunk");
+/// ```
+///
+/// # Errors
+///
+/// The shard whose chunk is missing, or why the text is no block message.
+pub fn check_complete(message: &[u8]) -> Result<(), Error> {
+    let text = text_of(message)?;
+    let in_message = |error: ReadError| error.into_error(text);
+    let mut reader = Reader::new(text);
+    let [block, shards] =
+        reader.members(["block", "shards"], "a block message").map_err(in_message)?;
+    let mut block = reader.required(block, "block").map_err(in_message)?;
+    let header = Header::of_block(&mut block).map_err(in_message)?;
+    let mut present = Vec::new();
+    if let Some(mut shards) = shards {
+        read_list(&mut shards, &mut |shard| {
+            let [shard_id, chunk] = shard.members(["shard_id", "chunk"], "a shard")?;
+            if let (Some(mut shard_id), Some(mut chunk)) = (shard_id, chunk)
+                && !chunk.null()?
+            {
+                present.push(number(&mut shard_id)?);
+            }
+            Ok(())
+        })
+        .map_err(in_message)?;
+    }
+    header.check_chunks(&present)
+}
+
+/// The text of a message
+pub(super) fn text_of(message: &[u8]) -> Result<&str, Error> {
+    str::from_utf8(message).map_err(|error| {
+        Error::new(ErrorKind::Syntax, "not UTF-8").with_offset(error.valid_up_to())
+    })
+}
+
+/// The members of a block header that determine the block's position, and its new chunks
 #[cfg_attr(test, derive(Debug, PartialEq))]
 pub(super) struct Header {
     pub(super) height: BlockHeight,
@@ -42,17 +96,45 @@ pub(super) struct Header {
     pub(super) last_final_block: Option<CryptoHash>,
     pub(super) last_ds_final_block: Option<CryptoHash>,
     pub(super) latest_protocol_version: u32,
+    /// The shards that have a new chunk in the block, as far as the block lists its chunks
+    pub(super) new_chunks: Vec<ShardId>,
 }
 
 impl Header {
     /// Reads the header in a block
     pub(super) fn of_block(block: &mut Reader<'_>) -> Result<Self, ReadError> {
-        let mut header = None;
-        block.object(&["header"], "a block", &mut |_, reader| {
-            header = Some(Self::read(reader)?);
-            Ok(())
+        let (mut header, mut chunks) = (None, Vec::new());
+        block.object(&["header", "chunks"], "a block", &mut |member, reader| {
+            if member == 0 {
+                header = Some(Self::read(reader)?);
+                return Ok(());
+            }
+            if reader.null()? {
+                return Ok(());
+            }
+            read_list(reader, &mut |chunk| {
+                let names = ["shard_id", "height_included"];
+                let [shard_id, included] = chunk.members(names, "a chunk header")?;
+                chunks.push((optional(shard_id, number)?, optional(included, number)?));
+                Ok(())
+            })
         })?;
-        block.required(header, "header")
+        let mut header = block.required(header, "header")?;
+        let is_new = |included: Option<BlockHeight>| included == Some(header.height);
+        let new = chunks.into_iter().filter(|(_, included)| is_new(*included));
+        header.new_chunks = new.filter_map(|(shard_id, _)| shard_id).collect();
+        Ok(header)
+    }
+
+    /// Checks that the new chunks are among those of these shards
+    pub(super) fn check_chunks(&self, present: &[ShardId]) -> Result<(), Error> {
+        match self.new_chunks.iter().find(|shard_id| !present.contains(shard_id)) {
+            None => Ok(()),
+            Some(shard_id) => {
+                let detail = format_args!("incomplete, shard {shard_id} lacks its chunk");
+                Err(Error::new(ErrorKind::Schema, detail).at("shards"))
+            }
+        }
     }
 
     fn read(header: &mut Reader<'_>) -> Result<Self, ReadError> {
@@ -100,11 +182,27 @@ impl Header {
             last_final_block: optional(last_final_block, hash_of)?,
             last_ds_final_block: optional(last_ds_final_block, hash_of)?,
             latest_protocol_version,
+            new_chunks: Vec::new(),
         })
     }
 }
 
-fn number(reader: &mut Reader<'_>) -> Result<u64, ReadError> {
+/// Reads an array; `item` must move past each item
+pub(super) fn read_list<'text, E: From<ReadError>>(
+    reader: &mut Reader<'text>,
+    item: &mut dyn FnMut(&mut Reader<'text>) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut first = true;
+    reader.open_array("an array")?;
+    while reader.item(first)? {
+        first = false;
+        item(reader)?;
+    }
+    Ok(())
+}
+
+/// Reads a height or an id
+pub(super) fn number(reader: &mut Reader<'_>) -> Result<u64, ReadError> {
     reader.unsigned(u64::MAX, "u64")
 }
 

@@ -34,7 +34,7 @@ pub use builder::{BlockHeader, MessageBuilder};
 pub use chain_update::{ChainUpdate, Change};
 use content::BlockContent;
 use finalize::FinalizeTransactions;
-pub use message::lake_message;
+pub use message::{check_complete, lake_message};
 use overlay::RowChanges;
 use plan::{ImportPlan, PlanImport};
 

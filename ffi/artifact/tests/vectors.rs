@@ -170,6 +170,12 @@ impl Program {
                 other => return Err(format!("{}: {other:?}", path.display())),
             }
         }
+        for (path, error) in &fixture.refused {
+            match self.import_block(path)? {
+                ProgramReply::Error(reply) if reply.ends_with(error) => {}
+                other => return Err(format!("{}: {other:?}", path.display())),
+            }
+        }
         Ok(())
     }
 

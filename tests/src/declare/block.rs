@@ -18,6 +18,8 @@ pub(super) struct Block {
     last_final: String,
     last_near_final: String,
     shards: [Shard; 2],
+    /// The shard whose chunk is listed and left out
+    missing_chunk: Option<usize>,
 }
 
 /// The content of a shard
@@ -40,7 +42,14 @@ impl Block {
             last_final: String::new(),
             last_near_final: String::new(),
             shards: Default::default(),
+            missing_chunk: None,
         }
+    }
+
+    /// The same block without the chunk of this shard
+    #[must_use]
+    pub(super) fn without_chunk(self, shard: usize) -> Self {
+        Self { missing_chunk: Some(shard), ..self }
     }
 
     /// Sets the names of the last final and the last nearly final block in the header
@@ -95,6 +104,12 @@ impl Block {
         self
     }
 
+    /// The name of its file
+    pub(super) fn file_name(&self) -> String {
+        let suffix = self.missing_chunk.map(|shard| format!("-without-chunk-{shard}"));
+        self.name.clone() + &suffix.unwrap_or_default()
+    }
+
     /// The name from which the block's hash is derived
     pub(super) fn name(&self) -> &str {
         &self.name
@@ -110,14 +125,15 @@ impl Block {
         let header = self.header();
         let chunk = |shard: usize| self.chunk_header(shard);
         let shards = self.shards.iter().enumerate().map(|(number, shard)| {
+            let content = json!({
+                "author": "validator.near",
+                "header": chunk(number),
+                "transactions": shard.transactions,
+                "receipts": shard.receipts,
+            });
             json!({
                 "shard_id": number,
-                "chunk": {
-                    "author": "validator.near",
-                    "header": chunk(number),
-                    "transactions": shard.transactions,
-                    "receipts": shard.receipts,
-                },
+                "chunk": (self.missing_chunk != Some(number)).then_some(content),
                 "receipt_execution_outcomes": shard.outcomes,
                 "state_changes": [],
             })

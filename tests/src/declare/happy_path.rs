@@ -190,6 +190,11 @@ pub(super) fn declare(declarations: &mut Declarations) {
         let blocks = happy_path.blocks_until(height);
         let fixture = Fixture { finality: "headers", configs: &[], blocks: &blocks };
         declarations.fixture(&format!("road-{height}"), fixture);
+        if height == 102 {
+            let next = happy_path.blocks_until(103)[blocks.len()].clone();
+            declarations
+                .refused(&next.without_chunk(1), "shards: incomplete, shard 1 lacks its chunk");
+        }
     }
     let everything_final =
         Fixture { finality: "all", configs: &[], blocks: &happy_path.blocks_until(106) };

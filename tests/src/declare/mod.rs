@@ -112,8 +112,15 @@ impl Declarations {
         }));
     }
 
+    /// Adds a block to the last fixture that has to be refused with this error
+    fn refused(&mut self, block: &Block, error: &str) {
+        let file = self.block(block);
+        let fixture = self.fixtures.last_mut().expect("a fixture was declared");
+        fixture["refused"] = json!([{ "file": file, "error": error }]);
+    }
+
     fn block(&mut self, block: &Block) -> String {
-        let path = format!("blocks/{}.json", block.name());
+        let path = format!("blocks/{}.json", block.file_name());
         let bytes = block.message().into_bytes();
         let before = self.files.insert(path.clone(), bytes.clone());
         assert!(before.is_none_or(|before| before == bytes), "two blocks are called {path}");

@@ -34,6 +34,12 @@ pub fn import_fixture<S: Storage>(fixture: &Fixture, mut storage: S) -> Result<S
     for path in &fixture.blocks {
         import_block(path, fixture, &mut storage)?;
     }
+    for (path, expected) in &fixture.refused {
+        let found = import_block(path, fixture, &mut storage).err();
+        if found.as_ref() != Some(&format!("{}: {expected}", path.display())) {
+            return Err(format!("{}: {found:?}, expected {expected}", path.display()));
+        }
+    }
     Ok(storage)
 }
 

@@ -22,6 +22,8 @@ pub struct Fixture {
     pub configs: Vec<(u64, PathBuf)>,
     /// Block messages in the order of import
     pub blocks: Vec<PathBuf>,
+    /// Block messages that are refused after these, each with the text of its error
+    pub refused: Vec<(PathBuf, String)>,
 }
 
 /// One request over a fixture, and its response
@@ -113,8 +115,13 @@ fn fixture(row: &Value) -> Result<Fixture, String> {
         let height = height.ok_or_else(|| format!("{config}: from_height is not a height"))?;
         Ok((height, directory().join(string(config, "file")?)))
     });
+    let refused =
+        row["refused"].as_array().into_iter().flatten().map(|refused| {
+            Ok((directory().join(string(refused, "file")?), string(refused, "error")?))
+        });
     Ok(Fixture {
         name: string(row, "name")?,
+        refused: refused.collect::<Result<_, String>>()?,
         all_final: match string(row, "finality")?.as_str() {
             "headers" => false,
             "all" => true,

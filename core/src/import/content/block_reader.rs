@@ -8,20 +8,22 @@
 
 use core::ops::Range;
 
+use alloc::vec::Vec;
+
 use hashbrown::HashMap;
 
 use super::{BlockContent, BlockRows};
+use crate::Error;
 use crate::codec::json::{ReadError, Reader, path_at};
-use crate::import::message::Header;
+use crate::import::message::{Header, number, read_list, text_of};
 use crate::import::summary::{
     Members, Offsets, OutcomeSummary, ReceiptSummary, RowSummary, TransactionSummary,
     check_canonical,
 };
-use crate::primitives::{CryptoHash, HashBuilder};
+use crate::primitives::{CryptoHash, HashBuilder, ShardId};
 use crate::storage::rows::BlockPoint;
 use crate::views::Deviations;
 use crate::views::schema::{self, HasSchema as _, Repairs, Schema};
-use crate::{Error, ErrorKind};
 
 /// What a pass over a message does
 #[derive(Clone, Copy, Eq, PartialEq)]
@@ -50,9 +52,7 @@ impl From<ReadError> for Failure {
 
 /// Reads a message
 pub(super) fn read(message: &[u8], strict_types: bool) -> Result<BlockContent, Error> {
-    let text = str::from_utf8(message).map_err(|error| {
-        Error::new(ErrorKind::Syntax, "not UTF-8").with_offset(error.valid_up_to())
-    })?;
+    let text = text_of(message)?;
     read_pass(text, Pass::TextOrder, strict_types).or_else(|_| read_again(text, strict_types))
 }
 
@@ -75,7 +75,7 @@ pub(super) fn read_pass(
     strict_types: bool,
 ) -> Result<BlockContent, Failure> {
     let mut message = Reader::new(text);
-    let (mut header, mut rows) = (None, None);
+    let (mut header, mut rows, mut chunks) = (None, None, Vec::new());
     object(pass, &mut message, ["block", "shards"], "a block message", &mut |member, reader| {
         if member == 0 {
             header = Some(Header::of_block(reader)?);
@@ -95,14 +95,16 @@ pub(super) fn read_pass(
             rows: BlockRows::new(point, strict_types),
             receipts: HashMap::default(),
             receipt_texts: HashMap::default(),
+            chunks: Vec::new(),
         };
-        list(reader, &mut |reader| shards.shard(reader))?;
-        rows = Some(shards.rows);
+        read_list(reader, &mut |reader| shards.shard(reader))?;
+        (rows, chunks) = (Some(shards.rows), shards.chunks);
         Ok(())
     })?;
     let header = message.required(header, "block")?;
     let rows = message.required(rows, "shards")?;
     message.end()?;
+    header.check_chunks(&chunks).map_err(Failure::Content)?;
     Ok(BlockContent::new(header, rows))
 }
 
@@ -116,15 +118,24 @@ struct ShardReader<'text> {
     receipts: HashMap<u64, (&'text str, CryptoHash), HashBuilder>,
     /// The texts in the message of the receipts that were added, by id
     receipt_texts: HashMap<CryptoHash, &'text str, HashBuilder>,
+    /// The shards whose chunk is in the message
+    chunks: Vec<ShardId>,
 }
 
 impl<'text> ShardReader<'text> {
     fn shard(&mut self, shard: &mut Reader<'text>) -> Result<(), Failure> {
-        let names = ["chunk", "receipt_execution_outcomes"];
-        object(self.pass, shard, names, "a shard", &mut |member, reader| match member {
-            0 => nullable(reader, |reader| self.chunk(reader)).map(drop),
-            _ => list(reader, &mut |reader| self.outcome(reader, None).map(drop)),
-        })
+        let names = ["chunk", "receipt_execution_outcomes", "shard_id"];
+        let (mut chunk, mut shard_id) = (None, None);
+        object(self.pass, shard, names, "a shard", &mut |member, reader| {
+            match member {
+                0 => chunk = nullable(reader, |reader| self.chunk(reader))?,
+                1 => read_list(reader, &mut |reader| self.outcome(reader, None).map(drop))?,
+                _ => shard_id = Some(number(reader)?),
+            }
+            Ok(())
+        })?;
+        self.chunks.extend(chunk.and(shard_id));
+        Ok(())
     }
 
     fn chunk(&mut self, chunk: &mut Reader<'text>) -> Result<(), Failure> {
@@ -133,11 +144,11 @@ impl<'text> ShardReader<'text> {
         object(self.pass, chunk, names, "a chunk", &mut |member, reader| match member {
             0 => {
                 transactions = Some(());
-                list(reader, &mut |reader| self.transaction(reader))
+                read_list(reader, &mut |reader| self.transaction(reader))
             }
             _ => {
                 receipts = receipts.or((member == 1).then_some(()));
-                list(reader, &mut |reader| self.receipt(reader).map(drop))
+                read_list(reader, &mut |reader| self.receipt(reader).map(drop))
             }
         })?;
         chunk.required(transactions, "transactions")?;
@@ -334,20 +345,6 @@ fn object<'text, const N: usize>(
         Some(mut value) => member(index, &mut value),
         None => Ok(()),
     })
-}
-
-/// Reads an array; `item` must move past each item
-fn list<'text>(
-    reader: &mut Reader<'text>,
-    item: &mut dyn FnMut(&mut Reader<'text>) -> Result<(), Failure>,
-) -> Result<(), Failure> {
-    let mut first = true;
-    reader.open_array("an array")?;
-    while reader.item(first)? {
-        first = false;
-        item(reader)?;
-    }
-    Ok(())
 }
 
 /// Reads a value that may be `null`

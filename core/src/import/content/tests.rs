@@ -12,6 +12,7 @@ use super::BlockContent;
 use super::block_reader::{Pass, read_again, read_pass};
 use crate::Error;
 use crate::codec::json;
+use crate::import::message::check_complete;
 use crate::import::summary::{
     Members, OutcomeSummary, ReceiptSummary, RowSummary, TransactionSummary, check_canonical,
 };
@@ -292,4 +293,47 @@ fn summaries_have_the_members_of_the_texts() {
         + check_summaries(&receipts, receipt, &mut rng)
         + check_summaries(&outcomes, outcome, &mut rng);
     assert!(accepted > 4_000, "{accepted}");
+}
+
+#[test]
+fn a_message_has_each_new_chunk_that_its_block_lists() {
+    let message: Value = serde_json::from_str(&messages(1)[0]).unwrap();
+    let check = |message: &Value| {
+        let listed = message.to_string();
+        let first = shards_first(&listed);
+        let [read, reordered] =
+            [&listed, &first].map(|text| BlockContent::read(text.as_bytes(), true).map(drop));
+        let [read, reordered, checked] = [read, reordered, check_complete(listed.as_bytes())]
+            .map(|result| result.map_err(|error| error.to_string()));
+        assert_eq!(read, checked);
+        // Only the offset in the text may differ.
+        assert_eq!(read.is_ok(), reordered.is_ok());
+        read
+    };
+    assert_eq!(check(&message), Ok(()));
+    let height = message["block"]["header"]["height"].clone();
+    let incomplete = |shard| Err(format!("shards: incomplete, shard {shard} lacks its chunk"));
+    let mut no_chunk = message.clone();
+    no_chunk["shards"][1]["chunk"] = Value::Null;
+    assert_eq!(check(&no_chunk), incomplete(1));
+    let mut no_shard = message.clone();
+    no_shard["shards"].as_array_mut().unwrap().remove(0);
+    assert_eq!(check(&no_shard), incomplete(0));
+    // A chunk under the id of another shard is not the one of this shard.
+    let mut other_shard = message.clone();
+    other_shard["shards"][1]["shard_id"] = 7.into();
+    assert_eq!(check(&other_shard), incomplete(1));
+    let mut anonymous = message.clone();
+    anonymous["shards"][1].as_object_mut().unwrap().remove("shard_id");
+    assert_eq!(check(&anonymous), incomplete(1));
+    // A chunk of an earlier block is in the message of that block, and no list asks for nothing.
+    no_chunk["block"]["chunks"][1]["height_included"] = (height.as_u64().unwrap() - 1).into();
+    assert_eq!(check(&no_chunk), Ok(()));
+    for list in [Value::Null, Value::Array(Vec::new())] {
+        no_shard["block"]["chunks"] = list;
+        assert_eq!(check(&no_shard), Ok(()));
+    }
+    no_shard["block"]["chunks"] = serde_json::json!([{ "shard_id": "x", "height_included": 0 }]);
+    let error = check(&no_shard).unwrap_err();
+    assert!(error.starts_with("block.chunks[0].shard_id: invalid type"), "{error}");
 }
