@@ -36,6 +36,25 @@
  * the feature `store`, by `install --no-store`. */
 #define MILEPOST_HAS_STORE 1
 
+/* The compiler warns where the status of a function is ignored. */
+#if (defined(__cplusplus) && __cplusplus >= 201703L) || \
+    (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L)
+#define MILEPOST_NODISCARD [[nodiscard]]
+#elif defined(__GNUC__)
+#define MILEPOST_NODISCARD __attribute__((__warn_unused_result__))
+#else
+#define MILEPOST_NODISCARD
+#endif
+
+/* The compiler warns where one of these parameters is the constant NULL. The attribute is left out
+ * when it optimizes: it would remove checks for NULL after a call, but to pass NULL is
+ * MILEPOST_STATUS_NULL and no undefined behaviour. */
+#if defined(__GNUC__) && !defined(__OPTIMIZE__)
+#define MILEPOST_NONNULL(...) __attribute__((__nonnull__(__VA_ARGS__)))
+#else
+#define MILEPOST_NONNULL(...)
+#endif
+
 /**
  * Timeout of a request: that of the endpoint's settings
  */
@@ -1066,9 +1085,11 @@ extern "C" {
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_chain_status_read(const struct milepost_chain_status *chain_status,
                                              struct milepost_chain_status_view *view,
-                                             struct milepost_error **error);
+                                             struct milepost_error **error)
+MILEPOST_NONNULL(1, 2);
 
 /**
  * Frees a state of the chain
@@ -1090,10 +1111,12 @@ void milepost_chain_status_free(struct milepost_chain_status *chain_status);
  *
  * May be NULL: `engine`, `settings`, `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_endpoint_new(const struct milepost_engine *engine,
                                         const struct milepost_settings *settings,
                                         struct milepost_endpoint **endpoint,
-                                        struct milepost_error **error);
+                                        struct milepost_error **error)
+MILEPOST_NONNULL(3);
 
 /**
  * Answers the body of a request, or lets it wait until `now` plus `timeout`
@@ -1111,6 +1134,7 @@ milepost_status_t milepost_endpoint_new(const struct milepost_engine *engine,
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_endpoint_handle_request(struct milepost_endpoint *endpoint,
                                                    uint64_t now,
                                                    uint64_t timeout,
@@ -1120,7 +1144,8 @@ milepost_status_t milepost_endpoint_handle_request(struct milepost_endpoint *end
                                                    size_t url_method_len,
                                                    uint64_t *handle,
                                                    struct milepost_response **response,
-                                                   struct milepost_error **error);
+                                                   struct milepost_error **error)
+MILEPOST_NONNULL(1, 8, 9);
 
 /**
  * Imports a block message, in one commit, and then wakes the requests that it affects
@@ -1136,12 +1161,14 @@ milepost_status_t milepost_endpoint_handle_request(struct milepost_endpoint *end
  *
  * May be NULL: `summary`, `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_endpoint_handle_block(struct milepost_endpoint *endpoint,
                                                  const uint8_t *message,
                                                  size_t message_len,
                                                  uint64_t *handle,
                                                  struct milepost_import_summary **summary,
-                                                 struct milepost_error **error);
+                                                 struct milepost_error **error)
+MILEPOST_NONNULL(1, 4);
 
 /**
  * Puts a protocol configuration in force from this height on, in one commit
@@ -1153,12 +1180,14 @@ milepost_status_t milepost_endpoint_handle_block(struct milepost_endpoint *endpo
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_endpoint_handle_config(struct milepost_endpoint *endpoint,
                                                   uint64_t height,
                                                   const uint8_t *config,
                                                   size_t config_len,
                                                   uint64_t *handle,
-                                                  struct milepost_error **error);
+                                                  struct milepost_error **error)
+MILEPOST_NONNULL(1, 5);
 
 /**
  * Asks for the state of the chain in the storage; it comes as `MILEPOST_OUTPUT_COMPLETED`, or
@@ -1168,9 +1197,11 @@ milepost_status_t milepost_endpoint_handle_config(struct milepost_endpoint *endp
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_endpoint_handle_chain_query(struct milepost_endpoint *endpoint,
                                                        uint64_t *handle,
-                                                       struct milepost_error **error);
+                                                       struct milepost_error **error)
+MILEPOST_NONNULL(1, 2);
 
 /**
  * Supplies the rows of an output `MILEPOST_OUTPUT_NEED_ROWS`, in the order of its keys; they
@@ -1183,11 +1214,13 @@ milepost_status_t milepost_endpoint_handle_chain_query(struct milepost_endpoint 
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_endpoint_handle_rows(struct milepost_endpoint *endpoint,
                                                 uint64_t handle,
                                                 const struct milepost_row *rows,
                                                 size_t rows_len,
-                                                struct milepost_error **error);
+                                                struct milepost_error **error)
+MILEPOST_NONNULL(1);
 
 /**
  * Ends an operation whose rows cannot be supplied, in place of
@@ -1198,11 +1231,13 @@ milepost_status_t milepost_endpoint_handle_rows(struct milepost_endpoint *endpoi
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_endpoint_fail_rows(struct milepost_endpoint *endpoint,
                                               uint64_t handle,
                                               const uint8_t *reason,
                                               size_t reason_len,
-                                              struct milepost_error **error);
+                                              struct milepost_error **error)
+MILEPOST_NONNULL(1);
 
 /**
  * Takes in whether the changes of an output `MILEPOST_OUTPUT_COMMIT` were committed, and wakes
@@ -1215,12 +1250,14 @@ milepost_status_t milepost_endpoint_fail_rows(struct milepost_endpoint *endpoint
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_endpoint_handle_commit_result(struct milepost_endpoint *endpoint,
                                                          uint64_t handle,
                                                          int32_t committed,
                                                          const uint8_t *reason,
                                                          size_t reason_len,
-                                                         struct milepost_error **error);
+                                                         struct milepost_error **error)
+MILEPOST_NONNULL(1);
 
 /**
  * Wakes the requests that a block affects which was committed elsewhere
@@ -1231,9 +1268,11 @@ milepost_status_t milepost_endpoint_handle_commit_result(struct milepost_endpoin
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_endpoint_handle_chain_update(struct milepost_endpoint *endpoint,
                                                         const struct milepost_import_summary *summary,
-                                                        struct milepost_error **error);
+                                                        struct milepost_error **error)
+MILEPOST_NONNULL(1, 2);
 
 /**
  * Passes the time: wakes the requests whose deadline is not after `now`; poll outputs next
@@ -1242,9 +1281,11 @@ milepost_status_t milepost_endpoint_handle_chain_update(struct milepost_endpoint
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_endpoint_handle_timeout(struct milepost_endpoint *endpoint,
                                                    uint64_t now,
-                                                   struct milepost_error **error);
+                                                   struct milepost_error **error)
+MILEPOST_NONNULL(1);
 
 /**
  * Returns what is to be done or handed out next; `MILEPOST_OUTPUT_TIMEOUT` if there is nothing
@@ -1258,9 +1299,11 @@ milepost_status_t milepost_endpoint_handle_timeout(struct milepost_endpoint *end
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_endpoint_poll_output(struct milepost_endpoint *endpoint,
                                                 struct milepost_output *output,
-                                                struct milepost_error **error);
+                                                struct milepost_error **error)
+MILEPOST_NONNULL(1, 2);
 
 /**
  * When to call `milepost_endpoint_handle_timeout` next, or `MILEPOST_TIMEOUT_NEVER`
@@ -1269,9 +1312,11 @@ milepost_status_t milepost_endpoint_poll_output(struct milepost_endpoint *endpoi
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_endpoint_next_timeout(const struct milepost_endpoint *endpoint,
                                                  uint64_t *timeout,
-                                                 struct milepost_error **error);
+                                                 struct milepost_error **error)
+MILEPOST_NONNULL(1, 2);
 
 /**
  * Removes a request whose client went away, or a query for the state of the chain;
@@ -1283,10 +1328,12 @@ milepost_status_t milepost_endpoint_next_timeout(const struct milepost_endpoint 
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_endpoint_cancel(struct milepost_endpoint *endpoint,
                                            uint64_t handle,
                                            int32_t *was_pending,
-                                           struct milepost_error **error);
+                                           struct milepost_error **error)
+MILEPOST_NONNULL(1, 3);
 
 /**
  * Ends all waiting: pending requests are evaluated once more and then get an error; poll
@@ -1298,8 +1345,10 @@ milepost_status_t milepost_endpoint_cancel(struct milepost_endpoint *endpoint,
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_endpoint_shutdown(struct milepost_endpoint *endpoint,
-                                             struct milepost_error **error);
+                                             struct milepost_error **error)
+MILEPOST_NONNULL(1);
 
 /**
  * Number of calls of all pending requests
@@ -1308,9 +1357,11 @@ milepost_status_t milepost_endpoint_shutdown(struct milepost_endpoint *endpoint,
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_endpoint_pending_count(const struct milepost_endpoint *endpoint,
                                                   size_t *count,
-                                                  struct milepost_error **error);
+                                                  struct milepost_error **error)
+MILEPOST_NONNULL(1, 2);
 
 /**
  * Frees an endpoint and its pending requests
@@ -1330,9 +1381,11 @@ void milepost_endpoint_free(struct milepost_endpoint *endpoint);
  *
  * May be NULL: `settings`, `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_engine_new(const struct milepost_settings *settings,
                                       struct milepost_engine **engine,
-                                      struct milepost_error **error);
+                                      struct milepost_error **error)
+MILEPOST_NONNULL(2);
 
 /**
  * Creates an engine over a storage of the host
@@ -1346,10 +1399,12 @@ milepost_status_t milepost_engine_new(const struct milepost_settings *settings,
  *
  * May be NULL: `settings`, `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_engine_new_over(const struct milepost_storage *storage,
                                            const struct milepost_settings *settings,
                                            struct milepost_engine **engine,
-                                           struct milepost_error **error);
+                                           struct milepost_error **error)
+MILEPOST_NONNULL(1, 3);
 
 /**
  * Creates an engine that keeps its rows in a file; creates the file if it does not exist
@@ -1366,11 +1421,13 @@ milepost_status_t milepost_engine_new_over(const struct milepost_storage *storag
  *
  * May be NULL: `settings`, `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_engine_open(const uint8_t *path,
                                        size_t path_len,
                                        const struct milepost_settings *settings,
                                        struct milepost_engine **engine,
-                                       struct milepost_error **error);
+                                       struct milepost_error **error)
+MILEPOST_NONNULL(4);
 
 /**
  * Imports a block message, in one commit
@@ -1386,11 +1443,13 @@ milepost_status_t milepost_engine_open(const uint8_t *path,
  *
  * May be NULL: `summary`, `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_engine_import_block(const struct milepost_engine *engine,
                                                const uint8_t *message,
                                                size_t message_len,
                                                struct milepost_import_summary **summary,
-                                               struct milepost_error **error);
+                                               struct milepost_error **error)
+MILEPOST_NONNULL(1);
 
 /**
  * Puts a protocol configuration in force from this height on, in one commit
@@ -1402,11 +1461,13 @@ milepost_status_t milepost_engine_import_block(const struct milepost_engine *eng
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_engine_put_config(const struct milepost_engine *engine,
                                              uint64_t height,
                                              const uint8_t *config,
                                              size_t config_len,
-                                             struct milepost_error **error);
+                                             struct milepost_error **error)
+MILEPOST_NONNULL(1);
 
 /**
  * Answers the body of a request without waiting
@@ -1421,13 +1482,15 @@ milepost_status_t milepost_engine_put_config(const struct milepost_engine *engin
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_engine_respond(const struct milepost_engine *engine,
                                           const uint8_t *body,
                                           size_t body_len,
                                           const uint8_t *url_method,
                                           size_t url_method_len,
                                           struct milepost_response **response,
-                                          struct milepost_error **error);
+                                          struct milepost_error **error)
+MILEPOST_NONNULL(1, 6);
 
 /**
  * Returns the state of the chain in the storage
@@ -1438,9 +1501,11 @@ milepost_status_t milepost_engine_respond(const struct milepost_engine *engine,
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_engine_chain_status(const struct milepost_engine *engine,
                                                struct milepost_chain_status **chain_status,
-                                               struct milepost_error **error);
+                                               struct milepost_error **error)
+MILEPOST_NONNULL(1, 2);
 
 /**
  * Frees an engine; endpoints that share it stay valid
@@ -1454,8 +1519,10 @@ void milepost_engine_free(struct milepost_engine *engine);
  *
  * Threads: any number concurrently.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_error_read(const struct milepost_error *error,
-                                      struct milepost_error_view *view);
+                                      struct milepost_error_view *view)
+MILEPOST_NONNULL(1, 2);
 
 /**
  * Frees an error
@@ -1471,10 +1538,12 @@ void milepost_error_free(struct milepost_error *error);
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_hash_parse(const uint8_t *text,
                                       size_t text_len,
                                       struct milepost_hash *hash,
-                                      struct milepost_error **error);
+                                      struct milepost_error **error)
+MILEPOST_NONNULL(3);
 
 /**
  * Writes the base58 text of a hash
@@ -1483,9 +1552,11 @@ milepost_status_t milepost_hash_parse(const uint8_t *text,
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_hash_format(const struct milepost_hash *hash,
                                        struct milepost_hash_text *text,
-                                       struct milepost_error **error);
+                                       struct milepost_error **error)
+MILEPOST_NONNULL(1, 2);
 
 /**
  * Returns the members of an import summary
@@ -1494,9 +1565,11 @@ milepost_status_t milepost_hash_format(const struct milepost_hash *hash,
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_import_summary_read(const struct milepost_import_summary *summary,
                                                struct milepost_import_summary_view *view,
-                                               struct milepost_error **error);
+                                               struct milepost_error **error)
+MILEPOST_NONNULL(1, 2);
 
 /**
  * Hash of a transaction in the block of the message, in ascending order of the hashes
@@ -1507,10 +1580,12 @@ milepost_status_t milepost_import_summary_read(const struct milepost_import_summ
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_import_summary_transaction(const struct milepost_import_summary *summary,
                                                       size_t index,
                                                       struct milepost_hash *hash,
-                                                      struct milepost_error **error);
+                                                      struct milepost_error **error)
+MILEPOST_NONNULL(1, 3);
 
 /**
  * A block that left the canonical chain, newest first
@@ -1519,10 +1594,12 @@ milepost_status_t milepost_import_summary_transaction(const struct milepost_impo
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_import_summary_reverted(const struct milepost_import_summary *summary,
                                                    size_t index,
                                                    struct milepost_block_point *block,
-                                                   struct milepost_error **error);
+                                                   struct milepost_error **error)
+MILEPOST_NONNULL(1, 3);
 
 /**
  * A fork block that joined the canonical chain, oldest first
@@ -1531,10 +1608,12 @@ milepost_status_t milepost_import_summary_reverted(const struct milepost_import_
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_import_summary_reapplied(const struct milepost_import_summary *summary,
                                                     size_t index,
                                                     struct milepost_block_point *block,
-                                                    struct milepost_error **error);
+                                                    struct milepost_error **error)
+MILEPOST_NONNULL(1, 3);
 
 /**
  * Returns which members of the block are not of their type
@@ -1543,9 +1622,11 @@ milepost_status_t milepost_import_summary_reapplied(const struct milepost_import
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_import_summary_deviations(const struct milepost_import_summary *summary,
                                                      struct milepost_deviations *deviations,
-                                                     struct milepost_error **error);
+                                                     struct milepost_error **error)
+MILEPOST_NONNULL(1, 2);
 
 /**
  * Frees an import summary
@@ -1566,6 +1647,7 @@ void milepost_import_summary_free(struct milepost_import_summary *summary);
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_message_builder_new(uint64_t height,
                                                const struct milepost_hash *hash,
                                                const struct milepost_hash *prev_hash,
@@ -1573,7 +1655,8 @@ milepost_status_t milepost_message_builder_new(uint64_t height,
                                                const struct milepost_hash *last_final_hash,
                                                uint32_t protocol_version,
                                                struct milepost_message_builder **builder,
-                                               struct milepost_error **error);
+                                               struct milepost_error **error)
+MILEPOST_NONNULL(2, 3, 4, 5, 7);
 
 /**
  * Adds a transaction, as the JSON of `SignedTransactionView`
@@ -1584,12 +1667,14 @@ milepost_status_t milepost_message_builder_new(uint64_t height,
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_message_builder_add_transaction(struct milepost_message_builder *builder,
                                                            const uint8_t *transaction,
                                                            size_t transaction_len,
                                                            const uint8_t *outcome,
                                                            size_t outcome_len,
-                                                           struct milepost_error **error);
+                                                           struct milepost_error **error)
+MILEPOST_NONNULL(1);
 
 /**
  * Adds the outcome with id of a receipt that the block executed
@@ -1600,12 +1685,14 @@ milepost_status_t milepost_message_builder_add_transaction(struct milepost_messa
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_message_builder_add_outcome(struct milepost_message_builder *builder,
                                                        const uint8_t *outcome,
                                                        size_t outcome_len,
                                                        const uint8_t *receipt,
                                                        size_t receipt_len,
-                                                       struct milepost_error **error);
+                                                       struct milepost_error **error)
+MILEPOST_NONNULL(1);
 
 /**
  * Adds a receipt that the block created; it is executed in this block or later
@@ -1614,10 +1701,12 @@ milepost_status_t milepost_message_builder_add_outcome(struct milepost_message_b
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_message_builder_add_receipt(struct milepost_message_builder *builder,
                                                        const uint8_t *receipt,
                                                        size_t receipt_len,
-                                                       struct milepost_error **error);
+                                                       struct milepost_error **error)
+MILEPOST_NONNULL(1);
 
 /**
  * The text of the message; it belongs to `builder` and is valid until something is added
@@ -1626,9 +1715,11 @@ milepost_status_t milepost_message_builder_add_receipt(struct milepost_message_b
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_message_builder_text(struct milepost_message_builder *builder,
                                                 struct milepost_bytes *text,
-                                                struct milepost_error **error);
+                                                struct milepost_error **error)
+MILEPOST_NONNULL(1, 2);
 
 /**
  * Frees a builder
@@ -1651,6 +1742,7 @@ void milepost_message_builder_free(struct milepost_message_builder *builder);
  *
  * May be NULL: `settings`, `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_request_validate(const struct milepost_settings *settings,
                                             const uint8_t *body,
                                             size_t body_len,
@@ -1658,7 +1750,8 @@ milepost_status_t milepost_request_validate(const struct milepost_settings *sett
                                             size_t url_method_len,
                                             size_t *calls,
                                             struct milepost_response **response,
-                                            struct milepost_error **error);
+                                            struct milepost_error **error)
+MILEPOST_NONNULL(6, 7);
 
 /**
  * The body to send: compact JSON
@@ -1667,9 +1760,11 @@ milepost_status_t milepost_request_validate(const struct milepost_settings *sett
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_response_body(const struct milepost_response *response,
                                          struct milepost_bytes *body,
-                                         struct milepost_error **error);
+                                         struct milepost_error **error)
+MILEPOST_NONNULL(1, 2);
 
 /**
  * Kind of the response, `MILEPOST_RESPONSE_KIND_...`, from which a host can choose an HTTP
@@ -1679,9 +1774,11 @@ milepost_status_t milepost_response_body(const struct milepost_response *respons
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_response_kind(const struct milepost_response *response,
                                          milepost_response_kind_t *kind,
-                                         struct milepost_error **error);
+                                         struct milepost_error **error)
+MILEPOST_NONNULL(1, 2);
 
 /**
  * The member `result` of the response, as JSON, for any method
@@ -1692,9 +1789,11 @@ milepost_status_t milepost_response_kind(const struct milepost_response *respons
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_response_result_json(const struct milepost_response *response,
                                                 struct milepost_bytes *json,
-                                                struct milepost_error **error);
+                                                struct milepost_error **error)
+MILEPOST_NONNULL(1, 2);
 
 /**
  * The result of a request for a transaction's status
@@ -1705,9 +1804,11 @@ milepost_status_t milepost_response_result_json(const struct milepost_response *
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_response_transaction_status(const struct milepost_response *response,
                                                        struct milepost_transaction_status *transaction_status,
-                                                       struct milepost_error **error);
+                                                       struct milepost_error **error)
+MILEPOST_NONNULL(1, 2);
 
 /**
  * An outcome of the transaction: index 0 is that of the transaction itself, then come those of
@@ -1717,10 +1818,12 @@ milepost_status_t milepost_response_transaction_status(const struct milepost_res
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_response_outcome(const struct milepost_response *response,
                                             size_t index,
                                             struct milepost_outcome *outcome,
-                                            struct milepost_error **error);
+                                            struct milepost_error **error)
+MILEPOST_NONNULL(1, 3);
 
 /**
  * A receipt of the transaction, as JSON, in the order of the body
@@ -1729,10 +1832,12 @@ milepost_status_t milepost_response_outcome(const struct milepost_response *resp
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_response_receipt(const struct milepost_response *response,
                                             size_t index,
                                             struct milepost_bytes *json,
-                                            struct milepost_error **error);
+                                            struct milepost_error **error)
+MILEPOST_NONNULL(1, 3);
 
 /**
  * The error of an error response
@@ -1743,9 +1848,11 @@ milepost_status_t milepost_response_receipt(const struct milepost_response *resp
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_response_rpc_error(const struct milepost_response *response,
                                               struct milepost_rpc_error *rpc_error,
-                                              struct milepost_error **error);
+                                              struct milepost_error **error)
+MILEPOST_NONNULL(1, 2);
 
 /**
  * Number of responses in a batch; 0 if the response is not a batch
@@ -1754,9 +1861,11 @@ milepost_status_t milepost_response_rpc_error(const struct milepost_response *re
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_response_batch_len(const struct milepost_response *response,
                                               size_t *len,
-                                              struct milepost_error **error);
+                                              struct milepost_error **error)
+MILEPOST_NONNULL(1, 2);
 
 /**
  * One response of a batch, as a response of its own
@@ -1770,10 +1879,12 @@ milepost_status_t milepost_response_batch_len(const struct milepost_response *re
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_response_batch_item(const struct milepost_response *response,
                                                size_t index,
                                                struct milepost_response **item,
-                                               struct milepost_error **error);
+                                               struct milepost_error **error)
+MILEPOST_NONNULL(1, 3);
 
 /**
  * Frees a response, and with it all bytes that belong to it
@@ -1791,8 +1902,10 @@ void milepost_response_free(struct milepost_response *response);
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_settings_new(struct milepost_settings **settings,
-                                        struct milepost_error **error);
+                                        struct milepost_error **error)
+MILEPOST_NONNULL(1);
 
 /**
  * Sets one of the settings, `MILEPOST_SETTING_...`
@@ -1805,10 +1918,12 @@ milepost_status_t milepost_settings_new(struct milepost_settings **settings,
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_settings_set(struct milepost_settings *settings,
                                         milepost_setting_t setting,
                                         uint64_t value,
-                                        struct milepost_error **error);
+                                        struct milepost_error **error)
+MILEPOST_NONNULL(1);
 
 /**
  * Frees settings; objects that were created with them keep their own copy
@@ -1825,14 +1940,17 @@ void milepost_settings_free(struct milepost_settings *settings);
  *
  * Threads: the thread of the callback only.
  */
-milepost_status_t milepost_sink_row(struct milepost_sink *sink, const uint8_t *row, size_t row_len);
+milepost_status_t milepost_sink_row(struct milepost_sink *sink,
+                                    const uint8_t *row,
+                                    size_t row_len)
+MILEPOST_NONNULL(1);
 
 /**
  * Reports that the next key has no row; fails as `milepost_sink_row` does
  *
  * Threads: the thread of the callback only.
  */
-milepost_status_t milepost_sink_absent(struct milepost_sink *sink);
+milepost_status_t milepost_sink_absent(struct milepost_sink *sink) MILEPOST_NONNULL(1);
 
 /**
  * Says why the callback fails, in one sentence of UTF-8, before it returns another number than
@@ -1845,7 +1963,8 @@ milepost_status_t milepost_sink_absent(struct milepost_sink *sink);
  */
 milepost_status_t milepost_sink_fail(struct milepost_sink *sink,
                                      const uint8_t *reason,
-                                     size_t reason_len);
+                                     size_t reason_len)
+MILEPOST_NONNULL(1);
 
 /**
  * Name of a status, such as `MILEPOST_STATUS_STORAGE`; `unknown status` for any other number
@@ -1868,9 +1987,11 @@ struct milepost_bytes milepost_status_name(milepost_status_t status);
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_storage_check(milepost_create_fn create,
                                          void *context,
-                                         struct milepost_error **error);
+                                         struct milepost_error **error)
+MILEPOST_NONNULL(1);
 
 /**
  * Decodes a signed transaction from borsh, and verifies its signature
@@ -1881,10 +2002,12 @@ milepost_status_t milepost_storage_check(milepost_create_fn create,
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_transaction_decode(const uint8_t *bytes,
                                               size_t bytes_len,
                                               struct milepost_transaction **transaction,
-                                              struct milepost_error **error);
+                                              struct milepost_error **error)
+MILEPOST_NONNULL(3);
 
 /**
  * Decodes a signed transaction from the base64 of its borsh, as in `signed_tx_base64`
@@ -1895,10 +2018,12 @@ milepost_status_t milepost_transaction_decode(const uint8_t *bytes,
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_transaction_decode_base64(const uint8_t *text,
                                                      size_t text_len,
                                                      struct milepost_transaction **transaction,
-                                                     struct milepost_error **error);
+                                                     struct milepost_error **error)
+MILEPOST_NONNULL(3);
 
 /**
  * Returns the members of a transaction
@@ -1907,9 +2032,11 @@ milepost_status_t milepost_transaction_decode_base64(const uint8_t *text,
  *
  * May be NULL: `error`.
  */
+MILEPOST_NODISCARD
 milepost_status_t milepost_transaction_read(const struct milepost_transaction *transaction,
                                             struct milepost_transaction_view *view,
-                                            struct milepost_error **error);
+                                            struct milepost_error **error)
+MILEPOST_NONNULL(1, 2);
 
 /**
  * Frees a transaction

@@ -7,7 +7,7 @@
 
 import type { RpcProtocolConfigResponse } from "./config.js";
 import type { Bytes, DisposableBy, Platform } from "./platform.js";
-import type { RowChange, RowKey, Storage } from "./storage.js";
+import type { RowChange, Storage } from "./storage.js";
 import type {
   AccountId,
   ActionView,
@@ -561,8 +561,8 @@ export class MemoryStorage implements Storage {
   constructor();
   /** Number of rows */
   readonly size: number;
-  get(table: number, key: Uint8Array): Uint8Array | undefined;
-  getMany(keys: readonly RowKey[]): (Uint8Array | undefined)[];
+  get(key: Uint8Array): Uint8Array | undefined;
+  getMany(keys: readonly Uint8Array[]): (Uint8Array | undefined)[];
   commit(changes: readonly RowChange[]): void;
 }
 
@@ -579,8 +579,8 @@ export class IndexedDbStorage implements Storage {
   private constructor();
   /** Opens the database of this name; creates it if it does not exist */
   static open(name: string, options?: IndexedDbOptions): Promise<IndexedDbStorage>;
-  get(table: number, key: Uint8Array): Promise<Uint8Array | undefined>;
-  getMany(keys: readonly RowKey[]): Promise<(Uint8Array | undefined)[]>;
+  get(key: Uint8Array): Promise<Uint8Array | undefined>;
+  getMany(keys: readonly Uint8Array[]): Promise<(Uint8Array | undefined)[]>;
   commit(changes: readonly RowChange[]): Promise<void>;
   /** Closes the connection after the transactions in progress */
   close(): void;

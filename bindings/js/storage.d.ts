@@ -3,14 +3,9 @@
 /** A value, or a promise of it */
 export type MaybePromise<T> = T | PromiseLike<T>;
 
-/** The key of a row: a table (0 to 255) and 1 to 32 bytes */
-export interface RowKey {
-  readonly table: number;
-  readonly key: Uint8Array;
-}
-
 /** Writes a row, or removes it if `row` is `null` */
-export interface RowChange extends RowKey {
+export interface RowChange {
+  readonly key: Uint8Array;
   readonly row: Uint8Array | null;
 }
 
@@ -18,7 +13,8 @@ export interface RowChange extends RowKey {
 export type MaybeRow = Uint8Array | null | undefined;
 
 /**
- * Where rows are stored: a map from table and key to bytes.
+ * Where rows are stored: a map from keys to bytes. A key is 2 to 33 bytes: the number of its table,
+ * then 1 to 32 bytes.
  *
  * The storage has to make `commit` atomic, and visible to every read that begins after its promise
  * is fulfilled. An exception or a rejection means that the storage failed; a missing row is no
@@ -34,8 +30,8 @@ export interface Storage {
    *  (`read-committed`): then a query reads the generation of the chain before, with and after its
    *  rows, which are two round trips more, and starts again if it changed. */
   readonly isolation?: "snapshot" | "read-committed";
-  get(table: number, key: Uint8Array): MaybePromise<MaybeRow>;
+  get(key: Uint8Array): MaybePromise<MaybeRow>;
   /** The rows of these keys, in their order; default one `get` for each */
-  getMany?(keys: readonly RowKey[]): MaybePromise<readonly MaybeRow[]>;
+  getMany?(keys: readonly Uint8Array[]): MaybePromise<readonly MaybeRow[]>;
   commit(changes: readonly RowChange[]): MaybePromise<void>;
 }

@@ -50,8 +50,7 @@ impl SqliteStorage {
         writer
             .execute_batch(
                 "CREATE TABLE IF NOT EXISTS rows (
-                    tbl INTEGER NOT NULL, key BLOB NOT NULL, row BLOB NOT NULL,
-                    PRIMARY KEY (tbl, key)
+                    key BLOB PRIMARY KEY, row BLOB NOT NULL
                 ) WITHOUT ROWID",
             )
             .map_err(storage_error)?;
@@ -87,15 +86,13 @@ impl Storage for SqliteStorage {
         let write = |writer: &mut Connection| {
             let transaction = writer.transaction()?;
             {
-                let mut put = transaction
-                    .prepare_cached("INSERT OR REPLACE INTO rows VALUES (?1, ?2, ?3)")?;
-                let mut remove =
-                    transaction.prepare_cached("DELETE FROM rows WHERE tbl = ?1 AND key = ?2")?;
+                let mut put =
+                    transaction.prepare_cached("INSERT OR REPLACE INTO rows VALUES (?1, ?2)")?;
+                let mut remove = transaction.prepare_cached("DELETE FROM rows WHERE key = ?1")?;
                 for (key, row) in batch {
-                    let table = key.table().number();
                     match row {
-                        Some(row) => put.execute(params![table, key.as_bytes(), &row[..]])?,
-                        None => remove.execute(params![table, key.as_bytes()])?,
+                        Some(row) => put.execute(params![key.as_bytes(), &row[..]])?,
+                        None => remove.execute(params![key.as_bytes()])?,
                     };
                 }
             }
@@ -111,10 +108,8 @@ impl Snapshot for SqliteSnapshot {
         let Some(connection) = &self.connection else { return Ok(None) };
         let read = || {
             connection
-                .prepare_cached("SELECT row FROM rows WHERE tbl = ?1 AND key = ?2")?
-                .query_row(params![key.table().number(), key.as_bytes()], |row| {
-                    Ok(Row::from(row.get_ref(0)?.as_blob()?))
-                })
+                .prepare_cached("SELECT row FROM rows WHERE key = ?1")?
+                .query_row(params![key.as_bytes()], |row| Ok(Row::from(row.get_ref(0)?.as_blob()?)))
                 .optional()
         };
         read().map_err(storage_error)

@@ -225,31 +225,11 @@ impl Parameter for milepost_create_fn {
     }
 }
 
-/// Key in the form that the host sees: the number of its table, then its bytes
-pub(crate) struct FlatKey {
-    bytes: [u8; 1 + Key::MAX_LEN],
-    len: usize,
-}
-
-impl FlatKey {
-    pub(crate) fn new(key: &Key) -> Self {
-        let mut bytes = [0; 1 + Key::MAX_LEN];
-        bytes[0] = key.table().number();
-        // A key has at most `MAX_LEN` bytes.
-        bytes[1..=key.as_bytes().len()].copy_from_slice(key.as_bytes());
-        Self { bytes, len: 1 + key.as_bytes().len() }
-    }
-
-    pub(crate) fn as_bytes(&self) -> &[u8] {
-        &self.bytes[..self.len]
-    }
-}
-
 /// Keys that the host sees until the endpoint is polled again
 #[derive(Default)]
 pub(crate) struct FlatKeys {
     /// Target of the pointers in `spans`
-    keys: Vec<FlatKey>,
+    keys: Vec<Key>,
     spans: Vec<milepost_bytes>,
 }
 
@@ -260,7 +240,7 @@ unsafe impl Sync for FlatKeys {}
 
 impl FlatKeys {
     pub(crate) fn new(keys: &[Key]) -> Self {
-        let keys: Vec<_> = keys.iter().map(FlatKey::new).collect();
+        let keys = keys.to_vec();
         let spans = keys.iter().map(|key| milepost_bytes::new(key.as_bytes())).collect();
         Self { keys, spans }
     }
@@ -458,7 +438,6 @@ impl<S: Deref<Target = HostStorage>> Snapshot for HostSnapshot<S> {
     }
 
     fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
-        let key = FlatKey::new(key);
         let result = callback::run_with_sink(1, |sink| {
             let (data, len) = (key.as_bytes().as_ptr(), key.as_bytes().len());
             // SAFETY: the host's function with its context or a snapshot that is open, and a key

@@ -58,6 +58,9 @@ static int store_is_faulty(store *self) {
 
 static void store_pass_row(const store *self, milepost_bytes key, milepost_sink *sink) {
     const store_row *row = store_find(self, key.data, key.len);
+    if (key.len < 2 || key.len > 33 || key.data[0] > 9) {
+        abort(); /* A key is the number of its table, then 1 to 32 bytes. */
+    }
     if (row != NULL) {
         milepost_sink_row(sink, row->row, row->row_len);
     } else {

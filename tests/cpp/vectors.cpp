@@ -28,6 +28,8 @@ public:
     std::int32_t get_many(ByteStrings keys, Sink &sink) const override {
         std::vector<const std::string *> found;
         for (std::string_view key : keys) {
+            bool is_key = key.size() >= 2 && key.size() <= 33 && key.front() >= 0 && key.front() <= 9;
+            if (!is_key) fail("a key is the number of its table, then 1 to 32 bytes");
             Rows::const_iterator row = rows().find(key);
             found.push_back(row == rows().end() ? nullptr : &row->second);
         }

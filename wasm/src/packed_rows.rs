@@ -1,7 +1,7 @@
 //! The encoding in which keys and changes go to JavaScript: many of them in one byte array.
 //!
-//! A key is its table, its length, and its bytes. A change is a key, the length of the row in four
-//! bytes, little endian, and the row; the length [`REMOVED`] removes the row.
+//! A key is its length and its bytes. A change is a key, the length of the row in four bytes,
+//! little endian, and the row; the length [`REMOVED`] removes the row.
 
 use milepost::storage::{Batch, Key};
 
@@ -10,7 +10,7 @@ const REMOVED: u32 = u32::MAX;
 
 /// Encodes keys
 pub(crate) fn encode_keys(keys: &[Key]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(keys.len() * (Key::MAX_LEN + 2));
+    let mut out = Vec::with_capacity(keys.len() * (Key::MAX_LEN + 1));
     keys.iter().for_each(|key| encode_key(key, &mut out));
     out
 }
@@ -19,7 +19,7 @@ pub(crate) fn encode_keys(keys: &[Key]) -> Vec<u8> {
 pub(crate) fn encode_changes(batch: &Batch) -> Vec<u8> {
     let row_lens = batch.changes().iter().map(|(_, row)| row.as_ref().map_or(0, |row| row.len()));
     let mut out = Vec::with_capacity(
-        row_lens.sum::<usize>() + batch.changes().len() * (Key::MAX_LEN + 2 + size_of::<u32>()),
+        row_lens.sum::<usize>() + batch.changes().len() * (Key::MAX_LEN + 1 + size_of::<u32>()),
     );
     for (key, row) in batch.changes() {
         encode_key(key, &mut out);
@@ -35,8 +35,8 @@ pub(crate) fn encode_changes(batch: &Batch) -> Vec<u8> {
 
 fn encode_key(key: &Key, out: &mut Vec<u8>) {
     let bytes = key.as_bytes();
-    // At most `Key::MAX_LEN`, which is 32.
-    out.extend_from_slice(&[key.table().number(), bytes.len() as u8]);
+    // At most `Key::MAX_LEN`, which is 33.
+    out.push(bytes.len() as u8);
     out.extend_from_slice(bytes);
 }
 
@@ -49,7 +49,7 @@ mod tests {
     #[test]
     fn keys_and_rows_follow_their_lengths() {
         let height = Key::number(Table::Heights, 258);
-        assert_eq!(encode_keys(&[height]), [2, 8, 0, 0, 0, 0, 0, 0, 1, 2]);
+        assert_eq!(encode_keys(&[height]), [9, 2, 0, 0, 0, 0, 0, 0, 1, 2]);
         let mut batch = Batch::new();
         batch.put(height, &b"row"[..]);
         batch.remove(height);

@@ -178,6 +178,24 @@ test("a query sees one state of the storage, whatever is committed meanwhile", a
   endpoint.dispose();
 });
 
+test("a key is the number of its table, then 1 to 32 bytes", async () => {
+  const rows = new MemoryStorage();
+  const changed = [];
+  const storage = {
+    get: (key) => rows.get(key),
+    commit(changes) {
+      changed.push(...changes.map(({ key }) => key));
+      rows.commit(changes);
+    },
+  };
+  const endpoint = await Endpoint.create({ storage });
+  await endpoint.handleBlock(block(100));
+  endpoint.dispose();
+  assert.ok(changed.every((key) => key.length >= 2 && key.length <= 33 && key[0] < 10));
+  // The hash of the canonical block, by height
+  assert.ok(changed.some((key) => `${key}` === "2,0,0,0,0,0,0,0,100"));
+});
+
 test("a storage to which others commit is read again until all rows are of one state", async () => {
   const heights = [100, 101, 102, 103, 104, 105, 106, 108, 109];
   /** Reads while another endpoint commits a block before the read of this number; the last block
@@ -187,10 +205,10 @@ test("a storage to which others commit is read again until all rows are of one s
     const writer = await Endpoint.create({ storage: rows });
     for (const height of heights) await writer.handleBlock(block(height));
     let reads = 0;
-    const get = async (table, key) => {
+    const get = async (key) => {
       reads += 1;
       if (reads === number) await writer.handleBlock(block(110));
-      return rows.get(table, key);
+      return rows.get(key);
     };
     const reader = await Endpoint.create({ storage: { isolation, get, commit() {} } });
     const { text } = await reader.respond(request("INCLUDED"));
@@ -352,7 +370,8 @@ test("invalid options are rejected by their names", async () => {
     [{ waitConfig: 10 }, "waitConfig: a value of type number, expected an object"],
     [null, "options: null, expected an object"],
     // Storages with other signatures.
-    [{ storage: new Map() }, "storage.get: declares 1 parameter, expected get(table, key)"],
+    [{ storage: new Map() }, "storage: has no method commit"],
+    [{ storage: { get(table, key) {}, commit() {} } }, "storage.get: declares 2 parameters, expected get(key)"],
     [{ storage: { get() {} } }, "storage: has no method commit"],
     [{ storage: { get() {}, getMany: 1, commit() {} } }, "storage: has no method getMany"],
     [{ storage: { get() {}, getMany(table, keys) {}, commit() {} } }, "storage.getMany: declares 2 parameters"],

@@ -52,11 +52,10 @@ test("the Node.js example logs a valid signature and a status", async () => {
 
 test("the example of a storage keeps the rows, and one endpoint continues after another", async () => {
   const rows = new Map();
-  const name = (number, key) => `${number} ${key}`;
   const statements = {
-    SELECT: { get: (number, key) => rows.has(name(number, key)) ? { row: rows.get(name(number, key)) } : undefined },
-    INSERT: { run: (number, key, row) => rows.set(name(number, key), row) },
-    DELETE: { run: (number, key) => rows.delete(name(number, key)) },
+    SELECT: { get: (key) => rows.has(`${key}`) ? { row: rows.get(`${key}`) } : undefined },
+    INSERT: { run: (key, row) => rows.set(`${key}`, row) },
+    DELETE: { run: (key) => rows.delete(`${key}`) },
   };
   const database = {
     prepare: (text) => statements[text.split(" ")[0]],

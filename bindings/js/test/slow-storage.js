@@ -9,10 +9,10 @@ export class SlowStorage {
   onRead = () => {};
   onCommit = () => {};
 
-  async get(table, key) {
+  async get(key) {
     await this.onRead();
     await nextTask();
-    return this.rows.get(table, key);
+    return this.rows.get(key);
   }
 
   async getMany(keys) {
@@ -20,8 +20,8 @@ export class SlowStorage {
     await nextTask();
     // Row by row: the rows need not come from one state.
     const rows = [];
-    for (const { table, key } of keys) {
-      rows.push(this.rows.get(table, key));
+    for (const key of keys) {
+      rows.push(this.rows.get(key));
       await null;
     }
     return rows;

@@ -1,4 +1,4 @@
-//! The address of a row: a table and at most 32 bytes.
+//! The address of a row: the number of a table, and 1 to 32 bytes within it.
 //!
 //! A key is `Copy` and holds no pointer, so it can pass through callbacks and queues. Numbers are
 //! big endian, so a storage that orders keys by their bytes orders them by height.
@@ -80,43 +80,62 @@ impl Table {
     }
 }
 
-/// The address of a row: a table and 1 to 32 bytes
+/// The address of a row: the number of a table, then 1 to 32 bytes within it
+///
+/// A storage with one map uses [`as_bytes`](Self::as_bytes), which is also the key in other
+/// languages; one with a map for each table uses [`table`](Self::table) and
+/// [`bytes_in_table`](Self::bytes_in_table).
 ///
 /// ```
 /// use milepost::storage::{Key, Table};
 ///
 /// let key = Key::number(Table::Heights, 258);
 /// assert_eq!(key.table(), Table::Heights);
-/// assert_eq!(key.as_bytes(), [0, 0, 0, 0, 0, 0, 1, 2]);
+/// assert_eq!(key.as_bytes(), [2, 0, 0, 0, 0, 0, 0, 1, 2]);
+/// assert_eq!(key.bytes_in_table(), [0, 0, 0, 0, 0, 0, 1, 2]);
+/// assert_eq!(Key::from_bytes(key.as_bytes()), Some(key));
 /// ```
 #[derive(Clone, Copy, Eq, PartialEq)]
 pub struct Key {
     table: Table,
+    /// Of the bytes within the table
     length: u8,
-    bytes: [u8; 32],
+    /// The number of the table, the bytes within it, and zeros
+    bytes: [u8; Self::MAX_LEN],
 }
 
 impl Key {
     /// Maximum number of bytes of a key
-    pub const MAX_LEN: usize = 32;
+    pub const MAX_LEN: usize = 33;
 
     /// The key of a hash
     pub const fn hash(table: Table, hash: CryptoHash) -> Self {
-        Self { table, length: 32, bytes: *hash.as_bytes() }
+        let mut bytes = [table.number(); Self::MAX_LEN];
+        let (_, in_table) = bytes.split_at_mut(1);
+        in_table.copy_from_slice(hash.as_bytes());
+        Self { table, length: 32, bytes }
     }
 
     /// The key of a number: eight bytes, big endian
     pub fn number(table: Table, number: BlockHeight) -> Self {
-        let mut bytes = [0; 32];
-        bytes[..8].copy_from_slice(&number.to_be_bytes());
+        let mut bytes = [0; Self::MAX_LEN];
+        bytes[0] = table.number();
+        bytes[1..9].copy_from_slice(&number.to_be_bytes());
         Self { table, length: 8, bytes }
     }
 
-    /// The key of these bytes; `None` unless there are 1 to 32
-    pub fn from_bytes(table: Table, key: &[u8]) -> Option<Self> {
-        let mut bytes = [0; 32];
-        bytes.get_mut(..key.len())?.copy_from_slice(key);
-        (!key.is_empty()).then_some(Self { table, length: key.len() as u8, bytes })
+    /// The key of these bytes within a table; `None` unless there are 1 to 32
+    pub fn new(table: Table, in_table: &[u8]) -> Option<Self> {
+        let mut bytes = [0; Self::MAX_LEN];
+        bytes[0] = table.number();
+        bytes[1..].get_mut(..in_table.len())?.copy_from_slice(in_table);
+        (!in_table.is_empty()).then_some(Self { table, length: in_table.len() as u8, bytes })
+    }
+
+    /// The key that [`as_bytes`](Self::as_bytes) returned; `None` for bytes that are no key
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let (table, in_table) = bytes.split_first()?;
+        Self::new(Table::from_number(*table)?, in_table)
     }
 
     /// The table
@@ -124,15 +143,20 @@ impl Key {
         self.table
     }
 
-    /// The table and the first seven bytes, as a number that sorts as they do
+    /// The first eight bytes, as a number that sorts as they do
     const fn prefix(&self) -> u64 {
-        let [a, b, c, d, e, f, g, ..] = self.bytes;
-        u64::from_be_bytes([self.table.number(), a, b, c, d, e, f, g])
+        let [table, a, b, c, d, e, f, g, ..] = self.bytes;
+        u64::from_be_bytes([table, a, b, c, d, e, f, g])
     }
 
-    /// The bytes within the table
+    /// The number of the table, then the bytes within it: 2 to 33 bytes
     pub fn as_bytes(&self) -> &[u8] {
-        &self.bytes[..usize::from(self.length)]
+        &self.bytes[..=usize::from(self.length)]
+    }
+
+    /// The bytes within the table: 1 to 32
+    pub fn bytes_in_table(&self) -> &[u8] {
+        &self.bytes[1..=usize::from(self.length)]
     }
 }
 
@@ -155,7 +179,7 @@ pub(crate) fn sorted_by_keys<T>(items: Vec<T>, key: impl Fn(&T) -> Key) -> Vec<T
 impl Ord for Key {
     fn cmp(&self, other: &Self) -> Ordering {
         let table_and_length = |key: &Self| (key.table, key.length);
-        let bytes = |key: &Self| CryptoHash::new(key.bytes);
+        let bytes = |&Self { bytes: [_, ref in_table @ ..], .. }: &Self| CryptoHash::new(*in_table);
         table_and_length(self)
             .cmp(&table_and_length(other))
             .then_with(|| bytes(self).cmp(&bytes(other)))
@@ -170,9 +194,9 @@ impl PartialOrd for Key {
 
 impl Hash for Key {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        match self.as_bytes().first_chunk::<8>() {
+        match self.bytes_in_table().first_chunk::<8>() {
             Some(number) if self.length == 8 => state.write_u64(u64::from_be_bytes(*number)),
-            _ => state.write(self.as_bytes()),
+            _ => state.write(self.bytes_in_table()),
         }
         state.write_u8(self.table.number());
     }
@@ -181,7 +205,7 @@ impl Hash for Key {
 impl fmt::Debug for Key {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}/", self.table.name())?;
-        self.as_bytes().iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
+        self.bytes_in_table().iter().try_for_each(|byte| write!(formatter, "{byte:02x}"))
     }
 }
 
@@ -204,7 +228,20 @@ mod tests {
         let sorted = sorted_by_keys(keys.clone(), |key| *key);
         assert!(sorted.iter().zip(&sorted[1..]).all(|(one, next)| one <= next));
         assert_eq!(sorted.len(), keys.len());
-        let bytes = |key: &Key| (key.table(), key.as_bytes().to_vec());
-        assert!(sorted.is_sorted_by_key(bytes));
+        assert!(sorted.is_sorted_by_key(|key| key.as_bytes().to_vec()));
+    }
+
+    #[test]
+    fn a_key_is_its_table_and_1_to_32_bytes() {
+        for length in 1..=32 {
+            let key = Key::new(Table::Configs, &[7; 32][..length]).unwrap();
+            assert_eq!(key.as_bytes(), [&[8], key.bytes_in_table()].concat());
+            assert_eq!((key.table(), key.bytes_in_table().len()), (Table::Configs, length));
+            assert_eq!(Key::from_bytes(key.as_bytes()), Some(key));
+        }
+        assert_eq!((Key::new(Table::Chain, &[]), Key::new(Table::Chain, &[0; 33])), (None, None));
+        for bytes in [&[][..], &[8], &[10, 1], &[8; 34]] {
+            assert_eq!(Key::from_bytes(bytes), None, "{bytes:?}");
+        }
     }
 }

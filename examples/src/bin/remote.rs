@@ -11,7 +11,7 @@ use milepost::endpoint::{Engine, RequestQuery, RequestState};
 use milepost::import::{BlockImport, ImportSettings};
 use milepost::storage::{
     Batch, Isolation, Key, MemoryStorage, OptimisticQuery, Query, Row, Snapshot as _, Step,
-    Storage as _, Table,
+    Storage as _,
 };
 use milepost::{Error, ErrorKind};
 use milepost_practice::{Practice, Settings};
@@ -26,13 +26,13 @@ use tempfile as _;
 
 type Bytes = Vec<u8>;
 
-/// What a client sends, as a line of JSON; a key is the number of a table and bytes
+/// What a client sends, as a line of JSON
 #[derive(Deserialize, Serialize)]
 enum Message {
     /// Answered with the rows, in the order of the keys
-    Read(Vec<(u8, Bytes)>),
+    Read(Vec<Bytes>),
     /// Answered with nothing once all changes are applied
-    Commit(Vec<(u8, Bytes, Option<Bytes>)>),
+    Commit(Vec<(Bytes, Option<Bytes>)>),
 }
 
 /// A connection to the server of rows
@@ -55,9 +55,9 @@ impl Connection {
     }
 
     async fn commit(&mut self, batch: Batch) -> Result<(), Error> {
-        let changes = batch.into_iter().map(|(key, row)| {
-            (key.table().number(), key.as_bytes().to_vec(), row.map(|row| row.to_vec()))
-        });
+        let changes = batch
+            .into_iter()
+            .map(|(key, row)| (key.as_bytes().to_vec(), row.map(|row| row.to_vec())));
         self.call(&Message::Commit(changes.collect())).await.map(drop)
     }
 
@@ -65,9 +65,7 @@ impl Connection {
     async fn run<Q: Query>(&mut self, mut query: Q) -> Result<Q::Output, Error> {
         loop {
             let keys = match query.poll()? {
-                Step::NeedRows(keys) => {
-                    keys.iter().map(|key| (key.table().number(), key.as_bytes().to_vec())).collect()
-                }
+                Step::NeedRows(keys) => keys.iter().map(|key| key.as_bytes().to_vec()).collect(),
                 Step::Done(output) => return Ok(output),
             };
             let rows = self.call(&Message::Read(keys)).await?;
@@ -83,27 +81,25 @@ fn storage_error(error: impl core::error::Error + Send + Sync + 'static) -> Erro
 
 /// Serves rows to one client; a lock makes commits atomic for readers
 async fn serve(stream: TcpStream, rows: Arc<Mutex<MemoryStorage>>) -> Result<(), Error> {
-    let key = |table, bytes: &[u8]| {
-        Table::from_number(table)
-            .and_then(|table| Key::from_bytes(table, bytes))
-            .ok_or_else(|| Error::new(ErrorKind::Usage, "not the key of a row"))
+    let key = |bytes: &[u8]| {
+        Key::from_bytes(bytes).ok_or_else(|| Error::new(ErrorKind::Usage, "not the key of a row"))
     };
     let (mut stream, mut line) = (BufStream::new(stream), Vec::new());
     while stream.read_until(b'\n', &mut line).await.map_err(storage_error)? > 0 {
         let mut response = Vec::new();
         match serde_json::from_slice(&line).map_err(storage_error)? {
             Message::Read(keys) => {
-                for (table, bytes) in keys {
+                for bytes in keys {
                     let storage = rows.lock().unwrap_or_else(PoisonError::into_inner);
-                    response.push(storage.get(&key(table, &bytes)?)?.map(|row| row.to_vec()));
+                    response.push(storage.get(&key(&bytes)?)?.map(|row| row.to_vec()));
                 }
             }
             Message::Commit(changes) => {
                 let mut batch = Batch::new();
-                for (table, bytes, row) in changes {
+                for (bytes, row) in changes {
                     match row {
-                        Some(row) => batch.put(key(table, &bytes)?, row),
-                        None => batch.remove(key(table, &bytes)?),
+                        Some(row) => batch.put(key(&bytes)?, row),
+                        None => batch.remove(key(&bytes)?),
                     }
                 }
                 rows.lock().unwrap_or_else(PoisonError::into_inner).commit(batch)?;

@@ -2,6 +2,7 @@
 
 mod c;
 
+use core::iter;
 use std::collections::BTreeSet;
 use std::fs;
 use std::process::Command;
@@ -50,6 +51,80 @@ fn the_header_compiles_alone_in_every_standard() {
         }
     }
     assert!(compiled >= C.len() + CPP.len() - 2, "{compiled} standards were tested");
+}
+
+/// Compilers with a standard that has an attribute of its own, and one that has not
+const WARNING: [(&str, &[&str], &[&str]); 2] = [
+    ("c", &["gcc", "clang-22"], &["c99", "c2x"]),
+    ("cpp", &["g++", "clang++-22"], &["c++11", "c++17"]),
+];
+
+/// Compiles one call without optimization, and returns what the compilers that reject it say
+fn rejections(call: &str) -> Vec<String> {
+    let directory = tempfile::tempdir().expect("a directory for sources");
+    let text = format!(
+        "#include \"milepost.h\"\nmilepost_status_t call(milepost_settings *settings);\n\
+         milepost_status_t call(milepost_settings *settings)\n{{ {call} return 0; }}\n"
+    );
+    let mut rejections = Vec::new();
+    for (extension, compilers, standards) in WARNING {
+        let source = directory.path().join(format!("call.{extension}"));
+        fs::write(&source, &text).expect("a source is written");
+        for (compiler, standard) in c::compilers(compilers)
+            .into_iter()
+            .flat_map(|compiler| iter::repeat(compiler).zip(standards))
+        {
+            let mut command = c::compiler(compiler, standard);
+            let output = command.args(["-c", "-o", "/dev/null"]).arg(&source).output();
+            let output = output.expect("the compiler runs");
+            let report = String::from_utf8_lossy(&output.stderr).into_owned();
+            assert_eq!(output.status.success(), report.is_empty(), "{compiler} {standard}");
+            rejections.push(report);
+        }
+    }
+    rejections
+}
+
+#[test]
+fn an_ignored_status_is_a_warning() {
+    for report in rejections("milepost_settings_set(settings, 0, 0, NULL);") {
+        assert!(report.contains("unused") || report.contains("nodiscard"), "{report}");
+    }
+    for report in rejections("return milepost_settings_set(settings, 0, 0, NULL);") {
+        assert_eq!(report, "", "a status that is used");
+    }
+}
+
+#[test]
+fn the_constant_null_is_a_warning_where_a_pointer_is_required() {
+    for report in rejections("(void)settings; return milepost_settings_set(NULL, 0, 0, NULL);") {
+        assert!(report.contains("-Werror=nonnull") || report.contains("-Wnonnull"), "{report}");
+    }
+    // Bytes of length 0, optional handles, and a handle to free
+    let allowed = "milepost_response *response; size_t calls; (void)settings; \
+                   milepost_settings_free(NULL); \
+                   return milepost_request_validate(NULL, NULL, 0, NULL, 0, &calls, &response, NULL);";
+    for report in rejections(allowed) {
+        assert_eq!(report, "", "NULL that is allowed");
+    }
+}
+
+/// A compiler that concludes from a call that its arguments are not NULL removes checks after it
+#[test]
+fn a_check_for_null_after_a_call_stays_in_the_program() {
+    let directory = tempfile::tempdir().expect("a directory for a program");
+    let source = c::root().join("tests/c/null.c");
+    for compiler in c::compilers(c::Tool::from_env().compilers(false)) {
+        for level in ["-O1", "-O2", "-O3"] {
+            let program = c::program_by(compiler, "c99", &[level], &source, directory.path());
+            c::run(&mut Command::new(program));
+        }
+    }
+    // A sanitizer would report what the attribute says: the call itself.
+    if matches!(c::Tool::from_env(), c::Tool::None) {
+        let program = c::program_by("gcc", "c99", &["-O0"], &source, directory.path());
+        c::run(&mut Command::new(program));
+    }
 }
 
 #[test]

@@ -170,8 +170,14 @@ fn function(tokens: TokenStream) -> syn::Result<Function> {
         argument
     });
     let output = &signature.output;
+    // A callback that gives its rows or its reason to the wrong sink fails anyway.
+    let must_use = (kind == Kind::Ordinary).then(|| quote!(#[must_use]));
+    if kind != Kind::Free {
+        lines.extend(required_pointers(&parameters));
+    }
     let plain = quote! {
         #(#[doc = #lines])*
+        #must_use
         #[unsafe(no_mangle)]
         pub extern "C" fn #name(#(#arguments),*) #output {}
     };
@@ -200,6 +206,24 @@ fn type_name(parameter: &Type) -> String {
         }
         other => other.to_token_stream().to_string().replace(' ', ""),
     }
+}
+
+/// The annotation for cbindgen that lists the pointers that may not be NULL, by their position
+///
+/// Bytes may be NULL with length 0, and what a context is, only the host knows.
+fn required_pointers(parameters: &[Parameter]) -> Option<String> {
+    let is_required = |index: usize, parameter: &Parameter| {
+        let name = format!("{}_len", parameter.name);
+        let has_length = parameters.get(index + 1).is_some_and(|next| next.name == name);
+        let is_pointer =
+            parameter.type_name.starts_with('*') || parameter.type_name.ends_with("_fn");
+        is_pointer && !parameter.optional && !has_length && parameter.type_name != "*mut c_void"
+    };
+    let required = parameters.iter().enumerate();
+    let required = required.filter(|(index, parameter)| is_required(*index, parameter));
+    let positions: Vec<String> = required.map(|(index, _)| (index + 1).to_string()).collect();
+    let positions = positions.join(", ");
+    (!positions.is_empty()).then(|| format!(" cbindgen:postfix=MILEPOST_NONNULL({positions})"))
 }
 
 /// Sentences for the doc comment of a function, from its parameters

@@ -18,9 +18,9 @@ const PI: [u64; 4] =
 
 /// The checksum of a row under its key
 pub(crate) fn of(key: &Key, row: &[u8]) -> [u8; LENGTH] {
-    let lengths = (row.len() as u64) << 8 | key.as_bytes().len() as u64;
+    let lengths = (row.len() as u64) << 8 | key.bytes_in_table().len() as u64;
     let start = fold(PI[0] ^ u64::from(key.table().number()), PI[1] ^ lengths);
-    let state = absorb(absorb(start, key.as_bytes()), row);
+    let state = absorb(absorb(start, key.bytes_in_table()), row);
     fold(state ^ PI[2], PI[3]).to_le_bytes()
 }
 
@@ -105,7 +105,7 @@ mod tests {
 
     #[test]
     fn the_boundary_of_key_and_row_changes_the_checksum() {
-        let key = |bytes: &[u8]| Key::from_bytes(Table::Chain, bytes).unwrap();
+        let key = |bytes: &[u8]| Key::new(Table::Chain, bytes).unwrap();
         assert_ne!(of(&key(&[1]), &[0, 2]), of(&key(&[1, 0]), &[2]));
         assert_ne!(of(&key(&[1; 16]), &[1; 16]), of(&key(&[1; 32]), &[]));
     }

@@ -58,7 +58,7 @@ impl Snapshot for RedbSnapshot {
     fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
         let table = self.table(key.table())?;
         panic_guard::call(|| {
-            let value = table.get(key.as_bytes())?;
+            let value = table.get(key.bytes_in_table())?;
             Ok(value.map(|value| verify_row(key, value.value()).map(Row::from)))
         })?
         .transpose()
@@ -70,7 +70,8 @@ impl Snapshot for RedbSnapshot {
         reader: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<Option<Row>, Error> {
         let table = self.table(key.table())?;
-        let value = panic_guard::call(|| Ok(table.get(key.as_bytes())?.map(PanicGuard::new)))?;
+        let value =
+            panic_guard::call(|| Ok(table.get(key.bytes_in_table())?.map(PanicGuard::new)))?;
         let Some(value) = value else { return Ok(None) };
         let value = value.value()?;
         let row = verify_row(key, panic_guard::call(|| Ok(value.value()))?)?;

@@ -107,11 +107,11 @@ fn write(transaction: &WriteTransaction, batch: &Batch) -> Result<(), redb::Erro
         let mut redb_table = transaction.open_table(file::definition(table))?;
         for (key, row) in changes {
             let Some(row) = row else {
-                redb_table.remove(key.as_bytes())?;
+                redb_table.remove(key.bytes_in_table())?;
                 continue;
             };
             let length = checksum::LENGTH.saturating_add(row.len());
-            let mut value = redb_table.insert_reserve(key.as_bytes(), length)?;
+            let mut value = redb_table.insert_reserve(key.bytes_in_table(), length)?;
             let (checksum, bytes) = value.as_mut().split_at_mut(checksum::LENGTH);
             checksum.copy_from_slice(&checksum::of(key, row));
             bytes.copy_from_slice(row);

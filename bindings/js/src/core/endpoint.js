@@ -272,7 +272,7 @@ function checkSignal(signal) {
 }
 
 /** The parameters of a storage's methods */
-const STORAGE_PARAMETERS = { get: ["table", "key"], getMany: ["keys"], commit: ["changes"] };
+const STORAGE_PARAMETERS = { get: ["key"], getMany: ["keys"], commit: ["changes"] };
 
 /**
  * Refuses a storage whose methods are missing or take other parameters, which would fail, or read

@@ -3,17 +3,15 @@
 // Each is copied out: a view would keep the whole buffer alive, and a database would store the
 // whole buffer with it.
 
-/** @import { RowChange, RowKey } from "../../index.js" */
-
 const REMOVED = 0xffffffff;
 
 /** @param {Uint8Array} packed */
 export function unpackKeys(packed) {
   const keys = [];
   for (let offset = 0; offset < packed.length; ) {
-    const start = offset + 2;
+    const start = offset + 1;
     offset = start + packed[start - 1];
-    keys.push({ table: packed[start - 2], key: packed.slice(start, offset) });
+    keys.push(packed.slice(start, offset));
   }
   return keys;
 }
@@ -23,7 +21,7 @@ export function unpackChanges(packed) {
   const view = new DataView(packed.buffer, packed.byteOffset, packed.byteLength);
   const changes = [];
   for (let offset = 0; offset < packed.length; ) {
-    const start = offset + 2;
+    const start = offset + 1;
     const end = start + packed[start - 1];
     /** @type {Uint8Array | null} */
     let row = null;
@@ -33,7 +31,7 @@ export function unpackChanges(packed) {
       row = packed.slice(offset, offset + length);
       offset += length;
     }
-    changes.push({ table: packed[start - 2], key: packed.slice(start, end), row });
+    changes.push({ key: packed.slice(start, end), row });
   }
   return changes;
 }
@@ -41,8 +39,8 @@ export function unpackChanges(packed) {
 /**
  * A key as a string, for use as a key of a `Map`
  *
- * @param {RowKey} key
+ * @param {Uint8Array} key
  */
-export function keyName({ table, key }) {
-  return String.fromCharCode(table, ...key);
+export function keyName(key) {
+  return String.fromCharCode(...key);
 }

@@ -4,7 +4,7 @@ import { oneOf } from "./input.js";
 import { checkOptions } from "./options.js";
 import { keyName } from "./packed-rows.js";
 
-/** @import { IndexedDbOptions, RowChange, RowKey } from "../../index.js" */
+/** @import { IndexedDbOptions, RowChange } from "../../index.js" */
 
 export class MemoryStorage {
   /** @type {Map<string, Uint8Array>} */
@@ -14,29 +14,26 @@ export class MemoryStorage {
     return this.#rows.size;
   }
 
-  /**
-   * @param {number} table
-   * @param {Uint8Array} key
-   */
-  get(table, key) {
-    return this.#rows.get(keyName({ table, key }));
+  /** @param {Uint8Array} key */
+  get(key) {
+    return this.#rows.get(keyName(key));
   }
 
-  /** @param {readonly RowKey[]} keys */
+  /** @param {readonly Uint8Array[]} keys */
   getMany(keys) {
-    return keys.map(({ table, key }) => this.get(table, key));
+    return keys.map((key) => this.get(key));
   }
 
   /** @param {readonly RowChange[]} changes */
   commit(changes) {
-    for (const change of changes) {
-      if (change.row === null) this.#rows.delete(keyName(change));
-      else this.#rows.set(keyName(change), change.row);
+    for (const { key, row } of changes) {
+      if (row === null) this.#rows.delete(keyName(key));
+      else this.#rows.set(keyName(key), row);
     }
   }
 }
 
-/** Name of the only object store: its keys are the table and the key in one byte array */
+/** Name of the only object store */
 const ROWS = "rows";
 
 export class IndexedDbStorage {
@@ -69,23 +66,20 @@ export class IndexedDbStorage {
     return construct(await completion(request), durability);
   }
 
-  /**
-   * @param {number} table
-   * @param {Uint8Array} key
-   */
-  async get(table, key) {
-    const [row] = await this.getMany([{ table, key }]);
+  /** @param {Uint8Array} key */
+  async get(key) {
+    const [row] = await this.getMany([key]);
     return row;
   }
 
   /**
-   * @param {readonly RowKey[]} keys
+   * @param {readonly Uint8Array[]} keys
    * @returns {Promise<(Uint8Array | undefined)[]>}
    */
   async getMany(keys) {
     // One transaction: all rows come from one state.
     const rows = this.#database.transaction(ROWS).objectStore(ROWS);
-    return Promise.all(keys.map((key) => completion(rows.get(storeKey(key)))));
+    return Promise.all(keys.map((key) => completion(rows.get(/** @type {any} */ (key)))));
   }
 
   /** @param {readonly RowChange[]} changes */
@@ -94,9 +88,9 @@ export class IndexedDbStorage {
       durability: this.#durability,
     });
     const rows = transaction.objectStore(ROWS);
-    for (const change of changes) {
-      if (change.row === null) rows.delete(storeKey(change));
-      else rows.put(change.row, storeKey(change));
+    for (const { key, row } of changes) {
+      if (row === null) rows.delete(/** @type {any} */ (key));
+      else rows.put(row, /** @type {any} */ (key));
     }
     await /** @type {Promise<void>} */ (new Promise((resolve, reject) => {
       transaction.oncomplete = () => resolve();
@@ -117,14 +111,6 @@ export class IndexedDbStorage {
  */
 function construct(database, durability) {
   return new IndexedDbStorage(database, durability);
-}
-
-/** @param {RowKey} key */
-function storeKey({ table, key }) {
-  const bytes = new Uint8Array(key.length + 1);
-  bytes[0] = table;
-  bytes.set(key, 1);
-  return bytes;
 }
 
 /**

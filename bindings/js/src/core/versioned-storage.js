@@ -11,7 +11,7 @@ import { isBytes } from "./input.js";
 import { typeName } from "./options.js";
 import { keyName } from "./packed-rows.js";
 
-/** @import { RowChange, RowKey, Storage } from "../../index.js" */
+/** @import { RowChange, Storage } from "../../index.js" */
 
 /** @typedef {Map<string, Uint8Array | undefined>} RowMap Rows by the names of their keys */
 /** @typedef {ReturnType<VersionedStorage["snapshot"]>} Snapshot */
@@ -47,7 +47,7 @@ export class VersionedStorage {
     let isOpen = true;
     this.#snapshots.set(version, (this.#snapshots.get(version) ?? 0) + 1);
     return {
-      getMany: async (/** @type {RowKey[]} */ keys) => {
+      getMany: async (/** @type {Uint8Array[]} */ keys) => {
         const rows = await this.#fetch(keys);
         if (this.#isReadCommitted) return rows;
         return keys.map((key, index) => this.#rowAt(version, key, rows[index]));
@@ -90,10 +90,10 @@ export class VersionedStorage {
   async #keepReplaced(changes, readRows) {
     const replaced = new Map();
     const unread = [];
-    for (const change of changes) {
-      const name = keyName(change);
+    for (const { key } of changes) {
+      const name = keyName(key);
       if (readRows.has(name)) replaced.set(name, readRows.get(name));
-      else unread.push({ table: change.table, key: change.key.slice() });
+      else unread.push(key);
     }
     if (unread.length > 0) {
       const rows = await this.#fetch(unread);
@@ -104,7 +104,7 @@ export class VersionedStorage {
 
   /**
    * @param {number} version
-   * @param {RowKey} key
+   * @param {Uint8Array} key
    * @param {Uint8Array | undefined} current
    */
   #rowAt(version, key, current) {
@@ -119,7 +119,7 @@ export class VersionedStorage {
   }
 
   /**
-   * @param {RowKey[]} keys
+   * @param {Uint8Array[]} keys
    * @returns {Promise<(Uint8Array | undefined)[]>}
    */
   async #fetch(keys) {
@@ -127,10 +127,10 @@ export class VersionedStorage {
     try {
       const storage = this.#storage;
       // Copies, because the storage may keep or change what it is passed.
-      const copies = keys.map(({ table, key }) => ({ table, key: key.slice() }));
+      const copies = keys.map((key) => key.slice());
       rows = storage.getMany
         ? await storage.getMany(copies)
-        : await Promise.all(copies.map(({ table, key }) => storage.get(table, key)));
+        : await Promise.all(copies.map((key) => storage.get(key)));
     } catch (error) {
       throw storageError(error);
     }

@@ -7,7 +7,7 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::vec::Vec;
 
-use super::probe::{Probe, SplitMix64, key};
+use super::probe::{MAX_LEN_IN_TABLE, Probe, SplitMix64, key};
 use super::{Requirement, Violation};
 use crate::Error;
 use crate::storage::{Batch, Key, Storage, Table};
@@ -79,7 +79,7 @@ fn some_keys(rng: &mut SplitMix64) -> Vec<Key> {
     (0..MAX_KEYS)
         .map(|_| {
             let table = Table::ALL[rng.below(Table::ALL.len())];
-            let length = 1 + rng.below(Key::MAX_LEN);
+            let length = 1 + rng.below(MAX_LEN_IN_TABLE);
             let mut bytes = rng.row(length);
             // Only two values of the first byte, so that many keys share a prefix.
             if let Some(first) = bytes.first_mut() {

@@ -200,10 +200,13 @@ impl fmt::Display for RowLength<'_> {
     }
 }
 
+/// Maximum number of bytes of a key within its table
+pub(super) const MAX_LEN_IN_TABLE: usize = Key::MAX_LEN - 1;
+
 /// The key of the first 32 of these bytes; without any, the key of the number zero
 pub(super) fn key(table: Table, bytes: &[u8]) -> Key {
-    let bytes = bytes.get(..Key::MAX_LEN).unwrap_or(bytes);
-    Key::from_bytes(table, bytes).unwrap_or_else(|| Key::number(table, 0))
+    let bytes = bytes.get(..MAX_LEN_IN_TABLE).unwrap_or(bytes);
+    Key::new(table, bytes).unwrap_or_else(|| Key::number(table, 0))
 }
 
 /// A deterministic generator of pseudorandom numbers

@@ -8,7 +8,7 @@ use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use super::probe::{Probe, Reader, SplitMix64, compare, key};
+use super::probe::{MAX_LEN_IN_TABLE, Probe, Reader, SplitMix64, compare, key};
 use super::{Requirement, Violation};
 use crate::Error;
 use crate::storage::{Batch, Key, Snapshot, Storage, Table};
@@ -43,7 +43,7 @@ fn missing_row<S: Storage>(probe: &mut Probe<'_, S>) -> Result<(), Violation> {
     Table::ALL.into_iter().try_for_each(|table| {
         probe.expect(key(table, &[0]), None)?;
         probe.expect(Key::number(table, u64::MAX), None)?;
-        probe.expect(key(table, &[0xff; Key::MAX_LEN]), None)
+        probe.expect(key(table, &[0xff; MAX_LEN_IN_TABLE]), None)
     })
 }
 
@@ -86,7 +86,7 @@ fn remove_missing<S: Storage>(probe: &mut Probe<'_, S>) -> Result<(), Violation>
 }
 
 fn distinct_tables<S: Storage>(probe: &mut Probe<'_, S>) -> Result<(), Violation> {
-    let bytes = [7; Key::MAX_LEN];
+    let bytes = [7; MAX_LEN_IN_TABLE];
     for table in Table::ALL {
         probe.put(&[(key(table, &bytes), table.name().as_bytes())])?;
     }
@@ -107,7 +107,7 @@ fn distinct_keys<S: Storage>(probe: &mut Probe<'_, S>) -> Result<(), Violation> 
     // Every length, each key a prefix of the next, of bytes that are used as padding and
     // terminators, and of letters that some storages fold.
     for byte in [0x00, 0x01, b'A', b'a', 0x7f, 0x80, 0xff] {
-        keys.extend((1..=Key::MAX_LEN).map(|length| key(table, &vec![byte; length])));
+        keys.extend((1..=MAX_LEN_IN_TABLE).map(|length| key(table, &vec![byte; length])));
     }
     // Every byte value, first and last.
     for byte in 0..=u8::MAX {
@@ -190,7 +190,7 @@ fn get_many<S: Storage>(probe: &mut Probe<'_, S>, before: usize) -> Result<(), V
     let put: Vec<(Key, &[u8])> = rows.iter().map(|(key, row)| (*key, &row[..])).collect();
     probe.put(&put)?;
     let mut keys: Vec<Key> = rows.iter().map(|(key, _)| *key).chain(missing).collect();
-    keys.sort_by(|left, right| right.as_bytes().cmp(left.as_bytes()));
+    keys.sort_by(|left, right| right.bytes_in_table().cmp(left.bytes_in_table()));
     keys.extend_from_within(..);
     probe.expect_many(before, &keys, |key| {
         put.iter().find(|(other, _)| other == key).map(|(_, row)| *row)

@@ -117,7 +117,7 @@ fn an_error_for_a_missing_row_is_a_violation() {
         storage.get(key)?.map(Some).ok_or_else(|| storage_error("no such row"))
     };
     let violation = expect_violation(Methods { get, ..CORRECT }, Requirement::MissingRow);
-    assert_eq!(violation.key(), Some(&Key::from_bytes(Table::Chain, &[0]).unwrap()));
+    assert_eq!(violation.key(), Some(&Key::new(Table::Chain, &[0]).unwrap()));
     assert_eq!(violation.detail(), "get failed: no such row");
     assert_eq!(
         violation.to_string(),
@@ -174,7 +174,7 @@ fn an_error_for_removing_a_missing_row_is_a_violation() {
 #[test]
 fn confusing_tables_is_a_violation() {
     fn without_table(key: &Key) -> Key {
-        Key::from_bytes(Table::Chain, key.as_bytes()).unwrap()
+        Key::new(Table::Chain, key.bytes_in_table()).unwrap()
     }
     let methods = Methods {
         get: |storage, key| storage.get(&without_table(key)),
@@ -211,34 +211,34 @@ fn expect_key_violation(map_key: fn(&Key) -> Key) {
 #[test]
 fn padding_keys_with_zeros_is_a_violation() {
     expect_key_violation(|key| {
-        let mut bytes = key.as_bytes().to_vec();
-        bytes.resize(Key::MAX_LEN, 0);
-        Key::from_bytes(key.table(), &bytes).unwrap()
+        let mut bytes = key.bytes_in_table().to_vec();
+        bytes.resize(32, 0);
+        Key::new(key.table(), &bytes).unwrap()
     });
 }
 
 #[test]
 fn truncating_keys_is_a_violation() {
     expect_key_violation(|key| {
-        let bytes = key.as_bytes();
-        Key::from_bytes(key.table(), &bytes[..bytes.len().min(31)]).unwrap()
+        let bytes = key.bytes_in_table();
+        Key::new(key.table(), &bytes[..bytes.len().min(31)]).unwrap()
     });
 }
 
 #[test]
 fn ending_keys_at_a_zero_is_a_violation() {
     expect_key_violation(|key| {
-        let bytes = key.as_bytes();
+        let bytes = key.bytes_in_table();
         // Keys of other tests begin with zeros and must stay distinct.
         let end = bytes.iter().rposition(|byte| *byte != 0).map_or(1, |last| last + 1);
-        Key::from_bytes(key.table(), &bytes[..end]).unwrap()
+        Key::new(key.table(), &bytes[..end]).unwrap()
     });
 }
 
 #[test]
 fn folding_letters_of_keys_is_a_violation() {
     expect_key_violation(|key| {
-        Key::from_bytes(key.table(), &key.as_bytes().to_ascii_lowercase()).unwrap()
+        Key::new(key.table(), &key.bytes_in_table().to_ascii_lowercase()).unwrap()
     });
 }
 

@@ -38,7 +38,7 @@ fn sample_rows() -> Vec<(Key, Vec<u8>)> {
             bytes[0] = (number * 37) as u8;
             let length = lengths[number / 9 % lengths.len()];
             let row = (0..length).map(|position| (position * 7 + number) as u8).collect();
-            (Key::from_bytes(table, &bytes[..1 + number % 32]).unwrap(), row)
+            (Key::new(table, &bytes[..1 + number % 32]).unwrap(), row)
         })
         .collect()
 }

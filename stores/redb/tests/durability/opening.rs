@@ -170,8 +170,8 @@ fn a_row_under_the_key_of_another_is_corrupt() {
     {
         let table = TableDefinition::<&[u8], &[u8]>::new("heights");
         let mut table = transaction.open_table(table).unwrap();
-        let row = table.get(first.as_bytes()).unwrap().unwrap().value().to_vec();
-        table.insert(second.as_bytes(), row.as_slice()).unwrap();
+        let row = table.get(first.bytes_in_table()).unwrap().unwrap().value().to_vec();
+        table.insert(second.bytes_in_table(), row.as_slice()).unwrap();
         table.insert(&[7_u8][..], &b"short"[..]).unwrap();
     }
     transaction.commit().unwrap();
@@ -186,7 +186,7 @@ fn a_row_under_the_key_of_another_is_corrupt() {
         error.to_string(),
         "heights/0000000000000002: 11 bytes on disk do not match their checksum"
     );
-    let short = Key::from_bytes(Table::Heights, &[7]).unwrap();
+    let short = Key::new(Table::Heights, &[7]).unwrap();
     assert_eq!(snapshot.get(&short).unwrap_err().kind(), ErrorKind::Corrupt);
     assert!(snapshot.get_many(&[first, second], &mut Vec::new()).is_err());
 }
