@@ -37,6 +37,7 @@ mod error;
 mod event;
 mod fetcher;
 mod follower;
+mod import_pipeline;
 mod message;
 mod neardata;
 mod recent;
@@ -46,10 +47,14 @@ mod source;
 pub use error::{FollowError, FollowErrorKind};
 pub use event::Event;
 pub use follower::{Follower, Start, StoredChain};
+pub use import_pipeline::{ImportError, ImportHost, import_all};
 pub use message::FeedBlock;
 pub use neardata::{Budget, FeedUrl, NearData, Token};
 pub use settings::Settings;
 pub use source::{BlockRequest, Fetched, Finality, Source, SourceError, SourceErrorKind};
 
 #[cfg(test)]
-use {milepost_feed_server as _, milepost_practice as _, milepost_testkit as _};
+use {
+    milepost_feed_server as _, milepost_practice as _, milepost_redb as _, milepost_testkit as _,
+    tempfile as _,
+};
