@@ -12,8 +12,8 @@ use std::env;
 use milepost::endpoint::ChainStatus;
 use milepost::import::{FinalityRule, ImportSummary};
 use milepost_feeds::{
-    Budget, Event, FeedBlock, FeedUrl, FollowError, Follower, ImportError, NearData, Settings,
-    Start, StoredChain, Token,
+    Budget, Event, Feed, FeedBlock, FeedUrl, FollowError, Follower, ImportError, Settings, Start,
+    StoredChain, Token,
 };
 use tokio::sync::{Notify, mpsc};
 use tracing::{debug, info, warn};
@@ -28,7 +28,7 @@ const TOKEN_VARIABLE: &str = "MILEPOST_FEED_TOKEN";
 /// A feed that is followed from a place on
 pub(crate) struct Follow {
     url: FeedUrl,
-    source: Arc<NearData>,
+    source: Arc<Feed>,
     start: Start,
     pub(crate) status: Arc<FeedStatus>,
 }
@@ -48,8 +48,7 @@ impl Follow {
             }
             (None, Err(_)) => None,
         };
-        let budget = Budget::new(args.feed_requests);
-        let source = NearData::with_budget(&url, token, budget);
+        let source = Feed::new(&url, token, args.feed_requests.map(Budget::new));
         let source = Arc::new(source.map_err(|error| error.to_string())?);
         let status = Arc::new(FeedStatus::new(Arc::clone(&source), args.max_age));
         Ok(Some(Self { url, source, start: args.from, status }))

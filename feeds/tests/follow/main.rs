@@ -8,5 +8,6 @@ extern crate alloc;
 mod adversarial;
 mod http;
 mod import_pipeline;
+mod node;
 mod quiet;
 mod support;
