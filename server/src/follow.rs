@@ -1,17 +1,21 @@
 //! `--follow`: takes the blocks of a live feed in while the server serves.
 //!
-//! A block is committed before the next is asked for, so a server that is killed continues after
-//! its last block. What only a person can repair ends the server with a sentence: a feed of another
-//! chain, a feed that contradicts what was final, a block that cannot be stored.
+//! Blocks are read, imported and committed while the next are fetched. A server that is killed
+//! continues after its last commit, which takes in one block or, far behind, several. What only a
+//! person can repair ends the server with a sentence: a feed of another chain, a feed that
+//! contradicts what was final, a block that cannot be stored.
 
 use alloc::sync::Arc;
+use core::iter;
 use std::env;
 
 use milepost::endpoint::ChainStatus;
-use milepost::import::FinalityRule;
+use milepost::import::{FinalityRule, ImportSummary};
 use milepost_feeds::{
-    Budget, Event, FeedUrl, Follower, NearData, Settings, Start, StoredChain, Token,
+    Budget, Event, Feed, FeedBlock, FeedUrl, FollowError, Follower, ImportError, Settings, Start,
+    StoredChain, Token,
 };
+use tokio::sync::{Notify, mpsc};
 use tracing::{debug, info, warn};
 
 use crate::cli::FollowArgs;
@@ -24,7 +28,7 @@ const TOKEN_VARIABLE: &str = "MILEPOST_FEED_TOKEN";
 /// A feed that is followed from a place on
 pub(crate) struct Follow {
     url: FeedUrl,
-    source: Arc<NearData>,
+    source: Arc<Feed>,
     start: Start,
     pub(crate) status: Arc<FeedStatus>,
 }
@@ -44,8 +48,7 @@ impl Follow {
             }
             (None, Err(_)) => None,
         };
-        let budget = Budget::new(args.feed_requests);
-        let source = NearData::with_budget(&url, token, budget);
+        let source = Feed::new(&url, token, args.feed_requests.map(Budget::new));
         let source = Arc::new(source.map_err(|error| error.to_string())?);
         let status = Arc::new(FeedStatus::new(Arc::clone(&source), args.max_age));
         Ok(Some(Self { url, source, start: args.from, status }))
@@ -73,19 +76,51 @@ impl Follow {
             observed.observe(&event);
         });
         let mut follower = Follower::shared(source, start, stored, settings);
-        loop {
-            let block = tokio::select! {
-                () = service.shutdown_signal() => return Ok(()),
-                block = follower.next() => block.map_err(|error| error.to_string())?,
-            };
-            let (height, timestamp) = (block.block.height, block.timestamp_nanos);
-            let import = move |service: &Service| service.import_block(&block.message);
-            match service.spawn_blocking(import).await {
-                Some(Ok(_)) => status.taken_in(height, timestamp),
-                Some(Err(error)) => return Err(format!("block {height}: {error}")),
-                None => return Err(format!("block {height}: its import panicked")),
+        let (sender, mut receiver) = mpsc::channel::<FollowedBlock>(1);
+        let stopped = Arc::new(Notify::new());
+        let stop = Arc::clone(&stopped);
+        let importing = {
+            let service = Arc::clone(&service);
+            tokio::spawn(async move {
+                let blocks = iter::from_fn(move || receiver.blocking_recv());
+                let committed = move |FollowedBlock(block): &FollowedBlock, _: &ImportSummary| {
+                    status.taken_in(block.block.height, block.timestamp_nanos);
+                };
+                let stop = move || stop.notify_one();
+                let import = |service: &Service| service.import_blocks(blocks, committed, stop);
+                service.spawn_blocking(import).await
+            })
+        };
+        let follow = async move {
+            // Ends with the receiver, whose end has a reason of its own.
+            while let Ok(permit) = sender.reserve().await {
+                permit.send(FollowedBlock(Box::new(follower.next().await?)));
             }
+            Ok(())
+        };
+        let followed: Result<(), FollowError> = tokio::select! {
+            followed = follow => followed,
+            () = stopped.notified() => Ok(()),
+            () = service.shutdown_signal() => Ok(()),
+        };
+        // The blocks that were fetched are still imported; then the import ends.
+        match importing.await {
+            Ok(Some(Ok(()))) => followed.map_err(|error| error.to_string()),
+            Ok(Some(Err(ImportError { message: Some(FollowedBlock(block)), error, .. }))) => {
+                Err(format!("block {}: {error}", block.block.height))
+            }
+            Ok(Some(Err(ImportError { error, .. }))) => Err(format!("commit: {error}")),
+            Ok(None) | Err(_) => Err("an import panicked; the log has the place".to_owned()),
         }
+    }
+}
+
+/// A block of the feed, as the import pipeline takes it
+struct FollowedBlock(Box<FeedBlock>);
+
+impl AsRef<[u8]> for FollowedBlock {
+    fn as_ref(&self) -> &[u8] {
+        &self.0.message
     }
 }
 

@@ -91,9 +91,23 @@ impl WaitEnd {
     }
 }
 
+/// A step of taking a block in
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum BlockStep {
+    /// Checking and reading the message of one block
+    Read,
+    /// A commit of one or several blocks
+    Commit,
+}
+
+impl BlockStep {
+    const NAMES: [&str; 2] = ["read", "commit"];
+}
+
 /// All counters, gauges and histograms
 #[derive(Default)]
 pub(crate) struct Metrics {
+    block_steps: [Histogram; BlockStep::NAMES.len()],
     commit_delays: Arc<Histogram>,
     requests: [[AtomicU64; KINDS.len()]; METHODS.len()],
     rejections: [AtomicU64; REJECTION_STATUSES.len()],
@@ -151,6 +165,11 @@ impl Metrics {
         self.reverted.fetch_add(summary.reverted.len() as u64, Relaxed);
         self.transactions.fetch_add(summary.transactions as u64, Relaxed);
         self.outcomes.fetch_add(summary.outcomes as u64, Relaxed);
+    }
+
+    /// Records how long a step of taking a block in took
+    pub(crate) fn block_step(&self, step: BlockStep, duration: Duration) {
+        self.block_steps[step as usize].observe(duration);
     }
 
     /// Counts a block that was checked against its hash
@@ -258,6 +277,11 @@ impl Metrics {
         }
         family(out, "blocks_stored", "gauge", "Canonical blocks in the store");
         sample(out, "blocks_stored", "", chain.blocks);
+        let steps = "block_step_seconds";
+        family(out, steps, "histogram", "Time to take blocks in: to read one, to commit some");
+        for (step, histogram) in BlockStep::NAMES.iter().zip(&self.block_steps) {
+            histogram.samples(out, steps, &format!("step=\"{step}\""));
+        }
         self.durations.text(
             out,
             "request_duration_seconds",
@@ -336,17 +360,27 @@ impl Histogram {
 
     fn text(&self, out: &mut String, name: &str, help: &str) {
         family(out, name, "histogram", help);
+        self.samples(out, name, "");
+    }
+
+    /// Writes the samples, with this label if it is not empty
+    fn samples(&self, out: &mut String, name: &str, label: &str) {
+        let (comma, labels) = match label {
+            "" => ("", String::new()),
+            label => (",", format!("{{{label}}}")),
+        };
+        let bucket = |bound: &str| format!("{{{label}{comma}le=\"{bound}\"}}");
         let mut cumulative = 0;
-        for ((_, bound), bucket) in BOUNDS.iter().zip(&self.buckets) {
-            cumulative += bucket.load(Relaxed);
-            sample(out, &format!("{name}_bucket"), &format!("{{le=\"{bound}\"}}"), cumulative);
+        for ((_, bound), count) in BOUNDS.iter().zip(&self.buckets) {
+            cumulative += count.load(Relaxed);
+            sample(out, &format!("{name}_bucket"), &bucket(bound), cumulative);
         }
         // An observation in between may be in a bucket and not in the count yet.
         let count = self.count.load(Relaxed).max(cumulative);
-        sample(out, &format!("{name}_bucket"), "{le=\"+Inf\"}", count);
+        sample(out, &format!("{name}_bucket"), &bucket("+Inf"), count);
         let seconds = Duration::from_micros(self.micros.load(Relaxed)).as_secs_f64();
-        sample(out, &format!("{name}_sum"), "", seconds);
-        sample(out, &format!("{name}_count"), "", count);
+        sample(out, &format!("{name}_sum"), &labels, seconds);
+        sample(out, &format!("{name}_count"), &labels, count);
     }
 }
 

@@ -8,27 +8,32 @@ use alloc::borrow::Cow;
 use alloc::sync::Arc;
 use core::fmt;
 use core::hash::BuildHasher as _;
+use core::marker::PhantomData;
 use core::panic::AssertUnwindSafe;
 use core::time::Duration;
 use std::hash::RandomState;
 use std::panic;
+use std::sync::Mutex;
 
 use milepost::Error;
 use milepost::endpoint::{
     ChainStatus, Endpoint, Engine, Evaluation, RequestState, Response, ResponseBody, WaitConfig,
 };
-use milepost::import::{BlockPosition, ImportSettings, ImportSummary};
+use milepost::import::{BlockImport, BlockPosition, ImportSettings, ImportSummary};
 use milepost::primitives::{BlockHeight, CryptoHash};
 use milepost::rpc::ResponseKind;
+use milepost::storage::Storage as _;
 use milepost::views::Deviations;
+use milepost_feeds::{ImportError, import_all};
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::task;
 use tokio::time::Instant;
 use tracing::warn;
 
+use crate::block_importer::BlockImporter;
 use crate::block_verifier::{BlockVerifier, VerifyMode};
 use crate::logged_kinds::LoggedKinds;
-use crate::metrics::{Commit, MethodLabel, Metrics};
+use crate::metrics::{BlockStep, Commit, MethodLabel, Metrics};
 use crate::shared_endpoint::SharedEndpoint;
 use crate::store::Store;
 
@@ -183,16 +188,50 @@ impl Service {
 
     /// Imports a block message; blocks the thread for the duration of a commit
     pub(crate) fn import_block(&self, message: &[u8]) -> Result<ImportSummary, Error> {
-        // Needs nothing of the store.
-        self.verifier.check(message, &self.metrics)?;
+        let import = self.read_block(message)?;
         // Held until the endpoint has the changes, so that it gets commits in order.
-        let mut writer = self.store.writer();
-        let summary = self.engine.import_block(message, &self.import_settings, &mut writer)?;
-        self.metrics.block_imported(&summary);
+        let mut writer = self.store.block_writer();
+        let (batch, summary) = import.run(&writer.snapshot()?)?;
+        if !batch.is_empty() {
+            writer.commit(batch)?;
+        }
+        self.block_committed(&summary);
+        Ok(summary)
+    }
+
+    /// Imports block messages, several in one commit if they are ready together, until there are no
+    /// more; blocks the thread meanwhile
+    ///
+    /// `committed` is called for each block after its commit, `stop` once nothing more is taken:
+    /// then the messages should end.
+    pub(crate) fn import_blocks<M: AsRef<[u8]> + Send>(
+        &self,
+        messages: impl Iterator<Item = M> + Send,
+        committed: impl FnMut(&M, &ImportSummary) + Send,
+        stop: impl Fn() + Sync,
+    ) -> Result<(), ImportError<M>> {
+        let writer = self.store.block_writer();
+        let committed = Mutex::new(committed);
+        let message = PhantomData;
+        import_all(&BlockImporter { service: self, writer, committed, stop, message }, messages)
+    }
+
+    /// Reads a block message, which needs nothing of the store
+    pub(crate) fn read_block(&self, message: &[u8]) -> Result<BlockImport, Error> {
+        let start = Instant::now();
+        self.verifier.check(message, &self.metrics)?;
+        let import = BlockImport::new(message, self.import_settings);
+        self.metrics.block_step(BlockStep::Read, start.elapsed());
+        import
+    }
+
+    /// Wakes what waits for a block, and counts it; called for each block in order, before blocks
+    /// of the next commit
+    pub(crate) fn block_committed(&self, summary: &ImportSummary) {
+        self.metrics.block_imported(summary);
         let block = || format!("block {}", summary.block.height);
         self.report_deviations(&summary.deviations, block);
-        self.notify_commit(&summary);
-        Ok(summary)
+        self.notify_commit(summary);
     }
 
     /// Stores a protocol configuration that is effective from this height on; blocks the thread for
@@ -200,8 +239,8 @@ impl Service {
     pub(crate) fn put_config(&self, height: BlockHeight, config: &str) -> Result<(), Error> {
         // No wait condition depends on a configuration.
         let settings = &self.import_settings;
-        let deviations =
-            self.engine.put_config(height, config, settings, &mut self.store.writer())?;
+        let mut writer = self.store.config_writer();
+        let deviations = self.engine.put_config(height, config, settings, &mut writer)?;
         self.report_deviations(&deviations, || format!("configuration of height {height}"));
         Ok(())
     }

@@ -1,8 +1,8 @@
 //! The store of the service: in memory, or in a file.
 //!
-//! Any number of readers see the state between two commits; one writer at a time changes it. The
-//! memory store blocks its readers only while a finished batch is applied, never while a block is
-//! checked. This module does not interpret rows.
+//! Any number of readers see the state between two commits; one writer of blocks and one of
+//! configurations at a time change it. The memory store blocks its readers only while a finished
+//! batch is applied, never while a block is checked. This module does not interpret rows.
 
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
@@ -16,8 +16,10 @@ use crate::value_parsers::StoreLocation;
 /// Rows in memory or in a file
 pub(crate) struct Store {
     backend: Backend,
-    /// Held by the writer: rows that were read for a commit must not change before it
-    writer: Mutex<()>,
+    /// Held by the writer of blocks: rows that were read for a commit must not change before it
+    block_writer: Mutex<()>,
+    /// Held by the writer of configurations, which shares no row with that of blocks
+    config_writer: Mutex<()>,
 }
 
 enum Backend {
@@ -40,7 +42,7 @@ impl Store {
                 Backend::File(storage.map_err(|error| error.to_string())?, IoBudget::new())
             }
         };
-        Ok(Self { backend, writer: Mutex::new(()) })
+        Ok(Self { backend, block_writer: Mutex::new(()), config_writer: Mutex::new(()) })
     }
 
     /// Permission to read on a thread that serves sockets; `None` if the disk may block it
@@ -64,11 +66,20 @@ impl Store {
         }
     }
 
-    /// Write access to the rows; waits for other writers
-    pub(crate) fn writer(&self) -> StoreWriter<'_> {
+    /// Write access to the rows of blocks; waits for others who write them
+    pub(crate) fn block_writer(&self) -> StoreWriter<'_> {
+        self.writer(&self.block_writer)
+    }
+
+    /// Write access to the rows of configurations; waits for others who write them
+    pub(crate) fn config_writer(&self) -> StoreWriter<'_> {
+        self.writer(&self.config_writer)
+    }
+
+    fn writer<'store>(&'store self, writer: &'store Mutex<()>) -> StoreWriter<'store> {
         // A writer that panicked has committed its whole batch or nothing, so the rows are
         // consistent.
-        let lock = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = writer.lock().unwrap_or_else(PoisonError::into_inner);
         let backend = match &self.backend {
             Backend::Memory(rows) => WriterBackend::Memory(rows),
             Backend::File(storage, _) => WriterBackend::File(storage.clone()),
@@ -117,7 +128,7 @@ impl Snapshot for StoreSnapshot<'_> {
     }
 }
 
-/// Exclusive write access to the rows
+/// Exclusive write access to the rows of blocks, or to those of configurations
 pub(crate) struct StoreWriter<'store> {
     backend: WriterBackend<'store>,
     _lock: MutexGuard<'store, ()>,
@@ -126,6 +137,18 @@ pub(crate) struct StoreWriter<'store> {
 enum WriterBackend<'store> {
     Memory(&'store RwLock<MemoryStorage>),
     File(RedbStorage),
+}
+
+impl StoreWriter<'_> {
+    /// Commits a batch while another thread of the same writer may read
+    pub(crate) fn commit_shared(&self, batch: Batch) -> Result<(), Error> {
+        match &self.backend {
+            WriterBackend::Memory(rows) => {
+                rows.write().unwrap_or_else(PoisonError::into_inner).commit(batch)
+            }
+            WriterBackend::File(rows) => rows.clone().commit(batch),
+        }
+    }
 }
 
 impl<'store> Storage for StoreWriter<'store> {
@@ -142,12 +165,7 @@ impl<'store> Storage for StoreWriter<'store> {
     }
 
     fn commit(&mut self, batch: Batch) -> Result<(), Error> {
-        match &mut self.backend {
-            WriterBackend::Memory(rows) => {
-                rows.write().unwrap_or_else(PoisonError::into_inner).commit(batch)
-            }
-            WriterBackend::File(rows) => rows.commit(batch),
-        }
+        self.commit_shared(batch)
     }
 }
 

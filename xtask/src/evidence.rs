@@ -3,13 +3,14 @@
 //! The page is written by `benches/report`, which adds the date, the version and the machine. A run
 //! that fails writes nothing. `cargo xtask test` runs a small version of each.
 
-use crate::shell::{cargo, feed, show};
+use crate::shell::{cargo, feed, show, target};
 use crate::{bench, setup, simulate};
 
 /// What there is: name, about
-const NAMES: [(&str, &str); 4] = [
+const NAMES: [(&str, &str); 5] = [
     ("simulation", "1,000,000 seeds of waiting (twenty minutes); `--seeds N` takes another number"),
     ("open-requests", "10,000 open HTTP requests on a release build (three minutes)"),
+    ("catch-up", "imports 10,000 blocks (two minutes); `--blocks DIR` also messages of mainnet"),
     ("bench", "all benches beside the node's path (half an hour); `--rocksdb` adds its database"),
     ("bench-http", "what a response costs over HTTP, with `wrk` (four minutes)"),
 ];
@@ -30,6 +31,8 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
         ["simulation"] => simulation(SEEDS),
         ["simulation", "--seeds", seeds] if seeds.parse::<u64>().is_ok() => simulation(seeds),
         ["open-requests"] => open_requests(),
+        ["catch-up"] => catch_up(None),
+        ["catch-up", "--blocks", directory] => catch_up(Some(directory)),
         ["bench"] => bench::write_ratios(false),
         ["bench", "--rocksdb"] => bench::write_ratios(true),
         ["bench-http"] => setup::run(&["wrk"]).and_then(|()| bench::write_http()),
@@ -49,6 +52,12 @@ fn open_requests() -> Result<(), String> {
         "test --release -p milepost-server --test open_requests -- --nocapture --test-threads 1";
     let mut tests = cargo(command);
     write("open-requests", "", &show(tests.env("MILEPOST_OPEN_REQUESTS", "10000"))?)
+}
+
+fn catch_up(directory: Option<&str>) -> Result<(), String> {
+    let mut program = cargo("run --release -p milepost-benches --bin catch_up --");
+    // The file is on the disk of the build, since a directory for temporary files may be in memory.
+    write("catch-up", "", &show(program.arg(target()?).args(directory))?)
 }
 
 /// Hands the output of a run to the program that writes the page

@@ -19,7 +19,7 @@ Runs that take too long for `cargo xtask test`, with the figures of the last run
 ";
 
 /// All sections in their order: name and description
-const SECTIONS: [(&str, &str); 4] = [
+const SECTIONS: [(&str, &str); 5] = [
     (
         "simulation",
         "Chains, forks, requests and storage failures are generated from a seed. The engine's responses and wake-ups are\n\
@@ -31,6 +31,11 @@ const SECTIONS: [(&str, &str); 4] = [
         "Ten thousand HTTP requests are open at once on a release build. All are answered when their milestone is reached;\n\
          cancelled requests free their capacity; a shutdown answers all of them and resets no connection. One block wakes\n\
          as many at an endpoint that threads share: its lock is held to wake them, and not while a response is written.",
+    ),
+    (
+        "catch-up",
+        "Blocks far behind the head are imported into memory and into a file, read on one thread while those before are\n\
+         committed on another, several in one commit; and with a commit for each block. Wall-clock time.",
     ),
     ("bench", "Processor time compared with the node's path: [BENCHMARKS.md](BENCHMARKS.md)."),
     (

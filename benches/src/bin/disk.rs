@@ -7,17 +7,14 @@
 #![forbid(unsafe_code)]
 
 use core::error::Error;
-use core::mem::take;
-use std::collections::HashMap;
 use std::fs;
 use std::path::Path;
 
 use milepost::endpoint::{Engine, RequestState};
-use milepost::import::ImportSettings;
-use milepost::primitives::HashBuilder;
-use milepost::storage::{Batch, Key, Row, Snapshot, Storage};
+use milepost::import::{BlockImport, ImportSettings};
+use milepost::storage::{Storage as _, WriteBuffer};
 use milepost_practice::{Practice, Settings};
-use milepost_redb::{Options, RedbSnapshot, RedbStorage};
+use milepost_redb::{Options, RedbStorage};
 use redb::Builder;
 
 /// Blocks of the chain: about twelve minutes of a network
@@ -52,14 +49,17 @@ impl Figures {
         let folder = tempfile::tempdir()?;
         let path = folder.path().join("chain.milepost");
         let (engine, settings) = (Engine::default(), ImportSettings::default());
-        let mut storage = BatchingStorage::new(RedbStorage::open(&path, &Options::default())?);
+        let mut storage = RedbStorage::open(&path, &Options::default())?;
+        let mut buffer = WriteBuffer::new();
         let mut chain = Practice::new(Settings::demo(1));
         let mut bodies = Vec::new();
         for number in 1..=BLOCKS {
             let message = chain.next_message();
-            engine.import_block(&message.json, &settings, &mut storage)?;
+            let import = BlockImport::new(&message.json, settings)?;
+            let (batch, _) = import.run(&buffer.snapshot(storage.snapshot()?))?;
+            buffer.push(batch);
             if number % blocks == 0 {
-                storage.flush()?;
+                storage.commit(buffer.take())?;
             }
             bodies.extend(message.transactions.iter().map(|transaction| {
                 let (hash, signer) = (transaction.hash, &transaction.signer_id);
@@ -68,7 +68,7 @@ impl Figures {
                 )
             }));
         }
-        storage.flush()?;
+        storage.commit(buffer.take())?;
         let (mut transactions, mut responses) = (0, 0);
         for body in bodies {
             // The newest are not final yet, so their requests wait.
@@ -99,57 +99,4 @@ fn row_and_page_bytes(path: &Path) -> Result<(u64, u64), Box<dyn Error>> {
     let database = Builder::new().create(path)?;
     let statistics = database.begin_write()?.stats()?;
     Ok((statistics.stored_bytes(), statistics.allocated_pages() * statistics.page_size() as u64))
-}
-
-/// A storage that collects batches and commits several as one
-///
-/// A row that a later block removes is not written.
-struct BatchingStorage {
-    file: RedbStorage,
-    changes: HashMap<Key, Option<Row>, HashBuilder>,
-}
-
-impl BatchingStorage {
-    fn new(file: RedbStorage) -> Self {
-        Self { file, changes: HashMap::default() }
-    }
-
-    fn flush(&mut self) -> Result<(), milepost::Error> {
-        let mut batch = Batch::new();
-        for (key, row) in take(&mut self.changes) {
-            match row {
-                Some(row) => batch.put(key, row),
-                None => batch.remove(key),
-            }
-        }
-        self.file.commit(batch)
-    }
-}
-
-/// A snapshot of the file and the changes on top of it
-struct BatchingSnapshot<'storage> {
-    file: RedbSnapshot,
-    changes: &'storage HashMap<Key, Option<Row>, HashBuilder>,
-}
-
-impl Snapshot for BatchingSnapshot<'_> {
-    fn get(&self, key: &Key) -> Result<Option<Row>, milepost::Error> {
-        match self.changes.get(key) {
-            Some(row) => Ok(row.clone()),
-            None => self.file.get(key),
-        }
-    }
-}
-
-impl Storage for BatchingStorage {
-    type Snapshot<'a> = BatchingSnapshot<'a>;
-
-    fn snapshot(&self) -> Result<BatchingSnapshot<'_>, milepost::Error> {
-        Ok(BatchingSnapshot { file: self.file.snapshot()?, changes: &self.changes })
-    }
-
-    fn commit(&mut self, batch: Batch) -> Result<(), milepost::Error> {
-        self.changes.extend(batch);
-        Ok(())
-    }
 }

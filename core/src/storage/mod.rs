@@ -20,6 +20,7 @@ mod row;
 #[doc(hidden)]
 pub mod rows;
 mod snapshot;
+mod write_buffer;
 
 pub use batch::Batch;
 pub use driver::run;
@@ -33,3 +34,4 @@ pub(crate) use query::{already_complete, check_row_count, sealed};
 pub use row::Row;
 pub use rows::{BlockPoint, ConfigRecord, OutcomeRecord, OutcomeStatus, TransactionRecord};
 pub use snapshot::{Isolation, Snapshot, Storage};
+pub use write_buffer::{BufferedSnapshot, WriteBuffer};

@@ -1,4 +1,5 @@
-//! The follower over feeds with faults, in a process with a paused clock and over sockets.
+//! The follower over feeds with faults, in a process with a paused clock and over sockets; and the
+//! import of what it hands out.
 
 #![expect(unused_crate_dependencies, reason = "tests use some of what the crate uses")]
 
@@ -6,5 +7,7 @@ extern crate alloc;
 
 mod adversarial;
 mod http;
+mod import_pipeline;
+mod node;
 mod quiet;
 mod support;

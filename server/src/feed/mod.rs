@@ -15,9 +15,11 @@ mod progress;
 use core::fmt;
 use std::path::{Path, PathBuf};
 
-use milepost::import::BlockPosition;
+use milepost::import::{BlockPosition, ImportSummary};
+use milepost_feeds::ImportError;
 
 use crate::service::Service;
+use files::BlockSource;
 use message::Message;
 use paths::{read, with_path};
 pub(crate) use practice::PracticeFeed;
@@ -59,15 +61,16 @@ pub(crate) fn import_blocks(service: &Service, paths: &[PathBuf]) -> Result<Feed
     let sources = files::find_blocks(paths)?;
     let mut progress = Progress::new(sources.len() as u64);
     let mut summary = FeedSummary::default();
-    for source in &sources {
-        if service.is_shut_down() {
-            summary.interrupted = true;
-            break;
+    let (mut interrupted, mut unreadable) = (false, None);
+    let messages = sources.iter().map_while(|source| {
+        interrupted = service.is_shut_down();
+        if interrupted {
+            return None;
         }
-        let message = Message::read(source)?;
-        let imported = service
-            .import_block(&message.text)
-            .map_err(|error| message.describe(&error, &source.path))?;
+        let message = Message::read(source).map_err(|error| unreadable = Some(error));
+        message.ok().map(|message| FileMessage { message, source })
+    });
+    let committed = |message: &FileMessage<'_>, imported: &ImportSummary| {
         match imported.position {
             BlockPosition::Known => summary.known += 1,
             _ => {
@@ -75,8 +78,29 @@ pub(crate) fn import_blocks(service: &Service, paths: &[PathBuf]) -> Result<Feed
                 summary.transactions += imported.transactions as u64;
             }
         }
-        progress.step(source.height);
-    }
+        progress.step(message.source.height);
+    };
+    let imported = service.import_blocks(messages, committed, || ());
     progress.finish();
-    Ok(summary)
+    match imported {
+        Err(ImportError { message: Some(FileMessage { message, source }), error, .. }) => {
+            return Err(message.describe(&error, &source.path));
+        }
+        Err(ImportError { error, .. }) => return Err(format!("commit: {error}")),
+        Ok(()) => {}
+    }
+    summary.interrupted = interrupted;
+    unreadable.map_or(Ok(summary), Err)
+}
+
+/// A message and where it is from
+struct FileMessage<'sources> {
+    message: Message,
+    source: &'sources BlockSource,
+}
+
+impl AsRef<[u8]> for FileMessage<'_> {
+    fn as_ref(&self) -> &[u8] {
+        &self.message.text
+    }
 }

@@ -1,0 +1,67 @@
+//! The service as the end of an import pipeline: what the steps of the pipeline do here.
+//!
+//! Blocks are checked and read on one thread and committed on another, where the requests that wait
+//! for them are woken in the order of the blocks. Other writers of blocks wait until it ends.
+
+use core::marker::PhantomData;
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use milepost::Error;
+use milepost::import::{BlockImport, ImportSummary};
+use milepost::storage::{Batch, Storage as _};
+use milepost_feeds::ImportHost;
+
+use crate::metrics::BlockStep;
+use crate::service::Service;
+use crate::store::{StoreSnapshot, StoreWriter};
+
+/// Imports messages of a type into the store of a service
+pub(crate) struct BlockImporter<'service, M, C, S> {
+    pub(crate) service: &'service Service,
+    pub(crate) writer: StoreWriter<'service>,
+    /// Called for each block after its commit
+    pub(crate) committed: Mutex<C>,
+    /// Called when no further message is taken
+    pub(crate) stop: S,
+    pub(crate) message: PhantomData<fn(M)>,
+}
+
+impl<M, C, S> ImportHost for BlockImporter<'_, M, C, S>
+where
+    M: AsRef<[u8]> + Send,
+    C: FnMut(&M, &ImportSummary) + Send,
+    S: Fn() + Sync,
+{
+    type Message = M;
+    type Snapshot<'a>
+        = StoreSnapshot<'a>
+    where
+        Self: 'a;
+
+    fn read(&self, message: &M) -> Result<BlockImport, Error> {
+        self.service.read_block(message.as_ref())
+    }
+
+    fn snapshot(&self) -> Result<StoreSnapshot<'_>, Error> {
+        self.writer.snapshot()
+    }
+
+    fn commit(&self, batch: Batch, blocks: Vec<(M, ImportSummary)>) -> Result<(), Error> {
+        let start = Instant::now();
+        if !batch.is_empty() {
+            self.writer.commit_shared(batch)?;
+            self.service.metrics.block_step(BlockStep::Commit, start.elapsed());
+        }
+        let mut committed = self.committed.lock().unwrap_or_else(PoisonError::into_inner);
+        for (message, summary) in &blocks {
+            self.service.block_committed(summary);
+            committed(message, summary);
+        }
+        Ok(())
+    }
+
+    fn stop(&self) {
+        (self.stop)();
+    }
+}
