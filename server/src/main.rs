@@ -13,6 +13,7 @@ extern crate alloc;
 mod block_verifier;
 mod cli;
 mod client;
+mod compact_status;
 mod demo_index;
 mod feed;
 mod feed_status;

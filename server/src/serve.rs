@@ -143,6 +143,7 @@ async fn run(args: ServeArgs) -> Result<(), String> {
         statuses: args.http_status,
         body_limit: args.body_limit,
         max_connections,
+        max_wait: args.max_wait,
     };
     http::serve(listener, Arc::clone(&service), demo_index, feed_status, options).await;
     info!("stopped");

@@ -19,7 +19,8 @@ use milepost::endpoint::{
 };
 use milepost::import::{BlockPosition, ImportSettings, ImportSummary};
 use milepost::primitives::{BlockHeight, CryptoHash};
-use milepost::rpc::ResponseKind;
+use milepost::rpc::{Request, ResponseKind};
+use milepost::status::StatusSummary;
 use milepost::views::Deviations;
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::task;
@@ -27,6 +28,7 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use crate::block_verifier::{BlockVerifier, VerifyMode};
+use crate::compact_status::{Include, compact_with};
 use crate::logged_kinds::LoggedKinds;
 use crate::metrics::{Commit, MethodLabel, Metrics};
 use crate::shared_endpoint::SharedEndpoint;
@@ -63,6 +65,8 @@ pub(crate) struct Service {
     logged_deviations: LoggedKinds,
     verifier: BlockVerifier,
     commits: watch::Sender<u64>,
+    /// The height of the head; 0 before the first block
+    head: watch::Sender<BlockHeight>,
     shutdown: watch::Sender<bool>,
 }
 
@@ -76,6 +80,8 @@ impl Service {
     ) -> Self {
         // Random per process; nothing that is hashed with it leaves the process.
         let wait_config = wait_config.with_hash_seed(RandomState::new().hash_one(0));
+        // A store that cannot be read fails every request, each of which says so.
+        let head = engine.chain_status(&store.snapshot()).ok().and_then(|chain| chain.head);
         Self {
             metrics: Metrics::default(),
             wait_timeout: Duration::from_millis(wait_config.timeout),
@@ -88,6 +94,7 @@ impl Service {
             logged_deviations: LoggedKinds::default(),
             verifier: BlockVerifier::default(),
             commits: watch::Sender::new(0),
+            head: watch::Sender::new(head.map_or(0, |head| head.height)),
             shutdown: watch::Sender::new(false),
         }
     }
@@ -101,6 +108,11 @@ impl Service {
     /// A receiver of the number of commits
     pub(crate) fn commits(&self) -> watch::Receiver<u64> {
         self.commits.subscribe()
+    }
+
+    /// A receiver of the height of the head, which is 0 before the first block
+    pub(crate) fn head(&self) -> watch::Receiver<BlockHeight> {
+        self.head.subscribe()
     }
 
     /// The time of the endpoint's clock; rounded up, so that no deadline is early
@@ -181,6 +193,34 @@ impl Service {
         QueryError::result_of(heights)
     }
 
+    /// The compact status of a transaction with these parts, and its JSON; `None` if it is in no
+    /// block
+    pub(crate) async fn compact_status(
+        self: &Arc<Self>,
+        hash: CryptoHash,
+        include: Include,
+    ) -> Result<(Option<StatusSummary>, String), QueryError> {
+        let query = move |service: &Self| {
+            let snapshot = service.store.snapshot();
+            let observation = service.engine.observe(hash, &snapshot)?;
+            compact_with(&observation, include).map(|json| (observation.summary, json))
+        };
+        let status = self.run(false, query).await;
+        QueryError::result_of(status)
+    }
+
+    /// The transaction that a receipt comes from
+    pub(crate) async fn receipt_transaction(
+        self: &Arc<Self>,
+        receipt: CryptoHash,
+    ) -> Result<Option<CryptoHash>, QueryError> {
+        let query = move |service: &Self| {
+            service.engine.receipt_transaction(receipt, &service.store.snapshot())
+        };
+        let found = self.run(false, query).await;
+        QueryError::result_of(found)
+    }
+
     /// Imports a block message; blocks the thread for the duration of a commit
     pub(crate) fn import_block(&self, message: &[u8]) -> Result<ImportSummary, Error> {
         // Needs nothing of the store.
@@ -188,6 +228,10 @@ impl Service {
         // Held until the endpoint has the changes, so that it gets commits in order.
         let mut writer = self.store.writer();
         let summary = self.engine.import_block(message, &self.import_settings, &mut writer)?;
+        // First of all: a response that has the block must not carry the head before it.
+        if summary.position == BlockPosition::Head {
+            self.head.send_replace(summary.block.height);
+        }
         self.metrics.block_imported(&summary);
         let block = || format!("block {}", summary.block.height);
         self.report_deviations(&summary.deviations, block);
@@ -213,6 +257,11 @@ impl Service {
         if self.logged_deviations.insert(first.path()) {
             warn!("{}: {first}; it is served as it came", message());
         }
+    }
+
+    /// Parses a request body
+    pub(crate) fn parse(&self, body: &[u8], url_method: Option<&str>) -> Request {
+        self.engine.parse(body, url_method)
     }
 
     /// Answers a request body, or returns it as pending, with the label of its method; large bodies
