@@ -76,6 +76,10 @@ pub(crate) struct ServeArgs {
     /// 503
     #[arg(long, value_name = "NUMBER", default_value = "100000")]
     pub(crate) max_waiting: usize,
+    /// Maximum number of transactions that streams of events watch at a time, each counted for each
+    /// stream; further streams get HTTP status 503
+    #[arg(long, value_name = "NUMBER", default_value = "100000")]
+    pub(crate) max_watches: usize,
     /// A request for an unknown transaction: `wait` for the transaction, or return
     /// UNKNOWN_TRANSACTION immediately (`immediate`)
     #[arg(

@@ -97,6 +97,18 @@ pub(crate) fn compact_with(observation: &Observation, include: Include) -> Resul
     Ok(json)
 }
 
+/// The whole `result` of a request; `None` if the transaction is in no block
+///
+/// # Errors
+///
+/// A corrupt row, or an executed receipt whose body is not stored.
+pub(crate) fn full_result(observation: &Observation) -> Result<Option<String>, Error> {
+    let Some(status) = &observation.status else { return Ok(None) };
+    let mut result = Vec::with_capacity(status.size_hint());
+    status.write(true, &mut result)?;
+    String::from_utf8(result).map(Some).map_err(|error| Error::new(ErrorKind::Corrupt, error))
+}
+
 /// Appends the compact status without its closing brace
 fn write_compact(observation: &Observation, status: Option<&str>, json: &mut String) {
     let hash = observation.hash;

@@ -34,6 +34,7 @@ mod store;
 mod sync;
 mod value_parsers;
 mod waiting;
+mod watching;
 
 use std::process::ExitCode;
 

@@ -20,7 +20,7 @@ use milepost::endpoint::{
 use milepost::import::{BlockPosition, ImportSettings, ImportSummary};
 use milepost::primitives::{BlockHeight, CryptoHash};
 use milepost::rpc::{Request, ResponseKind};
-use milepost::status::StatusSummary;
+use milepost::status::{Observation, StatusSummary};
 use milepost::views::Deviations;
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::task;
@@ -28,11 +28,12 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use crate::block_verifier::{BlockVerifier, VerifyMode};
-use crate::compact_status::{Include, compact_with};
+use crate::compact_status::{Include, compact_with, full_result};
 use crate::logged_kinds::LoggedKinds;
 use crate::metrics::{Commit, MethodLabel, Metrics};
 use crate::shared_endpoint::SharedEndpoint;
 use crate::store::Store;
+use crate::watching::{WatchState, Watching};
 
 /// Larger bodies are processed on the blocking thread pool: a batch of many requests or a large
 /// transaction takes longer than handing it over (some 20 us)
@@ -55,6 +56,8 @@ pub(crate) struct Service {
     pub(crate) wait_timeout: Duration,
     /// The zero of the endpoint's clock, which counts milliseconds
     pub(crate) start: Instant,
+    /// Transactions that clients watch
+    pub(crate) watching: Watching,
     /// Notified when the next timeout of the endpoint becomes earlier
     pub(crate) earlier_timeout: Notify,
     /// The pending requests, each with what wakes its task
@@ -77,6 +80,7 @@ impl Service {
         store: Store,
         import_settings: ImportSettings,
         wait_config: WaitConfig,
+        max_watches: usize,
     ) -> Self {
         // Random per process; nothing that is hashed with it leaves the process.
         let wait_config = wait_config.with_hash_seed(RandomState::new().hash_one(0));
@@ -87,6 +91,7 @@ impl Service {
             wait_timeout: Duration::from_millis(wait_config.timeout),
             endpoint: SharedEndpoint::new(Endpoint::new(engine, wait_config)),
             start: Instant::now(),
+            watching: Watching::new(max_watches, wait_config.hash_seed),
             earlier_timeout: Notify::new(),
             engine,
             store,
@@ -207,6 +212,41 @@ impl Service {
         };
         let status = self.run(false, query).await;
         QueryError::result_of(status)
+    }
+
+    /// The state of a transaction, and the whole result of a request about it; `None` if it is in
+    /// no block
+    pub(crate) async fn full_status(
+        self: &Arc<Self>,
+        hash: CryptoHash,
+    ) -> Result<(WatchState, Option<String>), QueryError> {
+        let query = move |service: &Self| {
+            let snapshot = service.store.snapshot();
+            let observation = service.engine.observe(hash, &snapshot)?;
+            full_result(&observation).map(|result| (WatchState::new(&observation), result))
+        };
+        let status = self.run(false, query).await;
+        QueryError::result_of(status)
+    }
+
+    /// Observes transactions, on one snapshot
+    pub(crate) async fn observe(
+        self: &Arc<Self>,
+        hashes: Vec<CryptoHash>,
+    ) -> Vec<(CryptoHash, Result<Observation, QueryError>)> {
+        let all = hashes.clone();
+        let query = move |service: &Self| {
+            let snapshot = service.store.snapshot();
+            let observe = |hash| (hash, service.engine.observe(hash, &snapshot));
+            all.into_iter().map(observe).collect::<Vec<_>>()
+        };
+        match self.run(false, query).await {
+            Some(observed) => observed
+                .into_iter()
+                .map(|(hash, observed)| (hash, observed.map_err(QueryError::Failed)))
+                .collect(),
+            None => hashes.into_iter().map(|hash| (hash, Err(QueryError::Panicked))).collect(),
+        }
     }
 
     /// The transaction that a receipt comes from
@@ -330,6 +370,7 @@ impl Service {
         self.call_endpoint(Some(commit), |endpoint| {
             endpoint.handle_chain_update(&summary.chain_update);
         });
+        self.watching.handle_chain_update(&summary.chain_update);
         if summary.position != BlockPosition::Known {
             self.commits.send_modify(|commits| *commits += 1);
         }
@@ -384,7 +425,7 @@ mod tests {
         let store = Store::open(&StoreLocation::Memory).unwrap();
         let engine = Engine::new(Settings::default());
         let (import_settings, wait_config) = (ImportSettings::default(), WaitConfig::default());
-        Arc::new(Service::new(engine, store, import_settings, wait_config))
+        Arc::new(Service::new(engine, store, import_settings, wait_config, 10))
     }
 
     #[tokio::test]

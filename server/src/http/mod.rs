@@ -8,6 +8,9 @@ mod base_path;
 mod blocks;
 mod cors;
 mod entity_tag;
+#[cfg(test)]
+mod event_tests;
+mod events;
 mod head;
 mod page;
 mod prefer;
@@ -66,11 +69,12 @@ pub(crate) fn fixed_limits() -> String {
     format!(
         "Limits without an option: {} s for the head of a request or an idle connection, {} s for a \
          body, {MAX_STREAMS} requests at a time on an HTTP/2 connection, {} levels of nesting in a \
-         request id, {} hashes in the path of /blocks, {} s for the head that a request demands.",
+         request id, {} hashes in the path of /blocks, {} in the query of /events, {} s for the head that a request demands.",
         HEAD_TIMEOUT.as_secs(),
         request_body::BODY_TIMEOUT.as_secs(),
         Limits::MAX_ID_DEPTH,
         blocks::MAX_HASHES,
+        events::MAX_HASHES,
         head::MAX_WAIT.as_secs(),
     )
 }

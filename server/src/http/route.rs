@@ -1,9 +1,9 @@
 //! Routes: which path serves what, and the HTTP status of each response.
 //!
-//! `POST /` and `POST /<method>` are JSON-RPC. `/tx/<hash>` and `/receipt/<id>` are about one
-//! transaction, `/health`, `/ready`, `/status` and `/metrics` serve operators,
-//! `/practice/<milestone>` and `/practice/recent` the practice chain, `GET /` the page, and
-//! `/blocks/<hashes>` its script. Any other path is 404. All are below the base path.
+//! `POST /` and `POST /<method>` are JSON-RPC. `/tx/<hash>`, `/tx/<hash>/events`, `/events` and
+//! `/receipt/<id>` are about transactions. `/health`, `/ready`, `/status` and `/metrics` serve
+//! operators, `/practice/<milestone>` and `/practice/recent` the practice chain, `GET /` the page,
+//! and `/blocks/<hashes>` its script. Any other path is 404. All are below the base path.
 
 use alloc::borrow::Cow;
 use alloc::sync::Arc;
@@ -30,7 +30,7 @@ use super::page::StaticFile;
 use super::query_string::QueryString;
 use super::response_body::HttpBody;
 use super::rpc::{self, RpcRequest, StatusMode};
-use super::{blocks, head, transaction};
+use super::{blocks, events, head, transaction};
 use crate::demo_index::DemoIndex;
 use crate::feed_status::FeedStatus;
 use crate::metrics::MethodLabel;
@@ -105,13 +105,14 @@ fn handler(context: &Arc<HttpContext>, request: Request<Incoming>) -> Handler {
         let origin = origin.cloned();
         return Handler::Rpc(RpcRequest::new(request, url_method, origin));
     }
-    let header = |name| request.headers().get(name).cloned();
+    let header = |name: &str| request.headers().get(name).cloned();
     let request = RequestHead {
         verb: request.method().clone(),
         path: path.map(str::to_owned),
         query: request.uri().query().map(str::to_owned),
         origin: origin.cloned(),
-        if_none_match: header(IF_NONE_MATCH),
+        if_none_match: header(IF_NONE_MATCH.as_str()),
+        last_event_id: header("last-event-id"),
         min_height: head::min_height(request.headers()),
     };
     let context = Arc::clone(context);
@@ -127,6 +128,7 @@ struct RequestHead {
     /// The `Origin`, if the response depends on it
     origin: Option<HeaderValue>,
     if_none_match: Option<HeaderValue>,
+    last_event_id: Option<HeaderValue>,
     min_height: Result<Option<BlockHeight>, String>,
 }
 
@@ -177,7 +179,7 @@ async fn route_at_height(context: &HttpContext, request: &RequestHead, path: &st
 fn rpc_path(path: &str) -> Option<Option<Cow<'static, str>>> {
     match path {
         "" | "/" => Some(None),
-        "/health" | "/ready" | "/status" | "/metrics" => None,
+        "/health" | "/ready" | "/status" | "/metrics" | "/events" => None,
         // Includes unknown methods, which the engine rejects.
         _ => method_name(path).map(|name| Some(MethodLabel::name_of(name))),
     }
@@ -196,12 +198,18 @@ async fn route(context: &HttpContext, request: &RequestHead, path: &str) -> Http
         "/health" | "/ready" => health,
         "/status" => status,
         "/metrics" => metrics,
+        "/events" => return events(context, request, None).await,
         _ => match (&context.demo_index, path.strip_prefix("/practice/")) {
             (Some(demo_index), Some(name)) => {
                 return practice(context, demo_index, verb, name).await;
             }
             _ if let Some(list) = path.strip_prefix("/blocks/") => {
                 return heights(context, verb, list).await;
+            }
+            _ if let Some(path) = path.strip_prefix("/tx/")
+                && let Some(hash) = path.strip_suffix("/events") =>
+            {
+                return events(context, request, Some(hash)).await;
             }
             _ if let Some(hash) = path.strip_prefix("/tx/") => {
                 return transaction_status(context, request, hash).await;
@@ -238,6 +246,19 @@ async fn transaction_status(
     }
     let query = QueryString::parse(request.query.as_deref().unwrap_or_default());
     transaction::status(&context.service, hash, &query, request.if_none_match.as_ref()).await
+}
+
+/// The events of the transaction in the path, or of those in the query
+async fn events(context: &HttpContext, request: &RequestHead, hash: Option<&str>) -> HttpResponse {
+    if request.verb != Method::GET {
+        return method_not_allowed(context, "GET");
+    }
+    let query = QueryString::parse(request.query.as_deref().unwrap_or_default());
+    let last_event_id = request.last_event_id.as_ref().and_then(|id| id.to_str().ok());
+    match hash {
+        Some(hash) => events::of_one(&context.service, hash, &query, last_event_id).await,
+        None => events::of_many(&context.service, &query, last_event_id),
+    }
 }
 
 fn is_read(verb: &Method) -> bool {
@@ -308,6 +329,7 @@ fn health(context: &HttpContext, chain: &ChainStatus) -> HttpResponse {
 
 fn metrics(context: &HttpContext, chain: &ChainStatus) -> HttpResponse {
     let mut text = context.service.metrics.text(chain);
+    context.service.watching.text(&mut text);
     if let Some(feed) = &context.feed_status {
         feed.text(&mut text);
     }
