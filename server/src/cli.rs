@@ -69,10 +69,17 @@ pub(crate) struct ServeArgs {
     /// Maximum time that a request waits for its milestone
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = value_parsers::duration)]
     pub(crate) timeout: Duration,
+    /// Maximum time that a request may choose to wait, by `Prefer: wait=SECONDS`
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = value_parsers::duration)]
+    pub(crate) max_wait: Duration,
     /// Maximum number of calls that wait for a milestone at a time; further ones get HTTP status
     /// 503
     #[arg(long, value_name = "NUMBER", default_value = "100000")]
     pub(crate) max_waiting: usize,
+    /// Maximum number of transactions that streams of events watch at a time, each counted for each
+    /// stream; further streams get HTTP status 503
+    #[arg(long, value_name = "NUMBER", default_value = "100000")]
+    pub(crate) max_watches: usize,
     /// A request for an unknown transaction: `wait` for the transaction, or return
     /// UNKNOWN_TRANSACTION immediately (`immediate`)
     #[arg(

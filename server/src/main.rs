@@ -14,6 +14,7 @@ mod block_importer;
 mod block_verifier;
 mod cli;
 mod client;
+mod compact_status;
 mod demo_index;
 mod feed;
 mod feed_status;
@@ -34,6 +35,7 @@ mod store;
 mod sync;
 mod value_parsers;
 mod waiting;
+mod watching;
 
 use std::process::ExitCode;
 

@@ -29,7 +29,7 @@ use crate::log::print_line;
 use crate::service::Service;
 use crate::store::Store;
 use crate::value_parsers::StoreLocation;
-use crate::{file_limit, http, io_budget, waiting};
+use crate::{file_limit, http, io_budget, waiting, watching};
 
 /// Time between practice blocks: about the block time of a live network
 const PRACTICE_INTERVAL: Duration = Duration::from_millis(600);
@@ -65,7 +65,7 @@ pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, String> {
     let runtime = runtime(None)?;
     let store = Store::open(&StoreLocation::File(args.store.clone()))?;
     let (engine, import_settings) = (Engine::default(), args.feed.import_settings());
-    let service = Service::new(engine, store, import_settings, WaitConfig::default());
+    let service = Service::new(engine, store, import_settings, WaitConfig::default(), 0);
     let service = Arc::new(service.with_verify_mode(args.feed.verify.unwrap_or_default()));
     let _guard = runtime.enter();
     shutdown_on_signals(&service)?;
@@ -101,7 +101,7 @@ async fn run(args: ServeArgs) -> Result<(), String> {
     let is_live = args.follow.follow.is_some();
     let verify_mode =
         args.feed.verify.unwrap_or(if is_live { VerifyMode::Report } else { VerifyMode::Off });
-    let service = Service::new(engine, store, import_settings, wait_config);
+    let service = Service::new(engine, store, import_settings, wait_config, args.max_watches);
     let service = Arc::new(service.with_verify_mode(verify_mode));
     shutdown_on_signals(&service)?;
 
@@ -135,6 +135,7 @@ async fn run(args: ServeArgs) -> Result<(), String> {
         tokio::spawn(run_practice(Arc::clone(&service), practice, Arc::clone(demo_index), url));
     }
     tokio::spawn(waiting::run_timeouts(Arc::clone(&service)));
+    tokio::spawn(watching::run(Arc::clone(&service)));
     let feed_status = follow.as_ref().map(|follow| Arc::clone(&follow.status));
     let following = follow.map(|follow| tokio::spawn(run_follow(Arc::clone(&service), follow)));
     let options = http::Options {
@@ -143,6 +144,7 @@ async fn run(args: ServeArgs) -> Result<(), String> {
         statuses: args.http_status,
         body_limit: args.body_limit,
         max_connections,
+        max_wait: args.max_wait,
     };
     http::serve(listener, Arc::clone(&service), demo_index, feed_status, options).await;
     info!("stopped");

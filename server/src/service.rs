@@ -21,7 +21,8 @@ use milepost::endpoint::{
 };
 use milepost::import::{BlockImport, BlockPosition, ImportSettings, ImportSummary};
 use milepost::primitives::{BlockHeight, CryptoHash};
-use milepost::rpc::ResponseKind;
+use milepost::rpc::{Request, ResponseKind};
+use milepost::status::{Observation, StatusSummary};
 use milepost::storage::Storage as _;
 use milepost::views::Deviations;
 use milepost_feeds::{ImportError, import_all};
@@ -32,10 +33,12 @@ use tracing::warn;
 
 use crate::block_importer::BlockImporter;
 use crate::block_verifier::{BlockVerifier, VerifyMode};
+use crate::compact_status::{Include, compact_with, full_result};
 use crate::logged_kinds::LoggedKinds;
 use crate::metrics::{BlockStep, Commit, MethodLabel, Metrics};
 use crate::shared_endpoint::SharedEndpoint;
 use crate::store::Store;
+use crate::watching::{WatchState, Watching};
 
 /// Larger bodies are processed on the blocking thread pool: a batch of many requests or a large
 /// transaction takes longer than handing it over (some 20 us)
@@ -58,6 +61,8 @@ pub(crate) struct Service {
     pub(crate) wait_timeout: Duration,
     /// The zero of the endpoint's clock, which counts milliseconds
     pub(crate) start: Instant,
+    /// Transactions that clients watch
+    pub(crate) watching: Watching,
     /// Notified when the next timeout of the endpoint becomes earlier
     pub(crate) earlier_timeout: Notify,
     /// The pending requests, each with what wakes its task
@@ -68,6 +73,8 @@ pub(crate) struct Service {
     logged_deviations: LoggedKinds,
     verifier: BlockVerifier,
     commits: watch::Sender<u64>,
+    /// The height of the head; 0 before the first block
+    head: watch::Sender<BlockHeight>,
     shutdown: watch::Sender<bool>,
 }
 
@@ -78,14 +85,18 @@ impl Service {
         store: Store,
         import_settings: ImportSettings,
         wait_config: WaitConfig,
+        max_watches: usize,
     ) -> Self {
         // Random per process; nothing that is hashed with it leaves the process.
         let wait_config = wait_config.with_hash_seed(RandomState::new().hash_one(0));
+        // A store that cannot be read fails every request, each of which says so.
+        let head = engine.chain_status(&store.snapshot()).ok().and_then(|chain| chain.head);
         Self {
             metrics: Metrics::default(),
             wait_timeout: Duration::from_millis(wait_config.timeout),
             endpoint: SharedEndpoint::new(Endpoint::new(engine, wait_config)),
             start: Instant::now(),
+            watching: Watching::new(max_watches, wait_config.hash_seed),
             earlier_timeout: Notify::new(),
             engine,
             store,
@@ -93,6 +104,7 @@ impl Service {
             logged_deviations: LoggedKinds::default(),
             verifier: BlockVerifier::default(),
             commits: watch::Sender::new(0),
+            head: watch::Sender::new(head.map_or(0, |head| head.height)),
             shutdown: watch::Sender::new(false),
         }
     }
@@ -106,6 +118,11 @@ impl Service {
     /// A receiver of the number of commits
     pub(crate) fn commits(&self) -> watch::Receiver<u64> {
         self.commits.subscribe()
+    }
+
+    /// A receiver of the height of the head, which is 0 before the first block
+    pub(crate) fn head(&self) -> watch::Receiver<BlockHeight> {
+        self.head.subscribe()
     }
 
     /// The time of the endpoint's clock; rounded up, so that no deadline is early
@@ -186,6 +203,69 @@ impl Service {
         QueryError::result_of(heights)
     }
 
+    /// The compact status of a transaction with these parts, and its JSON; `None` if it is in no
+    /// block
+    pub(crate) async fn compact_status(
+        self: &Arc<Self>,
+        hash: CryptoHash,
+        include: Include,
+    ) -> Result<(Option<StatusSummary>, String), QueryError> {
+        let query = move |service: &Self| {
+            let snapshot = service.store.snapshot();
+            let observation = service.engine.observe(hash, &snapshot)?;
+            compact_with(&observation, include).map(|json| (observation.summary, json))
+        };
+        let status = self.run(false, query).await;
+        QueryError::result_of(status)
+    }
+
+    /// The state of a transaction, and the whole result of a request about it; `None` if it is in
+    /// no block
+    pub(crate) async fn full_status(
+        self: &Arc<Self>,
+        hash: CryptoHash,
+    ) -> Result<(WatchState, Option<String>), QueryError> {
+        let query = move |service: &Self| {
+            let snapshot = service.store.snapshot();
+            let observation = service.engine.observe(hash, &snapshot)?;
+            full_result(&observation).map(|result| (WatchState::new(&observation), result))
+        };
+        let status = self.run(false, query).await;
+        QueryError::result_of(status)
+    }
+
+    /// Observes transactions, on one snapshot
+    pub(crate) async fn observe(
+        self: &Arc<Self>,
+        hashes: Vec<CryptoHash>,
+    ) -> Vec<(CryptoHash, Result<Observation, QueryError>)> {
+        let all = hashes.clone();
+        let query = move |service: &Self| {
+            let snapshot = service.store.snapshot();
+            let observe = |hash| (hash, service.engine.observe(hash, &snapshot));
+            all.into_iter().map(observe).collect::<Vec<_>>()
+        };
+        match self.run(false, query).await {
+            Some(observed) => observed
+                .into_iter()
+                .map(|(hash, observed)| (hash, observed.map_err(QueryError::Failed)))
+                .collect(),
+            None => hashes.into_iter().map(|hash| (hash, Err(QueryError::Panicked))).collect(),
+        }
+    }
+
+    /// The transaction that a receipt comes from
+    pub(crate) async fn receipt_transaction(
+        self: &Arc<Self>,
+        receipt: CryptoHash,
+    ) -> Result<Option<CryptoHash>, QueryError> {
+        let query = move |service: &Self| {
+            service.engine.receipt_transaction(receipt, &service.store.snapshot())
+        };
+        let found = self.run(false, query).await;
+        QueryError::result_of(found)
+    }
+
     /// Imports a block message; blocks the thread for the duration of a commit
     pub(crate) fn import_block(&self, message: &[u8]) -> Result<ImportSummary, Error> {
         let import = self.read_block(message)?;
@@ -228,6 +308,10 @@ impl Service {
     /// Wakes what waits for a block, and counts it; called for each block in order, before blocks
     /// of the next commit
     pub(crate) fn block_committed(&self, summary: &ImportSummary) {
+        // First of all: a response that has the block must not carry the head before it.
+        if summary.position == BlockPosition::Head {
+            self.head.send_replace(summary.block.height);
+        }
         self.metrics.block_imported(summary);
         let block = || format!("block {}", summary.block.height);
         self.report_deviations(&summary.deviations, block);
@@ -252,6 +336,11 @@ impl Service {
         if self.logged_deviations.insert(first.path()) {
             warn!("{}: {first}; it is served as it came", message());
         }
+    }
+
+    /// Parses a request body
+    pub(crate) fn parse(&self, body: &[u8], url_method: Option<&str>) -> Request {
+        self.engine.parse(body, url_method)
     }
 
     /// Answers a request body, or returns it as pending, with the label of its method; large bodies
@@ -320,6 +409,7 @@ impl Service {
         self.call_endpoint(Some(commit), |endpoint| {
             endpoint.handle_chain_update(&summary.chain_update);
         });
+        self.watching.handle_chain_update(&summary.chain_update);
         if summary.position != BlockPosition::Known {
             self.commits.send_modify(|commits| *commits += 1);
         }
@@ -374,7 +464,7 @@ mod tests {
         let store = Store::open(&StoreLocation::Memory).unwrap();
         let engine = Engine::new(Settings::default());
         let (import_settings, wait_config) = (ImportSettings::default(), WaitConfig::default());
-        Arc::new(Service::new(engine, store, import_settings, wait_config))
+        Arc::new(Service::new(engine, store, import_settings, wait_config, 10))
     }
 
     #[tokio::test]

@@ -12,6 +12,8 @@ use core::time::Duration;
 
 use hyper::body::Bytes;
 use milepost::endpoint::{PendingRequest, RequestState, Response, ResponseBody};
+use milepost::primitives::CryptoHash;
+use milepost::rpc::{Request, RequestId, ResponseKind, RpcError};
 use milepost::waiting::RequestHandle;
 use tokio::sync::oneshot;
 use tokio::time::{self, Instant};
@@ -19,31 +21,79 @@ use tokio::time::{self, Instant};
 use crate::metrics::{MethodLabel, WaitEnd};
 use crate::service::{Service, Wakeup, panic_response};
 
-/// Answers a request body received at `since`: immediately, when its milestone is reached, after
-/// the wait timeout, or when the service shuts down
+/// The response to a request body
+pub(crate) struct Answer {
+    /// The method, as a label
+    pub(crate) label: MethodLabel,
+    pub(crate) body: ResponseBody,
+    /// The transactions that it waited for without a result
+    pub(crate) unreached: Vec<CryptoHash>,
+}
+
+/// How long a request waits
+#[derive(Clone, Copy)]
+pub(crate) struct WaitOptions {
+    /// When it was received
+    pub(crate) since: Instant,
+    /// Time from then to its deadline; `None` for that of the service
+    pub(crate) timeout: Option<Duration>,
+}
+
+/// Answers a request body: immediately, when its milestone is reached, at its deadline, or when the
+/// service shuts down
 pub(crate) async fn respond(
     service: &Arc<Service>,
     body: Bytes,
     url_method: Option<Cow<'static, str>>,
-    since: Instant,
-) -> (MethodLabel, ResponseBody) {
+    options: WaitOptions,
+) -> Answer {
     let (label, state) = service.respond(body, url_method).await;
-    let body = match state {
-        RequestState::Ready(body) => body,
+    let (body, unreached) = match state {
+        RequestState::Ready(body) => (body, Vec::new()),
         // Boxed, so that requests which do not wait have a smaller future.
         RequestState::Pending(pending) => {
-            ResponseBody::Contiguous(Box::pin(wait(service, pending, since)).await)
+            let (response, unreached) = Box::pin(wait(service, pending, options)).await;
+            (ResponseBody::Contiguous(response), unreached)
         }
     };
-    (label, body)
+    Answer { label, body, unreached }
 }
 
-/// Waits until a pending request has a response
-async fn wait(service: &Arc<Service>, pending: PendingRequest, since: Instant) -> Response {
-    let (mut entry, mut woken) = Entry::new(service, pending, since);
+/// Answers a request body with an error of the service, which a retry may not meet
+pub(crate) fn unavailable(
+    service: &Service,
+    body: &[u8],
+    url_method: Option<&str>,
+    message: String,
+) -> Answer {
+    let request = service.parse(body, url_method);
+    let label = MethodLabel::of_request(&request, url_method);
+    let id = match request {
+        Request::Single(Ok(call)) => call.id,
+        Request::Single(Err(invalid)) => invalid.id,
+        _ => RequestId::null(),
+    };
+    let error = RpcError::Unavailable { message };
+    let mut body = Vec::new();
+    error.write(&id, &mut body);
+    let response = Response { body, kind: error.kind() };
+    Answer { label, body: ResponseBody::Contiguous(response), unreached: Vec::new() }
+}
+
+/// Waits until a pending request has a response; also returns the transactions that were pending to
+/// its end, if it ended before they reached their milestones
+async fn wait(
+    service: &Arc<Service>,
+    pending: PendingRequest,
+    options: WaitOptions,
+) -> (Response, Vec<CryptoHash>) {
+    let mut unreached: Vec<CryptoHash> = pending.transactions().collect();
+    let (mut entry, mut woken) = Entry::new(service, pending, options);
     loop {
         // The sender is dropped unused only with the entry, which is still there.
-        let Ok(Wakeup { evaluation, commit }) = woken.await else { return panic_response() };
+        let Ok(Wakeup { evaluation, commit }) = woken.await else {
+            return (panic_response(), unreached);
+        };
         let end_reason = evaluation.end_reason();
         match service.evaluate(evaluation).await {
             RequestState::Ready(response) => {
@@ -51,9 +101,20 @@ async fn wait(service: &Arc<Service>, pending: PendingRequest, since: Instant) -
                 if let Some(commit) = commit {
                     commit.answered();
                 }
-                return response;
+                // The last evaluation may have reached the milestone after all; of a batch it is
+                // not known which calls have.
+                let is_reached = end_reason.is_none()
+                    || (response.kind == ResponseKind::Result && unreached.len() == 1);
+                if is_reached {
+                    unreached.clear();
+                }
+                return (response, unreached);
             }
-            RequestState::Pending(pending) => woken = entry.wait_again(pending),
+            RequestState::Pending(pending) => {
+                unreached.clear();
+                unreached.extend(pending.transactions());
+                woken = entry.wait_again(pending);
+            }
         }
     }
 }
@@ -72,12 +133,14 @@ impl<'service> Entry<'service> {
     fn new(
         service: &'service Service,
         pending: PendingRequest,
-        since: Instant,
+        options: WaitOptions,
     ) -> (Self, oneshot::Receiver<Wakeup>) {
         let (sender, woken) = oneshot::channel();
-        let received = service.time_of(since);
+        let received = service.time_of(options.since);
+        // At most a year of milliseconds, which fits.
+        let timeout = options.timeout.map(|timeout| timeout.as_millis() as u64);
         let (handle, woken_count) = service.call_endpoint(None, |endpoint| {
-            endpoint.handle_pending(received, pending, None, sender)
+            endpoint.handle_pending(received, pending, timeout, sender)
         });
         let mut entry = Self { service, handle, has_waited: false, end: WaitEnd::Disconnected };
         entry.count(woken_count);

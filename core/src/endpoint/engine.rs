@@ -15,7 +15,8 @@ use crate::config::ConfigImport;
 use crate::import::{BlockImport, ImportSettings, ImportSummary};
 use crate::primitives::{BlockHeight, CryptoHash};
 use crate::rpc::{self, Method, MethodCall, Request, ResponseKind, RpcError};
-use crate::storage::rows::BlockRecord;
+use crate::status::{Observation, SummaryQuery};
+use crate::storage::rows::{BlockRecord, OutcomeRow, ReceiptParent};
 use crate::storage::{Key, Row, Snapshot, Storage, Table, check_row_count, run};
 use crate::views::Deviations;
 
@@ -289,5 +290,46 @@ impl Engine {
         check_row_count(rows.len(), keys.len())?;
         let height = |row: &Row| BlockRecord::decode(row).map(|block| block.height);
         rows.iter().map(|row| row.as_ref().map(height).transpose()).collect()
+    }
+
+    /// Observes a transaction: its compact status, and the status that this is of; costs the walk
+    /// over its receipts
+    ///
+    /// # Errors
+    ///
+    /// The storage's error, a corrupt row, or more receipts than the settings allow.
+    pub fn observe(
+        &self,
+        transaction: CryptoHash,
+        snapshot: &(impl Snapshot + ?Sized),
+    ) -> Result<Observation, Error> {
+        run(&mut SummaryQuery::new(transaction, self.settings.max_receipts), snapshot)
+    }
+
+    /// The transaction that this receipt comes from, in one read; `None` if it is not known
+    ///
+    /// # Errors
+    ///
+    /// The storage's error, or a corrupt row.
+    pub fn receipt_transaction(
+        &self,
+        receipt: CryptoHash,
+        snapshot: &(impl Snapshot + ?Sized),
+    ) -> Result<Option<CryptoHash>, Error> {
+        // The parent of a receipt is kept until its transaction is finalized, and from then on the
+        // outcome names the transaction.
+        let keys = [ReceiptParent::key(receipt), Key::hash(Table::Outcomes, receipt)];
+        let mut rows = Vec::new();
+        snapshot.get_many(&keys, &mut rows)?;
+        check_row_count(rows.len(), keys.len())?;
+        match &rows[..] {
+            [Some(parent), _] => {
+                ReceiptParent::decode(parent).map(|parent| Some(parent.transaction))
+            }
+            [None, Some(outcome)] => {
+                OutcomeRow::finalized_in(outcome).map(|found| found.filter(|hash| *hash != receipt))
+            }
+            _ => Ok(None),
+        }
     }
 }

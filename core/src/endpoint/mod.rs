@@ -32,6 +32,7 @@ mod tests;
 #[cfg(test)]
 mod unknown_tests;
 mod wait_config;
+mod watch_map;
 
 pub use buffers::Buffers;
 pub use chain::{ChainQuery, ChainStatus};
@@ -45,3 +46,4 @@ pub use request_query::RequestQuery;
 pub use response::{RequestState, Response, ResponseBody, ResponseChunk};
 pub use settings::{Settings, UnknownTransaction};
 pub use wait_config::WaitConfig;
+pub use watch_map::WatchMap;

@@ -102,6 +102,16 @@ impl StatusQuery {
         self.chain.generation
     }
 
+    /// The chain's row, as far as it was supplied
+    pub(super) const fn chain(&self) -> &ChainRecord {
+        &self.chain
+    }
+
+    /// Whether the next step needs rows
+    pub(super) const fn needs_rows(&self) -> bool {
+        !matches!(self.stage, Stage::Complete | Stage::Ended)
+    }
+
     fn supply_transaction(&mut self, rows: &[Option<Row>]) -> Result<(), Error> {
         check_row_count(rows.len(), self.buffers.keys.len())?;
         let [chain, transaction @ .., outcome] = rows else { return Ok(()) };

@@ -67,7 +67,7 @@ pub struct TransactionStatus(Source);
 
 /// What the status is read from
 #[derive(Debug)]
-enum Source {
+pub(super) enum Source {
     Tree(TreeStatus),
     Finalized(Row),
 }
@@ -93,6 +93,11 @@ impl TransactionStatus {
     /// The status of a finalized transaction; its row was decoded as such before
     pub(super) const fn finalized(row: Row) -> Self {
         Self(Source::Finalized(row))
+    }
+
+    /// What the status is read from
+    pub(super) const fn source(&self) -> &Source {
+        &self.0
     }
 
     /// Returns an unmet condition of `milestone`, or `None` once it is reached

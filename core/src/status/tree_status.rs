@@ -50,6 +50,11 @@ impl TreeStatus {
         self.buffers.cleared()
     }
 
+    /// The transaction and its receipts, in the order in which they were found
+    pub(super) fn nodes(&self) -> &[TreeNode] {
+        self.buffers.tree.nodes()
+    }
+
     fn outcome_at(&self, index: u32) -> Option<&OutcomeSummary> {
         self.buffers.tree.node(index)?.summary.as_ref()
     }

@@ -13,6 +13,11 @@ use hyper::header::{
 
 const VARY_BY: &str = "origin, access-control-request-method, access-control-request-headers";
 
+/// The headers of requests, and those of responses, for listed origins
+const ALLOWED_HEADERS: &str =
+    "authorization,accept,content-type,if-none-match,last-event-id,prefer,x-milepost-min-height";
+const EXPOSED_HEADERS: &str = "etag,preference-applied,x-milepost-head,x-milepost-transaction";
+
 /// Which web pages may read responses
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum Cors {
@@ -45,7 +50,7 @@ impl Cors {
             Self::AnyOrigin => ("*", "*"),
             Self::Origins(_) => {
                 headers.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("3600"));
-                ("GET,POST", "authorization,accept,content-type")
+                ("GET,POST", ALLOWED_HEADERS)
             }
             Self::Disabled => return,
         };
@@ -56,9 +61,12 @@ impl Cors {
 
     /// Adds the headers of every other response
     pub(super) fn add_headers(&self, origin: Option<&HeaderValue>, headers: &mut HeaderMap) {
-        if *self == Self::AnyOrigin {
-            headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("*"));
-        }
+        let exposed = match self {
+            Self::AnyOrigin => "*",
+            Self::Origins(_) => EXPOSED_HEADERS,
+            Self::Disabled => return,
+        };
+        headers.insert(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static(exposed));
         self.add_allowed_origin(origin, headers);
     }
 

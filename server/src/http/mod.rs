@@ -7,11 +7,20 @@
 mod base_path;
 mod blocks;
 mod cors;
+mod entity_tag;
+#[cfg(test)]
+mod event_tests;
+mod events;
+mod head;
 mod page;
+mod prefer;
+mod query_string;
 mod request_body;
 mod response_body;
 mod route;
+mod rpc;
 mod timeout_stream;
+mod transaction;
 
 use alloc::sync::Arc;
 use core::mem;
@@ -31,7 +40,8 @@ use tracing::{debug, warn};
 
 pub(crate) use base_path::BasePath;
 pub(crate) use cors::Cors;
-pub(crate) use route::{Options, StatusMode};
+pub(crate) use route::Options;
+pub(crate) use rpc::StatusMode;
 
 use crate::demo_index::DemoIndex;
 use crate::feed_status::FeedStatus;
@@ -59,11 +69,13 @@ pub(crate) fn fixed_limits() -> String {
     format!(
         "Limits without an option: {} s for the head of a request or an idle connection, {} s for a \
          body, {MAX_STREAMS} requests at a time on an HTTP/2 connection, {} levels of nesting in a \
-         request id, {} hashes in the path of /blocks.",
+         request id, {} hashes in the path of /blocks, {} in the query of /events, {} s for the head that a request demands.",
         HEAD_TIMEOUT.as_secs(),
         request_body::BODY_TIMEOUT.as_secs(),
         Limits::MAX_ID_DEPTH,
         blocks::MAX_HASHES,
+        events::MAX_HASHES,
+        head::MAX_WAIT.as_secs(),
     )
 }
 
@@ -78,7 +90,7 @@ pub(crate) async fn serve(
 ) {
     let limit = options.max_connections.min(Semaphore::MAX_PERMITS);
     let connection_permits = Arc::new(Semaphore::new(limit));
-    let rpc_headers = route::rpc_headers(&options.cors);
+    let rpc_headers = rpc::rpc_headers(&options.cors);
     let context = Arc::new(HttpContext {
         service: Arc::clone(&service),
         demo_index,

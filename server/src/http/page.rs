@@ -12,6 +12,7 @@ use hyper::header::{
 };
 use hyper::{Response, StatusCode};
 
+use super::entity_tag;
 use super::response_body::HttpBody;
 
 /// A file of the page
@@ -38,10 +39,7 @@ impl StaticFile {
 
     /// The response with this file; 304 if its tag is in `if_none_match`
     pub(super) fn respond(&self, if_none_match: Option<&HeaderValue>) -> Response<HttpBody> {
-        let tags = if_none_match.and_then(|tags| tags.to_str().ok());
-        let is_cached = tags.is_some_and(|tags| {
-            tags.split(',').map(str::trim).any(|tag| tag.trim_start_matches("W/") == self.etag)
-        });
+        let is_cached = entity_tag::is_match(if_none_match, self.etag);
         let body = if is_cached { Bytes::new() } else { Bytes::from_static(self.bytes) };
         let mut response = Response::new(HttpBody::from(body));
         if is_cached {

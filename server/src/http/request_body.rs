@@ -32,7 +32,7 @@ pub(super) struct HttpError {
 }
 
 impl HttpError {
-    fn new(status: StatusCode, message: impl Into<String>) -> Self {
+    pub(super) fn new(status: StatusCode, message: impl Into<String>) -> Self {
         Self { status, message: message.into(), accepted: None }
     }
 

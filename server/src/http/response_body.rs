@@ -1,8 +1,8 @@
 //! The body of an HTTP response.
 //!
 //! A small body is one chunk. A large one has up to four, of which the largest is the row of the
-//! store itself, shared by all responses that contain it. The length is known in advance, so no
-//! response uses chunked transfer encoding.
+//! store itself, shared by all responses that contain it. Their length is known in advance. Only a
+//! stream of events has no length; its events are made when the connection takes them.
 
 use core::convert::Infallible;
 use core::pin::Pin;
@@ -11,10 +11,13 @@ use core::task::{Context, Poll};
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 use milepost::endpoint::ResponseChunk;
 
+use super::events::EventStream;
+
 /// The body of an HTTP response
 #[derive(Debug, Default)]
 pub(super) struct HttpBody {
     unsent: Chunks,
+    /// The length of the chunks; 0 for events
     length: u64,
 }
 
@@ -27,6 +30,8 @@ enum Chunks {
     One(Bytes),
     /// In reverse order; none is empty
     Many(Vec<Bytes>),
+    /// Until the stream ends
+    Events(Box<EventStream>),
 }
 
 impl From<Vec<u8>> for HttpBody {
@@ -50,18 +55,27 @@ impl<const N: usize> From<[ResponseChunk; N]> for HttpBody {
     }
 }
 
+impl From<EventStream> for HttpBody {
+    fn from(events: EventStream) -> Self {
+        Self { unsent: Chunks::Events(Box::new(events)), length: 0 }
+    }
+}
+
 impl Body for HttpBody {
     type Data = Bytes;
     type Error = Infallible;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
-        _: &mut Context<'_>,
+        context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
         let next = match &mut self.unsent {
             Chunks::None => None,
             Chunks::One(bytes) => Some(core::mem::take(bytes)),
             Chunks::Many(chunks) => chunks.pop(),
+            Chunks::Events(events) => {
+                return events.poll_bytes(context).map(|bytes| bytes.map(|it| Ok(Frame::data(it))));
+            }
         };
         let Some(next) = next else { return Poll::Ready(None) };
         self.length -= next.len() as u64;
@@ -72,11 +86,14 @@ impl Body for HttpBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.length == 0
+        self.length == 0 && !matches!(self.unsent, Chunks::Events(_))
     }
 
     fn size_hint(&self) -> SizeHint {
-        SizeHint::with_exact(self.length)
+        match self.unsent {
+            Chunks::Events(_) => SizeHint::default(),
+            _ => SizeHint::with_exact(self.length),
+        }
     }
 }
 

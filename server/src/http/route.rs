@@ -1,44 +1,42 @@
 //! Routes: which path serves what, and the HTTP status of each response.
 //!
-//! `POST /` and `POST /<method>` go to the engine, whose responses are sent unchanged; their kind
-//! decides the status. `/health`, `/ready`, `/status` and `/metrics` serve operators,
-//! `/practice/<milestone>` and `/practice/recent` the practice chain, `GET /` the page, and
-//! `/blocks/<hashes>` its script. Any other path is 404. All are below the base path.
+//! `POST /` and `POST /<method>` are JSON-RPC. `/tx/<hash>`, `/tx/<hash>/events`, `/events` and
+//! `/receipt/<id>` are about transactions. `/health`, `/ready`, `/status` and `/metrics` serve
+//! operators, `/practice/<milestone>` and `/practice/recent` the practice chain, `GET /` the page,
+//! and `/blocks/<hashes>` its script. Any other path is 404. All are below the base path.
 
 use alloc::borrow::Cow;
 use alloc::sync::Arc;
 use core::convert::Infallible;
 use core::fmt::Display;
 use core::pin::Pin;
-use core::str::FromStr;
+use core::time::Duration;
 
-use hyper::body::{Body as _, Bytes, Incoming};
+use hyper::body::{Body as _, Incoming};
 use hyper::header::{
-    ALLOW, CONTENT_LENGTH, CONTENT_TYPE, EXPECT, HeaderMap, HeaderValue, IF_NONE_MATCH, LOCATION,
-    ORIGIN,
+    ALLOW, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue, IF_NONE_MATCH, LOCATION, ORIGIN,
 };
 use hyper::{Method, Request, Response, StatusCode};
-use milepost::endpoint::{ChainStatus, ResponseBody};
-use milepost::rpc::ResponseKind;
+use milepost::endpoint::ChainStatus;
+use milepost::primitives::BlockHeight;
 use milepost::status::Milestone;
 use milepost::storage::BlockPoint;
 use serde_json::{Value, json};
-use tokio::time::Instant;
 use tracing::debug;
 
 use super::base_path::BasePath;
-use super::blocks;
 use super::cors::Cors;
 use super::page::StaticFile;
-use super::request_body::{self, HttpError};
+use super::query_string::QueryString;
 use super::response_body::HttpBody;
+use super::rpc::{self, RpcRequest, StatusMode};
+use super::{blocks, events, head, transaction};
 use crate::demo_index::DemoIndex;
 use crate::feed_status::FeedStatus;
 use crate::metrics::MethodLabel;
 use crate::service::{QueryError, Service};
-use crate::waiting;
 
-type HttpResponse = Response<HttpBody>;
+pub(super) type HttpResponse = Response<HttpBody>;
 
 /// Options of the HTTP server
 #[derive(Clone, Debug)]
@@ -53,6 +51,8 @@ pub(crate) struct Options {
     pub(crate) body_limit: usize,
     /// Maximum number of open connections
     pub(crate) max_connections: usize,
+    /// Maximum time that a request may choose to wait
+    pub(crate) max_wait: Duration,
 }
 
 /// Shared by all requests
@@ -67,36 +67,6 @@ pub(super) struct HttpContext {
     pub(super) rpc_headers: HeaderMap,
 }
 
-/// How response kinds map to HTTP status codes
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(crate) enum StatusMode {
-    /// As a node does: 400, 408, 422, 500 and 503 for errors of these kinds
-    Node,
-    /// 200 for every JSON-RPC response
-    Always200,
-}
-
-impl StatusMode {
-    fn status(self, kind: ResponseKind) -> StatusCode {
-        match self {
-            Self::Always200 => StatusCode::OK,
-            Self::Node => StatusCode::from_u16(kind.http_status()).unwrap_or_default(),
-        }
-    }
-}
-
-impl FromStr for StatusMode {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "node" => Ok(Self::Node),
-            "always-200" => Ok(Self::Always200),
-            _ => Err(format!("`{text}` is neither node nor always-200")),
-        }
-    }
-}
-
 /// The handler of a request, chosen by its head
 ///
 /// The head is dropped afterwards, so a pending request does not keep it.
@@ -105,19 +75,6 @@ enum Handler {
     Rpc(RpcRequest),
     /// Any other request; boxed, so that it does not enlarge the future of JSON-RPC requests
     Other(Pin<Box<dyn Future<Output = HttpResponse> + Send>>),
-}
-
-/// A JSON-RPC request whose body is not read yet
-struct RpcRequest {
-    body: Incoming,
-    /// The method in the path
-    url_method: Option<Cow<'static, str>>,
-    /// Why the request is rejected, by its headers
-    error: Option<HttpError>,
-    /// The client sends the body only after a response to `Expect`
-    expects_continue: bool,
-    /// The `Origin` of the request, if the response depends on it
-    origin: Option<HeaderValue>,
 }
 
 /// Answers an HTTP request
@@ -129,10 +86,12 @@ pub(super) fn respond(
     let handler = handler(context, request);
     let context = Arc::clone(context);
     async move {
-        Ok(match handler {
-            Handler::Rpc(request) => respond_rpc(&context, request).await,
+        let mut response = match handler {
+            Handler::Rpc(request) => rpc::respond(&context, request).await,
             Handler::Other(response) => response.await,
-        })
+        };
+        head::add_header(&context.service, response.headers_mut());
+        Ok(response)
     }
 }
 
@@ -143,42 +102,76 @@ fn handler(context: &Arc<HttpContext>, request: Request<Incoming>) -> Handler {
     if request.method() == Method::POST
         && let Some(url_method) = path.and_then(rpc_path)
     {
-        let headers = request.headers();
-        let error = request_body::check_headers(headers).err();
-        let (expects_continue, origin) = (headers.contains_key(EXPECT), origin.cloned());
-        let body = request.into_body();
-        return Handler::Rpc(RpcRequest { body, url_method, error, expects_continue, origin });
+        let origin = origin.cloned();
+        return Handler::Rpc(RpcRequest::new(request, url_method, origin));
     }
-    let path = path.map(str::to_owned);
-    let (verb, query, origin) =
-        (request.method().clone(), request.uri().query().map(str::to_owned), origin.cloned());
-    let if_none_match = request.headers().get(IF_NONE_MATCH).cloned();
+    let header = |name: &str| request.headers().get(name).cloned();
+    let request = RequestHead {
+        verb: request.method().clone(),
+        path: path.map(str::to_owned),
+        query: request.uri().query().map(str::to_owned),
+        origin: origin.cloned(),
+        if_none_match: header(IF_NONE_MATCH.as_str()),
+        last_event_id: header("last-event-id"),
+        min_height: head::min_height(request.headers()),
+    };
     let context = Arc::clone(context);
-    Handler::Other(Box::pin(async move {
-        let cors = &context.options.cors;
-        if cors.is_enabled() && verb == Method::OPTIONS {
-            let mut response = empty(StatusCode::OK);
-            cors.add_preflight_headers(origin.as_ref(), response.headers_mut());
-            return response;
+    Handler::Other(Box::pin(async move { respond_other(&context, &request).await }))
+}
+
+/// What a request other than JSON-RPC is answered by
+struct RequestHead {
+    verb: Method,
+    /// The path below the base path, if it is there
+    path: Option<String>,
+    query: Option<String>,
+    /// The `Origin`, if the response depends on it
+    origin: Option<HeaderValue>,
+    if_none_match: Option<HeaderValue>,
+    last_event_id: Option<HeaderValue>,
+    min_height: Result<Option<BlockHeight>, String>,
+}
+
+/// Answers a request that is not JSON-RPC
+async fn respond_other(context: &HttpContext, request: &RequestHead) -> HttpResponse {
+    let RequestHead { verb, path, query, origin, if_none_match, .. } = request;
+    let cors = &context.options.cors;
+    if cors.is_enabled() && *verb == Method::OPTIONS {
+        let mut response = empty(StatusCode::OK);
+        cors.add_preflight_headers(origin.as_ref(), response.headers_mut());
+        return response;
+    }
+    let is_read = is_read(verb);
+    let mut response = match path.as_deref() {
+        None => nothing_here(context),
+        Some("") if is_read => with_slash(&context.options.base_path, query.as_deref()),
+        // `POST /` is handled above, and listed for all other verbs.
+        Some("" | "/") if !is_read => method_not_allowed(context, "GET,HEAD,POST"),
+        Some(path) => match StaticFile::at(path) {
+            Some(file) if is_read => file.respond(if_none_match.as_ref()),
+            Some(_) => method_not_allowed(context, "GET,HEAD"),
+            None => route_at_height(context, request, path).await,
+        },
+    };
+    if *verb == Method::HEAD {
+        response = without_body(response);
+    }
+    cors.add_headers(origin.as_ref(), response.headers_mut());
+    response
+}
+
+/// Answers once the head is as high as the request demands
+async fn route_at_height(context: &HttpContext, request: &RequestHead, path: &str) -> HttpResponse {
+    let min_height = match &request.min_height {
+        Ok(min_height) => *min_height,
+        Err(text) => {
+            return transaction::rejected(&context.service, StatusCode::BAD_REQUEST, text);
         }
-        let is_read = verb == Method::GET || verb == Method::HEAD;
-        let mut response = match path.as_deref() {
-            None => nothing_here(&context),
-            Some("") if is_read => with_slash(&context.options.base_path, query.as_deref()),
-            // `POST /` is handled above, and listed for all other verbs.
-            Some("" | "/") if !is_read => method_not_allowed(&context, "GET,HEAD,POST"),
-            Some(path) => match StaticFile::at(path) {
-                Some(file) if is_read => file.respond(if_none_match.as_ref()),
-                Some(_) => method_not_allowed(&context, "GET,HEAD"),
-                None => route(&context, &verb, path).await,
-            },
-        };
-        if verb == Method::HEAD {
-            response = without_body(response);
-        }
-        cors.add_headers(origin.as_ref(), response.headers_mut());
-        response
-    }))
+    };
+    match head::reach(&context.service, min_height).await {
+        Ok(()) => route(context, request, path).await,
+        Err(text) => json_value(StatusCode::SERVICE_UNAVAILABLE, &failed(text)),
+    }
 }
 
 /// The JSON-RPC method in a path below the base path (`None` for `/`); `None` if JSON-RPC requests
@@ -186,7 +179,7 @@ fn handler(context: &Arc<HttpContext>, request: Request<Incoming>) -> Handler {
 fn rpc_path(path: &str) -> Option<Option<Cow<'static, str>>> {
     match path {
         "" | "/" => Some(None),
-        "/health" | "/ready" | "/status" | "/metrics" => None,
+        "/health" | "/ready" | "/status" | "/metrics" | "/events" => None,
         // Includes unknown methods, which the engine rejects.
         _ => method_name(path).map(|name| Some(MethodLabel::name_of(name))),
     }
@@ -197,13 +190,15 @@ fn method_name(path: &str) -> Option<&str> {
     path.strip_prefix('/').filter(|name| !name.is_empty() && !name.contains('/'))
 }
 
-/// Answers a request that is not JSON-RPC
-async fn route(context: &HttpContext, verb: &Method, path: &str) -> HttpResponse {
+/// Answers a request by its path
+async fn route(context: &HttpContext, request: &RequestHead, path: &str) -> HttpResponse {
+    let verb = &request.verb;
     let page: fn(&HttpContext, &ChainStatus) -> HttpResponse = match path {
         // Without a feed, a server that serves is ready.
         "/health" | "/ready" => health,
         "/status" => status,
         "/metrics" => metrics,
+        "/events" => return events(context, request, None).await,
         _ => match (&context.demo_index, path.strip_prefix("/practice/")) {
             (Some(demo_index), Some(name)) => {
                 return practice(context, demo_index, verb, name).await;
@@ -211,19 +206,63 @@ async fn route(context: &HttpContext, verb: &Method, path: &str) -> HttpResponse
             _ if let Some(list) = path.strip_prefix("/blocks/") => {
                 return heights(context, verb, list).await;
             }
+            _ if let Some(path) = path.strip_prefix("/tx/")
+                && let Some(hash) = path.strip_suffix("/events") =>
+            {
+                return events(context, request, Some(hash)).await;
+            }
+            _ if let Some(hash) = path.strip_prefix("/tx/") => {
+                return transaction_status(context, request, hash).await;
+            }
+            _ if let Some(id) = path.strip_prefix("/receipt/") => {
+                return match is_read(verb) {
+                    true => transaction::of_receipt(&context.service, id).await,
+                    false => method_not_allowed(context, "GET,HEAD"),
+                };
+            }
             _ if method_name(path).is_some_and(|name| MethodLabel::of(name).is_known()) => {
                 return method_not_allowed(context, "POST");
             }
             _ => return nothing_here(context),
         },
     };
-    if *verb != Method::GET && *verb != Method::HEAD {
+    if !is_read(verb) {
         return method_not_allowed(context, "GET,HEAD");
     }
     match context.service.chain_status().await {
         Ok(chain) => page(context, &chain),
         Err(error) => json_value(error_status(&error), &failed(error)),
     }
+}
+
+/// The compact status of the transaction in the path
+async fn transaction_status(
+    context: &HttpContext,
+    request: &RequestHead,
+    hash: &str,
+) -> HttpResponse {
+    if !is_read(&request.verb) {
+        return method_not_allowed(context, "GET,HEAD");
+    }
+    let query = QueryString::parse(request.query.as_deref().unwrap_or_default());
+    transaction::status(&context.service, hash, &query, request.if_none_match.as_ref()).await
+}
+
+/// The events of the transaction in the path, or of those in the query
+async fn events(context: &HttpContext, request: &RequestHead, hash: Option<&str>) -> HttpResponse {
+    if request.verb != Method::GET {
+        return method_not_allowed(context, "GET");
+    }
+    let query = QueryString::parse(request.query.as_deref().unwrap_or_default());
+    let last_event_id = request.last_event_id.as_ref().and_then(|id| id.to_str().ok());
+    match hash {
+        Some(hash) => events::of_one(&context.service, hash, &query, last_event_id).await,
+        None => events::of_many(&context.service, &query, last_event_id),
+    }
+}
+
+fn is_read(verb: &Method) -> bool {
+    *verb == Method::GET || *verb == Method::HEAD
 }
 
 /// The response to HEAD: the head of the response to GET, including its length
@@ -275,60 +314,6 @@ async fn practice(
     }
 }
 
-/// Answers a JSON-RPC request
-async fn respond_rpc(context: &HttpContext, request: RpcRequest) -> HttpResponse {
-    let RpcRequest { mut body, url_method, error, expects_continue, origin } = request;
-    let limit = context.options.body_limit;
-    let accepted = error.as_ref().and_then(|error| error.accepted.clone());
-    let (status, body) = match error {
-        Some(error) => {
-            if !expects_continue {
-                Box::pin(request_body::discard(&mut body, limit)).await;
-            }
-            rejected(context, &error)
-        }
-        None => match request_body::read(body, expects_continue, limit).await {
-            Ok(body) => run_rpc(context, body, url_method).await,
-            Err(error) => rejected(context, &error),
-        },
-    };
-    let mut response = Response::new(body);
-    *response.status_mut() = status;
-    *response.headers_mut() = context.rpc_headers.clone();
-    if let Some((name, value)) = accepted {
-        response.headers_mut().insert(name, HeaderValue::from_static(value));
-    }
-    if let Some(origin) = origin {
-        context.options.cors.add_headers(Some(&origin), response.headers_mut());
-    }
-    response
-}
-
-/// The headers of every JSON-RPC response
-pub(super) fn rpc_headers(cors: &Cors) -> HeaderMap {
-    let mut headers = HeaderMap::new();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    cors.add_headers(None, &mut headers);
-    headers
-}
-
-async fn run_rpc(
-    context: &HttpContext,
-    body: Bytes,
-    url_method: Option<Cow<'static, str>>,
-) -> (StatusCode, HttpBody) {
-    let (service, start) = (&context.service, Instant::now());
-    let (label, body) = waiting::respond(service, body, url_method, start).await;
-    let (kind, body) = match body {
-        ResponseBody::Contiguous(response) => (response.kind, HttpBody::from(response.body)),
-        ResponseBody::Chunks(chunks) => (ResponseKind::Result, HttpBody::from(chunks)),
-    };
-    // A body in memory is never longer than `usize::MAX`.
-    let length = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
-    service.metrics.request_answered(label, kind, length, start.elapsed());
-    (context.options.statuses.status(kind), body)
-}
-
 fn health(context: &HttpContext, chain: &ChainStatus) -> HttpResponse {
     let head = chain.head.map(|head| head.height);
     let Some(feed) = &context.feed_status else {
@@ -344,6 +329,7 @@ fn health(context: &HttpContext, chain: &ChainStatus) -> HttpResponse {
 
 fn metrics(context: &HttpContext, chain: &ChainStatus) -> HttpResponse {
     let mut text = context.service.metrics.text(chain);
+    context.service.watching.text(&mut text);
     if let Some(feed) = &context.feed_status {
         feed.text(&mut text);
     }
@@ -373,17 +359,6 @@ pub(super) fn error_status(error: &QueryError) -> StatusCode {
         QueryError::Failed(_) => StatusCode::SERVICE_UNAVAILABLE,
         QueryError::Panicked => StatusCode::INTERNAL_SERVER_ERROR,
     }
-}
-
-/// A rejection as a JSON-RPC error; the request is not parsed, so its id is `null`
-fn rejected(context: &HttpContext, error: &HttpError) -> (StatusCode, HttpBody) {
-    context.service.metrics.request_rejected(error.status.as_u16());
-    let message = Value::from(error.message.as_str());
-    // The order of members is that of a node; `json!` would sort them.
-    let body = format!(
-        r#"{{"jsonrpc":"2.0","error":{{"name":"REQUEST_VALIDATION_ERROR","cause":{{"name":"PARSE_ERROR","info":{{"error_message":{message}}}}},"code":-32700,"message":"Parse error","data":{message}}},"id":null}}"#
-    );
-    (error.status, body.into_bytes().into())
 }
 
 /// The redirection from the base path to the page, whose links are relative
@@ -421,11 +396,11 @@ pub(super) fn failed(error: impl Display) -> Value {
     json!({ "status": "failed", "error": error.to_string() })
 }
 
-fn json_value(status: StatusCode, value: &Value) -> HttpResponse {
+pub(super) fn json_value(status: StatusCode, value: &Value) -> HttpResponse {
     json_bytes(status, value.to_string().into_bytes())
 }
 
-fn json_bytes(status: StatusCode, body: Vec<u8>) -> HttpResponse {
+pub(super) fn json_bytes(status: StatusCode, body: Vec<u8>) -> HttpResponse {
     with_type(status, "application/json", body)
 }
 
@@ -436,7 +411,7 @@ fn with_type(status: StatusCode, media_type: &'static str, body: Vec<u8>) -> Htt
     response
 }
 
-fn empty(status: StatusCode) -> HttpResponse {
+pub(super) fn empty(status: StatusCode) -> HttpResponse {
     let mut response = Response::new(HttpBody::default());
     *response.status_mut() = status;
     response

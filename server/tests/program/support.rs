@@ -90,6 +90,20 @@ impl Server {
         client.response()
     }
 
+    /// One GET on a new connection, with these lines of headers
+    pub(crate) fn get_with(&self, path: &str, headers: &str) -> Response {
+        let mut client = self.connect();
+        client.send(&format!("GET {path} HTTP/1.1\r\nhost: x\r\n{headers}\r\n\r\n"));
+        client.response()
+    }
+
+    /// One JSON-RPC request on a new connection, with these lines of headers
+    pub(crate) fn post_with(&self, body: &str, headers: &str) -> Response {
+        let mut client = self.connect();
+        client.send(&post("/", body).replacen("\r\n", &format!("\r\n{headers}\r\n"), 1));
+        client.response()
+    }
+
     /// One JSON-RPC request on a new connection
     pub(crate) fn post(&self, path: &str, body: &str) -> Response {
         let mut client = self.connect();
@@ -186,9 +200,9 @@ impl Client {
         let headers = head.iter().skip(1).filter_map(|line| line.split_once(": "));
         let headers: Vec<_> =
             headers.map(|(name, value)| (name.to_lowercase(), value.to_owned())).collect();
-        let status = status.expect("a status");
+        let status: u16 = status.expect("a status");
         let mut response = Response { status, headers, body: Vec::new() };
-        if verb != "HEAD" {
+        if verb != "HEAD" && status != 304 {
             let length = response.header("content-length").expect("a content length");
             response.body = vec![0; length.parse().expect("a length is a number")];
             self.reader.read_exact(&mut response.body).expect("the whole body");

@@ -1,0 +1,425 @@
+//! Streams of events over real sockets, while blocks with forks are imported.
+//!
+//! Blocks are handed to the service one by one, so what a stream has to say after each is known: it
+//! is what a walk over the store gives. No test depends on how many events are coalesced.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use core::future::poll_fn;
+use core::time::Duration;
+
+use http_body_util::{BodyExt as _, Empty};
+use hyper::body::{Bytes, Incoming};
+use hyper::client::conn::{http1, http2};
+use hyper::{Request, Response};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use milepost::endpoint::{Engine, WaitConfig};
+use milepost::import::ImportSettings;
+use milepost::primitives::CryptoHash;
+use milepost::status::Milestone;
+use milepost_practice::{BlockMessage, Practice, Settings};
+use serde_json::Value;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::time::{self, Instant};
+
+use super::events::{EventStream, StreamOptions};
+use super::route::Options;
+use super::{Cors, StatusMode, serve};
+use crate::service::Service;
+use crate::store::Store;
+use crate::value_parsers::StoreLocation;
+use crate::watching::{self, TooManyWatches, Watcher};
+
+/// Only a test that fails waits that long
+const GUARD: Duration = Duration::from_secs(60);
+const MAX_WATCHES: usize = 300;
+
+fn service() -> Arc<Service> {
+    let store = Store::open(&StoreLocation::Memory).unwrap();
+    let (settings, config) = (ImportSettings::default(), WaitConfig::default());
+    let service = Service::new(Engine::default(), store, settings, config, MAX_WATCHES);
+    let service = Arc::new(service);
+    tokio::spawn(watching::run(Arc::clone(&service)));
+    service
+}
+
+/// The blocks of a chain with forks, and the transactions in them
+fn chain(seed: u64, count: usize) -> (Vec<BlockMessage>, Vec<CryptoHash>) {
+    let settings = Settings { transactions: 0..=2, forks: 200, ..Settings::simulation(seed) };
+    let mut practice = Practice::new(settings);
+    let messages: Vec<_> = (0..count).map(|_| practice.next_message()).collect();
+    let transactions = messages.iter().flat_map(|message| &message.transactions);
+    let mut hashes: Vec<_> = transactions.map(|transaction| transaction.hash).collect();
+    hashes.sort_unstable();
+    hashes.dedup();
+    (messages, hashes)
+}
+
+/// Serves on a port of its own, whose address is returned
+async fn start(service: &Arc<Service>) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap().to_string();
+    let options = Options {
+        base_path: "/".parse().unwrap(),
+        cors: Cors::AnyOrigin,
+        statuses: StatusMode::Node,
+        body_limit: 1 << 20,
+        max_connections: 100,
+        max_wait: Duration::from_secs(1),
+    };
+    tokio::spawn(serve(listener, Arc::clone(service), None, None, options));
+    address
+}
+
+fn get(address: &str, path: &str, last_event_id: Option<&str>) -> Request<Empty<Bytes>> {
+    let mut request = Request::get(format!("http://{address}{path}")).header("host", address);
+    if let Some(id) = last_event_id {
+        request = request.header("last-event-id", id);
+    }
+    request.body(Empty::new()).unwrap()
+}
+
+async fn get_http1(address: &str, path: &str, last_event_id: Option<&str>) -> Response<Incoming> {
+    let stream = TcpStream::connect(address).await.unwrap();
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
+    tokio::spawn(connection);
+    let response = sender.send_request(get(address, path, last_event_id)).await.unwrap();
+    // Keeps the connection for as long as the response is read.
+    tokio::spawn(async move {
+        let _ = sender.ready().await;
+    });
+    response
+}
+
+async fn text(response: Response<Incoming>) -> String {
+    let body = response.into_body().collect().await.unwrap().to_bytes();
+    String::from_utf8(body.to_vec()).unwrap()
+}
+
+/// An event: its id, its name and its data
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Event {
+    id: String,
+    name: String,
+    data: String,
+}
+
+/// A reader of events
+struct Events {
+    body: Incoming,
+    unread: String,
+    comments: usize,
+}
+
+impl Events {
+    fn new(response: Response<Incoming>) -> Self {
+        assert_eq!(response.status(), 200);
+        assert_eq!(response.headers()["content-type"], "text/event-stream");
+        assert_eq!(response.headers()["cache-control"], "no-cache");
+        assert_eq!(response.headers()["access-control-allow-origin"], "*");
+        Self { body: response.into_body(), unread: String::new(), comments: 0 }
+    }
+
+    /// The next event; `None` at the end of the stream
+    async fn next(&mut self) -> Option<Event> {
+        time::timeout(GUARD, self.read()).await.expect("an event")
+    }
+
+    async fn read(&mut self) -> Option<Event> {
+        loop {
+            while let Some((block, rest)) = self.unread.split_once("\n\n") {
+                let mut event = Event::default();
+                for line in block.lines() {
+                    match line.split_once(": ").unwrap_or((line, "")) {
+                        ("id", id) => event.id = id.to_owned(),
+                        ("event", name) => event.name = name.to_owned(),
+                        ("data", data) => event.data = data.to_owned(),
+                        ("retry", number) => assert_eq!(number, "1000"),
+                        _ => self.comments += 1,
+                    }
+                }
+                self.unread = rest.to_owned();
+                if !event.name.is_empty() {
+                    return Some(event);
+                }
+            }
+            let frame = self.body.frame().await?.expect("the stream is not cut");
+            self.unread.push_str(str::from_utf8(&frame.into_data().unwrap()).unwrap());
+        }
+    }
+}
+
+/// What a stream has said about each of its transactions
+#[derive(Default)]
+struct Seen {
+    last: BTreeMap<String, Event>,
+    unincluded: usize,
+    reached: usize,
+}
+
+impl Seen {
+    /// Reads until a transaction has this state
+    async fn read_until(&mut self, events: &mut Events, hash: &str, state: &str) {
+        while self.last.get(hash).is_none_or(|event| event.data != state) {
+            let before = self.last.get(hash);
+            if before.is_some_and(|event| event.name == "reached") {
+                // It is not watched any more.
+                return;
+            }
+            let event = events.next().await.expect("the stream goes on");
+            let data: Value = serde_json::from_str(&event.data).unwrap();
+            let of = data["transaction_hash"].as_str().unwrap().to_owned();
+            let is_included = |data: &Value| data["final_execution_status"] != "NONE";
+            let before = self.last.get(&of).map(|before| {
+                assert_ne!(before.name, "reached", "an event after the last");
+                assert_ne!(before.data, event.data, "a state twice");
+                is_included(&serde_json::from_str(&before.data).unwrap())
+            });
+            let name = match data["final_execution_status"].as_str().unwrap() {
+                "FINAL" => "reached",
+                "NONE" if before == Some(true) => "un-included",
+                _ => "status",
+            };
+            assert_eq!(event.name, name, "{}", event.data);
+            assert_eq!(event.id.ends_with("-reached"), name == "reached");
+            self.unincluded += usize::from(name == "un-included");
+            self.reached += usize::from(name == "reached");
+            self.last.insert(of, event);
+        }
+    }
+}
+
+/// The state that a fresh walk over the store gives
+async fn naive(service: &Arc<Service>, hash: CryptoHash) -> String {
+    service.full_status(hash).await.unwrap().0.json
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_last_event_is_the_state_after_each_block() {
+    let (mut unincluded, mut reached) = (0, 0);
+    for seed in 0..3 {
+        let service = service();
+        let address = start(&service).await;
+        let (messages, hashes) = chain(seed, 40);
+        let (singles, all) = (&hashes[..8], hashes.iter().take(200).collect::<Vec<_>>());
+        let mut streams = Vec::new();
+        for hash in singles {
+            let path = format!("/tx/{hash}/events?sender_account_id=alice.near");
+            let response = get_http1(&address, &path, None).await;
+            streams.push((vec![*hash], Events::new(response), Seen::default()));
+        }
+        // HTTP/2, and all transactions in one stream.
+        let stream = TcpStream::connect(&address).await.unwrap();
+        let (mut sender, connection) =
+            http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await.unwrap();
+        tokio::spawn(connection);
+        let query = all.iter().map(|hash| format!("tx={hash}")).collect::<Vec<_>>().join("&");
+        let response = sender.send_request(get(&address, &format!("/events?{query}"), None));
+        let all = all.into_iter().copied().collect();
+        streams.push((all, Events::new(response.await.unwrap()), Seen::default()));
+        for message in &messages {
+            // A block may be refused, as by every importer.
+            let _ = service.import_block(&message.json);
+            for (hashes, events, seen) in &mut streams {
+                for hash in hashes.iter() {
+                    let state = naive(&service, *hash).await;
+                    seen.read_until(events, &hash.to_string(), &state).await;
+                }
+            }
+        }
+        for (_, _, seen) in &streams {
+            unincluded += seen.unincluded;
+            reached += seen.reached;
+        }
+        drop((streams, sender));
+        until(|| service.watching.counts() == (0, 0)).await;
+        service.shutdown();
+    }
+    assert!(unincluded > 5 && reached > 50, "{unincluded} {reached}");
+}
+
+/// Waits for a condition that another task makes true
+async fn until(condition: impl Fn() -> bool) {
+    let waiting = async {
+        while !condition() {
+            time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    time::timeout(GUARD, waiting).await.expect("the condition becomes true");
+}
+
+/// A transaction that is `FINAL` after these blocks, and the service that has them
+async fn finalized() -> (Arc<Service>, CryptoHash) {
+    let service = service();
+    let mut practice = Practice::new(Settings::demo(1));
+    let messages: Vec<_> = (0..16).map(|_| practice.next_message()).collect();
+    for message in &messages {
+        service.import_block(&message.json).unwrap();
+    }
+    let first = messages.iter().flat_map(|message| &message.transactions).next().unwrap().hash;
+    assert_eq!(service.full_status(first).await.unwrap().0.milestone, Milestone::Final);
+    (service, first)
+}
+
+#[tokio::test]
+async fn a_stream_ends_with_the_result_and_a_reconnect_with_204() {
+    let (service, hash) = finalized().await;
+    let address = start(&service).await;
+    let (state, result) = service.full_status(hash).await.unwrap();
+    let path = format!("/tx/{hash}/events?include=status&wait_until=EXECUTED");
+    let mut events = Events::new(get_http1(&address, &path, None).await);
+    let event = events.next().await.unwrap();
+    assert_eq!((event.name.as_str(), event.id), ("reached", format!("{}-reached", state.id)));
+    let compact = state.json.strip_suffix('}').unwrap();
+    assert_eq!(event.data, format!("{compact},\"result\":{}}}", result.unwrap()));
+    assert_eq!(events.next().await, None);
+    let id = format!("{}-reached", state.id);
+    let path = format!("/tx/{hash}/events");
+    for (last_event_id, status) in
+        [(id.as_str(), 204), ("EXECUTED-1-x-reached", 204), (&state.id, 200), ("end", 200)]
+    {
+        let response = get_http1(&address, &path, Some(last_event_id)).await;
+        assert_eq!(response.status(), status, "{last_event_id}");
+    }
+    // Without the result, the last event is the compact status.
+    let mut events = Events::new(get_http1(&address, &path, None).await);
+    assert_eq!(events.next().await.unwrap().data, state.json);
+    let unknown = CryptoHash::digest(b"unknown");
+    let path = format!("/tx/{unknown}/events");
+    let mut events = Events::new(get_http1(&address, &path, None).await);
+    let none = events.next().await.unwrap();
+    assert_eq!(none.name, "status");
+    assert_eq!(
+        none.data,
+        format!(r#"{{"transaction_hash":"{unknown}","final_execution_status":"NONE"}}"#)
+    );
+    // What the client saw last was in a block, which a fork has taken away since.
+    let id = Some("INCLUDED-7-abc");
+    let mut events = Events::new(get_http1(&address, &path, id).await);
+    assert_eq!(
+        events.next().await.unwrap(),
+        Event { name: "un-included".to_owned(), ..none.clone() }
+    );
+    // A state that the client has is not repeated: the next is the end of the service.
+    let mut repeated = Events::new(get_http1(&address, &path, Some(&none.id)).await);
+    service.shutdown();
+    assert_eq!((repeated.next().await, repeated.comments), (None, 1));
+    assert_eq!((events.next().await, events.comments), (None, 1));
+}
+
+#[tokio::test]
+async fn a_stream_of_many_ends_once_and_sends_all_states_again() {
+    let (service, hash) = finalized().await;
+    let address = start(&service).await;
+    let unknown = CryptoHash::digest(b"unknown");
+    let all = format!("/events?tx={hash}&tx={unknown}&tx={hash}");
+    for last_event_id in [None, Some("FINAL-7-x-reached")] {
+        let mut events = Events::new(get_http1(&address, &all, last_event_id).await);
+        let names = [events.next().await.unwrap().name, events.next().await.unwrap().name];
+        assert!(names.contains(&"reached".to_owned()) && names.contains(&"status".to_owned()));
+    }
+    let path = format!("/events?tx={unknown}&tx={hash}&wait_until=NONE");
+    let mut events = Events::new(get_http1(&address, &path, None).await);
+    for _ in 0..2 {
+        assert_eq!(events.next().await.unwrap().name, "reached");
+    }
+    let end = events.next().await.unwrap();
+    assert_eq!((end.id.as_str(), end.name.as_str(), end.data.as_str()), ("end", "end", "{}"));
+    assert_eq!(events.next().await, None);
+    assert_eq!(get_http1(&address, &path, Some("end")).await.status(), 204);
+}
+
+#[tokio::test]
+async fn watches_are_limited_and_end_with_their_connections() {
+    let service = service();
+    let address = start(&service).await;
+    let query = |count: usize| {
+        let hashes = (0..count).map(|number| CryptoHash::digest(&number.to_le_bytes()));
+        hashes.map(|hash| format!("tx={hash}")).collect::<Vec<_>>().join("&")
+    };
+    let first = get_http1(&address, &format!("/events?{}", query(256)), None).await;
+    assert_eq!(service.watching.counts(), (256, 256));
+    let refused = get_http1(&address, &format!("/events?{}", query(45)), None).await;
+    assert_eq!(
+        (refused.status().as_u16(), &refused.headers()["retry-after"]),
+        (503, &"1".parse().unwrap())
+    );
+    assert!(text(refused).await.contains("too many watches: 256 of 300"));
+    let second = get_http1(&address, &format!("/events?{}", query(44)), None).await;
+    assert_eq!(service.watching.counts(), (300, 256));
+    drop(first);
+    until(|| service.watching.counts() == (44, 44)).await;
+    drop(second);
+    until(|| service.watching.counts() == (0, 0)).await;
+    for (path, expected) in [
+        (format!("/events?{}", query(257)), "events: more than 256 transactions"),
+        ("/events".to_owned(), "events: no transaction"),
+        ("/events?tx=x".to_owned(), "tx: "),
+        ("/tx/x/events".to_owned(), "tx: "),
+        (format!("/events?{}&wait_until=final", query(1)), "wait_until: `final` is none of NONE, "),
+        (format!("/events?{}&include=logs", query(1)), "include: `logs` is not status"),
+    ] {
+        let response = get_http1(&address, &path, None).await;
+        assert_eq!(response.status(), 400, "{path}");
+        let text = text(response).await;
+        assert!(text.contains(expected), "{text}");
+    }
+}
+
+#[tokio::test]
+async fn a_watcher_that_does_not_read_holds_one_state_of_each_transaction() {
+    let service = service();
+    let (messages, hashes) = chain(7, 60);
+    let hashes: Vec<_> = hashes.into_iter().take(40).collect();
+    let slow = Watcher::new(&service, hashes.clone()).unwrap();
+    let quick = Watcher::new(&service, hashes.clone()).unwrap();
+    let (mut taken, mut last) = (0, BTreeMap::new());
+    for message in &messages {
+        let _ = service.import_block(&message.json);
+        for (position, hash) in hashes.iter().enumerate() {
+            let state = naive(&service, *hash).await;
+            // The states of a block are published to the slow one first.
+            while last.get(&position) != Some(&state) {
+                let change = poll_fn(|context| quick.poll(context));
+                let change = time::timeout(GUARD, change).await.expect("a change");
+                let watching::Change::State(position, state) = change else { panic!("no state") };
+                last.insert(position, state.json.clone());
+                taken += 1;
+            }
+        }
+        assert!(slow.buffered() <= hashes.len());
+    }
+    assert!(taken > 3 * hashes.len(), "{taken}");
+    // It gets the newest states.
+    for _ in 0..hashes.len() {
+        let watching::Change::State(position, state) = poll_fn(|context| slow.poll(context)).await
+        else {
+            panic!("no state");
+        };
+        assert_eq!(state.json, naive(&service, hashes[position]).await);
+    }
+    assert_eq!(slow.buffered(), 0);
+    let more = vec![CryptoHash::ZERO; MAX_WATCHES - 2 * hashes.len() + 1];
+    let refused = Watcher::new(&service, more).err();
+    assert_eq!(refused, Some(TooManyWatches { open: 2 * hashes.len(), limit: MAX_WATCHES }));
+}
+
+// The clock is paused, and advances to the next timer when all tasks are idle.
+#[tokio::test(start_paused = true)]
+async fn a_quiet_stream_sends_a_comment_each_15_seconds() {
+    let service = service();
+    let options =
+        StreamOptions { wait_until: Milestone::Final, with_result: false, is_many: false };
+    let hash = CryptoHash::digest(b"unknown");
+    let mut stream = EventStream::new(&service, vec![hash], options).unwrap();
+    let start = Instant::now();
+    let mut chunks = Vec::new();
+    for _ in 0..4 {
+        let bytes = poll_fn(|context| stream.poll_bytes(context)).await.unwrap();
+        chunks.push((start.elapsed().as_secs(), bytes));
+    }
+    assert_eq!(chunks[0], (0, Bytes::from("retry: 1000\n\n")));
+    assert_eq!(chunks[1].0, 0);
+    assert!(chunks[1].1.starts_with(b"id: NONE-0-"), "{:?}", chunks[1]);
+    assert_eq!(chunks[2..], [(15, Bytes::from(":\n\n")), (30, Bytes::from(":\n\n"))]);
+}

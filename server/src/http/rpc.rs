@@ -1,0 +1,191 @@
+//! JSON-RPC over HTTP: from the head and the body of a POST to the response.
+//!
+//! Headers say how long the request may wait (`Prefer`) and which head it demands
+//! (`x-milepost-min-height`). The response has the bytes of the engine; its kind decides the
+//! status. A request that ended without its milestone names its transactions in a header, because
+//! the body of a time-out names none, and typed clients refuse one with more members.
+
+use alloc::borrow::Cow;
+use core::fmt::Write as _;
+use core::str::FromStr;
+use core::time::Duration;
+
+use hyper::body::{Body as _, Bytes, Incoming};
+use hyper::header::{CONTENT_TYPE, EXPECT, HeaderMap, HeaderName, HeaderValue};
+use hyper::{Request, Response, StatusCode};
+use milepost::endpoint::ResponseBody;
+use milepost::primitives::{BlockHeight, CryptoHash};
+use milepost::rpc::ResponseKind;
+use serde_json::Value;
+use tokio::time::Instant;
+
+use super::cors::Cors;
+use super::request_body::{self, HttpError};
+use super::response_body::HttpBody;
+use super::route::{HttpContext, HttpResponse};
+use super::{head, prefer};
+use crate::waiting::{self, Answer, WaitOptions};
+
+/// The transactions of a request that ended before their milestones were reached
+const TRANSACTION: HeaderName = HeaderName::from_static("x-milepost-transaction");
+
+/// How response kinds map to HTTP status codes
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum StatusMode {
+    /// As a node does: 400, 408, 422, 500 and 503 for errors of these kinds
+    Node,
+    /// 200 for every JSON-RPC response
+    Always200,
+}
+
+impl StatusMode {
+    fn status(self, kind: ResponseKind) -> StatusCode {
+        match self {
+            Self::Always200 => StatusCode::OK,
+            Self::Node => StatusCode::from_u16(kind.http_status()).unwrap_or_default(),
+        }
+    }
+}
+
+impl FromStr for StatusMode {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "node" => Ok(Self::Node),
+            "always-200" => Ok(Self::Always200),
+            _ => Err(format!("`{text}` is neither node nor always-200")),
+        }
+    }
+}
+
+/// A JSON-RPC request whose body is not read yet
+pub(super) struct RpcRequest {
+    body: Incoming,
+    /// The method in the path
+    url_method: Option<Cow<'static, str>>,
+    /// Why the request is rejected, by its headers; boxed, because most are not
+    error: Option<Box<HttpError>>,
+    /// The client sends the body only after a response to `Expect`
+    expects_continue: bool,
+    /// The `Origin` of the request, if the response depends on it
+    origin: Option<HeaderValue>,
+    /// How long the client prefers to wait
+    wait: Option<Duration>,
+    /// The head that it demands
+    min_height: Option<BlockHeight>,
+}
+
+impl RpcRequest {
+    pub(super) fn new(
+        request: Request<Incoming>,
+        url_method: Option<Cow<'static, str>>,
+        origin: Option<HeaderValue>,
+    ) -> Self {
+        let headers = request.headers();
+        let (min_height, error) = match head::min_height(headers) {
+            Ok(min_height) => {
+                (min_height, request_body::check_headers(headers).err().map(Box::new))
+            }
+            Err(text) => (None, Some(Box::new(HttpError::new(StatusCode::BAD_REQUEST, text)))),
+        };
+        let (expects_continue, wait) = (headers.contains_key(EXPECT), prefer::wait(headers));
+        let body = request.into_body();
+        Self { body, url_method, error, expects_continue, origin, wait, min_height }
+    }
+}
+
+/// Answers a JSON-RPC request
+pub(super) async fn respond(context: &HttpContext, request: RpcRequest) -> HttpResponse {
+    let RpcRequest { mut body, url_method, error, expects_continue, origin, wait, min_height } =
+        request;
+    let limit = context.options.body_limit;
+    let accepted = error.as_ref().and_then(|error| error.accepted.clone());
+    let wait = wait.map(|wait| wait.min(context.options.max_wait));
+    let mut response = match error {
+        Some(error) => {
+            if !expects_continue {
+                Box::pin(request_body::discard(&mut body, limit)).await;
+            }
+            rejected(context, &error)
+        }
+        None => match request_body::read(body, expects_continue, limit).await {
+            Ok(body) => run(context, body, url_method, wait, min_height).await,
+            Err(error) => rejected(context, &error),
+        },
+    };
+    response.headers_mut().extend(context.rpc_headers.clone());
+    if let Some((name, value)) = accepted {
+        response.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    if let Some(origin) = origin {
+        context.options.cors.add_headers(Some(&origin), response.headers_mut());
+    }
+    response
+}
+
+/// The headers of every JSON-RPC response
+pub(super) fn rpc_headers(cors: &Cors) -> HeaderMap {
+    let mut headers = HeaderMap::new();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    cors.add_headers(None, &mut headers);
+    headers
+}
+
+async fn run(
+    context: &HttpContext,
+    body: Bytes,
+    url_method: Option<Cow<'static, str>>,
+    wait: Option<Duration>,
+    min_height: Option<BlockHeight>,
+) -> HttpResponse {
+    let (service, start) = (&context.service, Instant::now());
+    let Answer { label, body, unreached } = match head::reach(service, min_height).await {
+        Ok(()) => {
+            let options = WaitOptions { since: start, timeout: wait };
+            waiting::respond(service, body, url_method, options).await
+        }
+        Err(text) => waiting::unavailable(service, &body, url_method.as_deref(), text),
+    };
+    let (kind, body) = match body {
+        ResponseBody::Contiguous(response) => (response.kind, HttpBody::from(response.body)),
+        ResponseBody::Chunks(chunks) => (ResponseKind::Result, HttpBody::from(chunks)),
+    };
+    // A body in memory is never longer than `usize::MAX`.
+    let length = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    service.metrics.request_answered(label, kind, length, start.elapsed());
+    let mut response = Response::new(body);
+    *response.status_mut() = context.options.statuses.status(kind);
+    if let Some(wait) = wait {
+        let applied = HeaderValue::try_from(format!("wait={}", wait.as_secs()));
+        response
+            .headers_mut()
+            .extend(applied.ok().map(|value| (prefer::PREFERENCE_APPLIED, value)));
+    }
+    response.headers_mut().extend(transactions(&unreached).map(|value| (TRANSACTION, value)));
+    response
+}
+
+/// The hashes as the value of a header, if there are any
+fn transactions(hashes: &[CryptoHash]) -> Option<HeaderValue> {
+    let (first, others) = hashes.split_first()?;
+    let mut text = first.to_string();
+    for hash in others {
+        // Writing to a string cannot fail.
+        let _ = write!(text, ", {hash}");
+    }
+    HeaderValue::try_from(text).ok()
+}
+
+/// A rejection as a JSON-RPC error; the request is not parsed, so its id is `null`
+fn rejected(context: &HttpContext, error: &HttpError) -> HttpResponse {
+    context.service.metrics.request_rejected(error.status.as_u16());
+    let message = Value::from(error.message.as_str());
+    // The order of members is that of a node; `json!` would sort them.
+    let body = format!(
+        r#"{{"jsonrpc":"2.0","error":{{"name":"REQUEST_VALIDATION_ERROR","cause":{{"name":"PARSE_ERROR","info":{{"error_message":{message}}}}},"code":-32700,"message":"Parse error","data":{message}}},"id":null}}"#
+    );
+    let mut response = Response::new(HttpBody::from(body.into_bytes()));
+    *response.status_mut() = error.status;
+    response
+}

@@ -1,0 +1,105 @@
+//! `GET /tx/<hash>` and `GET /receipt/<id>`: the compact status of a transaction, and the
+//! transaction of a receipt.
+//!
+//! A lookup is by hash alone, on every shard; `sender_account_id` is accepted and checked, because
+//! clients of a node have to send it. Before a transaction is finalized, a request costs the walk
+//! over its receipts; what is finalized never changes, and may be cached for ever.
+
+use alloc::sync::Arc;
+
+use hyper::StatusCode;
+use hyper::header::{CACHE_CONTROL, ETAG, HeaderValue};
+use milepost::primitives::{AccountId, CryptoHash};
+use serde_json::json;
+
+use super::entity_tag;
+use super::query_string::QueryString;
+use super::route::{HttpResponse, empty, error_status, failed, json_bytes, json_value};
+use crate::compact_status::Include;
+use crate::service::Service;
+
+/// For what can change
+const REVALIDATE: HeaderValue = HeaderValue::from_static("no-cache");
+/// For what never changes: a year, the longest time that caches count
+const IMMUTABLE: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
+
+/// The transaction that a request is about, by its path and its query
+pub(super) fn parse_hash(text: &str, query: &QueryString) -> Result<CryptoHash, String> {
+    if let Some(sender) = query.get("sender_account_id") {
+        sender.parse::<AccountId>().map_err(|error| format!("sender_account_id: {error}"))?;
+    }
+    text.parse().map_err(|error| format!("tx: {error}"))
+}
+
+/// The compact status of the transaction in the path
+pub(super) async fn status(
+    service: &Arc<Service>,
+    hash: &str,
+    query: &QueryString,
+    if_none_match: Option<&HeaderValue>,
+) -> HttpResponse {
+    let parsed = parse_hash(hash, query).and_then(|hash| {
+        query.get("include").unwrap_or_default().parse::<Include>().map(|include| (hash, include))
+    });
+    let (hash, include) = match parsed {
+        Ok(parsed) => parsed,
+        Err(text) => return rejected(service, StatusCode::BAD_REQUEST, &text),
+    };
+    let (summary, json) = match service.compact_status(hash, include).await {
+        Ok(observed) => observed,
+        Err(error) => return json_value(error_status(&error), &failed(error)),
+    };
+    let Some(summary) = summary else {
+        let text = format!("transaction {hash} is in no block that is stored");
+        let mut response = rejected(service, StatusCode::NOT_FOUND, &text);
+        response.headers_mut().insert(CACHE_CONTROL, REVALIDATE);
+        return response;
+    };
+    let tag = entity_tag::of(json.as_bytes());
+    let mut response = if entity_tag::is_match(if_none_match, &tag) {
+        empty(StatusCode::NOT_MODIFIED)
+    } else {
+        json_bytes(StatusCode::OK, json.into_bytes())
+    };
+    let caching = if summary.is_finalized { IMMUTABLE } else { REVALIDATE };
+    response.headers_mut().insert(CACHE_CONTROL, caching);
+    // Base58 in quotes is valid in a header.
+    if let Ok(tag) = HeaderValue::try_from(tag) {
+        response.headers_mut().insert(ETAG, tag);
+    }
+    response
+}
+
+/// The transaction of the receipt in the path
+pub(super) async fn of_receipt(service: &Arc<Service>, id: &str) -> HttpResponse {
+    let receipt: CryptoHash = match id.parse() {
+        Ok(receipt) => receipt,
+        Err(error) => {
+            return rejected(service, StatusCode::BAD_REQUEST, &format!("receipt: {error}"));
+        }
+    };
+    let found = match service.receipt_transaction(receipt).await {
+        Ok(found) => found,
+        Err(error) => return json_value(error_status(&error), &failed(error)),
+    };
+    let Some(transaction) = found else {
+        let text = format!("receipt {receipt} comes from no transaction that is stored");
+        let mut response = rejected(service, StatusCode::NOT_FOUND, &text);
+        response.headers_mut().insert(CACHE_CONTROL, REVALIDATE);
+        return response;
+    };
+    let body = json!({
+        "receipt_id": receipt.to_string(),
+        "transaction_hash": transaction.to_string(),
+    });
+    let mut response = json_value(StatusCode::OK, &body);
+    // The id of a receipt is a hash of where it comes from.
+    response.headers_mut().insert(CACHE_CONTROL, IMMUTABLE);
+    response
+}
+
+/// A rejection, which is counted
+pub(super) fn rejected(service: &Service, status: StatusCode, text: &str) -> HttpResponse {
+    service.metrics.request_rejected(status.as_u16());
+    json_value(status, &failed(text))
+}

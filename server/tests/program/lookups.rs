@@ -1,0 +1,196 @@
+//! `GET /tx/<hash>` and `GET /receipt/<id>`, compared with the responses to JSON-RPC requests.
+
+use serde_json::{Value, json};
+
+use crate::fixture;
+use crate::support::{Response, Server, request};
+
+const UNKNOWN: &str = "GKwe8PT8YLdJiztcH7TpVkf7GVHFtHu4tNW9x5woDp6T";
+
+/// The `result` of a request for a transaction
+fn result_of(server: &Server, hash: &str) -> Value {
+    let params =
+        json!({ "tx_hash": hash, "sender_account_id": "alice.near", "wait_until": "NONE" });
+    server.post("/", &request("EXPERIMENTAL_tx_status", &params)).json()["result"].clone()
+}
+
+fn items(value: &Value) -> &[Value] {
+    value.as_array().map(Vec::as_slice).unwrap_or_default()
+}
+
+/// The outcomes of a result, that of the transaction first
+fn outcomes(result: &Value) -> Vec<Value> {
+    let own = result.get("transaction_outcome").cloned();
+    own.into_iter().chain(items(&result["receipts_outcome"]).iter().cloned()).collect()
+}
+
+/// The receipts that a result proves to be generated
+fn generated(result: &Value) -> Vec<String> {
+    let outcomes = outcomes(result);
+    let mut ids: Vec<String> = outcomes
+        .iter()
+        .flat_map(|outcome| items(&outcome["outcome"]["receipt_ids"]))
+        .map(|id| id.as_str().expect("an id").to_owned())
+        .collect();
+    ids.sort();
+    ids.dedup();
+    ids
+}
+
+fn header<'response>(response: &'response Response, name: &str) -> &'response str {
+    response.header(name).unwrap_or_else(|| panic!("no {name}"))
+}
+
+#[test]
+fn a_compact_status_agrees_with_the_result_of_a_request() {
+    let server = Server::with_blocks(&[]);
+    let mut milestones = Vec::new();
+    for transaction in fixture::transactions() {
+        let hash = transaction.hash.to_string();
+        let result = result_of(&server, &hash);
+        let response =
+            server.get(&format!("/tx/{hash}?sender_account_id={}", transaction.signer_id));
+        assert_eq!(response.status, 200, "{}", response.text());
+        assert!(response.body.len() < 400, "{}", response.text());
+        let status = response.json();
+        assert_eq!(status["transaction_hash"], hash);
+        assert_eq!(status["final_execution_status"], result["final_execution_status"]);
+        let kind = match &result["status"] {
+            Value::Object(status) => status.keys().next().cloned().unwrap_or_default(),
+            Value::String(status) => status.clone(),
+            _ => "NotStarted".to_owned(),
+        };
+        assert_eq!(status["status"], kind);
+        assert_eq!(status["receipts_known"], generated(&result).len());
+        assert_eq!(status["receipts_executed"], items(&result["receipts_outcome"]).len());
+        let block = fixture::messages()
+            .iter()
+            .find(|message| message.transactions.iter().any(|one| one.hash == transaction.hash))
+            .expect("a block includes it");
+        let block = json!({ "hash": block.hash.to_string(), "height": block.height });
+        assert_eq!(status["block"], block);
+        let is_final = result["final_execution_status"] == "FINAL";
+        assert_eq!(status["finalized"], is_final);
+        let caching = header(&response, "cache-control");
+        assert_eq!(caching.contains("immutable"), is_final, "{caching}");
+        milestones.push(status["final_execution_status"].as_str().unwrap().to_owned());
+    }
+    milestones.sort();
+    milestones.dedup();
+    assert!(milestones.len() > 3, "only {milestones:?}");
+}
+
+#[test]
+fn parts_are_included_as_the_result_has_them() {
+    let server = Server::with_blocks(&[]);
+    let mut with_logs = 0;
+    for transaction in fixture::transactions() {
+        let hash = transaction.hash.to_string();
+        let result = result_of(&server, &hash);
+        let all = "?include=receipts%2Coutcomes,logs,gas,status";
+        let response = server.get(&format!("/tx/{hash}{all}"));
+        let status = response.json();
+        if let Some(value) = result.get("status") {
+            assert_eq!(status["status"], *value);
+        }
+        assert_eq!(items(&status["receipts"]), items(&result["receipts"]));
+        let outcomes = outcomes(&result);
+        assert_eq!(items(&status["outcomes"]), outcomes);
+        let gas: u64 = outcomes.iter().filter_map(|one| one["outcome"]["gas_burnt"].as_u64()).sum();
+        assert_eq!(status["gas_burnt"], gas);
+        let tokens = outcomes.iter().map(|one| one["outcome"]["tokens_burnt"].as_str().unwrap());
+        let tokens: u128 = tokens.map(|text| text.parse::<u128>().unwrap()).sum();
+        assert_eq!(status["tokens_burnt"], tokens.to_string());
+        let logs: Vec<Value> = outcomes
+            .iter()
+            .filter(|one| !items(&one["outcome"]["logs"]).is_empty())
+            .map(|one| json!({ "id": one["id"], "logs": one["outcome"]["logs"] }))
+            .collect();
+        with_logs += logs.len();
+        assert_eq!(items(&status["logs"]), logs);
+        // The texts are those of the result, byte for byte.
+        assert!(response.text().contains(&format!(
+            "\"receipts\":{}",
+            result.get("receipts").map_or_else(|| "[]".into(), Value::to_string)
+        )));
+    }
+    assert!(with_logs > 0, "no transaction has logs");
+    let hash = fixture::transactions().next().unwrap().hash;
+    let gas = server.get(&format!("/tx/{hash}?include=gas")).json();
+    assert!(gas.get("gas_burnt").is_some() && gas.get("outcomes").is_none());
+}
+
+#[test]
+fn a_client_that_has_the_current_status_gets_304() {
+    let server = Server::with_blocks(&[]);
+    let (mut tags, mut finalized) = (Vec::new(), 0);
+    for transaction in fixture::transactions() {
+        for query in ["", "?include=gas"] {
+            let path = format!("/tx/{}{query}", transaction.hash);
+            let first = server.get(&path);
+            let tag = header(&first, "etag").to_owned();
+            let again = server.get_with(&path, &format!("if-none-match: W/\"x\", {tag}"));
+            assert_eq!((again.status, again.body.len()), (304, 0), "{path}");
+            for name in ["etag", "cache-control", "x-milepost-head", "access-control-allow-origin"]
+            {
+                assert_eq!(again.header(name), first.header(name), "{name}");
+            }
+            assert_eq!(server.get_with(&path, "if-none-match: \"x\"").status, 200);
+            finalized += usize::from(header(&again, "cache-control").contains("immutable"));
+            tags.push(tag);
+        }
+    }
+    let count = tags.len();
+    tags.sort();
+    tags.dedup();
+    assert_eq!(tags.len(), count, "two representations have one tag");
+    assert!(finalized > 0 && finalized < count);
+}
+
+#[test]
+fn a_receipt_leads_to_its_transaction() {
+    let server = Server::with_blocks(&[]);
+    let mut count = 0;
+    for transaction in fixture::transactions() {
+        let hash = transaction.hash.to_string();
+        for id in generated(&result_of(&server, &hash)) {
+            let response = server.get(&format!("/receipt/{id}"));
+            assert_eq!(response.status, 200, "{}", response.text());
+            assert_eq!(response.json(), json!({ "receipt_id": id, "transaction_hash": hash }));
+            assert!(header(&response, "cache-control").contains("immutable"));
+            count += 1;
+        }
+    }
+    assert!(count > 30, "only {count} receipts");
+}
+
+#[test]
+fn what_cannot_be_looked_up_is_said_with_its_place() {
+    let server = Server::with_blocks(&[]);
+    let known = fixture::transactions().next().unwrap().hash;
+    for (path, status, expected) in [
+        (format!("/tx/{UNKNOWN}"), 404, "is in no block that is stored"),
+        (format!("/receipt/{UNKNOWN}"), 404, "comes from no transaction that is stored"),
+        (format!("/receipt/{known}"), 404, "comes from no transaction that is stored"),
+        ("/tx/0OIl".to_owned(), 400, "tx: "),
+        (format!("/tx/{known}/x"), 400, "tx: "),
+        ("/receipt/x".to_owned(), 400, "receipt: "),
+        (format!("/tx/{known}?include=gas,x"), 400, "include: `x` is none of receipts, "),
+        (format!("/tx/{known}?sender_account_id=A"), 400, "sender_account_id: "),
+    ] {
+        let response = server.get(&path);
+        assert_eq!(response.status, status, "{path}: {}", response.text());
+        let error = response.json()["error"].as_str().unwrap_or_default().to_owned();
+        assert!(error.contains(expected), "{path}: {error}");
+        assert!(response.header("etag").is_none());
+        assert!(!response.header("cache-control").is_some_and(|text| text.contains("immutable")));
+    }
+    for path in [format!("/tx/{known}"), format!("/receipt/{known}")] {
+        let response = server.post(&path, "{}");
+        assert_eq!((response.status, response.header("allow")), (405, Some("GET,HEAD")), "{path}");
+    }
+    let mut client = server.connect();
+    client.send(&format!("HEAD /tx/{known} HTTP/1.1\r\nhost: x\r\n\r\n"));
+    let head = client.response_to("HEAD");
+    assert_eq!((head.status, head.header("content-length") != Some("0")), (200, true));
+}
