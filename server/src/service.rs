@@ -125,6 +125,11 @@ impl Service {
         self.head.subscribe()
     }
 
+    /// The height of the head; 0 before the first block
+    pub(crate) fn head_height(&self) -> BlockHeight {
+        *self.head.borrow()
+    }
+
     /// The time of the endpoint's clock; rounded up, so that no deadline is early
     pub(crate) fn time_of(&self, instant: Instant) -> u64 {
         let elapsed = instant.saturating_duration_since(self.start);

@@ -32,6 +32,7 @@ mod tests;
 #[cfg(test)]
 mod unknown_tests;
 mod wait_config;
+#[cfg(feature = "watch")]
 mod watch_map;
 
 pub use buffers::Buffers;
@@ -46,4 +47,5 @@ pub use request_query::RequestQuery;
 pub use response::{RequestState, Response, ResponseBody, ResponseChunk};
 pub use settings::{Settings, UnknownTransaction};
 pub use wait_config::WaitConfig;
+#[cfg(feature = "watch")]
 pub use watch_map::WatchMap;

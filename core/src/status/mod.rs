@@ -7,6 +7,7 @@ mod buffers;
 mod condition;
 mod query;
 mod receipt_tree;
+#[cfg(feature = "watch")]
 mod summary;
 mod transaction_status;
 mod tree_status;
@@ -15,5 +16,6 @@ pub(crate) use buffers::{MAX_RETAINED_NODES, WalkBuffers};
 pub use condition::WaitCondition;
 pub use milepost_protocol::views::Milestone;
 pub use query::StatusQuery;
+#[cfg(feature = "watch")]
 pub use summary::{Observation, StatusSummary, SummaryQuery};
 pub use transaction_status::{FinalStatus, TransactionStatus};

@@ -96,6 +96,7 @@ impl TransactionStatus {
     }
 
     /// What the status is read from
+    #[cfg(feature = "watch")]
     pub(super) const fn source(&self) -> &Source {
         &self.0
     }

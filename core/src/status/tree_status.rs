@@ -51,6 +51,7 @@ impl TreeStatus {
     }
 
     /// The transaction and its receipts, in the order in which they were found
+    #[cfg(feature = "watch")]
     pub(super) fn nodes(&self) -> &[TreeNode] {
         self.buffers.tree.nodes()
     }

@@ -40,6 +40,20 @@ impl Cors {
         matches!(self, Self::Origins(_))
     }
 
+    /// Whether a page of this origin may open a WebSocket, which browsers leave to the server to
+    /// decide; `host` is that of the request, whose own page always may
+    pub(super) fn allows(&self, origin: Option<&HeaderValue>, host: Option<&str>) -> bool {
+        let Some(origin) = origin else { return true };
+        let origin_host = origin.to_str().ok().and_then(|origin| origin.split_once("://"));
+        let is_own = host.is_some() && origin_host.map(|(_, host)| host) == host;
+        is_own
+            || match self {
+                Self::AnyOrigin => true,
+                Self::Origins(origins) => origins.contains(origin),
+                Self::Disabled => false,
+            }
+    }
+
     /// Adds the headers of the response to a preflight request
     pub(super) fn add_preflight_headers(
         &self,
@@ -131,6 +145,26 @@ mod tests {
         {
             assert!(invalid.parse::<Cors>().is_err(), "{invalid}");
         }
+    }
+
+    #[test]
+    fn a_web_socket_is_for_the_pages_that_may_read_responses() {
+        let (own, listed, other) = (
+            HeaderValue::from_static("http://localhost:3030"),
+            HeaderValue::from_static("https://a.example"),
+            HeaderValue::from_static("https://b.example"),
+        );
+        for (cors, expected) in [
+            ("*", [true, true, true, true]),
+            ("https://a.example", [true, true, true, false]),
+            ("none", [true, true, false, false]),
+        ] {
+            let cors: Cors = cors.parse().unwrap();
+            let origins = [None, Some(&own), Some(&listed), Some(&other)];
+            let allowed = origins.map(|origin| cors.allows(origin, Some("localhost:3030")));
+            assert_eq!(allowed, expected, "{cors:?}");
+        }
+        assert!(!Cors::Disabled.allows(Some(&own), None));
     }
 
     #[test]

@@ -22,7 +22,8 @@ use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{self, Instant};
 
-use super::events::{EventStream, StreamOptions};
+use super::event_source::{EventOptions, EventSource};
+use super::events::EventStream;
 use super::route::Options;
 use super::{Cors, StatusMode, serve};
 use crate::service::Service;
@@ -31,10 +32,10 @@ use crate::value_parsers::StoreLocation;
 use crate::watching::{self, TooManyWatches, Watcher};
 
 /// Only a test that fails waits that long
-const GUARD: Duration = Duration::from_secs(60);
-const MAX_WATCHES: usize = 300;
+pub(super) const GUARD: Duration = Duration::from_secs(60);
+pub(super) const MAX_WATCHES: usize = 300;
 
-fn service() -> Arc<Service> {
+pub(super) fn service() -> Arc<Service> {
     let store = Store::open(&StoreLocation::Memory).unwrap();
     let (settings, config) = (ImportSettings::default(), WaitConfig::default());
     let service = Service::new(Engine::default(), store, settings, config, MAX_WATCHES);
@@ -44,7 +45,7 @@ fn service() -> Arc<Service> {
 }
 
 /// The blocks of a chain with forks, and the transactions in them
-fn chain(seed: u64, count: usize) -> (Vec<BlockMessage>, Vec<CryptoHash>) {
+pub(super) fn chain(seed: u64, count: usize) -> (Vec<BlockMessage>, Vec<CryptoHash>) {
     let settings = Settings { transactions: 0..=2, forks: 200, ..Settings::simulation(seed) };
     let mut practice = Practice::new(settings);
     let messages: Vec<_> = (0..count).map(|_| practice.next_message()).collect();
@@ -56,7 +57,7 @@ fn chain(seed: u64, count: usize) -> (Vec<BlockMessage>, Vec<CryptoHash>) {
 }
 
 /// Serves on a port of its own, whose address is returned
-async fn start(service: &Arc<Service>) -> String {
+pub(super) async fn start(service: &Arc<Service>) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let options = Options {
@@ -190,7 +191,7 @@ impl Seen {
 }
 
 /// The state that a fresh walk over the store gives
-async fn naive(service: &Arc<Service>, hash: CryptoHash) -> String {
+pub(super) async fn naive(service: &Arc<Service>, hash: CryptoHash) -> String {
     service.full_status(hash).await.unwrap().0.json
 }
 
@@ -239,7 +240,7 @@ async fn the_last_event_is_the_state_after_each_block() {
 }
 
 /// Waits for a condition that another task makes true
-async fn until(condition: impl Fn() -> bool) {
+pub(super) async fn until(condition: impl Fn() -> bool) {
     let waiting = async {
         while !condition() {
             time::sleep(Duration::from_millis(5)).await;
@@ -249,7 +250,7 @@ async fn until(condition: impl Fn() -> bool) {
 }
 
 /// A transaction that is `FINAL` after these blocks, and the service that has them
-async fn finalized() -> (Arc<Service>, CryptoHash) {
+pub(super) async fn finalized() -> (Arc<Service>, CryptoHash) {
     let service = service();
     let mut practice = Practice::new(Settings::demo(1));
     let messages: Vec<_> = (0..16).map(|_| practice.next_message()).collect();
@@ -408,10 +409,10 @@ async fn a_watcher_that_does_not_read_holds_one_state_of_each_transaction() {
 #[tokio::test(start_paused = true)]
 async fn a_quiet_stream_sends_a_comment_each_15_seconds() {
     let service = service();
-    let options =
-        StreamOptions { wait_until: Milestone::Final, with_result: false, is_many: false };
+    let options = EventOptions { wait_until: Milestone::Final, with_result: false, is_many: false };
     let hash = CryptoHash::digest(b"unknown");
-    let mut stream = EventStream::new(&service, vec![hash], options).unwrap();
+    let source = EventSource::new(&service, vec![hash], options).unwrap();
+    let mut stream = EventStream::new(source);
     let start = Instant::now();
     let mut chunks = Vec::new();
     for _ in 0..4 {

@@ -7,9 +7,9 @@
 //! states again. 204 ends the reconnects of a browser, and answers only who has the last event.
 
 use alloc::sync::Arc;
-use core::future::{Future, poll_fn};
+use core::future::{Future as _, poll_fn};
 use core::pin::Pin;
-use core::task::{Context, Poll};
+use core::task::{Context, Poll, ready};
 use core::time::Duration;
 
 use hyper::body::Bytes;
@@ -17,15 +17,15 @@ use hyper::header::{CACHE_CONTROL, CONTENT_TYPE, HeaderName, HeaderValue, RETRY_
 use hyper::{Response, StatusCode};
 use milepost::primitives::CryptoHash;
 use milepost::status::Milestone;
-use tokio::task;
 use tokio::time::{self, Instant, Sleep};
 
+use super::event_source::{END, Event, EventOptions, EventSource, Next, REACHED};
 use super::query_string::QueryString;
 use super::response_body::HttpBody;
 use super::route::{HttpResponse, empty, error_status, failed, json_value};
 use super::transaction::{self, rejected};
-use crate::service::{QueryError, Service};
-use crate::watching::{Change, TooManyWatches, WatchState, Watcher};
+use crate::service::Service;
+use crate::watching::{Change, TooManyWatches};
 
 /// Maximum number of transactions of one stream
 pub(super) const MAX_HASHES: usize = 256;
@@ -36,21 +36,6 @@ const RETRY: &str = "retry: 1000\n\n";
 /// Nginx does not hold back what it passes on
 const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
-/// The end of the id of the event with which a transaction has reached its milestone
-const REACHED: &str = "-reached";
-/// The id of the last event of a stream of many transactions
-const END: &str = "end";
-
-/// What a stream is asked for
-#[derive(Clone, Copy, Debug)]
-pub(super) struct StreamOptions {
-    pub(super) wait_until: Milestone,
-    /// Whether the last event of a transaction has its whole result
-    pub(super) with_result: bool,
-    /// Whether the stream is of many transactions
-    pub(super) is_many: bool,
-}
-
 /// The events of the transaction in the path
 pub(super) async fn of_one(
     service: &Arc<Service>,
@@ -59,33 +44,35 @@ pub(super) async fn of_one(
     last_event_id: Option<&str>,
 ) -> HttpResponse {
     let parsed = transaction::parse_hash(hash, query)
-        .and_then(|hash| StreamOptions::parse(query, false).map(|options| (hash, options)));
+        .and_then(|hash| parse_options(query, false).map(|options| (hash, options)));
     let (hash, options) = match parsed {
         Ok(parsed) => parsed,
         Err(text) => return rejected(service, StatusCode::BAD_REQUEST, &text),
     };
-    let mut stream = match EventStream::new(service, vec![hash], options) {
-        Ok(stream) => stream,
+    let mut source = match EventSource::new(service, vec![hash], options) {
+        Ok(source) => source,
         Err(error) => return refused(error),
     };
     // The first state decides the HTTP status.
-    let first = poll_fn(|context| stream.watcher.poll(context)).await;
-    if let Change::Failed(_, error) = &first {
-        return json_value(error_status(error), &failed(error));
-    }
-    if let (Change::State(_, state), Some(id)) = (&first, last_event_id) {
-        let is_reached = state.milestone.satisfies(options.wait_until);
-        if is_reached && id.ends_with(REACHED) {
-            return empty(StatusCode::NO_CONTENT);
+    let watcher = source.watcher();
+    match poll_fn(|context| watcher.poll(context)).await {
+        Change::Failed(_, error) => return json_value(error_status(&error), &failed(error)),
+        Change::Closed => {}
+        Change::State(position, state) => {
+            let is_reached = state.milestone.satisfies(options.wait_until);
+            if is_reached && last_event_id.is_some_and(|id| id.ends_with(REACHED)) {
+                return empty(StatusCode::NO_CONTENT);
+            }
+            // An id starts with the milestone.
+            let last_name = last_event_id.and_then(|id| id.split('-').next());
+            let last = last_name.and_then(Milestone::from_name);
+            source.set_included(last.is_some_and(|last| last != Milestone::None));
+            if is_reached || last_event_id != Some(&state.id) {
+                source.watcher().put_back(position, state);
+            }
         }
-        // An id starts with the milestone.
-        let milestone = id.split('-').next().and_then(Milestone::from_name);
-        stream.included = vec![milestone.is_some_and(|it| it != Milestone::None)];
-        if *id == state.id && !is_reached {
-            return stream.respond(None);
-        }
     }
-    stream.respond(Some(first))
+    EventStream::new(source).respond()
 }
 
 /// The events of all transactions in the query
@@ -108,7 +95,7 @@ pub(super) fn of_many(
     }
     let options = match count {
         0 => Err("events: no transaction, expected ?tx=HASH&tx=HASH".to_owned()),
-        1..=MAX_HASHES => StreamOptions::parse(query, true),
+        1..=MAX_HASHES => parse_options(query, true),
         _ => Err(format!("events: more than {MAX_HASHES} transactions")),
     };
     let options = match options {
@@ -118,28 +105,14 @@ pub(super) fn of_many(
     if last_event_id == Some(END) {
         return empty(StatusCode::NO_CONTENT);
     }
-    match EventStream::new(service, hashes, options) {
-        Ok(stream) => stream.respond(None),
+    match EventSource::new(service, hashes, options) {
+        Ok(source) => EventStream::new(source).respond(),
         Err(error) => refused(error),
     }
 }
 
-impl StreamOptions {
-    fn parse(query: &QueryString, is_many: bool) -> Result<Self, String> {
-        let wait_until = match query.get("wait_until") {
-            None => Milestone::Final,
-            Some(name) => Milestone::from_name(name).ok_or_else(|| {
-                let names = Milestone::ALL.map(Milestone::name).join(", ");
-                format!("wait_until: `{name}` is none of {names}")
-            })?,
-        };
-        let with_result = match query.get("include") {
-            None | Some("") => false,
-            Some("status") => true,
-            Some(other) => return Err(format!("include: `{other}` is not status")),
-        };
-        Ok(Self { wait_until, with_result, is_many })
-    }
+fn parse_options(query: &QueryString, is_many: bool) -> Result<EventOptions, String> {
+    EventOptions::parse(query.get("wait_until"), query.get("include"), is_many)
 }
 
 fn refused(error: TooManyWatches) -> HttpResponse {
@@ -150,55 +123,22 @@ fn refused(error: TooManyWatches) -> HttpResponse {
     response
 }
 
-/// The result of a transaction, while it is rendered
-type Rendering =
-    Pin<Box<dyn Future<Output = Result<(WatchState, Option<String>), QueryError>> + Send>>;
-
 /// The body of a stream
+#[derive(Debug)]
 pub(super) struct EventStream {
-    service: Arc<Service>,
-    watcher: Watcher,
-    options: StreamOptions,
-    /// Whether each transaction was in a block by the last event that the client has
-    included: Vec<bool>,
-    /// A change that comes before those of the watcher
-    first: Option<Change>,
-    /// The position of a transaction, the state that has reached its milestone, and its result
-    rendering: Option<(usize, Arc<WatchState>, Rendering)>,
+    source: EventSource,
     keep_alive: Pin<Box<Sleep>>,
     has_started: bool,
     has_ended: bool,
 }
 
-impl core::fmt::Debug for EventStream {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        formatter.debug_struct("EventStream").finish_non_exhaustive()
-    }
-}
-
 impl EventStream {
-    pub(super) fn new(
-        service: &Arc<Service>,
-        hashes: Vec<CryptoHash>,
-        options: StreamOptions,
-    ) -> Result<Self, TooManyWatches> {
-        let included = vec![false; hashes.len()];
-        let watcher = Watcher::new(service, hashes)?;
-        Ok(Self {
-            service: Arc::clone(service),
-            watcher,
-            options,
-            included,
-            first: None,
-            rendering: None,
-            keep_alive: Box::pin(time::sleep(KEEP_ALIVE)),
-            has_started: false,
-            has_ended: false,
-        })
+    pub(super) fn new(source: EventSource) -> Self {
+        let keep_alive = Box::pin(time::sleep(KEEP_ALIVE));
+        Self { source, keep_alive, has_started: false, has_ended: false }
     }
 
-    fn respond(mut self, first: Option<Change>) -> HttpResponse {
-        self.first = first;
+    fn respond(self) -> HttpResponse {
         let mut response = Response::new(HttpBody::from(self));
         for (name, value) in [
             (CONTENT_TYPE, "text/event-stream"),
@@ -216,110 +156,28 @@ impl EventStream {
             self.has_started = true;
             return Poll::Ready(Some(Bytes::from_static(RETRY.as_bytes())));
         }
-        while !self.has_ended {
-            if let Poll::Ready(text) = self.poll_event(context) {
-                match text {
-                    Some(text) => {
-                        self.keep_alive.as_mut().reset(Instant::now() + KEEP_ALIVE);
-                        return Poll::Ready(Some(text.into()));
-                    }
-                    None => continue,
-                }
-            }
-            if self.keep_alive.as_mut().poll(context).is_ready() {
-                self.keep_alive.as_mut().reset(Instant::now() + KEEP_ALIVE);
-                return Poll::Ready(Some(Bytes::from_static(b":\n\n")));
-            }
-            return Poll::Pending;
+        if self.has_ended {
+            return Poll::Ready(None);
         }
-        Poll::Ready(None)
-    }
-
-    /// The next event, or that there may be another
-    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Option<String>> {
-        if let Some((_, _, rendering)) = &mut self.rendering {
-            let rendered = core::task::ready!(rendering.as_mut().poll(context));
-            let Some((position, state, _)) = self.rendering.take() else { return Poll::Pending };
-            return Poll::Ready(match rendered {
-                Ok((state, result)) if state.milestone.satisfies(self.options.wait_until) => {
-                    Some(self.reached(position, &state, result.as_deref()))
-                }
-                // A fork took the milestone away in between, which the watcher is about to learn;
-                // if it came back before that, there is no other state to be learnt.
-                Ok(_) => {
-                    self.watcher.put_back(position, state);
-                    None
-                }
-                Err(error) => Some(self.failed(position, &error)),
-            });
-        }
-        let change = match self.first.take() {
-            Some(change) => change,
-            None => core::task::ready!(self.watcher.poll(context)),
-        };
-        Poll::Ready(match change {
-            Change::State(position, state) => self.state(position, state),
-            Change::Failed(position, error) => Some(self.failed(position, &error)),
-            Change::Closed => {
+        let bytes = match self.source.poll(context) {
+            Poll::Ready(Next::Event(event)) => Bytes::from(text(&event)),
+            Poll::Ready(Next::Ended) => return Poll::Ready(None),
+            Poll::Ready(Next::Closed) => {
                 self.has_ended = true;
-                Some(": the service stops\n\n".to_owned())
+                Bytes::from_static(b": the service stops\n\n")
             }
-        })
-    }
-
-    /// The event of a state; `None` if it has to be rendered first
-    fn state(&mut self, position: usize, state: Arc<WatchState>) -> Option<String> {
-        let hash = self.watcher.hash(position)?;
-        if state.milestone.satisfies(self.options.wait_until) {
-            if self.options.with_result {
-                let service = Arc::clone(&self.service);
-                let rendering = async move {
-                    // Lets the task that publishes run, if this is not the first attempt.
-                    task::yield_now().await;
-                    service.full_status(hash).await
-                };
-                self.rendering = Some((position, state, Box::pin(rendering)));
-                return None;
-            }
-            return Some(self.reached(position, &state, None));
-        }
-        let is_included = state.milestone != Milestone::None;
-        let included = self.included.get_mut(position)?;
-        let was_included = core::mem::replace(included, is_included);
-        let name = if was_included && !is_included { "un-included" } else { "status" };
-        Some(event(Some(&state.id), name, &state.json))
-    }
-
-    /// The last event of a transaction, and of the stream if it is that of its last transaction
-    fn reached(&mut self, position: usize, state: &WatchState, result: Option<&str>) -> String {
-        let id = format!("{}{REACHED}", state.id);
-        let mut text = match result {
-            None => event(Some(&id), "reached", &state.json),
-            Some(result) => {
-                let compact = state.json.strip_suffix('}').unwrap_or(&state.json);
-                event(Some(&id), "reached", &format!("{compact},\"result\":{result}}}"))
+            Poll::Pending => {
+                ready!(self.keep_alive.as_mut().poll(context));
+                Bytes::from_static(b":\n\n")
             }
         };
-        self.end(position, &mut text);
-        text
-    }
-
-    fn failed(&mut self, position: usize, error: &QueryError) -> String {
-        let mut text = event(None, "failed", &failed(error).to_string());
-        self.end(position, &mut text);
-        text
-    }
-
-    fn end(&mut self, position: usize, text: &mut String) {
-        self.has_ended = !self.watcher.end(position);
-        if self.has_ended && self.options.is_many {
-            text.push_str(&event(Some(END), END, "{}"));
-        }
+        self.keep_alive.as_mut().reset(Instant::now() + KEEP_ALIVE);
+        Poll::Ready(Some(bytes))
     }
 }
 
-/// An event; the data is compact JSON, which has no line breaks
-fn event(id: Option<&str>, name: &str, data: &str) -> String {
-    let id = id.map(|id| format!("id: {id}\n")).unwrap_or_default();
+fn text(event: &Event) -> String {
+    let Event { id, name, data } = event;
+    let id = id.as_ref().map(|id| format!("id: {id}\n")).unwrap_or_default();
     format!("{id}event: {name}\ndata: {data}\n\n")
 }

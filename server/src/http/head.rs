@@ -37,11 +37,11 @@ pub(super) async fn reach(
     min_height: Option<BlockHeight>,
 ) -> Result<(), String> {
     let Some(min_height) = min_height else { return Ok(()) };
-    let mut head = service.head();
     // Without a timer in the case that is common.
-    if *head.borrow() >= min_height {
+    if service.head_height() >= min_height {
         return Ok(());
     }
+    let mut head = service.head();
     let is_reached = tokio::select! {
         // The sender lives as long as the service.
         reached = time::timeout(MAX_WAIT, head.wait_for(|head| *head >= min_height)) => {
@@ -52,13 +52,13 @@ pub(super) async fn reach(
     if is_reached {
         return Ok(());
     }
-    let head = *service.head().borrow();
+    let head = service.head_height();
     Err(format!("{MIN_HEIGHT}: the request demands {min_height}, the head is at {head}"))
 }
 
 /// Adds the height of the head to a response
 pub(super) fn add_header(service: &Service, headers: &mut HeaderMap) {
-    let head = *service.head().borrow();
+    let head = service.head_height();
     if head > 0 {
         headers.insert(HEAD, HeaderValue::from(head));
     }

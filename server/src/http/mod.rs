@@ -8,6 +8,7 @@ mod base_path;
 mod blocks;
 mod cors;
 mod entity_tag;
+mod event_source;
 #[cfg(test)]
 mod event_tests;
 mod events;
@@ -19,8 +20,12 @@ mod request_body;
 mod response_body;
 mod route;
 mod rpc;
+mod subscriptions;
 mod timeout_stream;
 mod transaction;
+mod websocket;
+#[cfg(test)]
+mod websocket_tests;
 
 use alloc::sync::Arc;
 use core::mem;
@@ -69,13 +74,16 @@ pub(crate) fn fixed_limits() -> String {
     format!(
         "Limits without an option: {} s for the head of a request or an idle connection, {} s for a \
          body, {MAX_STREAMS} requests at a time on an HTTP/2 connection, {} levels of nesting in a \
-         request id, {} hashes in the path of /blocks, {} in the query of /events, {} s for the head that a request demands.",
+         request id, {} hashes in the path of /blocks, {} in the query of /events, {} s for the head that a request demands; on a WebSocket {} \
+         requests at a time, {} subscriptions, 4 MiB for a message, 60 s without a pong.",
         HEAD_TIMEOUT.as_secs(),
         request_body::BODY_TIMEOUT.as_secs(),
         Limits::MAX_ID_DEPTH,
         blocks::MAX_HASHES,
         events::MAX_HASHES,
         head::MAX_WAIT.as_secs(),
+        websocket::MAX_RUNNING,
+        subscriptions::MAX_SUBSCRIPTIONS,
     )
 }
 
@@ -122,9 +130,11 @@ pub(crate) async fn serve(
                 }
             },
         };
-        let connection = builder.serve_connection(io_of(stream), {
-            let context = Arc::clone(&context);
-            service_fn(move |request| route::respond(&context, request))
+        // Held by what the connection is upgraded to, too.
+        let permit = Arc::new(permit);
+        let connection = builder.serve_connection_with_upgrades(io_of(stream), {
+            let (context, permit) = (Arc::clone(&context), Arc::clone(&permit));
+            service_fn(move |request| route::respond(&context, request, &permit))
         });
         let connection = connections.watch(connection.into_owned());
         let service = Arc::clone(&service);
@@ -137,14 +147,20 @@ pub(crate) async fn serve(
         });
     }
     drop(listener);
-    drain(connections, || limit - connection_permits.available_permits()).await;
+    let all = u32::try_from(limit).unwrap_or(u32::MAX);
+    let ended = async {
+        connections.shutdown().await;
+        // Those that were upgraded end by themselves.
+        let _ = connection_permits.acquire_many(all).await;
+    };
+    drain(ended, || limit - connection_permits.available_permits()).await;
 }
 
 /// Waits for the last response to be sent, as long as connections end
-async fn drain(connections: GracefulShutdown, open_count: impl Fn() -> usize) {
+async fn drain(ended: impl Future<Output = ()>, open_count: impl Fn() -> usize) {
     let start = Instant::now();
     let mut open = open_count();
-    let mut end = pin!(connections.shutdown());
+    let mut end = pin!(ended);
     while time::timeout(DRAIN_INTERVAL, end.as_mut()).await.is_err() {
         let before = mem::replace(&mut open, open_count());
         if open >= before || start.elapsed() >= MAX_DRAIN {

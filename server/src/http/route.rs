@@ -1,9 +1,10 @@
 //! Routes: which path serves what, and the HTTP status of each response.
 //!
-//! `POST /` and `POST /<method>` are JSON-RPC. `/tx/<hash>`, `/tx/<hash>/events`, `/events` and
-//! `/receipt/<id>` are about transactions. `/health`, `/ready`, `/status` and `/metrics` serve
-//! operators, `/practice/<milestone>` and `/practice/recent` the practice chain, `GET /` the page,
-//! and `/blocks/<hashes>` its script. Any other path is 404. All are below the base path.
+//! `POST /` and `POST /<method>` are JSON-RPC, as is `/ws`. `/tx/<hash>`, `/tx/<hash>/events`,
+//! `/events` and `/receipt/<id>` are about transactions. `/health`, `/ready`, `/status` and
+//! `/metrics` serve operators, `/practice/<milestone>` and `/practice/recent` the practice chain,
+//! `GET /` the page, and `/blocks/<hashes>` its script. Any other path is 404. All are below the
+//! base path.
 
 use alloc::borrow::Cow;
 use alloc::sync::Arc;
@@ -30,6 +31,7 @@ use super::page::StaticFile;
 use super::query_string::QueryString;
 use super::response_body::HttpBody;
 use super::rpc::{self, RpcRequest, StatusMode};
+use super::websocket::{self, Permit};
 use super::{blocks, events, head, transaction};
 use crate::demo_index::DemoIndex;
 use crate::feed_status::FeedStatus;
@@ -81,9 +83,10 @@ enum Handler {
 pub(super) fn respond(
     context: &Arc<HttpContext>,
     request: Request<Incoming>,
+    permit: &Permit,
 ) -> impl Future<Output = Result<HttpResponse, Infallible>> + Send + 'static + use<> {
     debug!("{} {}", request.method(), request.uri().path());
-    let handler = handler(context, request);
+    let handler = handler(context, request, permit);
     let context = Arc::clone(context);
     async move {
         let mut response = match handler {
@@ -95,7 +98,7 @@ pub(super) fn respond(
     }
 }
 
-fn handler(context: &Arc<HttpContext>, request: Request<Incoming>) -> Handler {
+fn handler(context: &Arc<HttpContext>, request: Request<Incoming>, permit: &Permit) -> Handler {
     let cors = &context.options.cors;
     let origin = if cors.depends_on_origin() { request.headers().get(ORIGIN) } else { None };
     let path = context.options.base_path.strip(request.uri().path());
@@ -104,6 +107,12 @@ fn handler(context: &Arc<HttpContext>, request: Request<Incoming>) -> Handler {
     {
         let origin = origin.cloned();
         return Handler::Rpc(RpcRequest::new(request, url_method, origin));
+    }
+    if path == Some("/ws") && request.method() != Method::OPTIONS {
+        let (context, permit) = (Arc::clone(context), Arc::clone(permit));
+        return Handler::Other(Box::pin(
+            async move { websocket::upgrade(&context, request, permit) },
+        ));
     }
     let header = |name: &str| request.headers().get(name).cloned();
     let request = RequestHead {
@@ -179,7 +188,7 @@ async fn route_at_height(context: &HttpContext, request: &RequestHead, path: &st
 fn rpc_path(path: &str) -> Option<Option<Cow<'static, str>>> {
     match path {
         "" | "/" => Some(None),
-        "/health" | "/ready" | "/status" | "/metrics" | "/events" => None,
+        "/health" | "/ready" | "/status" | "/metrics" | "/events" | "/ws" => None,
         // Includes unknown methods, which the engine rejects.
         _ => method_name(path).map(|name| Some(MethodLabel::name_of(name))),
     }

@@ -7,6 +7,7 @@
 
 use alloc::borrow::Cow;
 use core::fmt::Write as _;
+use core::mem;
 use core::str::FromStr;
 use core::time::Duration;
 
@@ -114,7 +115,9 @@ pub(super) async fn respond(context: &HttpContext, request: RpcRequest) -> HttpR
             Err(error) => rejected(context, &error),
         },
     };
-    response.headers_mut().extend(context.rpc_headers.clone());
+    // In this order, because most responses have no headers of their own.
+    let own = mem::replace(response.headers_mut(), context.rpc_headers.clone());
+    response.headers_mut().extend(own);
     if let Some((name, value)) = accepted {
         response.headers_mut().insert(name, HeaderValue::from_static(value));
     }

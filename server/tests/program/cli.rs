@@ -47,17 +47,26 @@ fn help_and_the_readme_name_every_limit() {
         ("--body-limit", "10MiB"),
         ("--max-batch", "50"),
         ("--max-id-bytes", "1024"),
+        ("--max-wait", "60s"),
         ("--max-waiting", "100000"),
+        ("--max-watches", "100000"),
         ("--max-connections", "65536"),
         ("--timeout", "10s"),
     ] {
-        let line = help.lines().find(|line| line.trim_start().starts_with(option));
+        let start = format!("{option} ");
+        let line = help.lines().find(|line| line.trim_start().starts_with(&start));
         let line = line.unwrap_or_else(|| panic!("{option} in {help}"));
         assert!(line.contains(default), "{line}");
         assert!(readme.contains(&format!("`{option}` {default}")), "{option} in the readme");
     }
-    for limit in ["75 s for the head", "60 s for a body", "256 requests", "64 levels", "100 hashes"]
-    {
+    for limit in [
+        "75 s for the head",
+        "60 s for a body",
+        "256 requests",
+        "64 levels",
+        "100 hashes",
+        "256 in",
+    ] {
         assert!(help.contains(limit), "{limit} in {help}");
         assert!(readme.contains(limit), "{limit} in the readme");
     }

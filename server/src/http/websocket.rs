@@ -1,0 +1,256 @@
+//! JSON-RPC over WebSocket at `/ws`: all methods as over HTTP, and subscriptions.
+//!
+//! One task serves a connection: it reads messages, sends responses and events, and waits for each
+//! to be written before the next. A client that does not read therefore holds up itself alone: its
+//! events are coalesced, its requests are limited, and its connection ends by the timeout of the
+//! socket. Every close by the server says why, and how to go on.
+
+use alloc::sync::Arc;
+use core::time::Duration;
+
+use futures_util::{SinkExt as _, StreamExt as _};
+use hyper::body::Incoming;
+use hyper::header::{
+    CONNECTION, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN, SEC_WEBSOCKET_ACCEPT,
+    SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
+};
+use hyper::upgrade::{OnUpgrade, Upgraded};
+use hyper::{Method, Request, StatusCode};
+use hyper_util::rt::TokioIo;
+use milepost::endpoint::ResponseBody;
+use milepost::rpc;
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::task::JoinSet;
+use tokio::time::{self, Instant};
+use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
+use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Error, Message};
+use tracing::debug;
+
+use super::CountedConnection;
+use super::route::{HttpContext, HttpResponse, empty};
+use super::subscriptions::Subscriptions;
+use super::transaction::rejected;
+use crate::waiting::{self, Answer, WaitOptions};
+
+/// Maximum number of requests of a connection that are answered at a time
+pub(super) const MAX_RUNNING: usize = 64;
+/// Maximum size of a message: above the largest signed transaction in base64
+const MAX_MESSAGE: usize = 4 << 20;
+/// Memory of a connection for what it reads and writes
+const BUFFER: usize = 4 << 10;
+/// Interval of pings
+const PING_INTERVAL: Duration = Duration::from_secs(20);
+/// Time after which a client that sent nothing, not even a pong, is disconnected
+const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Maximum time for the last frames to be written and for the close of the client
+const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
+
+/// The permit of a connection, which lasts as long as what it was upgraded to
+pub(super) type Permit = Arc<Option<OwnedSemaphorePermit>>;
+
+/// Answers the request for an upgrade, after which a task of its own serves the connection
+pub(super) fn upgrade(
+    context: &Arc<HttpContext>,
+    mut request: Request<Incoming>,
+    permit: Permit,
+) -> HttpResponse {
+    let key = match check(request.method(), request.headers()) {
+        Ok(key) => key,
+        Err(text) => {
+            let mut response = rejected(&context.service, StatusCode::UPGRADE_REQUIRED, &text);
+            for (name, value) in
+                [(CONNECTION, "upgrade"), (UPGRADE, "websocket"), (SEC_WEBSOCKET_VERSION, "13")]
+            {
+                response.headers_mut().insert(name, HeaderValue::from_static(value));
+            }
+            return response;
+        }
+    };
+    let headers = request.headers();
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+    if !context.options.cors.allows(headers.get(ORIGIN), host) {
+        let text = "pages of this origin may not read responses";
+        return rejected(&context.service, StatusCode::FORBIDDEN, text);
+    }
+    let on_upgrade = hyper::upgrade::on(&mut request);
+    tokio::spawn(serve(Arc::clone(context), on_upgrade, permit));
+    let mut response = empty(StatusCode::SWITCHING_PROTOCOLS);
+    let headers = response.headers_mut();
+    headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
+    headers.insert(UPGRADE, HeaderValue::from_static("websocket"));
+    headers.extend(HeaderValue::try_from(key).ok().map(|key| (SEC_WEBSOCKET_ACCEPT, key)));
+    response
+}
+
+/// The key of the response to an upgrade (RFC 6455, section 4.2)
+fn check(method: &Method, headers: &HeaderMap) -> Result<String, String> {
+    let has = |name: HeaderName, token: &str| {
+        let values = headers.get_all(name).iter().filter_map(|value| value.to_str().ok());
+        values.flat_map(|value| value.split(',')).any(|one| one.trim().eq_ignore_ascii_case(token))
+    };
+    let is_upgrade = *method == Method::GET
+        && has(CONNECTION, "upgrade")
+        && has(UPGRADE, "websocket")
+        && has(SEC_WEBSOCKET_VERSION, "13");
+    match headers.get(SEC_WEBSOCKET_KEY) {
+        Some(key) if is_upgrade => Ok(derive_accept_key(key.as_bytes())),
+        _ => Err("expected the upgrade to a WebSocket of version 13".to_owned()),
+    }
+}
+
+async fn serve(context: Arc<HttpContext>, on_upgrade: OnUpgrade, permit: Permit) {
+    let upgraded = match on_upgrade.await {
+        Ok(upgraded) => TokioIo::new(upgraded),
+        Err(error) => return debug!("no upgrade: {error}"),
+    };
+    let service = Arc::clone(&context.service);
+    let _counted = CountedConnection::new(&service);
+    let limit = context.options.body_limit.min(MAX_MESSAGE);
+    let config = WebSocketConfig::default()
+        .read_buffer_size(BUFFER)
+        .write_buffer_size(0)
+        .max_message_size(Some(limit))
+        .max_frame_size(Some(limit));
+    let socket = WebSocketStream::from_raw_socket(upgraded, Role::Server, Some(config)).await;
+    let subscriptions = Subscriptions::new(&context.service);
+    let running = JoinSet::new();
+    let mut connection = Connection { context, socket, subscriptions, running };
+    let close = connection.run().await;
+    connection.running.shutdown().await;
+    drop(connection.subscriptions);
+    if let Some(close) = close {
+        let mut socket = connection.socket;
+        let closing = async {
+            if socket.close(Some(close)).await.is_ok() {
+                while let Some(Ok(_)) = socket.next().await {}
+            }
+        };
+        // After the timeout the connection closes although the client has not.
+        let _ = time::timeout(CLOSE_TIMEOUT, closing).await;
+    }
+    drop(permit);
+}
+
+/// A WebSocket
+struct Connection {
+    context: Arc<HttpContext>,
+    socket: WebSocketStream<TokioIo<Upgraded>>,
+    subscriptions: Subscriptions,
+    /// The requests that are answered
+    running: JoinSet<Message>,
+}
+
+impl Connection {
+    /// Serves until the connection ends; returns what to close it with, unless the client has
+    async fn run(&mut self) -> Option<CloseFrame> {
+        let service = Arc::clone(&self.context.service);
+        let mut pings = time::interval_at(Instant::now() + PING_INTERVAL, PING_INTERVAL);
+        let mut last_received = Instant::now();
+        loop {
+            let message = tokio::select! {
+                message = self.socket.next() => {
+                    last_received = Instant::now();
+                    match self.received(message?) {
+                        Ok(Some(message)) => message,
+                        Ok(None) => continue,
+                        Err(close) => return close,
+                    }
+                }
+                Some(response) = self.running.join_next() => match response {
+                    Ok(response) => response,
+                    Err(error) => return Some(close(CloseCode::Error, &error.to_string())),
+                },
+                event = core::future::poll_fn(|context| self.subscriptions.poll(context)) => {
+                    match event {
+                        Some(text) => Message::from(text),
+                        None => return Some(stopping()),
+                    }
+                }
+                _ = pings.tick() => {
+                    if last_received.elapsed() >= IDLE_TIMEOUT {
+                        let seconds = IDLE_TIMEOUT.as_secs();
+                        let text = format!("no pong for {seconds} s; connect and subscribe again");
+                        return Some(close(CloseCode::Policy, &text));
+                    }
+                    Message::Ping(Default::default())
+                }
+                () = service.shutdown_signal() => return Some(stopping()),
+            };
+            if self.socket.send(message).await.is_err() {
+                return None;
+            }
+        }
+    }
+
+    /// Takes in a message; returns what to send at once, or what to close with
+    fn received(
+        &mut self,
+        message: Result<Message, Error>,
+    ) -> Result<Option<Message>, Option<CloseFrame>> {
+        let text = match message {
+            Ok(Message::Text(text)) => text,
+            Ok(Message::Binary(_)) => {
+                let text = "expected text messages of JSON; connect and subscribe again";
+                return Err(Some(close(CloseCode::Unsupported, text)));
+            }
+            // The library answers pings and a close by itself.
+            Ok(_) => return Ok(None),
+            Err(Error::Capacity(error)) => {
+                let text = format!("{error}; connect and subscribe again");
+                return Err(Some(close(CloseCode::Size, &text)));
+            }
+            Err(error) => {
+                debug!("WebSocket ended: {error}");
+                return Err(Some(close(CloseCode::Protocol, "the frame is not of RFC 6455")));
+            }
+        };
+        let service = &self.context.service;
+        let request = service.parse(text.as_bytes(), None);
+        if let rpc::Request::Single(Err(invalid)) = &request
+            && let Some(response) = self.subscriptions.respond(invalid, &text)
+        {
+            return Ok(Some(response.into()));
+        }
+        if self.running.len() >= MAX_RUNNING {
+            let error = format!("{MAX_RUNNING} requests of this connection are not answered yet");
+            return Ok(Some(message_of(waiting::unavailable(
+                service,
+                text.as_bytes(),
+                None,
+                error,
+            ))));
+        }
+        let service = Arc::clone(service);
+        self.running.spawn(async move {
+            let options = WaitOptions { since: Instant::now(), timeout: None };
+            message_of(waiting::respond(&service, text.into(), None, options).await)
+        });
+        Ok(None)
+    }
+}
+
+fn message_of(answer: Answer) -> Message {
+    let body = match answer.body {
+        ResponseBody::Contiguous(response) => response.body,
+        ResponseBody::Chunks(chunks) => chunks.concat(),
+    };
+    // A response is JSON, so it is UTF-8; a row that is not would be replaced.
+    Message::from(
+        String::from_utf8(body)
+            .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned()),
+    )
+}
+
+fn stopping() -> CloseFrame {
+    close(CloseCode::Restart, "the service stops; connect again later and subscribe again")
+}
+
+fn close(code: CloseCode, reason: &str) -> CloseFrame {
+    // RFC 6455, section 5.5: at most 125 bytes with the code.
+    let fits = |(index, char): &(usize, char)| index + char.len_utf8() <= 123;
+    let reason: String = reason.char_indices().take_while(fits).map(|(_, char)| char).collect();
+    CloseFrame { code, reason: reason.into() }
+}

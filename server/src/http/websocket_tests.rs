@@ -1,0 +1,298 @@
+//! WebSockets over real sockets: requests, subscriptions while blocks with forks are imported, and
+//! clients that break the rules.
+//!
+//! What the server closes is closed with a reason; what other clients do is not disturbed by it.
+
+use alloc::collections::BTreeMap;
+use core::time::Duration;
+
+use futures_util::{SinkExt as _, StreamExt as _};
+use milepost::primitives::CryptoHash;
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time;
+use tokio_tungstenite::tungstenite::Message;
+use tokio_tungstenite::{WebSocketStream, client_async};
+
+use super::event_tests::{GUARD, MAX_WATCHES, chain, finalized, naive, service, start, until};
+use super::subscriptions::MAX_SUBSCRIPTIONS;
+use super::websocket::MAX_RUNNING;
+
+struct Client(WebSocketStream<TcpStream>);
+
+impl Client {
+    async fn connect(address: &str) -> Self {
+        let stream = TcpStream::connect(address).await.unwrap();
+        let (socket, response) = client_async(format!("ws://{address}/ws"), stream).await.unwrap();
+        assert_eq!(response.status(), 101);
+        Self(socket)
+    }
+
+    async fn send(&mut self, method: &str, params: Value) {
+        let request = json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params });
+        self.0.send(Message::from(request.to_string())).await.unwrap();
+    }
+
+    /// The next message
+    async fn next(&mut self) -> Message {
+        let next = async {
+            loop {
+                match self.0.next().await.expect("the connection goes on").unwrap() {
+                    Message::Ping(_) | Message::Pong(_) => {}
+                    message => return message,
+                }
+            }
+        };
+        time::timeout(GUARD, next).await.expect("a message")
+    }
+
+    async fn json(&mut self) -> Value {
+        let message = self.next().await;
+        serde_json::from_str(message.to_text().unwrap()).unwrap()
+    }
+
+    async fn call(&mut self, method: &str, params: Value) -> Value {
+        self.send(method, params).await;
+        self.json().await
+    }
+
+    /// The code and the reason of the close that comes next
+    async fn close(&mut self) -> (u16, String) {
+        let Message::Close(Some(frame)) = self.next().await else { panic!("no close") };
+        (frame.code.into(), frame.reason.to_string())
+    }
+}
+
+fn tx_params(hash: CryptoHash, wait_until: &str) -> Value {
+    json!({ "tx_hash": hash.to_string(), "sender_account_id": "a.near", "wait_until": wait_until })
+}
+
+#[tokio::test]
+async fn all_methods_are_answered_in_any_order() {
+    let (service, hash) = finalized().await;
+    let address = start(&service).await;
+    let mut client = Client::connect(&address).await;
+    let unknown = CryptoHash::digest(b"unknown");
+    // It waits until the shutdown, and the others are answered before.
+    client.send("tx", tx_params(unknown, "FINAL")).await;
+    let (_, result) = service.full_status(hash).await.unwrap();
+    let response = client.call("EXPERIMENTAL_tx_status", tx_params(hash, "FINAL")).await;
+    assert_eq!(response["id"], 7);
+    assert_eq!(response["result"], serde_json::from_str::<Value>(&result.unwrap()).unwrap());
+    let response = client.call("nothing", json!([])).await;
+    assert_eq!(response["error"]["cause"]["name"], "METHOD_NOT_FOUND");
+    client.0.send(Message::from("{")).await.unwrap();
+    assert_eq!(client.json().await["error"]["cause"]["name"], "PARSE_ERROR");
+    client.0.send(Message::from(r#"[{"method":"tx","params":5},{"method":"x"}]"#)).await.unwrap();
+    assert_eq!(client.json().await.as_array().map(Vec::len), Some(2));
+    // Requests that are not answered yet are limited.
+    for _ in 0..MAX_RUNNING {
+        client.send("tx", tx_params(unknown, "FINAL")).await;
+    }
+    let error = client.json().await["error"]["data"].to_string();
+    assert!(error.contains("64 requests of this connection are not answered yet"), "{error}");
+    service.shutdown();
+    let (code, reason) = loop {
+        match client.next().await {
+            Message::Close(Some(frame)) => break (u16::from(frame.code), frame.reason),
+            message => assert!(message.is_text(), "{message}"),
+        }
+    };
+    assert_eq!(code, 1012);
+    assert_eq!(reason, "the service stops; connect again later and subscribe again");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_last_notification_is_the_state_after_each_block() {
+    let service = service();
+    let address = start(&service).await;
+    let (messages, hashes) = chain(3, 40);
+    let hashes: Vec<_> = hashes.into_iter().take(60).collect();
+    let texts: Vec<_> = hashes.iter().map(ToString::to_string).collect();
+    // Does not read until the end.
+    let mut slow = Client::connect(&address).await;
+    let mut client = Client::connect(&address).await;
+    for client in [&mut slow, &mut client] {
+        client.send("subscribe_tx_status", json!({ "tx_hashes": texts })).await;
+    }
+    // The response comes before the first notification.
+    let response = client.json().await;
+    assert_eq!((&response["id"], &response["result"]), (&json!(7), &json!(1)));
+    let (mut last, mut unincluded) = (BTreeMap::new(), 0);
+    for message in &messages {
+        let _ = service.import_block(&message.json);
+        for hash in &hashes {
+            let state: Value = serde_json::from_str(&naive(&service, *hash).await).unwrap();
+            let key = hash.to_string();
+            while last.get(&key).is_none_or(|(name, seen)| name != "reached" && *seen != state) {
+                let notification = client.json().await;
+                assert_eq!(notification["method"], "tx_status");
+                assert_eq!(notification["params"]["subscription"], 1);
+                let result = &notification["params"]["result"];
+                unincluded += usize::from(result["event"] == "un-included");
+                let of = result["status"]["transaction_hash"].as_str().unwrap().to_owned();
+                let name = result["event"].as_str().unwrap().to_owned();
+                last.insert(of, (name, result["status"].clone()));
+            }
+        }
+    }
+    assert!(unincluded > 0);
+    assert!(last.values().filter(|(name, _)| name == "reached").count() > 10);
+    assert_eq!(client.call("unsubscribe", json!([1])).await["result"], true);
+    assert_eq!(client.call("unsubscribe", json!({ "subscription": 1 })).await["result"], false);
+    // What was held up is the newest state, not a backlog: not even all changes of the other.
+    assert_eq!(slow.json().await["result"], 1);
+    let mut states = BTreeMap::new();
+    for hash in &hashes {
+        let state: Value = serde_json::from_str(&naive(&service, *hash).await).unwrap();
+        while states.get(&hash.to_string()) != Some(&state) {
+            let result = slow.json().await["params"]["result"].clone();
+            let of = result["status"]["transaction_hash"].as_str().unwrap().to_owned();
+            let is_final = result["event"] == "reached";
+            states.insert(of.clone(), result["status"].clone());
+            if is_final && of == hash.to_string() {
+                break;
+            }
+        }
+    }
+    drop((slow, client));
+    until(|| service.watching.counts() == (0, 0)).await;
+}
+
+#[tokio::test]
+async fn a_subscription_ends_with_the_result() {
+    let (service, hash) = finalized().await;
+    let address = start(&service).await;
+    let mut client = Client::connect(&address).await;
+    let hash = hash.to_string();
+    let params =
+        json!({ "tx_hashes": [hash, hash], "wait_until": "EXECUTED", "include": "status" });
+    assert_eq!(client.call("subscribe_tx_status", params).await["result"], 1);
+    let reached = client.json().await["params"]["result"].clone();
+    assert_eq!(reached["event"], "reached");
+    assert_eq!(reached["status"]["result"]["final_execution_status"], "FINAL");
+    let end = json!({ "subscription": 1, "result": { "event": "end", "id": "end", "status": {} } });
+    assert_eq!(client.json().await["params"], end);
+    assert_eq!(client.call("unsubscribe", json!([1])).await["result"], false);
+    for (params, expected) in [
+        (json!({}), "params.tx_hashes: expected a list of hashes"),
+        (json!({ "tx_hashes": [] }), "params.tx_hashes: expected a list of hashes"),
+        (json!({ "tx_hashes": [1] }), "params.tx_hashes[0]: expected a string"),
+        (json!({ "tx_hashes": [hash, "x"] }), "params.tx_hashes[1]: "),
+        (json!({ "tx_hashes": vec![hash.clone(); 257] }), "257 hashes, the limit is 256"),
+        (json!({ "tx_hashes": [hash], "wait_until": 1 }), "params.wait_until: expected a string"),
+        (json!({ "tx_hashes": [hash], "include": "gas" }), "params.include: `gas` is not status"),
+    ] {
+        let response = client.call("subscribe_tx_status", params).await;
+        let error = response["error"]["data"].to_string();
+        assert!(error.contains(expected), "{error}");
+    }
+    assert_eq!(service.watching.counts(), (0, 0));
+}
+
+#[tokio::test]
+async fn subscriptions_are_limited() {
+    let service = service();
+    let address = start(&service).await;
+    let (mut client, mut other) =
+        (Client::connect(&address).await, Client::connect(&address).await);
+    let texts = |count: usize| {
+        let hashes = (0..count).map(|number| CryptoHash::digest(&number.to_le_bytes()));
+        hashes.map(|hash| hash.to_string()).collect::<Vec<_>>()
+    };
+    let call = |count: usize| json!({ "tx_hashes": texts(count) });
+    // A flood of subscriptions that end at once.
+    for _ in 0..300 {
+        client.send("subscribe_tx_status", call(2)).await;
+    }
+    let (mut accepted, mut refused) = (0, 0);
+    while accepted + refused < 300 {
+        let message = client.json().await;
+        accepted += usize::from(message.get("result").is_some());
+        if let Some(error) = message.get("error") {
+            assert!(
+                error["data"].to_string().contains("too many subscriptions: 64 of 64"),
+                "{error}"
+            );
+            refused += 1;
+        }
+    }
+    assert_eq!((accepted, service.watching.counts().0), (MAX_SUBSCRIPTIONS, 2 * MAX_SUBSCRIPTIONS));
+    let response = other.call("subscribe_tx_status", call(MAX_WATCHES - 2 * MAX_SUBSCRIPTIONS + 1));
+    let error = response.await["error"]["data"].to_string();
+    assert!(error.contains("too many watches: 128 of 300"), "{error}");
+    assert_eq!(other.call("subscribe_tx_status", call(100)).await["result"], 1);
+    for number in 1..=MAX_SUBSCRIPTIONS {
+        client.send("unsubscribe", json!([number])).await;
+    }
+    until(|| service.watching.counts().0 == 100).await;
+    drop(client);
+    assert_eq!(other.json().await["method"], "tx_status");
+}
+
+#[tokio::test]
+async fn what_breaks_the_rules_is_closed_with_a_reason() {
+    let (service, hash) = finalized().await;
+    let address = start(&service).await;
+    let mut quiet = Client::connect(&address).await;
+    let mut client = Client::connect(&address).await;
+    client.0.send(Message::from(vec![1, 2, 3])).await.unwrap();
+    let (code, reason) = client.close().await;
+    assert_eq!(
+        (code, reason.as_str()),
+        (1003, "expected text messages of JSON; connect and subscribe again")
+    );
+    // A masked frame of text that announces 1 TiB, of which nothing is sent.
+    for (head, code) in [
+        (&[0x81, 0xff, 0, 0, 1, 0, 0, 0, 0, 0, 1, 2, 3, 4][..], 1009),
+        // A frame that is not masked, and a reserved opcode.
+        (&[0x81, 0x01, b'x'], 1002),
+        (&[0x83, 0x80, 1, 2, 3, 4], 1002),
+    ] {
+        let mut client = Client::connect(&address).await;
+        client.0.get_mut().write_all(head).await.unwrap();
+        let (closed, reason) = client.close().await;
+        assert_eq!(closed, code, "{reason}");
+        assert!(!reason.is_empty());
+    }
+    // A request that is no upgrade, and one with the wrong verb.
+    for verb in ["GET", "POST"] {
+        let mut stream = TcpStream::connect(&address).await.unwrap();
+        let text = format!(
+            "{verb} /ws HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+        );
+        stream.write_all(text.as_bytes()).await.unwrap();
+        let mut response = String::new();
+        stream.read_to_string(&mut response).await.unwrap();
+        assert!(response.starts_with("HTTP/1.1 426 "), "{response}");
+        assert!(response.contains("sec-websocket-version: 13"), "{response}");
+    }
+    // Others are served all the time.
+    let response = quiet.call("tx", tx_params(hash, "FINAL")).await;
+    assert!(response.get("result").is_some());
+}
+
+// The clock is paused, and advances to the next timer when all tasks are idle.
+#[tokio::test(start_paused = true)]
+async fn a_client_that_does_not_answer_pings_is_closed() {
+    let service = service();
+    let address = start(&service).await;
+    let mut client = Client::connect(&address).await;
+    let unknown = CryptoHash::digest(b"unknown").to_string();
+    let params = json!({ "tx_hashes": [unknown] });
+    assert_eq!(client.call("subscribe_tx_status", params).await["result"], 1);
+    assert_eq!(client.json().await["params"]["result"]["event"], "status");
+    // A client that reads answers pings, and is not idle.
+    let read = time::timeout(Duration::from_secs(300), client.0.next());
+    assert!(matches!(read.await, Ok(Some(Ok(Message::Ping(_))))));
+    assert_eq!(service.watching.counts(), (1, 1));
+    // Nothing is read for longer than the timeout.
+    time::sleep(Duration::from_secs(120)).await;
+    until(|| service.watching.counts() == (0, 0)).await;
+    // Without the library, which would answer the pings first.
+    let mut frames = Vec::new();
+    client.0.get_mut().read_to_end(&mut frames).await.unwrap();
+    let close = b"\x03\xf0no pong for 60 s; connect and subscribe again";
+    assert!(frames.ends_with(close), "{frames:?}");
+}
