@@ -390,3 +390,31 @@ fn an_update_lists_orphans_and_overflows_beyond_the_limit() {
         assert!(overflowed || listed > length, "{listed} of {length}");
     }
 }
+
+#[test]
+fn the_chain_is_complete_from_its_start_its_newest_gap_or_what_is_pruned() {
+    let mut storage = MemoryStorage::new();
+    let mut complete_from = |height, fork, prev, retention| {
+        let block = TestBlock { height, fork, prev, ..TestBlock::default() };
+        import(&block, retention, &mut storage).unwrap();
+        chain_record(&storage).complete_from
+    };
+    let all = Retention::Everything;
+    assert_eq!(complete_from(10, 0, (9, 0), all), 10);
+    assert_eq!(complete_from(11, 0, (10, 0), all), 10);
+    // Heights that the chain skipped are no gap.
+    assert_eq!(complete_from(15, 0, (11, 0), all), 10);
+    // A fork block and a block that is known change nothing.
+    assert_eq!(complete_from(13, 1, (11, 0), all), 10);
+    assert_eq!(complete_from(15, 0, (11, 0), all), 10);
+    // The fork becomes canonical.
+    assert_eq!(complete_from(16, 1, (13, 1), all), 10);
+    assert_eq!(complete_from(30, 0, (29, 0), all), 30);
+    assert_eq!(complete_from(31, 0, (30, 0), all), 30);
+    // The gap is reverted; what was below it is not looked up.
+    assert_eq!(complete_from(32, 1, (16, 1), all), 16);
+    // Pruned are 10 and 11, 13, which are below.
+    assert_eq!(complete_from(33, 1, (32, 1), Retention::Blocks(3)), 16);
+    assert_eq!(complete_from(34, 1, (33, 1), Retention::Blocks(2)), 33);
+    assert_eq!(complete_from(50, 1, (49, 1), Retention::Blocks(2)), 50);
+}
