@@ -394,7 +394,7 @@ pub(super) struct ImportPlan {
 }
 
 /// The plan of these changes, which lead to the next generation of the chain
-fn next_generation(
+pub(super) fn next_generation(
     mut summary: ImportSummary,
     mut chain: ChainRecord,
     mut overlay: WriteOverlay<'_, '_>,
@@ -573,7 +573,7 @@ fn add_fork_point(chain: &mut ChainRecord, point: BlockPoint) {
 
 /// Prunes fork blocks that can never become canonical, at or below the last final height, and the
 /// lowest ones beyond the limit
-fn prune_fork_blocks(chain: &mut ChainRecord, overlay: &mut WriteOverlay<'_, '_>) {
+pub(super) fn prune_fork_blocks(chain: &mut ChainRecord, overlay: &mut WriteOverlay<'_, '_>) {
     let last_final = chain.last_final;
     let mut prune = |point: &BlockPoint| {
         overlay.remove(block_key(point.hash));
