@@ -164,13 +164,13 @@ impl Call {
                 }
                 Err(error) => Self::Answered(internal_error(id, &error), None),
             },
-            RunningCall::Status { call, query, attempt } => match query.poll() {
-                Ok(Step::NeedRows(needed)) => {
+            RunningCall::Status { call, query, attempt } => match (query.poll(), &attempt.signed) {
+                (Ok(Step::NeedRows(needed)), _) => {
                     keys.extend_from_slice(needed);
                     return;
                 }
                 #[cfg(feature = "transaction-rules")]
-                Ok(Step::Done(None)) if let Some(signed) = &attempt.signed => {
+                (Ok(Step::Done(None)), Some(signed)) => {
                     // Only here: the check costs more than most responses, and is pointless for a
                     // transaction that is in a block.
                     *self = Self::Running(RunningCall::Check {
@@ -181,11 +181,11 @@ impl Call {
                     });
                     return self.poll(settings, keys);
                 }
-                Ok(Step::Done(status)) => {
+                (Ok(Step::Done(status)), _) => {
                     let generation = query.generation();
                     Self::evaluated(call, status.as_ref(), None, attempt, generation, settings)
                 }
-                Err(error) => Self::Answered(internal_error(&call.id, &error), None),
+                (Err(error), _) => Self::Answered(internal_error(&call.id, &error), None),
             },
             #[cfg(feature = "transaction-rules")]
             RunningCall::Check { call, query, attempt, generation } => match query.poll() {

@@ -1,7 +1,7 @@
 //! What the storage knows about the chain as a whole: its ends, and from where on it has no gap.
 //!
-//! Five rows at most, in two round trips. A transaction is not looked at: the heights say what an
-//! unknown one can mean.
+//! Five rows at most, in three round trips. A transaction is not looked at: the heights say what
+//! an unknown one can mean.
 
 use alloc::string::String;
 
@@ -25,7 +25,8 @@ pub struct ChainStatus {
     /// The height from which on every canonical block up to the head was imported and is retained;
     /// above that of `earliest` if the feed had a gap
     ///
-    /// A transaction that was signed after this height and is unknown is in no block.
+    /// A transaction that was signed after this height and is unknown is in no block up to the
+    /// head.
     pub complete_from: Option<BlockHeight>,
     /// The rule of finality by which the head was imported
     pub finality: Option<FinalityRule>,
