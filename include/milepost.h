@@ -206,6 +206,11 @@ typedef struct milepost_chain_status_view {
      * `chain_id` of the configurations, such as `mainnet`; no bytes without a configuration
      */
     struct milepost_bytes chain_id;
+    /**
+     * Height from which on every canonical block up to the head was imported and is in the
+     * storage; 0 without a head
+     */
+    uint64_t complete_from;
 } milepost_chain_status_view;
 
 /**

@@ -269,6 +269,9 @@ export interface ChainStatus {
   lastFinal: BlockPoint | null;
   /** The oldest canonical block that is retained */
   earliest: BlockPoint | null;
+  /** The height from which on every canonical block up to the head was imported and is retained;
+   *  0n without a head */
+  completeFrom: bigint;
   /** Chain id of the protocol configurations */
   chainId: string | null;
   /** The latest protocol version that the producer of the head supports */

@@ -62,6 +62,9 @@ pub struct milepost_chain_status_view {
     pub protocol_version: u32,
     /// `chain_id` of the configurations, such as `mainnet`; no bytes without a configuration
     pub chain_id: milepost_bytes,
+    /// Height from which on every canonical block up to the head was imported and is in the
+    /// storage; 0 without a head
+    pub complete_from: u64,
 }
 
 plain_outputs! { milepost_block_point }
@@ -89,6 +92,7 @@ ffi_function! {
                 Some(chain_id) => milepost_bytes::new(chain_id.as_bytes()),
                 None => milepost_bytes::NONE,
             },
+            complete_from: chain_status.complete_from.unwrap_or(0),
         });
         Ok(())
     }

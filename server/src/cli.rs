@@ -161,14 +161,10 @@ pub(crate) struct FollowArgs {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct FeedArgs {
     /// When a block is final: as the `headers` of later blocks declare, or `all` at once, in a feed
-    /// of final blocks only
-    #[arg(
-        long,
-        value_name = "headers|all",
-        default_value = "headers",
-        value_parser = value_parsers::finality
-    )]
-    pub(crate) finality: FinalityRule,
+    /// of final blocks only; `all` also makes final what the store has [default: the rule by which
+    /// the store was filled, `headers` for an empty one or with --follow]
+    #[arg(long, value_name = "headers|all", value_parser = value_parsers::finality)]
+    pub(crate) finality: Option<FinalityRule>,
     /// Blocks that are kept: `everything` (the default), `blocks:N` or `epochs:N`
     #[arg(long, value_name = "WHICH", value_parser = value_parsers::retention)]
     pub(crate) retention: Option<Retention>,
@@ -187,10 +183,10 @@ pub(crate) struct FeedArgs {
 }
 
 impl FeedArgs {
-    /// The import settings of the engine
-    pub(crate) fn import_settings(&self) -> ImportSettings {
+    /// The import settings of the engine, with the rule of finality for the store
+    pub(crate) fn import_settings(&self, finality: FinalityRule) -> ImportSettings {
         ImportSettings::default()
-            .with_finality(self.finality)
+            .with_finality(finality)
             .with_strict_types(self.strict_types)
             .with_retention(self.retention.unwrap_or_default())
     }

@@ -35,9 +35,12 @@ pub(crate) struct Follow {
 
 impl Follow {
     /// The feed of the command line, if there is one
-    pub(crate) fn new(args: &FollowArgs, finality: FinalityRule) -> Result<Option<Self>, String> {
+    pub(crate) fn new(
+        args: &FollowArgs,
+        finality: Option<FinalityRule>,
+    ) -> Result<Option<Self>, String> {
         let Some(url) = args.follow.clone() else { return Ok(None) };
-        if finality == FinalityRule::All {
+        if finality == Some(FinalityRule::All) {
             let detail = "--finality all does not go with --follow: its blocks are not final yet";
             return Err(detail.to_owned());
         }

@@ -19,6 +19,7 @@ mod demo_index;
 mod feed;
 mod feed_status;
 mod file_limit;
+mod finality;
 mod follow;
 mod http;
 mod io_budget;

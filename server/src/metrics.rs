@@ -269,10 +269,16 @@ impl Metrics {
             ("final_height", "Height of the newest final block", chain.last_final),
             ("earliest_height", "Height of the oldest block in the store", chain.earliest),
         ];
-        for (name, help, point) in heights {
-            if let Some(point) = point {
+        let heights = heights.map(|(name, help, point)| (name, help, point.map(|it| it.height)));
+        let complete_from = (
+            "complete_from_height",
+            "Height from which on every block is in the store",
+            chain.complete_from,
+        );
+        for (name, help, height) in heights.into_iter().chain([complete_from]) {
+            if let Some(height) = height {
                 family(out, name, "gauge", help);
-                sample(out, name, "", point.height);
+                sample(out, name, "", height);
             }
         }
         family(out, "blocks_stored", "gauge", "Canonical blocks in the store");

@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::process::{self, ExitCode};
 
 use milepost::endpoint::{ChainStatus, Engine, Settings, WaitConfig};
-use milepost::import::Retention;
+use milepost::import::{FinalityRule, Retention};
 use tokio::net::{TcpListener, TcpSocket, lookup_host};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task;
@@ -29,7 +29,7 @@ use crate::log::print_line;
 use crate::service::Service;
 use crate::store::Store;
 use crate::value_parsers::StoreLocation;
-use crate::{file_limit, http, io_budget, waiting, watching};
+use crate::{file_limit, finality, http, io_budget, waiting, watching};
 
 /// Time between practice blocks: about the block time of a live network
 const PRACTICE_INTERVAL: Duration = Duration::from_millis(600);
@@ -64,7 +64,9 @@ pub(crate) fn serve(args: ServeArgs) -> Result<ExitCode, String> {
 pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, String> {
     let runtime = runtime(None)?;
     let store = Store::open(&StoreLocation::File(args.store.clone()))?;
-    let (engine, import_settings) = (Engine::default(), args.feed.import_settings());
+    let engine = Engine::default();
+    let finality = finality::rule_of_store(&engine, &store, args.feed.finality)?;
+    let import_settings = args.feed.import_settings(finality);
     let service = Service::new(engine, store, import_settings, WaitConfig::default(), 0);
     let service = Arc::new(service.with_verify_mode(args.feed.verify.unwrap_or_default()));
     let _guard = runtime.enter();
@@ -86,9 +88,13 @@ async fn run(args: ServeArgs) -> Result<(), String> {
         .with_max_batch(args.max_batch)
         .with_max_id_bytes(args.max_id_bytes);
     let store = Store::open(&args.store)?;
-    let mut import_settings = args.feed.import_settings();
     let is_memory = args.store == StoreLocation::Memory;
     let follow = Follow::new(&args.follow, args.feed.finality)?;
+    let engine = Engine::new(settings);
+    // The newest blocks of a feed that is followed are not final.
+    let requested = args.feed.finality.or(follow.is_some().then_some(FinalityRule::Headers));
+    let finality = finality::rule_of_store(&engine, &store, requested)?;
+    let mut import_settings = args.feed.import_settings(finality);
     let goes_on = follow.is_some() || args.blocks.is_empty();
     if goes_on && is_memory && args.feed.retention.is_none() {
         import_settings.retention = MEMORY_RETENTION;
@@ -97,7 +103,6 @@ async fn run(args: ServeArgs) -> Result<(), String> {
     let timeout = args.timeout.as_millis() as u64;
     let wait_config =
         WaitConfig::default().with_timeout(timeout).with_max_waiting(args.max_waiting);
-    let engine = Engine::new(settings);
     let is_live = args.follow.follow.is_some();
     let verify_mode =
         args.feed.verify.unwrap_or(if is_live { VerifyMode::Report } else { VerifyMode::Off });

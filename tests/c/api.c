@@ -123,6 +123,9 @@ static void forks_are_reported(void) {
     chain_status = read_chain_status(engine);
     CHECK(chain_status.has_head == 1 && chain_status.head.height == 13 &&
           chain_status.earliest.height == 10 && chain_status.blocks == 3);
+    CHECK(chain_status.complete_from == 10);
+    import_block(engine, 20, 20, 19, NULL);
+    CHECK(read_chain_status(engine).complete_from == 20);
     CHECK(chain_status.protocol_version == 80 && chain_status.generation == 4);
     milepost_engine_free(engine);
 }

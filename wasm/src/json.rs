@@ -43,7 +43,12 @@ pub(crate) fn chain_status(chain: &ChainStatus) -> String {
         optional_block_point(chain.earliest),
         write(&chain.chain_id),
         write(&chain.protocol_version),
-    ) + &format!(r#""blocks":{},"generation":{}}}"#, chain.blocks, chain.generation)
+    ) + &format!(
+        r#""completeFrom":{},"blocks":{},"generation":{}}}"#,
+        chain.complete_from.unwrap_or_default(),
+        chain.blocks,
+        chain.generation
+    )
 }
 
 fn block_point(point: &BlockPoint) -> String {

@@ -36,9 +36,9 @@ async function runAll(useDatabase) {
     return files.get(path);
   };
   const manifest = await (await fetch("/manifest.json")).json();
-  const { createEndpoint, run } = runner(manifest, read);
+  const { createEndpoint, run, vectors } = runner(manifest, read);
   const report = { passed: 0, failures: [] };
-  for (const vector of manifest.vectors) {
+  for (const vector of vectors) {
     const options = { durability: "relaxed" };
     const storage = useDatabase ? await IndexedDbStorage.open(vector.name, options) : undefined;
     const endpoint = await createEndpoint(Endpoint, vector, storage);

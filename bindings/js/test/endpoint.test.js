@@ -108,6 +108,7 @@ for (const [name, open] of Object.entries(storages)) {
       const chain = await endpoint.chainStatus();
       assert.equal(chain.head.height, 102n);
       assert.equal(chain.earliest.height, 100n);
+      assert.equal(chain.completeFrom, 100n);
       assert.equal(chain.blocks, 3n);
       assert.equal(chain.chainId, null);
       endpoint.dispose();

@@ -2,6 +2,8 @@
 
 /** The runner of a manifest; `read` returns the bytes of a file, or a promise of them */
 export function runner(manifest, read) {
+  // The module is built without the rules of configurations for transactions.
+  const vectors = manifest.vectors.filter(({ needs }) => needs !== "transaction-rules");
   const fixtures = new Map(manifest.fixtures.map((fixture) => [fixture.name, fixture]));
 
   /** Creates an endpoint with the settings and the fixture of a vector */
@@ -57,7 +59,7 @@ export function runner(manifest, read) {
     return { response: await pending, early };
   }
 
-  return { createEndpoint, run };
+  return { createEndpoint, run, vectors };
 }
 
 /** Lets the event loop run everything that is ready */

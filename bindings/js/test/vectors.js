@@ -7,5 +7,4 @@ const directory = new URL("../../../tests/vectors/", import.meta.url);
 export const read = (path) => readFileSync(new URL(path, directory));
 
 const manifest = JSON.parse(read("manifest.json"));
-export const vectors = manifest.vectors;
-export const { createEndpoint, run } = runner(manifest, read);
+export const { createEndpoint, run, vectors } = runner(manifest, read);

@@ -10,5 +10,7 @@ mod selector;
 
 pub use import::ConfigImport;
 pub use milepost_protocol::config::*;
+#[cfg(feature = "transaction-rules")]
+pub(crate) use query::ResolveConfig;
 pub use query::{ConfigQuery, ConfigResult};
 pub use selector::{BlockReference, Finality, SyncCheckpoint};

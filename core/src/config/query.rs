@@ -67,9 +67,10 @@ pub enum ConfigResult {
 #[derive(Debug)]
 pub struct ConfigQuery(RestartableQuery<ResolveConfig>);
 
+/// The function that the query restarts until it has all rows
 #[derive(Debug)]
-struct ResolveConfig {
-    reference: BlockReference,
+pub(crate) struct ResolveConfig {
+    pub(crate) reference: BlockReference,
 }
 
 /// The height of a block, or the name of the block that is not known

@@ -8,10 +8,10 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::mem;
 
+#[cfg(feature = "transaction-rules")]
+use super::transaction_check::{CheckQuery, ReadCheck, TransactionCheck};
 use super::{EndReason, Response, Settings, UnknownTransaction};
 use crate::Error;
-#[cfg(feature = "transaction-rules")]
-use crate::config::Finality;
 use crate::config::{BlockReference, ConfigQuery, ConfigResult};
 use crate::primitives::CryptoHash;
 use crate::rpc::{
@@ -47,7 +47,7 @@ pub(super) enum RunningCall {
     #[cfg(feature = "transaction-rules")]
     Check {
         call: StatusCall,
-        query: ConfigQuery,
+        query: CheckQuery,
         attempt: Attempt,
         generation: u64,
     },
@@ -164,28 +164,28 @@ impl Call {
                 }
                 Err(error) => Self::Answered(internal_error(id, &error), None),
             },
-            RunningCall::Status { call, query, attempt } => match query.poll() {
-                Ok(Step::NeedRows(needed)) => {
+            RunningCall::Status { call, query, attempt } => match (query.poll(), &attempt.signed) {
+                (Ok(Step::NeedRows(needed)), _) => {
                     keys.extend_from_slice(needed);
                     return;
                 }
                 #[cfg(feature = "transaction-rules")]
-                Ok(Step::Done(None)) if attempt.is_signed() => {
+                (Ok(Step::Done(None)), Some(signed)) => {
                     // Only here: the check costs more than most responses, and is pointless for a
                     // transaction that is in a block.
                     *self = Self::Running(RunningCall::Check {
                         call: call.take(),
-                        query: ConfigQuery::new(BlockReference::Finality(Finality::Optimistic)),
+                        query: ReadCheck::query(signed),
                         attempt: attempt.clone(),
                         generation: query.generation(),
                     });
                     return self.poll(settings, keys);
                 }
-                Ok(Step::Done(status)) => {
+                (Ok(Step::Done(status)), _) => {
                     let generation = query.generation();
                     Self::evaluated(call, status.as_ref(), None, attempt, generation, settings)
                 }
-                Err(error) => Self::Answered(internal_error(&call.id, &error), None),
+                (Err(error), _) => Self::Answered(internal_error(&call.id, &error), None),
             },
             #[cfg(feature = "transaction-rules")]
             RunningCall::Check { call, query, attempt, generation } => match query.poll() {
@@ -193,8 +193,8 @@ impl Call {
                     keys.extend_from_slice(needed);
                     return;
                 }
-                Ok(Step::Done(config)) => {
-                    Self::evaluated(call, None, Some(&config), attempt, *generation, settings)
+                Ok(Step::Done(check)) => {
+                    Self::evaluated(call, None, Some(&check), attempt, *generation, settings)
                 }
                 Err(error) => Self::Answered(internal_error(&call.id, &error), None),
             },
@@ -206,13 +206,13 @@ impl Call {
     fn evaluated(
         call: &mut StatusCall,
         status: Option<&TransactionStatus>,
-        config: Option<&ConfigResult>,
+        check: Option<&TransactionCheck>,
         attempt: &Attempt,
         generation: u64,
         settings: &Settings,
     ) -> Self {
         if status.is_none() {
-            match attempt.violation(config) {
+            match attempt.violation(check) {
                 Ok(None) => {}
                 Ok(Some(error)) => {
                     let rpc_error = RpcError::InvalidTransaction { error };
@@ -269,33 +269,24 @@ impl Attempt {
 
     /// Why the transaction can never be executed, if it is known to be invalid: first what the
     /// configuration demands, then the signature, unless the build lacks its scheme
-    fn violation(&self, config: Option<&ConfigResult>) -> Result<Option<String>, Error> {
+    fn violation(&self, check: Option<&TransactionCheck>) -> Result<Option<String>, Error> {
         let Some(signed) = &self.signed else { return Ok(None) };
-        if let Some(violation) = rule_violation(signed, config)? {
+        if let Some(violation) = check.map(|check| check.violation(signed)).transpose()?.flatten() {
             return Ok(Some(violation));
         }
         Ok((signed.try_verify() == Some(false)).then(|| "\"InvalidSignature\"".to_string()))
     }
 }
 
-#[cfg(feature = "transaction-rules")]
-fn rule_violation(
-    signed: &EncodedTransaction,
-    config: Option<&ConfigResult>,
-) -> Result<Option<String>, Error> {
-    let Some(ConfigResult::InForce(row)) = config else { return Ok(None) };
-    let config = str::from_utf8(ConfigRecord::decode(row)?.fragment)
-        .map_err(|error| Error::new(crate::ErrorKind::Corrupt, error).at("configuration"))?;
-    let rules = crate::config::TransactionRules::read(config)?;
-    Ok(rules.check(&signed.decode()).err())
-}
+/// The check by the configuration, which this build lacks
+#[cfg(not(feature = "transaction-rules"))]
+pub(super) enum TransactionCheck {}
 
 #[cfg(not(feature = "transaction-rules"))]
-const fn rule_violation(
-    _: &EncodedTransaction,
-    _: Option<&ConfigResult>,
-) -> Result<Option<String>, Error> {
-    Ok(None)
+impl TransactionCheck {
+    const fn violation(&self, _: &EncodedTransaction) -> Result<Option<String>, Error> {
+        match *self {}
+    }
 }
 
 /// The result of an [`Attempt`]; a response is written to the buffer

@@ -12,7 +12,7 @@ use super::{
 };
 use crate::Error;
 use crate::config::ConfigImport;
-use crate::import::{BlockImport, ImportSettings, ImportSummary};
+use crate::import::{BlockImport, FinalityImport, ImportSettings, ImportSummary};
 use crate::primitives::{BlockHeight, CryptoHash};
 use crate::rpc::{self, Method, MethodCall, Request, ResponseKind, RpcError};
 #[cfg(feature = "watch")]
@@ -241,6 +241,20 @@ impl Engine {
             storage.commit(batch)?;
         }
         Ok(summary)
+    }
+
+    /// Makes a stored chain final up to its head, one batch of it; `None` when all is done
+    ///
+    /// See [`FinalityImport`]; call it until it returns `None`.
+    ///
+    /// # Errors
+    ///
+    /// The storage's error, or a corrupt row.
+    pub fn make_final(&self, storage: &mut impl Storage) -> Result<Option<ImportSummary>, Error> {
+        let output = run(&mut FinalityImport::new(), &storage.snapshot()?)?;
+        let Some((batch, summary)) = output else { return Ok(None) };
+        storage.commit(batch)?;
+        Ok(Some(summary))
     }
 
     /// Puts a protocol configuration in force from this height on, in one commit

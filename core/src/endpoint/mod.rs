@@ -29,6 +29,8 @@ mod response;
 mod settings;
 #[cfg(test)]
 mod tests;
+#[cfg(feature = "transaction-rules")]
+mod transaction_check;
 #[cfg(test)]
 mod unknown_tests;
 mod wait_config;

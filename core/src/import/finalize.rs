@@ -73,7 +73,9 @@ impl Restartable for FinalizeTransactions {
             candidates(&blocks, &mut overlay)?.into_iter().map(StatusWalk::new).collect();
         walks.iter_mut().for_each(StatusWalk::poll);
         while walks.iter().any(|walk| !walk.needed_keys.is_empty()) {
-            overlay.prefetch(walks.iter().flat_map(|walk| walk.needed_keys.iter().copied()))?;
+            let mut keys = Vec::new();
+            walks.iter().for_each(|walk| keys.extend_from_slice(&walk.needed_keys));
+            overlay.prefetch(keys)?;
             walks.iter_mut().try_for_each(|walk| walk.supply_rows(&mut overlay))?;
         }
         for StatusWalk { hash, status, .. } in walks {
@@ -114,8 +116,9 @@ fn candidates(
     let rows = blocks.iter().flat_map(|block| &block.record.rows);
     let outcomes = rows.filter(|row_id| row_id.table == Table::Outcomes).map(|row_id| row_id.id);
     overlay.prefetch(outcomes.clone().flat_map(|id| {
-        let keys = [Table::Outcomes, Table::Transactions].map(|table| Key::hash(table, id));
-        keys.into_iter().chain([ReceiptParent::key(id)])
+        let [outcome, transaction] =
+            [Table::Outcomes, Table::Transactions].map(|table| Key::hash(table, id));
+        [outcome, transaction, ReceiptParent::key(id)]
     }))?;
     let mut transactions = Vec::new();
     for id in outcomes {

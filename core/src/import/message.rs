@@ -103,26 +103,22 @@ pub(super) struct Header {
 impl Header {
     /// Reads the header in a block
     pub(super) fn of_block(block: &mut Reader<'_>) -> Result<Self, ReadError> {
-        let (mut header, mut chunks) = (None, Vec::new());
-        block.object(&["header", "chunks"], "a block", &mut |member, reader| {
-            if member == 0 {
-                header = Some(Self::read(reader)?);
-                return Ok(());
+        let [header, chunks] = block.members(["header", "chunks"], "a block")?;
+        let mut header = Self::read(&mut block.required(header, "header")?)?;
+        let Some(mut chunks) = chunks else { return Ok(header) };
+        if chunks.null()? {
+            return Ok(header);
+        }
+        read_list(&mut chunks, &mut |chunk| {
+            let names = ["shard_id", "height_included"];
+            if let [Some(mut shard_id), Some(mut included)] =
+                chunk.members(names, "a chunk header")?
+                && number(&mut included)? == header.height
+            {
+                header.new_chunks.push(number(&mut shard_id)?);
             }
-            if reader.null()? {
-                return Ok(());
-            }
-            read_list(reader, &mut |chunk| {
-                let names = ["shard_id", "height_included"];
-                let [shard_id, included] = chunk.members(names, "a chunk header")?;
-                chunks.push((optional(shard_id, number)?, optional(included, number)?));
-                Ok(())
-            })
+            Ok::<(), ReadError>(())
         })?;
-        let mut header = block.required(header, "header")?;
-        let is_new = |included: Option<BlockHeight>| included == Some(header.height);
-        let new = chunks.into_iter().filter(|(_, included)| is_new(*included));
-        header.new_chunks = new.filter_map(|(shard_id, _)| shard_id).collect();
         Ok(header)
     }
 
@@ -173,12 +169,13 @@ impl Header {
             // The limit is that of `u32`.
             Some(mut version) => version.unsigned(u32::MAX.into(), "u32")? as u32,
         };
+        let required_hash = |name, found| hash_of(&mut header.required(found, name)?);
         Ok(Self {
             height: number(&mut header.required(height, "height")?)?,
-            hash: hash_of(&mut header.required(hash, "hash")?)?,
-            prev_hash: hash_of(&mut header.required(prev_hash, "prev_hash")?)?,
+            hash: required_hash("hash", hash)?,
+            prev_hash: required_hash("prev_hash", prev_hash)?,
             prev_height: optional(prev_height, number)?,
-            epoch_id: hash_of(&mut header.required(epoch_id, "epoch_id")?)?,
+            epoch_id: required_hash("epoch_id", epoch_id)?,
             last_final_block: optional(last_final_block, hash_of)?,
             last_ds_final_block: optional(last_ds_final_block, hash_of)?,
             latest_protocol_version,

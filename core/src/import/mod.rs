@@ -9,6 +9,7 @@
 mod builder;
 mod chain_update;
 mod content;
+mod finality;
 mod finalize;
 mod message;
 mod overlay;
@@ -33,6 +34,7 @@ use crate::views::Deviations;
 pub use builder::{BlockHeader, MessageBuilder};
 pub use chain_update::{ChainUpdate, Change};
 use content::BlockContent;
+pub use finality::FinalityImport;
 use finalize::FinalizeTransactions;
 pub use message::{check_complete, lake_message};
 use overlay::RowChanges;

@@ -41,9 +41,14 @@ impl<'rows, 'source> WriteOverlay<'rows, 'source> {
 
     /// Fetches the rows of all these keys in one round trip
     pub(super) fn prefetch(&mut self, keys: impl IntoIterator<Item = Key>) -> Result<(), Suspend> {
+        self.prefetch_each(&mut keys.into_iter())
+    }
+
+    /// Not generic, because that would make code for each kind of iterator
+    fn prefetch_each(&mut self, keys: &mut dyn Iterator<Item = Key>) -> Result<(), Suspend> {
         let (changes, base) = (&self.changes, self.base);
         let unchanged = |key: &Key| !changes.contains_key(key) && !base.contains_key(key);
-        self.rows.prefetch(keys.into_iter().filter(unchanged))
+        self.rows.prefetch(keys.filter(unchanged))
     }
 
     /// Allocates for this many more changes

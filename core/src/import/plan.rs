@@ -162,7 +162,7 @@ impl PlanImport {
         overlay.put(block_key(point.hash), self.record().encode());
         let fork_block = ForkBlock { rows: self.content.rows.clone() };
         overlay.put(Key::hash(Table::ForkBlocks, point.hash), fork_block.encode());
-        chain.fork_blocks.push(point);
+        add_fork_point(&mut chain, point);
         prune_fork_blocks(&mut chain, &mut overlay);
         let summary = self.summary(BlockPosition::Fork, chain.last_final);
         Ok(next_generation(summary, chain, overlay))
@@ -226,8 +226,11 @@ impl PlanImport {
     ) -> Result<ImportPlan, Suspend> {
         let mut summary = self.summary(BlockPosition::Head, None);
         let mut branch = Vec::new();
+        let point = self.content.point;
         if let Some(parent) = parent {
             let (joining_blocks, root) = self.branch(parent, &chain, &mut overlay)?;
+            // A gap above the root is reverted with its block.
+            chain.complete_from = chain.complete_from.min(root.record.height);
             summary.reverted =
                 revert_after(&root, &mut chain, &mut overlay, &mut summary.chain_update)?;
             summary.reapplied = joining_blocks
@@ -235,8 +238,10 @@ impl PlanImport {
                 .map(|block| BlockPoint { height: block.record.height, hash: block.hash })
                 .collect();
             branch = joining_blocks;
+        } else {
+            // It is the start, or above a gap.
+            chain.complete_from = point.height;
         }
-        let point = self.content.point;
         branch.push(JoiningBlock {
             hash: point.hash,
             record: self.record(),
@@ -263,6 +268,7 @@ impl PlanImport {
             apply(block, &mut chain, &mut overlay, &mut summary.chain_update)?;
         }
         chain.head = Some(point);
+        chain.all_final = self.settings.finality == FinalityRule::All;
         self.advance_last_final(&mut chain, &mut overlay)?;
         self.prune(&mut chain, &mut overlay, &mut summary.chain_update)?;
         prune_fork_blocks(&mut chain, &mut overlay);
@@ -338,6 +344,7 @@ impl PlanImport {
             overlay.remove(Key::number(Table::Heights, record.height));
             overlay.remove(Key::number(Table::Ordinals, ordinal));
             chain.first_ordinal = ordinal + 1;
+            chain.complete_from = chain.complete_from.max(record.height.saturating_add(1));
         }
         let first = chain.first_ordinal;
         let started = chain.epochs.partition_point(|epoch| epoch.ordinal <= first);
@@ -352,16 +359,11 @@ impl Restartable for PlanImport {
     fn run(&self, rows: &mut RowCache<'_>) -> Result<Self::Output, Suspend> {
         let header = &self.content.header;
         let mut overlay = WriteOverlay::new(rows);
-        overlay.prefetch(
-            [
-                ChainRecord::key(),
-                block_key(header.hash),
-                block_key(header.prev_hash),
-                block_key(header.last_final_block.unwrap_or_default()),
-            ]
-            .into_iter()
-            .chain(self.content.rows.iter().map(|(row_id, _)| row_id.key())),
-        )?;
+        let last_final = header.last_final_block.unwrap_or_default();
+        let mut keys = [header.hash, header.prev_hash, last_final].map(block_key).to_vec();
+        keys.push(ChainRecord::key());
+        keys.extend(self.content.rows.iter().map(|(row_id, _)| row_id.key()));
+        overlay.prefetch(keys)?;
         let chain = ChainRecord::decode(overlay.row(ChainRecord::key())?.as_deref())?;
         if overlay.row(block_key(header.hash))?.is_some() {
             let mut summary = self.summary(BlockPosition::Known, chain.last_final);
@@ -392,7 +394,7 @@ pub(super) struct ImportPlan {
 }
 
 /// The plan of these changes, which lead to the next generation of the chain
-fn next_generation(
+pub(super) fn next_generation(
     mut summary: ImportSummary,
     mut chain: ChainRecord,
     mut overlay: WriteOverlay<'_, '_>,
@@ -474,7 +476,7 @@ fn revert_after(
         overlay.remove(Key::number(Table::Heights, record.height));
         overlay.remove(Key::number(Table::Ordinals, ordinal));
         chain.next_ordinal = ordinal;
-        chain.fork_blocks.push(point);
+        add_fork_point(chain, point);
         reverted.push(point);
     }
     update.reverted_above = Some(root.record.height);
@@ -563,9 +565,15 @@ fn apply(
     Ok(())
 }
 
+/// Adds a fork block after those that are not above it
+fn add_fork_point(chain: &mut ChainRecord, point: BlockPoint) {
+    let index = chain.fork_blocks.partition_point(|other| other.height <= point.height);
+    chain.fork_blocks.insert(index, point);
+}
+
 /// Prunes fork blocks that can never become canonical, at or below the last final height, and the
 /// lowest ones beyond the limit
-fn prune_fork_blocks(chain: &mut ChainRecord, overlay: &mut WriteOverlay<'_, '_>) {
+pub(super) fn prune_fork_blocks(chain: &mut ChainRecord, overlay: &mut WriteOverlay<'_, '_>) {
     let last_final = chain.last_final;
     let mut prune = |point: &BlockPoint| {
         overlay.remove(block_key(point.hash));
@@ -578,7 +586,6 @@ fn prune_fork_blocks(chain: &mut ChainRecord, overlay: &mut WriteOverlay<'_, '_>
         }
         keep
     });
-    chain.fork_blocks.sort_by_key(|point| point.height);
     let surplus = chain.fork_blocks.len().saturating_sub(MAX_FORK_BLOCKS);
     chain.fork_blocks.drain(..surplus).for_each(|point| prune(&point));
 }

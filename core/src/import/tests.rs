@@ -390,3 +390,67 @@ fn an_update_lists_orphans_and_overflows_beyond_the_limit() {
         assert!(overflowed || listed > length, "{listed} of {length}");
     }
 }
+
+#[test]
+fn the_chain_is_complete_from_its_start_its_newest_gap_or_what_is_pruned() {
+    let mut storage = MemoryStorage::new();
+    let mut complete_from = |height, fork, prev, retention| {
+        let block = TestBlock { height, fork, prev, ..TestBlock::default() };
+        import(&block, retention, &mut storage).unwrap();
+        chain_record(&storage).complete_from
+    };
+    let all = Retention::Everything;
+    assert_eq!(complete_from(10, 0, (9, 0), all), 10);
+    assert_eq!(complete_from(11, 0, (10, 0), all), 10);
+    // Heights that the chain skipped are no gap.
+    assert_eq!(complete_from(15, 0, (11, 0), all), 10);
+    // A fork block and a block that is known change nothing.
+    assert_eq!(complete_from(13, 1, (11, 0), all), 10);
+    assert_eq!(complete_from(15, 0, (11, 0), all), 10);
+    // The fork becomes canonical.
+    assert_eq!(complete_from(16, 1, (13, 1), all), 10);
+    assert_eq!(complete_from(30, 0, (29, 0), all), 30);
+    assert_eq!(complete_from(31, 0, (30, 0), all), 30);
+    // The gap is reverted; what was below it is not looked up.
+    assert_eq!(complete_from(32, 1, (16, 1), all), 16);
+    // Pruned are 10 and 11, 13, which are below.
+    assert_eq!(complete_from(33, 1, (32, 1), Retention::Blocks(3)), 16);
+    assert_eq!(complete_from(34, 1, (33, 1), Retention::Blocks(2)), 33);
+    assert_eq!(complete_from(50, 1, (49, 1), Retention::Blocks(2)), 50);
+}
+
+#[test]
+fn a_chain_that_is_made_final_has_the_rows_of_one_whose_blocks_were() {
+    use milepost_practice::{Practice, Settings};
+
+    let mut practice = Practice::new(Settings { forks: 0, repeats: 0, ..Settings::simulation(5) });
+    let (mut by_headers, mut by_feed) = (MemoryStorage::new(), MemoryStorage::new());
+    let all = ImportSettings::default().with_finality(FinalityRule::All);
+    for _ in 0..150 {
+        // Without the members that say what is final.
+        let text = String::from_utf8(practice.next_message().json).unwrap();
+        let text = text.replace("last_final_block", "x").replace("last_ds_final_block", "y");
+        import_message(text.as_bytes(), ImportSettings::default(), &mut by_headers).unwrap();
+        import_message(text.as_bytes(), all, &mut by_feed).unwrap();
+    }
+    let head = chain_record(&by_headers).head;
+    assert_eq!(chain_record(&by_headers).last_final, None);
+    let mut next_finalized = Vec::new();
+    while let Some((batch, summary)) = run(&mut FinalityImport::new(), &by_headers).unwrap() {
+        by_headers.commit(batch).unwrap();
+        assert_eq!((summary.last_final, Some(summary.block)), (head, head));
+        assert_eq!(summary.chain_update.last_final, head.map(|head| head.height));
+        next_finalized.push(chain_record(&by_headers).next_finalized);
+    }
+    assert_eq!(next_finalized, [64, 128, 150]);
+    let rows = |storage: &MemoryStorage| {
+        let rows = storage.iter().filter(|(key, _)| **key != ChainRecord::key());
+        let mut rows: Vec<(Key, Row)> = rows.map(|(key, row)| (*key, row.clone())).collect();
+        rows.sort_unstable_by_key(|(key, _)| *key);
+        rows
+    };
+    assert!(rows(&by_headers) == rows(&by_feed), "the rows differ");
+    let chain = |storage| ChainRecord { generation: 0, ..chain_record(storage) };
+    assert_eq!(chain(&by_headers), chain(&by_feed));
+    assert!(run(&mut FinalityImport::new(), &MemoryStorage::new()).unwrap().is_none());
+}

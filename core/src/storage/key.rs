@@ -165,14 +165,21 @@ impl Key {
 /// Indices are sorted by a prefix of the key, which fits a register and usually differs between
 /// hashes; each item moves once.
 pub(crate) fn sorted_by_keys<T>(items: Vec<T>, key: impl Fn(&T) -> Key) -> Vec<T> {
-    let prefixes = items.iter().map(|item| key(item).prefix());
-    let mut order: Vec<(u64, usize)> = prefixes.zip(0..).collect();
-    let key_at = |index: usize| items.get(index).map(&key);
+    let order = sorted_order(items.len(), &|index| items.get(index).map(&key));
+    let mut items: Vec<Option<T>> = items.into_iter().map(Some).collect();
+    order.into_iter().filter_map(|(_, index)| items.get_mut(index)?.take()).collect()
+}
+
+/// The prefixes of the keys with their indices, sorted by the keys
+///
+/// Not generic, because that would make a sort for each kind of item.
+fn sorted_order(count: usize, key_at: &dyn Fn(usize) -> Option<Key>) -> Vec<(u64, usize)> {
+    let prefix = |index| key_at(index).map_or(0, |key| key.prefix());
+    let mut order: Vec<(u64, usize)> = (0..count).map(|index| (prefix(index), index)).collect();
     order.sort_unstable_by(|(one, index), (other, other_index)| {
         one.cmp(other).then_with(|| key_at(*index).cmp(&key_at(*other_index)))
     });
-    let mut items: Vec<Option<T>> = items.into_iter().map(Some).collect();
-    order.into_iter().filter_map(|(_, index)| items.get_mut(index)?.take()).collect()
+    order
 }
 
 /// By table, then by length, then by bytes

@@ -63,8 +63,13 @@ impl RowCache<'_> {
 
     /// Fetches the rows of all these keys in one round trip
     pub(crate) fn prefetch(&mut self, keys: impl IntoIterator<Item = Key>) -> Result<(), Suspend> {
+        self.prefetch_each(&mut keys.into_iter())
+    }
+
+    /// Not generic, because that would make code for each kind of iterator
+    fn prefetch_each(&mut self, keys: &mut dyn Iterator<Item = Key>) -> Result<(), Suspend> {
         let FetchedRows { rows, needed_keys } = &mut *self.fetched;
-        needed_keys.extend(keys.into_iter().filter(|key| !rows.contains_key(key)));
+        needed_keys.extend(keys.filter(|key| !rows.contains_key(key)));
         if needed_keys.is_empty() {
             return Ok(());
         }

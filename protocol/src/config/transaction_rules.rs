@@ -12,7 +12,7 @@ use core::fmt::{Display, Write as _};
 use crate::Error;
 use crate::codec::floor_char_boundary;
 use crate::codec::json::{self, Number, ReadError, Reader, Scalar};
-use crate::primitives::{AccountId, Balance, PublicKey, Scheme, Signature};
+use crate::primitives::{AccountId, Balance, BlockHeight, PublicKey, Scheme, Signature};
 use crate::transaction::{
     Action, NonceMode, SignedTransaction, TransactionVersion, try_is_staking_key,
 };
@@ -26,6 +26,7 @@ use crate::views::{
 #[non_exhaustive]
 pub struct TransactionRules {
     protocol_version: u64,
+    validity_period: Limit,
     /// Absent or 0 if access keys may have a receiver that is no account id
     account_id_rules: Option<u64>,
     max_actions: Limit,
@@ -140,9 +141,14 @@ impl TransactionRules {
 
     fn read_from(mut config: Reader<'_>) -> Result<Self, ReadError> {
         const OBJECT: &str = "an object";
-        let [version, runtime] = config.members(["protocol_version", "runtime_config"], OBJECT)?;
-        let mut rules =
-            Self { protocol_version: limit(version)?.unwrap_or_default(), ..Self::default() };
+        const NAMES: [&str; 3] =
+            ["protocol_version", "transaction_validity_period", "runtime_config"];
+        let [version, validity_period, runtime] = config.members(NAMES, OBJECT)?;
+        let mut rules = Self {
+            protocol_version: limit(version)?.unwrap_or_default(),
+            validity_period: limit(validity_period)?,
+            ..Self::default()
+        };
         let Some(mut runtime) = runtime else { return Ok(rules) };
         let [Some(mut wasm)] = runtime.members(["wasm_config"], OBJECT)? else {
             return Ok(rules);
@@ -192,6 +198,15 @@ impl TransactionRules {
             return Err(variant("InvalidTransactionVersion", &[]));
         }
         self.check_size(signed)
+    }
+
+    /// Whether a transaction can no longer be included on top of a head of this height, given the
+    /// height of the base block that it names
+    ///
+    /// It can be as long as the head is at most `transaction_validity_period` heights above the
+    /// base block; skipped heights count.
+    pub fn is_expired(&self, base: BlockHeight, head: BlockHeight) -> bool {
+        self.validity_period.is_some_and(|period| head > base.saturating_add(period))
     }
 
     fn has(&self, feature: u64) -> bool {

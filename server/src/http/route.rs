@@ -356,6 +356,7 @@ fn status(context: &HttpContext, chain: &ChainStatus) -> HttpResponse {
         "head": point(chain.head),
         "final": point(chain.last_final),
         "earliest": point(chain.earliest),
+        "complete_from": chain.complete_from,
         "blocks": chain.blocks,
         "waiting": context.service.metrics.pending_count(),
     });

@@ -1,8 +1,8 @@
-//! The practice chain on a durable store.
+//! A durable store: the practice chain on it, and the rule of finality by which it was filled.
 
 #![cfg(unix)]
 
-use crate::fixture::text;
+use crate::fixture::{head, message_files, text};
 use crate::support::{Server, command, errors};
 
 fn height(server: &Server) -> u64 {
@@ -34,4 +34,41 @@ fn a_practice_chain_continues_at_the_head_of_its_store() {
         .unwrap();
     assert_eq!(other_seed.status.code(), Some(1));
     assert!(errors(&other_seed).contains("another practice chain"), "{}", errors(&other_seed));
+}
+
+#[test]
+fn the_rule_of_finality_of_a_store_is_remembered_and_a_change_of_it_is_logged() {
+    let (directory, files) = (tempfile::tempdir().unwrap(), message_files());
+    let store = directory.path().join("chain.milepost");
+    let import = |args: &[&str]| {
+        let output = command(&["import", "--store", text(&store), text(files.path())])
+            .args(args)
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", errors(&output));
+        errors(&output)
+    };
+    let last_final = |args: &[&str]| {
+        let server = Server::start(&[&["--store", text(&store)], args].concat());
+        let height = server.get("/status").json()["final"]["height"].as_u64();
+        server.signal("TERM");
+        assert_eq!(server.ended().code(), Some(0));
+        height
+    };
+    let becomes = format!("filled with --finality headers: its blocks up to {} become", head());
+    let stay = format!("filled with --finality all: its blocks up to {} stay final", head());
+    let is_silent = |log: &str| !log.contains("--finality");
+    assert!(is_silent(&import(&[])) && is_silent(&import(&["--finality", "headers"])));
+    assert!(last_final(&[]).is_some_and(|height| height < head()));
+    // No new block is needed to apply it.
+    assert_eq!(last_final(&["--finality", "all"]), Some(head()));
+    assert!(is_silent(&import(&[])) && is_silent(&import(&["--finality", "all"])));
+    let log = import(&["--finality", "headers"]);
+    assert!(log.contains(&stay), "{log}");
+    assert_eq!(last_final(&[]), Some(head()));
+
+    std::fs::remove_file(&store).unwrap();
+    import(&[]);
+    let log = import(&["--finality", "all"]);
+    assert!(log.contains(&becomes), "{log}");
 }

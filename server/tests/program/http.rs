@@ -235,7 +235,16 @@ fn health_status_and_metrics_are_served() {
     assert_eq!((health.status, health.json()["status"].as_str()), (200, Some("ok")));
     let status = server.get("/status").json();
     assert_eq!(status["version"], env!("CARGO_PKG_VERSION"));
-    for name in ["chain_id", "protocol_version", "head", "final", "earliest", "blocks", "waiting"] {
+    for name in [
+        "chain_id",
+        "protocol_version",
+        "head",
+        "final",
+        "earliest",
+        "complete_from",
+        "blocks",
+        "waiting",
+    ] {
         assert!(status.get(name).is_some(), "{name} in {status}");
     }
     for path in ["/health", "/metrics", "/status"] {

@@ -8,6 +8,7 @@ mod block;
 mod configs;
 mod edge_cases;
 mod envelopes;
+mod expiry;
 mod forks;
 mod happy_path;
 mod json;
@@ -39,6 +40,7 @@ impl Declarations {
         edge_cases::declare(&mut declarations);
         forks::declare(&mut declarations);
         configs::declare(&mut declarations);
+        expiry::declare(&mut declarations);
         envelopes::declare(&mut declarations);
         params::declare(&mut declarations);
         declarations
@@ -147,6 +149,9 @@ impl Declarations {
         if let Some(method) = vector.url_method {
             row["url_method"] = method.into();
         }
+        if let Some(feature) = vector.needs {
+            row["needs"] = feature.into();
+        }
         match vector.wait {
             Wait::No => {}
             Wait::Expires => row["wait"] = "expires".into(),
@@ -180,6 +185,8 @@ struct Vector<'declared> {
     url_method: Option<&'static str>,
     settings: &'declared [(&'static str, Value)],
     wait: Wait<'declared>,
+    /// The feature of the engine that it tests, if a surface may be built without it
+    needs: Option<&'static str>,
     response: Response,
 }
 
@@ -197,6 +204,7 @@ impl<'declared> Vector<'declared> {
             url_method: None,
             settings: &[],
             wait: Wait::No,
+            needs: None,
             response,
         }
     }

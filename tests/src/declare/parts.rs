@@ -85,8 +85,19 @@ pub(super) fn transaction(
     Transaction { hash, signer: signer.into(), view, base64: None }
 }
 
-/// A transfer with a valid hash and signature
+/// A transfer with a valid hash and signature, whose base block is in no fixture
 pub(super) fn signed(nonce: u64, signer: &str, receiver: &str, deposit: u128) -> Transaction {
+    signed_on("a recent block", nonce, signer, receiver, deposit)
+}
+
+/// The same with this base block
+pub(super) fn signed_on(
+    base: &str,
+    nonce: u64,
+    signer: &str,
+    receiver: &str,
+    deposit: u128,
+) -> Transaction {
     let key = signing_key(signer);
     let mut bytes = Vec::new();
     let text = |bytes: &mut Vec<u8>, text: &str| {
@@ -99,7 +110,7 @@ pub(super) fn signed(nonce: u64, signer: &str, receiver: &str, deposit: u128) ->
     bytes.extend(key.verifying_key().as_bytes());
     bytes.extend(nonce.to_le_bytes());
     text(&mut bytes, receiver);
-    bytes.extend(Sha256::digest("milepost vectors: a recent block"));
+    bytes.extend(Sha256::digest(format!("milepost vectors: {base}")));
     bytes.extend(1_u32.to_le_bytes());
     bytes.push(3);
     bytes.extend(deposit.to_le_bytes());

@@ -120,7 +120,7 @@ struct ChainStatus {
     ChainStatus() noexcept = default;
     explicit ChainStatus(const milepost_chain_status_view &raw) noexcept
         : blocks(raw.blocks), generation(raw.generation), protocol_version(raw.protocol_version),
-          chain_id(view(raw.chain_id)) {
+          chain_id(view(raw.chain_id)), complete_from(raw.complete_from) {
         if (raw.has_head != 0) head = BlockPoint(raw.head);
         if (raw.has_head != 0) earliest = BlockPoint(raw.earliest);
         if (raw.has_last_final != 0) last_final = BlockPoint(raw.last_final);
@@ -143,6 +143,7 @@ struct ChainStatus {
     std::uint64_t generation = 0;  ///< batches that changed the chain: equal numbers, equal rows
     std::uint32_t protocol_version = 0;  ///< `latest_protocol_version` of the head; 0 without one
     std::string chain_id;                ///< `mainnet`; empty without a configuration
+    std::uint64_t complete_from = 0;     ///< from here on every block is there; 0 without a head
 };
 
 /// An engine over a storage; any number of threads may call its functions

@@ -333,7 +333,8 @@ fn a_message_has_each_new_chunk_that_its_block_lists() {
         no_shard["block"]["chunks"] = list;
         assert_eq!(check(&no_shard), Ok(()));
     }
-    no_shard["block"]["chunks"] = serde_json::json!([{ "shard_id": "x", "height_included": 0 }]);
+    no_shard["block"]["chunks"] =
+        serde_json::json!([{ "shard_id": "x", "height_included": height }]);
     let error = check(&no_shard).unwrap_err();
     assert!(error.starts_with("block.chunks[0].shard_id: invalid type"), "{error}");
 }

@@ -52,6 +52,11 @@ pub struct ChainRecord {
     pub epochs: Vec<EpochStart>,
     /// The fork blocks, lowest first
     pub fork_blocks: Vec<BlockPoint>,
+    /// The height from which on every canonical block was taken in: the parent of each block above
+    /// it was in the storage, and no row of these blocks is pruned
+    pub complete_from: BlockHeight,
+    /// Whether the head was final as soon as it was taken in: the rule of finality of its import
+    pub all_final: bool,
 }
 
 impl ChainRecord {
@@ -82,6 +87,8 @@ impl ChainRecord {
             .option(self.last_final.as_ref(), point)
             .list(&self.epochs, |row, epoch| row.hash(&epoch.epoch_id).u64(epoch.ordinal))
             .list(&self.fork_blocks, point)
+            .u64(self.complete_from)
+            .u8(u8::from(self.all_final))
             .finish()
     }
 
@@ -99,13 +106,16 @@ impl ChainRecord {
                     Ok(EpochStart { epoch_id: cursor.hash()?, ordinal: cursor.u64()? })
                 })?,
                 fork_blocks: cursor.list(40, point)?,
+                complete_from: cursor.u64()?,
+                all_final: cursor.u8()? != 0,
                 ..scalars
             };
             cursor.end().map(|()| record)
         })
     }
 
-    /// Decodes a row without its lists, which stay empty; allocates nothing
+    /// Decodes what responses need of a row, without its lists and the fields after them, which
+    /// stay empty; allocates nothing
     ///
     /// # Errors
     ///
@@ -126,6 +136,8 @@ impl ChainRecord {
             last_final: cursor.option(point)?,
             epochs: Vec::new(),
             fork_blocks: Vec::new(),
+            complete_from: 0,
+            all_final: false,
         };
         // No chain comes near the last ordinal, so increments need no check.
         if record.first_ordinal > record.next_ordinal || record.next_ordinal == u64::MAX {

@@ -37,8 +37,8 @@ use super::Table;
 /// blocks, and the old storage stays readable by the releases with the old version.
 pub const fn version(table: Table) -> u8 {
     match table {
-        Table::Chain
-        | Table::Blocks
+        Table::Chain => 3,
+        Table::Blocks
         | Table::Heights
         | Table::Ordinals
         | Table::Transactions
