@@ -17,5 +17,6 @@ mod page;
 mod pending_requests;
 mod query_commands;
 mod shutdown;
+mod strict_types;
 mod support;
 mod verify;
