@@ -964,6 +964,11 @@ typedef struct milepost_transaction_view {
 #define MILEPOST_SETTING_STRICT_TYPES 12
 
 /**
+ * Maximum length of a request id in bytes, with its quotes; default 1024, at least 1
+ */
+#define MILEPOST_SETTING_MAX_ID_BYTES 13
+
+/**
  * Success; outputs are valid
  */
 #define MILEPOST_STATUS_OK 0

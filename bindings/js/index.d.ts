@@ -55,6 +55,8 @@ export interface Settings {
   maxReceipts?: number;
   /** Maximum number of requests in a batch; default 50 */
   maxBatch?: number;
+  /** Maximum length of a request id in bytes, with its quotes; default 1024 */
+  maxIdBytes?: number;
   /** When a block is final: when the header of a later block says so (default), or on import, for
    *  feeds of final blocks */
   finality?: "headers" | "all";

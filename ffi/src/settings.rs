@@ -56,6 +56,8 @@ pub const MILEPOST_SETTING_ISOLATION: milepost_setting_t = 11;
 /// 1: a block or a configuration with a member that is not of its type is an error; default 0, such
 /// a member is served as it came and counted by `milepost_import_summary_deviations`
 pub const MILEPOST_SETTING_STRICT_TYPES: milepost_setting_t = 12;
+/// Maximum length of a request id in bytes, with its quotes; default 1024, at least 1
+pub const MILEPOST_SETTING_MAX_ID_BYTES: milepost_setting_t = 13;
 
 /// Values of all settings
 #[derive(Clone, Copy, Debug, Default)]
@@ -111,6 +113,7 @@ impl HostSettings {
                 self.engine.isolation = storage::isolation(number)?;
             }
             MILEPOST_SETTING_STRICT_TYPES => self.import.strict_types = switch(value)?,
+            MILEPOST_SETTING_MAX_ID_BYTES => self.engine.limits.max_id_bytes = limit(value),
             unknown => return Err(CallError::invalid_enum("setting", unknown)),
         }
         Ok(())

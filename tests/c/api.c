@@ -410,12 +410,13 @@ static void settings_may_be_extreme(void) {
     uint64_t handle, timeout;
     for (uint64_t value = 0; value <= 1; value++) {
         OK(milepost_settings_new(&settings, NULL));
-        for (milepost_setting_t setting = 1; setting <= MILEPOST_SETTING_STRICT_TYPES; setting++) {
+        for (milepost_setting_t setting = 1; setting <= MILEPOST_SETTING_MAX_ID_BYTES; setting++) {
             milepost_status_t status =
                 milepost_settings_set(settings, setting, value == 0 ? UINT64_MAX : 0, NULL);
             /* With 0 nothing could be answered, so the default stays. */
             int is_refused = value == 1 && (setting == MILEPOST_SETTING_MAX_RECEIPTS ||
-                                            setting == MILEPOST_SETTING_MAX_BATCH);
+                                            setting == MILEPOST_SETTING_MAX_BATCH ||
+                                            setting == MILEPOST_SETTING_MAX_ID_BYTES);
             CHECK(is_refused ? status == MILEPOST_STATUS_VALUE
                              : status == MILEPOST_STATUS_OK ||
                                    (value == 0 && status == MILEPOST_STATUS_ENUM));

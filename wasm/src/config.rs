@@ -54,6 +54,11 @@ impl Config {
         self.settings.limits.max_batch = max_batch as usize;
     }
 
+    /// Sets the maximum length of a request id
+    pub fn max_id_bytes(&mut self, max_id_bytes: u32) {
+        self.settings.limits.max_id_bytes = max_id_bytes as usize;
+    }
+
     /// Treats every block as final on import
     pub fn all_final(&mut self) {
         self.import_settings.finality = FinalityRule::All;

@@ -355,6 +355,7 @@ test("invalid options are rejected by their names", async () => {
     [{ settings: { finality: "some" } }, "settings.finality"],
     [{ settings: { maxBatch: -1 } }, "settings.maxBatch"],
     [{ settings: { maxBatch: 0 } }, "settings.maxBatch"],
+    [{ settings: { maxIdBytes: 0 } }, "settings.maxIdBytes"],
     [{ settings: { maxReceipts: 0 } }, "settings.maxReceipts"],
     [{ settings: { strictTypes: "yes" } }, "settings.strictTypes"],
     [{ settings: { maxReceipts: 1.5 } }, "settings.maxReceipts"],

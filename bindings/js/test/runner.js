@@ -9,13 +9,14 @@ export function runner(manifest, read) {
   /** Creates an endpoint with the settings and the fixture of a vector */
   async function createEndpoint(Endpoint, vector, storage) {
     const fixture = fixtures.get(vector.fixture);
-    const { timeout_cause, unknown, max_waiting, max_batch, max_receipts } = vector.settings ?? {};
+    const { timeout_cause, unknown, max_waiting, max_batch, max_id_bytes, max_receipts } = vector.settings ?? {};
     const endpoint = await Endpoint.create({
       storage,
       settings: {
         timeoutCause: timeout_cause,
         unknown,
         maxBatch: max_batch,
+        maxIdBytes: max_id_bytes,
         maxReceipts: max_receipts,
         finality: fixture.finality,
       },

@@ -77,7 +77,11 @@ impl Settings {
     /// assert_eq!(error.to_string(), "max_batch is 0, the minimum is 1");
     /// ```
     pub fn check(&self) -> Result<(), Error> {
-        let limits = [("max_batch", self.limits.max_batch), ("max_receipts", self.max_receipts)];
+        let limits = [
+            ("max_batch", self.limits.max_batch),
+            ("max_id_bytes", self.limits.max_id_bytes),
+            ("max_receipts", self.max_receipts),
+        ];
         match limits.iter().find(|(_, limit)| *limit == 0) {
             Some((name, _)) => {
                 Err(Error::new(ErrorKind::Value, format_args!("{name} is 0, the minimum is 1")))

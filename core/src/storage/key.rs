@@ -95,7 +95,7 @@ impl Table {
 /// assert_eq!(key.bytes_in_table(), [0, 0, 0, 0, 0, 0, 1, 2]);
 /// assert_eq!(Key::from_bytes(key.as_bytes()), Some(key));
 /// ```
-#[derive(Clone, Copy, Eq, PartialEq)]
+#[derive(Clone, Copy)]
 pub struct Key {
     table: Table,
     /// Of the bytes within the table
@@ -156,7 +156,13 @@ impl Key {
 
     /// The bytes within the table: 1 to 32
     pub fn bytes_in_table(&self) -> &[u8] {
-        &self.bytes[1..=usize::from(self.length)]
+        &self.padded_in_table()[..usize::from(self.length)]
+    }
+
+    /// The bytes within the table and zeros, which are compared faster than a slice
+    const fn padded_in_table(&self) -> &[u8; 32] {
+        let [_, in_table @ ..] = &self.bytes;
+        in_table
     }
 }
 
@@ -186,12 +192,21 @@ fn sorted_order(count: usize, key_at: &dyn Fn(usize) -> Option<Key>) -> Vec<(u64
 impl Ord for Key {
     fn cmp(&self, other: &Self) -> Ordering {
         let table_and_length = |key: &Self| (key.table, key.length);
-        let bytes = |&Self { bytes: [_, ref in_table @ ..], .. }: &Self| CryptoHash::new(*in_table);
+        let bytes = |key: &Self| CryptoHash::new(*key.padded_in_table());
         table_and_length(self)
             .cmp(&table_and_length(other))
             .then_with(|| bytes(self).cmp(&bytes(other)))
     }
 }
+
+impl PartialEq for Key {
+    fn eq(&self, other: &Self) -> bool {
+        (self.table, self.length) == (other.table, other.length)
+            && self.padded_in_table() == other.padded_in_table()
+    }
+}
+
+impl Eq for Key {}
 
 impl PartialOrd for Key {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {

@@ -33,6 +33,7 @@ mod setting {
     pub(super) const FINALITY: i32 = 5;
     pub(super) const TIMEOUT: i32 = 8;
     pub(super) const MAX_WAITING: i32 = 9;
+    pub(super) const MAX_ID_BYTES: i32 = 13;
 }
 
 /// Kinds of responses, in the order of `MILEPOST_RESPONSE_KIND_...`, from 1
@@ -154,6 +155,7 @@ impl Program {
             (setting::UNKNOWN, switch(vector.unknown_at_once)),
             (setting::MAX_WAITING, vector.max_waiting),
             (setting::MAX_BATCH, vector.max_batch),
+            (setting::MAX_ID_BYTES, vector.max_id_bytes),
             (setting::MAX_RECEIPTS, vector.max_receipts),
         ] {
             if let Some(value) = value {

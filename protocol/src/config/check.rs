@@ -161,6 +161,8 @@ impl HasSchema for Response {
             docs: "",
             #[cfg(feature = "schema-docs")]
             rust_type: "",
+            #[cfg(feature = "schema-docs")]
+            versioned: false,
             required: true,
             schema: <ProtocolConfigView as HasSchema>::SCHEMA,
         }],

@@ -29,7 +29,7 @@ wire_struct! {
         /// Of a receipt with data
         pub data_receipt_creation_config: Option<DataReceiptCreationConfigView> = absent,
         /// Gas of checking an ml-dsa-65 signature of a transaction
-        pub ml_dsa_65_verification_cost: Option<Gas> = absent,
+        pub ml_dsa_65_verification_cost: Option<Gas> = versioned,
         /// Factor of the price of gas that is bought in advance
         pub pessimistic_gas_price_inflation_ratio: Option<Rational> = absent,
         /// Bytes that are charged in addition to the content

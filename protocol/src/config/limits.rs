@@ -13,7 +13,7 @@ wire_struct! {
     /// no such limit yet.
     pub struct LimitConfig {
         /// Version of the rules for account ids: 0, 1 or 2
-        pub account_id_validity_rules_version: Option<u8> = absent,
+        pub account_id_validity_rules_version: Option<u8> = versioned,
         /// Initial pages of 64 KiB of a contract
         pub initial_memory_pages: Option<u32> = absent,
         /// Actions of one receipt
@@ -27,7 +27,7 @@ wire_struct! {
         /// Bytes of a contract
         pub max_contract_size: Option<u64> = absent,
         /// Deployments in one receipt
-        pub max_deploy_actions_per_receipt: Option<u64> = absent,
+        pub max_deploy_actions_per_receipt: Option<u64> = versioned,
         /// Elements of one table
         pub max_elements_per_contract_table: Option<u64> = omitted,
         /// Bytes of one function
@@ -69,15 +69,15 @@ wire_struct! {
         /// Promises that one call may create
         pub max_promises_per_function_call_action: Option<u64> = absent,
         /// Bytes of a receipt
-        pub max_receipt_size: Option<u64> = absent,
+        pub max_receipt_size: Option<u64> = versioned,
         /// Bytes of all promise results that one receipt may take
-        pub max_receipt_total_input_size: Option<u64> = absent,
+        pub max_receipt_total_input_size: Option<u64> = versioned,
         /// Bytes of one register
         pub max_register_size: Option<u64> = absent,
         /// Height of the stack
         pub max_stack_height: Option<u32> = absent,
         /// Storage entries in the state inits of one receipt
-        pub max_state_init_entries: Option<u64> = absent,
+        pub max_state_init_entries: Option<u64> = versioned,
         /// Tables of a contract
         pub max_tables_per_contract: Option<u32> = omitted,
         /// Bytes of all log lines of one call
@@ -89,16 +89,16 @@ wire_struct! {
         /// Types of a contract
         pub max_types_per_contract: Option<u64> = omitted,
         /// Access keys in the universal state inits of one receipt
-        pub max_universal_state_init_keys: Option<u64> = absent,
+        pub max_universal_state_init_keys: Option<u64> = versioned,
         /// Bytes that a yield can be resumed with
-        pub max_yield_payload_size: Option<u64> = absent,
+        pub max_yield_payload_size: Option<u64> = versioned,
         /// Bytes of code that a contract must have for each local
         pub min_contract_size_per_local: Option<u64> = omitted,
         /// Bytes of the storage proof of one receipt
-        pub per_receipt_storage_proof_size_limit: Option<u64> = absent,
+        pub per_receipt_storage_proof_size_limit: Option<u64> = versioned,
         /// Bytes of all registers
         pub registers_memory_limit: Option<u64> = absent,
         /// Blocks after which a yield is resumed without data
-        pub yield_timeout_length_in_blocks: Option<u64> = absent,
+        pub yield_timeout_length_in_blocks: Option<u64> = versioned,
     }
 }

@@ -11,14 +11,14 @@ wire_struct! {
     /// Fees and limits of the runtime
     pub struct RuntimeConfigView {
         /// Charge for creating an account, in yoctoNEAR
-        pub account_creation_charge: Option<Balance> = absent,
+        pub account_creation_charge: Option<Balance> = versioned,
         /// Who may create which accounts
         pub account_creation_config: Option<AccountCreationConfigView> = absent,
         /// Congestion of shards, and the limits under congestion
         pub congestion_control_config: Option<CongestionControlConfigView> = absent,
         /// Minimum price at which gas is bought, in yoctoNEAR per gas; the difference to the gas
         /// price is refunded
-        pub min_gas_purchase_price: Option<Balance> = absent,
+        pub min_gas_purchase_price: Option<Balance> = versioned,
         /// Balance that an account must hold per byte of its state, in yoctoNEAR
         pub storage_amount_per_byte: Option<Balance> = absent,
         /// Gas of transactions, receipts and actions

@@ -105,6 +105,9 @@ pub struct Member {
     /// Its type in Rust, which may be an alias
     #[cfg(feature = "schema-docs")]
     pub rust_type: &'static str,
+    /// Whether only some protocol versions have it
+    #[cfg(feature = "schema-docs")]
+    pub versioned: bool,
     pub required: bool,
     pub schema: &'static Schema,
 }
@@ -281,6 +284,8 @@ macro_rules! object_schema {
                         docs: $crate::views::schema::docs!($(#[$($member_meta)*])*),
                         #[cfg(feature = "schema-docs")]
                         rust_type: stringify!($field_type),
+                        #[cfg(feature = "schema-docs")]
+                        versioned: $crate::views::schema::versioned!($($mode)?),
                         required: $crate::views::schema::required!($($mode)?),
                         schema: $crate::views::schema::member_schema!($field_type $(= $mode)?),
                     },
@@ -307,9 +312,23 @@ macro_rules! required {
     };
 }
 
+/// Whether only some protocol versions have a member
+#[cfg(feature = "schema-docs")]
+macro_rules! versioned {
+    (versioned) => {
+        true
+    };
+    ($($mode:ident)?) => {
+        false
+    };
+}
+
 /// The schema of the value of a member
 macro_rules! member_schema {
     ($field_type:ty = absent) => {
+        <$field_type as $crate::views::schema::NeverNull>::SCHEMA
+    };
+    ($field_type:ty = versioned) => {
         <$field_type as $crate::views::schema::NeverNull>::SCHEMA
     };
     ($field_type:ty $(= $mode:ident)?) => {
@@ -345,7 +364,7 @@ macro_rules! docs {
 }
 
 #[cfg(feature = "schema-docs")]
-pub(crate) use docs;
+pub(crate) use {docs, versioned};
 pub(crate) use {
     member_schema, object_schema, required, schema_enum, schema_struct, variant_schema,
 };

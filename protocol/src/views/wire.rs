@@ -20,7 +20,8 @@ use crate::codec::json;
 /// - `= default`: the default of its type, which is written;
 /// - `= null` (an `Option`): `None`, written as `null`;
 /// - `= omitted` (an `Option`): `None`, which is not written;
-/// - `= absent` (an `Option`): as `omitted`, but `null` is an error.
+/// - `= absent` (an `Option`): as `omitted`, but `null` is an error;
+/// - `= versioned` (an `Option`): as `absent`, for a member that only some protocol versions have.
 ///
 /// `null` is read as `None` for `= null` and `= omitted`, and is an error elsewhere. A member
 /// `unknown_fields: UnknownFields` is added at the end. Attributes and docs are passed on; `Clone`,
@@ -404,6 +405,9 @@ macro_rules! read_value {
     ($map:ident absent) => {
         Some($map.next_value()?)
     };
+    ($map:ident versioned) => {
+        Some($map.next_value()?)
+    };
     ($map:ident $($mode:ident)?) => {
         $map.next_value()?
     };
@@ -426,6 +430,9 @@ macro_rules! read_missing {
     ($field:ident absent) => {
         $field.flatten()
     };
+    ($field:ident versioned) => {
+        $field.flatten()
+    };
 }
 
 /// Writes an object of these members of `$body` and its unknown fields
@@ -445,6 +452,9 @@ macro_rules! write_members {
 /// Writes a member, after the unknown fields that sort before it
 macro_rules! write_member {
     ($map:ident, $unknown_fields:ident, $body:ident, $field:ident absent) => {
+        $crate::views::wire::write_member!($map, $unknown_fields, $body, $field omitted);
+    };
+    ($map:ident, $unknown_fields:ident, $body:ident, $field:ident versioned) => {
         $crate::views::wire::write_member!($map, $unknown_fields, $body, $field omitted);
     };
     ($map:ident, $unknown_fields:ident, $body:ident, $field:ident omitted) => {

@@ -18,6 +18,7 @@ mod page;
 mod pending_requests;
 mod query_commands;
 mod shutdown;
+mod strict_types;
 mod support;
 mod verify;
 mod wait_headers;

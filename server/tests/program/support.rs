@@ -42,10 +42,15 @@ pub(crate) struct Server {
 impl Server {
     /// Starts `milepost serve` on a free port
     pub(crate) fn start(args: &[&str]) -> Self {
+        Self::start_logging(args, Stdio::inherit())
+    }
+
+    /// As [`start`](Self::start), with what it logs written to `log`
+    pub(crate) fn start_logging(args: &[&str], log: impl Into<Stdio>) -> Self {
         let mut child = command(&["serve", "--listen", "127.0.0.1:0"])
             .args(args)
             .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
+            .stderr(log)
             .spawn()
             .expect("the program starts");
         let stdout = BufReader::new(child.stdout.take().expect("stdout is piped"));

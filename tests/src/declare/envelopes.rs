@@ -340,6 +340,14 @@ fn batches(declarations: &mut Declarations) {
     let vector = Vector::new(FIXTURE, &three, response).settings(&settings);
     declarations
         .vector("batch-too-long", vector.about("A batch over the limit is an error as a whole."));
+    let settings = [("max_id_bytes", Value::from(3))];
+    let response = parse_error("request.id: 4 bytes, the limit is 3", "null");
+    let request = one("\"ab\"");
+    let vector = Vector::new(FIXTURE, &request, response).settings(&settings);
+    declarations.vector(
+        "id-over-the-limit",
+        vector.about("The limit of the length of an id counts its quotes."),
+    );
     declare_vector(
         declarations,
         "batch-nested",

@@ -58,6 +58,9 @@ pub fn run<S: Storage + Clone>(
     if let Some(max_batch) = vector.max_batch {
         settings = settings.with_max_batch(max_batch);
     }
+    if let Some(max_id_bytes) = vector.max_id_bytes {
+        settings = settings.with_max_id_bytes(max_id_bytes);
+    }
     if let Some(max_receipts) = vector.max_receipts {
         settings = settings.with_max_receipts(max_receipts);
     }

@@ -40,6 +40,9 @@ pub fn flags(vector: &Vector) -> Vec<String> {
     if let Some(max_waiting) = vector.max_waiting {
         flags.push(format!("--max-waiting={max_waiting}"));
     }
+    if let Some(max_id_bytes) = vector.max_id_bytes {
+        flags.push(format!("--max-id-bytes={max_id_bytes}"));
+    }
     flags
 }
 

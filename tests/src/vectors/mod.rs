@@ -43,6 +43,8 @@ pub struct Vector {
     pub max_waiting: Option<usize>,
     /// The limit of requests in a batch, if it is not the default
     pub max_batch: Option<usize>,
+    /// The limit of the length of a request id, if it is not the default
+    pub max_id_bytes: Option<usize>,
     /// The limit of receipts in a response, if it is not the default
     pub max_receipts: Option<usize>,
     /// The method that the URL names, if any
@@ -154,6 +156,7 @@ fn vector(row: &Value) -> Result<Vector, String> {
         unknown_at_once: settings["unknown"] == "immediate",
         max_waiting: limit("max_waiting"),
         max_batch: limit("max_batch"),
+        max_id_bytes: limit("max_id_bytes"),
         max_receipts: limit("max_receipts"),
         url_method: row["url_method"].as_str().map(str::to_owned),
         request: file("request")?,

@@ -23,7 +23,7 @@ pub(crate) struct Writer {
     /// Names of the members that are fractions
     pub(crate) fractions: BTreeSet<&'static str>,
     module: &'static str,
-    versioned: Option<&'static [&'static str]>,
+    is_versioned: bool,
 }
 
 /// The name of a type that is declared by itself
@@ -42,11 +42,11 @@ pub(crate) fn name_of(schema: &Schema) -> Option<&'static str> {
 }
 
 impl Writer {
-    /// A module without declarations; `versioned` are the members that only some protocol versions
-    /// have, if every version has all others
-    pub(crate) fn new(module: &'static str, versioned: Option<&'static [&'static str]>) -> Self {
+    /// A module without declarations; `is_versioned` is whether only those members can be absent
+    /// that some protocol versions do not have
+    pub(crate) fn new(module: &'static str, is_versioned: bool) -> Self {
         let (text, used, fractions) = Default::default();
-        Self { text, used, fractions, module, versioned }
+        Self { text, used, fractions, module, is_versioned }
     }
 
     /// Declares a type with a name, and all types in it that are in no module yet
@@ -107,7 +107,7 @@ impl Writer {
         if !members.is_empty() {
             self.used.insert("OneOf");
             alternatives.push(format!("OneOf<{{\n{members}{indent}}}>"));
-        } else if self.versioned.is_some() {
+        } else if self.is_versioned {
             // Any text is allowed; editors propose these.
             alternatives.push("(string & {})".to_owned());
         }
@@ -150,10 +150,9 @@ impl Writer {
         if matches!(schema, Schema::Scalar(ScalarSchema::Fraction)) {
             self.fractions.insert(name);
         }
-        let can_be_absent = match self.versioned {
-            Some(versioned) if !matches!(schema, Schema::Nullable(_)) => versioned.contains(&name),
-            _ => !member.required,
-        };
+        let is_nullable = matches!(schema, Schema::Nullable(_));
+        let can_be_absent =
+            if self.is_versioned && !is_nullable { member.versioned } else { !member.required };
         let mark = if can_be_absent { "?" } else { "" };
         let mut value = self.type_of(schema);
         // The schema does not have names of integers.

@@ -42,6 +42,7 @@ const SETTINGS = [
   "unknown",
   "maxReceipts",
   "maxBatch",
+  "maxIdBytes",
   "finality",
   "retention",
   "strictTypes",
@@ -301,14 +302,15 @@ function checkStorage(storage) {
  * @param {WaitConfig} waitConfig
  */
 function checkConfig(settings, waitConfig) {
-  const { timeoutCause, unknown, finality, retention, maxReceipts, maxBatch } = settings;
+  const { timeoutCause, unknown, finality, retention } = settings;
   optionalBoolean(timeoutCause, "settings.timeoutCause");
   optionalBoolean(settings.strictTypes, "settings.strictTypes");
   if (unknown !== undefined) oneOf(unknown, "settings.unknown", ["wait", "immediate"]);
   if (finality !== undefined) oneOf(finality, "settings.finality", ["headers", "all"]);
   // With 0 no request could be answered.
-  if (maxReceipts !== undefined) uint32(maxReceipts, "settings.maxReceipts", 1);
-  if (maxBatch !== undefined) uint32(maxBatch, "settings.maxBatch", 1);
+  for (const limit of /** @type {const} */ (["maxReceipts", "maxBatch", "maxIdBytes"])) {
+    if (settings[limit] !== undefined) uint32(settings[limit], `settings.${limit}`, 1);
+  }
   if (waitConfig.maxWaiting !== undefined) uint32(waitConfig.maxWaiting, "waitConfig.maxWaiting");
   if (retention === undefined || retention === "everything") return;
   const { blocks, epochs } = retentionCounts(retention);
@@ -335,13 +337,15 @@ function retentionCounts(retention) {
  * @param {WaitConfig} waitConfig
  */
 function configure(config, settings, waitConfig) {
-  const { timeoutCause, unknown, finality, retention, maxReceipts, maxBatch, strictTypes } = settings;
+  const { timeoutCause, unknown, finality, retention, strictTypes } = settings;
+  const { maxReceipts, maxBatch, maxIdBytes } = settings;
   if (timeoutCause) config.timeout_cause(true);
   if (unknown === "immediate") config.unknown_immediate();
   if (finality === "all") config.all_final();
   if (strictTypes) config.strict_types(true);
   if (maxReceipts !== undefined) config.max_receipts(maxReceipts);
   if (maxBatch !== undefined) config.max_batch(maxBatch);
+  if (maxIdBytes !== undefined) config.max_id_bytes(maxIdBytes);
   const { blocks, epochs } = retentionCounts(retention);
   if (blocks !== undefined) config.retain_blocks(BigInt(blocks));
   else if (epochs !== undefined) config.retain_epochs(BigInt(epochs));
