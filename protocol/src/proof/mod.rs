@@ -2,11 +2,9 @@
 //!
 //! A block's hash covers its header, the header has the roots of what is in its chunks, and each
 //! outcome has a path to the root of its shard, which a later header contains. So a message can be
-//! checked against its own hash, without state. Signatures of validators are not checked here, and
-//! neither are the bodies of transactions and receipts: the hash of a transaction covers a recent
-//! block, which no message names, and the id of a receipt does not cover its content.
-//!
-//! The rules are those of protocol versions before SPICE (header versions 1 to 6).
+//! checked against its own hash, without state, by the rules before SPICE (header versions 1 to 6).
+//! Not checked are signatures of validators, and bodies of transactions and receipts: the hash of
+//! a transaction covers a recent block that no message names, and the id of a receipt no content.
 
 mod block;
 mod chunk;
