@@ -17,7 +17,7 @@ use milepost::Error;
 use milepost::endpoint::{
     ChainStatus, Endpoint, Engine, Evaluation, RequestState, Response, ResponseBody, WaitConfig,
 };
-use milepost::import::{BlockPosition, ImportSettings, ImportSummary};
+use milepost::import::{BlockPosition, ImportSettings, ImportSummary, VerifyMode};
 use milepost::primitives::{BlockHeight, CryptoHash};
 use milepost::rpc::ResponseKind;
 use milepost::views::Deviations;
@@ -26,7 +26,7 @@ use tokio::task;
 use tokio::time::Instant;
 use tracing::warn;
 
-use crate::block_verifier::{BlockVerifier, VerifyMode};
+use crate::block_verifier::BlockVerifier;
 use crate::logged_kinds::LoggedKinds;
 use crate::metrics::{Commit, MethodLabel, Metrics};
 use crate::shared_endpoint::SharedEndpoint;
