@@ -515,6 +515,34 @@ typedef struct milepost_deviations {
 } milepost_deviations;
 
 /**
+ * Whether a block agrees with its hash
+ */
+typedef int32_t milepost_verification_result_t;
+
+/**
+ * The check of a block against its hash; bytes belong to the import summary
+ */
+typedef struct milepost_verification {
+    /**
+     * `sizeof` of this structure, set by the caller; members beyond it are not written
+     */
+    size_t size;
+    /**
+     * Result, `MILEPOST_VERIFICATION_RESULT_...`
+     */
+    milepost_verification_result_t result;
+    /**
+     * Path of the member that is missing or wrong, such as `block.header.hash`; empty if there is
+     * none
+     */
+    struct milepost_bytes path;
+    /**
+     * What is missing, or what was expected and found, in lower case without a full stop
+     */
+    struct milepost_bytes message;
+} milepost_verification;
+
+/**
  * Kind of a response
  */
 typedef int32_t milepost_response_kind_t;
@@ -705,6 +733,11 @@ typedef struct milepost_transaction_view {
 } milepost_transaction_view;
 
 /**
+ * What the check of blocks is for
+ */
+typedef int32_t milepost_verify_t;
+
+/**
  * New head of the canonical chain
  */
 #define MILEPOST_BLOCK_POSITION_HEAD 1
@@ -723,6 +756,26 @@ typedef struct milepost_transaction_view {
  * A position that this library has no number for
  */
 #define MILEPOST_BLOCK_POSITION_OTHER 255
+
+/**
+ * Not checked: `MILEPOST_SETTING_VERIFY` is off
+ */
+#define MILEPOST_VERIFICATION_RESULT_NONE 0
+
+/**
+ * It agrees, and with the blocks before it
+ */
+#define MILEPOST_VERIFICATION_RESULT_VERIFIED 1
+
+/**
+ * A member that is needed is missing, or is of a form that is not known
+ */
+#define MILEPOST_VERIFICATION_RESULT_UNVERIFIABLE 2
+
+/**
+ * It does not agree
+ */
+#define MILEPOST_VERIFICATION_RESULT_WRONG 3
 
 /**
  * Nothing more until something is handed in: call `milepost_endpoint_handle_timeout` at `timeout`
@@ -938,6 +991,27 @@ typedef struct milepost_transaction_view {
  * a member is served as it came and counted by `milepost_import_summary_deviations`
  */
 #define MILEPOST_SETTING_STRICT_TYPES 12
+
+/**
+ * Whether blocks are checked against their own hashes before they are imported,
+ * `MILEPOST_VERIFY_...`; default 0, they are not
+ */
+#define MILEPOST_SETTING_VERIFY 13
+
+/**
+ * Blocks are not checked
+ */
+#define MILEPOST_VERIFY_OFF 0
+
+/**
+ * The import summary has the result
+ */
+#define MILEPOST_VERIFY_REPORT 1
+
+/**
+ * A wrong block is an error as well; one that cannot be verified is not
+ */
+#define MILEPOST_VERIFY_STRICT 2
 
 /**
  * Success; outputs are valid
@@ -1546,6 +1620,17 @@ milepost_status_t milepost_import_summary_reapplied(const struct milepost_import
 milepost_status_t milepost_import_summary_deviations(const struct milepost_import_summary *summary,
                                                      struct milepost_deviations *deviations,
                                                      struct milepost_error **error);
+
+/**
+ * Returns whether the block agrees with its hash
+ *
+ * Threads: any number concurrently.
+ *
+ * May be NULL: `error`.
+ */
+milepost_status_t milepost_import_summary_verification(const struct milepost_import_summary *summary,
+                                                       struct milepost_verification *verification,
+                                                       struct milepost_error **error);
 
 /**
  * Frees an import summary

@@ -102,6 +102,7 @@ enum class Setting : milepost_setting_t {
     HashSeed = MILEPOST_SETTING_HASH_SEED,                  ///< unknown to clients; default 0
     Isolation = MILEPOST_SETTING_ISOLATION,                 ///< of the storage; default Snapshot
     StrictTypes = MILEPOST_SETTING_STRICT_TYPES,            ///< 1: other types are errors
+    Verify = MILEPOST_SETTING_VERIFY,                       ///< MILEPOST_VERIFY_...; default off
 };
 
 /// Settings of engines and endpoints; each uses those it needs
