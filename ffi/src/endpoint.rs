@@ -85,7 +85,8 @@ ffi_function! {
             None => (Engine::new(settings.engine), RowSource::Host(settings.import)),
         };
         endpoint.write(EndpointState {
-            endpoint: Endpoint::new(responder, settings.wait_config),
+            endpoint: Endpoint::new(responder, settings.wait_config)
+                .with_verify_mode(settings.verify_mode),
             rows,
             output: BorrowedOutput::default(),
         });

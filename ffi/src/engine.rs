@@ -4,11 +4,11 @@
 //! is not reached is answered as if it had timed out. Waiting is done by `milepost_endpoint`.
 
 use core::fmt;
-use std::sync::RwLock;
+use std::sync::{Mutex, PoisonError, RwLock};
 
 use milepost::config::ConfigImport;
 use milepost::endpoint::{Engine, RequestState, Response};
-use milepost::import::{BlockImport, ImportSettings, ImportSummary};
+use milepost::import::{BlockImport, BlockVerifier, ImportSettings, ImportSummary, VerifyMode};
 use milepost::storage::{Snapshot, run};
 
 use crate::boundary::ffi_function;
@@ -31,6 +31,8 @@ pub struct milepost_engine {
 pub struct EngineState {
     pub(crate) engine: Engine,
     import_settings: ImportSettings,
+    /// `None` if blocks are not checked
+    verifier: Option<Mutex<BlockVerifier>>,
     storage: EngineStorage,
 }
 
@@ -49,7 +51,9 @@ impl Handle for milepost_engine {
 impl EngineState {
     fn new(settings: &HostSettings, storage: StorageKind) -> Self {
         let (engine, import_settings) = (Engine::new(settings.engine), settings.import);
-        Self { engine, import_settings, storage: EngineStorage::new(storage) }
+        let is_off = settings.verify_mode == VerifyMode::Off;
+        let verifier = (!is_off).then(|| Mutex::new(BlockVerifier::new(settings.verify_mode)));
+        Self { engine, import_settings, verifier, storage: EngineStorage::new(storage) }
     }
 
     /// The newest state of the storage
@@ -59,7 +63,14 @@ impl EngineState {
 
     /// Imports a block message; it is read before other imports have to wait
     pub(crate) fn import_block(&self, message: &[u8]) -> Result<ImportSummary, CallError> {
-        let import = BlockImport::new(message, self.import_settings)?;
+        let settings = self.import_settings;
+        let import = match &self.verifier {
+            Some(verifier) => {
+                let mut verifier = verifier.lock().unwrap_or_else(PoisonError::into_inner);
+                BlockImport::verified(message, settings, &mut verifier)?
+            }
+            None => BlockImport::new(message, settings)?,
+        };
         self.storage.import(|snapshot| import.run(snapshot))
     }
 

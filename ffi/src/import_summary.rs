@@ -5,6 +5,7 @@
 
 use milepost::Error;
 use milepost::import::{BlockPosition, ImportSummary};
+use milepost::proof::VerificationResult;
 use milepost::storage::BlockPoint;
 
 use crate::boundary::ffi_function;
@@ -169,6 +170,63 @@ ffi_function! {
             count: summary.deviations.count,
             first_path: bytes(first.map(Error::path)),
             first_message: bytes(first.map(Error::detail)),
+        });
+        Ok(())
+    }
+}
+
+/// Whether a block agrees with its hash
+pub type milepost_verification_result_t = i32;
+
+/// Not checked: `MILEPOST_SETTING_VERIFY` is off
+pub const MILEPOST_VERIFICATION_RESULT_NONE: milepost_verification_result_t = 0;
+/// It agrees, and with the blocks before it
+pub const MILEPOST_VERIFICATION_RESULT_VERIFIED: milepost_verification_result_t = 1;
+/// A member that is needed is missing, or is of a form that is not known
+pub const MILEPOST_VERIFICATION_RESULT_UNVERIFIABLE: milepost_verification_result_t = 2;
+/// It does not agree
+pub const MILEPOST_VERIFICATION_RESULT_WRONG: milepost_verification_result_t = 3;
+
+/// The check of a block against its hash; bytes belong to the import summary
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct milepost_verification {
+    /// `sizeof` of this structure, set by the caller; members beyond it are not written
+    pub size: usize,
+    /// Result, `MILEPOST_VERIFICATION_RESULT_...`
+    pub result: milepost_verification_result_t,
+    /// Path of the member that is missing or wrong, such as `block.header.hash`; empty if there is
+    /// none
+    pub path: milepost_bytes,
+    /// What is missing, or what was expected and found, in lower case without a full stop
+    pub message: milepost_bytes,
+}
+
+sized_outputs! { milepost_verification }
+
+ffi_function! {
+    /// Returns whether the block agrees with its hash
+    fn milepost_import_summary_verification(
+        summary: *const milepost_import_summary,
+        verification: *mut milepost_verification,
+        #[optional] error: *mut *mut milepost_error,
+    ) -> milepost_status_t {
+        let (result, found) = match summary.verification.as_ref().map(|found| &found.result) {
+            None => (MILEPOST_VERIFICATION_RESULT_NONE, None),
+            Some(VerificationResult::Verified) => (MILEPOST_VERIFICATION_RESULT_VERIFIED, None),
+            Some(VerificationResult::Unverifiable(found)) => {
+                (MILEPOST_VERIFICATION_RESULT_UNVERIFIABLE, Some(found))
+            }
+            Some(VerificationResult::Wrong(found)) => {
+                (MILEPOST_VERIFICATION_RESULT_WRONG, Some(found))
+            }
+        };
+        let bytes = |text: Option<&str>| milepost_bytes::new(text.unwrap_or_default().as_bytes());
+        verification.write(milepost_verification {
+            size: size_of::<milepost_verification>(),
+            result,
+            path: bytes(found.map(Error::path)),
+            message: bytes(found.map(Error::detail)),
         });
         Ok(())
     }

@@ -4,7 +4,7 @@
 //! setting has a default; NULL settings are all defaults.
 
 use milepost::endpoint::{Settings, UnknownTransaction, WaitConfig};
-use milepost::import::{FinalityRule, ImportSettings, Retention};
+use milepost::import::{FinalityRule, ImportSettings, Retention, VerifyMode};
 
 use crate::boundary::ffi_function;
 use crate::boundary::handle::{Exclusive, Handle, SharedRef};
@@ -58,6 +58,19 @@ pub const MILEPOST_SETTING_ISOLATION: milepost_setting_t = 11;
 pub const MILEPOST_SETTING_STRICT_TYPES: milepost_setting_t = 12;
 /// Maximum length of a request id in bytes, with its quotes; default 1024, at least 1
 pub const MILEPOST_SETTING_MAX_ID_BYTES: milepost_setting_t = 13;
+/// Whether blocks are checked against their own hashes before they are imported,
+/// `MILEPOST_VERIFY_...`; default 0, they are not
+pub const MILEPOST_SETTING_VERIFY: milepost_setting_t = 14;
+
+/// What the check of blocks is for
+pub type milepost_verify_t = i32;
+
+/// Blocks are not checked
+pub const MILEPOST_VERIFY_OFF: milepost_verify_t = 0;
+/// The import summary has the result
+pub const MILEPOST_VERIFY_REPORT: milepost_verify_t = 1;
+/// A wrong block is an error as well; one that cannot be verified is not
+pub const MILEPOST_VERIFY_STRICT: milepost_verify_t = 2;
 
 /// Values of all settings
 #[derive(Clone, Copy, Debug, Default)]
@@ -65,6 +78,7 @@ pub struct HostSettings {
     pub(crate) engine: Settings,
     pub(crate) import: ImportSettings,
     pub(crate) wait_config: WaitConfig,
+    pub(crate) verify_mode: VerifyMode,
 }
 
 impl HostSettings {
@@ -114,6 +128,7 @@ impl HostSettings {
             }
             MILEPOST_SETTING_STRICT_TYPES => self.import.strict_types = switch(value)?,
             MILEPOST_SETTING_MAX_ID_BYTES => self.engine.limits.max_id_bytes = limit(value),
+            MILEPOST_SETTING_VERIFY => self.verify_mode = verify_mode(value)?,
             unknown => return Err(CallError::invalid_enum("setting", unknown)),
         }
         Ok(())
@@ -125,6 +140,15 @@ fn switch(value: u64) -> Result<bool, CallError> {
         0 => Ok(false),
         1 => Ok(true),
         other => Err(CallError::invalid_enum("switch (0 or 1)", other)),
+    }
+}
+
+fn verify_mode(value: u64) -> Result<VerifyMode, CallError> {
+    match milepost_verify_t::try_from(value) {
+        Ok(MILEPOST_VERIFY_OFF) => Ok(VerifyMode::Off),
+        Ok(MILEPOST_VERIFY_REPORT) => Ok(VerifyMode::Report),
+        Ok(MILEPOST_VERIFY_STRICT) => Ok(VerifyMode::Strict),
+        _ => Err(CallError::invalid_enum("mode of verification", value)),
     }
 }
 

@@ -18,7 +18,7 @@ use crate::execution::BlockContext;
 use crate::header::{block_header, chunk_header};
 use crate::layout::ShardLayout;
 use crate::merkle::BlockTree;
-use crate::outcome::outcome_leaf;
+use crate::outcome::Outcome;
 use crate::receipt_queues::{BlockInput, ReceiptQueues, ShardResult};
 use crate::transaction::Transaction;
 
@@ -257,15 +257,11 @@ fn write_shard(
 ) -> CryptoHash {
     let transactions = result.transactions.iter().filter_map(|(_, outcome)| outcome.as_ref());
     let outcomes = transactions.chain(result.executed.iter().map(|executed| &executed.outcome));
-    let mut views: Vec<_> = outcomes.map(|outcome| outcome.view(block_hash)).collect();
-    let leaves: Vec<_> = views.iter().map(outcome_leaf).collect();
+    let leaves: Vec<_> = outcomes.map(Outcome::leaf).collect();
     let (root, paths) = root_and_paths(&leaves);
-    for (view, path) in views.iter_mut().zip(paths) {
-        view["proof"] = json!(path);
-    }
-    let mut views = views.into_iter();
+    let mut paths = paths.into_iter();
     // One per outcome, in the order of the leaves.
-    let mut next_view = || views.next().unwrap_or_default();
+    let mut path = || paths.next().unwrap_or_default();
 
     text.push_str(&format!(r#"{{"shard_id":{shard_id},"chunk":"#));
     match chunk {
@@ -273,8 +269,9 @@ fn write_shard(
             text.push_str(&format!(r#"{{"author":"{author}","header":{header},"transactions":"#));
             write_array(text, result.transactions.iter(), |text, (view, outcome)| {
                 let outcome = match outcome {
-                    Some(_) => {
-                        format!(r#"{{"execution_outcome":{},"receipt":null}}"#, next_view())
+                    Some(outcome) => {
+                        let view = outcome.view(block_hash, &path());
+                        format!(r#"{{"execution_outcome":{view},"receipt":null}}"#)
                     }
                     None => "null".into(),
                 };
@@ -290,7 +287,7 @@ fn write_shard(
     }
     text.push_str(r#","receipt_execution_outcomes":"#);
     write_array(text, result.executed.iter(), |text, executed| {
-        let view = next_view();
+        let view = executed.outcome.view(block_hash, &path());
         let receipt = executed.receipt.as_deref().unwrap_or("null");
         let tx_hash = executed.tx_hash;
         text.push_str(&format!(

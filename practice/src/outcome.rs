@@ -3,10 +3,9 @@
 use alloc::string::String;
 use alloc::vec::Vec;
 
-use milepost::codec::json;
-use milepost::primitives::{AccountId, Balance, CryptoHash};
-use milepost::proof::leaf;
-use milepost::views::ExecutionOutcomeWithIdView;
+use milepost::primitives::{AccountId, Balance, CryptoHash, Gas};
+use milepost::proof::{PartialExecutionOutcome, PartialExecutionStatus};
+use milepost::views::MerklePathItem;
 use serde_json::{Value, json};
 
 use crate::action::base64_of;
@@ -34,10 +33,27 @@ pub(crate) struct Outcome {
 }
 
 impl Outcome {
-    /// The outcome in the format of block messages, without its path
-    pub(crate) fn view(&self, block_hash: CryptoHash) -> Value {
+    /// The leaf in the tree of the shard
+    pub(crate) fn leaf(&self) -> CryptoHash {
+        let partial = PartialExecutionOutcome {
+            receipt_ids: &self.receipt_ids,
+            gas_burnt: Gas(self.gas_burnt),
+            tokens_burnt: Balance(self.tokens_burnt),
+            executor_id: self.executor_id.as_str(),
+            status: match &self.status {
+                Status::Failure(_) => PartialExecutionStatus::Failure,
+                Status::Value(value) => PartialExecutionStatus::SuccessValue(value),
+                Status::Receipt(id) => PartialExecutionStatus::SuccessReceiptId(*id),
+            },
+        };
+        let logs: Vec<_> = self.logs.iter().map(|log| CryptoHash::digest(log.as_bytes())).collect();
+        partial.leaf(self.id, &logs)
+    }
+
+    /// The outcome in the format of block messages
+    pub(crate) fn view(&self, block_hash: CryptoHash, proof: &[MerklePathItem]) -> Value {
         json!({
-            "proof": [],
+            "proof": proof,
             "block_hash": block_hash,
             "id": self.id,
             "outcome": {
@@ -55,11 +71,4 @@ impl Outcome {
             },
         })
     }
-}
-
-/// The leaf of an outcome in the tree of its shard
-pub(crate) fn outcome_leaf(view: &Value) -> CryptoHash {
-    let outcome: ExecutionOutcomeWithIdView =
-        json::read(&view.to_string()).expect("an outcome with all its members");
-    leaf(&outcome).expect("a known status")
 }

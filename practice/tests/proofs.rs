@@ -265,3 +265,69 @@ fn each_part_of_a_split_shard_confirms_its_outcomes() {
         assert_eq!((parts, announced), (vec![4, 5], 1));
     }
 }
+
+#[test]
+fn outcomes_may_be_in_any_order_and_none_may_be_missing() {
+    let mut practice = Practice::new(Settings { transactions: 9..=9, ..Settings::demo(7) });
+    let (mut shuffled, mut incomplete) = (0, 0);
+    for _ in 0..7 {
+        let block: Value = serde_json::from_slice(&practice.next_message().json).unwrap();
+        for shard in 0..4 {
+            let pointer = format!("/shards/{shard}/receipt_execution_outcomes");
+            let count = block.pointer(&pointer).unwrap().as_array().unwrap().len();
+            for index in 1..count {
+                let mut changed = block.clone();
+                let executed = changed.pointer_mut(&pointer).unwrap().as_array_mut().unwrap();
+                executed.swap(0, index);
+                let check = check_block(changed.to_string().as_bytes());
+                assert_eq!(check.result, VerificationResult::Verified);
+                shuffled += 1;
+
+                let executed = changed.pointer_mut(&pointer).unwrap().as_array_mut().unwrap();
+                executed.pop();
+                let check = check_block(changed.to_string().as_bytes());
+                let VerificationResult::Unverifiable(error) = check.result else {
+                    panic!("{:?}", check.result)
+                };
+                assert_eq!(error.path(), format!("shards[{shard}].outcomes"));
+                incomplete += 1;
+            }
+        }
+    }
+    assert!(shuffled > 50 && incomplete > 50, "{shuffled}, {incomplete}");
+}
+
+#[test]
+fn an_outcome_of_another_transaction_or_receipt_is_wrong() {
+    let mut practice = Practice::new(Settings::demo(7));
+    let mut changes = [0; 2];
+    for _ in 0..8 {
+        let block: Value = serde_json::from_slice(&practice.next_message().json).unwrap();
+        for shard in 0..4 {
+            for (which, member) in [
+                "chunk/transactions/0/transaction/hash",
+                "receipt_execution_outcomes/0/receipt/receipt_id",
+            ]
+            .into_iter()
+            .enumerate()
+            {
+                let mut changed = block.clone();
+                let pointer = format!("/shards/{shard}/{member}");
+                let Some(id) = changed.pointer_mut(&pointer) else { continue };
+                *id = json!(CryptoHash::digest(b"another"));
+                if which == 0
+                    && block["shards"][shard]["chunk"]["transactions"][0]["outcome"].is_null()
+                {
+                    continue;
+                }
+                let check = check_block(changed.to_string().as_bytes());
+                let VerificationResult::Wrong(error) = check.result else {
+                    panic!("{:?}", check.result)
+                };
+                assert!(error.path().ends_with(".id"), "{error}");
+                changes[which] += 1;
+            }
+        }
+    }
+    assert!(changes.iter().all(|count| *count > 5), "{changes:?}");
+}

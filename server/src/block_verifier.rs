@@ -1,83 +1,54 @@
-//! `--verify`: checks blocks against their own hashes before they are imported.
+//! `--verify`: counts the results of checking blocks against their hashes, and logs what is not
+//! verified.
 //!
-//! A block is verified, unverifiable (a member is missing, or its form is not known) or wrong. All
-//! are counted; of what is not verified each kind is logged once. Only a wrong block is refused,
-//! and only if that is asked for. Signatures of validators are not checked.
+//! All results are counted; of what is not verified each kind is logged once. What is checked, and
+//! which blocks are refused, is up to the engine.
 
-use core::str::FromStr;
 use std::sync::{Mutex, PoisonError};
 
 use milepost::Error;
-use milepost::proof::{OutcomeLinks, VerificationResult, check_block};
+use milepost::import::{BlockVerification, BlockVerifier as Verifier, VerifyMode};
+use milepost::proof::VerificationResult;
 use tracing::warn;
 
 use crate::logged_kinds::LoggedKinds;
 use crate::metrics::Metrics;
 
-/// What the check of a block is for
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-pub(crate) enum VerifyMode {
-    /// Blocks are not checked
-    #[default]
-    Off,
-    /// Results are counted and logged
-    Report,
-    /// A wrong block is refused as well
-    Strict,
-}
-
-impl FromStr for VerifyMode {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "off" => Ok(Self::Off),
-            "report" => Ok(Self::Report),
-            "strict" => Ok(Self::Strict),
-            _ => Err(format!("`{text}` is none of off, report, strict")),
-        }
-    }
-}
-
 /// The check of the blocks of a service
 #[derive(Default)]
 pub(crate) struct BlockVerifier {
-    mode: VerifyMode,
-    links: Mutex<OutcomeLinks>,
+    verifier: Mutex<Verifier>,
     logged: LoggedKinds,
 }
 
 impl BlockVerifier {
     pub(crate) fn new(mode: VerifyMode) -> Self {
-        Self { mode, ..Self::default() }
+        Self { verifier: Mutex::new(Verifier::new(mode)), ..Self::default() }
     }
 
     /// Checks a block message that is about to be imported
     pub(crate) fn check(&self, message: &[u8], metrics: &Metrics) -> Result<(), Error> {
-        if self.mode == VerifyMode::Off {
-            return Ok(());
-        }
-        let check = check_block(message);
-        let mut links = self.links.lock().unwrap_or_else(PoisonError::into_inner);
-        let result = links.verify(&check);
-        drop(links);
-        metrics.block_checked(&result);
-        let block = check.hashes.map_or_else(String::new, |(hash, _)| format!("block {hash}: "));
-        match result {
-            VerificationResult::Verified => {}
-            VerificationResult::Unverifiable(error) => {
-                if self.logged.insert(error.path()) {
-                    warn!("{block}cannot be verified: {error}");
-                }
-            }
-            VerificationResult::Wrong(error) if self.mode == VerifyMode::Strict => {
+        let mut verifier = self.verifier.lock().unwrap_or_else(PoisonError::into_inner);
+        let verification = verifier.verify(message);
+        drop(verifier);
+        let verification = match verification {
+            Ok(None) => return Ok(()),
+            Ok(Some(verification)) => verification,
+            Err(error) => {
+                metrics.block_checked(&VerificationResult::Wrong(error.clone()));
                 return Err(error);
             }
-            VerificationResult::Wrong(error) => {
-                if self.logged.insert(error.path()) {
-                    warn!("{block}does not agree with its hash: {error}");
-                }
-            }
+        };
+        metrics.block_checked(&verification.result);
+        let BlockVerification { hash, result, .. } = verification;
+        let (error, what) = match result {
+            VerificationResult::Verified => return Ok(()),
+            VerificationResult::Unverifiable(error) => (error, "cannot be verified"),
+            VerificationResult::Wrong(error) => (error, "does not agree with its hash"),
+        };
+        if self.logged.insert(error.path()) {
+            let block = hash.map_or_else(String::new, |hash| format!("block {hash}: "));
+            warn!("{block}{what}: {error}");
         }
         Ok(())
     }

@@ -8,12 +8,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 use milepost::endpoint::UnknownTransaction;
-use milepost::import::{FinalityRule, ImportSettings, Retention};
+use milepost::import::{FinalityRule, ImportSettings, Retention, VerifyMode};
 use milepost::primitives::{AccountId, CryptoHash};
 use milepost::status::Milestone;
 use milepost_feeds::{FeedUrl, Start};
 
-use crate::block_verifier::VerifyMode;
 use crate::http::{self, BasePath, Cors, StatusMode};
 use crate::value_parsers::{self, StoreLocation};
 

@@ -13,14 +13,13 @@ use std::path::PathBuf;
 use std::process::{self, ExitCode};
 
 use milepost::endpoint::{ChainStatus, Engine, Settings, WaitConfig};
-use milepost::import::{FinalityRule, Retention};
+use milepost::import::{FinalityRule, Retention, VerifyMode};
 use tokio::net::{TcpListener, TcpSocket, lookup_host};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task;
 use tokio::time::{self, MissedTickBehavior};
 use tracing::{error, info, warn};
 
-use crate::block_verifier::VerifyMode;
 use crate::cli::{FeedArgs, ImportArgs, ServeArgs};
 use crate::demo_index::DemoIndex;
 use crate::feed::{self, FeedSummary, PracticeFeed};

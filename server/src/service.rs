@@ -19,7 +19,7 @@ use milepost::Error;
 use milepost::endpoint::{
     ChainStatus, Endpoint, Engine, Evaluation, RequestState, Response, ResponseBody, WaitConfig,
 };
-use milepost::import::{BlockImport, BlockPosition, ImportSettings, ImportSummary};
+use milepost::import::{BlockImport, BlockPosition, ImportSettings, ImportSummary, VerifyMode};
 use milepost::primitives::{BlockHeight, CryptoHash};
 use milepost::rpc::{Request, ResponseKind};
 use milepost::status::{Observation, StatusSummary};
@@ -32,7 +32,7 @@ use tokio::time::Instant;
 use tracing::warn;
 
 use crate::block_importer::BlockImporter;
-use crate::block_verifier::{BlockVerifier, VerifyMode};
+use crate::block_verifier::BlockVerifier;
 use crate::compact_status::{Include, compact_with, full_result};
 use crate::logged_kinds::LoggedKinds;
 use crate::metrics::{BlockStep, Commit, MethodLabel, Metrics};

@@ -401,6 +401,33 @@ static void other_types_are_counted_or_refused(void) {
     milepost_settings_free(settings);
 }
 
+/* Blocks without the members that their hashes cover cannot be verified, and are imported */
+static void blocks_are_verified_if_set(void) {
+    milepost_settings *settings;
+    milepost_engine *engine;
+    milepost_import_summary *summary;
+    milepost_verification found = {.size = sizeof found};
+    CHECK(MILEPOST_VERIFY_OFF == 0);
+    OK(milepost_settings_new(&settings, NULL));
+    CHECK(milepost_settings_set(settings, MILEPOST_SETTING_VERIFY, 3, NULL) ==
+          MILEPOST_STATUS_ENUM);
+    for (uint64_t mode = MILEPOST_VERIFY_OFF; mode <= MILEPOST_VERIFY_STRICT; mode++) {
+        OK(milepost_settings_set(settings, MILEPOST_SETTING_VERIFY, mode, NULL));
+        OK(milepost_engine_new(settings, &engine, NULL));
+        OK(milepost_engine_import_block(engine, TEXT(OTHER_TYPE), &summary, NULL));
+        OK(milepost_import_summary_verification(summary, &found, NULL));
+        if (mode == MILEPOST_VERIFY_OFF) {
+            CHECK(found.result == MILEPOST_VERIFICATION_RESULT_NONE && found.path.len == 0);
+        } else {
+            CHECK(found.result == MILEPOST_VERIFICATION_RESULT_UNVERIFIABLE &&
+                  contains(found.path, "block.header") && contains(found.message, "missing"));
+        }
+        milepost_import_summary_free(summary);
+        milepost_engine_free(engine);
+    }
+    milepost_settings_free(settings);
+}
+
 /* The largest and smallest values of all settings work */
 static void settings_may_be_extreme(void) {
     milepost_settings *settings;
@@ -410,7 +437,7 @@ static void settings_may_be_extreme(void) {
     uint64_t handle, timeout;
     for (uint64_t value = 0; value <= 1; value++) {
         OK(milepost_settings_new(&settings, NULL));
-        for (milepost_setting_t setting = 1; setting <= MILEPOST_SETTING_MAX_ID_BYTES; setting++) {
+        for (milepost_setting_t setting = 1; setting <= MILEPOST_SETTING_VERIFY; setting++) {
             milepost_status_t status =
                 milepost_settings_set(settings, setting, value == 0 ? UINT64_MAX : 0, NULL);
             /* With 0 nothing could be answered, so the default stays. */
@@ -452,5 +479,6 @@ int main(void) {
     errors_have_details();
     callbacks_give_their_reason();
     other_types_are_counted_or_refused();
+    blocks_are_verified_if_set();
     return failed;
 }

@@ -84,6 +84,7 @@ int main(void) {
     milepost_bytes bytes;
     GUARDED(import_summary_view, summary_view);
     GUARDED(deviations, deviations);
+    GUARDED(verification, verification);
     GUARDED(transaction_view, transaction_view);
     GUARDED(error_view, error_view);
     memset(&store, 0, sizeof store);
@@ -99,6 +100,10 @@ int main(void) {
     OK(milepost_import_summary_deviations(summary, &deviations.value, NULL));
     CHECK(deviations.value.count == 0 && deviations.value.first_path.len == 0);
     UNTOUCHED(deviations);
+    OK(milepost_import_summary_verification(summary, &verification.value, NULL));
+    CHECK(verification.value.result == MILEPOST_VERIFICATION_RESULT_NONE &&
+          verification.value.path.len == 0);
+    UNTOUCHED(verification);
     milepost_import_summary_free(summary);
     OK(milepost_transaction_decode_base64(TEXT(TRANSACTION_BASE64), &transaction, NULL));
     OK(milepost_transaction_read(transaction, &transaction_view.value, NULL));

@@ -18,6 +18,8 @@ use super::{
 use crate::Error;
 use crate::config::ConfigImport;
 use crate::import::{BlockImport, ChainUpdate, ImportSettings};
+#[cfg(feature = "verify")]
+use crate::import::{BlockVerifier, VerifyMode};
 use crate::primitives::BlockHeight;
 use crate::rpc::Request;
 use crate::storage::{OptimisticQuery, Row, Snapshot};
@@ -170,6 +172,8 @@ pub struct Endpoint<T = ()> {
     operations: Operations<T>,
     outputs: VecDeque<Output<T>>,
     stopping: bool,
+    #[cfg(feature = "verify")]
+    verifier: BlockVerifier,
 }
 
 impl<T> core::fmt::Debug for Endpoint<T> {
@@ -193,7 +197,20 @@ impl<T> Endpoint<T> {
             operations: Operations::new(),
             outputs: VecDeque::new(),
             stopping: false,
+            #[cfg(feature = "verify")]
+            verifier: BlockVerifier::default(),
         }
+    }
+
+    /// The same with blocks checked against their own hashes; the default is not to check them
+    ///
+    /// [`handle_block`](Self::handle_block) refuses a wrong block with
+    /// [`VerifyMode::Strict`]; the summary of an import has the result.
+    #[cfg(feature = "verify")]
+    #[must_use]
+    pub fn with_verify_mode(mut self, mode: VerifyMode) -> Self {
+        self.verifier = BlockVerifier::new(mode);
+        self
     }
 
     /// The engine that answers
@@ -280,6 +297,9 @@ impl<T> Endpoint<T> {
         message: &[u8],
         settings: &ImportSettings,
     ) -> Result<RequestHandle, Error> {
+        #[cfg(feature = "verify")]
+        let import = BlockImport::verified(message, *settings, &mut self.verifier)?;
+        #[cfg(not(feature = "verify"))]
         let import = BlockImport::new(message, *settings)?;
         Ok(self.start(OperationKind::Block(Box::new(import))))
     }

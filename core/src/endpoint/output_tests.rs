@@ -257,3 +257,66 @@ fn each_request_has_its_own_timeout() {
     }
     assert_eq!(endpoint.pending_count(), 1);
 }
+
+/// Imports a block message over a storage of its own
+#[cfg(feature = "verify")]
+fn import(
+    endpoint: &mut Endpoint,
+    storage: &mut MemoryStorage,
+    message: &[u8],
+) -> Result<crate::import::ImportSummary, Error> {
+    endpoint.handle_block(message, &ImportSettings::default())?;
+    loop {
+        match endpoint.poll_output() {
+            Output::NeedRows { handle, keys, .. } => {
+                let mut rows = Vec::new();
+                storage.get_many(&keys, &mut rows)?;
+                endpoint.handle_rows(handle, Ok(&rows))?;
+            }
+            Output::Commit { handle, batch } => {
+                let result = storage.commit(batch);
+                endpoint.handle_commit_result(handle, result)?;
+            }
+            Output::Completed { result, .. } => match result? {
+                Completion::Block(summary) => return Ok(summary),
+                other => panic!("{other:?}"),
+            },
+            output => panic!("{output:?}"),
+        }
+    }
+}
+
+#[cfg(feature = "verify")]
+#[test]
+fn a_wrong_block_is_refused_reported_or_not_checked() {
+    use crate::import::VerifyMode;
+    use crate::proof::VerificationResult;
+
+    let blocks = blocks();
+    let text = core::str::from_utf8(&blocks[1].json).unwrap();
+    let wrong = text.replacen(r#""gas_price":"1"#, r#""gas_price":"2"#, 1);
+    assert_ne!(wrong, text);
+    for mode in [VerifyMode::Off, VerifyMode::Report, VerifyMode::Strict] {
+        let mut endpoint: Endpoint =
+            Endpoint::new(Engine::default(), WaitConfig::default()).with_verify_mode(mode);
+        let mut storage = MemoryStorage::new();
+        let is_checked = mode != VerifyMode::Off;
+        let summary = import(&mut endpoint, &mut storage, &blocks[0].json).unwrap();
+        assert_eq!(summary.verification.is_some(), is_checked);
+        if let Some(verification) = summary.verification {
+            assert_eq!(verification.hash, Some(blocks[0].hash));
+            assert_eq!(verification.result, VerificationResult::Verified);
+        }
+        let result = import(&mut endpoint, &mut storage, wrong.as_bytes());
+        if mode == VerifyMode::Strict {
+            assert_eq!(result.unwrap_err().path(), "block.header.hash");
+        } else {
+            let verification = result.unwrap().verification;
+            let is_wrong = verification
+                .is_some_and(|found| matches!(found.result, VerificationResult::Wrong(_)));
+            assert_eq!(is_wrong, is_checked);
+        }
+        // Refused or not, the block itself can still come.
+        import(&mut endpoint, &mut storage, &blocks[1].json).unwrap();
+    }
+}

@@ -20,6 +20,8 @@ mod summary;
 mod tests;
 #[cfg(test)]
 mod type_tests;
+#[cfg(feature = "verify")]
+mod verifier;
 
 use alloc::vec::Vec;
 use core::mem;
@@ -39,6 +41,8 @@ use finalize::FinalizeTransactions;
 pub use message::{check_complete, lake_message};
 use overlay::RowChanges;
 use plan::{ImportPlan, PlanImport};
+#[cfg(feature = "verify")]
+pub use verifier::{BlockVerification, BlockVerifier, VerifyMode};
 
 /// When a block is final
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -151,6 +155,9 @@ pub struct ImportSummary {
     /// Known members whose values are not of their type, if types are not strict; a block that was
     /// imported before has them too
     pub deviations: Deviations,
+    /// Whether the block agrees with its hash; `None` if it was not checked
+    #[cfg(feature = "verify")]
+    pub verification: Option<BlockVerification>,
     /// What pending requests have to be notified of once the batch is committed
     pub chain_update: ChainUpdate,
 }
@@ -193,6 +200,24 @@ impl BlockImport {
     pub fn new(message: &[u8], settings: ImportSettings) -> Result<Self, Error> {
         let content = BlockContent::read(message, settings.strict_types)?;
         Ok(Self(Stage::Plan(RestartableQuery::new(PlanImport::new(content, settings)))))
+    }
+
+    /// Checks a block message against its hash, then reads it; the summary has the result
+    ///
+    /// # Errors
+    ///
+    /// Those of [`BlockVerifier::verify`] and of [`Self::new`].
+    #[cfg(feature = "verify")]
+    pub fn verified(
+        message: &[u8],
+        settings: ImportSettings,
+        verifier: &mut BlockVerifier,
+    ) -> Result<Self, Error> {
+        let verification = verifier.verify(message)?;
+        let content = BlockContent::read(message, settings.strict_types)?;
+        let mut plan = PlanImport::new(content, settings);
+        plan.verification = verification;
+        Ok(Self(Stage::Plan(RestartableQuery::new(plan))))
     }
 
     /// Runs to the end over a local storage; faster than [`run`](crate::storage::run)

@@ -45,6 +45,8 @@ const MIN_LISTED_EPOCHS: usize = 16;
 pub(super) struct PlanImport {
     content: BlockContent,
     settings: ImportSettings,
+    #[cfg(feature = "verify")]
+    pub(super) verification: Option<super::BlockVerification>,
 }
 
 /// A block that becomes canonical
@@ -75,7 +77,12 @@ fn corrupt(detail: impl core::fmt::Display) -> Suspend {
 
 impl PlanImport {
     pub(super) const fn new(content: BlockContent, settings: ImportSettings) -> Self {
-        Self { content, settings }
+        Self {
+            content,
+            settings,
+            #[cfg(feature = "verify")]
+            verification: None,
+        }
     }
 
     fn summary(&self, position: BlockPosition, last_final: Option<BlockPoint>) -> ImportSummary {
@@ -90,6 +97,8 @@ impl PlanImport {
             outcomes: self.content.outcomes,
             receipts: self.content.receipts,
             deviations: self.content.deviations.clone(),
+            #[cfg(feature = "verify")]
+            verification: self.verification.clone(),
             chain_update: ChainUpdate::default(),
         }
     }

@@ -70,12 +70,13 @@ fn form(parameter: &Parameter) -> Option<Form> {
 
 /// Whether a structure may grow: its first member is the size that the caller knows
 fn is_sized(type_name: &str) -> bool {
-    const SIZED: [&str; 5] = [
+    const SIZED: [&str; 6] = [
         "milepost_deviations",
         "milepost_outcome",
         "milepost_output",
         "milepost_rpc_error",
         "milepost_transaction_status",
+        "milepost_verification",
     ];
     type_name.ends_with("_view") || SIZED.contains(&type_name)
 }

@@ -5,17 +5,16 @@
 //! is returned to be compared there. Nothing of the message is changed or kept.
 
 use alloc::format;
-use alloc::string::String;
+use alloc::vec;
 use alloc::vec::Vec;
-use core::fmt;
+use core::{fmt, iter};
 
 use super::chunk::{ChunkHeader, ChunkRoots};
 use super::header::BlockHeaderView;
-use super::merkle::fold;
-use super::outcome::leaf;
+use super::merkle::{pair, parents};
+use super::message::{Message, Shard, Step, chunk_header};
 use crate::codec::json::{self, ReadError, Reader};
-use crate::primitives::{CryptoHash, ParseError, ShardId};
-use crate::views::ExecutionOutcomeWithIdView;
+use crate::primitives::{CryptoHash, ShardId};
 use crate::{Error, ErrorKind};
 
 /// What the check of a block message found
@@ -92,28 +91,19 @@ impl BlockCheck {
             VerificationResult::Unverifiable(error)
         })?;
         let unread = |error: ReadError| VerificationResult::Unverifiable(error.into_error(text));
-        let mut reader = Reader::new(text);
-        let [block, shards] =
-            reader.members(["block", "shards"], "a block message").map_err(unread)?;
-        let mut block = reader.required(block, "block").map_err(unread)?;
-        let [header, chunks] = block.members(["header", "chunks"], "a block").map_err(unread)?;
-        let mut header = block.required(header, "header").map_err(unread)?;
-        let header: BlockHeaderView = header
-            .raw()
-            .map_err(unread)
-            .and_then(|header| json::read(header).map_err(unverifiable("block.header")))?;
+        let Message { header, chunks, shards } = Message::read(text).map_err(unread)?;
+        let header: BlockHeaderView = json::read(header).map_err(unverifiable("block.header"))?;
         self.hashes = Some((header.hash, header.prev_hash));
-        let mut shards = reader.required(shards, "shards").map_err(unread)?;
-        let chunks = match chunks {
-            Some(mut chunks) => read_list(&mut chunks, |chunk| read_chunk(chunk).map(Some)),
+        let chunks = match (chunks, &shards) {
+            (Some(chunks), _) => chunks,
             // Messages made before 2022 have the headers of new chunks only.
-            None => read_list(&mut shards.clone(), read_chunk_of_shard),
+            (None, Ok(shards)) => chunks_of_shards(shards)?,
+            (None, Err(_)) => Vec::new(),
         };
         // Without all of them there are no roots to compare.
-        let chunks = chunks.map_err(unread)?.into_iter().collect::<Option<Vec<_>>>();
-        if let Some(chunks) = &chunks {
+        if !chunks.is_empty() {
             self.shard_ids = chunks.iter().map(|chunk| chunk.shard_id).collect();
-            check_roots(&header, chunks)?;
+            check_roots(&header, &chunks)?;
         }
         match header.is_hash_valid() {
             Ok(true) => {}
@@ -125,9 +115,15 @@ impl BlockCheck {
             }
             Err(reason) => return Err(missing("block.header", reason)),
         }
-        let mut roots = read_shards(text, &mut shards, header.hash)?;
-        for chunk in chunks.iter().flatten().filter(|chunk| chunk.height_included == header.height)
-        {
+        let shards = shards.map_err(unread)?;
+        let roots = shards.iter().enumerate().map(|(index, shard)| {
+            let root = shard
+                .root(header.hash)
+                .map_err(|result| result.at(format_args!("shards[{index}]")))?;
+            Ok(OutcomeRoot { shard_id: shard.id, root })
+        });
+        let mut roots = roots.collect::<Result<Vec<_>, _>>()?;
+        for chunk in chunks.iter().filter(|chunk| chunk.height_included == header.height) {
             let shard_id = chunk.shard_id;
             self.confirmed_roots.push(OutcomeRoot { shard_id, root: chunk.outcome_root });
             let Some(index) = roots.iter().position(|root| root.shard_id == shard_id) else {
@@ -138,6 +134,28 @@ impl BlockCheck {
         }
         Ok(())
     }
+}
+
+impl VerificationResult {
+    fn at(self, path: impl fmt::Display) -> Self {
+        match self {
+            Self::Verified => self,
+            Self::Unverifiable(error) => Self::Unverifiable(error.at(path)),
+            Self::Wrong(error) => Self::Wrong(error.at(path)),
+        }
+    }
+}
+
+/// The headers of the chunks, if every shard has a new one; none if not
+fn chunks_of_shards(shards: &[Shard<'_>]) -> Result<Vec<ChunkHeader>, VerificationResult> {
+    let mut chunks = Vec::with_capacity(shards.len());
+    for shard in shards {
+        let Some(header) = shard.chunk_header else { return Ok(Vec::new()) };
+        let chunk = chunk_header(&mut Reader::new(header))
+            .map_err(|error| VerificationResult::Unverifiable(error.into_error(header)))?;
+        chunks.push(chunk);
+    }
+    Ok(chunks)
 }
 
 fn unverifiable(path: &str) -> impl Fn(Error) -> VerificationResult {
@@ -176,144 +194,95 @@ fn check_roots(header: &BlockHeaderView, chunks: &[ChunkHeader]) -> Result<(), V
     Ok(())
 }
 
-fn read_list<T>(
-    reader: &mut Reader<'_>,
-    mut read: impl FnMut(&mut Reader<'_>) -> Result<T, ReadError>,
-) -> Result<Vec<T>, ReadError> {
-    let mut items = Vec::new();
-    reader.open_array("a sequence")?;
-    while reader.item(items.is_empty())? {
-        items.push(read(reader)?);
-    }
-    Ok(items)
-}
-
-/// Reads the header of a shard's chunk, if it has one
-fn read_chunk_of_shard(reader: &mut Reader<'_>) -> Result<Option<ChunkHeader>, ReadError> {
-    let [chunk] = reader.members(["chunk"], "a shard")?;
-    let Some(mut chunk) = chunk else { return Ok(None) };
-    if chunk.null()? {
-        return Ok(None);
-    }
-    let [header] = chunk.members(["header"], "a chunk")?;
-    header.map(|mut header| read_chunk(&mut header)).transpose()
-}
-
-fn read_chunk(reader: &mut Reader<'_>) -> Result<ChunkHeader, ReadError> {
-    const NAMES: [&str; 7] = [
-        "chunk_hash",
-        "height_included",
-        "shard_id",
-        "outcome_root",
-        "outgoing_receipts_root",
-        "prev_state_root",
-        "tx_root",
-    ];
-    let found = reader.members(NAMES, "a chunk header")?;
-    let mut members = NAMES.into_iter().zip(found);
-    // In the order of the names.
-    let mut next = || {
-        let (name, found) = members.next().unwrap_or_default();
-        reader.required(found, name)
-    };
-    Ok(ChunkHeader {
-        hash: hash(&mut next()?)?,
-        height_included: next()?.unsigned(u64::MAX, "u64")?,
-        shard_id: next()?.unsigned(u64::MAX, "u64")?,
-        outcome_root: hash(&mut next()?)?,
-        outgoing_receipts_root: hash(&mut next()?)?,
-        prev_state_root: hash(&mut next()?)?,
-        tx_root: hash(&mut next()?)?,
-    })
-}
-
-fn hash(reader: &mut Reader<'_>) -> Result<CryptoHash, ReadError> {
-    let text = reader.text(CryptoHash::EXPECTED)?;
-    text.parse().map_err(|error: ParseError| reader.schema_error(error))
-}
-
-/// Reads the outcomes of all shards; returns the root of each
-fn read_shards(
-    text: &str,
-    reader: &mut Reader<'_>,
-    block_hash: CryptoHash,
-) -> Result<Vec<OutcomeRoot>, VerificationResult> {
-    let unread = |error: ReadError| VerificationResult::Unverifiable(error.into_error(text));
-    let mut roots = Vec::new();
-    reader.open_array("a sequence").map_err(unread)?;
-    while reader.item(roots.is_empty()).map_err(unread)? {
-        let names = ["shard_id", "chunk", "receipt_execution_outcomes"];
-        let [shard_id, chunk, executed] = reader.members(names, "a shard").map_err(unread)?;
-        let mut shard_id = reader.required(shard_id, "shard_id").map_err(unread)?;
-        let shard_id = shard_id.unsigned(u64::MAX, "u64").map_err(unread)?;
-        let mut shard =
-            ShardOutcomes { path: format!("shards[{}]", roots.len()), block_hash, root: None };
-        if let Some(mut chunk) = chunk
-            && !chunk.null().map_err(unread)?
-        {
-            let [transactions] = chunk.members(["transactions"], "a chunk").map_err(unread)?;
-            if let Some(mut transactions) = transactions {
-                shard.outcomes(&mut transactions, "outcome", unread)?;
+impl Shard<'_> {
+    /// The root to which all outcomes lead; zero without outcomes
+    fn root(&self, block_hash: CryptoHash) -> Result<CryptoHash, VerificationResult> {
+        let mut leaves = Vec::with_capacity(self.outcomes.len());
+        for outcome in &self.outcomes {
+            let at = |result: VerificationResult| result.at(format_args!("outcome {}", outcome.id));
+            if outcome.block_hash != block_hash {
+                return Err(at(wrong("block_hash", block_hash, outcome.block_hash)));
             }
+            if let Some(executed) = outcome.executed.filter(|executed| *executed != outcome.id) {
+                return Err(at(wrong("id", executed, outcome.id)));
+            }
+            let Some(leaf) = outcome.leaf else {
+                return Err(at(missing("status", "no known variant")));
+            };
+            leaves.push(leaf);
         }
-        if let Some(mut executed) = executed {
-            shard.outcomes(&mut executed, "execution_outcome", unread)?;
-        }
-        roots.push(OutcomeRoot { shard_id, root: shard.root.unwrap_or(CryptoHash::ZERO) });
+        self.root_of_tree(&leaves).ok_or_else(|| self.contradiction(&leaves))
     }
-    Ok(roots)
-}
 
-/// The outcomes of a shard, whose paths have to lead to one root
-struct ShardOutcomes {
-    path: String,
-    block_hash: CryptoHash,
-    root: Option<CryptoHash>,
-}
+    /// The path of each outcome
+    fn paths(&self) -> impl Iterator<Item = &[Step]> {
+        let starts = iter::once(0).chain(self.outcomes.iter().map(|outcome| outcome.path_end));
+        starts.zip(&self.outcomes).map(|(start, outcome)| &self.steps[start..outcome.path_end])
+    }
 
-impl ShardOutcomes {
-    /// Reads the outcomes that these objects have in a member
-    fn outcomes(
-        &mut self,
-        reader: &mut Reader<'_>,
-        member: &str,
-        unread: impl Fn(ReadError) -> VerificationResult,
-    ) -> Result<(), VerificationResult> {
-        reader.open_array("a sequence").map_err(&unread)?;
-        let mut is_first = true;
-        while reader.item(is_first).map_err(&unread)? {
-            is_first = false;
-            let [outcome] = reader.members([member], "an outcome").map_err(&unread)?;
-            let Some(mut outcome) = outcome else { continue };
-            if member == "outcome" {
-                // With the receipt that the transaction became, or without an outcome yet.
-                if outcome.null().map_err(&unread)? {
-                    continue;
+    /// The root of the tree of these leaves, if their paths are those of this tree, in any order
+    ///
+    /// Needs a hash for each leaf, where following the paths needs one for each step.
+    fn root_of_tree(&self, leaves: &[CryptoHash]) -> Option<CryptoHash> {
+        let mut nodes = vec![None; leaves.len()];
+        let mut paths = Vec::with_capacity(leaves.len());
+        for (leaf, path) in leaves.iter().zip(self.paths()) {
+            let index = index_in_tree(path, leaves.len())?;
+            if nodes[index].replace(*leaf).is_some() {
+                return None;
+            }
+            paths.push((index, path.iter()));
+        }
+        let mut nodes = nodes.into_iter().collect::<Option<Vec<_>>>()?;
+        while nodes.len() > 1 {
+            for (index, path) in &mut paths {
+                if let Some(sibling) = nodes.get(*index ^ 1)
+                    && path.next()?.sibling != *sibling
+                {
+                    return None;
                 }
-                let names = ["execution_outcome"];
-                let [inner] = outcome.members(names, "an outcome").map_err(&unread)?;
-                let Some(inner) = inner else { continue };
-                outcome = inner;
+                *index >>= 1;
             }
-            self.outcome(outcome.raw().map_err(&unread)?)?;
+            nodes = parents(&nodes);
         }
-        Ok(())
+        Some(nodes.first().copied().unwrap_or(CryptoHash::ZERO))
     }
 
-    fn outcome(&mut self, text: &str) -> Result<(), VerificationResult> {
-        let outcome: ExecutionOutcomeWithIdView =
-            json::read(text).map_err(unverifiable(&self.path))?;
-        let path = format!("{}: outcome {}", self.path, outcome.id);
-        let Some(root) = leaf(&outcome).and_then(|leaf| fold(leaf, &outcome.proof)) else {
-            return Err(missing(&path, "a status or a direction of no known variant"));
-        };
-        if outcome.block_hash != self.block_hash {
-            let path = format!("{path}: block_hash");
-            return Err(wrong(&path, self.block_hash, outcome.block_hash));
+    /// Why these outcomes are not a tree: their paths lead to several roots, or some are missing
+    fn contradiction(&self, leaves: &[CryptoHash]) -> VerificationResult {
+        let mut root = None;
+        for ((outcome, leaf), path) in self.outcomes.iter().zip(leaves).zip(self.paths()) {
+            let at = |result: VerificationResult| result.at(format_args!("outcome {}", outcome.id));
+            let end = path.iter().try_fold(*leaf, |node, step| {
+                Some(match step.is_right? {
+                    true => pair(node, step.sibling),
+                    false => pair(step.sibling, node),
+                })
+            });
+            let Some(end) = end else {
+                return at(missing("proof", "a direction of no known variant"));
+            };
+            match root.replace(end) {
+                Some(other) if other != end => return at(wrong("proof", other, end)),
+                _ => {}
+            }
         }
-        match self.root.replace(root) {
-            Some(other) if other != root => Err(wrong(&path, other, root)),
-            _ => Ok(()),
+        let detail = format!("their paths are not those of a tree of {} leaves", leaves.len());
+        missing("outcomes", detail)
+    }
+}
+
+/// The index of the leaf with this path in a tree of so many leaves, if it is one of that tree
+fn index_in_tree(path: &[Step], leaves: usize) -> Option<usize> {
+    let mut steps = path.iter().rev();
+    let mut index = 0;
+    // From the root down; the last of an odd number of nodes is its parent, and has no step.
+    for level in (0..leaves.next_power_of_two().ilog2()).rev() {
+        let nodes = leaves.div_ceil(1 << level);
+        index *= 2;
+        if index + 1 < nodes && !steps.next()?.is_right? {
+            index += 1;
         }
     }
+    steps.next().is_none().then_some(index)
 }

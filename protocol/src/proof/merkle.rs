@@ -74,7 +74,7 @@ pub fn root_and_paths(leaves: &[CryptoHash]) -> (CryptoHash, Vec<Vec<MerklePathI
 }
 
 /// The nodes of the next level of a tree
-fn parents(nodes: &[CryptoHash]) -> Vec<CryptoHash> {
+pub(super) fn parents(nodes: &[CryptoHash]) -> Vec<CryptoHash> {
     let pairs = nodes.chunks(2).map(|children| match children {
         [left, right] => pair(*left, *right),
         [single, ..] => *single,

@@ -2,15 +2,16 @@
 //!
 //! A block's hash covers its header, the header has the roots of what is in its chunks, and each
 //! outcome has a path to the root of its shard, which a later header contains. So a message can be
-//! checked against its own hash, without state. Signatures of validators are not checked here.
-//!
-//! The rules are those of protocol versions before SPICE (header versions 1 to 6).
+//! checked against its own hash, without state, by the rules before SPICE (header versions 1 to 6).
+//! Not checked are signatures of validators, and bodies of transactions and receipts: the hash of
+//! a transaction covers a recent block that no message names, and the id of a receipt no content.
 
 mod block;
 mod chunk;
 mod header;
 mod links;
 mod merkle;
+mod message;
 mod outcome;
 
 pub use block::{BlockCheck, OutcomeRoot, VerificationResult, check_block};
@@ -18,4 +19,4 @@ pub use chunk::{ChunkHeader, ChunkRoots};
 pub use header::{BlockHeaderView, SlashedValidatorView, ValidatorStakeView};
 pub use links::OutcomeLinks;
 pub use merkle::{fold, root, root_and_paths};
-pub use outcome::leaf;
+pub use outcome::{PartialExecutionOutcome, PartialExecutionStatus, leaf};

@@ -51,6 +51,22 @@ struct Deviations {
     std::string_view first_message;  ///< what was expected there
 };
 
+/// Whether a block agrees with its hash; MILEPOST_VERIFICATION_RESULT_... in milepost.h documents
+/// each
+enum class VerificationResult : milepost_verification_result_t {
+    None = MILEPOST_VERIFICATION_RESULT_NONE,                  ///< not checked
+    Verified = MILEPOST_VERIFICATION_RESULT_VERIFIED,          ///< it agrees
+    Unverifiable = MILEPOST_VERIFICATION_RESULT_UNVERIFIABLE,  ///< a member is missing or unknown
+    Wrong = MILEPOST_VERIFICATION_RESULT_WRONG,                ///< it does not agree
+};
+
+/// The check of a block against its hash; texts belong to the import summary
+struct Verification {
+    VerificationResult result = VerificationResult::None;  ///< the result
+    std::string_view path;     ///< path of the member that is missing or wrong
+    std::string_view message;  ///< what is missing, or what was expected and found
+};
+
 /// What the import of a block message did
 class ImportSummary : public Handle<milepost_import_summary, milepost_import_summary_free> {
 public:
@@ -94,6 +110,19 @@ public:
         deviations.first_path = view(raw.first_path);
         deviations.first_message = view(raw.first_message);
         return deviations;
+    }
+
+    /// Returns whether the block agrees with its hash
+    Result<Verification> verification() const noexcept {
+        milepost_verification raw = sized<milepost_verification>();
+        milepost_error *error = nullptr;
+        milepost_status_t status = milepost_import_summary_verification(get(), &raw, &error);
+        if (status != MILEPOST_STATUS_OK) return to_error(status, error);
+        Verification verification;
+        verification.result = static_cast<VerificationResult>(raw.result);
+        verification.path = view(raw.path);
+        verification.message = view(raw.message);
+        return verification;
     }
 
     /// A block that left the canonical chain, newest first

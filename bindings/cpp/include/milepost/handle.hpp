@@ -103,6 +103,7 @@ enum class Setting : milepost_setting_t {
     Isolation = MILEPOST_SETTING_ISOLATION,                 ///< of the storage; default Snapshot
     StrictTypes = MILEPOST_SETTING_STRICT_TYPES,            ///< 1: other types are errors
     MaxIdBytes = MILEPOST_SETTING_MAX_ID_BYTES,             ///< of a request id; default 1024
+    Verify = MILEPOST_SETTING_VERIFY,                       ///< MILEPOST_VERIFY_...; default off
 };
 
 /// Settings of engines and endpoints; each uses those it needs

@@ -1,0 +1,388 @@
+//! Reads what the hash of a block covers from its message, in one pass.
+//!
+//! Members that no hash covers are skipped. Values are read as the views read them, except that a
+//! text which is only hashed is not checked: another text has another hash.
+
+use alloc::borrow::Cow;
+use alloc::vec::Vec;
+use core::str::FromStr;
+
+use super::chunk::ChunkHeader;
+use super::outcome::{PartialExecutionOutcome, PartialExecutionStatus};
+use crate::codec::json::{Number, ReadError, Reader, Scalar};
+use crate::primitives::{Balance, Bytes, CryptoHash, Gas, ParseError, ShardId};
+
+/// What is read of a message
+pub(super) struct Message<'t> {
+    /// The text of the block's header
+    pub(super) header: &'t str,
+    /// The headers of all chunks; `None` if the block does not have them
+    pub(super) chunks: Option<Vec<ChunkHeader>>,
+    /// The shards, or why they cannot be read
+    pub(super) shards: Result<Vec<Shard<'t>>, ReadError>,
+}
+
+/// A shard of a message
+#[derive(Default)]
+pub(super) struct Shard<'t> {
+    pub(super) id: ShardId,
+    /// The text of the header of its new chunk
+    pub(super) chunk_header: Option<&'t str>,
+    pub(super) outcomes: Vec<Outcome>,
+    /// The paths of all outcomes, one after the other
+    pub(super) steps: Vec<Step>,
+}
+
+/// An outcome that was executed
+#[derive(Clone, Copy)]
+pub(super) struct Outcome {
+    pub(super) id: CryptoHash,
+    pub(super) block_hash: CryptoHash,
+    /// The id of the transaction or receipt beside it
+    pub(super) executed: Option<CryptoHash>,
+    /// `None` if its status is an unknown variant
+    pub(super) leaf: Option<CryptoHash>,
+    /// The end of its path
+    pub(super) path_end: usize,
+}
+
+/// A step of a path
+#[derive(Clone, Copy)]
+pub(super) struct Step {
+    pub(super) sibling: CryptoHash,
+    /// `None` if the direction is unknown
+    pub(super) is_right: Option<bool>,
+}
+
+impl<'t> Message<'t> {
+    pub(super) fn read(text: &'t str) -> Result<Self, ReadError> {
+        let mut reader = Reader::new(text);
+        let (mut block, mut header, mut chunks, mut shards) = (false, None, None, None);
+        let names = ["block", "shards"];
+        reader.object(&names, "a block message", &mut |index, reader| {
+            if index == 1 {
+                let start = *reader;
+                let found = list(reader, shard);
+                if found.is_err() {
+                    // What is in the block is read all the same.
+                    *reader = start;
+                    reader.raw()?;
+                }
+                shards = Some(found);
+                return Ok::<_, ReadError>(());
+            }
+            block = true;
+            reader.object(&["header", "chunks"], "a block", &mut |index, reader| {
+                if index == 0 {
+                    header = Some(reader.raw()?);
+                } else {
+                    chunks = Some(list(reader, chunk_header)?);
+                }
+                Ok::<_, ReadError>(())
+            })
+        })?;
+        reader.required(block.then_some(()), "block")?;
+        let header = reader.required(header, "header")?;
+        let shards = reader.required(shards, "shards")?;
+        Ok(Self { header, chunks, shards })
+    }
+}
+
+/// The header of a chunk
+pub(super) fn chunk_header(reader: &mut Reader<'_>) -> Result<ChunkHeader, ReadError> {
+    const NAMES: [&str; 7] = [
+        "chunk_hash",
+        "outcome_root",
+        "outgoing_receipts_root",
+        "prev_state_root",
+        "tx_root",
+        "height_included",
+        "shard_id",
+    ];
+    let (mut hashes, mut numbers) = ([None; 5], [None; 2]);
+    reader.object(&NAMES, "a chunk header", &mut |index, reader| {
+        match hashes.get_mut(index) {
+            Some(found) => *found = Some(hash(reader)?),
+            None => numbers[index - hashes.len()] = Some(unsigned(reader)?),
+        }
+        Ok::<_, ReadError>(())
+    })?;
+    let hash = |index: usize| reader.required(hashes[index], NAMES[index]);
+    let number = |index: usize| reader.required(numbers[index], NAMES[hashes.len() + index]);
+    Ok(ChunkHeader {
+        hash: hash(0)?,
+        outcome_root: hash(1)?,
+        outgoing_receipts_root: hash(2)?,
+        prev_state_root: hash(3)?,
+        tx_root: hash(4)?,
+        height_included: number(0)?,
+        shard_id: number(1)?,
+    })
+}
+
+fn shard<'t>(reader: &mut Reader<'t>) -> Result<Shard<'t>, ReadError> {
+    let (mut shard, mut id) = (Shard::default(), None);
+    // The outcomes of transactions are the first in the tree, wherever they are in the text.
+    let mut executed = Shard::default();
+    let names = ["shard_id", "chunk", "receipt_execution_outcomes"];
+    reader.object(&names, "a shard", &mut |index, reader| {
+        match index {
+            0 => id = Some(unsigned(reader)?),
+            1 if reader.null()? => {}
+            1 => reader.object(&["header", "transactions"], "a chunk", &mut |index, reader| {
+                if index == 0 {
+                    shard.chunk_header = Some(reader.raw()?);
+                    return Ok::<_, ReadError>(());
+                }
+                each(reader, |reader| shard.transaction(reader))
+            })?,
+            _ => each(reader, |reader| executed.receipt(reader))?,
+        }
+        Ok::<_, ReadError>(())
+    })?;
+    shard.id = reader.required(id, "shard_id")?;
+    let start = shard.steps.len();
+    shard.steps.append(&mut executed.steps);
+    shard.outcomes.extend(
+        executed
+            .outcomes
+            .into_iter()
+            .map(|outcome| Outcome { path_end: start + outcome.path_end, ..outcome }),
+    );
+    Ok(shard)
+}
+
+impl Shard<'_> {
+    /// Reads a transaction with the outcome of its conversion, if it has one
+    fn transaction(&mut self, reader: &mut Reader<'_>) -> Result<(), ReadError> {
+        let (mut id, mut found) = (None, None);
+        let names = ["transaction", "outcome"];
+        reader.object(&names, "a transaction", &mut |index, reader| {
+            if index == 0 {
+                return reader.object(&["hash"], "a transaction", &mut |_, reader| {
+                    id = Some(hash(reader)?);
+                    Ok::<_, ReadError>(())
+                });
+            }
+            if reader.null()? {
+                return Ok::<_, ReadError>(());
+            }
+            reader.object(&["execution_outcome"], "an outcome", &mut |_, reader| {
+                found = Some(self.outcome(reader)?);
+                Ok::<_, ReadError>(())
+            })
+        })?;
+        self.outcomes.extend(found.map(|outcome| Outcome { executed: id, ..outcome }));
+        Ok(())
+    }
+
+    /// Reads the outcome of a receipt
+    fn receipt(&mut self, reader: &mut Reader<'_>) -> Result<(), ReadError> {
+        let (mut id, mut found) = (None, None);
+        let names = ["execution_outcome", "receipt"];
+        reader.object(&names, "an outcome", &mut |index, reader| {
+            if index == 0 {
+                found = Some(self.outcome(reader)?);
+            } else if !reader.null()? {
+                reader.object(&["receipt_id"], "a receipt", &mut |_, reader| {
+                    id = Some(hash(reader)?);
+                    Ok::<_, ReadError>(())
+                })?;
+            }
+            Ok::<_, ReadError>(())
+        })?;
+        self.outcomes.extend(found.map(|outcome| Outcome { executed: id, ..outcome }));
+        Ok(())
+    }
+
+    fn outcome(&mut self, reader: &mut Reader<'_>) -> Result<Outcome, ReadError> {
+        const NAMES: [&str; 4] = ["block_hash", "id", "outcome", "proof"];
+        let (mut block_hash, mut id, mut content, mut has_path) = (None, None, None, false);
+        reader.object(&NAMES, "an outcome", &mut |index, reader| {
+            match index {
+                0 => block_hash = Some(hash(reader)?),
+                1 => id = Some(hash(reader)?),
+                2 => content = Some(OutcomeContent::read(reader)?),
+                _ => {
+                    has_path = true;
+                    each(reader, |reader| {
+                        self.steps.push(step(reader)?);
+                        Ok(())
+                    })?;
+                }
+            }
+            Ok::<_, ReadError>(())
+        })?;
+        let id = reader.required(id, NAMES[1])?;
+        let content = reader.required(content, NAMES[2])?;
+        reader.required(has_path.then_some(()), NAMES[3])?;
+        Ok(Outcome {
+            id,
+            block_hash: reader.required(block_hash, NAMES[0])?,
+            executed: None,
+            leaf: content.leaf(id),
+            path_end: self.steps.len(),
+        })
+    }
+}
+
+/// The members of an outcome that its leaf covers
+struct OutcomeContent<'t> {
+    receipt_ids: Vec<CryptoHash>,
+    gas_burnt: Gas,
+    tokens_burnt: Balance,
+    executor_id: Cow<'t, str>,
+    status: Status,
+    logs: Vec<CryptoHash>,
+}
+
+enum Status {
+    Unknown,
+    Failure,
+    Value(Bytes),
+    Receipt(CryptoHash),
+    /// An unknown variant
+    Other,
+}
+
+impl<'t> OutcomeContent<'t> {
+    fn read(reader: &mut Reader<'t>) -> Result<Self, ReadError> {
+        const NAMES: [&str; 6] =
+            ["receipt_ids", "gas_burnt", "tokens_burnt", "executor_id", "status", "logs"];
+        let (mut receipt_ids, mut logs, mut executor_id) = (None, None, None);
+        let (mut gas_burnt, mut tokens_burnt, mut status) = (None, None, None);
+        reader.object(&NAMES, "an outcome", &mut |index, reader| {
+            match index {
+                0 => receipt_ids = Some(list(reader, hash)?),
+                1 => gas_burnt = Some(gas(reader)?),
+                2 => tokens_burnt = Some(parsed(reader, "a decimal string of an amount")?),
+                3 => executor_id = Some(reader.text("an account id")?),
+                4 => status = Some(Status::read(reader)?),
+                _ => {
+                    let log = |reader: &mut Reader<'_>| {
+                        Ok(CryptoHash::digest(reader.text("a string")?.as_bytes()))
+                    };
+                    logs = Some(list(reader, log)?);
+                }
+            }
+            Ok::<_, ReadError>(())
+        })?;
+        Ok(Self {
+            receipt_ids: reader.required(receipt_ids, NAMES[0])?,
+            gas_burnt: reader.required(gas_burnt, NAMES[1])?,
+            tokens_burnt: reader.required(tokens_burnt, NAMES[2])?,
+            executor_id: reader.required(executor_id, NAMES[3])?,
+            status: reader.required(status, NAMES[4])?,
+            logs: reader.required(logs, NAMES[5])?,
+        })
+    }
+
+    fn leaf(&self, id: CryptoHash) -> Option<CryptoHash> {
+        let status = match &self.status {
+            Status::Unknown => PartialExecutionStatus::Unknown,
+            Status::Failure => PartialExecutionStatus::Failure,
+            Status::Value(value) => PartialExecutionStatus::SuccessValue(value),
+            Status::Receipt(id) => PartialExecutionStatus::SuccessReceiptId(*id),
+            Status::Other => return None,
+        };
+        let partial = PartialExecutionOutcome {
+            receipt_ids: &self.receipt_ids,
+            gas_burnt: self.gas_burnt,
+            tokens_burnt: self.tokens_burnt,
+            executor_id: &self.executor_id,
+            status,
+        };
+        Some(partial.leaf(id, &self.logs))
+    }
+}
+
+impl Status {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, ReadError> {
+        if let Scalar::String(name) = reader.scalar()? {
+            return Ok(if name == "Unknown" { Self::Unknown } else { Self::Other });
+        }
+        let names = ["Failure", "SuccessValue", "SuccessReceiptId", "Unknown"];
+        let mut found = None;
+        reader.object(&names, "a status", &mut |index, reader| {
+            if found.is_some() {
+                return Err(reader.schema_error("a second variant"));
+            }
+            found = Some(match index {
+                1 => Self::Value(parsed(reader, "a base64 string")?),
+                2 => Self::Receipt(hash(reader)?),
+                _ => {
+                    reader.raw()?;
+                    if index == 0 { Self::Failure } else { Self::Unknown }
+                }
+            });
+            Ok(())
+        })?;
+        Ok(found.unwrap_or(Self::Other))
+    }
+}
+
+fn step(reader: &mut Reader<'_>) -> Result<Step, ReadError> {
+    let (mut sibling, mut is_right) = (None, None);
+    reader.object(&["hash", "direction"], "a step of a path", &mut |index, reader| {
+        if index == 0 {
+            sibling = Some(hash(reader)?);
+        } else {
+            is_right = Some(match &*reader.text("a direction")? {
+                "Left" => Some(false),
+                "Right" => Some(true),
+                _ => None,
+            });
+        }
+        Ok::<_, ReadError>(())
+    })?;
+    let sibling = reader.required(sibling, "hash")?;
+    Ok(Step { sibling, is_right: reader.required(is_right, "direction")? })
+}
+
+fn gas(reader: &mut Reader<'_>) -> Result<Gas, ReadError> {
+    match reader.scalar()? {
+        Scalar::Number(Number::Unsigned(gas)) => Ok(Gas(gas)),
+        Scalar::String(text) => text.parse().map_err(|error| reader.schema_error(error)),
+        other => Err(reader.type_error(&other, "an amount of gas")),
+    }
+}
+
+fn unsigned(reader: &mut Reader<'_>) -> Result<u64, ReadError> {
+    reader.unsigned(u64::MAX, "u64")
+}
+
+fn hash(reader: &mut Reader<'_>) -> Result<CryptoHash, ReadError> {
+    parsed(reader, CryptoHash::EXPECTED)
+}
+
+fn parsed<T: FromStr<Err = ParseError>>(
+    reader: &mut Reader<'_>,
+    expected: &str,
+) -> Result<T, ReadError> {
+    reader.text(expected)?.parse().map_err(|error| reader.schema_error(error))
+}
+
+fn list<'t, T>(
+    reader: &mut Reader<'t>,
+    mut read: impl FnMut(&mut Reader<'t>) -> Result<T, ReadError>,
+) -> Result<Vec<T>, ReadError> {
+    let mut items = Vec::new();
+    each(reader, |reader| {
+        items.push(read(reader)?);
+        Ok(())
+    })?;
+    Ok(items)
+}
+
+fn each<'t>(
+    reader: &mut Reader<'t>,
+    mut read: impl FnMut(&mut Reader<'t>) -> Result<(), ReadError>,
+) -> Result<(), ReadError> {
+    reader.open_array("a sequence")?;
+    let mut is_first = true;
+    while reader.item(is_first)? {
+        is_first = false;
+        read(reader)?;
+    }
+    Ok(())
+}
