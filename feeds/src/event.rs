@@ -51,6 +51,14 @@ pub enum Event {
         /// The height of the block
         height: BlockHeight,
     },
+    /// The final chain is taken to catch up, which is far
+    #[non_exhaustive]
+    CatchUp {
+        /// The first height
+        first: BlockHeight,
+        /// The height of the feed
+        until: BlockHeight,
+    },
     /// The feed has had no new block for this time; once until there is one
     #[non_exhaustive]
     Frozen {
