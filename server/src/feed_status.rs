@@ -27,6 +27,9 @@ pub(crate) struct FeedStatus {
     /// When the newest block in the store was produced, in nanoseconds since 1970; 0 without one
     timestamp: AtomicU64,
     is_frozen: AtomicBool,
+    /// Whether the last block that was asked for is in the store
+    is_complete: AtomicBool,
+    config_failures: AtomicU64,
     optimistic: AtomicU64,
     finalized: AtomicU64,
     bytes: AtomicU64,
@@ -47,6 +50,8 @@ impl FeedStatus {
             taken: zero(),
             timestamp: zero(),
             is_frozen: AtomicBool::new(false),
+            is_complete: AtomicBool::new(false),
+            config_failures: zero(),
             optimistic: zero(),
             finalized: zero(),
             bytes: zero(),
@@ -97,6 +102,16 @@ impl FeedStatus {
         self.timestamp.fetch_max(timestamp_nanos, Relaxed);
     }
 
+    /// Notes that no further block is asked for
+    pub(crate) fn complete(&self) {
+        self.is_complete.store(true, Relaxed);
+    }
+
+    /// Counts a request for a configuration that failed
+    pub(crate) fn config_failed(&self) {
+        self.config_failures.fetch_add(1, Relaxed);
+    }
+
     /// The age of the newest block that was taken in; `None` before the first
     pub(crate) fn age(&self) -> Option<Duration> {
         let timestamp = self.timestamp.load(Relaxed);
@@ -105,8 +120,11 @@ impl FeedStatus {
         (timestamp > 0).then(|| now.saturating_sub(Duration::from_nanos(timestamp)))
     }
 
-    /// Whether the newest block is recent enough
+    /// Whether the newest block is recent enough, or no further one is asked for
     pub(crate) fn is_up_to_date(&self) -> bool {
+        if self.is_complete.load(Relaxed) {
+            return true;
+        }
         !self.is_frozen.load(Relaxed) && self.age().is_some_and(|age| age <= self.max_age)
     }
 
@@ -143,6 +161,11 @@ impl FeedStatus {
             ("feed_requests_total", "Requests sent to the feed, with redirects", &requests),
             ("feed_reorgs_total", "Changes of the canonical branch", &self.reorgs),
             ("feed_reorged_blocks_total", "Blocks that left the canonical branch", &self.reverted),
+            (
+                "feed_config_failures_total",
+                "Requests for protocol configurations that failed",
+                &self.config_failures,
+            ),
             ("feed_skipped_heights_total", "Heights without a block", &self.skipped),
             (
                 "feed_links_broken_total",

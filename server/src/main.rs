@@ -32,6 +32,7 @@ mod service;
 mod shared_endpoint;
 mod store;
 mod sync;
+mod upstream;
 mod value_parsers;
 mod waiting;
 

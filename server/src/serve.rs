@@ -88,7 +88,7 @@ async fn run(args: ServeArgs) -> Result<(), String> {
     let store = Store::open(&args.store)?;
     let mut import_settings = args.feed.import_settings();
     let is_memory = args.store == StoreLocation::Memory;
-    let follow = Follow::new(&args.follow, args.feed.finality)?;
+    let follow = Follow::new(&args.follow, &args.feed)?;
     let goes_on = follow.is_some() || args.blocks.is_empty();
     if goes_on && is_memory && args.feed.retention.is_none() {
         import_settings.retention = MEMORY_RETENTION;
@@ -181,7 +181,7 @@ fn import_feeds(
         let count = feed::import_configs(service, directory)?;
         info!("protocol configurations imported: {count}");
     }
-    feed::import_blocks(service, blocks)
+    feed::import_blocks(service, blocks, feed.until)
 }
 
 /// Prints example requests, then runs the practice chain until the service shuts down

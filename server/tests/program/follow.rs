@@ -185,6 +185,99 @@ fn a_node_that_is_not_set_up_is_explained() {
     assert_eq!(output.status.code(), Some(1));
     let expected = "the node does not serve EXPERIMENTAL_indexer_block: it has to be version 2.14";
     assert!(errors(&output).contains(expected), "{}", errors(&output));
+    // It serves configurations, as every node does.
+    assert!(!errors(&output).contains("no protocol configurations"), "{}", errors(&output));
+    let output = command(&args).args(["--upstream", "none"]).output().unwrap();
+    let expected = "there are no protocol configurations: --upstream or --configs gives them";
+    assert!(errors(&output).contains(expected), "{}", errors(&output));
+}
+
+#[test]
+fn a_server_takes_in_no_block_above_the_last_one_asked_for() {
+    let messages = chain(8, 120);
+    let feed = serve_feed(&messages, quick_faults(8));
+    let directory = tempfile::tempdir().unwrap();
+    let store = directory.path().join("until.milepost");
+    let from = messages[0].height.to_string();
+    let head = |server: &Server| server.get("/status").json()["head"]["height"].as_u64();
+    let last = canonical(&messages).nth(60).unwrap();
+    let until = last.height.to_string();
+    // No block is that young, so it is ready when no further one is asked for.
+    let args = ["--store", text(&store), "--until", &until, "--max-age", "0ms"];
+    let server = follow(&feed, &[&args[..], &["--from", &from]].concat());
+    server.until("the last block", || server.get("/ready").status == 200);
+    assert_eq!(head(&server), Some(last.height));
+    server.signal("TERM");
+    assert_eq!(server.ended().code(), Some(0));
+    let server = follow(&feed, &args);
+    server.until("it is ready", || server.get("/ready").status == 200);
+    assert_eq!(head(&server), Some(last.height));
+    drop(server);
+
+    // Of files too.
+    let file = directory.path().join("blocks.json");
+    let blocks: Vec<&str> =
+        canonical(&messages).map(|message| str::from_utf8(&message.json).unwrap()).collect();
+    fs::write(&file, format!("[{}]", blocks.join(","))).unwrap();
+    let server = Server::start(&["--blocks", text(&file), "--until", &until]);
+    assert_eq!(head(&server), Some(last.height));
+    assert_eq!(server.get("/status").json()["blocks"], 61);
+}
+
+#[test]
+fn an_empty_store_starts_before_the_last_final_block() {
+    let messages = chain(9, 200);
+    let feed = serve_feed(&messages, Faults::default());
+    let first = messages[0].height;
+    let last_final = || feed.feed().last(true).unwrap_or_default();
+    while last_final() < first + 80 {
+        std::thread::sleep(core::time::Duration::from_millis(20));
+    }
+    let earliest = |server: &Server| {
+        server.until("a block", || server.get("/status").json()["head"].is_object());
+        server.get("/status").json()["earliest"]["height"].as_u64().unwrap()
+    };
+    let before = last_final();
+    let server = follow(&feed, &["--start-margin", "60"]);
+    let started = earliest(&server);
+    // The heights at the start may be skipped.
+    let expected = before - 60..=last_final() - 60 + 5;
+    assert!(expected.contains(&started), "{started}, expected {expected:?}");
+    drop(server);
+    // A feed that has fewer blocks starts with less.
+    let server = follow(&feed, &["--start-margin", "1000"]);
+    let started = earliest(&server);
+    assert!((first..last_final() - 30).contains(&started), "{started} after {first}");
+}
+
+#[test]
+fn configurations_come_from_the_upstream_with_each_epoch() {
+    let messages = chain(10, 170);
+    let feed = serve_feed(&messages, Faults::default());
+    let upstream = serve_feed(&messages, Faults { failures: 600, cut: 200, ..Faults::default() });
+    let (url, from) = (upstream.node_url(), messages[0].height.to_string());
+    let url = url.strip_prefix("node+").unwrap();
+    let server = follow(&feed, &["--from", &from, "--upstream", url]);
+    let version_of = |message: &BlockMessage| {
+        let message: serde_json::Value = serde_json::from_slice(&message.json).unwrap();
+        message["block"]["header"]["latest_protocol_version"].clone()
+    };
+    let config_at = |message: &BlockMessage| {
+        let params = json!({ "block_id": message.height });
+        server.post("/", &request("EXPERIMENTAL_protocol_config", &params)).json()
+    };
+    let (first, last) = (&messages[0], canonical(&messages).last().unwrap());
+    assert_ne!(version_of(first), version_of(last));
+    server.until("the last configuration", || {
+        config_at(last)["result"]["protocol_version"] == version_of(last)
+    });
+    for message in canonical(&messages).step_by(7) {
+        let config = config_at(message);
+        assert_eq!(config["result"]["protocol_version"], version_of(message), "{config}");
+    }
+    assert!(server.metric("milepost_feed_config_failures_total").unwrap() > 0);
+    server.signal("TERM");
+    assert_eq!(server.ended().code(), Some(0));
 }
 
 #[test]
@@ -242,6 +335,8 @@ fn what_is_wrong_with_a_feed_is_said_at_the_start() {
         (&["--follow", "betanet"][..], 2, "none of mainnet, testnet, neardata+https"),
         (&["--follow", "neardata+http://feed.example"], 2, "has to be https"),
         (&["--from", "7"], 2, "--follow <FEED>"),
+        (&["--upstream", "none"], 2, "--follow <FEED>"),
+        (&["--follow", "mainnet", "--upstream", "rpc.example"], 2, "--upstream"),
         (&["--follow", "mainnet", "--from", "latest"], 2, "none of a height, final and resume"),
         (&["--follow", "mainnet", "--finality", "all"], 1, "does not go with --follow"),
         (&["--follow", "mainnet", "--feed-token-file", text(&token)], 1, "cannot have"),
