@@ -148,6 +148,10 @@ pub(crate) struct FollowArgs {
     /// `--configs` only [default: `mainnet` and `testnet` have one, a node serves its own]
     #[arg(long, value_name = "URL|none", requires = "follow")]
     pub(crate) upstream: Option<Upstream>,
+    /// Serves the newest messages to other servers that follow this one, at the URLs of neardata;
+    /// the size bounds what is kept of them, compressed, in memory
+    #[arg(long, value_name = "SIZE", requires = "follow", value_parser = value_parsers::bytes)]
+    pub(crate) serve_feed: Option<usize>,
     /// Age of the newest block up to which `/ready` and `/health` are positive
     #[arg(
         long,

@@ -11,6 +11,7 @@ use std::time::UNIX_EPOCH;
 use milepost_feeds::{Event, Feed, Finality};
 
 use crate::metrics::{family, sample};
+use crate::served_feed::ServedFeed;
 
 /// The values of the label `status`; the last two are for all other statuses, and for no response
 const STATUSES: [&str; 7] = ["404", "429", "500", "502", "503", "other", "none"];
@@ -21,6 +22,8 @@ const NONE: usize = 6;
 pub(crate) struct FeedStatus {
     source: Arc<Feed>,
     max_age: Duration,
+    /// The messages for servers that follow this one
+    pub(crate) served: Option<ServedFeed>,
     /// Heights of the newest block that was fetched, and that is in the store
     seen: AtomicU64,
     taken: AtomicU64,
@@ -41,11 +44,12 @@ pub(crate) struct FeedStatus {
 }
 
 impl FeedStatus {
-    pub(crate) fn new(source: Arc<Feed>, max_age: Duration) -> Self {
+    pub(crate) fn new(source: Arc<Feed>, max_age: Duration, served: Option<ServedFeed>) -> Self {
         let zero = AtomicU64::default;
         Self {
             source,
             max_age,
+            served,
             seen: zero(),
             taken: zero(),
             timestamp: zero(),

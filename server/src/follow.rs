@@ -24,6 +24,7 @@ use crate::cli::{FeedArgs, FollowArgs};
 use crate::feed::Progress;
 use crate::feed_status::FeedStatus;
 use crate::json_scan;
+use crate::served_feed::ServedFeed;
 use crate::service::Service;
 use crate::upstream::{Upstream, fetch_configs};
 
@@ -66,7 +67,11 @@ impl Follow {
         };
         let source = Feed::new(&url, token, args.feed_requests.map(Budget::new));
         let source = Arc::new(source.map_err(|error| error.to_string())?);
-        let status = Arc::new(FeedStatus::new(Arc::clone(&source), args.max_age));
+        let status = Arc::new(FeedStatus::new(
+            Arc::clone(&source),
+            args.max_age,
+            args.serve_feed.map(ServedFeed::new),
+        ));
         let (start, start_margin, until) = (args.from, args.start_margin, feed.until);
         Ok(Some(Self { url, source, start, start_margin, until, upstream, status }))
     }
@@ -122,6 +127,9 @@ impl Follow {
                 let committed = move |FollowedBlock(block): &FollowedBlock, it: &ImportSummary| {
                     status.taken_in(block.block.height, block.timestamp_nanos);
                     show_progress(&progress, block.block.height);
+                    if let Some(served) = &status.served {
+                        served.add(&block.message, it);
+                    }
                     let epoch = epoch_id(&block.message).filter(|_| is_head(it));
                     if epoch.is_some() && epoch != last_epoch {
                         last_epoch = epoch;

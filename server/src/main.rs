@@ -28,6 +28,7 @@ mod metrics;
 mod query_commands;
 mod receipt_tree;
 mod serve;
+mod served_feed;
 mod service;
 mod shared_endpoint;
 mod store;

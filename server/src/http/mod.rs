@@ -7,6 +7,7 @@
 mod base_path;
 mod blocks;
 mod cors;
+mod feed;
 mod page;
 mod request_body;
 mod response_body;

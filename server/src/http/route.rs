@@ -29,6 +29,7 @@ use tracing::debug;
 use super::base_path::BasePath;
 use super::blocks;
 use super::cors::Cors;
+use super::feed;
 use super::page::StaticFile;
 use super::request_body::{self, HttpError};
 use super::response_body::HttpBody;
@@ -38,7 +39,7 @@ use crate::metrics::MethodLabel;
 use crate::service::{QueryError, Service};
 use crate::waiting;
 
-type HttpResponse = Response<HttpBody>;
+pub(super) type HttpResponse = Response<HttpBody>;
 
 /// Options of the HTTP server
 #[derive(Clone, Debug)]
@@ -153,6 +154,7 @@ fn handler(context: &Arc<HttpContext>, request: Request<Incoming>) -> Handler {
     let (verb, query, origin) =
         (request.method().clone(), request.uri().query().map(str::to_owned), origin.cloned());
     let if_none_match = request.headers().get(IF_NONE_MATCH).cloned();
+    let accepts_gzip = feed::accepts_gzip(request.headers());
     let context = Arc::clone(context);
     Handler::Other(Box::pin(async move {
         let cors = &context.options.cors;
@@ -170,7 +172,11 @@ fn handler(context: &Arc<HttpContext>, request: Request<Incoming>) -> Handler {
             Some(path) => match StaticFile::at(path) {
                 Some(file) if is_read => file.respond(if_none_match.as_ref()),
                 Some(_) => method_not_allowed(&context, "GET,HEAD"),
-                None => route(&context, &verb, path).await,
+                None => match feed_response(&context, path, accepts_gzip).await {
+                    Some(response) if is_read => response,
+                    Some(_) => method_not_allowed(&context, "GET,HEAD"),
+                    None => route(&context, &verb, path).await,
+                },
             },
         };
         if verb == Method::HEAD {
@@ -223,6 +229,20 @@ async fn route(context: &HttpContext, verb: &Method, path: &str) -> HttpResponse
     match context.service.chain_status().await {
         Ok(chain) => page(context, &chain),
         Err(error) => json_value(error_status(&error), &failed(error)),
+    }
+}
+
+/// The response of the feed that is served, if there is one and the path is one of it
+async fn feed_response(
+    context: &HttpContext,
+    path: &str,
+    accepts_gzip: bool,
+) -> Option<HttpResponse> {
+    let served = context.feed_status.as_ref()?.served.as_ref()?;
+    let path = path.strip_prefix("/v0/")?;
+    tokio::select! {
+        response = feed::respond(served, &context.options.base_path, path, accepts_gzip) => response,
+        () = context.service.shutdown_signal() => Some(empty(StatusCode::SERVICE_UNAVAILABLE)),
     }
 }
 
@@ -421,11 +441,11 @@ pub(super) fn failed(error: impl Display) -> Value {
     json!({ "status": "failed", "error": error.to_string() })
 }
 
-fn json_value(status: StatusCode, value: &Value) -> HttpResponse {
+pub(super) fn json_value(status: StatusCode, value: &Value) -> HttpResponse {
     json_bytes(status, value.to_string().into_bytes())
 }
 
-fn json_bytes(status: StatusCode, body: Vec<u8>) -> HttpResponse {
+pub(super) fn json_bytes(status: StatusCode, body: Vec<u8>) -> HttpResponse {
     with_type(status, "application/json", body)
 }
 

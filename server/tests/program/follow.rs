@@ -251,6 +251,65 @@ fn an_empty_store_starts_before_the_last_final_block() {
 }
 
 #[test]
+fn a_server_follows_another() {
+    let messages = chain(12, 200);
+    let feed = serve_feed(&messages, quick_faults(12));
+    let from = messages[0].height.to_string();
+    let first = follow(&feed, &["--from", &from, "--serve-feed", "64MiB"]);
+    let url = format!("neardata+{}", first.url());
+    first.until("a final block", || first.get("/v0/last_block/final").status == 302);
+    let second = Server::start(&["--follow", &url, "--from", &from, "--feed-requests", "100000"]);
+    let last = canonical(&messages).last().unwrap();
+    let is_at_end = |server: &Server| server.get("/status").json()["head"]["height"] == last.height;
+    second.until("the end of the chain", || is_at_end(&second));
+    assert_eq!(second.get("/status").json()["blocks"], canonical(&messages).count());
+    for transaction in canonical(&messages).flat_map(|message| &message.transactions).step_by(11) {
+        let body = status_of(transaction, "NONE");
+        assert_eq!(first.post("/", &body).text(), second.post("/", &body).text());
+    }
+
+    // What a feed says besides, as the reference has it.
+    let kind = |path: &str| {
+        let response = first.get(path);
+        (response.status, response.json()["type"].as_str().unwrap_or_default().to_owned())
+    };
+    let too_high = format!("/v0/block_opt/{}", last.height + 11);
+    assert_eq!(kind(&too_high), (404, "BLOCK_HEIGHT_TOO_HIGH".into()));
+    assert_eq!(kind("/v0/block/1"), (404, "BLOCK_HEIGHT_TOO_LOW".into()));
+    let newest = first.get(&format!("/v0/block_opt/{}", last.height));
+    assert_eq!(newest.text().as_bytes(), last.json);
+    assert_eq!(newest.header("cache-control"), Some("no-store"));
+    let heights: Vec<u64> = canonical(&messages).map(|message| message.height).collect();
+    let gap = heights.windows(2).find(|pair| pair[1] - pair[0] > 1).unwrap();
+    assert_eq!(first.get(&format!("/v0/block/{}", gap[0] + 1)).text(), "null");
+    assert_eq!(first.get("/v0/block/x").status, 400);
+    assert_eq!(first.get("/v0/other").status, 404);
+    assert_eq!(
+        first.get("/v0/first_block").header("location"),
+        Some(&*format!("/v0/block/{from}"))
+    );
+    assert_eq!(second.get("/v0/first_block").status, 404);
+}
+
+#[test]
+fn a_served_feed_is_bounded() {
+    let messages = chain(13, 100);
+    let feed = serve_feed(&messages, Faults::default());
+    let (first, last) = (messages[0].height, canonical(&messages).last().unwrap());
+    let server = follow(&feed, &["--from", &first.to_string(), "--serve-feed", "50KiB"]);
+    server.until("the end of the chain", || {
+        server.get("/status").json()["head"]["height"] == last.height
+    });
+    assert_eq!(server.get(&format!("/v0/block_opt/{first}")).status, 404);
+    let is_kept = |height: &u64| {
+        let response = server.get(&format!("/v0/block_opt/{height}"));
+        response.status == 200 && response.text() != "null"
+    };
+    let kept = (first..=last.height).filter(is_kept).count();
+    assert!((3..60).contains(&kept), "{kept} messages are kept");
+}
+
+#[test]
 fn configurations_come_from_the_upstream_with_each_epoch() {
     let messages = chain(10, 170);
     let feed = serve_feed(&messages, Faults::default());
