@@ -21,6 +21,8 @@ pub enum Event {
         bytes: usize,
         /// The stream that it came from
         finality: Finality,
+        /// The time of the request that it came with, in which a feed may wait for the block
+        duration: Duration,
     },
     /// A request failed and is repeated
     #[non_exhaustive]

@@ -24,6 +24,7 @@ use crate::cli::{FeedArgs, FollowArgs};
 use crate::feed::Progress;
 use crate::feed_status::FeedStatus;
 use crate::json_scan;
+use crate::metrics::BlockStep;
 use crate::served_feed::ServedFeed;
 use crate::service::Service;
 use crate::upstream::{Upstream, fetch_configs};
@@ -106,8 +107,12 @@ impl Follow {
         let progress = Arc::new(Mutex::new(None));
         let (observed, observed_progress) = (Arc::clone(&status), Arc::clone(&progress));
         let settings = Settings::default().with_start_margin(start_margin);
+        let observing = Arc::clone(&service);
         let settings = settings.with_observer(move |event| {
             log(&event);
+            if let Event::Fetched { duration, .. } = event {
+                observing.metrics.block_step(BlockStep::Fetch, duration);
+            }
             observed.observe(&event);
             if let Event::CatchUp { first, until, .. } = event {
                 let shown = CatchUp { bar: Progress::new(until - first), first, until };
