@@ -289,7 +289,7 @@ fn explain(method: &str, error: &RpcError) -> SourceError {
     };
     let info = text(info);
     let (kind, detail) = match cause {
-        "METHOD_NOT_FOUND" if method == BLOCK_METHOD => (
+        "METHOD_NOT_FOUND" if method != CONFIG_METHOD => (
             SourceErrorKind::Unsupported,
             format!(
                 "the node does not serve {method}: it has to be version 2.14 or later, with rpc.enable_indexer_rpc in its config.json"
