@@ -21,6 +21,8 @@ pub enum Event {
         bytes: usize,
         /// The stream that it came from
         finality: Finality,
+        /// The time of the request that it came with, in which a feed may wait for the block
+        duration: Duration,
     },
     /// A request failed and is repeated
     #[non_exhaustive]
@@ -50,6 +52,14 @@ pub enum Event {
     LinkBroken {
         /// The height of the block
         height: BlockHeight,
+    },
+    /// The final chain is taken to catch up, which is far
+    #[non_exhaustive]
+    CatchUp {
+        /// The first height
+        first: BlockHeight,
+        /// The height of the feed
+        until: BlockHeight,
     },
     /// The feed has had no new block for this time; once until there is one
     #[non_exhaustive]

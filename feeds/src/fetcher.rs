@@ -8,7 +8,7 @@ use core::time::Duration;
 
 use alloc::sync::Arc;
 use milepost::primitives::{BlockHeight, CryptoHash};
-use tokio::time;
+use tokio::time::{self, Instant};
 
 use crate::error::{FollowError, FollowErrorKind};
 use crate::event::Event;
@@ -56,12 +56,13 @@ impl<S: Source> Fetcher<S> {
     ) -> Result<Option<FeedBlock>, FollowError> {
         let mut backoff = Backoff::new(&self.settings, request.height);
         loop {
+            let start = Instant::now();
             let fetched = self.source.block(request).await;
             let error = match fetched {
                 Ok(Fetched::Empty) => return Ok(None),
                 Ok(Fetched::Message(message)) => match read(message, Some(request.height)) {
                     Ok(block) => {
-                        self.observe_fetched(&block, request.finality);
+                        self.observe_fetched(&block, request.finality, start.elapsed());
                         return Ok(Some(block));
                     }
                     Err(detail) => {
@@ -82,11 +83,12 @@ impl<S: Source> Fetcher<S> {
     ) -> Result<Option<FeedBlock>, FollowError> {
         let mut backoff = Backoff::new(&self.settings, 0);
         for _ in 0..MAX_LOOKUPS {
+            let start = Instant::now();
             let error = match self.source.block_by_hash(hash).await {
                 Ok(None) => return Ok(None),
                 Ok(Some(message)) => match FeedBlock::read(message) {
                     Ok(block) if block.block.hash == hash => {
-                        self.observe_fetched(&block, Finality::Optimistic);
+                        self.observe_fetched(&block, Finality::Optimistic, start.elapsed());
                         return Ok(Some(block));
                     }
                     Ok(block) => {
@@ -104,6 +106,7 @@ impl<S: Source> Fetcher<S> {
 
     /// The blocks of the final chain at ten heights; `None` if single blocks have to be asked for
     pub(crate) async fn archive(&self, first: BlockHeight) -> Option<Vec<FeedBlock>> {
+        let start = Instant::now();
         let messages = self.source.archive(first).await.unwrap_or_else(|error| {
             let SourceError { status, detail, .. } = error;
             self.settings.observe(Event::Retry { status, delay: Duration::ZERO, detail });
@@ -112,12 +115,12 @@ impl<S: Source> Fetcher<S> {
         let blocks: Option<Vec<FeedBlock>> =
             messages.into_iter().map(|message| FeedBlock::read(message).ok()).collect();
         let heights = first..first.saturating_add(ARCHIVE_HEIGHTS);
-        let blocks = blocks?;
+        let (blocks, duration) = (blocks?, start.elapsed());
         if !blocks.iter().all(|block| heights.contains(&block.block.height)) {
             return None;
         }
         for block in &blocks {
-            self.observe_fetched(block, Finality::Final);
+            self.observe_fetched(block, Finality::Final, duration);
         }
         Some(blocks)
     }
@@ -140,12 +143,13 @@ impl<S: Source> Fetcher<S> {
         }
     }
 
-    fn observe_fetched(&self, block: &FeedBlock, finality: Finality) {
+    fn observe_fetched(&self, block: &FeedBlock, finality: Finality, duration: Duration) {
         self.settings.observe(Event::Fetched {
             height: block.block.height,
             timestamp_nanos: block.timestamp_nanos,
             bytes: block.message.len(),
             finality,
+            duration,
         });
     }
 }

@@ -396,6 +396,12 @@ impl<S: Source> Follower<S> {
         {
             return Ok(None);
         }
+        if self.stored.is_none() && !matches!(self.start, Start::Height(_)) {
+            let margin = self.available_margin(feed_height).await?;
+            if margin > 0 {
+                self.start = Start::Height(feed_height.saturating_sub(margin));
+            }
+        }
         match (self.start, self.stored) {
             (Start::Resume, Some(StoredChain { head, last_final })) => {
                 self.recent = Recent::of_stored(head, last_final);
@@ -413,6 +419,19 @@ impl<S: Source> Follower<S> {
                 Ok(Some(feed_final))
             }
         }
+    }
+
+    /// How many heights before its last final block the feed has, up to the margin of the settings
+    async fn available_margin(&self, feed_height: BlockHeight) -> Result<u64, FollowError> {
+        let mut margin = self.fetcher.settings.start_margin.min(feed_height);
+        while margin > 0 {
+            let request = BlockRequest::new(feed_height - margin, Finality::Final);
+            match self.fetcher.block(request).await {
+                Err(error) if error.kind == FollowErrorKind::Missing => margin /= 2,
+                found => return found.map(|_| margin),
+            }
+        }
+        Ok(0)
     }
 
     /// Whether the feed has the last final block of the store; `false` if it may have it later
@@ -477,6 +496,9 @@ impl<S: Source> Follower<S> {
     fn take_final_chain(&mut self, after: Option<BlockPoint>, until: BlockHeight) {
         let next = after.map(|after| after.height.saturating_add(1));
         let next = next.unwrap_or_else(|| self.first_height());
+        if until.saturating_sub(next) > MAX_OPTIMISTIC_LAG {
+            self.observe(Event::CatchUp { first: next, until });
+        }
         let attempts = 0;
         let chain = FinalChain { after, next, first: next, until, attempts, bypass_caches: false };
         // What is final has been in archives for a while; the newest of them may be made just now.

@@ -21,6 +21,8 @@ use crate::url::{FeedKind, FeedUrl};
 
 /// The method that serves whole blocks
 const BLOCK_METHOD: &str = "EXPERIMENTAL_indexer_block";
+/// The method that serves protocol configurations
+const CONFIG_METHOD: &str = "EXPERIMENTAL_protocol_config";
 /// Default time between two looks at the head of the node: a quarter of its block time
 const POLL_INTERVAL: Duration = Duration::from_millis(150);
 /// How long a request for a height above the head waits for it
@@ -148,6 +150,24 @@ impl Node {
         self.client.requests_per_minute()
     }
 
+    /// The protocol configuration that is in force at a block, as the node writes it; `None` if the
+    /// node does not know the block
+    ///
+    /// Any node serves it, whatever its version and settings.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none, as far as it is known. One attempt is made.
+    pub async fn protocol_config(&self, block: CryptoHash) -> Result<Option<String>, SourceError> {
+        let params = json!({"block_id": block.to_string()});
+        let (id, body) = self.call(CONFIG_METHOD, &params).await?;
+        match result_of(CONFIG_METHOD, id, &body)? {
+            Ok(result) => Ok(Some(result.get().to_owned())),
+            Err(error) if error.cause.name == "UNKNOWN_BLOCK" => Ok(None),
+            Err(error) => Err(explain(CONFIG_METHOD, &error)),
+        }
+    }
+
     /// The body of the response to a call, and its id
     async fn call(&self, method: &str, params: &Value) -> Result<(u64, Vec<u8>), SourceError> {
         let id = self.next_id.fetch_add(1, Relaxed);
@@ -269,7 +289,7 @@ fn explain(method: &str, error: &RpcError) -> SourceError {
     };
     let info = text(info);
     let (kind, detail) = match cause {
-        "METHOD_NOT_FOUND" => (
+        "METHOD_NOT_FOUND" if method != CONFIG_METHOD => (
             SourceErrorKind::Unsupported,
             format!(
                 "the node does not serve {method}: it has to be version 2.14 or later, with rpc.enable_indexer_rpc in its config.json"

@@ -19,6 +19,7 @@ pub struct Settings {
     pub(crate) max_retry: Duration,
     pub(crate) frozen_after: Duration,
     pub(crate) max_unfinalized: usize,
+    pub(crate) start_margin: u64,
     pub(crate) seed: u64,
     pub(crate) observer: Option<Arc<dyn Fn(Event) + Send + Sync>>,
 }
@@ -59,6 +60,18 @@ impl Settings {
         self
     }
 
+    /// How many heights before the last final block a host without a stored chain starts, unless it
+    /// starts at a height; 0 by default
+    ///
+    /// The outcomes of a transaction that is in flight at the start are whole only if its first
+    /// block is taken in. A feed that does not have that many blocks starts with the oldest that it
+    /// was found to have, by halving the number.
+    #[must_use]
+    pub const fn with_start_margin(mut self, heights: u64) -> Self {
+        self.start_margin = heights;
+        self
+    }
+
     /// The seed of the random part of waits; different in each process by default
     #[must_use]
     pub const fn with_seed(mut self, seed: u64) -> Self {
@@ -88,6 +101,7 @@ impl Default for Settings {
             max_retry: Duration::from_secs(30),
             frozen_after: Duration::from_secs(30),
             max_unfinalized: 1_000,
+            start_margin: 0,
             seed: RandomState::new().hash_one(0),
             observer: None,
         }
@@ -102,6 +116,7 @@ impl fmt::Debug for Settings {
             .field("retry", &self.retry)
             .field("max_retry", &self.max_retry)
             .field("frozen_after", &self.frozen_after)
+            .field("start_margin", &self.start_margin)
             .field("max_unfinalized", &self.max_unfinalized)
             .finish_non_exhaustive()
     }

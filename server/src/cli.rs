@@ -14,6 +14,7 @@ use milepost::status::Milestone;
 use milepost_feeds::{FeedUrl, Start};
 
 use crate::http::{self, BasePath, Cors, StatusMode};
+use crate::upstream::Upstream;
 use crate::value_parsers::{self, StoreLocation};
 
 /// Serves NEAR transaction statuses and protocol configurations from block messages
@@ -145,6 +146,18 @@ pub(crate) struct FollowArgs {
         value_parser = clap::value_parser!(u32).range(1..=1_000_000)
     )]
     pub(crate) feed_requests: Option<u32>,
+    /// How many heights before the last final block an empty store starts, so that transactions in
+    /// flight are whole: a promise that is yielded resumes within 200 blocks
+    #[arg(long, value_name = "HEIGHTS", default_value_t = 250, requires = "follow")]
+    pub(crate) start_margin: u64,
+    /// Node that serves the protocol configurations of the chain, by JSON-RPC; `none` for those of
+    /// `--configs` only [default: `mainnet` and `testnet` have one, a node serves its own]
+    #[arg(long, value_name = "URL|none", requires = "follow")]
+    pub(crate) upstream: Option<Upstream>,
+    /// Serves the newest messages to other servers that follow this one, at the URLs of neardata;
+    /// the size bounds what is kept of them, compressed, in memory
+    #[arg(long, value_name = "SIZE", requires = "follow", value_parser = value_parsers::bytes)]
+    pub(crate) serve_feed: Option<usize>,
     /// Age of the newest block up to which `/ready` and `/health` are positive
     #[arg(
         long,
@@ -176,6 +189,9 @@ pub(crate) struct FeedArgs {
     /// `report` with --follow, otherwise `off`]
     #[arg(long, value_name = "off|report|strict")]
     pub(crate) verify: Option<VerifyMode>,
+    /// Takes in no block above this height; a server goes on with what it has
+    #[arg(long, value_name = "HEIGHT")]
+    pub(crate) until: Option<u64>,
     /// Directory of protocol configurations, `<height>.json`, each effective from its height on
     #[arg(long, value_name = "DIR")]
     pub(crate) configs: Option<PathBuf>,

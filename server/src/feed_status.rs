@@ -11,6 +11,7 @@ use std::time::UNIX_EPOCH;
 use milepost_feeds::{Event, Feed, Finality};
 
 use crate::metrics::{family, sample};
+use crate::served_feed::ServedFeed;
 
 /// The values of the label `status`; the last two are for all other statuses, and for no response
 const STATUSES: [&str; 7] = ["404", "429", "500", "502", "503", "other", "none"];
@@ -21,12 +22,17 @@ const NONE: usize = 6;
 pub(crate) struct FeedStatus {
     source: Arc<Feed>,
     max_age: Duration,
+    /// The messages for servers that follow this one
+    pub(crate) served: Option<ServedFeed>,
     /// Heights of the newest block that was fetched, and that is in the store
     seen: AtomicU64,
     taken: AtomicU64,
     /// When the newest block in the store was produced, in nanoseconds since 1970; 0 without one
     timestamp: AtomicU64,
     is_frozen: AtomicBool,
+    /// Whether the last block that was asked for is in the store
+    is_complete: AtomicBool,
+    config_failures: AtomicU64,
     optimistic: AtomicU64,
     finalized: AtomicU64,
     bytes: AtomicU64,
@@ -38,15 +44,18 @@ pub(crate) struct FeedStatus {
 }
 
 impl FeedStatus {
-    pub(crate) fn new(source: Arc<Feed>, max_age: Duration) -> Self {
+    pub(crate) fn new(source: Arc<Feed>, max_age: Duration, served: Option<ServedFeed>) -> Self {
         let zero = AtomicU64::default;
         Self {
             source,
             max_age,
+            served,
             seen: zero(),
             taken: zero(),
             timestamp: zero(),
             is_frozen: AtomicBool::new(false),
+            is_complete: AtomicBool::new(false),
+            config_failures: zero(),
             optimistic: zero(),
             finalized: zero(),
             bytes: zero(),
@@ -97,6 +106,16 @@ impl FeedStatus {
         self.timestamp.fetch_max(timestamp_nanos, Relaxed);
     }
 
+    /// Notes that no further block is asked for
+    pub(crate) fn complete(&self) {
+        self.is_complete.store(true, Relaxed);
+    }
+
+    /// Counts a request for a configuration that failed
+    pub(crate) fn config_failed(&self) {
+        self.config_failures.fetch_add(1, Relaxed);
+    }
+
     /// The age of the newest block that was taken in; `None` before the first
     pub(crate) fn age(&self) -> Option<Duration> {
         let timestamp = self.timestamp.load(Relaxed);
@@ -105,8 +124,11 @@ impl FeedStatus {
         (timestamp > 0).then(|| now.saturating_sub(Duration::from_nanos(timestamp)))
     }
 
-    /// Whether the newest block is recent enough
+    /// Whether the newest block is recent enough, or no further one is asked for
     pub(crate) fn is_up_to_date(&self) -> bool {
+        if self.is_complete.load(Relaxed) {
+            return true;
+        }
         !self.is_frozen.load(Relaxed) && self.age().is_some_and(|age| age <= self.max_age)
     }
 
@@ -143,6 +165,11 @@ impl FeedStatus {
             ("feed_requests_total", "Requests sent to the feed, with redirects", &requests),
             ("feed_reorgs_total", "Changes of the canonical branch", &self.reorgs),
             ("feed_reorged_blocks_total", "Blocks that left the canonical branch", &self.reverted),
+            (
+                "feed_config_failures_total",
+                "Requests for protocol configurations that failed",
+                &self.config_failures,
+            ),
             ("feed_skipped_heights_total", "Heights without a block", &self.skipped),
             (
                 "feed_links_broken_total",

@@ -42,7 +42,7 @@ fn apply(
         _ => {}
     }
     if rule == FinalityRule::All {
-        while engine.make_final(&mut store.writer())?.is_some() {}
+        while engine.make_final(&mut store.block_writer())?.is_some() {}
     }
     Ok(rule)
 }

@@ -8,19 +8,26 @@
 use alloc::sync::Arc;
 use core::iter;
 use std::env;
+use std::sync::{Mutex, PoisonError};
 
 use milepost::endpoint::ChainStatus;
-use milepost::import::{FinalityRule, ImportSummary};
+use milepost::import::{BlockPosition, FinalityRule, ImportSummary};
+use milepost::primitives::BlockHeight;
 use milepost_feeds::{
-    Budget, Event, Feed, FeedBlock, FeedUrl, FollowError, Follower, ImportError, Settings, Start,
-    StoredChain, Token,
+    Budget, Event, Feed, FeedBlock, FeedUrl, FollowError, Follower, ImportError, Node, Settings,
+    Start, StoredChain, Token,
 };
 use tokio::sync::{Notify, mpsc};
 use tracing::{debug, info, warn};
 
-use crate::cli::FollowArgs;
+use crate::cli::{FeedArgs, FollowArgs};
+use crate::feed::Progress;
 use crate::feed_status::FeedStatus;
+use crate::json_scan;
+use crate::metrics::BlockStep;
+use crate::served_feed::ServedFeed;
 use crate::service::Service;
+use crate::upstream::{Upstream, fetch_configs};
 
 /// The variable that holds the token of a feed
 const TOKEN_VARIABLE: &str = "MILEPOST_FEED_TOKEN";
@@ -30,17 +37,17 @@ pub(crate) struct Follow {
     url: FeedUrl,
     source: Arc<Feed>,
     start: Start,
+    start_margin: u64,
+    until: Option<BlockHeight>,
+    upstream: Option<Node>,
     pub(crate) status: Arc<FeedStatus>,
 }
 
 impl Follow {
     /// The feed of the command line, if there is one
-    pub(crate) fn new(
-        args: &FollowArgs,
-        finality: Option<FinalityRule>,
-    ) -> Result<Option<Self>, String> {
+    pub(crate) fn new(args: &FollowArgs, feed: &FeedArgs) -> Result<Option<Self>, String> {
         let Some(url) = args.follow.clone() else { return Ok(None) };
-        if finality == Some(FinalityRule::All) {
+        if feed.finality == Some(FinalityRule::All) {
             let detail = "--finality all does not go with --follow: its blocks are not final yet";
             return Err(detail.to_owned());
         }
@@ -51,17 +58,37 @@ impl Follow {
             }
             (None, Err(_)) => None,
         };
+        let upstream = match args.upstream.clone().unwrap_or_else(|| Upstream::of_feed(&url)) {
+            Upstream::None => None,
+            Upstream::Node(node) => {
+                // The token of the feed is for no other host.
+                let token = token.clone().filter(|_| node == url);
+                Some(Node::new(&node, token).map_err(|error| format!("--upstream: {error}"))?)
+            }
+        };
         let source = Feed::new(&url, token, args.feed_requests.map(Budget::new));
         let source = Arc::new(source.map_err(|error| error.to_string())?);
-        let status = Arc::new(FeedStatus::new(Arc::clone(&source), args.max_age));
-        Ok(Some(Self { url, source, start: args.from, status }))
+        let status = Arc::new(FeedStatus::new(
+            Arc::clone(&source),
+            args.max_age,
+            args.serve_feed.map(ServedFeed::new),
+        ));
+        let (start, start_margin, until) = (args.from, args.start_margin, feed.until);
+        Ok(Some(Self { url, source, start, start_margin, until, upstream, status }))
     }
 
-    /// Follows the feed until the service shuts down
+    /// Follows the feed until the service shuts down, or to the last block that is asked for
     pub(crate) async fn run(self, service: Arc<Service>) -> Result<(), String> {
         let chain = service.chain_status().await.map_err(|error| error.to_string())?;
         let stored = stored_chain(&chain);
-        let Self { url, source, start, status } = self;
+        let Self { url, source, start, start_margin, until, upstream, status } = self;
+        if let (Some(until), Some(head)) = (until, chain.head)
+            && head.height >= until
+        {
+            info!("the store is at block {}, so {url} is not followed", head.height);
+            status.complete();
+            return Ok(());
+        }
         match (start, stored) {
             (Start::Height(height), Some(stored)) if height <= stored.head.height => {
                 let head = stored.head.height;
@@ -71,44 +98,87 @@ impl Follow {
                 info!("following {url} after block {}", stored.head.height)
             }
             (Start::Height(height), _) => info!("following {url} from block {height}"),
-            _ => info!("following {url} from its last final block"),
+            (_, Some(_)) => info!("following {url} from its last final block"),
+            _ => info!("following {url} from {start_margin} heights before its last final block"),
         }
-        let observed = Arc::clone(&status);
-        let settings = Settings::default().with_observer(move |event| {
+        if upstream.is_none() && chain.chain_id.is_none() {
+            warn!("there are no protocol configurations: --upstream or --configs gives them");
+        }
+        let progress = Arc::new(Mutex::new(None));
+        let (observed, observed_progress) = (Arc::clone(&status), Arc::clone(&progress));
+        let settings = Settings::default().with_start_margin(start_margin);
+        let observing = Arc::clone(&service);
+        let settings = settings.with_observer(move |event| {
             log(&event);
+            if let Event::Fetched { duration, .. } = event {
+                observing.metrics.block_step(BlockStep::Fetch, duration);
+            }
             observed.observe(&event);
+            if let Event::CatchUp { first, until, .. } = event {
+                let shown = CatchUp { bar: Progress::new(until - first), first, until };
+                *observed_progress.lock().unwrap_or_else(PoisonError::into_inner) = Some(shown);
+            }
         });
         let mut follower = Follower::shared(source, start, stored, settings);
         let (sender, mut receiver) = mpsc::channel::<FollowedBlock>(1);
+        let (epoch_sender, epoch_starts) = mpsc::unbounded_channel();
         let stopped = Arc::new(Notify::new());
         let stop = Arc::clone(&stopped);
         let importing = {
-            let service = Arc::clone(&service);
+            let (service, status) = (Arc::clone(&service), Arc::clone(&status));
             tokio::spawn(async move {
                 let blocks = iter::from_fn(move || receiver.blocking_recv());
-                let committed = move |FollowedBlock(block): &FollowedBlock, _: &ImportSummary| {
+                let mut last_epoch = None;
+                let committed = move |FollowedBlock(block): &FollowedBlock, it: &ImportSummary| {
                     status.taken_in(block.block.height, block.timestamp_nanos);
+                    show_progress(&progress, block.block.height);
+                    if let Some(served) = &status.served {
+                        served.add(&block.message, it);
+                    }
+                    let epoch = epoch_id(&block.message).filter(|_| is_head(it));
+                    if epoch.is_some() && epoch != last_epoch {
+                        last_epoch = epoch;
+                        // Without an upstream there is no receiver.
+                        let _ = epoch_sender.send(block.block);
+                    }
                 };
                 let stop = move || stop.notify_one();
                 let import = |service: &Service| service.import_blocks(blocks, committed, stop);
                 service.spawn_blocking(import).await
             })
         };
+        if let Some(node) = upstream {
+            let (service, status) = (Arc::clone(&service), Arc::clone(&status));
+            tokio::spawn(fetch_configs(node, service, status, epoch_starts));
+        }
         let follow = async move {
             // Ends with the receiver, whose end has a reason of its own.
             while let Ok(permit) = sender.reserve().await {
-                permit.send(FollowedBlock(Box::new(follower.next().await?)));
+                let block = follower.next().await?;
+                let height = block.block.height;
+                if until.is_none_or(|until| height <= until) {
+                    permit.send(FollowedBlock(Box::new(block)));
+                }
+                if until.is_some_and(|until| height >= until) {
+                    return Ok(true);
+                }
             }
-            Ok(())
+            Ok(false)
         };
-        let followed: Result<(), FollowError> = tokio::select! {
+        let followed: Result<bool, FollowError> = tokio::select! {
             followed = follow => followed,
-            () = stopped.notified() => Ok(()),
-            () = service.shutdown_signal() => Ok(()),
+            () = stopped.notified() => Ok(false),
+            () = service.shutdown_signal() => Ok(false),
         };
         // The blocks that were fetched are still imported; then the import ends.
         match importing.await {
-            Ok(Some(Ok(()))) => followed.map_err(|error| error.to_string()),
+            Ok(Some(Ok(()))) => {
+                if followed.map_err(|error| error.to_string())? {
+                    info!("the block of --until is reached, and {url} is no longer followed");
+                    status.complete();
+                }
+                Ok(())
+            }
             Ok(Some(Err(ImportError { message: Some(FollowedBlock(block)), error, .. }))) => {
                 Err(format!("block {}: {error}", block.block.height))
             }
@@ -116,6 +186,33 @@ impl Follow {
             Ok(None) | Err(_) => Err("an import panicked; the log has the place".to_owned()),
         }
     }
+}
+
+/// The progress along the final chain, far behind the head of the feed
+struct CatchUp {
+    bar: Progress,
+    first: BlockHeight,
+    until: BlockHeight,
+}
+
+/// Shows that a block is taken in, if the server is catching up
+fn show_progress(progress: &Mutex<Option<CatchUp>>, height: BlockHeight) {
+    let mut progress = progress.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(CatchUp { bar, first, .. }) = &mut *progress {
+        bar.update(height.saturating_sub(*first), height);
+    }
+    if let Some(CatchUp { bar, .. }) = progress.take_if(|shown| height >= shown.until) {
+        bar.finish();
+    }
+}
+
+fn is_head(imported: &ImportSummary) -> bool {
+    imported.position == BlockPosition::Head
+}
+
+/// The epoch of the block of a message
+fn epoch_id(message: &[u8]) -> Option<String> {
+    json_scan::value_at(message, &["block", "header", "epoch_id"]).ok().flatten()
 }
 
 /// A block of the feed, as the import pipeline takes it

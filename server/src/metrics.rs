@@ -94,6 +94,8 @@ impl WaitEnd {
 /// A step of taking a block in
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum BlockStep {
+    /// Fetching a block of the feed
+    Fetch,
     /// Checking and reading the message of one block
     Read,
     /// A commit of one or several blocks
@@ -101,7 +103,7 @@ pub(crate) enum BlockStep {
 }
 
 impl BlockStep {
-    const NAMES: [&str; 2] = ["read", "commit"];
+    const NAMES: [&str; 3] = ["fetch", "read", "commit"];
 }
 
 /// All counters, gauges and histograms
@@ -284,7 +286,12 @@ impl Metrics {
         family(out, "blocks_stored", "gauge", "Canonical blocks in the store");
         sample(out, "blocks_stored", "", chain.blocks);
         let steps = "block_step_seconds";
-        family(out, steps, "histogram", "Time to take blocks in: to read one, to commit some");
+        family(
+            out,
+            steps,
+            "histogram",
+            "Time to take blocks in: to fetch or read one, to commit some",
+        );
         for (step, histogram) in BlockStep::NAMES.iter().zip(&self.block_steps) {
             histogram.samples(out, steps, &format!("step=\"{step}\""));
         }

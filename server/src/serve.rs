@@ -88,7 +88,7 @@ async fn run(args: ServeArgs) -> Result<(), String> {
         .with_max_id_bytes(args.max_id_bytes);
     let store = Store::open(&args.store)?;
     let is_memory = args.store == StoreLocation::Memory;
-    let follow = Follow::new(&args.follow, args.feed.finality)?;
+    let follow = Follow::new(&args.follow, &args.feed)?;
     let engine = Engine::new(settings);
     // The newest blocks of a feed that is followed are not final.
     let requested = args.feed.finality.or(follow.is_some().then_some(FinalityRule::Headers));
@@ -187,7 +187,7 @@ fn import_feeds(
         let count = feed::import_configs(service, directory)?;
         info!("protocol configurations imported: {count}");
     }
-    feed::import_blocks(service, blocks)
+    feed::import_blocks(service, blocks, feed.until)
 }
 
 /// Prints example requests, then runs the practice chain until the service shuts down

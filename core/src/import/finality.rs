@@ -70,6 +70,8 @@ impl Restartable for MakeFinal {
             receipts: 0,
             deviations: Deviations::default(),
             chain_update: ChainUpdate::default(),
+            #[cfg(feature = "verify")]
+            verification: None,
         };
         let mut overlay = WriteOverlay::new(rows);
         prune_fork_blocks(&mut chain, &mut overlay);

@@ -23,7 +23,7 @@ use files::BlockSource;
 use message::Message;
 use paths::{read, with_path};
 pub(crate) use practice::PracticeFeed;
-use progress::Progress;
+pub(crate) use progress::Progress;
 
 /// What a feed imported
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -56,9 +56,14 @@ pub(crate) fn import_configs(service: &Service, directory: &Path) -> Result<usiz
     Ok(configs.len())
 }
 
-/// Imports every block message below these paths, in the order of heights
-pub(crate) fn import_blocks(service: &Service, paths: &[PathBuf]) -> Result<FeedSummary, String> {
-    let sources = files::find_blocks(paths)?;
+/// Imports every block message below these paths up to a height, in the order of heights
+pub(crate) fn import_blocks(
+    service: &Service,
+    paths: &[PathBuf],
+    until: Option<u64>,
+) -> Result<FeedSummary, String> {
+    let mut sources = files::find_blocks(paths)?;
+    sources.retain(|source| until.is_none_or(|until| source.height <= until));
     let mut progress = Progress::new(sources.len() as u64);
     let mut summary = FeedSummary::default();
     let (mut interrupted, mut unreadable) = (false, None);
@@ -78,7 +83,7 @@ pub(crate) fn import_blocks(service: &Service, paths: &[PathBuf]) -> Result<Feed
                 summary.transactions += imported.transactions as u64;
             }
         }
-        progress.step(message.source.height);
+        progress.update(summary.blocks + summary.known, message.source.height);
     };
     let imported = service.import_blocks(messages, committed, || ());
     progress.finish();

@@ -8,44 +8,53 @@ use indicatif::{ProgressBar, ProgressStyle};
 use tracing::info;
 
 /// Minimum time between two lines in a log
-const LOG_INTERVAL: Duration = Duration::from_secs(5);
+const LOG_INTERVAL: Duration = Duration::from_secs(60);
 
-/// A bar if standard error is a terminal, otherwise log lines
-pub(super) struct Progress {
+/// A bar if standard error is a terminal, otherwise a line in a minute
+pub(crate) struct Progress {
     bar: Option<ProgressBar>,
     total: u64,
-    done: u64,
+    start: Instant,
     last_line: Instant,
 }
 
 impl Progress {
-    pub(super) fn new(total: u64) -> Self {
+    /// Of this number of blocks, or heights
+    pub(crate) fn new(total: u64) -> Self {
         let bar = io::stderr().is_terminal().then(|| bar(total));
-        Self { bar, total, done: 0, last_line: Instant::now() }
+        Self { bar, total, start: Instant::now(), last_line: Instant::now() }
     }
 
-    /// Counts an imported message of this height
-    pub(super) fn step(&mut self, height: u64) {
-        self.done += 1;
+    /// Shows that so many blocks are imported, the last of this height
+    pub(crate) fn update(&mut self, done: u64, height: u64) {
         match &self.bar {
             Some(bar) => {
                 bar.set_message(height.to_string());
-                bar.inc(1);
+                bar.set_position(done);
             }
             None if self.last_line.elapsed() >= LOG_INTERVAL => {
                 self.last_line = Instant::now();
-                info!("imported {} of {} messages, up to height {height}", self.done, self.total);
+                info!("{}", line(done, self.total, height, self.start.elapsed()));
             }
             None => {}
         }
     }
 
     /// Removes the bar
-    pub(super) fn finish(self) {
+    pub(crate) fn finish(self) {
         if let Some(bar) = self.bar {
             bar.finish_and_clear();
         }
     }
+}
+
+fn line(done: u64, total: u64, height: u64, elapsed: Duration) -> String {
+    let rate = done as f64 / elapsed.as_secs_f64().max(0.001);
+    let left = total.saturating_sub(done) as f64 / rate.max(0.001);
+    format!(
+        "imported {done} of {total} blocks, up to height {height}, {rate:.1} a second, {:.0} minutes to go",
+        (left / 60.0).ceil()
+    )
 }
 
 fn bar(total: u64) -> ProgressBar {
@@ -54,4 +63,18 @@ fn bar(total: u64) -> ProgressBar {
     );
     // An invalid template only changes the appearance.
     ProgressBar::new(total).with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_height_rate_and_time_left() {
+        assert_eq!(
+            line(600, 6_000, 70_000, Duration::from_secs(60)),
+            "imported 600 of 6000 blocks, up to height 70000, 10.0 a second, 9 minutes to go"
+        );
+        assert!(line(0, 9, 7, Duration::ZERO).ends_with("150 minutes to go"));
+    }
 }

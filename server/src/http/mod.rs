@@ -13,6 +13,7 @@ mod event_source;
 mod event_tests;
 mod events;
 mod head;
+mod feed;
 mod page;
 mod prefer;
 mod query_string;

@@ -27,6 +27,7 @@ use tracing::debug;
 
 use super::base_path::BasePath;
 use super::cors::Cors;
+use super::feed;
 use super::page::StaticFile;
 use super::query_string::QueryString;
 use super::response_body::HttpBody;
@@ -122,6 +123,7 @@ fn handler(context: &Arc<HttpContext>, request: Request<Incoming>, permit: &Perm
         origin: origin.cloned(),
         if_none_match: header(IF_NONE_MATCH.as_str()),
         last_event_id: header("last-event-id"),
+        accepts_gzip: feed::accepts_gzip(request.headers()),
         min_height: head::min_height(request.headers()),
     };
     let context = Arc::clone(context);
@@ -138,6 +140,7 @@ struct RequestHead {
     origin: Option<HeaderValue>,
     if_none_match: Option<HeaderValue>,
     last_event_id: Option<HeaderValue>,
+    accepts_gzip: bool,
     min_height: Result<Option<BlockHeight>, String>,
 }
 
@@ -159,7 +162,11 @@ async fn respond_other(context: &HttpContext, request: &RequestHead) -> HttpResp
         Some(path) => match StaticFile::at(path) {
             Some(file) if is_read => file.respond(if_none_match.as_ref()),
             Some(_) => method_not_allowed(context, "GET,HEAD"),
-            None => route_at_height(context, request, path).await,
+            None => match feed_response(context, path, request.accepts_gzip).await {
+                Some(response) if is_read => response,
+                Some(_) => method_not_allowed(context, "GET,HEAD"),
+                None => route_at_height(context, request, path).await,
+            },
         },
     };
     if *verb == Method::HEAD {
@@ -241,6 +248,20 @@ async fn route(context: &HttpContext, request: &RequestHead, path: &str) -> Http
     match context.service.chain_status().await {
         Ok(chain) => page(context, &chain),
         Err(error) => json_value(error_status(&error), &failed(error)),
+    }
+}
+
+/// The response of the feed that is served, if there is one and the path is one of it
+async fn feed_response(
+    context: &HttpContext,
+    path: &str,
+    accepts_gzip: bool,
+) -> Option<HttpResponse> {
+    let served = context.feed_status.as_ref()?.served.as_ref()?;
+    let path = path.strip_prefix("/v0/")?;
+    tokio::select! {
+        response = feed::respond(served, &context.options.base_path, path, accepts_gzip) => response,
+        () = context.service.shutdown_signal() => Some(empty(StatusCode::SERVICE_UNAVAILABLE)),
     }
 }
 

@@ -185,6 +185,158 @@ fn a_node_that_is_not_set_up_is_explained() {
     assert_eq!(output.status.code(), Some(1));
     let expected = "the node does not serve EXPERIMENTAL_indexer_block: it has to be version 2.14";
     assert!(errors(&output).contains(expected), "{}", errors(&output));
+    // It serves configurations, as every node does.
+    assert!(!errors(&output).contains("no protocol configurations"), "{}", errors(&output));
+    let output = command(&args).args(["--upstream", "none"]).output().unwrap();
+    let expected = "there are no protocol configurations: --upstream or --configs gives them";
+    assert!(errors(&output).contains(expected), "{}", errors(&output));
+}
+
+#[test]
+fn a_server_takes_in_no_block_above_the_last_one_asked_for() {
+    let messages = chain(8, 120);
+    let feed = serve_feed(&messages, quick_faults(8));
+    let directory = tempfile::tempdir().unwrap();
+    let store = directory.path().join("until.milepost");
+    let from = messages[0].height.to_string();
+    let head = |server: &Server| server.get("/status").json()["head"]["height"].as_u64();
+    let last = canonical(&messages).nth(60).unwrap();
+    let until = last.height.to_string();
+    // No block is that young, so it is ready when no further one is asked for.
+    let args = ["--store", text(&store), "--until", &until, "--max-age", "0ms"];
+    let server = follow(&feed, &[&args[..], &["--from", &from]].concat());
+    server.until("the last block", || server.get("/ready").status == 200);
+    assert_eq!(head(&server), Some(last.height));
+    server.signal("TERM");
+    assert_eq!(server.ended().code(), Some(0));
+    let server = follow(&feed, &args);
+    server.until("it is ready", || server.get("/ready").status == 200);
+    assert_eq!(head(&server), Some(last.height));
+    drop(server);
+
+    // Of files too.
+    let file = directory.path().join("blocks.json");
+    let blocks: Vec<&str> =
+        canonical(&messages).map(|message| str::from_utf8(&message.json).unwrap()).collect();
+    fs::write(&file, format!("[{}]", blocks.join(","))).unwrap();
+    let server = Server::start(&["--blocks", text(&file), "--until", &until]);
+    assert_eq!(head(&server), Some(last.height));
+    assert_eq!(server.get("/status").json()["blocks"], 61);
+}
+
+#[test]
+fn an_empty_store_starts_before_the_last_final_block() {
+    let messages = chain(9, 200);
+    let feed = serve_feed(&messages, Faults::default());
+    let first = messages[0].height;
+    let last_final = || feed.feed().last(true).unwrap_or_default();
+    while last_final() < first + 80 {
+        std::thread::sleep(core::time::Duration::from_millis(20));
+    }
+    let earliest = |server: &Server| {
+        server.until("a block", || server.get("/status").json()["head"].is_object());
+        server.get("/status").json()["earliest"]["height"].as_u64().unwrap()
+    };
+    let before = last_final();
+    let server = follow(&feed, &["--start-margin", "60"]);
+    let started = earliest(&server);
+    // The heights at the start may be skipped.
+    let expected = before - 60..=last_final() - 60 + 5;
+    assert!(expected.contains(&started), "{started}, expected {expected:?}");
+    drop(server);
+    // A feed that has fewer blocks starts with less.
+    let server = follow(&feed, &["--start-margin", "1000"]);
+    let started = earliest(&server);
+    assert!((first..last_final() - 30).contains(&started), "{started} after {first}");
+}
+
+#[test]
+fn a_server_follows_another() {
+    let messages = chain(12, 200);
+    let feed = serve_feed(&messages, quick_faults(12));
+    let from = messages[0].height.to_string();
+    let first = follow(&feed, &["--from", &from, "--serve-feed", "64MiB"]);
+    let url = format!("neardata+{}", first.url());
+    first.until("a final block", || first.get("/v0/last_block/final").status == 302);
+    let second = Server::start(&["--follow", &url, "--from", &from, "--feed-requests", "100000"]);
+    let last = canonical(&messages).last().unwrap();
+    let is_at_end = |server: &Server| server.get("/status").json()["head"]["height"] == last.height;
+    second.until("the end of the chain", || is_at_end(&second));
+    assert_eq!(second.get("/status").json()["blocks"], canonical(&messages).count());
+    for transaction in canonical(&messages).flat_map(|message| &message.transactions).step_by(11) {
+        let body = status_of(transaction, "NONE");
+        assert_eq!(first.post("/", &body).text(), second.post("/", &body).text());
+    }
+
+    // What a feed says besides, as the reference has it.
+    let kind = |path: &str| {
+        let response = first.get(path);
+        (response.status, response.json()["type"].as_str().unwrap_or_default().to_owned())
+    };
+    let too_high = format!("/v0/block_opt/{}", last.height + 11);
+    assert_eq!(kind(&too_high), (404, "BLOCK_HEIGHT_TOO_HIGH".into()));
+    assert_eq!(kind("/v0/block/1"), (404, "BLOCK_HEIGHT_TOO_LOW".into()));
+    let newest = first.get(&format!("/v0/block_opt/{}", last.height));
+    assert_eq!(newest.text().as_bytes(), last.json);
+    assert_eq!(newest.header("cache-control"), Some("no-store"));
+    let heights: Vec<u64> = canonical(&messages).map(|message| message.height).collect();
+    let gap = heights.windows(2).find(|pair| pair[1] - pair[0] > 1).unwrap();
+    assert_eq!(first.get(&format!("/v0/block/{}", gap[0] + 1)).text(), "null");
+    assert_eq!(first.get("/v0/block/x").status, 400);
+    assert_eq!(first.get("/v0/other").status, 404);
+    assert_eq!(
+        first.get("/v0/first_block").header("location"),
+        Some(&*format!("/v0/block/{from}"))
+    );
+    assert_eq!(second.get("/v0/first_block").status, 404);
+}
+
+#[test]
+fn a_served_feed_is_bounded() {
+    let messages = chain(13, 100);
+    let feed = serve_feed(&messages, Faults::default());
+    let (first, last) = (messages[0].height, canonical(&messages).last().unwrap());
+    let server = follow(&feed, &["--from", &first.to_string(), "--serve-feed", "50KiB"]);
+    server.until("the end of the chain", || {
+        server.get("/status").json()["head"]["height"] == last.height
+    });
+    assert_eq!(server.get(&format!("/v0/block_opt/{first}")).status, 404);
+    let is_kept = |height: &u64| {
+        let response = server.get(&format!("/v0/block_opt/{height}"));
+        response.status == 200 && response.text() != "null"
+    };
+    let kept = (first..=last.height).filter(is_kept).count();
+    assert!((3..60).contains(&kept), "{kept} messages are kept");
+}
+
+#[test]
+fn configurations_come_from_the_upstream_with_each_epoch() {
+    let messages = chain(10, 170);
+    let feed = serve_feed(&messages, Faults::default());
+    let upstream = serve_feed(&messages, Faults { failures: 600, cut: 200, ..Faults::default() });
+    let (url, from) = (upstream.node_url(), messages[0].height.to_string());
+    let url = url.strip_prefix("node+").unwrap();
+    let server = follow(&feed, &["--from", &from, "--upstream", url]);
+    let version_of = |message: &BlockMessage| {
+        let message: serde_json::Value = serde_json::from_slice(&message.json).unwrap();
+        message["block"]["header"]["latest_protocol_version"].clone()
+    };
+    let config_at = |message: &BlockMessage| {
+        let params = json!({ "block_id": message.height });
+        server.post("/", &request("EXPERIMENTAL_protocol_config", &params)).json()
+    };
+    let (first, last) = (&messages[0], canonical(&messages).last().unwrap());
+    assert_ne!(version_of(first), version_of(last));
+    server.until("the last configuration", || {
+        config_at(last)["result"]["protocol_version"] == version_of(last)
+    });
+    for message in canonical(&messages).step_by(7) {
+        let config = config_at(message);
+        assert_eq!(config["result"]["protocol_version"], version_of(message), "{config}");
+    }
+    assert!(server.metric("milepost_feed_config_failures_total").unwrap() > 0);
+    server.signal("TERM");
+    assert_eq!(server.ended().code(), Some(0));
 }
 
 #[test]
@@ -242,6 +394,8 @@ fn what_is_wrong_with_a_feed_is_said_at_the_start() {
         (&["--follow", "betanet"][..], 2, "none of mainnet, testnet, neardata+https"),
         (&["--follow", "neardata+http://feed.example"], 2, "has to be https"),
         (&["--from", "7"], 2, "--follow <FEED>"),
+        (&["--upstream", "none"], 2, "--follow <FEED>"),
+        (&["--follow", "mainnet", "--upstream", "rpc.example"], 2, "--upstream"),
         (&["--follow", "mainnet", "--from", "latest"], 2, "none of a height, final and resume"),
         (&["--follow", "mainnet", "--finality", "all"], 1, "does not go with --follow"),
         (&["--follow", "mainnet", "--feed-token-file", text(&token)], 1, "cannot have"),

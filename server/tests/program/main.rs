@@ -7,6 +7,7 @@
 
 mod cli;
 mod connections;
+mod dashboard;
 mod durable;
 mod feeds;
 mod fixture;

@@ -4,6 +4,8 @@
 //! is behind does not know blocks that another one at the same address has. Names of errors and
 //! statuses are those of node 2.14.
 
+use milepost_practice::Settings;
+use milepost_practice::config::protocol_config;
 use serde_json::{Value, json};
 
 use crate::chain::last_final_block;
@@ -38,6 +40,7 @@ impl Feed {
             "EXPERIMENTAL_indexer_block" if !self.faults.is_disabled => {
                 self.whole_block(number, params)
             }
+            "EXPERIMENTAL_protocol_config" => self.config(params),
             name => Err(NodeError(400, "METHOD_NOT_FOUND", json!({"method_name": name}))),
         };
         let is_wrong = self.faults.happens(FaultKind::WrongId, number, self.faults.wrong_ids);
@@ -74,6 +77,22 @@ impl Feed {
         };
         let mut message: Value = serde_json::from_slice(message).unwrap_or_default();
         Ok(message["block"].take().to_string())
+    }
+
+    /// The text of the configuration at a block, which is named by its hash
+    fn config(&self, params: &Value) -> Result<String, NodeError> {
+        self.advance();
+        let state = self.state();
+        let message = params["block_id"].as_str().and_then(|hash| state.chain.message_of(hash));
+        let Some(message) = message else {
+            return Err(NodeError(422, "UNKNOWN_BLOCK", json!({})));
+        };
+        let message: Value = serde_json::from_slice(message).unwrap_or_default();
+        let version = &message["block"]["header"]["latest_protocol_version"];
+        let version = version.as_u64().and_then(|version| u32::try_from(version).ok());
+        let settings = Settings::demo(0);
+        let (chain_id, genesis) = (&settings.chain_id, settings.genesis_height);
+        Ok(protocol_config(chain_id, genesis, version.unwrap_or_default(), &[]))
     }
 
     /// The text of a whole block

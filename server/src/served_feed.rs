@@ -1,0 +1,178 @@
+//! `--serve-feed`: the newest messages of the feed that is followed, for other servers to follow.
+//!
+//! Messages are kept as they came, compressed, up to a number of bytes; the oldest are dropped. A
+//! height has the block that is canonical there now, and a final height keeps its block. Knows
+//! nothing of HTTP; nothing is kept over a restart.
+
+use alloc::collections::BTreeMap;
+use core::time::Duration;
+use std::collections::HashMap;
+use std::io::{Read as _, Write as _};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use hyper::body::Bytes;
+use milepost::import::{BlockPosition, ImportSummary};
+use milepost::primitives::{BlockHeight, CryptoHash};
+use milepost_feeds::Finality;
+use tokio::sync::watch;
+use tokio::time;
+
+/// Number of heights above the newest block that can be waited for, as in the feed
+const MAX_AHEAD: u64 = 10;
+/// How long a request waits for a block: less than clients wait for a response
+const MAX_HOLD: Duration = Duration::from_secs(8);
+
+/// The newest messages of a feed
+pub(crate) struct ServedFeed {
+    max_bytes: usize,
+    state: Mutex<State>,
+    /// Changed with every block
+    changes: watch::Sender<()>,
+}
+
+#[derive(Default)]
+struct State {
+    messages: HashMap<CryptoHash, (BlockHeight, Message)>,
+    canonical: BTreeMap<BlockHeight, CryptoHash>,
+    last_final: Option<BlockHeight>,
+    bytes: usize,
+}
+
+/// A message, compressed by gzip
+#[derive(Clone, Debug)]
+pub(crate) struct Message(pub(crate) Bytes);
+
+impl Message {
+    fn new(text: &[u8]) -> Self {
+        let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+        // Writing to memory cannot fail.
+        let _ = encoder.write_all(text);
+        Self(encoder.finish().unwrap_or_default().into())
+    }
+
+    /// The text; some milliseconds of work
+    pub(crate) fn text(&self) -> Vec<u8> {
+        let mut text = Vec::new();
+        // It was compressed here, so it is whole.
+        let _ = GzDecoder::new(&*self.0).read_to_end(&mut text);
+        text
+    }
+}
+
+/// What there is at a height
+#[derive(Clone, Debug)]
+pub(crate) enum Served {
+    Message(Message),
+    /// No block, which the block above it proves
+    Empty,
+    /// Above the newest block
+    TooHigh,
+    /// Below the oldest message that is kept
+    TooLow,
+}
+
+impl ServedFeed {
+    /// An empty feed that keeps this number of bytes, and at least the newest message
+    pub(crate) fn new(max_bytes: usize) -> Self {
+        Self { max_bytes, state: Mutex::default(), changes: watch::Sender::new(()) }
+    }
+
+    /// Adds a block that is in the store; called for every block in order
+    pub(crate) fn add(&self, text: &[u8], imported: &ImportSummary) {
+        if imported.position == BlockPosition::Known {
+            return;
+        }
+        let message = Message::new(text);
+        let mut state = self.state();
+        state.bytes += message.0.len();
+        let block = imported.block;
+        state.messages.insert(block.hash, (block.height, message));
+        for block in &imported.reverted {
+            state.canonical.remove(&block.height);
+        }
+        for block in &imported.reapplied {
+            if state.messages.contains_key(&block.hash) {
+                state.canonical.insert(block.height, block.hash);
+            }
+        }
+        if imported.position == BlockPosition::Head {
+            state.canonical.insert(block.height, block.hash);
+        }
+        state.last_final = imported.last_final.map(|last| last.height);
+        while state.bytes > self.max_bytes && state.messages.len() > 1 {
+            state.drop_lowest();
+        }
+        drop(state);
+        self.changes.send_replace(());
+    }
+
+    /// The heights of the oldest and of the newest block of a stream
+    pub(crate) fn range(&self, finality: Finality) -> Option<(BlockHeight, BlockHeight)> {
+        self.state().range(finality)
+    }
+
+    /// What there is at a height; waits some seconds for a block that comes soon
+    pub(crate) async fn block(&self, height: BlockHeight, finality: Finality) -> Served {
+        let mut changes = self.changes.subscribe();
+        let wait = async {
+            loop {
+                changes.mark_unchanged();
+                let served = self.state().at(height, finality);
+                let is_near = |(_, last): (u64, u64)| height <= last.saturating_add(MAX_AHEAD);
+                let waits =
+                    matches!(served, Served::TooHigh) && self.range(finality).is_none_or(is_near);
+                // The sender lives as long as `self`.
+                if !waits || changes.changed().await.is_err() {
+                    return served;
+                }
+            }
+        };
+        time::timeout(MAX_HOLD, wait).await.unwrap_or(Served::TooHigh)
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        // Each change of it is complete after every statement that can panic.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn range(&self, finality: Finality) -> Option<(BlockHeight, BlockHeight)> {
+        let (first, _) = self.canonical.first_key_value()?;
+        let end = match finality {
+            Finality::Optimistic => u64::MAX,
+            Finality::Final => self.last_final?,
+        };
+        let (last, _) = self.canonical.range(..=end).next_back()?;
+        Some((*first, *last))
+    }
+
+    fn at(&self, height: BlockHeight, finality: Finality) -> Served {
+        match self.range(finality) {
+            Some((first, _)) if height < first => Served::TooLow,
+            Some((_, last)) if height <= last => {
+                let hash = self.canonical.get(&height);
+                let message = hash.and_then(|hash| self.messages.get(hash));
+                message.map_or(Served::Empty, |(_, message)| Served::Message(message.clone()))
+            }
+            _ => Served::TooHigh,
+        }
+    }
+
+    /// Drops the message of the lowest block, whether it is canonical or on a fork
+    fn drop_lowest(&mut self) {
+        let lowest = self.messages.iter().min_by_key(|(_, (height, _))| *height);
+        let Some((hash, height)) = lowest.map(|(hash, (height, _))| (*hash, *height)) else {
+            return;
+        };
+        if let Some((_, message)) = self.messages.remove(&hash) {
+            self.bytes -= message.0.len();
+        }
+        if self.canonical.get(&height) == Some(&hash) {
+            self.canonical.remove(&height);
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! `--upstream`: the protocol configurations of the chain that is followed, from a NEAR node.
+//!
+//! Blocks do not say when the configuration changes, so it is asked for at the first block of every
+//! epoch, by the hash of the block, and stored if it differs from the one in force before. Nothing
+//! waits for it: the feed goes on while a request is repeated, and what was in force stays.
+
+use alloc::sync::Arc;
+use core::str::FromStr;
+use core::time::Duration;
+
+use milepost::primitives::CryptoHash;
+use milepost::storage::BlockPoint;
+use milepost_feeds::{FeedUrl, Node, SourceErrorKind};
+use serde_json::Value;
+use tokio::sync::mpsc;
+use tokio::time;
+use tracing::{info, warn};
+
+use crate::feed_status::FeedStatus;
+use crate::service::Service;
+
+/// The wait before the first repetition of a request, which doubles up to the maximum
+const RETRY: Duration = Duration::from_millis(500);
+const MAX_RETRY: Duration = Duration::from_secs(30);
+/// How often a block is asked for that the node does not know: it left the chain, or is too old
+const MAX_UNKNOWN: u32 = 5;
+
+/// Where configurations come from
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) enum Upstream {
+    /// Only from `--configs`
+    None,
+    /// From this node
+    Node(FeedUrl),
+}
+
+impl Upstream {
+    /// The node that belongs to a feed: a preset has one, and a node serves its configurations
+    pub(crate) fn of_feed(feed: &FeedUrl) -> Self {
+        let feed = feed.to_string();
+        let node = match feed.as_str() {
+            "neardata+https://mainnet.neardata.xyz" => "node+https://rpc.mainnet.fastnear.com",
+            "neardata+https://testnet.neardata.xyz" => "node+https://rpc.testnet.fastnear.com",
+            other => other,
+        };
+        let is_node = node.starts_with("node+");
+        node.parse().ok().filter(|_| is_node).map_or(Self::None, Self::Node)
+    }
+}
+
+impl FromStr for Upstream {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "none" => Ok(Self::None),
+            _ => format!("node+{text}").parse().map(Self::Node),
+        }
+    }
+}
+
+/// Fetches the configuration of every block that arrives, until the service shuts down
+pub(crate) async fn fetch_configs(
+    node: Node,
+    service: Arc<Service>,
+    status: Arc<FeedStatus>,
+    mut epoch_starts: mpsc::UnboundedReceiver<BlockPoint>,
+) {
+    let fetch = async {
+        while let Some(block) = epoch_starts.recv().await {
+            if let Some(config) = fetch(&node, &status, block).await {
+                let store = move |service: &Service| store(service, block, &config);
+                match service.spawn_blocking(store).await {
+                    Some(Ok(true)) => info!("block {}: a new protocol configuration", block.height),
+                    Some(Ok(false)) => {}
+                    Some(Err(detail)) => {
+                        warn!("block {}: the configuration of --upstream: {detail}", block.height);
+                    }
+                    None => warn!("block {}: storing its configuration panicked", block.height),
+                }
+            }
+        }
+    };
+    tokio::select! {
+        () = fetch => {}
+        () = service.shutdown_signal() => {}
+    }
+}
+
+/// The configuration in force at a block; `None` if the node will not have it
+async fn fetch(node: &Node, status: &FeedStatus, block: BlockPoint) -> Option<String> {
+    let (mut delay, mut unknown, mut is_logged) = (RETRY, 0, false);
+    loop {
+        let (is_final, detail) = match node.protocol_config(block.hash).await {
+            Ok(Some(config)) => return Some(config),
+            Ok(None) => {
+                unknown += 1;
+                (
+                    unknown >= MAX_UNKNOWN,
+                    "the node does not know the block; old blocks need an archival node".to_owned(),
+                )
+            }
+            Err(error) => {
+                let is_refusal = matches!(
+                    error.kind,
+                    SourceErrorKind::PermissionDenied | SourceErrorKind::Unsupported
+                );
+                (is_refusal, error.detail)
+            }
+        };
+        status.config_failed();
+        if is_final || !is_logged {
+            let height = block.height;
+            warn!("block {height}: no protocol configuration from --upstream: {detail}");
+            is_logged = true;
+        }
+        if is_final {
+            return None;
+        }
+        time::sleep(delay).await;
+        delay = (delay * 2).min(MAX_RETRY);
+    }
+}
+
+/// Stores a configuration if it is not the one in force at the block; whether it was
+fn store(service: &Service, block: BlockPoint, config: &str) -> Result<bool, String> {
+    let new: Value = serde_json::from_str(config).map_err(|error| error.to_string())?;
+    if config_at(service, block.hash).as_ref() == Some(&new) {
+        return Ok(false);
+    }
+    let stored = service.put_config(block.height, config);
+    stored.map(|()| true).map_err(|error| error.to_string())
+}
+
+/// The configuration that the store has in force at a block
+fn config_at(service: &Service, block: CryptoHash) -> Option<Value> {
+    let request = format!(
+        r#"{{"id":1,"method":"EXPERIMENTAL_protocol_config","params":{{"block_id":"{block}"}}}}"#
+    );
+    let response = service.respond_blocking(request.as_bytes());
+    let mut response: Value = serde_json::from_slice(&response.body).ok()?;
+    response.get_mut("result").map(Value::take)
+}

@@ -1,0 +1,65 @@
+//! The dashboard and the alert rules name metrics that exist, and the dashboard shows all of them.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use milepost_feed_server::{Feed, FeedChain, FeedServer};
+use milepost_practice::{Practice, Settings};
+use serde_json::Value;
+
+use crate::support::Server;
+
+/// The names of metrics in a text
+fn metrics(text: &str) -> BTreeSet<String> {
+    let is_part = |symbol: char| symbol.is_ascii_alphanumeric() || symbol == '_';
+    let words = text.split(|symbol: char| !is_part(symbol));
+    words.filter(|word| word.starts_with("milepost_")).map(str::to_owned).collect()
+}
+
+/// The names without what a histogram adds to them
+fn families(names: &BTreeSet<String>) -> BTreeSet<&str> {
+    let suffixes = ["_bucket", "_sum", "_count"];
+    names
+        .iter()
+        .map(|name| suffixes.iter().find_map(|suffix| name.strip_suffix(suffix)).unwrap_or(name))
+        .collect()
+}
+
+fn document(name: &str) -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs").join(name);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+#[test]
+fn the_dashboard_and_the_alerts_name_metrics_that_exist() {
+    let practice = Settings::demo(1);
+    let first = practice.genesis_height;
+    let mut chain = Practice::new(practice);
+    let messages: Vec<_> = (0..40).map(|_| chain.next_message()).collect();
+    let chain = FeedChain::new(messages.into_iter(), first, 1_000);
+    let feed = FeedServer::start(Feed::new(chain, Default::default())).expect("a port");
+    let server = Server::start(&["--follow", &feed.url(), "--from", &first.to_string()]);
+    server.until("a final block", || server.metric("milepost_final_height").is_some());
+    let exported = metrics(&server.get("/metrics").text());
+
+    let dashboard: Value = serde_json::from_str(&document("grafana.json")).unwrap();
+    let panels = dashboard["panels"].as_array().unwrap();
+    let targets = panels.iter().flat_map(|panel| panel["targets"].as_array().unwrap());
+    let expressions: Vec<&str> = targets.map(|target| target["expr"].as_str().unwrap()).collect();
+    let shown = metrics(&expressions.join(" "));
+    let unknown: Vec<_> = shown.difference(&exported).collect();
+    assert!(unknown.is_empty(), "the dashboard shows what does not exist: {unknown:?}");
+    let (exported_families, shown_families) = (families(&exported), families(&shown));
+    let missing: Vec<_> = exported_families.difference(&shown_families).collect();
+    assert!(missing.is_empty(), "the dashboard leaves out {missing:?}");
+    let variables = metrics(&dashboard["templating"].to_string());
+    assert!(variables.is_subset(&exported), "{variables:?}");
+
+    let alerts = metrics(&document("alerts.yml"));
+    let unknown: Vec<_> = alerts
+        .difference(&exported)
+        .filter(|it| !exported_families.contains(it.as_str()))
+        .collect();
+    assert!(alerts.len() > 5 && unknown.is_empty(), "the alerts name {unknown:?}");
+}
