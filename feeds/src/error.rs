@@ -22,6 +22,8 @@ pub enum FollowErrorKind {
     Missing,
     /// The feed refuses this client
     PermissionDenied,
+    /// The feed is not set up to serve whole blocks
+    Unsupported,
     /// The feed keeps sending messages that are malformed or incomplete
     Message,
     /// More blocks without a final one than a sound chain has

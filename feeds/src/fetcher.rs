@@ -7,7 +7,7 @@
 use core::time::Duration;
 
 use alloc::sync::Arc;
-use milepost::primitives::BlockHeight;
+use milepost::primitives::{BlockHeight, CryptoHash};
 use tokio::time;
 
 use crate::error::{FollowError, FollowErrorKind};
@@ -21,6 +21,8 @@ pub(crate) const ARCHIVE_HEIGHTS: u64 = 10;
 /// Attempts after which a message that is malformed each time is an error: at the default waits,
 /// about five minutes
 const MAX_BAD_MESSAGES: u32 = 15;
+/// Attempts after which a block is not found by its hash: at the default waits, about two minutes
+const MAX_LOOKUPS: u32 = 8;
 /// Maximum wait that a source can ask for
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(3600);
 /// The wait for a height that is above what the feed has
@@ -59,12 +61,7 @@ impl<S: Source> Fetcher<S> {
                 Ok(Fetched::Empty) => return Ok(None),
                 Ok(Fetched::Message(message)) => match read(message, Some(request.height)) {
                     Ok(block) => {
-                        self.settings.observe(Event::Fetched {
-                            height: block.block.height,
-                            timestamp_nanos: block.timestamp_nanos,
-                            bytes: block.message.len(),
-                            finality: request.finality,
-                        });
+                        self.observe_fetched(&block, request.finality);
                         return Ok(Some(block));
                     }
                     Err(detail) => {
@@ -76,6 +73,33 @@ impl<S: Source> Fetcher<S> {
             };
             backoff.wait(error).await?;
         }
+    }
+
+    /// The block with a hash; `None` if the source does not find it so
+    pub(crate) async fn block_by_hash(
+        &self,
+        hash: CryptoHash,
+    ) -> Result<Option<FeedBlock>, FollowError> {
+        let mut backoff = Backoff::new(&self.settings, 0);
+        for _ in 0..MAX_LOOKUPS {
+            let error = match self.source.block_by_hash(hash).await {
+                Ok(None) => return Ok(None),
+                Ok(Some(message)) => match FeedBlock::read(message) {
+                    Ok(block) if block.block.hash == hash => {
+                        self.observe_fetched(&block, Finality::Optimistic);
+                        return Ok(Some(block));
+                    }
+                    Ok(block) => {
+                        let detail = format!("block {} in place of {hash}", block.block.hash);
+                        SourceError::new(SourceErrorKind::Temporary, detail)
+                    }
+                    Err(detail) => SourceError::new(SourceErrorKind::Temporary, detail),
+                },
+                Err(error) => error,
+            };
+            backoff.wait(error).await?;
+        }
+        Ok(None)
     }
 
     /// The blocks of the final chain at ten heights; `None` if single blocks have to be asked for
@@ -93,12 +117,7 @@ impl<S: Source> Fetcher<S> {
             return None;
         }
         for block in &blocks {
-            self.settings.observe(Event::Fetched {
-                height: block.block.height,
-                timestamp_nanos: block.timestamp_nanos,
-                bytes: block.message.len(),
-                finality: Finality::Final,
-            });
+            self.observe_fetched(block, Finality::Final);
         }
         Some(blocks)
     }
@@ -119,6 +138,15 @@ impl<S: Source> Fetcher<S> {
             };
             backoff.wait(error).await?;
         }
+    }
+
+    fn observe_fetched(&self, block: &FeedBlock, finality: Finality) {
+        self.settings.observe(Event::Fetched {
+            height: block.block.height,
+            timestamp_nanos: block.timestamp_nanos,
+            bytes: block.message.len(),
+            finality,
+        });
     }
 }
 
@@ -152,6 +180,9 @@ impl<'settings> Backoff<'settings> {
             }
             SourceErrorKind::PermissionDenied => {
                 return Err(FollowError::new(FollowErrorKind::PermissionDenied, error.detail));
+            }
+            SourceErrorKind::Unsupported => {
+                return Err(FollowError::new(FollowErrorKind::Unsupported, error.detail));
             }
             SourceErrorKind::TooHigh => self.jittered(TOO_HIGH_DELAY),
             SourceErrorKind::Temporary => {

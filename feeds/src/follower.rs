@@ -1,8 +1,9 @@
 //! The follower: from the responses of a source to blocks in the order of the chain.
 //!
-//! It takes the optimistic stream. A block whose parent it did not hand out is left aside, and the
-//! final chain is taken instead, from the last final block up to that height: every block of it
-//! names the one before, so that an ancestor cannot be missed. The final chain is also what it
+//! It takes the optimistic stream. The ancestors of a block whose parent it did not hand out are
+//! asked for by hash, down to a block that it did. Where that fails the block is left aside, and
+//! the final chain is taken instead, from the last final block up to that height: every block of
+//! it names the one before, so that an ancestor cannot be missed. The final chain is also what it
 //! catches up by. A block of it that does not follow what was final ends the follower.
 
 use core::time::Duration;
@@ -100,6 +101,9 @@ pub struct Follower<S> {
     recent: Recent,
     mode: Mode,
     ahead: Ahead,
+    /// A block of the optimistic stream and its ancestors, newest first, down to one whose parent
+    /// was not handed out yet
+    branch: Vec<FeedBlock>,
     /// Number of heights without a block since the last block
     empty: u64,
     /// How often the follower went back to the last final block
@@ -131,6 +135,7 @@ impl<S: Source> Follower<S> {
             recent: Recent::default(),
             mode: Mode::Start,
             ahead: Ahead::new(Finality::Optimistic, false),
+            branch: Vec::new(),
             empty: 0,
             rewinds: 0,
             not_before: Instant::now(),
@@ -168,6 +173,9 @@ impl<S: Source> Follower<S> {
 
     /// Takes one height; `None` if it has no block to hand out
     async fn step(&mut self) -> Result<Option<FeedBlock>, FollowError> {
+        if !self.branch.is_empty() {
+            return self.take_branch().await;
+        }
         let (next, finality) = match self.mode {
             Mode::Start => return self.begin().await,
             Mode::CaughtUp(tip) => {
@@ -226,16 +234,49 @@ impl<S: Source> Follower<S> {
             return Ok(None);
         }
         if !self.recent.accepts(&block) {
-            self.observe(Event::LinkBroken { height });
-            let after = self.recent.last_final();
-            // A stored chain without a final block was found on the feed by its head.
-            let after = after.or(self.stored.map(|stored| stored.head));
-            self.take_final_chain(after, height);
-            self.bypass_caches();
+            self.branch.push(block);
             return Ok(None);
         }
         let change = self.recent.add(&block);
         self.hand_out(block, change).map(Some)
+    }
+
+    /// Asks for one more ancestor of a branch, or hands out its oldest block
+    async fn take_branch(&mut self) -> Result<Option<FeedBlock>, FollowError> {
+        let Some(oldest) = self.branch.pop_if(|oldest| self.recent.accepts(oldest)) else {
+            return self.extend_branch().await.map(|()| None);
+        };
+        let change = self.recent.add(&oldest);
+        self.hand_out(oldest, change).map(Some)
+    }
+
+    async fn extend_branch(&mut self) -> Result<(), FollowError> {
+        let (Some(newest), Some(oldest)) = (self.branch.first(), self.branch.last()) else {
+            return Ok(());
+        };
+        let height = newest.block.height;
+        let max = self.fetcher.settings.max_unfinalized;
+        if self.branch.len() > max {
+            let detail = format!("block {height}: none of its {max} ancestors was handed out");
+            return Err(FollowError::new(FollowErrorKind::Unfinalized, detail));
+        }
+        // At the last final block the branch has left the chain, whatever is below.
+        let last_final = self.recent.last_final();
+        let is_above = last_final.is_some_and(|last| oldest.block.height > last.height);
+        if is_above && !self.recent.contains(oldest.prev_hash) {
+            let parent = self.fetcher.block_by_hash(oldest.prev_hash).await?;
+            if let Some(parent) = parent.filter(|it| it.block.height < oldest.block.height) {
+                self.branch.push(parent);
+                return Ok(());
+            }
+        }
+        self.branch.clear();
+        self.observe(Event::LinkBroken { height });
+        // A stored chain without a final block was found on the feed by its head.
+        let after = last_final.or(self.stored.map(|stored| stored.head));
+        self.take_final_chain(after, height);
+        self.bypass_caches();
+        Ok(())
     }
 
     fn handle_final(

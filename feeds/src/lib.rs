@@ -1,12 +1,13 @@
-//! Follows a live NEAR chain: block messages from [neardata](NearData), or from any [`Source`], in
-//! the order in which the engine imports them.
+//! Follows a live NEAR chain: block messages from [neardata](NearData), a [node](Node), or any
+//! [`Source`], in the order in which the engine imports them.
 //!
 //! A [`Follower`] takes the optimistic stream of a source and hands out whole messages, each after
 //! its parent. What a feed may do wrong ends in the same blocks as a feed that does nothing wrong:
 //! failed requests are repeated, a height that the feed calls empty is believed only when the next
-//! block names its parent below it, and a block whose parent is missing sends the follower back to
-//! the last final block, from where it takes the final chain. A feed that contradicts what was
-//! final is an error and never repeated away.
+//! block names its parent below it, and the missing ancestors of a block are asked for by their
+//! hashes; where a source does not find blocks so, the follower goes back to the last final block,
+//! from where it takes the final chain. A feed that contradicts what was final is an error and
+//! never repeated away.
 //!
 //! ```no_run
 //! use milepost::endpoint::Engine;
@@ -35,21 +36,29 @@ extern crate alloc;
 mod ahead;
 mod error;
 mod event;
+mod feed;
 mod fetcher;
 mod follower;
+mod http;
 mod message;
 mod neardata;
+mod node;
 mod recent;
 mod settings;
 mod source;
+mod url;
 
 pub use error::{FollowError, FollowErrorKind};
 pub use event::Event;
+pub use feed::Feed;
 pub use follower::{Follower, Start, StoredChain};
+pub use http::{Budget, Token};
 pub use message::FeedBlock;
-pub use neardata::{Budget, FeedUrl, NearData, Token};
+pub use neardata::NearData;
+pub use node::Node;
 pub use settings::Settings;
 pub use source::{BlockRequest, Fetched, Finality, Source, SourceError, SourceErrorKind};
+pub use url::FeedUrl;
 
 #[cfg(test)]
 use {milepost_feed_server as _, milepost_practice as _, milepost_testkit as _};

@@ -6,7 +6,7 @@
 use core::fmt;
 use core::time::Duration;
 
-use milepost::primitives::BlockHeight;
+use milepost::primitives::{BlockHeight, CryptoHash};
 
 /// A feed of block messages
 ///
@@ -40,6 +40,23 @@ pub trait Source: Send + Sync + 'static {
         first: BlockHeight,
     ) -> impl Future<Output = Result<Option<Vec<Vec<u8>>>, SourceError>> + Send {
         let _ = first;
+        core::future::ready(Ok(None))
+    }
+
+    /// The message of the block with a hash, on whatever branch; `None` if the source does not find
+    /// blocks by their hashes, as is the default
+    ///
+    /// The follower asks for the ancestors of a block by it when the chain of the source has
+    /// changed to another branch, and takes the final chain where it gets `None`.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none, as far as it is known.
+    fn block_by_hash(
+        &self,
+        hash: CryptoHash,
+    ) -> impl Future<Output = Result<Option<Vec<u8>>, SourceError>> + Send {
+        let _ = hash;
         core::future::ready(Ok(None))
     }
 
@@ -114,6 +131,8 @@ pub enum SourceErrorKind {
     TooLow,
     /// The feed refuses this client: the follower stops
     PermissionDenied,
+    /// The feed is not set up to serve whole blocks, or not this one: the follower stops
+    Unsupported,
     /// Anything that may pass: the follower asks again
     Temporary,
 }

@@ -112,8 +112,9 @@ pub(crate) struct ServeArgs {
 /// The live feed that `milepost serve` follows
 #[derive(Args, Clone, Debug)]
 pub(crate) struct FollowArgs {
-    /// Follows a live feed: `mainnet`, `testnet`, or `neardata+https://HOST[/PATH]`. Into memory,
-    /// the newest 1000 blocks are kept unless `--retention` says otherwise
+    /// Follows a live feed: `mainnet`, `testnet`, `neardata+https://HOST[/PATH]`, or a node,
+    /// `node+http://HOST:PORT`. Into memory, the newest 1000 blocks are kept unless `--retention`
+    /// says otherwise
     #[arg(long, value_name = "FEED")]
     pub(crate) follow: Option<FeedUrl>,
     /// Where to start: after the head of the store (`resume`; an empty store starts at the last
@@ -130,15 +131,14 @@ pub(crate) struct FollowArgs {
     #[arg(long, value_name = "PATH", requires = "follow")]
     pub(crate) feed_token_file: Option<PathBuf>,
     /// Maximum number of requests to the feed in a minute; the public feeds allow 180 for an
-    /// address
+    /// address [default: 170, to a node 6000]
     #[arg(
         long,
         value_name = "NUMBER",
-        default_value = "170",
         requires = "follow",
         value_parser = clap::value_parser!(u32).range(1..=1_000_000)
     )]
-    pub(crate) feed_requests: u32,
+    pub(crate) feed_requests: Option<u32>,
     /// Age of the newest block up to which `/ready` and `/health` are positive
     #[arg(
         long,

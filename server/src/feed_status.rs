@@ -8,7 +8,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use core::time::Duration;
 use std::time::UNIX_EPOCH;
 
-use milepost_feeds::{Event, Finality, NearData};
+use milepost_feeds::{Event, Feed, Finality};
 
 use crate::metrics::{family, sample};
 
@@ -19,7 +19,7 @@ const NONE: usize = 6;
 
 /// The state of the feed that is followed
 pub(crate) struct FeedStatus {
-    source: Arc<NearData>,
+    source: Arc<Feed>,
     max_age: Duration,
     /// Heights of the newest block that was fetched, and that is in the store
     seen: AtomicU64,
@@ -38,7 +38,7 @@ pub(crate) struct FeedStatus {
 }
 
 impl FeedStatus {
-    pub(crate) fn new(source: Arc<NearData>, max_age: Duration) -> Self {
+    pub(crate) fn new(source: Arc<Feed>, max_age: Duration) -> Self {
         let zero = AtomicU64::default;
         Self {
             source,

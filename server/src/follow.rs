@@ -9,9 +9,7 @@ use std::env;
 
 use milepost::endpoint::ChainStatus;
 use milepost::import::FinalityRule;
-use milepost_feeds::{
-    Budget, Event, FeedUrl, Follower, NearData, Settings, Start, StoredChain, Token,
-};
+use milepost_feeds::{Budget, Event, Feed, FeedUrl, Follower, Settings, Start, StoredChain, Token};
 use tracing::{debug, info, warn};
 
 use crate::cli::FollowArgs;
@@ -24,7 +22,7 @@ const TOKEN_VARIABLE: &str = "MILEPOST_FEED_TOKEN";
 /// A feed that is followed from a place on
 pub(crate) struct Follow {
     url: FeedUrl,
-    source: Arc<NearData>,
+    source: Arc<Feed>,
     start: Start,
     pub(crate) status: Arc<FeedStatus>,
 }
@@ -44,8 +42,7 @@ impl Follow {
             }
             (None, Err(_)) => None,
         };
-        let budget = Budget::new(args.feed_requests);
-        let source = NearData::with_budget(&url, token, budget);
+        let source = Feed::new(&url, token, args.feed_requests.map(Budget::new));
         let source = Arc::new(source.map_err(|error| error.to_string())?);
         let status = Arc::new(FeedStatus::new(Arc::clone(&source), args.max_age));
         Ok(Some(Self { url, source, start: args.from, status }))

@@ -4,21 +4,21 @@
 //! that no cache has seen. Leaves out the members of a message.
 
 mod archive;
-mod budget;
-mod client;
-mod url;
 
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use milepost::primitives::BlockHeight;
 
-pub use budget::Budget;
-pub use client::Token;
-pub use url::FeedUrl;
-
+use crate::http::{Address, Budget, Client, HttpResponse, Token};
 use crate::source::{BlockRequest, Fetched, Finality, Source, SourceError, SourceErrorKind};
-use client::{Client, HttpResponse};
+use crate::url::{FeedKind, FeedUrl};
+
+/// The public feed of mainnet
+const MAINNET_HOST: &str = "mainnet.neardata.xyz";
+/// The first heights of the parts of its archive after the first, as of crate
+/// `fastnear-neardata-fetcher` 0.38.0; where a part is added, single blocks are taken
+const MAINNET_ARCHIVES: [BlockHeight; 3] = [122_000_000, 142_000_000, 177_000_000];
 
 /// A feed with the URLs of neardata
 ///
@@ -26,6 +26,7 @@ use client::{Client, HttpResponse};
 /// response is at most 64 MiB after decompression, and takes at most a minute.
 #[derive(Debug)]
 pub struct NearData {
+    address: Address,
     client: Client,
     /// Number of requests that bypassed caches, which makes the URL of each a new one
     bypassed: AtomicU64,
@@ -36,7 +37,7 @@ impl NearData {
     ///
     /// # Errors
     ///
-    /// TLS cannot be set up on this machine.
+    /// The address is of another kind of feed, or TLS cannot be set up on this machine.
     pub fn new(url: &FeedUrl, token: Option<Token>) -> Result<Self, SourceError> {
         Self::with_budget(url, token, Budget::default())
     }
@@ -45,13 +46,17 @@ impl NearData {
     ///
     /// # Errors
     ///
-    /// TLS cannot be set up on this machine.
+    /// The address is of another kind of feed, or TLS cannot be set up on this machine.
     pub fn with_budget(
         url: &FeedUrl,
         token: Option<Token>,
         budget: Budget,
     ) -> Result<Self, SourceError> {
-        Ok(Self { client: Client::new(url, token, budget)?, bypassed: AtomicU64::new(0) })
+        let address = url
+            .address_of(FeedKind::NearData)
+            .map_err(|detail| SourceError::new(SourceErrorKind::Unsupported, detail))?;
+        let client = Client::new(address, token, budget)?;
+        Ok(Self { address: address.clone(), client, bypassed: AtomicU64::new(0) })
     }
 
     /// Number of requests that were sent, redirects included
@@ -78,6 +83,16 @@ impl NearData {
             SourceError { detail, ..error }
         })
     }
+}
+
+/// The address of a path at the host that has the archive of a height: of the public feed of
+/// mainnet it is split, elsewhere it is on the host itself
+fn archive_address(feed: &Address, height: BlockHeight, path: &str) -> String {
+    if feed.host() != MAINNET_HOST {
+        return feed.join(path);
+    }
+    let part = MAINNET_ARCHIVES.iter().filter(|first| height >= **first).count();
+    format!("https://a{part}.{MAINNET_HOST}{path}")
 }
 
 /// What a response says
@@ -128,7 +143,8 @@ impl Source for NearData {
     async fn archive(&self, first: BlockHeight) -> Result<Option<Vec<Vec<u8>>>, SourceError> {
         let digits = format!("{first:012}");
         let path = format!("/raw/{}/{}/{digits}.tgz", &digits[..6], &digits[6..9]);
-        let response = self.client.fetch_archive(first, &path).await?;
+        let address = archive_address(&self.address, first, &path);
+        let response = self.client.fetch_from(address, &path, false).await?;
         match response.status {
             200 => {
                 // Some 20 MB of text: some tenths of a second of work.
@@ -157,6 +173,16 @@ impl Source for NearData {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_archive_of_mainnet_is_split() {
+        let archive = |feed: &str| {
+            let feed: FeedUrl = feed.parse().unwrap();
+            archive_address(&feed.address, 142_000_000, "/raw/x.tgz")
+        };
+        assert_eq!(archive("mainnet"), "https://a2.mainnet.neardata.xyz/raw/x.tgz");
+        assert_eq!(archive("testnet"), "https://testnet.neardata.xyz/raw/x.tgz");
+    }
 
     fn of(status: u16, body: &str) -> Result<Fetched, SourceErrorKind> {
         let response = HttpResponse { status, body: body.into(), retry_after: None };

@@ -6,5 +6,6 @@ extern crate alloc;
 
 mod adversarial;
 mod http;
+mod node;
 mod quiet;
 mod support;

@@ -15,6 +15,7 @@ use milepost_feeds::{
     StoredChain,
 };
 use milepost_practice::{BlockMessage, Practice, Settings as ChainSettings};
+use serde_json::{Value, json};
 use tokio::time;
 
 /// A practice chain with forks, skipped heights and missing chunks
@@ -87,6 +88,64 @@ impl Source for MemorySource {
     }
 }
 
+/// A feed in this process that is asked as a node is
+pub(crate) struct MemoryNode(pub(crate) Arc<Feed>);
+
+impl MemoryNode {
+    /// The result of a call; `None` if the node does not know the block
+    async fn call(&self, method: &str, params: Value) -> Result<Option<Value>, SourceError> {
+        let request = json!({"jsonrpc": "2.0", "id": 7, "method": method, "params": params});
+        let response = self.0.call(request.to_string().as_bytes(), None).await;
+        let temporary = |detail: &str| SourceError::new(SourceErrorKind::Temporary, detail);
+        let mut body: Value = match response.transfer {
+            Transfer::Whole => {
+                serde_json::from_slice(&response.body).map_err(|_| temporary("no JSON"))?
+            }
+            _ => return Err(temporary("cut")),
+        };
+        match body["error"]["cause"]["name"].as_str() {
+            Some("UNKNOWN_BLOCK") => Ok(None),
+            Some(name) => Err(temporary(name)),
+            None if body["id"] == 7 => Ok(Some(body["result"].take())),
+            None => Err(temporary("another id")),
+        }
+    }
+
+    async fn message(&self, block: &Value) -> Result<Vec<u8>, SourceError> {
+        let params = json!({"block_hash": block["header"]["hash"]});
+        let message = self.call("EXPERIMENTAL_indexer_block", params).await?;
+        Ok(message.unwrap_or_default().to_string().into_bytes())
+    }
+}
+
+impl Source for MemoryNode {
+    async fn block(&self, request: BlockRequest) -> Result<Fetched, SourceError> {
+        let is_final = request.finality == Finality::Final;
+        let finality = if is_final { "final" } else { "optimistic" };
+        let head = self.call("block", json!({"finality": finality})).await?.unwrap_or_default();
+        if head["header"]["height"].as_u64() < Some(request.height) {
+            time::sleep(Duration::from_millis(100)).await;
+            return Err(SourceError::new(SourceErrorKind::TooHigh, "too high"));
+        }
+        match self.call("block", json!({"block_id": request.height})).await? {
+            Some(block) => self.message(&block).await.map(Fetched::Message),
+            None => Ok(Fetched::Empty),
+        }
+    }
+
+    async fn block_by_hash(&self, hash: CryptoHash) -> Result<Option<Vec<u8>>, SourceError> {
+        let block = json!({"header": {"hash": hash.to_string()}});
+        self.message(&block).await.map(Some)
+    }
+
+    async fn last_final(&self) -> Result<Fetched, SourceError> {
+        match self.call("block", json!({"finality": "final"})).await? {
+            Some(block) => self.message(&block).await.map(Fetched::Message),
+            None => Ok(Fetched::Empty),
+        }
+    }
+}
+
 /// What a host keeps: a storage, and the engine that fills it
 #[derive(Default)]
 pub(crate) struct Host {
@@ -126,7 +185,7 @@ pub(crate) struct Quiet {
     pub(crate) heights: u64,
     /// The canonical blocks
     pub(crate) hashes: Vec<CryptoHash>,
-    messages: Vec<BlockMessage>,
+    pub(crate) messages: Vec<BlockMessage>,
     practice: Mutex<Option<Practice>>,
 }
 

@@ -156,6 +156,38 @@ fn a_server_that_is_killed_loses_no_block_and_takes_none_twice() {
 }
 
 #[test]
+fn a_node_is_followed() {
+    let messages = chain(6, 200);
+    let faults = Faults { busy: 20, unavailable: 20, wrong_ids: 10, ..quick_faults(6) };
+    let feed = serve_feed(&messages, faults);
+    let (url, from) = (feed.node_url(), messages[0].height.to_string());
+    let args = ["--follow", &url, "--from", &from, "--feed-requests", "100000"];
+    let server = Server::start(&[&args[..], &["--timeout", "60s"]].concat());
+    let later = canonical(&messages).skip(100).flat_map(|message| &message.transactions);
+    for transaction in later.take(3) {
+        let response = server.post("/", &status_of(transaction, "EXECUTED"));
+        assert_eq!(response.status, 200, "{}", response.text());
+        let result = &response.json()["result"];
+        assert_eq!(result["transaction"]["hash"], transaction.hash.to_string());
+    }
+    let last = canonical(&messages).last().unwrap();
+    server.until("the end of the chain", || {
+        server.get("/status").json()["head"]["height"] == last.height
+    });
+    assert_eq!(server.get("/status").json()["head"]["hash"], last.hash.to_string());
+}
+
+#[test]
+fn a_node_that_is_not_set_up_is_explained() {
+    let feed = serve_feed(&chain(7, 60), Faults { is_disabled: true, ..Faults::default() });
+    let args = ["serve", "--listen", "127.0.0.1:0", "--follow", &feed.node_url()];
+    let output = command(&args).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let expected = "the node does not serve EXPERIMENTAL_indexer_block: it has to be version 2.14";
+    assert!(errors(&output).contains(expected), "{}", errors(&output));
+}
+
+#[test]
 fn two_chains_never_mix_in_one_store() {
     let directory = tempfile::tempdir().unwrap();
     let store = directory.path().join("one.milepost");
@@ -207,7 +239,7 @@ fn what_is_wrong_with_a_feed_is_said_at_the_start() {
         command(&[&listen, args].concat()).output().unwrap()
     };
     for (args, code, expected) in [
-        (&["--follow", "betanet"][..], 2, "none of mainnet, testnet and neardata+https"),
+        (&["--follow", "betanet"][..], 2, "none of mainnet, testnet, neardata+https"),
         (&["--follow", "neardata+http://feed.example"], 2, "has to be https"),
         (&["--from", "7"], 2, "--follow <FEED>"),
         (&["--follow", "mainnet", "--from", "latest"], 2, "none of a height, final and resume"),

@@ -2,12 +2,16 @@
 //!
 //! The optimistic stream is append-only by height: a block at or below its top is dropped, also if
 //! it belongs to the branch that becomes canonical. The final stream has the blocks that the
-//! headers of the highest branch make final, without a gap.
+//! headers of the highest branch make final, without a gap. A node has the blocks of all branches,
+//! by their hashes, and those of the highest branch by their heights.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::Arc;
 
 use milepost_practice::BlockMessage;
+
+/// Number of changes of the head that a node can be behind, and one
+const MAX_HEADS: usize = 8;
 
 /// A block that was produced
 #[derive(Clone, Debug)]
@@ -22,8 +26,10 @@ pub struct FeedChain {
     messages: Box<dyn Iterator<Item = BlockMessage> + Send>,
     /// The next message, which has not arrived yet
     next: Option<BlockMessage>,
-    /// Blocks since the last final one, by hash
-    recent: BTreeMap<String, Block>,
+    /// All blocks that are kept, by hash
+    blocks: BTreeMap<String, Block>,
+    /// The hashes of the newest blocks of the highest branch, in the order in which they were it
+    heads: VecDeque<String>,
     head: u64,
     last_final: Option<u64>,
     optimistic: BTreeMap<u64, Arc<Vec<u8>>>,
@@ -46,7 +52,8 @@ impl FeedChain {
         Self {
             messages: Box::new(messages),
             next: None,
-            recent: BTreeMap::new(),
+            blocks: BTreeMap::new(),
+            heads: VecDeque::new(),
             head: 0,
             last_final: None,
             optimistic: BTreeMap::new(),
@@ -94,6 +101,26 @@ impl FeedChain {
         self.stream(is_final).get(&height).cloned()
     }
 
+    /// The hash of the block that was the highest, before this number of changes
+    pub(crate) fn head(&self, before: usize) -> Option<&str> {
+        let index = self.heads.len().checked_sub(before + 1).unwrap_or_default();
+        self.heads.get(index).map(String::as_str)
+    }
+
+    /// The message of a block of any branch
+    pub(crate) fn message_of(&self, hash: &str) -> Option<&[u8]> {
+        self.blocks.get(hash).map(|block| block.text.as_slice())
+    }
+
+    /// The hash of the ancestor of a block at a height, or of the block itself
+    pub(crate) fn ancestor_at(&self, hash: &str, height: u64) -> Option<&str> {
+        let (mut hash, mut block) = self.blocks.get_key_value(hash)?;
+        while block.height > height {
+            (hash, block) = self.blocks.get_key_value(&block.prev_hash)?;
+        }
+        (block.height == height).then_some(hash)
+    }
+
     const fn stream(&self, is_final: bool) -> &BTreeMap<u64, Arc<Vec<u8>>> {
         if is_final { &self.finalized } else { &self.optimistic }
     }
@@ -111,9 +138,14 @@ impl FeedChain {
         } else {
             self.dropped += 1;
         }
-        self.recent.insert(message.hash.to_string(), block);
+        let hash = message.hash.to_string();
+        self.blocks.insert(hash.clone(), block);
         if height > self.head {
             self.head = height;
+            self.heads.push_back(hash);
+            if self.heads.len() > MAX_HEADS {
+                self.heads.pop_front();
+            }
             self.finalize(last_final);
         }
     }
@@ -121,7 +153,7 @@ impl FeedChain {
     /// Publishes the blocks up to this one on the final stream
     fn finalize(&mut self, mut hash: String) {
         let mut blocks = Vec::new();
-        while let Some(block) = self.recent.get(&hash)
+        while let Some(block) = self.blocks.get(&hash)
             && self.last_final.is_none_or(|last| block.height > last)
         {
             blocks.push((block.height, Arc::clone(&block.text)));
@@ -130,18 +162,18 @@ impl FeedChain {
         self.finalized.extend(blocks);
         self.last_final = self.last(true);
         if let Some(last) = self.last_final {
-            self.recent.retain(|_, block| block.height >= last);
             if let Some(first) = last.checked_sub(self.keep).filter(|first| *first > self.first) {
                 self.first = first;
                 self.optimistic = self.optimistic.split_off(&first);
                 self.finalized = self.finalized.split_off(&first);
+                self.blocks.retain(|_, block| block.height >= first);
             }
         }
     }
 }
 
 /// `last_final_block` of the header; a practice chain writes it in this way
-fn last_final_block(message: &[u8]) -> String {
+pub(crate) fn last_final_block(message: &[u8]) -> String {
     let text = core::str::from_utf8(message).unwrap_or_default();
     let value =
         text.split_once(r#""last_final_block":""#).and_then(|(_, rest)| rest.split_once('"'));

@@ -35,6 +35,18 @@ pub struct Faults {
     pub unknown_nulls: u64,
     /// Heights at which caches serve the block of a fork as final
     pub cached_forks: u64,
+    /// Errors `BUSY` of a node in place of a whole block
+    pub busy: u64,
+    /// Errors `DATA_UNAVAILABLE` of a node in place of a whole block
+    pub unavailable: u64,
+    /// Responses of a node with the id of another request
+    pub wrong_ids: u64,
+    /// Responses of a node that is some blocks behind, as one of several at an address may be
+    pub behind: u64,
+    /// Whether a node lacks the method of whole blocks
+    pub is_disabled: bool,
+    /// Whether a node does not save what whole blocks need
+    pub is_unsupported: bool,
     /// When the feed has no new block: from, to, in milliseconds since its start
     pub stalls: Vec<(u64, u64)>,
     /// Requests of one minute after which further ones get 429
@@ -58,6 +70,12 @@ impl Faults {
             cached_nulls: 15,
             unknown_nulls: 8,
             cached_forks: 200,
+            busy: 50,
+            unavailable: 100,
+            wrong_ids: 10,
+            behind: 50,
+            is_disabled: false,
+            is_unsupported: false,
             stalls: vec![(40_000, 75_000), (300_000, 302_000)],
             limit: None,
         }
@@ -95,6 +113,10 @@ pub(crate) enum FaultKind {
     CachedNull,
     UnknownNull,
     CachedFork,
+    Busy,
+    Unavailable,
+    WrongId,
+    Behind,
 }
 
 #[cfg(test)]

@@ -55,15 +55,15 @@ pub enum Transfer {
 #[derive(Debug)]
 pub struct Feed {
     state: Mutex<State>,
-    faults: Faults,
+    pub(crate) faults: Faults,
     start: Instant,
     /// The token that requests have to carry
     token: Option<String>,
 }
 
 #[derive(Debug)]
-struct State {
-    chain: FeedChain,
+pub(crate) struct State {
+    pub(crate) chain: FeedChain,
     requests: u64,
     /// The times of the requests of the last minute
     recent: VecDeque<Instant>,
@@ -74,12 +74,12 @@ struct State {
 }
 
 impl FeedResponse {
-    fn new(status: u16, body: &str) -> Self {
+    pub(crate) fn new(status: u16, body: &str) -> Self {
         let body = Arc::new(body.as_bytes().to_vec());
         Self { status, header: None, body, transfer: Transfer::Whole }
     }
 
-    fn with_header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+    pub(crate) fn with_header(mut self, name: &'static str, value: impl Into<String>) -> Self {
         self.header = Some((name, value.into()));
         self
     }
@@ -143,18 +143,17 @@ impl Feed {
         token: Option<&str>,
         host: Option<&str>,
     ) -> FeedResponse {
-        if self.token.is_some() && self.token.as_deref() != token {
-            return FeedResponse::new(401, r#""Unauthorized""#);
+        if let Some(refused) = self.refuse(token) {
+            return refused;
         }
         let (path, is_fresh) = match path.split_once('?') {
             Some((path, query)) => (path, query.contains("fresh=")),
             None => (path, false),
         };
-        let (number, is_limited) = self.count();
-        if is_limited {
-            return FeedResponse::new(429, r#""Too many requests""#)
-                .with_header("retry-after", "5");
-        }
+        let number = match self.count() {
+            Ok(number) => number,
+            Err(limited) => return limited,
+        };
         if let Some(response) = self.fault(number, path, is_fresh, host).await {
             return response;
         }
@@ -180,8 +179,14 @@ impl Feed {
         }
     }
 
+    /// The response to a request without the token
+    pub(crate) fn refuse(&self, token: Option<&str>) -> Option<FeedResponse> {
+        let is_refused = self.token.is_some() && self.token.as_deref() != token;
+        is_refused.then(|| FeedResponse::new(401, r#""Unauthorized""#))
+    }
+
     /// A fault in place of a response
-    async fn fault(
+    pub(crate) async fn fault(
         &self,
         number: u64,
         path: &str,
@@ -324,7 +329,7 @@ impl Feed {
     }
 
     /// The response, with what can happen to its body
-    fn transferred(&self, number: u64, mut response: FeedResponse) -> FeedResponse {
+    pub(crate) fn transferred(&self, number: u64, mut response: FeedResponse) -> FeedResponse {
         let (faults, length) = (&self.faults, response.body.len() as u64);
         if response.status != 200 || length < 10 {
             return response;
@@ -338,13 +343,13 @@ impl Feed {
         response
     }
 
-    fn advance(&self) {
+    pub(crate) fn advance(&self) {
         let now = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX);
         self.state().chain.advance(self.faults.chain_time(now));
     }
 
-    /// Counts a request; its number, and whether it is over the limit
-    fn count(&self) -> (u64, bool) {
+    /// Counts a request; its number, or the response if it is over the limit
+    pub(crate) fn count(&self) -> Result<u64, FeedResponse> {
         let now = Instant::now();
         let mut state = self.state();
         state.requests += 1;
@@ -354,10 +359,14 @@ impl Feed {
         state.recent.push_back(now);
         let is_limited = self.faults.limit.is_some_and(|limit| state.recent.len() > limit as usize);
         state.limited += u64::from(is_limited);
-        (state.requests, is_limited)
+        if is_limited {
+            let response = FeedResponse::new(429, r#""Too many requests""#);
+            return Err(response.with_header("retry-after", "5"));
+        }
+        Ok(state.requests)
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         // Poisoned by a test that failed already.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

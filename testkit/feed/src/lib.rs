@@ -1,9 +1,9 @@
 //! A feed of the practice chain for tests and demos: the paths, statuses and streams of neardata,
-//! with faults by schedule.
+//! and the calls of a node, with faults by schedule.
 //!
 //! Written from what is known of the real server and of the caches before it, not from the
-//! follower that is tested with it. [`Feed`] answers paths, in a process and with any clock of
-//! tokio; [`FeedServer`] serves one over a socket. Leaves out shards and chunks alone,
+//! follower that is tested with it. [`Feed`] answers paths and calls, in a process and with any
+//! clock of tokio; [`FeedServer`] serves one over a socket. Leaves out shards and chunks alone,
 //! and compression.
 
 #![forbid(unsafe_code)]
@@ -13,6 +13,7 @@ extern crate alloc;
 mod chain;
 mod faults;
 mod feed;
+mod node;
 mod server;
 
 pub use chain::FeedChain;

@@ -1,7 +1,8 @@
 //! A feed over HTTP/1.1 on a socket of this machine.
 //!
 //! Written on the socket, because no HTTP library makes these faults.
-//! Reads the request line, the token and `Host`, and ignores what else a request has.
+//! Reads the request line, the token, `Host` and the body of a POST, which is a call of a node, and
+//! ignores what else a request has.
 
 use core::net::SocketAddr;
 use std::{io, net, thread};
@@ -15,6 +16,8 @@ use crate::feed::{Feed, FeedResponse, Transfer};
 
 /// Maximum size of the head of a request
 const MAX_HEAD: u64 = 16 << 10;
+/// Maximum size of the body of a request
+const MAX_CALL: usize = 64 << 10;
 
 /// A feed on a socket, on a thread of its own; it is served until the process ends
 #[derive(Debug)]
@@ -43,6 +46,11 @@ impl FeedServer {
     /// Its address for a follower: `neardata+http://127.0.0.1:PORT`
     pub fn url(&self) -> String {
         format!("neardata+http://{}", self.address)
+    }
+
+    /// Its address as that of a node: `node+http://127.0.0.1:PORT`
+    pub fn node_url(&self) -> String {
+        format!("node+http://{}", self.address)
     }
 
     /// The feed
@@ -78,7 +86,9 @@ async fn serve(stream: TcpStream, feed: &Feed) -> io::Result<()> {
             }
             head.push(line.trim_end().to_owned());
         }
-        let path = head.first().and_then(|line| line.split(' ').nth(1)).unwrap_or_default();
+        let mut request_line = head.first().map(|line| line.split(' ')).into_iter().flatten();
+        let method = request_line.next().unwrap_or_default();
+        let path = request_line.next().unwrap_or_default();
         let header = |name: &str| {
             head.iter().skip(1).find_map(|line| {
                 let (found, value) = line.split_once(':')?;
@@ -89,7 +99,14 @@ async fn serve(stream: TcpStream, feed: &Feed) -> io::Result<()> {
         // The other name of this machine: a redirect to it leaves the host of the feed.
         let is_other = header("host").is_some_and(|host| host.starts_with("localhost"));
         let other = if is_other { "127.0.0.1" } else { "localhost" };
-        let response = feed.respond(path, token, Some(&format!("{other}:{port}"))).await;
+        let response = if method == "POST" {
+            let length = header("content-length").and_then(|value| value.parse().ok());
+            let mut body = vec![0; length.unwrap_or(0_usize).min(MAX_CALL)];
+            stream.read_exact(&mut body).await?;
+            feed.call(&body, token).await
+        } else {
+            feed.respond(path, token, Some(&format!("{other}:{port}"))).await
+        };
         if !send(stream.get_mut(), &response).await? {
             return Ok(());
         }

@@ -1,8 +1,8 @@
 //! HTTP requests of a feed: redirects, the token, bounds.
 //!
-//! Redirects are followed here, at most five, so that the token goes along to the feed's own hosts
-//! and to no other. A body is read up to its bound, whatever its length claims. No error and no
-//! log has the token or the query of a URL.
+//! Redirects of a GET are followed here, at most five, so that the token goes along to the feed's
+//! own hosts and to no other. A body is read up to its bound, whatever its length claims. No error
+//! and no log has the token or the query of a URL.
 
 use core::fmt;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -11,19 +11,18 @@ use std::fs;
 use std::path::Path;
 
 use alloc::sync::Arc;
-use milepost::primitives::BlockHeight;
 use reqwest::header::{
-    AUTHORIZATION, CACHE_CONTROL, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER,
+    AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER,
 };
 use reqwest::redirect::Policy;
-use reqwest::{Response, Url};
+use reqwest::{RequestBuilder, Response, Url};
 use rustls::crypto::ring;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt as _;
 use tokio::time;
 
+use super::address::{Address, is_loopback};
 use super::budget::Budget;
-use super::url::{FeedUrl, is_loopback};
 use crate::source::{SourceError, SourceErrorKind};
 
 /// Maximum size of a body after decompression: recent messages have some 2 MB
@@ -82,19 +81,19 @@ impl fmt::Debug for Token {
 
 /// Sends the requests of a feed
 #[derive(Debug)]
-pub(super) struct Client {
+pub(crate) struct Client {
     http: reqwest::Client,
-    url: FeedUrl,
+    address: Address,
     token: Option<Token>,
     budget: Budget,
     requests: AtomicU64,
 }
 
 /// A response after all redirects
-pub(super) struct HttpResponse {
-    pub(super) status: u16,
-    pub(super) body: Vec<u8>,
-    pub(super) retry_after: Option<Duration>,
+pub(crate) struct HttpResponse {
+    pub(crate) status: u16,
+    pub(crate) body: Vec<u8>,
+    pub(crate) retry_after: Option<Duration>,
 }
 
 fn temporary(detail: impl fmt::Display) -> SourceError {
@@ -102,8 +101,8 @@ fn temporary(detail: impl fmt::Display) -> SourceError {
 }
 
 impl Client {
-    pub(super) fn new(
-        url: &FeedUrl,
+    pub(crate) fn new(
+        address: &Address,
         token: Option<Token>,
         budget: Budget,
     ) -> Result<Self, SourceError> {
@@ -122,8 +121,10 @@ impl Client {
         let config = ClientConfig::builder_with_provider(provider)
             .with_safe_default_protocol_versions()
             .map_err(|error| failed(&error))?;
-        let config = if url.is_plain() {
+        if address.is_loopback() {
             builder = builder.no_proxy();
+        }
+        let config = if address.is_plain() {
             // Nothing is sent over TLS; a machine without certificates can follow its own feed.
             config.with_root_certificates(RootCertStore::empty())
         } else {
@@ -132,96 +133,102 @@ impl Client {
         builder = builder.tls_backend_preconfigured(config.with_no_client_auth());
         let http = builder.build().map_err(|error| failed(&error))?;
         let requests = AtomicU64::new(0);
-        Ok(Self { http, url: url.clone(), token, budget, requests })
+        Ok(Self { http, address: address.clone(), token, budget, requests })
     }
 
-    pub(super) fn requests(&self) -> u64 {
+    pub(crate) fn requests(&self) -> u64 {
         self.requests.load(Relaxed)
     }
 
-    pub(super) const fn requests_per_minute(&self) -> u32 {
+    pub(crate) const fn requests_per_minute(&self) -> u32 {
         self.budget.per_minute()
     }
 
     /// The response to a GET of this path, after redirects
-    pub(super) async fn fetch(
+    pub(crate) async fn fetch(
         &self,
         path: &str,
         bypass_caches: bool,
     ) -> Result<HttpResponse, SourceError> {
-        self.follow_redirects(path, self.url.join(path), bypass_caches).await
+        self.fetch_from(self.address.join(path), path, bypass_caches).await
     }
 
-    /// The response to a GET of this path at the host that has the archive of a height
-    pub(super) async fn fetch_archive(
-        &self,
-        height: BlockHeight,
-        path: &str,
-    ) -> Result<HttpResponse, SourceError> {
-        self.follow_redirects(path, self.url.join_archive(height, path), false).await
+    /// The response to a POST of this JSON text to the address itself; redirects are not followed
+    pub(crate) async fn post(&self, json: String) -> Result<HttpResponse, SourceError> {
+        let address = Url::parse(&self.address.join("")).map_err(temporary)?;
+        let request = self.http.post(address.clone());
+        let request = request.header(CONTENT_TYPE, "application/json").body(json);
+        self.send(request, &address).await.map(|(_, response)| response)
     }
 
-    async fn follow_redirects(
+    /// The response to a GET of this address, after redirects; errors name the path
+    pub(crate) async fn fetch_from(
         &self,
-        path: &str,
         address: String,
+        path: &str,
         bypass_caches: bool,
     ) -> Result<HttpResponse, SourceError> {
         let mut address = Url::parse(&address).map_err(temporary)?;
         for _ in 0..=MAX_REDIRECTS {
-            self.budget.acquire().await;
-            self.requests.fetch_add(1, Relaxed);
-            let exchange = time::timeout(TIMEOUT, self.exchange(&address, bypass_caches));
-            let (next, response) = exchange.await.map_err(|_| temporary("timeout"))??;
-            if let Some(pause) = response.retry_after {
-                self.budget.pause(pause);
+            let mut request = self.http.get(address.clone());
+            if bypass_caches {
+                request = request.header(CACHE_CONTROL, "no-cache");
             }
-            match next {
-                Some(next) => address = next,
+            let (location, response) = self.send(request, &address).await?;
+            match location {
+                Some(location) => address = self.redirect(&address, location.as_ref())?,
                 None => return Ok(response),
             }
         }
         Err(temporary(format!("{path}: more than {MAX_REDIRECTS} redirects")))
     }
 
-    /// One request; the address of a redirect, or the response
-    async fn exchange(
+    /// One request within the budget; the location of a redirect, or the response
+    async fn send(
         &self,
+        mut request: RequestBuilder,
         address: &Url,
-        bypass_caches: bool,
-    ) -> Result<(Option<Url>, HttpResponse), SourceError> {
-        let mut request = self.http.get(address.clone());
-        if let Some(Token(token)) = self.token.as_ref().filter(|_| self.url.trusts(address)) {
+    ) -> Result<(Option<Option<HeaderValue>>, HttpResponse), SourceError> {
+        if let Some(Token(token)) = self.token.as_ref().filter(|_| self.address.trusts(address)) {
             request = request.header(AUTHORIZATION, token.clone());
         }
-        if bypass_caches {
-            request = request.header(CACHE_CONTROL, "no-cache");
+        self.budget.acquire().await;
+        self.requests.fetch_add(1, Relaxed);
+        let exchange = time::timeout(TIMEOUT, exchange(request));
+        let (location, response) = exchange.await.map_err(|_| temporary("timeout"))??;
+        if let Some(pause) = response.retry_after {
+            self.budget.pause(pause);
         }
-        let response = request.send().await.map_err(|error| http_error(&error))?;
-        let status = response.status();
-        let retry_after = retry_after(response.headers());
-        if status.is_redirection() {
-            let next = self.redirect(address, response.headers())?;
-            let response = HttpResponse { status: status.as_u16(), body: Vec::new(), retry_after };
-            return Ok((Some(next), response));
-        }
-        let body = read_body(response).await?;
-        Ok((None, HttpResponse { status: status.as_u16(), body, retry_after }))
+        Ok((location, response))
     }
 
     /// The address that a redirect leads to
-    fn redirect(&self, from: &Url, headers: &HeaderMap) -> Result<Url, SourceError> {
-        let location = headers.get(LOCATION).and_then(|location| location.to_str().ok());
+    fn redirect(&self, from: &Url, location: Option<&HeaderValue>) -> Result<Url, SourceError> {
+        let location = location.and_then(|location| location.to_str().ok());
         let location = location.ok_or_else(|| temporary("a redirect without a location"))?;
         let next = from.join(location).map_err(|error| temporary(format!("redirect: {error}")))?;
         // What keeps the configured address to TLS keeps a redirect to it as well.
         let is_allowed = match next.scheme() {
-            "https" => !self.url.is_plain(),
-            "http" => self.url.is_plain() && is_loopback(&next),
+            "https" => !self.address.is_plain(),
+            "http" => self.address.is_plain() && is_loopback(&next),
             _ => false,
         };
         if is_allowed { Ok(next) } else { Err(temporary("a redirect out of the feed's scheme")) }
     }
+}
+
+async fn exchange(
+    request: RequestBuilder,
+) -> Result<(Option<Option<HeaderValue>>, HttpResponse), SourceError> {
+    let response = request.send().await.map_err(|error| http_error(&error))?;
+    let (status, retry_after) = (response.status(), retry_after(response.headers()));
+    if status.is_redirection() {
+        let location = response.headers().get(LOCATION).cloned();
+        let response = HttpResponse { status: status.as_u16(), body: Vec::new(), retry_after };
+        return Ok((Some(location), response));
+    }
+    let body = read_body(response).await?;
+    Ok((None, HttpResponse { status: status.as_u16(), body, retry_after }))
 }
 
 async fn read_body(mut response: Response) -> Result<Vec<u8>, SourceError> {
@@ -270,8 +277,8 @@ mod tests {
     fn a_token_is_never_shown() {
         let token = Token::new(" secret-key\n").unwrap();
         assert_eq!(token.0, "Bearer secret-key");
-        let url = "mainnet".parse().unwrap();
-        let client = Client::new(&url, Some(token.clone()), Budget::default()).unwrap();
+        let address = Address::parse("https://feed.example").unwrap();
+        let client = Client::new(&address, Some(token.clone()), Budget::default()).unwrap();
         for text in [format!("{token:?}"), format!("{:?}", token.0), format!("{client:?}")] {
             assert!(!text.contains("secret"), "{text}");
         }

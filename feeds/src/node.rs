@@ -1,0 +1,375 @@
+//! A NEAR node as a feed: whole blocks by `EXPERIMENTAL_indexer_block`, heads by `block`.
+//!
+//! A height is looked up on the chain that the node has now, and its block asked for by hash; so
+//! are the ancestors of a block after the node changed to another branch. One whole block is asked
+//! for at a time, as a node allows no more by default. Leaves out what a message contains.
+
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::time::Duration;
+
+use milepost::primitives::{BlockHeight, CryptoHash};
+use milepost::storage::BlockPoint;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::sync::Mutex;
+use tokio::time::{self, Instant};
+
+use crate::http::{Budget, Client, HttpResponse, Token};
+use crate::source::{BlockRequest, Fetched, Finality, Source, SourceError, SourceErrorKind};
+use crate::url::{FeedKind, FeedUrl};
+
+/// The method that serves whole blocks
+const BLOCK_METHOD: &str = "EXPERIMENTAL_indexer_block";
+/// Default time between two looks at the head of the node: a quarter of its block time
+const POLL_INTERVAL: Duration = Duration::from_millis(150);
+/// How long a request for a height above the head waits for it
+const MAX_HOLD: Duration = Duration::from_secs(5);
+
+/// A NEAR node, version 2.14 or later
+///
+/// It needs, in its `config.json`, `rpc.enable_indexer_rpc`, `tracked_shards_config` with
+/// `"AllShards"`, `save_tx_outcomes`, `save_state_changes` and `store.save_trie_changes`. Requests
+/// go through the proxies of the usual environment variables, except to this machine. A response
+/// is at most 64 MiB, and takes at most a minute.
+#[derive(Debug)]
+pub struct Node {
+    client: Client,
+    poll_interval: Duration,
+    /// The number of the next request, which its response has to have as well
+    next_id: AtomicU64,
+    optimistic: Mutex<Option<Head>>,
+    finalized: Mutex<Option<Head>>,
+    /// Held while a whole block is asked for
+    turn: Mutex<()>,
+}
+
+/// A head of the node, and when it was seen
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    block: BlockPoint,
+    seen: Instant,
+}
+
+/// A response of JSON-RPC
+#[derive(Deserialize)]
+struct Envelope<'text> {
+    id: Value,
+    #[serde(borrow)]
+    result: Option<&'text RawValue>,
+    error: Option<RpcError>,
+}
+
+#[derive(Deserialize)]
+struct RpcError {
+    #[serde(default)]
+    cause: Cause,
+    #[serde(default)]
+    message: String,
+}
+
+#[derive(Default, Deserialize)]
+struct Cause {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    info: Value,
+}
+
+/// A block without its shards
+#[derive(Deserialize)]
+struct BlockView<'text> {
+    #[serde(borrow)]
+    header: HeaderView<'text>,
+}
+
+#[derive(Deserialize)]
+struct HeaderView<'text> {
+    height: BlockHeight,
+    hash: &'text str,
+}
+
+fn temporary(detail: impl core::fmt::Display) -> SourceError {
+    SourceError::new(SourceErrorKind::Temporary, detail)
+}
+
+impl Node {
+    /// The node at this address; as a node is the host's own, with a budget of 6000 requests a
+    /// minute, some 800 of which follow a chain
+    ///
+    /// # Errors
+    ///
+    /// The address is of another kind of feed, a token would be sent in clear text, or TLS cannot
+    /// be set up on this machine.
+    pub fn new(url: &FeedUrl, token: Option<Token>) -> Result<Self, SourceError> {
+        Self::with_budget(url, token, Budget::new(6_000))
+    }
+
+    /// The node at this address, within a budget
+    ///
+    /// # Errors
+    ///
+    /// As [`Self::new`].
+    pub fn with_budget(
+        url: &FeedUrl,
+        token: Option<Token>,
+        budget: Budget,
+    ) -> Result<Self, SourceError> {
+        let unsupported = |detail| SourceError::new(SourceErrorKind::Unsupported, detail);
+        let address = url.address_of(FeedKind::Node).map_err(unsupported)?;
+        if token.is_some() && address.is_plain() && !address.is_loopback() {
+            let detail = "a token is sent to a node by https only, except on this machine";
+            return Err(unsupported(detail.to_owned()));
+        }
+        Ok(Self {
+            client: Client::new(address, token, budget)?,
+            poll_interval: POLL_INTERVAL,
+            next_id: AtomicU64::new(1),
+            optimistic: Mutex::new(None),
+            finalized: Mutex::new(None),
+            turn: Mutex::new(()),
+        })
+    }
+
+    /// The same with another time between two looks at the head of the node; 150 ms by default
+    #[must_use]
+    pub const fn with_poll_interval(mut self, interval: Duration) -> Self {
+        self.poll_interval = interval;
+        self
+    }
+
+    /// Number of requests that were sent
+    pub fn requests(&self) -> u64 {
+        self.client.requests()
+    }
+
+    /// The maximum number of requests in a minute
+    pub const fn requests_per_minute(&self) -> u32 {
+        self.client.requests_per_minute()
+    }
+
+    /// The body of the response to a call, and its id
+    async fn call(&self, method: &str, params: &Value) -> Result<(u64, Vec<u8>), SourceError> {
+        let id = self.next_id.fetch_add(1, Relaxed);
+        let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
+        let response = self.client.post(request.to_string()).await?;
+        let HttpResponse { status, body, retry_after } = response;
+        let error = |kind, what: &str| {
+            let detail = format!("{method}: {what} (HTTP {status})");
+            SourceError::new(kind, detail).with_status(status).with_retry_after(retry_after)
+        };
+        match status {
+            401 | 403 => {
+                Err(error(SourceErrorKind::PermissionDenied, "the node refuses this client"))
+            }
+            // Errors of a handler have a status as well; anything else is not from the handler.
+            200 | 400 | 408 | 422 | 500 if body.trim_ascii_start().starts_with(b"{") => {
+                Ok((id, body))
+            }
+            _ => Err(error(SourceErrorKind::Temporary, "no response of JSON-RPC")),
+        }
+    }
+
+    /// The block without its shards at a place; `None` if the node does not know it
+    async fn find(&self, place: Value) -> Result<Option<BlockPoint>, SourceError> {
+        let (id, body) = self.call("block", &place).await?;
+        let result = match result_of("block", id, &body)? {
+            Ok(result) => result,
+            Err(error) if error.cause.name == "UNKNOWN_BLOCK" => return Ok(None),
+            Err(error) => return Err(explain("block", &error)),
+        };
+        let view: BlockView<'_> = serde_json::from_str(result.get())
+            .map_err(|error| temporary(format!("block: {error}")))?;
+        let hash = view.header.hash.parse();
+        let hash = hash.map_err(|error| temporary(format!("block: header.hash: {error}")))?;
+        Ok(Some(BlockPoint { height: view.header.height, hash }))
+    }
+
+    /// The newest block of a finality, as it was seen a moment ago or when it was at this height
+    async fn head(
+        &self,
+        finality: Finality,
+        height: BlockHeight,
+    ) -> Result<BlockPoint, SourceError> {
+        let (head, name) = match finality {
+            Finality::Optimistic => (&self.optimistic, "optimistic"),
+            Finality::Final => (&self.finalized, "final"),
+        };
+        // Others that wait for a head are served by the same request.
+        let mut head = head.lock().await;
+        if let Some(Head { block, seen }) = *head
+            && (block.height > height || seen.elapsed() < self.poll_interval)
+        {
+            return Ok(block);
+        }
+        let block = self.find(json!({"finality": name})).await?;
+        let block = block.ok_or_else(|| temporary(format!("the node has no {name} block")))?;
+        *head = Some(Head { block, seen: Instant::now() });
+        Ok(block)
+    }
+
+    /// The newest block of a finality, once it is at this height or above
+    async fn head_from(
+        &self,
+        finality: Finality,
+        height: BlockHeight,
+    ) -> Result<BlockPoint, SourceError> {
+        let start = Instant::now();
+        loop {
+            let head = self.head(finality, height).await?;
+            if head.height >= height {
+                return Ok(head);
+            }
+            if start.elapsed() >= MAX_HOLD {
+                let detail =
+                    format!("block {height} is above the head of the node, {}", head.height);
+                return Err(SourceError::new(SourceErrorKind::TooHigh, detail));
+            }
+            time::sleep(self.poll_interval).await;
+        }
+    }
+
+    /// The message of the block with this hash
+    async fn message(&self, hash: CryptoHash) -> Result<Vec<u8>, SourceError> {
+        let _turn = self.turn.lock().await;
+        let params = json!({"block_hash": hash.to_string()});
+        let (id, body) = self.call(BLOCK_METHOD, &params).await?;
+        match result_of(BLOCK_METHOD, id, &body)? {
+            Ok(result) => Ok(result.get().as_bytes().to_vec()),
+            Err(error) => Err(explain(BLOCK_METHOD, &error)),
+        }
+    }
+}
+
+/// The result of a response, or the error that the node gives
+fn result_of<'body>(
+    method: &str,
+    id: u64,
+    body: &'body [u8],
+) -> Result<Result<&'body RawValue, RpcError>, SourceError> {
+    let envelope: Envelope<'_> = serde_json::from_slice(body)
+        .map_err(|error| temporary(format!("{method}: response: {error}")))?;
+    match (envelope.result, envelope.error) {
+        // A request that could not be read has no id.
+        (None, Some(error)) => Ok(Err(error)),
+        _ if envelope.id != id => {
+            Err(temporary(format!("{method}: the response has the id {}, not {id}", envelope.id)))
+        }
+        (Some(result), None) => Ok(Ok(result)),
+        _ => Err(temporary(format!("{method}: neither result nor error"))),
+    }
+}
+
+/// What an error of the node means, and which setting it needs
+fn explain(method: &str, error: &RpcError) -> SourceError {
+    let cause = error.cause.name.as_str();
+    let info = error.cause.info.get("error_message").and_then(Value::as_str).unwrap_or_default();
+    let text = |text: &str| -> String {
+        text.chars().filter(|mark| !mark.is_control()).take(200).collect()
+    };
+    let info = text(info);
+    let (kind, detail) = match cause {
+        "METHOD_NOT_FOUND" => (
+            SourceErrorKind::Unsupported,
+            format!(
+                "the node does not serve {method}: it has to be version 2.14 or later, with rpc.enable_indexer_rpc in its config.json"
+            ),
+        ),
+        "UNSUPPORTED" => (
+            SourceErrorKind::Unsupported,
+            format!(
+                "the node cannot serve whole blocks ({info}): it needs tracked_shards_config \"AllShards\", save_tx_outcomes, save_state_changes and store.save_trie_changes in its config.json"
+            ),
+        ),
+        "LIMIT_EXCEEDED" => {
+            (SourceErrorKind::Unsupported, "the node does not send a block of this size".to_owned())
+        }
+        // BUSY, DATA_UNAVAILABLE and INCOMPLETE_DATA pass; so may what is not known.
+        "" => (SourceErrorKind::Temporary, format!("{method}: {}", text(&error.message))),
+        cause => (SourceErrorKind::Temporary, format!("{method}: {} {info}", text(cause))),
+    };
+    SourceError::new(kind, detail)
+}
+
+impl Source for Node {
+    async fn block(&self, request: BlockRequest) -> Result<Fetched, SourceError> {
+        let BlockRequest { height, finality, .. } = request;
+        let head = self.head_from(finality, height).await?;
+        let block = if head.height == height {
+            Some(head)
+        } else {
+            self.find(json!({"block_id": height})).await?
+        };
+        match block {
+            Some(block) if block.height == height => {
+                self.message(block.hash).await.map(Fetched::Message)
+            }
+            Some(block) => {
+                Err(temporary(format!("block {} in place of block {height}", block.height)))
+            }
+            None => {
+                // Skipped, or removed: a node keeps the blocks of some epochs.
+                let earliest = self.find(json!({"sync_checkpoint": "earliest_available"})).await?;
+                match earliest {
+                    Some(first) if height < first.height => {
+                        let detail = format!(
+                            "the node has no block below {}, and block {height} is needed",
+                            first.height
+                        );
+                        Err(SourceError::new(SourceErrorKind::TooLow, detail))
+                    }
+                    _ => Ok(Fetched::Empty),
+                }
+            }
+        }
+    }
+
+    async fn block_by_hash(&self, hash: CryptoHash) -> Result<Option<Vec<u8>>, SourceError> {
+        self.message(hash).await.map(Some)
+    }
+
+    async fn last_final(&self) -> Result<Fetched, SourceError> {
+        let head = self.head(Finality::Final, BlockHeight::MAX).await?;
+        self.message(head.hash).await.map(Fetched::Message)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(body: &str) -> Result<String, SourceError> {
+        match result_of("block", 7, body.as_bytes())? {
+            Ok(result) => Ok(result.get().to_owned()),
+            Err(error) => Err(explain("block", &error)),
+        }
+    }
+
+    #[test]
+    fn a_response_is_that_of_its_request() {
+        assert_eq!(of(r#"{"jsonrpc":"2.0","result":{"a": 1},"id":7}"#).unwrap(), r#"{"a": 1}"#);
+        for wrong in [r#"{"result":{},"id":8}"#, r#"{"id":7}"#, r#"{"result":{},"id":"7"}"#, "{"] {
+            assert_eq!(of(wrong).unwrap_err().kind, SourceErrorKind::Temporary, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn an_error_says_which_setting_the_node_needs() {
+        let error = |name: &str| {
+            let cause = json!({"name": name, "info": {"error_message": "saving\nis off"}});
+            let body = json!({"error": {"name": "HANDLER_ERROR", "cause": cause}, "id": 7});
+            of(&body.to_string()).unwrap_err()
+        };
+        for name in ["BUSY", "DATA_UNAVAILABLE", "INCOMPLETE_DATA", "INTERNAL_ERROR"] {
+            let error = error(name);
+            assert_eq!(error.kind, SourceErrorKind::Temporary, "{error}");
+            assert_eq!(error.detail, format!("block: {name} savingis off"));
+        }
+        let unsupported = error("UNSUPPORTED");
+        assert_eq!(unsupported.kind, SourceErrorKind::Unsupported);
+        assert!(unsupported.detail.contains("save_tx_outcomes"), "{unsupported}");
+        let disabled = error("METHOD_NOT_FOUND");
+        assert_eq!(disabled.kind, SourceErrorKind::Unsupported);
+        assert!(disabled.detail.contains("rpc.enable_indexer_rpc"), "{disabled}");
+    }
+}
