@@ -46,6 +46,7 @@ mod node;
 mod recent;
 mod settings;
 mod source;
+mod sources;
 mod url;
 
 pub use error::{FollowError, FollowErrorKind};

@@ -18,6 +18,7 @@ pub struct Settings {
     pub(crate) retry: Duration,
     pub(crate) max_retry: Duration,
     pub(crate) frozen_after: Duration,
+    pub(crate) return_after: Duration,
     pub(crate) max_unfinalized: usize,
     pub(crate) seed: u64,
     pub(crate) observer: Option<Arc<dyn Fn(Event) + Send + Sync>>,
@@ -47,6 +48,14 @@ impl Settings {
     #[must_use]
     pub const fn with_frozen_after(mut self, frozen_after: Duration) -> Self {
         self.frozen_after = frozen_after;
+        self
+    }
+
+    /// The time after which the first of several sources is asked first again after it failed,
+    /// which doubles up to an hour as long as it fails early; five minutes by default
+    #[must_use]
+    pub const fn with_return_after(mut self, return_after: Duration) -> Self {
+        self.return_after = return_after;
         self
     }
 
@@ -87,6 +96,7 @@ impl Default for Settings {
             retry: Duration::from_millis(500),
             max_retry: Duration::from_secs(30),
             frozen_after: Duration::from_secs(30),
+            return_after: Duration::from_secs(300),
             max_unfinalized: 1_000,
             seed: RandomState::new().hash_one(0),
             observer: None,
@@ -102,6 +112,7 @@ impl fmt::Debug for Settings {
             .field("retry", &self.retry)
             .field("max_retry", &self.max_retry)
             .field("frozen_after", &self.frozen_after)
+            .field("return_after", &self.return_after)
             .field("max_unfinalized", &self.max_unfinalized)
             .finish_non_exhaustive()
     }

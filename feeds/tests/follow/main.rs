@@ -5,6 +5,7 @@
 extern crate alloc;
 
 mod adversarial;
+mod failover;
 mod http;
 mod node;
 mod quiet;

@@ -197,7 +197,8 @@ impl Feed {
         if faults.happens(FaultKind::Delay, number, faults.delays) {
             time::sleep(Duration::from_millis(faults.draw(FaultKind::Delay, !number) % 2000)).await;
         }
-        if faults.happens(FaultKind::Failure, number, faults.failures) {
+        let is_out = faults.is_out(self.now());
+        if is_out || faults.happens(FaultKind::Failure, number, faults.failures) {
             let body = r#""Cache error: The block is not cached""#;
             return Some(FeedResponse::new(500, body));
         }
@@ -344,8 +345,12 @@ impl Feed {
     }
 
     pub(crate) fn advance(&self) {
-        let now = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.state().chain.advance(self.faults.chain_time(now));
+        self.state().chain.advance(self.faults.chain_time(self.now()));
+    }
+
+    /// Milliseconds since the start
+    fn now(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     /// Counts a request; its number, or the response if it is over the limit
