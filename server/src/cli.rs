@@ -113,10 +113,10 @@ pub(crate) struct ServeArgs {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct FollowArgs {
     /// Follows a live feed: `mainnet`, `testnet`, `neardata+https://HOST[/PATH]`, or a node,
-    /// `node+http://HOST:PORT`. Into memory, the newest 1000 blocks are kept unless `--retention`
-    /// says otherwise
+    /// `node+http://HOST:PORT`. Can be repeated: where the first one fails, the next one is asked.
+    /// Into memory, the newest 1000 blocks are kept unless `--retention` says otherwise
     #[arg(long, value_name = "FEED")]
-    pub(crate) follow: Option<FeedUrl>,
+    pub(crate) follow: Vec<FeedUrl>,
     /// Where to start: after the head of the store (`resume`; an empty store starts at the last
     /// final block), at the last `final` block, or at a height
     #[arg(
@@ -127,10 +127,11 @@ pub(crate) struct FollowArgs {
         value_parser = value_parsers::start
     )]
     pub(crate) from: Start,
-    /// File with the token of the feed; without it, the variable `MILEPOST_FEED_TOKEN` is read
+    /// File with the token of the first feed; without it, the variable `MILEPOST_FEED_TOKEN` is
+    /// read
     #[arg(long, value_name = "PATH", requires = "follow")]
     pub(crate) feed_token_file: Option<PathBuf>,
-    /// Maximum number of requests to the feed in a minute; the public feeds allow 180 for an
+    /// Maximum number of requests to each feed in a minute; the public feeds allow 180 for an
     /// address [default: 170, to a node 6000]
     #[arg(
         long,

@@ -1,7 +1,7 @@
 //! `--follow`: takes the blocks of a live feed in while the server serves.
 //!
 //! A block is committed before the next is asked for, so a server that is killed continues after
-//! its last block. What only a person can repair ends the server with a sentence: a feed of another
+//! its last block. Feeds after the first one are asked where it fails. What only a person can repair ends the server with a sentence: a feed of another
 //! chain, a feed that contradicts what was final, a block that cannot be stored.
 
 use alloc::sync::Arc;
@@ -9,20 +9,20 @@ use std::env;
 
 use milepost::endpoint::ChainStatus;
 use milepost::import::FinalityRule;
-use milepost_feeds::{Budget, Event, Feed, FeedUrl, Follower, Settings, Start, StoredChain, Token};
-use tracing::{debug, info, warn};
+use milepost_feeds::{Budget, Event, Feed, Follower, Settings, Start, StoredChain, Token};
+use tracing::{debug, error, info, warn};
 
 use crate::cli::FollowArgs;
-use crate::feed_status::FeedStatus;
+use crate::feed_status::{FeedSource, FeedStatus};
 use crate::service::Service;
 
 /// The variable that holds the token of a feed
 const TOKEN_VARIABLE: &str = "MILEPOST_FEED_TOKEN";
 
-/// A feed that is followed from a place on
+/// Feeds that are followed from a place on
 pub(crate) struct Follow {
-    url: FeedUrl,
-    source: Arc<Feed>,
+    /// In the order of the command line, at least one
+    sources: Vec<FeedSource>,
     start: Start,
     pub(crate) status: Arc<FeedStatus>,
 }
@@ -30,29 +30,43 @@ pub(crate) struct Follow {
 impl Follow {
     /// The feed of the command line, if there is one
     pub(crate) fn new(args: &FollowArgs, finality: FinalityRule) -> Result<Option<Self>, String> {
-        let Some(url) = args.follow.clone() else { return Ok(None) };
+        if args.follow.is_empty() {
+            return Ok(None);
+        }
         if finality == FinalityRule::All {
             let detail = "--finality all does not go with --follow: its blocks are not final yet";
             return Err(detail.to_owned());
         }
-        let token = match (&args.feed_token_file, env::var(TOKEN_VARIABLE)) {
+        // The token is for one provider, and is sent to no other.
+        let mut token = match (&args.feed_token_file, env::var(TOKEN_VARIABLE)) {
             (Some(path), _) => Some(Token::from_file(path)?),
             (None, Ok(text)) => {
                 Some(Token::new(&text).map_err(|error| format!("{TOKEN_VARIABLE}: {error}"))?)
             }
             (None, Err(_)) => None,
         };
-        let source = Feed::new(&url, token, args.feed_requests.map(Budget::new));
-        let source = Arc::new(source.map_err(|error| error.to_string())?);
-        let status = Arc::new(FeedStatus::new(Arc::clone(&source), args.max_age));
-        Ok(Some(Self { url, source, start: args.from, status }))
+        let mut sources = Vec::with_capacity(args.follow.len());
+        for (index, url) in args.follow.iter().enumerate() {
+            if args.follow[..index].contains(url) {
+                return Err(format!("--follow {url} is given twice"));
+            }
+            let feed = Feed::new(url, token.take(), args.feed_requests.map(Budget::new));
+            let feed = Arc::new(feed.map_err(|error| error.to_string())?);
+            sources.push(FeedSource { url: url.to_string(), feed });
+        }
+        let status = Arc::new(FeedStatus::new(sources.clone(), args.max_age));
+        Ok(Some(Self { sources, start: args.from, status }))
     }
 
     /// Follows the feed until the service shuts down
     pub(crate) async fn run(self, service: Arc<Service>) -> Result<(), String> {
         let chain = service.chain_status().await.map_err(|error| error.to_string())?;
         let stored = stored_chain(&chain);
-        let Self { url, source, start, status } = self;
+        let Self { sources, start, status } = self;
+        let urls: Vec<String> = sources.iter().map(|source| source.url.clone()).collect();
+        let mut feeds = sources.into_iter().map(|source| source.feed);
+        let Some(first) = feeds.next() else { return Ok(()) };
+        let url = urls.join(", or else ");
         match (start, stored) {
             (Start::Height(height), Some(stored)) if height <= stored.head.height => {
                 let head = stored.head.height;
@@ -66,10 +80,11 @@ impl Follow {
         }
         let observed = Arc::clone(&status);
         let settings = Settings::default().with_observer(move |event| {
-            log(&event);
+            log(&event, &urls);
             observed.observe(&event);
         });
-        let mut follower = Follower::shared(source, start, stored, settings);
+        let follower = Follower::shared(first, start, stored, settings);
+        let mut follower = feeds.fold(follower, Follower::with_fallback);
         loop {
             let block = tokio::select! {
                 () = service.shutdown_signal() => return Ok(()),
@@ -91,14 +106,19 @@ fn stored_chain(chain: &ChainStatus) -> Option<StoredChain> {
 }
 
 /// Logs what an operator has to know once, and the rest for who looks closer
-fn log(event: &Event) {
+fn log(event: &Event, urls: &[String]) {
+    let url = |source: &usize| urls.get(*source).map_or("", String::as_str);
     match event {
         Event::Frozen { silence, .. } => {
             warn!("the feed has had no new block for {} s", silence.as_secs());
         }
         Event::Thawed => info!("the feed has new blocks again"),
-        Event::Retry { delay, detail, .. } => {
-            debug!("feed: {detail}; again in {} ms", delay.as_millis());
+        Event::SourceChanged { source, .. } => info!("the first feed is now {}", url(source)),
+        Event::SourceRefused { source, detail, .. } => {
+            error!("{} {detail}; it is not asked again", url(source));
+        }
+        Event::Retry { delay, detail, source, .. } => {
+            debug!("{}: {detail}; again in {} ms", url(source), delay.as_millis());
         }
         event => debug!("feed: {event:?}"),
     }

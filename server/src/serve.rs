@@ -98,7 +98,7 @@ async fn run(args: ServeArgs) -> Result<(), String> {
     let wait_config =
         WaitConfig::default().with_timeout(timeout).with_max_waiting(args.max_waiting);
     let engine = Engine::new(settings);
-    let is_live = args.follow.follow.is_some();
+    let is_live = follow.is_some();
     let verify_mode =
         args.feed.verify.unwrap_or(if is_live { VerifyMode::Report } else { VerifyMode::Off });
     let service = Service::new(engine, store, import_settings, wait_config);
