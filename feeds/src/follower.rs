@@ -154,8 +154,8 @@ impl<S: Source> Follower<S> {
     }
 
     /// The same with one more source, which is asked where those before it fail: when they refuse
-    /// this client, do not have blocks that old, have no new ones, or keep failing, and for a single
-    /// block that they do not have or send incompletely
+    /// this client, do not have blocks that old, have no new ones, or keep failing, and for a
+    /// single block that they do not have or send incompletely
     ///
     /// After a while the first source is asked first again. A source that is of another chain is
     /// not believed, and not asked again. Sources of several types are one type, such as

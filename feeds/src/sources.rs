@@ -39,16 +39,16 @@ struct State {
     return_at: Instant,
     /// A final block of the chain that is followed
     anchor: Option<BlockPoint>,
-    standings: Vec<Standing>,
+    known: Vec<Identity>,
 }
 
 /// What is known of a source
 #[derive(Clone, Debug, Eq, PartialEq)]
-enum Standing {
+enum Identity {
     Unknown,
     SameChain,
     /// It is of another chain, with the predicate of the sentence that says so
-    Refused(String),
+    OtherChain(String),
 }
 
 /// The sources that one request was sent to since it last waited
@@ -67,7 +67,7 @@ impl<S> Sources<S> {
             next_pause: pause,
             return_at: now,
             anchor: None,
-            standings: vec![Standing::Unknown; sources.len()],
+            known: vec![Identity::Unknown; sources.len()],
         };
         Self { sources, pause, state: Mutex::new(state) }
     }
@@ -137,20 +137,20 @@ impl<S> Sources<S> {
     /// The block that this source has to have before it is believed, if that is not known yet
     pub(crate) fn unchecked_anchor(&self, index: usize) -> Option<BlockPoint> {
         let state = self.state();
-        let is_unknown = state.standings[index] == Standing::Unknown;
+        let is_unknown = state.known[index] == Identity::Unknown;
         // A single source is compared with the store, and with itself.
         state.anchor.filter(|_| is_unknown && self.sources.len() > 1)
     }
 
     /// Notes that a source is of the chain that is followed
     pub(crate) fn accept(&self, index: usize) {
-        self.state().standings[index] = Standing::SameChain;
+        self.state().known[index] = Identity::SameChain;
     }
 
     /// Notes that a source is of another chain
     pub(crate) fn refuse(&self, index: usize, detail: String) {
         let mut state = self.state();
-        state.standings[index] = Standing::Refused(detail);
+        state.known[index] = Identity::OtherChain(detail);
         let is_left = |index: &usize| !state.is_refused(*index);
         if let Some(next) = (0..self.sources.len()).find(is_left).filter(|_| state.active == index)
         {
@@ -162,9 +162,9 @@ impl<S> Sources<S> {
     pub(crate) fn refusal(&self) -> String {
         let state = self.state();
         let refusals =
-            state.standings.iter().zip(1..).filter_map(|(standing, number)| match standing {
-                Standing::Refused(detail) => Some(format!("feed {number} {detail}")),
-                Standing::Unknown | Standing::SameChain => None,
+            state.known.iter().zip(1..).filter_map(|(identity, number)| match identity {
+                Identity::OtherChain(detail) => Some(format!("feed {number} {detail}")),
+                Identity::Unknown | Identity::SameChain => None,
             });
         refusals.collect::<Vec<_>>().join("; ")
     }
@@ -177,7 +177,7 @@ impl<S> Sources<S> {
 
 impl State {
     fn is_refused(&self, index: usize) -> bool {
-        matches!(self.standings[index], Standing::Refused(_))
+        matches!(self.known[index], Identity::OtherChain(_))
     }
 
     fn activate(&mut self, index: usize) {

@@ -1,8 +1,9 @@
 //! `--follow`: takes the blocks of a live feed in while the server serves.
 //!
 //! A block is committed before the next is asked for, so a server that is killed continues after
-//! its last block. Feeds after the first one are asked where it fails. What only a person can repair ends the server with a sentence: a feed of another
-//! chain, a feed that contradicts what was final, a block that cannot be stored.
+//! its last block. Feeds after the first one are asked where it fails. What only a person can
+//! repair ends the server with a sentence: a feed of another chain, a feed that contradicts what
+//! was final, a block that cannot be stored.
 
 use alloc::sync::Arc;
 use std::env;

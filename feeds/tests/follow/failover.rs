@@ -42,11 +42,11 @@ fn source(settings: &ChainSettings, faults: Faults) -> Arc<MemorySource> {
 /// A source that fails, or lies, in its own way
 struct Bad {
     feed: Arc<MemorySource>,
-    fault: Fault,
+    fault: Behaviour,
 }
 
 #[derive(Clone, Copy)]
-enum Fault {
+enum Behaviour {
     None,
     /// There is no block at some heights
     Missing,
@@ -61,12 +61,12 @@ impl Source for Bad {
         let fetched = self.feed.block(request).await?;
         let Fetched::Message(message) = &fetched else { return Ok(fetched) };
         match self.fault {
-            Fault::Missing if request.height % 10 == 3 => Ok(Fetched::Empty),
-            Fault::Incomplete if request.height % 10 == 7 => {
+            Behaviour::Missing if request.height % 10 == 3 => Ok(Fetched::Empty),
+            Behaviour::Incomplete if request.height % 10 == 7 => {
                 let end = message.windows(9).position(|part| part == br#""shards":"#).unwrap();
                 Ok(Fetched::Message([&message[..end], br#""shards":[]}"#].concat()))
             }
-            Fault::Denied if request.height % 100 > 40 => {
+            Behaviour::Denied if request.height % 100 > 40 => {
                 Err(SourceError::new(SourceErrorKind::PermissionDenied, "the key has expired"))
             }
             _ => Ok(fetched),
@@ -121,9 +121,9 @@ async fn a_feed_that_stands_still_is_left_for_one_that_goes_on() {
 #[tokio::test(start_paused = true)]
 async fn what_one_source_lacks_comes_from_another() {
     for (fault, other) in [
-        (Fault::Missing, Fault::Incomplete),
-        (Fault::Incomplete, Fault::Missing),
-        (Fault::Denied, Fault::None),
+        (Behaviour::Missing, Behaviour::Incomplete),
+        (Behaviour::Incomplete, Behaviour::Missing),
+        (Behaviour::Denied, Behaviour::None),
     ] {
         let chain = ChainSettings { skips: 0, ..chain_settings(85) };
         let expected = quiet(chain.clone(), 200);
@@ -168,7 +168,7 @@ async fn an_error_for_good_ends_the_follower_when_all_sources_have_it() {
     let chain = chain_settings(90);
     let bad = || {
         let feed = source(&chain, Faults::default());
-        Arc::new(Bad { feed, fault: Fault::Denied })
+        Arc::new(Bad { feed, fault: Behaviour::Denied })
     };
     let start = Start::Height(chain.genesis_height);
     let mut follower =
