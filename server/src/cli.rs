@@ -198,7 +198,14 @@ pub(crate) struct ImportArgs {
     pub(crate) store: PathBuf,
     #[command(flatten)]
     pub(crate) feed: FeedArgs,
-    /// Files with a block message or an array of them, or directories of such files or of a lake
+    /// Lowest height that is imported; needed for a lake in an object store
+    #[arg(long, value_name = "HEIGHT")]
+    pub(crate) from: Option<u64>,
+    /// Highest height that is imported; needed for a lake in an object store
+    #[arg(long, value_name = "HEIGHT")]
+    pub(crate) to: Option<u64>,
+    /// Files with a block message or an array of them, directories of such files or of a lake, or a
+    /// lake in an object store, `s3://BUCKET[/PREFIX]` or `file://PATH`
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
 }

@@ -23,7 +23,7 @@ use tracing::{error, info, warn};
 use crate::block_verifier::VerifyMode;
 use crate::cli::{FeedArgs, ImportArgs, ServeArgs};
 use crate::demo_index::DemoIndex;
-use crate::feed::{self, FeedSummary, PracticeFeed};
+use crate::feed::{self, FeedSummary, HeightRange, PracticeFeed};
 use crate::follow::Follow;
 use crate::log::print_line;
 use crate::service::Service;
@@ -69,7 +69,8 @@ pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, String> {
     let service = Arc::new(service.with_verify_mode(args.feed.verify.unwrap_or_default()));
     let _guard = runtime.enter();
     shutdown_on_signals(&service)?;
-    let summary = import_feeds(&service, &args.feed, &args.paths)?;
+    let range = HeightRange { from: args.from, to: args.to };
+    let summary = import_feeds(&service, &args.feed, &args.paths, range)?;
     print_line(summary);
     if summary.interrupted {
         info!("stopped before the last message");
@@ -110,7 +111,7 @@ async fn run(args: ServeArgs) -> Result<(), String> {
         let (feed, blocks) = (args.feed.clone(), args.blocks.clone());
         let is_following = follow.is_some();
         let prepare = move || {
-            let summary = import_feeds(&service, &feed, &blocks)?;
+            let summary = import_feeds(&service, &feed, &blocks, HeightRange::default())?;
             if !blocks.is_empty() {
                 info!("{summary}");
             }
@@ -176,12 +177,13 @@ fn import_feeds(
     service: &Service,
     feed: &FeedArgs,
     blocks: &[PathBuf],
+    range: HeightRange,
 ) -> Result<FeedSummary, String> {
     if let Some(directory) = &feed.configs {
         let count = feed::import_configs(service, directory)?;
         info!("protocol configurations imported: {count}");
     }
-    feed::import_blocks(service, blocks)
+    feed::import_blocks(service, blocks, range)
 }
 
 /// Prints example requests, then runs the practice chain until the service shuts down

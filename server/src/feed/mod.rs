@@ -1,4 +1,4 @@
-//! The sources of blocks: files, lake directories and the practice chain.
+//! The sources of blocks: files, lakes in directories and in object stores, the practice chain.
 //!
 //! Files are sorted by the heights in their headers before the first is imported, because file
 //! names prove nothing and a parent must precede its child. A feed stops at the first error, which
@@ -8,6 +8,7 @@ mod files;
 mod json_array;
 mod lake;
 mod message;
+mod object_store;
 mod paths;
 mod practice;
 mod progress;
@@ -15,7 +16,7 @@ mod progress;
 use core::fmt;
 use std::path::{Path, PathBuf};
 
-use milepost::import::BlockPosition;
+use milepost::import::{BlockPosition, ImportSummary};
 
 use crate::service::Service;
 use message::Message;
@@ -31,6 +32,31 @@ pub(crate) struct FeedSummary {
     pub(crate) transactions: u64,
     /// Whether a shutdown ended the feed before its last file
     pub(crate) interrupted: bool,
+}
+
+impl FeedSummary {
+    fn add(&mut self, imported: &ImportSummary) {
+        match imported.position {
+            BlockPosition::Known => self.known += 1,
+            _ => {
+                self.blocks += 1;
+                self.transactions += imported.transactions as u64;
+            }
+        }
+    }
+}
+
+/// The heights that are imported, both included; all by default
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct HeightRange {
+    pub(crate) from: Option<u64>,
+    pub(crate) to: Option<u64>,
+}
+
+impl HeightRange {
+    fn contains(self, height: u64) -> bool {
+        self.from.is_none_or(|from| height >= from) && self.to.is_none_or(|to| height <= to)
+    }
 }
 
 impl fmt::Display for FeedSummary {
@@ -54,29 +80,34 @@ pub(crate) fn import_configs(service: &Service, directory: &Path) -> Result<usiz
     Ok(configs.len())
 }
 
-/// Imports every block message below these paths, in the order of heights
-pub(crate) fn import_blocks(service: &Service, paths: &[PathBuf]) -> Result<FeedSummary, String> {
-    let sources = files::find_blocks(paths)?;
+/// Imports every block message of these heights below these paths, in the order of heights, and
+/// then the lakes in object stores
+pub(crate) fn import_blocks(
+    service: &Service,
+    paths: &[PathBuf],
+    range: HeightRange,
+) -> Result<FeedSummary, String> {
+    let is_lake = |path: &&PathBuf| object_store::address(path).is_some();
+    let (lakes, paths): (Vec<&PathBuf>, Vec<&PathBuf>) = paths.iter().partition(is_lake);
+    let mut sources = files::find_blocks(&paths)?;
+    sources.retain(|source| range.contains(source.height));
     let mut progress = Progress::new(sources.len() as u64);
     let mut summary = FeedSummary::default();
     for source in &sources {
         if service.is_shut_down() {
             summary.interrupted = true;
-            break;
+            return Ok(summary);
         }
         let message = Message::read(source)?;
         let imported = service
             .import_block(&message.text)
             .map_err(|error| message.describe(&error, &source.path))?;
-        match imported.position {
-            BlockPosition::Known => summary.known += 1,
-            _ => {
-                summary.blocks += 1;
-                summary.transactions += imported.transactions as u64;
-            }
-        }
+        summary.add(&imported);
         progress.step(source.height);
     }
     progress.finish();
+    for url in lakes.into_iter().filter_map(|path| object_store::address(path)) {
+        object_store::import(service, url, range, &mut summary)?;
+    }
     Ok(summary)
 }

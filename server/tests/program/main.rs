@@ -12,6 +12,7 @@ mod feeds;
 mod fixture;
 mod follow;
 mod http;
+mod lakes;
 mod limits;
 mod page;
 mod pending_requests;

@@ -47,6 +47,8 @@ pub struct Faults {
     pub is_disabled: bool,
     /// Whether a node does not save what whole blocks need
     pub is_unsupported: bool,
+    /// Objects that a lake has lost, such as `000000000007/shard_1.json`
+    pub lost_objects: Vec<String>,
     /// When the feed has no new block: from, to, in milliseconds since its start
     pub stalls: Vec<(u64, u64)>,
     /// When each response is 500: from, to, in milliseconds since the start
@@ -78,6 +80,7 @@ impl Faults {
             behind: 50,
             is_disabled: false,
             is_unsupported: false,
+            lost_objects: Vec::new(),
             stalls: vec![(40_000, 75_000), (300_000, 302_000)],
             outages: Vec::new(),
             limit: None,

@@ -171,6 +171,10 @@ impl Feed {
                     Err(_) => FeedResponse::new(400, r#""Invalid argument""#),
                 }
             }
+            [Some("lake"), Some("chain"), Some(height), Some(file)] => {
+                let response = self.object(height, file, token);
+                self.transferred(number, response)
+            }
             [Some("raw"), Some(_), Some(_), Some(file)] => {
                 let response = self.archive(file.trim_end_matches(".tgz"));
                 self.transferred(number, response)
