@@ -57,6 +57,13 @@ impl Ahead {
         Self { archives_end: end, ..Self::new(Finality::Final, false) }
     }
 
+    /// Asks again for what is not taken yet: another source is asked from now on
+    pub(crate) fn restart(&mut self) {
+        let (finality, bypass_caches) = (self.finality, self.bypass_caches);
+        let archives_end = self.archives_end;
+        *self = Self { archives_end, ..Self::new(finality, bypass_caches) };
+    }
+
     /// The block at this height, while those above it are fetched; can be cancelled
     pub(crate) async fn take<S: Source>(
         &mut self,

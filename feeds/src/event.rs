@@ -23,15 +23,34 @@ pub enum Event {
         finality: Finality,
         /// The time of the request that it came with, in which a feed may wait for the block
         duration: Duration,
+        /// The number of the source, from 0 on
+        source: usize,
     },
     /// A request failed and is repeated
     #[non_exhaustive]
     Retry {
         /// The HTTP status; `None` if there was no whole response, or a malformed message
         status: Option<u16>,
-        /// How long the follower waits first
+        /// How long the follower waits first; zero if it asks another source
         delay: Duration,
         /// What failed
+        detail: String,
+        /// The number of the source
+        source: usize,
+    },
+    /// Another source is asked first from now on, because the one before failed; after a while
+    /// the first one is asked first again
+    #[non_exhaustive]
+    SourceChanged {
+        /// The number of the source
+        source: usize,
+    },
+    /// A source is of another chain, and is not asked again
+    #[non_exhaustive]
+    SourceRefused {
+        /// The number of the source
+        source: usize,
+        /// What says so; the predicate of a sentence about the source
         detail: String,
     },
     /// Heights without a block, proven by the next block

@@ -21,6 +21,7 @@ use crate::message::FeedBlock;
 use crate::recent::{Change, Recent};
 use crate::settings::Settings;
 use crate::source::{BlockRequest, Finality, Source};
+use crate::sources::Sources;
 
 /// Number of heights behind the last final block from which on the final chain is taken: blocks
 /// that old are served from the archive of a feed
@@ -113,6 +114,8 @@ pub struct Follower<S> {
     newest: BlockHeight,
     newest_at: Instant,
     is_frozen: bool,
+    /// When the follower last noticed that there was no new block for a while
+    frozen_at: Instant,
 }
 
 impl<S: Source> Follower<S> {
@@ -128,8 +131,12 @@ impl<S: Source> Follower<S> {
         stored: Option<StoredChain>,
         settings: Settings,
     ) -> Self {
+        let sources = Sources::new(vec![source], settings.return_after);
+        if let Some(last_final) = stored.and_then(|stored| stored.last_final) {
+            sources.set_anchor(last_final);
+        }
         Self {
-            fetcher: Fetcher { source, settings },
+            fetcher: Fetcher { sources: Arc::new(sources), settings },
             start,
             stored,
             recent: Recent::default(),
@@ -142,7 +149,21 @@ impl<S: Source> Follower<S> {
             newest: 0,
             newest_at: Instant::now(),
             is_frozen: false,
+            frozen_at: Instant::now(),
         }
+    }
+
+    /// The same with one more source, which is asked where those before it fail: when they refuse
+    /// this client, do not have blocks that old, have no new ones, or keep failing, and for a
+    /// single block that they do not have or send incompletely
+    ///
+    /// After a while the first source is asked first again. A source that is of another chain is
+    /// not believed, and not asked again. Sources of several types are one type, such as
+    /// [`Feed`](crate::Feed) or an enum of the host.
+    #[must_use]
+    pub fn with_fallback(mut self, source: Arc<S>) -> Self {
+        self.fetcher.sources = Arc::new(self.fetcher.sources.with(source));
+        self
     }
 
     /// The next block; waits until there is one
@@ -157,17 +178,26 @@ impl<S: Source> Follower<S> {
     pub async fn next(&mut self) -> Result<FeedBlock, FollowError> {
         loop {
             let frozen_after = self.fetcher.settings.frozen_after;
-            let is_frozen = self.is_frozen;
-            let frozen_at = self.newest_at + frozen_after;
+            let frozen_at = self.newest_at.max(self.frozen_at) + frozen_after;
             tokio::select! {
                 block = self.step() => if let Some(block) = block? {
                     return Ok(block);
                 },
-                () = time::sleep_until(frozen_at), if !is_frozen => {
-                    self.is_frozen = true;
-                    self.observe(Event::Frozen { silence: frozen_after });
-                }
+                () = time::sleep_until(frozen_at) => self.handle_silence(frozen_after),
             }
+        }
+    }
+
+    /// There was no new block for a while: another source may have one
+    fn handle_silence(&mut self, silence: Duration) {
+        self.frozen_at = Instant::now();
+        if !core::mem::replace(&mut self.is_frozen, true) {
+            self.observe(Event::Frozen { silence });
+        }
+        let sources = &self.fetcher.sources;
+        if let Some(source) = sources.failed(sources.active(), true) {
+            self.observe(Event::SourceChanged { source });
+            self.ahead.restart();
         }
     }
 
@@ -377,6 +407,9 @@ impl<S: Source> Follower<S> {
         }
         if change.is_final_new {
             self.rewinds = 0;
+            if let Some(last_final) = self.recent.last_final() {
+                self.fetcher.sources.set_anchor(last_final);
+            }
         }
         if change.skipped > 0 {
             self.observe(Event::Skipped { count: change.skipped });
@@ -396,6 +429,7 @@ impl<S: Source> Follower<S> {
         {
             return Ok(None);
         }
+        self.fetcher.sources.set_anchor(feed_final.block);
         if self.stored.is_none() && !matches!(self.start, Start::Height(_)) {
             let margin = self.available_margin(feed_height).await?;
             if margin > 0 {
@@ -452,7 +486,8 @@ impl<S: Source> Follower<S> {
             }
             let delay = Duration::from_secs(1);
             let detail = format!("the feed is at block {feed_height}, the store at {height}");
-            self.observe(Event::Retry { status: None, delay, detail });
+            let source = self.fetcher.sources.active();
+            self.observe(Event::Retry { status: None, delay, detail, source });
             time::sleep(delay).await;
             return Ok(false);
         }

@@ -69,8 +69,8 @@ pub trait ImportHost: Sync {
 #[non_exhaustive]
 pub struct ImportError<M> {
     /// The message that could not be imported, after all before it were; `None` if a commit failed,
-    /// whose blocks are not in the storage then
-    pub message: Option<M>,
+    /// whose blocks are not in the storage then; boxed, for blocks are large and errors rare
+    pub message: Option<Box<M>>,
     /// What is wrong
     pub error: Error,
 }
@@ -204,7 +204,7 @@ fn plan<H: ImportHost>(
                     blocks.push((message, summary));
                 }
                 Err(error) => {
-                    ended = Err(ImportError { message: Some(message), error });
+                    ended = Err(ImportError { message: Some(Box::new(message)), error });
                     break;
                 }
             }

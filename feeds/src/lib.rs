@@ -9,21 +9,31 @@
 //! from where it takes the final chain. A feed that contradicts what was final is an error and
 //! never repeated away.
 //!
-//! ```no_run
-//! use milepost::endpoint::Engine;
+//! From a URL to an [`Endpoint`](milepost::endpoint::Endpoint), which keeps requests that wait:
+//!
+//! ```
+//! use milepost::endpoint::{Endpoint, Engine, Output, WaitConfig};
 //! use milepost::import::ImportSettings;
 //! use milepost::storage::MemoryStorage;
-//! use milepost_feeds::{Follower, NearData, Settings, Start};
+//! use milepost_feeds::{Feed, Follower, Settings, Start};
 //!
-//! # async fn run() -> Result<(), Box<dyn core::error::Error>> {
-//! let (engine, mut storage) = (Engine::default(), MemoryStorage::new());
-//! let source = NearData::new(&"mainnet".parse()?, None)?;
-//! let mut follower = Follower::new(source, Start::LastFinal, None, Settings::default());
-//! loop {
-//!     let block = follower.next().await?;
-//!     engine.import_block(&block.message, &ImportSettings::default(), &mut storage)?;
+//! async fn run(url: &str) -> Result<(), Box<dyn core::error::Error>> {
+//!     let mut storage = MemoryStorage::new();
+//!     let (engine, wait_config) = (Engine::default(), WaitConfig::default());
+//!     // Requests are handed in with a number each.
+//!     let mut endpoint: Endpoint<u64> = Endpoint::new(engine, wait_config);
+//!     let source = Feed::new(&url.parse()?, None, None)?;
+//!     let mut follower = Follower::new(source, Start::LastFinal, None, Settings::default());
+//!     loop {
+//!         let block = follower.next().await?;
+//!         let summary =
+//!             engine.import_block(&block.message, &ImportSettings::default(), &mut storage)?;
+//!         endpoint.handle_chain_update(&summary.chain_update);
+//!         while let Output::Response { response, tag, .. } = endpoint.poll_output_with(&storage) {
+//!             println!("request {tag}: {}", String::from_utf8_lossy(&response.body));
+//!         }
+//!     }
 //! }
-//! # }
 //! ```
 //!
 //! The follower reads the header of a message and whether its shards are complete. It verifies no
@@ -41,12 +51,15 @@ mod fetcher;
 mod follower;
 mod http;
 mod import_pipeline;
+#[cfg(feature = "object-store")]
+mod lake;
 mod message;
 mod neardata;
 mod node;
 mod recent;
 mod settings;
 mod source;
+mod sources;
 mod url;
 
 pub use error::{FollowError, FollowErrorKind};
@@ -55,6 +68,8 @@ pub use feed::Feed;
 pub use follower::{Follower, Start, StoredChain};
 pub use http::{Budget, Token};
 pub use import_pipeline::{ImportError, ImportHost, import_all};
+#[cfg(feature = "object-store")]
+pub use lake::{Lake, LakeReader};
 pub use message::FeedBlock;
 pub use neardata::NearData;
 pub use node::Node;

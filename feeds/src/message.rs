@@ -49,6 +49,13 @@ struct Header<'text> {
     timestamp: Option<u64>,
 }
 
+/// The text of the message
+impl AsRef<[u8]> for FeedBlock {
+    fn as_ref(&self) -> &[u8] {
+        &self.message
+    }
+}
+
 impl FeedBlock {
     /// Reads a message
     ///

@@ -18,6 +18,7 @@ pub struct Settings {
     pub(crate) retry: Duration,
     pub(crate) max_retry: Duration,
     pub(crate) frozen_after: Duration,
+    pub(crate) return_after: Duration,
     pub(crate) max_unfinalized: usize,
     pub(crate) start_margin: u64,
     pub(crate) seed: u64,
@@ -48,6 +49,14 @@ impl Settings {
     #[must_use]
     pub const fn with_frozen_after(mut self, frozen_after: Duration) -> Self {
         self.frozen_after = frozen_after;
+        self
+    }
+
+    /// The time after which the first of several sources is asked first again after it failed,
+    /// which doubles up to an hour as long as it fails early; five minutes by default
+    #[must_use]
+    pub const fn with_return_after(mut self, return_after: Duration) -> Self {
+        self.return_after = return_after;
         self
     }
 
@@ -100,6 +109,7 @@ impl Default for Settings {
             retry: Duration::from_millis(500),
             max_retry: Duration::from_secs(30),
             frozen_after: Duration::from_secs(30),
+            return_after: Duration::from_secs(300),
             max_unfinalized: 1_000,
             start_margin: 0,
             seed: RandomState::new().hash_one(0),
@@ -117,6 +127,7 @@ impl fmt::Debug for Settings {
             .field("max_retry", &self.max_retry)
             .field("frozen_after", &self.frozen_after)
             .field("start_margin", &self.start_margin)
+            .field("return_after", &self.return_after)
             .field("max_unfinalized", &self.max_unfinalized)
             .finish_non_exhaustive()
     }

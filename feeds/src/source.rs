@@ -137,6 +137,13 @@ pub enum SourceErrorKind {
     Temporary,
 }
 
+impl SourceErrorKind {
+    /// Whether asking this source again does not help
+    pub(crate) const fn is_for_good(self) -> bool {
+        matches!(self, Self::TooLow | Self::PermissionDenied | Self::Unsupported)
+    }
+}
+
 impl SourceError {
     /// An error of this kind
     pub fn new(kind: SourceErrorKind, detail: impl fmt::Display) -> Self {

@@ -120,10 +120,10 @@ pub(crate) struct ServeArgs {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct FollowArgs {
     /// Follows a live feed: `mainnet`, `testnet`, `neardata+https://HOST[/PATH]`, or a node,
-    /// `node+http://HOST:PORT`. Into memory, the newest 1000 blocks are kept unless `--retention`
-    /// says otherwise
+    /// `node+http://HOST:PORT`. Can be repeated: where the first one fails, the next one is asked.
+    /// Into memory, the newest 1000 blocks are kept unless `--retention` says otherwise
     #[arg(long, value_name = "FEED")]
-    pub(crate) follow: Option<FeedUrl>,
+    pub(crate) follow: Vec<FeedUrl>,
     /// Where to start: after the head of the store (`resume`; an empty store starts at the last
     /// final block), at the last `final` block, or at a height
     #[arg(
@@ -134,10 +134,11 @@ pub(crate) struct FollowArgs {
         value_parser = value_parsers::start
     )]
     pub(crate) from: Start,
-    /// File with the token of the feed; without it, the variable `MILEPOST_FEED_TOKEN` is read
+    /// File with the token of the first feed; without it, the variable `MILEPOST_FEED_TOKEN` is
+    /// read
     #[arg(long, value_name = "PATH", requires = "follow")]
     pub(crate) feed_token_file: Option<PathBuf>,
-    /// Maximum number of requests to the feed in a minute; the public feeds allow 180 for an
+    /// Maximum number of requests to each feed in a minute; the public feeds allow 180 for an
     /// address [default: 170, to a node 6000]
     #[arg(
         long,
@@ -189,7 +190,8 @@ pub(crate) struct FeedArgs {
     /// `report` with --follow, otherwise `off`]
     #[arg(long, value_name = "off|report|strict")]
     pub(crate) verify: Option<VerifyMode>,
-    /// Takes in no block above this height; a server goes on with what it has
+    /// Takes in no block above this height; a server goes on with what it has; needed for a lake
+    /// in an object store
     #[arg(long, value_name = "HEIGHT")]
     pub(crate) until: Option<u64>,
     /// Directory of protocol configurations, `<height>.json`, each effective from its height on
@@ -215,7 +217,11 @@ pub(crate) struct ImportArgs {
     pub(crate) store: PathBuf,
     #[command(flatten)]
     pub(crate) feed: FeedArgs,
-    /// Files with a block message or an array of them, or directories of such files or of a lake
+    /// Lowest height that is imported; needed for a lake in an object store
+    #[arg(long, value_name = "HEIGHT")]
+    pub(crate) from: Option<u64>,
+    /// Files with a block message or an array of them, directories of such files or of a lake, or a
+    /// lake in an object store, `s3://BUCKET[/PREFIX]` or `file://PATH`
     #[arg(required = true, value_name = "PATH")]
     pub(crate) paths: Vec<PathBuf>,
 }

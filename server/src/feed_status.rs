@@ -1,10 +1,10 @@
-//! What is known of the feed that is followed: metrics, and whether the server is up to date.
+//! What is known of the feeds that are followed: metrics, and whether the server is up to date.
 //!
 //! The age of a block is the time since it was produced, by the clock of this machine. Values of
 //! labels are closed sets, as in `metrics`.
 
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering::Relaxed};
 use core::time::Duration;
 use std::time::UNIX_EPOCH;
 
@@ -18,9 +18,27 @@ const STATUSES: [&str; 7] = ["404", "429", "500", "502", "503", "other", "none"]
 const OTHER: usize = 5;
 const NONE: usize = 6;
 
-/// The state of the feed that is followed
+/// A feed of the command line
+#[derive(Clone)]
+pub(crate) struct FeedSource {
+    /// Its address, which has no secret
+    pub(crate) url: String,
+    pub(crate) feed: Arc<Feed>,
+}
+
+/// What came of the requests to one feed
+#[derive(Default)]
+struct Counts {
+    blocks: AtomicU64,
+    bytes: AtomicU64,
+    failures: AtomicU64,
+}
+
+/// The state of the feeds that are followed
 pub(crate) struct FeedStatus {
-    source: Arc<Feed>,
+    sources: Vec<(FeedSource, Counts)>,
+    /// The number of the source that sent the newest message
+    newest_source: AtomicUsize,
     max_age: Duration,
     /// The messages for servers that follow this one
     pub(crate) served: Option<ServedFeed>,
@@ -44,10 +62,15 @@ pub(crate) struct FeedStatus {
 }
 
 impl FeedStatus {
-    pub(crate) fn new(source: Arc<Feed>, max_age: Duration, served: Option<ServedFeed>) -> Self {
+    pub(crate) fn new(
+        sources: Vec<FeedSource>,
+        max_age: Duration,
+        served: Option<ServedFeed>,
+    ) -> Self {
         let zero = AtomicU64::default;
         Self {
-            source,
+            sources: sources.into_iter().map(|source| (source, Counts::default())).collect(),
+            newest_source: AtomicUsize::new(0),
             max_age,
             served,
             seen: zero(),
@@ -71,13 +94,21 @@ impl FeedStatus {
     pub(crate) fn observe(&self, event: &Event) {
         let add = |counter: &AtomicU64, count: u64| counter.fetch_add(count, Relaxed);
         match event {
-            Event::Fetched { height, bytes, finality, .. } => {
+            Event::Fetched { height, bytes, finality, source, .. } => {
+                self.newest_source.store(*source, Relaxed);
+                if let Some((_, counts)) = self.sources.get(*source) {
+                    add(&counts.blocks, 1);
+                    add(&counts.bytes, *bytes as u64);
+                }
                 let is_final = *finality == Finality::Final;
                 add(if is_final { &self.finalized } else { &self.optimistic }, 1);
                 add(&self.bytes, *bytes as u64);
                 self.seen.fetch_max(*height, Relaxed);
             }
-            Event::Retry { status, .. } => {
+            Event::Retry { status, source, .. } => {
+                if let Some((_, counts)) = self.sources.get(*source) {
+                    add(&counts.failures, 1);
+                }
                 let position = |status: &u16| {
                     let text = status.to_string();
                     STATUSES.iter().position(|known| *known == text).unwrap_or(OTHER)
@@ -159,7 +190,8 @@ impl FeedStatus {
         for (status, count) in STATUSES.iter().zip(&self.retries) {
             sample(out, retries, &format!("{{status=\"{status}\"}}"), count.load(Relaxed));
         }
-        let requests = AtomicU64::new(self.source.requests());
+        let feeds = || self.sources.iter().map(|(source, _)| &source.feed);
+        let requests = AtomicU64::new(feeds().map(|feed| feed.requests()).sum());
         let counters = [
             ("feed_bytes_total", "Bytes of the block messages fetched", &self.bytes),
             ("feed_requests_total", "Requests sent to the feed, with redirects", &requests),
@@ -183,6 +215,38 @@ impl FeedStatus {
         }
         let limit = "feed_requests_per_minute_limit";
         family(out, limit, "gauge", "Maximum number of requests to the feed in a minute");
-        sample(out, limit, "", self.source.requests_per_minute());
+        let limits = feeds().map(|feed| u64::from(feed.requests_per_minute()));
+        sample(out, limit, "", limits.sum::<u64>());
+        self.sources_text(out);
+    }
+
+    /// The metrics of each feed; the label is its address on the command line
+    fn sources_text(&self, out: &mut String) {
+        let newest = self.newest_source.load(Relaxed);
+        type Value = fn(&FeedSource, &Counts) -> u64;
+        let counters: [(&str, &str, Value); 4] = [
+            ("blocks", "Block messages fetched, by feed", |_, it| it.blocks.load(Relaxed)),
+            ("bytes", "Bytes of the block messages fetched, by feed", |_, it| {
+                it.bytes.load(Relaxed)
+            }),
+            ("failures", "Requests that failed or came too early, by feed", |_, it| {
+                it.failures.load(Relaxed)
+            }),
+            ("requests", "Requests sent, by feed", |source, _| source.feed.requests()),
+        ];
+        for (name, help, value) in counters {
+            let name = format!("feed_source_{name}_total");
+            family(out, &name, "counter", help);
+            for (source, counts) in &self.sources {
+                let labels = format!("{{source=\"{}\"}}", source.url);
+                sample(out, &name, &labels, value(source, counts));
+            }
+        }
+        let name = "feed_source_active";
+        family(out, name, "gauge", "Whether the newest message came from this feed");
+        for (index, (source, _)) in self.sources.iter().enumerate() {
+            let labels = format!("{{source=\"{}\"}}", source.url);
+            sample(out, name, &labels, u8::from(index == newest));
+        }
     }
 }

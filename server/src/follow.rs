@@ -1,9 +1,10 @@
 //! `--follow`: takes the blocks of a live feed in while the server serves.
 //!
 //! Blocks are read, imported and committed while the next are fetched. A server that is killed
-//! continues after its last commit, which takes in one block or, far behind, several. What only a
-//! person can repair ends the server with a sentence: a feed of another chain, a feed that
-//! contradicts what was final, a block that cannot be stored.
+//! continues after its last commit, which takes in one block or, far behind, several. Feeds after
+//! the first one are asked where it fails. What only a person can repair ends the server with a
+//! sentence: a feed of another chain, a feed that contradicts what was final, a block that cannot
+//! be stored.
 
 use alloc::sync::Arc;
 use core::iter;
@@ -14,15 +15,15 @@ use milepost::endpoint::ChainStatus;
 use milepost::import::{BlockPosition, FinalityRule, ImportSummary};
 use milepost::primitives::BlockHeight;
 use milepost_feeds::{
-    Budget, Event, Feed, FeedBlock, FeedUrl, FollowError, Follower, ImportError, Node, Settings,
-    Start, StoredChain, Token,
+    Budget, Event, Feed, FeedBlock, FollowError, Follower, ImportError, Node, Settings, Start,
+    StoredChain, Token,
 };
 use tokio::sync::{Notify, mpsc};
-use tracing::{debug, info, warn};
+use tracing::{debug, error, info, warn};
 
 use crate::cli::{FeedArgs, FollowArgs};
 use crate::feed::Progress;
-use crate::feed_status::FeedStatus;
+use crate::feed_status::{FeedSource, FeedStatus};
 use crate::json_scan;
 use crate::metrics::BlockStep;
 use crate::served_feed::ServedFeed;
@@ -32,10 +33,10 @@ use crate::upstream::{Upstream, fetch_configs};
 /// The variable that holds the token of a feed
 const TOKEN_VARIABLE: &str = "MILEPOST_FEED_TOKEN";
 
-/// A feed that is followed from a place on
+/// Feeds that are followed from a place on
 pub(crate) struct Follow {
-    url: FeedUrl,
-    source: Arc<Feed>,
+    /// In the order of the command line, at least one
+    sources: Vec<FeedSource>,
     start: Start,
     start_margin: u64,
     until: Option<BlockHeight>,
@@ -46,42 +47,51 @@ pub(crate) struct Follow {
 impl Follow {
     /// The feed of the command line, if there is one
     pub(crate) fn new(args: &FollowArgs, feed: &FeedArgs) -> Result<Option<Self>, String> {
-        let Some(url) = args.follow.clone() else { return Ok(None) };
+        let Some(first) = args.follow.first() else { return Ok(None) };
         if feed.finality == Some(FinalityRule::All) {
             let detail = "--finality all does not go with --follow: its blocks are not final yet";
             return Err(detail.to_owned());
         }
-        let token = match (&args.feed_token_file, env::var(TOKEN_VARIABLE)) {
+        // The token is for one provider, and is sent to no other.
+        let mut token = match (&args.feed_token_file, env::var(TOKEN_VARIABLE)) {
             (Some(path), _) => Some(Token::from_file(path)?),
             (None, Ok(text)) => {
                 Some(Token::new(&text).map_err(|error| format!("{TOKEN_VARIABLE}: {error}"))?)
             }
             (None, Err(_)) => None,
         };
-        let upstream = match args.upstream.clone().unwrap_or_else(|| Upstream::of_feed(&url)) {
+        let upstream = match args.upstream.clone().unwrap_or_else(|| Upstream::of_feed(first)) {
             Upstream::None => None,
             Upstream::Node(node) => {
                 // The token of the feed is for no other host.
-                let token = token.clone().filter(|_| node == url);
+                let token = token.clone().filter(|_| node == *first);
                 Some(Node::new(&node, token).map_err(|error| format!("--upstream: {error}"))?)
             }
         };
-        let source = Feed::new(&url, token, args.feed_requests.map(Budget::new));
-        let source = Arc::new(source.map_err(|error| error.to_string())?);
-        let status = Arc::new(FeedStatus::new(
-            Arc::clone(&source),
-            args.max_age,
-            args.serve_feed.map(ServedFeed::new),
-        ));
+        let mut sources = Vec::with_capacity(args.follow.len());
+        for (index, url) in args.follow.iter().enumerate() {
+            if args.follow[..index].contains(url) {
+                return Err(format!("--follow {url} is given twice"));
+            }
+            let feed = Feed::new(url, token.take(), args.feed_requests.map(Budget::new));
+            let feed = Arc::new(feed.map_err(|error| error.to_string())?);
+            sources.push(FeedSource { url: url.to_string(), feed });
+        }
+        let served = args.serve_feed.map(ServedFeed::new);
+        let status = Arc::new(FeedStatus::new(sources.clone(), args.max_age, served));
         let (start, start_margin, until) = (args.from, args.start_margin, feed.until);
-        Ok(Some(Self { url, source, start, start_margin, until, upstream, status }))
+        Ok(Some(Self { sources, start, start_margin, until, upstream, status }))
     }
 
     /// Follows the feed until the service shuts down, or to the last block that is asked for
     pub(crate) async fn run(self, service: Arc<Service>) -> Result<(), String> {
         let chain = service.chain_status().await.map_err(|error| error.to_string())?;
         let stored = stored_chain(&chain);
-        let Self { url, source, start, start_margin, until, upstream, status } = self;
+        let Self { sources, start, start_margin, until, upstream, status } = self;
+        let urls: Vec<String> = sources.iter().map(|source| source.url.clone()).collect();
+        let mut feeds = sources.into_iter().map(|source| source.feed);
+        let Some(first) = feeds.next() else { return Ok(()) };
+        let url = urls.join(", or else ");
         if let (Some(until), Some(head)) = (until, chain.head)
             && head.height >= until
         {
@@ -109,7 +119,7 @@ impl Follow {
         let settings = Settings::default().with_start_margin(start_margin);
         let observing = Arc::clone(&service);
         let settings = settings.with_observer(move |event| {
-            log(&event);
+            log(&event, &urls);
             if let Event::Fetched { duration, .. } = event {
                 observing.metrics.block_step(BlockStep::Fetch, duration);
             }
@@ -119,8 +129,9 @@ impl Follow {
                 *observed_progress.lock().unwrap_or_else(PoisonError::into_inner) = Some(shown);
             }
         });
-        let mut follower = Follower::shared(source, start, stored, settings);
-        let (sender, mut receiver) = mpsc::channel::<FollowedBlock>(1);
+        let follower = Follower::shared(first, start, stored, settings);
+        let mut follower = feeds.fold(follower, Follower::with_fallback);
+        let (sender, mut receiver) = mpsc::channel::<FeedBlock>(1);
         let (epoch_sender, epoch_starts) = mpsc::unbounded_channel();
         let stopped = Arc::new(Notify::new());
         let stop = Arc::clone(&stopped);
@@ -129,7 +140,7 @@ impl Follow {
             tokio::spawn(async move {
                 let blocks = iter::from_fn(move || receiver.blocking_recv());
                 let mut last_epoch = None;
-                let committed = move |FollowedBlock(block): &FollowedBlock, it: &ImportSummary| {
+                let committed = move |block: &FeedBlock, it: &ImportSummary| {
                     status.taken_in(block.block.height, block.timestamp_nanos);
                     show_progress(&progress, block.block.height);
                     if let Some(served) = &status.served {
@@ -157,7 +168,7 @@ impl Follow {
                 let block = follower.next().await?;
                 let height = block.block.height;
                 if until.is_none_or(|until| height <= until) {
-                    permit.send(FollowedBlock(Box::new(block)));
+                    permit.send(block);
                 }
                 if until.is_some_and(|until| height >= until) {
                     return Ok(true);
@@ -179,7 +190,7 @@ impl Follow {
                 }
                 Ok(())
             }
-            Ok(Some(Err(ImportError { message: Some(FollowedBlock(block)), error, .. }))) => {
+            Ok(Some(Err(ImportError { message: Some(block), error, .. }))) => {
                 Err(format!("block {}: {error}", block.block.height))
             }
             Ok(Some(Err(ImportError { error, .. }))) => Err(format!("commit: {error}")),
@@ -215,28 +226,24 @@ fn epoch_id(message: &[u8]) -> Option<String> {
     json_scan::value_at(message, &["block", "header", "epoch_id"]).ok().flatten()
 }
 
-/// A block of the feed, as the import pipeline takes it
-struct FollowedBlock(Box<FeedBlock>);
-
-impl AsRef<[u8]> for FollowedBlock {
-    fn as_ref(&self) -> &[u8] {
-        &self.0.message
-    }
-}
-
 fn stored_chain(chain: &ChainStatus) -> Option<StoredChain> {
     chain.head.map(|head| StoredChain { head, last_final: chain.last_final })
 }
 
 /// Logs what an operator has to know once, and the rest for who looks closer
-fn log(event: &Event) {
+fn log(event: &Event, urls: &[String]) {
+    let url = |source: &usize| urls.get(*source).map_or("", String::as_str);
     match event {
         Event::Frozen { silence, .. } => {
             warn!("the feed has had no new block for {} s", silence.as_secs());
         }
         Event::Thawed => info!("the feed has new blocks again"),
-        Event::Retry { delay, detail, .. } => {
-            debug!("feed: {detail}; again in {} ms", delay.as_millis());
+        Event::SourceChanged { source, .. } => info!("the first feed is now {}", url(source)),
+        Event::SourceRefused { source, detail, .. } => {
+            error!("{} {detail}; it is not asked again", url(source));
+        }
+        Event::Retry { delay, detail, source, .. } => {
+            debug!("{}: {detail}; again in {} ms", url(source), delay.as_millis());
         }
         event => debug!("feed: {event:?}"),
     }

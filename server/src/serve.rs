@@ -22,7 +22,7 @@ use tracing::{error, info, warn};
 
 use crate::cli::{FeedArgs, ImportArgs, ServeArgs};
 use crate::demo_index::DemoIndex;
-use crate::feed::{self, FeedSummary, PracticeFeed};
+use crate::feed::{self, FeedSummary, HeightRange, PracticeFeed};
 use crate::follow::Follow;
 use crate::log::print_line;
 use crate::service::Service;
@@ -70,7 +70,7 @@ pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, String> {
     let service = Arc::new(service.with_verify_mode(args.feed.verify.unwrap_or_default()));
     let _guard = runtime.enter();
     shutdown_on_signals(&service)?;
-    let summary = import_feeds(&service, &args.feed, &args.paths)?;
+    let summary = import_feeds(&service, &args.feed, &args.paths, args.from)?;
     print_line(summary);
     if summary.interrupted {
         info!("stopped before the last message");
@@ -102,7 +102,7 @@ async fn run(args: ServeArgs) -> Result<(), String> {
     let timeout = args.timeout.as_millis() as u64;
     let wait_config =
         WaitConfig::default().with_timeout(timeout).with_max_waiting(args.max_waiting);
-    let is_live = args.follow.follow.is_some();
+    let is_live = follow.is_some();
     let verify_mode =
         args.feed.verify.unwrap_or(if is_live { VerifyMode::Report } else { VerifyMode::Off });
     let service = Service::new(engine, store, import_settings, wait_config, args.max_watches);
@@ -114,7 +114,7 @@ async fn run(args: ServeArgs) -> Result<(), String> {
         let (feed, blocks) = (args.feed.clone(), args.blocks.clone());
         let is_following = follow.is_some();
         let prepare = move || {
-            let summary = import_feeds(&service, &feed, &blocks)?;
+            let summary = import_feeds(&service, &feed, &blocks, None)?;
             if !blocks.is_empty() {
                 info!("{summary}");
             }
@@ -182,12 +182,13 @@ fn import_feeds(
     service: &Service,
     feed: &FeedArgs,
     blocks: &[PathBuf],
+    from: Option<u64>,
 ) -> Result<FeedSummary, String> {
     if let Some(directory) = &feed.configs {
         let count = feed::import_configs(service, directory)?;
         info!("protocol configurations imported: {count}");
     }
-    feed::import_blocks(service, blocks, feed.until)
+    feed::import_blocks(service, blocks, HeightRange { from, until: feed.until })
 }
 
 /// Prints example requests, then runs the practice chain until the service shuts down

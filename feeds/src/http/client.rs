@@ -15,7 +15,7 @@ use reqwest::header::{
     AUTHORIZATION, CACHE_CONTROL, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER,
 };
 use reqwest::redirect::Policy;
-use reqwest::{RequestBuilder, Response, Url};
+use reqwest::{ClientBuilder, RequestBuilder, Response, Url};
 use rustls::crypto::ring;
 use rustls::{ClientConfig, RootCertStore};
 use rustls_platform_verifier::BuilderVerifierExt as _;
@@ -100,38 +100,43 @@ fn temporary(detail: impl fmt::Display) -> SourceError {
     SourceError::new(SourceErrorKind::Temporary, detail)
 }
 
+/// A client with TLS by `ring` and the certificates of the system, or without any for plain HTTP
+pub(crate) fn with_tls(
+    builder: ClientBuilder,
+    is_plain: bool,
+) -> Result<reqwest::Client, SourceError> {
+    let failed = |error: &dyn fmt::Display| {
+        let detail = format!("cannot set up TLS: {error}");
+        SourceError::new(SourceErrorKind::PermissionDenied, detail)
+    };
+    let config = ClientConfig::builder_with_provider(Arc::new(ring::default_provider()))
+        .with_safe_default_protocol_versions()
+        .map_err(|error| failed(&error))?;
+    let config = if is_plain {
+        // Nothing is sent over TLS; a machine without certificates can follow its own feed.
+        config.with_root_certificates(RootCertStore::empty())
+    } else {
+        config.with_platform_verifier().map_err(|error| failed(&error))?
+    };
+    builder
+        .user_agent(concat!("milepost/", env!("CARGO_PKG_VERSION")))
+        .tls_backend_preconfigured(config.with_no_client_auth())
+        .build()
+        .map_err(|error| failed(&error))
+}
+
 impl Client {
     pub(crate) fn new(
         address: &Address,
         token: Option<Token>,
         budget: Budget,
     ) -> Result<Self, SourceError> {
-        let failed = |error: &dyn fmt::Display| {
-            SourceError::new(
-                SourceErrorKind::PermissionDenied,
-                format!("cannot set up TLS: {error}"),
-            )
-        };
-        let mut builder = reqwest::Client::builder()
-            .user_agent(concat!("milepost/", env!("CARGO_PKG_VERSION")))
+        let builder = reqwest::Client::builder()
             .redirect(Policy::none())
             .connect_timeout(CONNECT_TIMEOUT)
             .read_timeout(READ_TIMEOUT);
-        let provider = Arc::new(ring::default_provider());
-        let config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|error| failed(&error))?;
-        if address.is_loopback() {
-            builder = builder.no_proxy();
-        }
-        let config = if address.is_plain() {
-            // Nothing is sent over TLS; a machine without certificates can follow its own feed.
-            config.with_root_certificates(RootCertStore::empty())
-        } else {
-            config.with_platform_verifier().map_err(|error| failed(&error))?
-        };
-        builder = builder.tls_backend_preconfigured(config.with_no_client_auth());
-        let http = builder.build().map_err(|error| failed(&error))?;
+        let builder = if address.is_loopback() { builder.no_proxy() } else { builder };
+        let http = with_tls(builder, address.is_plain())?;
         let requests = AtomicU64::new(0);
         Ok(Self { http, address: address.clone(), token, budget, requests })
     }

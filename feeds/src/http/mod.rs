@@ -8,4 +8,6 @@ pub use budget::Budget;
 pub use client::Token;
 
 pub(crate) use address::Address;
+#[cfg(feature = "object-store")]
+pub(crate) use client::with_tls;
 pub(crate) use client::{Client, HttpResponse};

@@ -6,6 +6,7 @@
 extern crate alloc;
 
 mod adversarial;
+mod failover;
 mod http;
 mod import_pipeline;
 mod node;

@@ -231,6 +231,8 @@ impl Events {
                 Event::Frozen { .. } => ("frozen", 1),
                 Event::Thawed => ("thawed", 1),
                 Event::CatchUp { .. } => ("catch-ups", 1),
+                Event::SourceChanged { .. } => ("changed", 1),
+                Event::SourceRefused { .. } => ("refused", 1),
                 other => panic!("{other:?}"),
             };
             *events.0.lock().unwrap().entry(name.to_owned()).or_default() += count;

@@ -163,6 +163,31 @@ fn the_example_waits_for_milestones() {
     assert!(output.contains("expected"), "{output}");
 }
 
+/// Runs the example with the blocks of a vector, and with what it refuses
+#[test]
+fn the_feed_thread_hands_messages_in() {
+    let directory = tempfile::tempdir().expect("a directory for the program");
+    let source = c::root().join("bindings/cpp/examples/feed.cpp");
+    let program = c::program(&source, directory.path());
+    let (vector, fixture) = c::vector("wait-for-final");
+    let request = directory.path().join("request.json");
+    fs::write(&request, &vector.request).expect("the request is written");
+    let vectors::Wait::Blocks(later) = &vector.wait else { panic!("the vector waits") };
+    let run = |blocks: &[&PathBuf]| {
+        let output = Command::new(&program).arg(&request).args(blocks).output();
+        output.expect("the program runs")
+    };
+    let blocks: Vec<_> = fixture.blocks.iter().chain(later).collect();
+    let output = run(&blocks);
+    assert!(output.status.success(), "{output:?}");
+    let expected = String::from_utf8_lossy(&vector.response).into_owned() + "\n";
+    assert_eq!(String::from_utf8_lossy(&output.stdout), expected);
+    // An error ends the thread of the feed as well, with messages left.
+    let not_a_block = vec![&request; 50];
+    assert!(!run(&not_a_block).status.success());
+    assert!(!run(&[&directory.path().join("no-file")]).status.success());
+}
+
 /// Returns the output of a program, on both streams, for these events
 fn run_events(program: &Path, events: &str) -> String {
     let mut child = Command::new(program)

@@ -41,7 +41,7 @@ pub(super) enum SourceKind {
 }
 
 /// Every message below these paths, sorted by height, then by path
-pub(super) fn find_blocks(paths: &[PathBuf]) -> Result<Vec<BlockSource>, String> {
+pub(super) fn find_blocks(paths: &[&PathBuf]) -> Result<Vec<BlockSource>, String> {
     let mut sources = Vec::new();
     for path in paths {
         let before = sources.len();

@@ -1,4 +1,4 @@
-//! The sources of blocks: files, lake directories and the practice chain.
+//! The sources of blocks: files, lakes in directories and in object stores, the practice chain.
 //!
 //! Files are sorted by the heights in their headers before the first is imported, because file
 //! names prove nothing and a parent must precede its child. A feed stops at the first error, which
@@ -8,6 +8,7 @@ mod files;
 mod json_array;
 mod lake;
 mod message;
+mod object_store;
 mod paths;
 mod practice;
 mod progress;
@@ -35,6 +36,32 @@ pub(crate) struct FeedSummary {
     pub(crate) interrupted: bool,
 }
 
+impl FeedSummary {
+    fn add(&mut self, imported: &ImportSummary) {
+        match imported.position {
+            BlockPosition::Known => self.known += 1,
+            _ => {
+                self.blocks += 1;
+                self.transactions += imported.transactions as u64;
+            }
+        }
+    }
+}
+
+/// The heights that are imported, both included; all by default
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct HeightRange {
+    pub(crate) from: Option<u64>,
+    pub(crate) until: Option<u64>,
+}
+
+impl HeightRange {
+    fn contains(self, height: u64) -> bool {
+        self.from.is_none_or(|from| height >= from)
+            && self.until.is_none_or(|until| height <= until)
+    }
+}
+
 impl fmt::Display for FeedSummary {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "blocks imported: {}, transactions: {}", self.blocks, self.transactions)?;
@@ -56,14 +83,17 @@ pub(crate) fn import_configs(service: &Service, directory: &Path) -> Result<usiz
     Ok(configs.len())
 }
 
-/// Imports every block message below these paths up to a height, in the order of heights
+/// Imports every block message of these heights below these paths, in the order of heights, and
+/// then the lakes in object stores
 pub(crate) fn import_blocks(
     service: &Service,
     paths: &[PathBuf],
-    until: Option<u64>,
+    range: HeightRange,
 ) -> Result<FeedSummary, String> {
-    let mut sources = files::find_blocks(paths)?;
-    sources.retain(|source| until.is_none_or(|until| source.height <= until));
+    let is_lake = |path: &&PathBuf| object_store::address(path).is_some();
+    let (lakes, paths): (Vec<&PathBuf>, Vec<&PathBuf>) = paths.iter().partition(is_lake);
+    let mut sources = files::find_blocks(&paths)?;
+    sources.retain(|source| range.contains(source.height));
     let mut progress = Progress::new(sources.len() as u64);
     let mut summary = FeedSummary::default();
     let (mut interrupted, mut unreadable) = (false, None);
@@ -76,26 +106,29 @@ pub(crate) fn import_blocks(
         message.ok().map(|message| FileMessage { message, source })
     });
     let committed = |message: &FileMessage<'_>, imported: &ImportSummary| {
-        match imported.position {
-            BlockPosition::Known => summary.known += 1,
-            _ => {
-                summary.blocks += 1;
-                summary.transactions += imported.transactions as u64;
-            }
-        }
+        summary.add(imported);
         progress.update(summary.blocks + summary.known, message.source.height);
     };
     let imported = service.import_blocks(messages, committed, || ());
     progress.finish();
     match imported {
-        Err(ImportError { message: Some(FileMessage { message, source }), error, .. }) => {
+        Err(ImportError { message: Some(message), error, .. }) => {
+            let FileMessage { message, source } = *message;
             return Err(message.describe(&error, &source.path));
         }
         Err(ImportError { error, .. }) => return Err(format!("commit: {error}")),
         Ok(()) => {}
     }
     summary.interrupted = interrupted;
-    unreadable.map_or(Ok(summary), Err)
+    if let Some(error) = unreadable {
+        return Err(error);
+    }
+    for url in lakes.into_iter().filter_map(|path| object_store::address(path)) {
+        if !summary.interrupted {
+            object_store::import(service, url, range, &mut summary)?;
+        }
+    }
+    Ok(summary)
 }
 
 /// A message and where it is from

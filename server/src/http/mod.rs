@@ -12,8 +12,8 @@ mod event_source;
 #[cfg(test)]
 mod event_tests;
 mod events;
-mod head;
 mod feed;
+mod head;
 mod page;
 mod prefer;
 mod query_string;

@@ -178,6 +178,25 @@ fn a_node_is_followed() {
 }
 
 #[test]
+fn what_one_feed_fails_to_send_comes_from_the_other() {
+    let messages = chain(8, 300);
+    // Which requests fail depends on the seed.
+    let failing = |seed| Faults { failures: 300, ..quick_faults(seed) };
+    let (one, other) = (serve_feed(&messages, failing(8)), serve_feed(&messages, failing(9)));
+    let (second, from) = (other.node_url(), messages[0].height.to_string());
+    let server = follow(&one, &["--follow", &second, "--from", &from]);
+    let last = canonical(&messages).last().unwrap();
+    server.until("the end of the chain", || {
+        server.get("/status").json()["head"]["height"] == last.height
+    });
+    assert_eq!(server.get("/status").json()["blocks"], canonical(&messages).count());
+    for url in [&one.url(), &second] {
+        let metric = format!("milepost_feed_source_blocks_total{{source=\"{url}\"}}");
+        assert!(server.metric(&metric).is_some_and(|blocks| blocks > 20), "{metric}");
+    }
+}
+
+#[test]
 fn a_node_that_is_not_set_up_is_explained() {
     let feed = serve_feed(&chain(7, 60), Faults { is_disabled: true, ..Faults::default() });
     let args = ["serve", "--listen", "127.0.0.1:0", "--follow", &feed.node_url()];
@@ -397,6 +416,7 @@ fn what_is_wrong_with_a_feed_is_said_at_the_start() {
         (&["--upstream", "none"], 2, "--follow <FEED>"),
         (&["--follow", "mainnet", "--upstream", "rpc.example"], 2, "--upstream"),
         (&["--follow", "mainnet", "--from", "latest"], 2, "none of a height, final and resume"),
+        (&["--follow", "mainnet", "--follow", "mainnet"], 1, "is given twice"),
         (&["--follow", "mainnet", "--finality", "all"], 1, "does not go with --follow"),
         (&["--follow", "mainnet", "--feed-token-file", text(&token)], 1, "cannot have"),
         (&["--follow", "mainnet", "--feed-token-file", "/no/file"], 1, "/no/file: "),

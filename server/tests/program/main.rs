@@ -13,6 +13,7 @@ mod feeds;
 mod fixture;
 mod follow;
 mod http;
+mod lakes;
 mod limits;
 mod lookups;
 mod page;

@@ -103,7 +103,7 @@ impl FeedChain {
 
     /// The hash of the block that was the highest, before this number of changes
     pub(crate) fn head(&self, before: usize) -> Option<&str> {
-        let index = self.heads.len().checked_sub(before + 1).unwrap_or_default();
+        let index = self.heads.len().saturating_sub(before + 1);
         self.heads.get(index).map(String::as_str)
     }
 
@@ -161,13 +161,13 @@ impl FeedChain {
         }
         self.finalized.extend(blocks);
         self.last_final = self.last(true);
-        if let Some(last) = self.last_final {
-            if let Some(first) = last.checked_sub(self.keep).filter(|first| *first > self.first) {
-                self.first = first;
-                self.optimistic = self.optimistic.split_off(&first);
-                self.finalized = self.finalized.split_off(&first);
-                self.blocks.retain(|_, block| block.height >= first);
-            }
+        if let Some(last) = self.last_final
+            && let Some(first) = last.checked_sub(self.keep).filter(|first| *first > self.first)
+        {
+            self.first = first;
+            self.optimistic = self.optimistic.split_off(&first);
+            self.finalized = self.finalized.split_off(&first);
+            self.blocks.retain(|_, block| block.height >= first);
         }
     }
 }

@@ -47,8 +47,12 @@ pub struct Faults {
     pub is_disabled: bool,
     /// Whether a node does not save what whole blocks need
     pub is_unsupported: bool,
+    /// Objects that a lake has lost, such as `000000000007/shard_1.json`
+    pub lost_objects: Vec<String>,
     /// When the feed has no new block: from, to, in milliseconds since its start
     pub stalls: Vec<(u64, u64)>,
+    /// When each response is 500: from, to, in milliseconds since the start
+    pub outages: Vec<(u64, u64)>,
     /// Requests of one minute after which further ones get 429
     pub limit: Option<u32>,
 }
@@ -76,7 +80,9 @@ impl Faults {
             behind: 50,
             is_disabled: false,
             is_unsupported: false,
+            lost_objects: Vec::new(),
             stalls: vec![(40_000, 75_000), (300_000, 302_000)],
+            outages: Vec::new(),
             limit: None,
         }
     }
@@ -89,6 +95,11 @@ impl Faults {
     /// A random number for a fault
     pub(crate) const fn draw(&self, fault: FaultKind, number: u64) -> u64 {
         mix(mix(self.seed ^ ((fault as u64) << 56)).wrapping_add(number))
+    }
+
+    /// Whether there is an outage at a time since the start
+    pub(crate) fn is_out(&self, now: u64) -> bool {
+        self.outages.iter().any(|(from, to)| (*from..*to).contains(&now))
     }
 
     /// The time at which a chain is that stood still, at a time since its start

@@ -171,6 +171,10 @@ impl Feed {
                     Err(_) => FeedResponse::new(400, r#""Invalid argument""#),
                 }
             }
+            [Some("lake"), Some("chain"), Some(height), Some(file)] => {
+                let response = self.object(height, file, token);
+                self.transferred(number, response)
+            }
             [Some("raw"), Some(_), Some(_), Some(file)] => {
                 let response = self.archive(file.trim_end_matches(".tgz"));
                 self.transferred(number, response)
@@ -197,7 +201,8 @@ impl Feed {
         if faults.happens(FaultKind::Delay, number, faults.delays) {
             time::sleep(Duration::from_millis(faults.draw(FaultKind::Delay, !number) % 2000)).await;
         }
-        if faults.happens(FaultKind::Failure, number, faults.failures) {
+        let is_out = faults.is_out(self.now());
+        if is_out || faults.happens(FaultKind::Failure, number, faults.failures) {
             let body = r#""Cache error: The block is not cached""#;
             return Some(FeedResponse::new(500, body));
         }
@@ -344,8 +349,12 @@ impl Feed {
     }
 
     pub(crate) fn advance(&self) {
-        let now = u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX);
-        self.state().chain.advance(self.faults.chain_time(now));
+        self.state().chain.advance(self.faults.chain_time(self.now()));
+    }
+
+    /// Milliseconds since the start
+    fn now(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
     }
 
     /// Counts a request; its number, or the response if it is over the limit

@@ -1,5 +1,5 @@
 //! A feed of the practice chain for tests and demos: the paths, statuses and streams of neardata,
-//! and the calls of a node, with faults by schedule.
+//! the calls of a node and the objects of a lake, with faults by schedule.
 //!
 //! Written from what is known of the real server and of the caches before it, not from the
 //! follower that is tested with it. [`Feed`] answers paths and calls, in a process and with any
@@ -13,6 +13,7 @@ extern crate alloc;
 mod chain;
 mod faults;
 mod feed;
+mod lake;
 mod node;
 mod server;
 

@@ -53,6 +53,12 @@ impl FeedServer {
         format!("node+http://{}", self.address)
     }
 
+    /// Its address as that of an object store, in which the bucket `lake` has the chain below
+    /// `chain/`
+    pub fn endpoint(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
     /// The feed
     pub fn feed(&self) -> &Feed {
         &self.feed
@@ -95,7 +101,8 @@ async fn serve(stream: TcpStream, feed: &Feed) -> io::Result<()> {
                 found.eq_ignore_ascii_case(name).then(|| value.trim())
             })
         };
-        let token = header("authorization").and_then(|value| value.strip_prefix("Bearer "));
+        let token = header("authorization");
+        let token = token.map(|value| value.strip_prefix("Bearer ").unwrap_or(value));
         // The other name of this machine: a redirect to it leaves the host of the feed.
         let is_other = header("host").is_some_and(|host| host.starts_with("localhost"));
         let other = if is_other { "127.0.0.1" } else { "localhost" };
