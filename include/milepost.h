@@ -539,6 +539,34 @@ typedef struct milepost_deviations {
 } milepost_deviations;
 
 /**
+ * Whether a block agrees with its hash
+ */
+typedef int32_t milepost_verification_result_t;
+
+/**
+ * The check of a block against its hash; bytes belong to the import summary
+ */
+typedef struct milepost_verification {
+    /**
+     * `sizeof` of this structure, set by the caller; members beyond it are not written
+     */
+    size_t size;
+    /**
+     * Result, `MILEPOST_VERIFICATION_RESULT_...`
+     */
+    milepost_verification_result_t result;
+    /**
+     * Path of the member that is missing or wrong, such as `block.header.hash`; empty if there is
+     * none
+     */
+    struct milepost_bytes path;
+    /**
+     * What is missing, or what was expected and found, in lower case without a full stop
+     */
+    struct milepost_bytes message;
+} milepost_verification;
+
+/**
  * Kind of a response
  */
 typedef int32_t milepost_response_kind_t;
@@ -729,6 +757,11 @@ typedef struct milepost_transaction_view {
 } milepost_transaction_view;
 
 /**
+ * What the check of blocks is for
+ */
+typedef int32_t milepost_verify_t;
+
+/**
  * New head of the canonical chain
  */
 #define MILEPOST_BLOCK_POSITION_HEAD 1
@@ -747,6 +780,26 @@ typedef struct milepost_transaction_view {
  * A position that this library has no number for
  */
 #define MILEPOST_BLOCK_POSITION_OTHER 255
+
+/**
+ * Not checked: `MILEPOST_SETTING_VERIFY` is off
+ */
+#define MILEPOST_VERIFICATION_RESULT_NONE 0
+
+/**
+ * It agrees, and with the blocks before it
+ */
+#define MILEPOST_VERIFICATION_RESULT_VERIFIED 1
+
+/**
+ * A member that is needed is missing, or is of a form that is not known
+ */
+#define MILEPOST_VERIFICATION_RESULT_UNVERIFIABLE 2
+
+/**
+ * It does not agree
+ */
+#define MILEPOST_VERIFICATION_RESULT_WRONG 3
 
 /**
  * Nothing more until something is handed in: call `milepost_endpoint_handle_timeout` at `timeout`
@@ -967,6 +1020,27 @@ typedef struct milepost_transaction_view {
  * Maximum length of a request id in bytes, with its quotes; default 1024, at least 1
  */
 #define MILEPOST_SETTING_MAX_ID_BYTES 13
+
+/**
+ * Whether blocks are checked against their own hashes before they are imported,
+ * `MILEPOST_VERIFY_...`; default 0, they are not
+ */
+#define MILEPOST_SETTING_VERIFY 14
+
+/**
+ * Blocks are not checked
+ */
+#define MILEPOST_VERIFY_OFF 0
+
+/**
+ * The import summary has the result
+ */
+#define MILEPOST_VERIFY_REPORT 1
+
+/**
+ * A wrong block is an error as well; one that cannot be verified is not
+ */
+#define MILEPOST_VERIFY_STRICT 2
 
 /**
  * Success; outputs are valid
@@ -1636,6 +1710,19 @@ MILEPOST_NODISCARD
 milepost_status_t milepost_import_summary_deviations(const struct milepost_import_summary *summary,
                                                      struct milepost_deviations *deviations,
                                                      struct milepost_error **error)
+MILEPOST_NONNULL(1, 2);
+
+/**
+ * Returns whether the block agrees with its hash
+ *
+ * Threads: any number concurrently.
+ *
+ * May be NULL: `error`.
+ */
+MILEPOST_NODISCARD
+milepost_status_t milepost_import_summary_verification(const struct milepost_import_summary *summary,
+                                                       struct milepost_verification *verification,
+                                                       struct milepost_error **error)
 MILEPOST_NONNULL(1, 2);
 
 /**

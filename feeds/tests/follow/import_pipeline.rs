@@ -159,7 +159,7 @@ fn the_blocks_before_a_bad_one_are_committed_and_none_after_it() {
         let host = Host::new(seed, messages.len(), settings, 0);
         let error = import_all(&host, messages.iter().cloned()).unwrap_err();
         assert_eq!(Some(error.error), expected, "seed {seed}");
-        assert_eq!(error.message.as_ref(), Some(&messages[bad]), "seed {seed}");
+        assert_eq!(error.message.as_deref(), Some(&messages[bad]), "seed {seed}");
         assert_eq!(sorted(&host.rows.read().unwrap()), sorted(&rows), "seed {seed}");
         assert_eq!(host.state.lock().unwrap().imported, summaries, "seed {seed}");
     }
