@@ -106,6 +106,7 @@ fn responses_agree_with_the_oracle() {
         ("FINAL", 10_000),
         ("unknown transactions", 10_000),
         ("unknown transactions of lost forks", 5000),
+        ("expired transactions", 100),
         ("pending refunds", 500),
         ("requests suspended", 3000),
         ("requests resumed", 3000),

@@ -580,8 +580,7 @@ fn add_fork_point(chain: &mut ChainRecord, point: BlockPoint) {
     chain.fork_blocks.insert(index, point);
 }
 
-/// Prunes fork blocks that can never become canonical, at or below the last final height, and the
-/// lowest ones beyond the limit
+/// Prunes fork blocks at or below the last final height, and the lowest ones beyond the limit
 pub(super) fn prune_fork_blocks(chain: &mut ChainRecord, overlay: &mut WriteOverlay<'_, '_>) {
     let last_final = chain.last_final;
     let mut prune = |point: &BlockPoint| {

@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use milepost::codec::base64;
 use milepost::primitives::CryptoHash;
 use milepost::status::Milestone;
+use milepost::transaction::SignedTransaction;
 use milepost_practice::{BlockMessage, Practice};
 use milepost_testkit::Rng;
 use serde_json::{Value, json};
@@ -24,6 +25,8 @@ pub(crate) struct StatusCall {
     pub(crate) method: &'static str,
     /// Names the transaction by its bytes and not by its hash
     pub(crate) by_bytes: bool,
+    /// The hash of its base block
+    pub(crate) base: String,
 }
 
 /// A transaction of the chain, the blocks that include it, and whether all are on abandoned forks
@@ -96,8 +99,10 @@ pub(crate) fn observed_transactions(
                 known.abandoned &= message.abandoned;
                 continue;
             }
+            let signed = SignedTransaction::decode(&transaction.signed).expect("a transaction");
             let call = StatusCall {
                 hash,
+                base: signed.transaction().block_hash.to_string(),
                 signer: transaction.signer_id.to_string(),
                 signed: transaction.signed.clone(),
                 method: ["EXPERIMENTAL_tx_status", "EXPERIMENTAL_tx_status", "tx", "tx_status"]

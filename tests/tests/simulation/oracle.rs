@@ -15,6 +15,8 @@ use milepost::status::Milestone;
 use milepost::storage::rows::BlockPoint;
 use serde_json::{Value, json};
 
+use super::delivery::StatusCall;
+
 /// A transaction, an outcome or the body of a receipt in a block
 pub(crate) struct Entry {
     pub(crate) id: String,
@@ -423,15 +425,40 @@ impl Oracle {
     }
 
     /// The response to a request that does not wait
-    pub(crate) fn response(&self, hash: &str, with_receipts: bool, id: &Value) -> String {
-        match self.result(hash, with_receipts) {
+    pub(crate) fn response(&self, call: &StatusCall, id: &Value) -> String {
+        let hash = &call.hash;
+        match self.result(hash, call.with_receipts()) {
             Some(result) => format!(r#"{{"jsonrpc":"2.0","result":{result},"id":{id}}}"#),
+            None if call.by_bytes && self.is_expired(&call.base) => failure(
+                &json!({ "info": {}, "name": "INVALID_TRANSACTION" }),
+                &json!({ "TxExecutionError": { "InvalidTxError": "Expired" } }),
+                id,
+            ),
             None => failure(
                 &json!({ "info": { "requested_transaction_hash": hash }, "name": "UNKNOWN_TRANSACTION" }),
-                &format!("Transaction {hash} doesn't exist"),
+                &json!(format!("Transaction {hash} doesn't exist")),
                 id,
             ),
         }
+    }
+
+    /// Whether no further block can include a transaction with this base block; the chain has no
+    /// gap, so a canonical block that is kept is followed by all others
+    fn is_expired(&self, base: &str) -> bool {
+        let (base, head) = (self.canonical.iter().find(|block| block.hash == base), self.head());
+        let config: Value = serde_json::from_str(self.config_at(head.height)).expect("JSON");
+        let period = config["transaction_validity_period"].as_u64().expect("a number");
+        base.is_some_and(|base| head.height > base.height + period)
+    }
+
+    fn head(&self) -> &Block {
+        self.canonical.last().expect("a head")
+    }
+
+    /// The configuration in force at a height
+    fn config_at(&self, height: u64) -> &str {
+        let in_force = self.configs.iter().rfind(|(first, _)| *first <= height);
+        &in_force.expect("the first configuration is in force from the genesis").1
     }
 
     /// The response at the deadline
@@ -454,12 +481,12 @@ impl Oracle {
                 "name": "TIMEOUT_ERROR",
             }),
         };
-        failure(&cause, "Timeout", id)
+        failure(&cause, &json!("Timeout"), id)
     }
 
     /// The response with the configuration in force at a block, and its kind
     pub(crate) fn config(&self, params: &Value, id: &Value) -> (String, ResponseKind) {
-        let head = self.canonical.last().expect("a head");
+        let head = self.head();
         let known = |hash: &str| self.blocks.get(hash).map(|block| block.height);
         let last_final = self.last_final.map(|last| last.height);
         let named = |name: &str| {
@@ -491,22 +518,19 @@ impl Oracle {
         };
         match found {
             Ok(height) => {
-                let in_force = self.configs.iter().rfind(|(first, _)| *first <= height);
-                let config =
-                    &in_force.expect("the first configuration is in force from the genesis").1;
+                let config = self.config_at(height);
                 let response = format!(r#"{{"jsonrpc":"2.0","result":{config},"id":{id}}}"#);
                 (response, ResponseKind::Result)
             }
             Err(which) => {
                 let cause = json!({ "info": {}, "name": "UNKNOWN_BLOCK" });
-                (failure(&cause, &format!("Block Not Found: {which}"), id), kind)
+                (failure(&cause, &json!(format!("Block Not Found: {which}")), id), kind)
             }
         }
     }
 }
 
-fn failure(cause: &Value, data: &str, id: &Value) -> String {
-    let data = json!(data);
+fn failure(cause: &Value, data: &Value, id: &Value) -> String {
     format!(
         r#"{{"jsonrpc":"2.0","error":{{"name":"HANDLER_ERROR","cause":{cause},"code":-32000,"message":"Server error","data":{data}}},"id":{id}}}"#
     )

@@ -37,9 +37,8 @@ impl ExpectedCall {
     }
 
     fn evaluate(&mut self, oracle: &Oracle) {
-        let receipts = self.call.with_receipts();
         let reached = oracle.satisfies(&self.call.hash, self.wait_until);
-        self.response = reached.then(|| oracle.response(&self.call.hash, receipts, &self.id));
+        self.response = reached.then(|| oracle.response(&self.call, &self.id));
     }
 }
 

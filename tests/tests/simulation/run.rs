@@ -247,11 +247,12 @@ impl Simulation {
             let kind =
                 if milestone.is_some() { ResponseKind::Result } else { ResponseKind::Handler };
             assert_eq!(response.kind, kind, "{hash}");
-            let expected = self.oracle.response(hash, transaction.call.with_receipts(), &id);
+            let expected = self.oracle.response(&transaction.call, &id);
             assert_eq!(body_text(response.body), expected, "{hash} after message {now}");
 
             let coverage = &mut self.coverage;
             coverage.add("responses", 1);
+            coverage.add("expired transactions", usize::from(expected.contains("\"Expired\"")));
             coverage.add(milestone.map_or("unknown transactions", Milestone::name), 1);
             coverage.add(
                 "unknown transactions of lost forks",
