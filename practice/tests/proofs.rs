@@ -331,3 +331,25 @@ fn an_outcome_of_another_transaction_or_receipt_is_wrong() {
     }
     assert!(changes.iter().all(|count| *count > 5), "{changes:?}");
 }
+
+#[test]
+fn the_number_of_shards_that_are_compared_is_limited() {
+    let message = Practice::new(Settings::demo(1)).next_message().json;
+    let with = |list: &str, count: usize| {
+        let item = r#"{"shard_id":7,"receipt_execution_outcomes":[]},"#.repeat(count);
+        let text = str::from_utf8(&message).unwrap();
+        text.replace(list, &[list, &item].concat()).into_bytes()
+    };
+    let unverifiable = |message: Vec<u8>| match check_block(&message).result {
+        VerificationResult::Unverifiable(error) => error.path().to_string(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(check_block(&with(r#""shards":["#, 1_000)).result, VerificationResult::Verified);
+    assert_eq!(unverifiable(with(r#""shards":["#, 5_000)), "shards");
+    // Headers that are read, and do not lead to the roots of the header.
+    let chunk =
+        serde_json::from_slice::<Value>(&message).unwrap()["block"]["chunks"][0].to_string();
+    let chunks = [r#""chunks":["#, &[&chunk, ","].concat().repeat(5_000)].concat();
+    let text = str::from_utf8(&message).unwrap().replace(r#""chunks":["#, &chunks);
+    assert_eq!(unverifiable(text.into_bytes()), "block.chunks");
+}

@@ -316,7 +316,7 @@ fn a_wrong_block_is_refused_reported_or_not_checked() {
                 .is_some_and(|found| matches!(found.result, VerificationResult::Wrong(_)));
             assert_eq!(is_wrong, is_checked);
         }
-        // Refused or not, the block itself can still come.
+        // Also after a refusal the block itself can still come.
         import(&mut endpoint, &mut storage, &blocks[1].json).unwrap();
     }
 }

@@ -75,7 +75,7 @@ pub fn check_complete(message: &[u8]) -> Result<(), Error> {
         })
         .map_err(in_message)?;
     }
-    header.check_chunks(&present)
+    header.check_chunks(present)
 }
 
 /// The text of a message
@@ -123,8 +123,10 @@ impl Header {
     }
 
     /// Checks that the new chunks are among those of these shards
-    pub(super) fn check_chunks(&self, present: &[ShardId]) -> Result<(), Error> {
-        match self.new_chunks.iter().find(|shard_id| !present.contains(shard_id)) {
+    pub(super) fn check_chunks(&self, mut present: Vec<ShardId>) -> Result<(), Error> {
+        present.sort_unstable();
+        let is_absent = |shard_id: &&ShardId| present.binary_search(shard_id).is_err();
+        match self.new_chunks.iter().find(is_absent) {
             None => Ok(()),
             Some(shard_id) => {
                 let detail = format_args!("incomplete, shard {shard_id} lacks its chunk");

@@ -17,6 +17,10 @@ use crate::codec::json::{self, ReadError, Reader};
 use crate::primitives::{CryptoHash, ShardId};
 use crate::{Error, ErrorKind};
 
+/// Maximum number of chunk headers, and of shards in a message, that are compared; mainnet has
+/// about ten
+const MAX_CHUNKS: usize = 4_096;
+
 /// What the check of a block message found
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
@@ -100,6 +104,9 @@ impl BlockCheck {
             (None, Ok(shards)) => chunks_of_shards(shards)?,
             (None, Err(_)) => Vec::new(),
         };
+        if chunks.len() > MAX_CHUNKS {
+            return Err(missing("block.chunks", format_args!("more than {MAX_CHUNKS}")));
+        }
         // Without all of them there are no roots to compare.
         if !chunks.is_empty() {
             self.shard_ids = chunks.iter().map(|chunk| chunk.shard_id).collect();
@@ -116,6 +123,9 @@ impl BlockCheck {
             Err(reason) => return Err(missing("block.header", reason)),
         }
         let shards = shards.map_err(unread)?;
+        if shards.len() > MAX_CHUNKS {
+            return Err(missing("shards", format_args!("more than {MAX_CHUNKS}")));
+        }
         let roots = shards.iter().enumerate().map(|(index, shard)| {
             let root = shard
                 .root(header.hash)

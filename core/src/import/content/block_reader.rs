@@ -104,7 +104,7 @@ pub(super) fn read_pass(
     let header = message.required(header, "block")?;
     let rows = message.required(rows, "shards")?;
     message.end()?;
-    header.check_chunks(&chunks).map_err(Failure::Content)?;
+    header.check_chunks(chunks).map_err(Failure::Content)?;
     Ok(BlockContent::new(header, rows))
 }
 
