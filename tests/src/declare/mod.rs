@@ -67,7 +67,7 @@ impl Declarations {
     pub fn sync(self, directory: &Path, write: bool) -> io::Result<Vec<String>> {
         let declared = self.files();
         let mut changes = Vec::new();
-        for folder in ["answers", "blocks", "configs", "requests"] {
+        for folder in ["blocks", "configs", "requests", "responses"] {
             let folder_path = directory.join(folder);
             if write {
                 fs::create_dir_all(&folder_path)?;
@@ -133,7 +133,7 @@ impl Declarations {
         assert!(self.names.insert(format!("vector {name}")), "two vectors are called {name}");
         let fixture = format!("fixture {}", vector.fixture);
         assert!(self.names.contains(&fixture), "{name}: there is no {fixture}");
-        let (request, response) = (format!("requests/{name}.json"), format!("answers/{name}.json"));
+        let (request, response) = (format!("requests/{name}.json"), format!("responses/{name}.json"));
         let mut row = json!({
             "name": name,
             "about": vector.about,
