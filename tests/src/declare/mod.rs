@@ -133,7 +133,8 @@ impl Declarations {
         assert!(self.names.insert(format!("vector {name}")), "two vectors are called {name}");
         let fixture = format!("fixture {}", vector.fixture);
         assert!(self.names.contains(&fixture), "{name}: there is no {fixture}");
-        let (request, response) = (format!("requests/{name}.json"), format!("responses/{name}.json"));
+        let (request, response) =
+            (format!("requests/{name}.json"), format!("responses/{name}.json"));
         let mut row = json!({
             "name": name,
             "about": vector.about,
