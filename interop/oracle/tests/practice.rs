@@ -1,5 +1,6 @@
 //! The practice chain against the node's crates: messages are read by the indexer's types,
-//! transactions by the node's Borsh reader, delegate actions by its signature check.
+//! transactions by the node's Borsh reader, delegate actions by its signature check; hashes and
+//! roots of blocks are computed by the node.
 //!
 //! Late outcomes are left out, because the indexer's types do not have them.
 
@@ -7,8 +8,11 @@ use borsh::BorshDeserialize as _;
 use milepost_practice::{Kind, Practice, Settings};
 use near_indexer_primitives::StreamerMessage;
 use near_primitives::action::Action;
+use near_primitives::block_header::BlockHeader;
+use near_primitives::hash::CryptoHash;
+use near_primitives::merkle::{compute_root_from_path, merklize};
 use near_primitives::transaction::SignedTransaction;
-use near_primitives::views::SignedTransactionView;
+use near_primitives::views::{ChunkHeaderView, SignedTransactionView};
 use serde_json::{Value, json};
 
 fn chain_without_late_outcomes(settings: Settings) -> Practice {
@@ -50,6 +54,53 @@ fn the_indexer_reads_every_message_without_loss() {
             }
             assert_eq!(intersection(&theirs, &ours), ours, "height {}", message.height);
         }
+    }
+}
+
+#[test]
+fn the_node_computes_the_hashes_and_roots_of_every_block() {
+    let root_of = |hashes: Vec<CryptoHash>| merklize(&hashes).0;
+    let eventful = Settings {
+        epoch_length: 12,
+        split_epoch: Some(2),
+        empty_blocks: 150,
+        missing_chunks: 250,
+        ..Settings::simulation(4)
+    };
+    for settings in [Settings::demo(1), eventful] {
+        let mut practice = chain_without_late_outcomes(settings);
+        let mut outcomes = 0;
+        for _ in 0..100 {
+            let message = practice.next_message();
+            let read: StreamerMessage = serde_json::from_slice(&message.json).unwrap();
+            let (view, chunks) = (read.block.header, read.block.chunks);
+            let header = BlockHeader::from(view.clone());
+            assert_eq!(header.hash().0, *message.hash.as_bytes(), "height {}", message.height);
+            let roots = |member: fn(&ChunkHeaderView) -> CryptoHash| {
+                root_of(chunks.iter().map(member).collect())
+            };
+            assert_eq!(view.prev_state_root, roots(|chunk| chunk.prev_state_root));
+            assert_eq!(view.outcome_root, roots(|chunk| chunk.outcome_root));
+            assert_eq!(view.chunk_receipts_root, roots(|chunk| chunk.outgoing_receipts_root));
+            assert_eq!(view.chunk_tx_root, roots(|chunk| chunk.tx_root));
+            let headers: Vec<_> =
+                chunks.iter().map(|chunk| (chunk.chunk_hash, chunk.height_included)).collect();
+            assert_eq!(view.chunk_headers_root, merklize(&headers).0);
+            for shard in read.shards {
+                let of_receipts =
+                    shard.receipt_execution_outcomes.into_iter().map(|it| it.execution_outcome);
+                let of_transactions = shard.chunk.into_iter().flat_map(|chunk| chunk.transactions);
+                let of_transactions = of_transactions.map(|it| it.outcome.execution_outcome);
+                let mut roots = of_receipts.chain(of_transactions).map(|outcome| {
+                    outcomes += 1;
+                    let leaf = CryptoHash::hash_borsh(outcome.to_hashes());
+                    compute_root_from_path(&outcome.proof, leaf)
+                });
+                let first = roots.next();
+                assert!(roots.all(|root| Some(root) == first), "height {}", message.height);
+            }
+        }
+        assert!(outcomes > 100, "{outcomes}");
     }
 }
 
