@@ -171,26 +171,33 @@ void test_storage_check() {
     EXPECT(check_storage([]() -> std::unique_ptr<Storage> { throw 1; }).error().kind() ==
            ErrorKind::Storage);
 
-    // A storage whose snapshots are copies
+    // A storage whose snapshots are copies, one for all between two commits
     class Copied : public MapStorage {
         class Copy : public Snapshot {
         public:
-            explicit Copy(const Rows &rows) : rows_(rows) {}
+            explicit Copy(std::shared_ptr<const Rows> rows) : rows_(std::move(rows)) {}
             std::int32_t get(std::string_view key, Sink &sink) const override {
-                Rows::const_iterator row = rows_.find(key);
-                row == rows_.end() ? sink.absent() : sink.row(row->second);
+                Rows::const_iterator row = rows_->find(key);
+                row == rows_->end() ? sink.absent() : sink.row(row->second);
                 return 0;
             }
 
         private:
-            Rows rows_;
+            std::shared_ptr<const Rows> rows_;
         };
+
+        std::shared_ptr<const Rows> copy_;
 
     public:
         bool has_snapshots() const noexcept override { return true; }
+        std::int32_t commit(Changes changes, Sink &sink) override {
+            copy_.reset();
+            return MapStorage::commit(changes, sink);
+        }
         std::unique_ptr<Snapshot> open_snapshot(Sink &sink) override {
             if (fails) sink.fail("too many readers");
-            return fails ? nullptr : std::make_unique<Copy>(rows());
+            if (!copy_) copy_ = std::make_shared<const Rows>(rows());
+            return fails ? nullptr : std::make_unique<Copy>(copy_);
         }
         std::int32_t get(std::string_view, Sink &) const override { return 9; }
         bool fails = false;
