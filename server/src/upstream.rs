@@ -37,11 +37,13 @@ pub(crate) enum Upstream {
 impl Upstream {
     /// The node that belongs to a feed: a preset has one, and a node serves its configurations
     pub(crate) fn of_feed(feed: &FeedUrl) -> Self {
-        let feed = feed.to_string();
-        let node = match feed.as_str() {
-            "neardata+https://mainnet.neardata.xyz" => "node+https://rpc.mainnet.fastnear.com",
-            "neardata+https://testnet.neardata.xyz" => "node+https://rpc.testnet.fastnear.com",
-            other => other,
+        let is_preset = |name: &str| name.parse().is_ok_and(|preset: FeedUrl| preset == *feed);
+        let node = if is_preset("mainnet") {
+            "node+https://rpc.mainnet.fastnear.com".to_owned()
+        } else if is_preset("testnet") {
+            "node+https://rpc.testnet.fastnear.com".to_owned()
+        } else {
+            feed.to_string()
         };
         let is_node = node.starts_with("node+");
         node.parse().ok().filter(|_| is_node).map_or(Self::None, Self::Node)
