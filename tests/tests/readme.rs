@@ -7,6 +7,7 @@ use milepost_tests::vectors::http::{self, Server};
 use serde_json::Value;
 
 const README: &str = include_str!("../../README.md");
+const HTTP_PAGE: &str = include_str!("../../docs/HTTP.md");
 
 /// The request bodies of the readme, in order
 fn bodies() -> Vec<String> {
@@ -32,4 +33,16 @@ fn the_examples_get_the_responses_of_the_readme() {
     assert_eq!(status["result"]["final_execution_status"], "FINAL");
     let shown = status["result"]["status"].to_string();
     assert!(README.contains(&shown), "the readme shows another status than {shown}");
+}
+
+#[test]
+fn the_page_on_http_shows_the_transaction_of_the_readme() {
+    let after_route = HTTP_PAGE.split(":3030/tx/").skip(1);
+    let hashes: Vec<&str> = after_route
+        .filter_map(|rest| rest.split(|end: char| !end.is_alphanumeric()).next())
+        .collect();
+    assert!(!hashes.is_empty());
+    for hash in hashes {
+        assert!(README.contains(&format!("\"tx_hash\": \"{hash}\"")), "{hash}");
+    }
 }
