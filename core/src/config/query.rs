@@ -102,12 +102,13 @@ impl ResolveConfig {
                 .block(hash)?
                 .map(|block| block.height)
                 .ok_or_else(|| format!("DB Not Found Error: BLOCK HEADER: {hash}"))),
-            BlockReference::Finality(Finality::Optimistic) => {
-                Ok(chain.head.map(|head| head.height).ok_or_else(|| "HEAD".to_string()))
-            }
-            BlockReference::Finality(Finality::NearFinal) => near_final(chain, rows),
-            BlockReference::Finality(Finality::Final) => {
-                Ok(chain.last_final.map(|last| last.height).ok_or_else(|| "FINAL HEAD".to_string()))
+            BlockReference::Finality(finality) => {
+                let height = match finality {
+                    Finality::Optimistic => chain.head.map(|head| head.height),
+                    Finality::NearFinal => near_final(chain, rows)?,
+                    Finality::Final => chain.last_final.map(|last| last.height),
+                };
+                Ok(height.ok_or_else(|| finality.head_name().to_string()))
             }
             BlockReference::SyncCheckpoint(SyncCheckpoint::Genesis) => {
                 Ok(if index.heights.is_empty() {
@@ -159,7 +160,10 @@ impl Restartable for ResolveConfig {
 }
 
 /// The height of the head's `last_ds_final_block`, or of the last final block if that is higher
-fn near_final(chain: &ChainRecord, rows: &mut RowCache<'_>) -> Result<ResolvedHeight, Suspend> {
+fn near_final(
+    chain: &ChainRecord,
+    rows: &mut RowCache<'_>,
+) -> Result<Option<BlockHeight>, Suspend> {
     let head = match chain.head {
         Some(head) => rows.block(head.hash)?,
         None => None,
@@ -169,7 +173,7 @@ fn near_final(chain: &ChainRecord, rows: &mut RowCache<'_>) -> Result<ResolvedHe
         None => None,
     };
     let last_final = chain.last_final.map(|last| last.height);
-    Ok(near_final.max(last_final).ok_or_else(|| "NEAR-FINAL HEAD".to_string()))
+    Ok(near_final.max(last_final))
 }
 
 impl Sealed for ConfigQuery {

@@ -28,6 +28,17 @@ pub enum Finality {
     Final,
 }
 
+impl Finality {
+    /// How a node's error message names the block
+    pub(crate) const fn head_name(self) -> &'static str {
+        match self {
+            Self::Optimistic => "HEAD",
+            Self::NearFinal => "NEAR-FINAL HEAD",
+            Self::Final => "FINAL HEAD",
+        }
+    }
+}
+
 /// An old block
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_enums, reason = "the interface defines all values")]

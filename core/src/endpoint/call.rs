@@ -13,7 +13,7 @@ use super::transaction_check::{CheckQuery, ReadCheck, TransactionCheck};
 use super::{EndReason, Response, Settings, UnknownTransaction};
 use crate::Error;
 use crate::config::{BlockReference, ConfigQuery, ConfigResult};
-use crate::primitives::CryptoHash;
+use crate::primitives::{BlockHeight, CryptoHash};
 use crate::rpc::{
     self, InvalidRequest, Method, RequestId, ResponseKind, RpcError, StatusRequest, TimeoutCause,
     TransactionRef,
@@ -444,16 +444,20 @@ fn config_response(id: &RequestId, result: &ConfigResult) -> Response {
             let message = which.clone();
             error_response(id, &RpcError::UnknownBlock { message, skipped: *skipped })
         }
-        ConfigResult::NoConfig { height, first } => {
-            let from = match first {
-                None => String::new(),
-                Some(first) => alloc::format!(", the first one starts at {first}"),
-            };
-            let message = alloc::format!(
-                "no protocol configuration is in force at height {height}{from}: import the one of \
-                 this height"
-            );
-            error_response(id, &RpcError::NoConfig { message })
-        }
+        ConfigResult::NoConfig { height, first } => error_response(id, &no_config(*height, *first)),
     }
+}
+
+/// The error where no configuration is in force; `first` is the first height at which one is
+#[cold]
+pub(super) fn no_config(height: BlockHeight, first: Option<BlockHeight>) -> RpcError {
+    let from = match first {
+        None => String::new(),
+        Some(first) => alloc::format!(", the first one starts at {first}"),
+    };
+    let message = alloc::format!(
+        "no protocol configuration is in force at height {height}{from}: import the one of this \
+         height"
+    );
+    RpcError::NoConfig { message }
 }

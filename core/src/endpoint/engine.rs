@@ -14,7 +14,7 @@ use crate::Error;
 use crate::config::ConfigImport;
 use crate::import::{BlockImport, FinalityImport, ImportSettings, ImportSummary};
 use crate::primitives::{BlockHeight, CryptoHash};
-use crate::rpc::{self, Method, MethodCall, Request, ResponseKind, RpcError};
+use crate::rpc::{self, Method, MethodCall, Request, ResponseKind};
 #[cfg(feature = "watch")]
 use crate::status::{Observation, SummaryQuery};
 use crate::storage::rows::{BlockRecord, OutcomeRow, ReceiptParent};
@@ -154,8 +154,8 @@ impl Engine {
                     .respond_slow_owned(request, row, snapshot)
                     .map(ResponseBody::Contiguous);
             }
-            Err(error) => {
-                let response = error_response(&call.id, &RpcError::internal(&error));
+            Err(rpc_error) => {
+                let response = error_response(&call.id, &rpc_error);
                 return RequestState::Ready(ResponseBody::Contiguous(response));
             }
         };

@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 use core::ops::Range;
 
 use super::Settings;
-use super::call::write_error;
+use super::call::{no_config, write_error};
 use super::response::{Bytes, ResponseChunk};
 use crate::Error;
 use crate::config::{BlockReference, Finality};
@@ -105,7 +105,8 @@ fn write_response(head: &[u8], tail: &[u8], id: &RequestId, out: &mut Vec<u8>) {
 
 /// What the fast path did for a call
 pub(super) enum FastResult<T> {
-    /// One row holds the result, or the storage failed
+    /// One row holds the result, or it is an error: the storage failed, or no configuration is in
+    /// force
     Found(T),
     /// The slow path has to respond; with the row of the transaction, or that it has none, if that
     /// was read
@@ -140,7 +141,7 @@ pub(super) fn write(
                 write(RowSlice::of_config(row));
                 false
             }),
-            Err(error) => Err(error),
+            Err(rpc_error) => return FastResult::Found(write_error(&call.id, &rpc_error, out)),
         },
     };
     match result {
@@ -176,10 +177,14 @@ fn transaction_key(request: &StatusRequest) -> Key {
 
 /// The first height of the configuration in force at a block, if the row of the chain has the
 /// block's height
+///
+/// # Errors
+///
+/// The storage failed, the block is unknown, or no configuration is in force there.
 fn config_height(
     reference: &BlockReference,
     snapshot: &(impl Snapshot + ?Sized),
-) -> Result<Option<BlockHeight>, Error> {
+) -> Result<Option<BlockHeight>, RpcError> {
     let BlockReference::Finality(finality @ (Finality::Final | Finality::Optimistic)) = reference
     else {
         return Ok(None);
@@ -188,26 +193,39 @@ fn config_height(
         // Three rows are read, which may be of several states.
         return Ok(None);
     }
-    let mut height = None;
-    let height_in = |row: &[u8]| {
-        let chain = ChainRecord::decode_without_lists(row).ok()?;
-        let is_final = *finality == Finality::Final;
-        let block = if is_final { chain.last_final } else { chain.head };
-        block.map(|block| block.height)
-    };
+    let is_final = *finality == Finality::Final;
+    // What is wrong with a row, the slow path says, which reads it again.
+    let mut height = Ok(None);
     let mut read_height = |row: &[u8]| {
-        height = height_in(row);
+        height = ChainRecord::decode_without_lists(row).map(|chain| {
+            let block = if is_final { chain.last_final } else { chain.head };
+            block.map(|block| block.height)
+        });
         false
     };
-    snapshot.get_with(&ChainRecord::key(), &mut read_height)?;
-    let (Some(height), mut first) = (height, None) else { return Ok(None) };
-    let first_in = |row: &[u8]| ConfigIndex::in_force_in_row(row, height).ok().flatten();
+    let internal = |error: Error| RpcError::internal(&error);
+    snapshot.get_with(&ChainRecord::key(), &mut read_height).map_err(internal)?;
+    let height = match height {
+        Ok(Some(height)) => height,
+        Ok(None) => {
+            let message = finality.head_name().into();
+            return Err(RpcError::UnknownBlock { message, skipped: false });
+        }
+        Err(_) => return Ok(None),
+    };
+    let mut first = Ok(None);
     let mut read_first = |row: &[u8]| {
-        first = first_in(row);
-        false
+        first = ConfigIndex::in_force_in_row(row, height);
+        matches!(first, Ok(None))
     };
-    snapshot.get_with(&ConfigIndex::key(), &mut read_first)?;
-    Ok(first)
+    let row = snapshot.get_with(&ConfigIndex::key(), &mut read_first).map_err(internal)?;
+    match first {
+        Ok(None) => {
+            let index = ConfigIndex::decode(row.as_deref()).map_err(internal)?;
+            Err(no_config(height, index.heights.first().copied()))
+        }
+        first => Ok(first.ok().flatten()),
+    }
 }
 
 /// A result that one row holds, to be copied or sent from there
@@ -221,12 +239,12 @@ impl FastPath {
     ///
     /// # Errors
     ///
-    /// The storage's error.
+    /// The storage failed, or no configuration is in force.
     pub(super) fn find(
         call: &MethodCall,
         settings: &Settings,
         snapshot: &(impl Snapshot + ?Sized),
-    ) -> Result<FastResult<Self>, Error> {
+    ) -> Result<FastResult<Self>, RpcError> {
         let key = match &call.method {
             Method::TransactionStatus(request) => Some(transaction_key(request)),
             Method::ProtocolConfig(reference) => {
@@ -235,7 +253,8 @@ impl FastPath {
         };
         let Some(key) = key else { return Ok(FastResult::SlowPath(None)) };
         let slow_path = |row| Ok(FastResult::SlowPath(is_status(call).then_some(row)));
-        let Some(row) = snapshot.get(&key)? else { return slow_path(None) };
+        let row = snapshot.get(&key).map_err(|error| RpcError::internal(&error))?;
+        let Some(row) = row else { return slow_path(None) };
         let slice = match &call.method {
             Method::TransactionStatus(request) => {
                 RowSlice::of_transaction(&row, request.receipts, settings)

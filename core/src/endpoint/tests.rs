@@ -4,6 +4,7 @@ use alloc::boxed::Box;
 use alloc::string::{String, ToString as _};
 use alloc::vec::Vec;
 use core::cell::{Cell, RefCell};
+use core::ptr;
 
 use super::*;
 use crate::config::ConfigQuery;
@@ -492,11 +493,18 @@ impl Snapshot for FailingOnce<'_> {
 fn a_read_that_fails_is_the_response_and_no_row_is_read_twice() {
     let (messages, mut bodies) = practice();
     let (engine, mut storage) = (Engine::default(), MemoryStorage::new());
-    let config = r#"{"protocol_version":88,"genesis_height":7,"chain_id":"dev"}"#;
-    engine.put_config(7, config, &ImportSettings::default(), &mut storage).unwrap();
+    let put_config = |height, storage: &mut MemoryStorage| {
+        let config = r#"{"protocol_version":88,"genesis_height":7,"chain_id":"dev"}"#;
+        engine.put_config(height, config, &ImportSettings::default(), storage).unwrap();
+    };
+    put_config(u64::MAX, &mut storage);
+    let (empty, without_blocks) = (MemoryStorage::new(), storage.clone());
     for message in &messages[..40] {
         engine.import_block(&message.json, &ImportSettings::default(), &mut storage).unwrap();
     }
+    // Not yet in force, then in force.
+    let without_config = storage.clone();
+    put_config(7, &mut storage);
     bodies.retain(|body| !body.starts_with('['));
     bodies.push(String::from_utf8_lossy(REQUEST).into_owned());
     for finality in ["final", "optimistic", "near-final"] {
@@ -504,12 +512,16 @@ fn a_read_that_fails_is_the_response_and_no_row_is_read_twice() {
         bodies.push(body.replace('F', finality));
     }
     let mut reads = [0; 3];
-    for body in bodies.iter().rev().step_by(3) {
+    let config_bodies = &bodies[bodies.len() - 3..];
+    let mut cases: Vec<_> = bodies.iter().rev().step_by(3).map(|body| (&storage, body)).collect();
+    for storage in [&empty, &without_blocks, &without_config, &storage] {
+        cases.extend(config_bodies.iter().map(|body| (storage, body)));
+    }
+    for (storage, body) in cases {
         let request = || engine.parse(body.as_bytes(), None);
         for (way, reads) in reads.iter_mut().enumerate() {
             for fails_at in 1.. {
-                let snapshot =
-                    FailingOnce { storage: &storage, fails_at, keys: RefCell::default() };
+                let snapshot = FailingOnce { storage, fails_at, keys: RefCell::default() };
                 let (mut buffers, mut out) = (Buffers::default(), Vec::new());
                 let kind = match way {
                     0 => engine.respond(request(), &snapshot).map(|response| response.kind),
@@ -521,7 +533,9 @@ fn a_read_that_fails_is_the_response_and_no_row_is_read_twice() {
                 };
                 let read = snapshot.keys.into_inner().len();
                 let is_internal = matches!(kind, RequestState::Ready(ResponseKind::Internal));
-                assert_eq!(is_internal, read >= fails_at, "read {fails_at} of {body}");
+                // Also the error that no configuration is in force.
+                let expected = read >= fails_at || ptr::eq(storage, &without_config);
+                assert_eq!(is_internal, expected, "read {fails_at} of {body}");
                 *reads = read.max(*reads);
                 if read < fails_at {
                     break;

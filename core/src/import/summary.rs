@@ -176,11 +176,18 @@ fn read_status(reader: &mut Reader<'_>) -> Result<OutcomeStatus, ReadError> {
                 }
             }
         }
+        None if text.starts_with("{\"") => {
+            reader.open_object(EXPECTED)?;
+            reader.key(true)?;
+            reader.colon()?;
+            reader.raw()?;
+            OutcomeStatus::Unknown
+        }
         None => {
             reader.raw()?;
             // Not a known variant without its value, and nothing but a variant.
-            let is_variant = text.starts_with("{\"") || text.starts_with('"');
-            if !is_variant || known.iter().any(|kind| text.starts_with(&kind[1..kind.len() - 1])) {
+            let is_known = known.iter().any(|kind| text.starts_with(&kind[1..kind.len() - 1]));
+            if is_known || !text.starts_with('"') {
                 return Err(reader.schema_error(EXPECTED));
             }
             return Ok(OutcomeStatus::Unknown);

@@ -135,6 +135,7 @@ fn what_the_engine_reads_is_required_in_any_case() {
         (r#""SuccessReceiptId":"11"#, r#""SuccessReceiptId":"0"#, "SuccessReceiptId"),
         (r#"{"SuccessValue":""}"#, r#""SuccessValue""#, "outcome.status"),
         (r#"{"SuccessValue":""}"#, r#"{"Failure":{},"SuccessValue":""}"#, "outcome.status"),
+        (r#"{"SuccessValue":""}"#, r#"{"New":1,"SuccessValue":""}"#, "outcome.status"),
         (r#"{"SuccessValue":""}"#, "7", "outcome.status"),
         (r#"{"SuccessValue":""}"#, "{}", "outcome.status"),
         (r#""receipt_ids":["11"#, r#""receipt_ids":["0"#, "receipt_ids[0]"),
