@@ -9,6 +9,7 @@ mod bench;
 mod c;
 mod check;
 mod evidence;
+mod fuzz;
 mod gate;
 mod generate;
 mod install;
@@ -53,6 +54,8 @@ cargo xtask <command>
   install --prefix DIR [OPTION ..]         build the libraries for C and C++ and install them below DIR, with
                                            headers, pkg-config files and a CMake package; `install --help`
   simulate --seed S                        run one seed of the simulation and print its events
+  fuzz [--minutes N] [--keep] [TARGET ..]  run the fuzz targets, or these, for N minutes each, by default one;
+                                           `--keep` adds inputs that reach new code to fuzz/corpus
   bench [--rocksdb] NAME                   run the benches with this in their names beside the node's path and
                                            print the ratios
   help                                     print this text
@@ -80,6 +83,7 @@ fn main() -> ExitCode {
         ),
         ["install", rest @ ..] => done(install::run_with(rest)),
         ["simulate", rest @ ..] => done(simulate::replay(rest)),
+        ["fuzz", rest @ ..] => done(setup::run(&["fuzz"]).and_then(|()| fuzz::run(rest))),
         ["bench", rest @ ..] => done(bench::run(rest)),
         [] | ["help" | "--help" | "-h"] => {
             let help = HELP.replace("{steps}", &test::list()).replace("{parts}", &setup::list());

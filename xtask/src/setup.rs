@@ -10,7 +10,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use crate::shell::{self, output, program_at_root, root};
+use crate::shell::{self, cargo, output, program_at_root, root};
 use crate::toolchain::{Toolchain, Wanted};
 use crate::{no_std, npm, page};
 
@@ -32,6 +32,9 @@ enum Need {
     Toolchain(Wanted),
     /// The standard library's sources for the compiler in use; what needs them is left out without
     OptionalSources,
+    /// A program of this package of crates.io, in this version, which is there when this command
+    /// line succeeds
+    Crate(&'static str, &'static str, &'static str),
     /// The packages of the lock file in this folder
     NodeModules(&'static str),
 }
@@ -42,7 +45,7 @@ const VALGRIND: Need = Need::Package("valgrind", "valgrind --version");
 /// Compiles an empty program under a sanitizer, which needs both packages
 const CLANG: &str = "clang-22 -fsanitize=address -xc /dev/null -shared -o /dev/null";
 
-const PARTS: [Part; 7] = [
+const PARTS: [Part; 8] = [
     Part {
         name: "no_std",
         about: "a target without std, for the crates that need none",
@@ -75,6 +78,14 @@ const PARTS: [Part; 7] = [
             VALGRIND,
             Need::Package("abigail-tools", "abidw --version"),
             Need::OptionalSources,
+        ],
+    },
+    Part {
+        name: "fuzz",
+        about: "cargo-fuzz and a compiler for libFuzzer",
+        needs: &[
+            Need::Package("g++", "c++ --version"),
+            Need::Crate("cargo-fuzz", "^0.13", "cargo fuzz --version"),
         ],
     },
     Part {
@@ -161,6 +172,10 @@ fn install(needs: &[Need]) -> Result<(), String> {
                     println!("setup: without the sources threads are not watched: {error}");
                 }
             }
+            Need::Crate(package, version, _) => {
+                let install = format!("install --locked {package} --version {version}");
+                shell::run(&mut cargo(&install))?;
+            }
             Need::NodeModules(folder) => {
                 let mut npm = program_at_root("npm");
                 shell::run(npm.args(["--prefix", folder, "ci", "--no-audit", "--no-fund"]))?;
@@ -210,7 +225,7 @@ fn is_root() -> bool {
 impl Need {
     fn is_met(self) -> bool {
         match self {
-            Self::Package(_, probe) => {
+            Self::Package(_, probe) | Self::Crate(_, _, probe) => {
                 let mut shell = Command::new("sh");
                 output(shell.args(["-c", probe])).is_ok()
             }
@@ -236,7 +251,7 @@ impl Need {
     /// What it is called in messages
     fn name(self) -> String {
         match self {
-            Self::Package(package, _) => package.to_owned(),
+            Self::Package(package, _) | Self::Crate(package, ..) => package.to_owned(),
             Self::Browser => "a browser".to_owned(),
             Self::Toolchain(wanted) => wanted.name(),
             Self::OptionalSources => Wanted::Sources.name(),
@@ -256,6 +271,9 @@ impl Need {
                 wanted.rustup_arguments().join(" "),
                 DEBIAN_TOOLCHAIN.join(" ")
             ),
+            Self::Crate(package, version, _) => {
+                format!("`cargo install --locked {package} --version {version}`")
+            }
             Self::OptionalSources => "`rustup component add rust-src`".to_owned(),
             Self::NodeModules(folder) => format!("`npm --prefix {folder} ci`"),
         }

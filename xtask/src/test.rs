@@ -2,7 +2,7 @@
 //!
 //! Each step runs as a program of its own (`xtask step NAME`), so its output can be kept together,
 //! and what the chosen steps need is installed first, beside those that need nothing. Leaves out
-//! benches and fuzzing, which give no verdict; each bench runs once, unmeasured.
+//! benches, which give no verdict; each runs once, unmeasured.
 
 use core::num::NonZero;
 use std::process::{Command, ExitCode};
@@ -12,7 +12,7 @@ use crate::runner::{self, Job};
 use crate::shell::{cargo, run as run_command};
 use crate::tally::Format;
 use crate::workspace::{WORKSPACE, build_server, interop_cargo};
-use crate::{bench, c, gate, no_std, npm, page, simulate};
+use crate::{bench, c, fuzz, gate, no_std, npm, page, simulate};
 
 /// One check
 struct Step {
@@ -29,7 +29,7 @@ struct Step {
 ///
 /// Short ones are first. Then steps that build into different directories alternate, because cargo
 /// builds into one directory for one command at a time.
-const STEPS: [Step; 13] = [
+const STEPS: [Step; 14] = [
     step("fmt", "the formatting of all Rust code", &[], fmt),
     step("clippy", "lints of all code, as errors", &[], clippy),
     step("simulation", "10,000 seeds of waiting, compared with an oracle", &[], simulation),
@@ -38,6 +38,12 @@ const STEPS: [Step; 13] = [
     step("tests", "unit, documentation and cross-crate tests", &[], tests),
     step("interop", "tests beside the node's crates", &[], interop),
     step("c", "the interface for C and C++, also under sanitizers", &["c"], c::test),
+    step(
+        "fuzz",
+        "the fuzz targets over their inputs, and some seconds each",
+        &["fuzz"],
+        fuzz::test,
+    ),
     step(
         "no_std",
         "the crates that need no std, for a target without it",
@@ -158,7 +164,8 @@ fn choose(arguments: &[&str]) -> Result<Vec<&'static Step>, String> {
 
 fn fmt() -> Result<(), String> {
     run_command(&mut cargo("fmt --all --check"))?;
-    run_command(&mut cargo("fmt --all --check --manifest-path interop/Cargo.toml"))
+    run_command(&mut cargo("fmt --all --check --manifest-path interop/Cargo.toml"))?;
+    run_command(&mut cargo("fmt --all --check --manifest-path fuzz/Cargo.toml"))
 }
 
 fn clippy() -> Result<(), String> {

@@ -1,0 +1,5 @@
+//! See `milepost_fuzz::base64`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| milepost_fuzz::base64(data));

@@ -1,0 +1,56 @@
+//! Block messages and configurations: a refused one changes nothing, an accepted one gives answers.
+
+use milepost::import::ImportSettings;
+use milepost::proof::{OutcomeLinks, check_block};
+use milepost::storage::{MemoryStorage, Snapshot};
+
+use crate::world::{WORLD, respond};
+
+/// A block message after those of the chain
+pub fn block_message(data: &[u8]) {
+    for strict_types in [false, true] {
+        let mut settings = ImportSettings::default();
+        settings.strict_types = strict_types;
+        let mut storage = WORLD.storage.clone();
+        let accepted = WORLD.engine.import_block(data, &settings, &mut storage).is_ok();
+        after(accepted, &storage);
+    }
+}
+
+/// A configuration, put in force at a height of the chain
+pub fn configuration(data: &[u8]) {
+    let Ok(text) = str::from_utf8(data) else { return };
+    let mut storage = WORLD.storage.clone();
+    let settings = ImportSettings::default();
+    let height = WORLD.transactions.last().expect("a transaction").height;
+    let accepted = WORLD.engine.put_config(height, text, &settings, &mut storage).is_ok();
+    after(accepted, &storage);
+}
+
+/// A block message that is checked against its own hash
+pub fn proof(data: &[u8]) {
+    let mut links = OutcomeLinks::default();
+    let next = check_block(&WORLD.next);
+    let _before = links.verify(&next);
+    let check = check_block(data);
+    let _verdict = links.verify(&check);
+}
+
+/// What is true of the rows after an import
+fn after(accepted: bool, storage: &MemoryStorage) {
+    if !accepted {
+        assert_eq!(storage.len(), WORLD.storage.len());
+        for (key, row) in WORLD.storage.iter() {
+            assert_eq!(storage.get(key).as_ref(), Ok(&Some(row.clone())));
+        }
+        return;
+    }
+    respond(
+        br#"{"id":1,"method":"EXPERIMENTAL_protocol_config","params":{"finality":"optimistic"}}"#,
+        storage,
+    );
+    for body in WORLD.requests() {
+        respond(body.as_bytes(), storage);
+    }
+    let _status = WORLD.engine.chain_status(storage);
+}

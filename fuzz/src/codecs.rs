@@ -1,0 +1,84 @@
+//! Codecs beside published ones, and signed transactions.
+//!
+//! Our readers must accept what the published ones accept, with the same value, and refuse the
+//! rest. Error texts are not compared.
+
+use data_encoding::BASE64;
+use milepost::codec::base64::Padding;
+use milepost::codec::{base58 as ours58, base64 as ours64, json};
+use milepost::transaction::{EncodedTransaction, SignedTransaction};
+use milepost::views::ActionView;
+use serde_json::Value;
+
+/// Base58 of hashes, keys and signatures, beside `bs58`
+pub fn base58(data: &[u8]) {
+    let mut text = String::new();
+    ours58::encode(data, &mut text);
+    assert_eq!(text, bs58::encode(data).into_string());
+
+    let Ok(text) = str::from_utf8(data) else { return };
+    let theirs = bs58::decode(text).into_vec().ok();
+    let of_length = |length| theirs.as_ref().filter(|bytes| bytes.len() == length);
+    assert_eq!(
+        ours58::decode::<32>(text).ok().as_ref().map(|it| &it[..]),
+        of_length(32).map(|it| &it[..])
+    );
+    assert_eq!(
+        ours58::decode::<64>(text).ok().as_ref().map(|it| &it[..]),
+        of_length(64).map(|it| &it[..])
+    );
+}
+
+/// Base64, beside `data-encoding`; ours is of the crate `base64`
+pub fn base64(data: &[u8]) {
+    let mut text = String::new();
+    ours64::encode(data, &mut text);
+    assert_eq!(text, BASE64.encode(data));
+    assert_eq!(ours64::decode(&text, Padding::Required).as_deref(), Ok(data));
+    assert_eq!(ours64::decode(text.trim_end_matches('='), Padding::Optional).as_deref(), Ok(data));
+
+    // The other one also reads padded texts that follow each other.
+    let Ok(text) = str::from_utf8(data) else { return };
+    let is_one = !text.trim_end_matches('=').contains('=');
+    let theirs = BASE64.decode(data).ok().filter(|_| is_one);
+    assert_eq!(ours64::decode(text, Padding::Required).ok(), theirs);
+}
+
+/// Canonical JSON, beside `serde_json`: the same texts are JSON, with the same value
+pub fn canonical_json(data: &[u8]) {
+    let Ok(text) = str::from_utf8(data) else { return };
+    let mut canonical = String::new();
+    let ours = json::canonical(text, &mut canonical);
+    match serde_json::from_str::<Value>(text) {
+        Ok(value) if ours.is_ok() => {
+            let again: Value = serde_json::from_str(&canonical).expect("canonical text is JSON");
+            assert_eq!(again, value);
+            let mut twice = String::new();
+            json::canonical(&canonical, &mut twice).expect("canonical text is accepted");
+            assert_eq!(twice, canonical);
+        }
+        // The depths differ, and we refuse repeated keys.
+        Ok(_) => {}
+        Err(_) => assert!(ours.is_err(), "accepted: {canonical}"),
+    }
+}
+
+/// A signed transaction: both readers agree, its encoding is read as the same transaction, and its
+/// actions are JSON
+pub fn signed_transaction(data: &[u8]) {
+    let Ok(transaction) = SignedTransaction::decode(data) else {
+        // The lazy reader accepts keys of maps out of order and no more.
+        assert!(EncodedTransaction::new(data.to_vec()).is_err());
+        return;
+    };
+    let encoded = EncodedTransaction::new(data.to_vec()).expect("a transaction");
+    assert_eq!(encoded.hash(), transaction.hash());
+    assert_eq!(encoded.signer_id(), transaction.signer_id().as_str());
+    assert_eq!(encoded.try_verify(), transaction.try_verify());
+    let bytes = transaction.encode();
+    assert_eq!(SignedTransaction::decode(&bytes).as_ref(), Ok(&transaction));
+    for action in transaction.into_parts().0.actions {
+        let text = json::write(&action.into_view());
+        json::read::<ActionView>(&text).expect("an action's view is read");
+    }
+}

@@ -1,0 +1,19 @@
+//! What each fuzz target does with its bytes; the programs in `fuzz_targets` only call it.
+//!
+//! A target panics if a property does not hold: that is a finding. Inputs are bytes as they would
+//! come from outside, so that a file of the corpus is an input which a user could send. Not here:
+//! what needs the node's crates, which are in `interop`.
+
+#![forbid(unsafe_code)]
+
+mod blocks;
+mod codecs;
+mod requests;
+mod rows;
+mod world;
+
+pub use blocks::{block_message, configuration, proof};
+pub use codecs::{base58, base64, canonical_json, signed_transaction};
+pub use requests::{params, request_body};
+pub use rows::rows;
+pub use world::seeds;

@@ -1,0 +1,104 @@
+//! The chain over which inputs are evaluated, and the checks of a response.
+//!
+//! It is made once per process and never changed: a target that commits does so into a clone, so
+//! that an input does the same in every order. First inputs are taken from it as well.
+
+use std::sync::LazyLock;
+
+use milepost::endpoint::{Engine, RequestState};
+use milepost::import::ImportSettings;
+use milepost::rpc::Request;
+use milepost::storage::{Key, MemoryStorage, Snapshot};
+use milepost_practice::config::protocol_config;
+use milepost_practice::{Practice, PracticeTransaction, Settings};
+use serde_json::Value;
+
+/// Blocks of the chain: enough for finalized transactions and for others
+const BLOCKS: usize = 6;
+
+/// A practice chain in memory
+pub(crate) struct World {
+    pub(crate) engine: Engine,
+    pub(crate) storage: MemoryStorage,
+    /// All keys of the storage, in order
+    pub(crate) keys: Vec<Key>,
+    /// The next message of the chain, which is not imported
+    pub(crate) next: Vec<u8>,
+    pub(crate) transactions: Vec<PracticeTransaction>,
+}
+
+pub(crate) static WORLD: LazyLock<World> = LazyLock::new(|| {
+    let settings = Settings::demo(7);
+    let mut practice = Practice::new(settings);
+    let (engine, mut storage) = (Engine::default(), MemoryStorage::new());
+    let import = ImportSettings::default();
+    let first = practice.next_message();
+    let config = protocol_config("practice", first.height, 80, &["m"]);
+    engine.put_config(first.height, &config, &import, &mut storage).expect("a configuration");
+    engine.import_block(&first.json, &import, &mut storage).expect("a block");
+    for _ in 1..BLOCKS {
+        let message = practice.next_message();
+        engine.import_block(&message.json, &import, &mut storage).expect("a block");
+    }
+    let transactions = practice.recent().cloned().collect();
+    let next = practice.next_message().json;
+    let mut keys: Vec<Key> = storage.iter().map(|(key, _)| *key).collect();
+    keys.sort_unstable_by(|one, other| one.as_bytes().cmp(other.as_bytes()));
+    World { engine, storage, keys, next, transactions }
+});
+
+impl World {
+    /// Requests about the newest and the oldest transactions, for two milestones each
+    pub(crate) fn requests(&self) -> impl Iterator<Item = String> {
+        let some = self.transactions.iter().step_by(self.transactions.len().div_ceil(6));
+        some.flat_map(|transaction| {
+            ["NONE", "FINAL"].map(|milestone| {
+                format!(
+                    r#"{{"id":1,"method":"EXPERIMENTAL_tx_status","params":{{"tx_hash":"{}","sender_account_id":"{}","wait_until":"{milestone}"}}}}"#,
+                    transaction.hash, transaction.signer_id
+                )
+            })
+        })
+    }
+}
+
+/// Responds to a body and checks what is true of every response
+pub(crate) fn respond(body: &[u8], snapshot: &impl Snapshot) {
+    let engine = &WORLD.engine;
+    let request = engine.parse(body, None);
+    let is_batch = matches!(request, Request::Batch(_));
+    if let RequestState::Ready(response) = engine.respond(request, snapshot) {
+        check(&response.body, is_batch);
+    }
+}
+
+/// A response is JSON, of version 2.0, and has a result or an error
+fn check(body: &[u8], is_batch: bool) {
+    if body.is_empty() {
+        return; // nothing but notifications
+    }
+    let value: Value = serde_json::from_slice(body).expect("a response is JSON");
+    let responses = match value {
+        Value::Array(items) if is_batch => items,
+        single => vec![single],
+    };
+    for response in responses {
+        assert_eq!(response["jsonrpc"], "2.0");
+        assert_ne!(response.get("result").is_some(), response.get("error").is_some());
+        assert!(response.get("id").is_some());
+    }
+}
+
+/// First inputs that no vector has: a target, a number, and bytes
+pub fn seeds() -> impl Iterator<Item = (&'static str, usize, Vec<u8>)> {
+    let next = ["block_message", "proof"].map(|target| (target, 0, WORLD.next.clone()));
+    let signed = WORLD.transactions.iter().enumerate();
+    let signed = signed.map(|(number, it)| ("signed_transaction", number, it.signed.clone()));
+    let rows = WORLD.keys.iter().enumerate().filter_map(|(number, key)| {
+        let row = WORLD.storage.get(key).ok()??;
+        let mut input = vec![(number >> 8) as u8, number as u8, 0, 0];
+        input.extend_from_slice(row.get(1..)?);
+        Some(("rows", number, input))
+    });
+    next.into_iter().chain(signed).chain(rows)
+}

@@ -1,0 +1,158 @@
+//! Builds the fuzz targets of `fuzz/` and runs them: over their inputs, then for a time.
+//!
+//! Inputs are those of `fuzz/corpus`, the shared vectors and what `fuzz/examples/seeds.rs` writes.
+//! New ones stay in the target directory until `--keep` merges those that reach new code into
+//! `fuzz/corpus`. A target that fails names the file with the input, which becomes a vector or a
+//! file of the corpus. Leaves out the differential targets that need the node's crates.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use crate::shell::{self, cargo, output, root, run as run_command};
+
+/// Seconds for which each target runs in every run of the tests
+const SECONDS_OF_A_TEST: u64 = 3;
+/// Megabytes of memory that a target may use; AddressSanitizer takes a part of it
+const MEMORY: u32 = 2048;
+/// Seconds that one input may take; with AddressSanitizer all is several times slower
+const SECONDS_OF_AN_INPUT: u32 = 25;
+
+/// The targets, each with the folders of the shared vectors that are inputs of it
+const TARGETS: [(&str, &[&str]); 10] = [
+    ("base58", &[]),
+    ("base64", &[]),
+    ("block_message", &["blocks"]),
+    ("canonical_json", &["blocks", "responses"]),
+    ("configuration", &["configs"]),
+    ("params", &[]),
+    ("proof", &["blocks"]),
+    ("request_body", &["requests"]),
+    ("rows", &[]),
+    ("signed_transaction", &[]),
+];
+
+/// Where things are
+struct Places {
+    /// The programs
+    programs: PathBuf,
+    /// What the runs find, a directory for each target
+    found: PathBuf,
+    /// What the example `seeds` writes
+    seeds: PathBuf,
+}
+
+/// Fuzzes: `[--minutes N] [--keep] [TARGET ..]`
+///
+/// # Errors
+///
+/// When the arguments are others, and when a target fails.
+pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
+    let (mut minutes, mut keep, mut names) = (1_u64, false, Vec::new());
+    let mut words = arguments.iter();
+    while let Some(word) = words.next() {
+        match *word {
+            "--minutes" => {
+                // Zero would be without end.
+                let number = words.next().and_then(|number| number.parse().ok());
+                minutes = number.filter(|it| *it > 0).ok_or("--minutes takes a number above 0")?;
+            }
+            "--keep" => keep = true,
+            name if TARGETS.iter().any(|(target, _)| *target == name) => names.push(name),
+            unknown => {
+                let targets = TARGETS.map(|(name, _)| name).join(", ");
+                return Err(format!("`{unknown}` is no fuzz target; there are {targets}"));
+            }
+        }
+    }
+    let places = build()?;
+    for (target, vectors) in TARGETS {
+        if names.is_empty() || names.contains(&target) {
+            places.fuzz(target, vectors, minutes * 60)?;
+            if keep {
+                places.keep(target)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Runs every target over its inputs and for some seconds, as every run of the tests does
+pub(crate) fn test() -> Result<(), String> {
+    let places = build()?;
+    TARGETS.iter().try_for_each(|(target, vectors)| places.fuzz(target, vectors, SECONDS_OF_A_TEST))
+}
+
+fn build() -> Result<Places, String> {
+    let target = shell::target()?.join("fuzz");
+    let mut command = cargo("fuzz build --target-dir");
+    // The sanitizer and the coverage are options of the compiler that are not stable.
+    run_command(command.arg(&target).env("RUSTC_BOOTSTRAP", "1"))?;
+    let seeds = target.join("seeds");
+    let mut command = cargo("run --quiet --manifest-path fuzz/Cargo.toml --example seeds");
+    run_command(command.arg("--target-dir").arg(&target).arg("--").arg(&seeds))?;
+    let version = output(Command::new("rustc").arg("-vV"))?;
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    let host = host.ok_or("`rustc -vV` names no host")?;
+    let programs = target.join(host).join("release");
+    Ok(Places { programs, found: target.join("found"), seeds })
+}
+
+impl Places {
+    /// Runs a target over all its inputs, then for some seconds
+    fn fuzz(&self, target: &str, vectors: &[&str], seconds: u64) -> Result<(), String> {
+        let found = self.found.join(target);
+        make(&found)?;
+        let mut command = self.program(target);
+        command.args([
+            format!("-max_total_time={seconds}"),
+            format!("-rss_limit_mb={MEMORY}"),
+            format!("-timeout={SECONDS_OF_AN_INPUT}"),
+            format!("-artifact_prefix={}/{target}-", self.found.display()),
+            "-print_final_stats=1".to_owned(),
+            // New inputs are not listed.
+            "-verbosity=0".to_owned(),
+        ]);
+        command.arg(&found);
+        let mut inputs = vec![corpus(target), self.seeds.join(target)];
+        inputs.extend(vectors.iter().map(|folder| root().join("tests/vectors").join(folder)));
+        command.args(inputs.iter().filter(|folder| folder.is_dir()));
+        run_command(&mut command).map_err(|error| format!("fuzz target {target}: {error}"))
+    }
+
+    /// Merges what a run found into the corpus, as far as it reaches code that the corpus does not
+    fn keep(&self, target: &str) -> Result<(), String> {
+        make(&corpus(target))?;
+        let mut command = self.program(target);
+        // How often code is reached does not count, or the corpus would be ten times as large.
+        command.args(["-merge=1", "-use_counters=0", "-verbosity=0"]);
+        run_command(command.arg(corpus(target)).arg(self.found.join(target)))
+    }
+
+    fn program(&self, target: &str) -> Command {
+        shell::program_at_root(self.programs.join(target))
+    }
+}
+
+fn corpus(target: &str) -> PathBuf {
+    root().join("fuzz/corpus").join(target)
+}
+
+fn make(directory: &Path) -> Result<(), String> {
+    fs::create_dir_all(directory).map_err(|error| format!("{}: {error}", directory.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{TARGETS, root};
+
+    #[test]
+    fn every_target_is_listed() {
+        let programs = std::fs::read_dir(root().join("fuzz/fuzz_targets")).unwrap();
+        let mut names: Vec<String> = programs
+            .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
+            .collect();
+        names.sort_unstable();
+        assert_eq!(names, TARGETS.map(|(name, _)| name));
+    }
+}
