@@ -214,6 +214,12 @@ typedef struct milepost_chain_status_view {
 } milepost_chain_status_view;
 
 /**
+ * Milestone of a transaction:
+ * `NONE < INCLUDED < {EXECUTED_OPTIMISTIC, INCLUDED_FINAL} < EXECUTED < FINAL`
+ */
+typedef int32_t milepost_milestone_t;
+
+/**
  * A row that a host supplies
  */
 typedef struct milepost_row {
@@ -256,10 +262,15 @@ typedef struct milepost_change {
 } milepost_change;
 
 /**
+ * What happened to a watched transaction
+ */
+typedef int32_t milepost_watch_event_t;
+
+/**
  * What an endpoint asks of its host, or hands out; members of other kinds are zero
  *
- * Keys and changes belong to the endpoint, until the next call on it. The host frees `response`,
- * `summary`, `chain_status` and `error`.
+ * Keys, changes and the texts of an event belong to the endpoint, until the next call on it. The
+ * host frees `response`, `summary`, `chain_status` and `error`.
  */
 typedef struct milepost_output {
     /**
@@ -315,6 +326,22 @@ typedef struct milepost_output {
      * FAILED: why
      */
     struct milepost_error *error;
+    /**
+     * WATCH: what happened, `MILEPOST_WATCH_...`
+     */
+    milepost_watch_event_t watch_event;
+    /**
+     * WATCH: the milestone of the transaction, `MILEPOST_MILESTONE_...`
+     */
+    milepost_milestone_t milestone;
+    /**
+     * WATCH: equal events have equal ids, which are those of the events over HTTP
+     */
+    struct milepost_bytes event_id;
+    /**
+     * WATCH: the compact status as JSON
+     */
+    struct milepost_bytes compact_status;
 } milepost_output;
 
 /**
@@ -572,12 +599,6 @@ typedef struct milepost_verification {
 typedef int32_t milepost_response_kind_t;
 
 /**
- * Milestone of a transaction:
- * `NONE < INCLUDED < {EXECUTED_OPTIMISTIC, INCLUDED_FINAL} < EXECUTED < FINAL`
- */
-typedef int32_t milepost_milestone_t;
-
-/**
  * Execution status of a transaction as a whole or of one outcome; it defines the payload
  */
 typedef int32_t milepost_execution_status_t;
@@ -813,8 +834,8 @@ typedef int32_t milepost_verify_t;
 #define MILEPOST_OUTPUT_RESPONSE 2
 
 /**
- * A request waits for its milestone: the state of the storage that its rows came from can be
- * released
+ * A request waits for its milestone, or a watched transaction was observed: the state of the
+ * storage that its rows came from can be released
  */
 #define MILEPOST_OUTPUT_PENDING 3
 
@@ -836,9 +857,30 @@ typedef int32_t milepost_verify_t;
 #define MILEPOST_OUTPUT_COMPLETED 6
 
 /**
- * An operation other than a request has failed, for the reason `error`; nothing was changed
+ * An operation other than a request has failed, for the reason `error`; nothing was changed. Of a
+ * watch: it has ended
  */
 #define MILEPOST_OUTPUT_FAILED 7
+
+/**
+ * A watch reports an event, `watch_event`; after `MILEPOST_WATCH_REACHED` it has ended
+ */
+#define MILEPOST_OUTPUT_WATCH 8
+
+/**
+ * Its compact status is another one, or is reported for the first time
+ */
+#define MILEPOST_WATCH_STATUS 1
+
+/**
+ * A fork took away the block of a transaction that was in one by the event before
+ */
+#define MILEPOST_WATCH_UN_INCLUDED 2
+
+/**
+ * The milestone is reached: the last event
+ */
+#define MILEPOST_WATCH_REACHED 3
 
 /**
  * A result, or a batch of any responses
@@ -994,7 +1036,7 @@ typedef int32_t milepost_verify_t;
 #define MILEPOST_SETTING_TIMEOUT 8
 
 /**
- * Maximum number of pending calls of an endpoint; default 100000
+ * Maximum number of pending calls of an endpoint, and of its watches; default 100000
  */
 #define MILEPOST_SETTING_MAX_WAITING 9
 
@@ -1288,6 +1330,32 @@ milepost_status_t milepost_endpoint_handle_chain_query(struct milepost_endpoint 
 MILEPOST_NONNULL(1, 2);
 
 /**
+ * Watches a transaction until it reaches a milestone, `MILEPOST_MILESTONE_...`
+ *
+ * Its state comes as `MILEPOST_OUTPUT_WATCH` with the handle `handle`, first at once and then
+ * whenever it has changed; of the states that were not polled in between only the newest one.
+ * The watch ends with the event `MILEPOST_WATCH_REACHED`, whose status has the whole result of
+ * the transaction, as its member `result`, if `with_result` is 1; or with
+ * `MILEPOST_OUTPUT_FAILED`. `milepost_endpoint_cancel` ends it before. Without an engine
+ * outputs ask for the rows of each observation, which has a handle of its own and ends with
+ * `MILEPOST_OUTPUT_PENDING`. `MILEPOST_STATUS_LIMIT` if there are
+ * `MILEPOST_SETTING_MAX_WAITING` watches, `MILEPOST_STATUS_USAGE` after
+ * `milepost_endpoint_shutdown`.
+ *
+ * Threads: one at a time for each `endpoint`.
+ *
+ * May be NULL: `error`.
+ */
+MILEPOST_NODISCARD
+milepost_status_t milepost_endpoint_watch(struct milepost_endpoint *endpoint,
+                                          const struct milepost_hash *transaction,
+                                          milepost_milestone_t wait_until,
+                                          int32_t with_result,
+                                          uint64_t *handle,
+                                          struct milepost_error **error)
+MILEPOST_NONNULL(1, 2, 5);
+
+/**
  * Supplies the rows of an output `MILEPOST_OUTPUT_NEED_ROWS`, in the order of its keys; they
  * are copied
  *
@@ -1376,7 +1444,7 @@ MILEPOST_NONNULL(1);
  *
  * Call until there is nothing, after every `milepost_endpoint_handle_...` call; a host may
  * stop at any time and hand in something else. An endpoint with an engine needs no rows and
- * no commits. Keys and changes are valid until the next call with `endpoint`. To free:
+ * no commits. Keys, changes and texts are valid until the next call with `endpoint`. To free:
  * `response`, `summary`, `chain_status` and `error` of the output, if they are not NULL.
  *
  * Threads: one at a time for each `endpoint`.
@@ -1403,7 +1471,7 @@ milepost_status_t milepost_endpoint_next_timeout(const struct milepost_endpoint 
 MILEPOST_NONNULL(1, 2);
 
 /**
- * Removes a request whose client went away, or a query for the state of the chain;
+ * Removes a request whose client went away, a query for the state of the chain, or a watch;
  * `was_pending` is 1 if it was pending, else 0
  *
  * Imports are not cancelled: their commits may be in progress.
@@ -1423,7 +1491,8 @@ MILEPOST_NONNULL(1, 3);
  * Ends all waiting: pending requests are evaluated once more and then get an error; poll
  * outputs next
  *
- * Later requests that would have to wait get an error too. Other operations go on.
+ * Later requests that would have to wait get an error too. Watches end with
+ * `MILEPOST_OUTPUT_FAILED`. Other operations go on.
  *
  * Threads: one at a time for each `endpoint`.
  *

@@ -7,8 +7,10 @@
 
 use core::fmt;
 
-use milepost::endpoint::{Endpoint, Engine, RequestOptions, RequestState};
+use milepost::endpoint::{Endpoint, Engine, RequestOptions, RequestState, WatchOptions};
 use milepost::import::ImportSettings;
+use milepost::primitives::CryptoHash;
+use milepost::status::Milestone;
 use milepost::waiting::RequestHandle;
 use milepost::{Error, ErrorKind};
 
@@ -19,10 +21,11 @@ use crate::engine::milepost_engine;
 use crate::error::milepost_error;
 use crate::import_summary::milepost_import_summary;
 use crate::output::{BorrowedOutput, MILEPOST_TIMEOUT_NEVER, milepost_output};
-use crate::response::{ParsedResponse, milepost_response};
+use crate::response::{ParsedResponse, milepost_milestone_t, milepost_response};
 use crate::settings::{HostSettings, milepost_settings};
 use crate::status::CallError;
 use crate::storage::{copy_rows, milepost_row};
+use crate::value::milepost_hash;
 
 /// An engine together with the requests that wait
 pub struct milepost_endpoint {
@@ -49,6 +52,7 @@ impl fmt::Debug for EndpointState {
         formatter
             .debug_struct("EndpointState")
             .field("pending_count", &self.endpoint.pending_count())
+            .field("watch_count", &self.endpoint.watch_count())
             .finish_non_exhaustive()
     }
 }
@@ -215,6 +219,42 @@ ffi_function! {
 }
 
 ffi_function! {
+    /// Watches a transaction until it reaches a milestone, `MILEPOST_MILESTONE_...`
+    ///
+    /// Its state comes as `MILEPOST_OUTPUT_WATCH` with the handle `handle`, first at once and then
+    /// whenever it has changed; of the states that were not polled in between only the newest one.
+    /// The watch ends with the event `MILEPOST_WATCH_REACHED`, whose status has the whole result of
+    /// the transaction, as its member `result`, if `with_result` is 1; or with
+    /// `MILEPOST_OUTPUT_FAILED`. `milepost_endpoint_cancel` ends it before. Without an engine
+    /// outputs ask for the rows of each observation, which has a handle of its own and ends with
+    /// `MILEPOST_OUTPUT_PENDING`. `MILEPOST_STATUS_LIMIT` if there are
+    /// `MILEPOST_SETTING_MAX_WAITING` watches, `MILEPOST_STATUS_USAGE` after
+    /// `milepost_endpoint_shutdown`.
+    fn milepost_endpoint_watch(
+        endpoint: *mut milepost_endpoint,
+        transaction: *const milepost_hash,
+        wait_until: milepost_milestone_t,
+        with_result: i32,
+        handle: *mut u64,
+        #[optional] error: *mut *mut milepost_error,
+    ) -> milepost_status_t {
+        let milestone = Milestone::ALL.into_iter().find(|one| *one as i32 == wait_until);
+        let milestone =
+            milestone.ok_or_else(|| CallError::invalid_enum("milestone", wait_until))?;
+        let with_result = match with_result {
+            0 => false,
+            1 => true,
+            other => return Err(CallError::invalid_enum("value of with_result (0 or 1)", other)),
+        };
+        let options =
+            WatchOptions::default().with_wait_until(milestone).with_result(with_result);
+        let hash = CryptoHash::new(transaction.bytes);
+        handle.write(endpoint.endpoint.watch(hash, options)?.to_bits());
+        Ok(())
+    }
+}
+
+ffi_function! {
     /// Supplies the rows of an output `MILEPOST_OUTPUT_NEED_ROWS`, in the order of its keys; they
     /// are copied
     ///
@@ -303,7 +343,7 @@ ffi_function! {
     ///
     /// Call until there is nothing, after every `milepost_endpoint_handle_...` call; a host may
     /// stop at any time and hand in something else. An endpoint with an engine needs no rows and
-    /// no commits. Keys and changes are valid until the next call with `endpoint`. To free:
+    /// no commits. Keys, changes and texts are valid until the next call with `endpoint`. To free:
     /// `response`, `summary`, `chain_status` and `error` of the output, if they are not NULL.
     fn milepost_endpoint_poll_output(
         endpoint: *mut milepost_endpoint,
@@ -333,7 +373,7 @@ ffi_function! {
 }
 
 ffi_function! {
-    /// Removes a request whose client went away, or a query for the state of the chain;
+    /// Removes a request whose client went away, a query for the state of the chain, or a watch;
     /// `was_pending` is 1 if it was pending, else 0
     ///
     /// Imports are not cancelled: their commits may be in progress.
@@ -353,7 +393,8 @@ ffi_function! {
     /// Ends all waiting: pending requests are evaluated once more and then get an error; poll
     /// outputs next
     ///
-    /// Later requests that would have to wait get an error too. Other operations go on.
+    /// Later requests that would have to wait get an error too. Watches end with
+    /// `MILEPOST_OUTPUT_FAILED`. Other operations go on.
     fn milepost_endpoint_shutdown(
         endpoint: *mut milepost_endpoint,
         #[optional] error: *mut *mut milepost_error,

@@ -4,14 +4,14 @@
 //! changes are borrowed from the endpoint; responses, summaries and errors are new handles of the
 //! host.
 
-use milepost::endpoint::{Completion, Output};
+use milepost::endpoint::{Completion, Output, WatchEvent, WatchEventKind};
 
 use crate::boundary::handle;
 use crate::boundary::parameter::sized_outputs;
 use crate::chain::milepost_chain_status;
 use crate::error::{ErrorDetails, milepost_error};
 use crate::import_summary::milepost_import_summary;
-use crate::response::{ParsedResponse, milepost_response};
+use crate::response::{ParsedResponse, milepost_milestone_t, milepost_response};
 use crate::status::CallError;
 use crate::storage::{FlatBatch, FlatKeys, milepost_change};
 use crate::value::milepost_bytes;
@@ -24,8 +24,8 @@ pub type milepost_output_kind_t = i32;
 pub const MILEPOST_OUTPUT_TIMEOUT: milepost_output_kind_t = 1;
 /// `response` is the response to a request, which is no longer pending
 pub const MILEPOST_OUTPUT_RESPONSE: milepost_output_kind_t = 2;
-/// A request waits for its milestone: the state of the storage that its rows came from can be
-/// released
+/// A request waits for its milestone, or a watched transaction was observed: the state of the
+/// storage that its rows came from can be released
 pub const MILEPOST_OUTPUT_PENDING: milepost_output_kind_t = 3;
 /// An operation needs the rows of `keys`, by `milepost_endpoint_handle_rows` or
 /// `milepost_endpoint_fail_rows`
@@ -35,16 +35,30 @@ pub const MILEPOST_OUTPUT_NEED_ROWS: milepost_output_kind_t = 4;
 pub const MILEPOST_OUTPUT_COMMIT: milepost_output_kind_t = 5;
 /// An operation other than a request is done: an import, or a query for the state of the chain
 pub const MILEPOST_OUTPUT_COMPLETED: milepost_output_kind_t = 6;
-/// An operation other than a request has failed, for the reason `error`; nothing was changed
+/// An operation other than a request has failed, for the reason `error`; nothing was changed. Of a
+/// watch: it has ended
 pub const MILEPOST_OUTPUT_FAILED: milepost_output_kind_t = 7;
+
+/// A watch reports an event, `watch_event`; after `MILEPOST_WATCH_REACHED` it has ended
+pub const MILEPOST_OUTPUT_WATCH: milepost_output_kind_t = 8;
+
+/// What happened to a watched transaction
+pub type milepost_watch_event_t = i32;
+
+/// Its compact status is another one, or is reported for the first time
+pub const MILEPOST_WATCH_STATUS: milepost_watch_event_t = 1;
+/// A fork took away the block of a transaction that was in one by the event before
+pub const MILEPOST_WATCH_UN_INCLUDED: milepost_watch_event_t = 2;
+/// The milestone is reached: the last event
+pub const MILEPOST_WATCH_REACHED: milepost_watch_event_t = 3;
 
 /// Timeout of an output: no request is pending. Timeout of a request: it has no deadline
 pub const MILEPOST_TIMEOUT_NEVER: u64 = 0xffff_ffff_ffff_ffff;
 
 /// What an endpoint asks of its host, or hands out; members of other kinds are zero
 ///
-/// Keys and changes belong to the endpoint, until the next call on it. The host frees `response`,
-/// `summary`, `chain_status` and `error`.
+/// Keys, changes and the texts of an event belong to the endpoint, until the next call on it. The
+/// host frees `response`, `summary`, `chain_status` and `error`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct milepost_output {
@@ -75,6 +89,14 @@ pub struct milepost_output {
     pub chain_status: *mut milepost_chain_status,
     /// FAILED: why
     pub error: *mut milepost_error,
+    /// WATCH: what happened, `MILEPOST_WATCH_...`
+    pub watch_event: milepost_watch_event_t,
+    /// WATCH: the milestone of the transaction, `MILEPOST_MILESTONE_...`
+    pub milestone: milepost_milestone_t,
+    /// WATCH: equal events have equal ids, which are those of the events over HTTP
+    pub event_id: milepost_bytes,
+    /// WATCH: the compact status as JSON
+    pub compact_status: milepost_bytes,
 }
 
 sized_outputs! { milepost_output }
@@ -84,6 +106,7 @@ sized_outputs! { milepost_output }
 pub(crate) struct BorrowedOutput {
     keys: FlatKeys,
     batch: FlatBatch,
+    event: Option<WatchEvent>,
 }
 
 impl BorrowedOutput {
@@ -107,6 +130,10 @@ impl BorrowedOutput {
             summary: core::ptr::null_mut(),
             chain_status: core::ptr::null_mut(),
             error: core::ptr::null_mut(),
+            watch_event: 0,
+            milestone: 0,
+            event_id: milepost_bytes::NONE,
+            compact_status: milepost_bytes::NONE,
         };
         *self = Self::default();
         let (kind, handle) = match output {
@@ -140,7 +167,20 @@ impl BorrowedOutput {
                 }
                 (MILEPOST_OUTPUT_COMPLETED, handle)
             }
-            Output::Completed { handle, result: Err(error) } => {
+            Output::Watch { handle, event: Ok(event) } => {
+                converted.watch_event = match event.kind {
+                    WatchEventKind::UnIncluded => MILEPOST_WATCH_UN_INCLUDED,
+                    WatchEventKind::Reached => MILEPOST_WATCH_REACHED,
+                    _ => MILEPOST_WATCH_STATUS,
+                };
+                converted.milestone = event.milestone as i32;
+                let event = self.event.insert(event);
+                converted.event_id = milepost_bytes::new(event.id.as_bytes());
+                converted.compact_status = milepost_bytes::new(event.json.as_bytes());
+                (MILEPOST_OUTPUT_WATCH, handle)
+            }
+            Output::Completed { handle, result: Err(error) }
+            | Output::Watch { handle, event: Err(error) } => {
                 let error = ErrorDetails::from(&CallError::from(error));
                 converted.error = handle::create(error);
                 (MILEPOST_OUTPUT_FAILED, handle)

@@ -45,7 +45,7 @@ pub const MILEPOST_SETTING_RETENTION_EPOCHS: milepost_setting_t = 7;
 /// Time from a request at an endpoint to its deadline, in the host's unit, unless the request has
 /// its own; default 10000
 pub const MILEPOST_SETTING_TIMEOUT: milepost_setting_t = 8;
-/// Maximum number of pending calls of an endpoint; default 100000
+/// Maximum number of pending calls of an endpoint, and of its watches; default 100000
 pub const MILEPOST_SETTING_MAX_WAITING: milepost_setting_t = 9;
 /// Seed of the hash function of the wait index, for endpoints that serve untrusted clients: a
 /// number that they cannot know; default 0

@@ -8,7 +8,7 @@ use alloc::collections::BTreeMap;
 use core::fmt::Write as _;
 use core::str::FromStr;
 
-use milepost::status::{FinalStatus, Observation, TransactionStatus};
+use milepost::status::{CompactStatus, Observation, TransactionStatus};
 use milepost::{Error, ErrorKind};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -52,21 +52,13 @@ impl FromStr for Include {
     }
 }
 
-/// The compact status of an observation; of a transaction that is in no block, the hash and `NONE`
-pub(crate) fn compact(observation: &Observation) -> String {
-    let mut json = String::with_capacity(320);
-    write_compact(observation, None, &mut json);
-    json.push('}');
-    json
-}
-
 /// The compact status with these parts
 ///
 /// # Errors
 ///
 /// A corrupt row, or an executed receipt whose body is not stored where a part needs the result.
 pub(crate) fn compact_with(observation: &Observation, include: Include) -> Result<String, Error> {
-    let Some(status) = &observation.status else { return Ok(compact(observation)) };
+    let Some(status) = &observation.status else { return Ok(CompactStatus::new(observation).json) };
     let mut result = Vec::new();
     if include.receipts || include.outcomes || include.status {
         status.write(true, &mut result)?;
@@ -74,7 +66,7 @@ pub(crate) fn compact_with(observation: &Observation, include: Include) -> Resul
     let parts = Parts::of(&result)?;
     let mut json = String::with_capacity(1024 + result.len());
     let kind = parts.0.get("status").filter(|_| include.status);
-    write_compact(observation, kind.map(|raw| raw.get()), &mut json);
+    observation.write_compact(kind.map(|raw| raw.get()), &mut json);
     if include.gas || include.logs {
         write_gas_and_logs(status, include, &mut json)?;
     }
@@ -95,41 +87,6 @@ pub(crate) fn compact_with(observation: &Observation, include: Include) -> Resul
     }
     json.push('}');
     Ok(json)
-}
-
-/// The whole `result` of a request; `None` if the transaction is in no block
-///
-/// # Errors
-///
-/// A corrupt row, or an executed receipt whose body is not stored.
-pub(crate) fn full_result(observation: &Observation) -> Result<Option<String>, Error> {
-    let Some(status) = &observation.status else { return Ok(None) };
-    let mut result = Vec::with_capacity(status.size_hint());
-    status.write(true, &mut result)?;
-    String::from_utf8(result).map(Some).map_err(|error| Error::new(ErrorKind::Corrupt, error))
-}
-
-/// Appends the compact status without its closing brace
-fn write_compact(observation: &Observation, status: Option<&str>, json: &mut String) {
-    let hash = observation.hash;
-    let Some(summary) = &observation.summary else {
-        let _ = write!(json, r#"{{"transaction_hash":"{hash}","final_execution_status":"NONE""#);
-        return;
-    };
-    let kind = match summary.final_status {
-        FinalStatus::NotStarted => "\"NotStarted\"",
-        FinalStatus::Started => "\"Started\"",
-        FinalStatus::Failure => "\"Failure\"",
-        FinalStatus::SuccessValue => "\"SuccessValue\"",
-    };
-    let (milestone, status) = (summary.milestone.name(), status.unwrap_or(kind));
-    let block_hash = summary.block_hash.map_or_else(|| "null".into(), |hash| format!("\"{hash}\""));
-    // Writing to a string cannot fail.
-    let _ = write!(
-        json,
-        r#"{{"transaction_hash":"{hash}","final_execution_status":"{milestone}","status":{status},"block":{{"height":{},"hash":{block_hash}}},"receipts_known":{},"receipts_executed":{},"finalized":{}"#,
-        summary.height, summary.receipts, summary.executed_receipts, summary.is_finalized,
-    );
 }
 
 /// The members of a result, as texts

@@ -22,7 +22,7 @@ use milepost::endpoint::{
 use milepost::import::{BlockImport, BlockPosition, ImportSettings, ImportSummary, VerifyMode};
 use milepost::primitives::{BlockHeight, CryptoHash};
 use milepost::rpc::{Request, ResponseKind};
-use milepost::status::{Observation, StatusSummary};
+use milepost::status::{CompactStatus, Observation, StatusSummary};
 use milepost::storage::Storage as _;
 use milepost::views::Deviations;
 use milepost_feeds::{ImportError, import_all};
@@ -33,12 +33,12 @@ use tracing::warn;
 
 use crate::block_importer::BlockImporter;
 use crate::block_verifier::BlockVerifier;
-use crate::compact_status::{Include, compact_with, full_result};
+use crate::compact_status::{Include, compact_with};
 use crate::logged_kinds::LoggedKinds;
 use crate::metrics::{BlockStep, Commit, MethodLabel, Metrics};
 use crate::shared_endpoint::SharedEndpoint;
 use crate::store::Store;
-use crate::watching::{WatchState, Watching};
+use crate::watching::Watching;
 
 /// Larger bodies are processed on the blocking thread pool: a batch of many requests or a large
 /// transaction takes longer than handing it over (some 20 us)
@@ -229,11 +229,11 @@ impl Service {
     pub(crate) async fn full_status(
         self: &Arc<Self>,
         hash: CryptoHash,
-    ) -> Result<(WatchState, Option<String>), QueryError> {
+    ) -> Result<(CompactStatus, Option<String>), QueryError> {
         let query = move |service: &Self| {
             let snapshot = service.store.snapshot();
             let observation = service.engine.observe(hash, &snapshot)?;
-            full_result(&observation).map(|result| (WatchState::new(&observation), result))
+            observation.result().map(|result| (CompactStatus::new(&observation), result))
         };
         let status = self.run(false, query).await;
         QueryError::result_of(status)

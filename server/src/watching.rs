@@ -14,44 +14,20 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use milepost::endpoint::WatchMap;
 use milepost::import::ChainUpdate;
 use milepost::primitives::CryptoHash;
-use milepost::status::{Milestone, Observation};
+use milepost::status::{CompactStatus, Observation};
 use tokio::sync::Notify;
 
-use crate::compact_status::compact;
 use crate::metrics::{family, sample};
 use crate::service::{QueryError, Service};
 
 /// Number of transactions that are observed at a time, on one snapshot
 const BATCH: usize = 64;
 
-/// A state of a transaction
-#[derive(Debug, Eq, PartialEq)]
-pub(crate) struct WatchState {
-    /// Its milestone; `NONE` if it is in no block
-    pub(crate) milestone: Milestone,
-    /// The compact status as JSON
-    pub(crate) json: String,
-    /// Milestone, height and a digest of the JSON: equal states have equal ids on every server
-    pub(crate) id: String,
-}
-
-impl WatchState {
-    pub(crate) fn new(observation: &Observation) -> Self {
-        let json = compact(observation);
-        let summary = observation.summary.as_ref();
-        let milestone = summary.map_or(Milestone::None, |summary| summary.milestone);
-        let height = summary.map_or(0, |summary| summary.height);
-        let digest = CryptoHash::digest(json.as_bytes()).to_string();
-        let id = format!("{}-{height}-{}", milestone.name(), &digest[..10]);
-        Self { milestone, json, id }
-    }
-}
-
 /// What a watcher takes out
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Change {
     /// The newest state of the transaction at this position
-    State(usize, Arc<WatchState>),
+    State(usize, Arc<CompactStatus>),
     /// The transaction at this position cannot be observed, and is not watched any more
     Failed(usize, QueryError),
     /// The service stops
@@ -86,7 +62,7 @@ struct Table {
 #[derive(Default)]
 struct Entry {
     /// Its newest state, once it was observed
-    state: Option<Arc<WatchState>>,
+    state: Option<Arc<CompactStatus>>,
     /// By the number of the watcher and the position of the transaction among those it watches
     watchers: BTreeMap<(u64, usize), Arc<Mailbox>>,
 }
@@ -98,7 +74,7 @@ struct Mailbox(Mutex<Mail>);
 #[derive(Default)]
 struct Mail {
     /// The newest change of each transaction
-    changes: BTreeMap<usize, Result<Arc<WatchState>, QueryError>>,
+    changes: BTreeMap<usize, Result<Arc<CompactStatus>, QueryError>>,
     is_closed: bool,
     waker: Option<Waker>,
 }
@@ -165,7 +141,7 @@ impl Watching {
             for (hash, observation) in observed {
                 let state = observation.and_then(|observation| {
                     table.map.handle_observation(&observation).map_err(QueryError::Failed)?;
-                    Ok(Arc::new(WatchState::new(&observation)))
+                    Ok(Arc::new(CompactStatus::new(&observation)))
                 });
                 match state {
                     Ok(state) => {
@@ -286,7 +262,7 @@ impl Watcher {
     }
 
     /// Puts back a state that was taken out, unless there is a newer one
-    pub(crate) fn put_back(&self, position: usize, state: Arc<WatchState>) {
+    pub(crate) fn put_back(&self, position: usize, state: Arc<CompactStatus>) {
         self.mailbox.change(|mail| {
             mail.changes.entry(position).or_insert(Ok(state));
         });

@@ -245,8 +245,102 @@ static void unknown_operations_change_nothing(void) {
     tear_down(&host);
 }
 
+/* Serves the rows of an observation, which ends with MILEPOST_OUTPUT_PENDING */
+static void serve_observation(host *self) {
+    milepost_output output = serve(self);
+    CHECK(output.kind == MILEPOST_OUTPUT_PENDING);
+}
+
+static void commit_block(host *self) {
+    uint64_t block = hand_in_block(self);
+    milepost_output output = serve(self);
+    CHECK(output.kind == MILEPOST_OUTPUT_COMMIT && output.handle == block);
+    CHECK(store_commit(&self->store, output.changes, output.changes_len, NULL) == 0);
+    OK(milepost_endpoint_handle_commit_result(self->endpoint, block, 1, NULL, 0, NULL));
+    milepost_import_summary_free(POLL(self, COMPLETED, block).summary);
+}
+
+static void a_watch_reports_changes_until_its_milestone(void) {
+    milepost_hash transaction = hash(1);
+    host host;
+    milepost_output output;
+    uint64_t watch, other;
+    int32_t was_pending;
+    set_up(&host);
+    CHECK(milepost_endpoint_watch(host.endpoint, &transaction, 6, 0, &watch, NULL) ==
+          MILEPOST_STATUS_ENUM);
+    CHECK(milepost_endpoint_watch(host.endpoint, &transaction, -1, 0, &watch, NULL) ==
+          MILEPOST_STATUS_ENUM);
+    CHECK(milepost_endpoint_watch(host.endpoint, &transaction, 5, 2, &watch, NULL) ==
+          MILEPOST_STATUS_ENUM);
+    OK(milepost_endpoint_watch(host.endpoint, &transaction, MILEPOST_MILESTONE_EXECUTED_OPTIMISTIC,
+                               1, &watch, NULL));
+    OK(milepost_endpoint_watch(host.endpoint, &transaction, MILEPOST_MILESTONE_FINAL, 0, &other,
+                               NULL));
+    CHECK(watch != 0 && watch != other);
+    serve_observation(&host);
+    output = POLL(&host, WATCH, watch);
+    CHECK(output.watch_event == MILEPOST_WATCH_STATUS);
+    CHECK(output.milestone == MILEPOST_MILESTONE_NONE);
+    CHECK(contains(output.compact_status, "\"final_execution_status\":\"NONE\"}"));
+    CHECK(contains(output.event_id, "NONE-0-"));
+    POLL(&host, WATCH, other);
+    POLL(&host, TIMEOUT, 0);
+
+    commit_block(&host);
+    serve_observation(&host);
+    output = POLL(&host, WATCH, watch);
+    CHECK(output.watch_event == MILEPOST_WATCH_REACHED);
+    CHECK(output.milestone == MILEPOST_MILESTONE_EXECUTED_OPTIMISTIC);
+    CHECK(contains(output.compact_status, "\"block\":{\"height\":100,"));
+    CHECK(contains(output.compact_status, ",\"result\":{\"final_execution_status\":"));
+    CHECK(contains(output.event_id, "-reached"));
+    output = POLL(&host, WATCH, other);
+    CHECK(output.watch_event == MILEPOST_WATCH_STATUS);
+    CHECK(!contains(output.compact_status, "\"result\":"));
+    OK(milepost_endpoint_cancel(host.endpoint, watch, &was_pending, NULL));
+    CHECK(was_pending == 0);
+    OK(milepost_endpoint_cancel(host.endpoint, other, &was_pending, NULL));
+    CHECK(was_pending == 1);
+    POLL(&host, TIMEOUT, 0);
+    tear_down(&host);
+}
+
+static void a_watch_fails_with_its_rows_and_at_a_shutdown(void) {
+    milepost_hash transaction = hash(1);
+    milepost_error_view view = {.size = sizeof view};
+    host host;
+    milepost_output output;
+    uint64_t watch;
+    set_up(&host);
+    OK(milepost_endpoint_watch(host.endpoint, &transaction, 5, 0, &watch, NULL));
+    output = POLL(&host, NEED_ROWS, 0);
+    CHECK(output.handle != watch && output.is_first == 1);
+    OK(milepost_endpoint_fail_rows(host.endpoint, output.handle, TEXT("the cluster is away"),
+                                   NULL));
+    POLL(&host, PENDING, output.handle);
+    output = POLL(&host, FAILED, watch);
+    OK(milepost_error_read(output.error, &view));
+    CHECK(view.status == MILEPOST_STATUS_STORAGE && same(view.message, "the cluster is away"));
+    milepost_error_free(output.error);
+
+    OK(milepost_endpoint_watch(host.endpoint, &transaction, 5, 0, &watch, NULL));
+    serve_observation(&host);
+    POLL(&host, WATCH, watch);
+    OK(milepost_endpoint_shutdown(host.endpoint, NULL));
+    output = POLL(&host, FAILED, watch);
+    CHECK(output.error != NULL);
+    milepost_error_free(output.error);
+    POLL(&host, TIMEOUT, 0);
+    CHECK(milepost_endpoint_watch(host.endpoint, &transaction, 5, 0, &watch, NULL) ==
+          MILEPOST_STATUS_USAGE);
+    tear_down(&host);
+}
+
 /* An endpoint is freed with operations in every state */
 static void an_endpoint_ends_what_is_open(void) {
+    milepost_hash transaction = hash(1);
+    uint64_t watch;
     host host;
     set_up(&host);
     hand_in_request(&host, 0, MILEPOST_TIMEOUT_DEFAULT);
@@ -257,6 +351,7 @@ static void an_endpoint_ends_what_is_open(void) {
     hand_in_request(&host, 0, MILEPOST_TIMEOUT_DEFAULT);
     POLL(&host, NEED_ROWS, 0);
     hand_in_request(&host, 0, MILEPOST_TIMEOUT_DEFAULT);
+    OK(milepost_endpoint_watch(host.endpoint, &transaction, 5, 1, &watch, NULL));
     milepost_endpoint_free(host.endpoint);
 }
 
@@ -265,6 +360,8 @@ int main(void) {
     a_failed_import_ends_and_the_next_one_starts();
     requests_fail_expire_and_are_cancelled();
     unknown_operations_change_nothing();
+    a_watch_reports_changes_until_its_milestone();
+    a_watch_fails_with_its_rows_and_at_a_shutdown();
     an_endpoint_ends_what_is_open();
     return failed;
 }

@@ -301,6 +301,31 @@ void test_outputs() {
     EXPECT(endpoint.shutdown().ok() && !POLL(Timeout).timeout.has_value());
 }
 
+void test_watches() {
+    Endpoint endpoint = Endpoint::without_engine().value();
+    milepost_hash transaction = {};
+    EXPECT(endpoint.watch(transaction, {static_cast<Milestone>(9)}).error().kind() ==
+           ErrorKind::Enum);
+    {
+        Watch watch = Watch::start(endpoint, transaction).value();
+        Watch moved = std::move(watch);
+        Output output = POLL(NeedRows);
+        EXPECT(output.handle != moved.handle() && output.is_first);
+        std::vector<Row> absent(output.keys.size());
+        EXPECT(endpoint.handle_rows(output.handle, absent).ok());
+        EXPECT(POLL(Pending).handle == output.handle);
+        output = POLL(Watch);
+        EXPECT(output.handle == moved.handle() && output.watch_event == WatchEvent::Status);
+        EXPECT(output.milestone == Milestone::None);
+        EXPECT(output.event_id.substr(0, 7) == "NONE-0-");
+        EXPECT(output.compact_status.find("\"final_execution_status\":\"NONE\"") !=
+               std::string_view::npos);
+    }
+    // Both objects are gone, and the watch is with them.
+    EXPECT(endpoint.shutdown().ok() && !POLL(Timeout).timeout.has_value());
+    EXPECT(endpoint.watch(transaction).error().kind() == ErrorKind::Usage);
+}
+
 }  // namespace
 
 int main() {
@@ -310,6 +335,7 @@ int main() {
     test_storage_check();
     test_inputs();
     test_outputs();
+    test_watches();
     std::printf("%d failures\n", failures);
     return failures == 0 ? 0 : 1;
 }

@@ -8,59 +8,32 @@
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
+#[cfg(feature = "observe")]
+use super::Settings;
 use super::end_reason::StaleRows;
 use super::operation::{OperationKind, Operations, Progress};
 use super::pending_request::RetainedRequest;
+#[cfg(feature = "watch")]
+use super::watches::Watches;
 use super::{
-    ChainQuery, Completion, EndReason, Engine, Evaluation, Output, PendingRequest, RequestQuery,
-    RequestState, WaitConfig,
+    ChainQuery, Completion, EndReason, Engine, Evaluation, Output, PendingRequest, RequestOptions,
+    RequestQuery, RequestState, WaitConfig, WaitMode,
 };
 use crate::Error;
+#[cfg(feature = "watch")]
+use crate::ErrorKind;
 use crate::config::ConfigImport;
 use crate::import::{BlockImport, ChainUpdate, ImportSettings};
 #[cfg(feature = "verify")]
 use crate::import::{BlockVerifier, VerifyMode};
 use crate::primitives::BlockHeight;
+#[cfg(feature = "observe")]
+use crate::primitives::CryptoHash;
 use crate::rpc::Request;
+#[cfg(feature = "observe")]
+use crate::status::SummaryQuery;
 use crate::storage::{OptimisticQuery, Row, Snapshot};
 use crate::waiting::{InsertError, InsertErrorKind, RequestHandle, WaiterMap};
-
-/// Whether a request may wait
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[non_exhaustive]
-pub enum WaitMode {
-    /// It waits for its milestone until its timeout
-    #[default]
-    UntilTimeout,
-    /// It does not wait: if it would have to, it ends with [`Output::Pending`]
-    Never,
-}
-
-/// Options of a request
-#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
-#[non_exhaustive]
-pub struct RequestOptions {
-    /// Time to its deadline, in the host's unit; `None` for that of the [`WaitConfig`]
-    pub timeout: Option<u64>,
-    /// Whether it may wait; default until its timeout
-    pub wait_mode: WaitMode,
-}
-
-impl RequestOptions {
-    /// These options with another time to the deadline; `None` for that of the [`WaitConfig`]
-    #[must_use]
-    pub const fn with_timeout(mut self, timeout: Option<u64>) -> Self {
-        self.timeout = timeout;
-        self
-    }
-
-    /// These options with another wait mode
-    #[must_use]
-    pub const fn with_wait_mode(mut self, wait_mode: WaitMode) -> Self {
-        self.wait_mode = wait_mode;
-        self
-    }
-}
 
 /// Who evaluates a request
 #[derive(Clone, Copy, Debug)]
@@ -72,7 +45,7 @@ enum Evaluator {
 }
 
 /// A request in the waiters
-struct Waiting<T> {
+pub(super) struct Waiting<T> {
     request: RetainedRequest,
     evaluator: Evaluator,
     tag: T,
@@ -167,13 +140,15 @@ struct Waiting<T> {
 /// In both ways a host may stop polling at any time and hand in something else.
 pub struct Endpoint<T = ()> {
     engine: Engine,
-    wait_config: WaitConfig,
-    waiters: WaiterMap<Waiting<T>>,
+    pub(super) wait_config: WaitConfig,
+    pub(super) waiters: WaiterMap<Waiting<T>>,
     operations: Operations<T>,
     outputs: VecDeque<Output<T>>,
-    stopping: bool,
+    pub(super) stopping: bool,
     #[cfg(feature = "verify")]
     verifier: BlockVerifier,
+    #[cfg(feature = "watch")]
+    pub(super) watches: Watches,
 }
 
 impl<T> core::fmt::Debug for Endpoint<T> {
@@ -199,6 +174,8 @@ impl<T> Endpoint<T> {
             stopping: false,
             #[cfg(feature = "verify")]
             verifier: BlockVerifier::default(),
+            #[cfg(feature = "watch")]
+            watches: Watches::new(wait_config.hash_seed),
         }
     }
 
@@ -331,6 +308,16 @@ impl<T> Endpoint<T> {
         self.start(OperationKind::Chain(Box::new(query)))
     }
 
+    /// Observes a transaction once, with rows that the host supplies; ends in
+    /// [`Output::Completed`]
+    #[cfg(feature = "observe")]
+    pub fn handle_observation_query(&mut self, transaction: CryptoHash) -> RequestHandle {
+        let Settings { isolation, max_receipts, .. } = *self.engine.settings();
+        let query = SummaryQuery::new(transaction, max_receipts);
+        let query = OptimisticQuery::new(query, isolation);
+        self.start(OperationKind::Observation(Box::new(query)))
+    }
+
     /// Takes in the rows of an [`Output::NeedRows`], in the order of its keys, or why there are
     /// none; those of a request that was cancelled are ignored
     ///
@@ -377,6 +364,8 @@ impl<T> Endpoint<T> {
     /// the requests that it affects
     pub fn handle_chain_update(&mut self, update: &ChainUpdate) {
         self.waiters.handle_chain_update(update);
+        #[cfg(feature = "watch")]
+        self.watches.handle_chain_update(update);
     }
 
     /// Takes in the time: requests whose deadline is not after `now` are evaluated a last time
@@ -387,22 +376,36 @@ impl<T> Endpoint<T> {
     /// Ends all waiting: pending requests are evaluated a last time and answered, with an error if
     /// their milestone is not reached, as are later requests that would have to wait
     ///
-    /// Other operations go on.
+    /// Watches end with an error. Other operations go on.
     pub fn shutdown(&mut self) {
         self.stopping = true;
         self.waiters.wake_all();
+        #[cfg(feature = "watch")]
+        self.watches.fail_all(&Error::new(ErrorKind::Usage, EndReason::Shutdown));
     }
 
     /// Removes a request whose client went away, or that the host has answered, in O(log
-    /// operations); returns whether there was one
+    /// operations), or a watch; returns whether there was one
     ///
     /// An import is not cancelled: its commit may be in progress.
     pub fn cancel(&mut self, handle: RequestHandle) -> bool {
+        #[cfg(feature = "watch")]
+        self.watches.remove(handle);
         self.operations.cancel(handle) && self.waiters.remove(handle)
     }
 
     /// Returns what is to be done or handed out next; [`Output::Timeout`] if there is nothing
     pub fn poll_output(&mut self) -> Output<T> {
+        self.next_output(true)
+    }
+
+    /// The next output; `keeps_snapshots` is whether the host has one for each evaluation, which
+    /// it releases when an observation has ended
+    fn next_output(
+        &mut self,
+        #[cfg_attr(not(feature = "watch"), expect(unused_variables, reason = "of watches"))]
+        keeps_snapshots: bool,
+    ) -> Output<T> {
         loop {
             if let Some(output) = self.outputs.pop_front() {
                 return output;
@@ -419,6 +422,22 @@ impl<T> Endpoint<T> {
                 let evaluation = Evaluation { request, end_reason, stale_rows: None };
                 self.evaluate(wakeup.handle, evaluation, evaluator, tag);
             } else {
+                #[cfg(feature = "watch")]
+                if let Some(handle) = self.watches.poll_ended() {
+                    if keeps_snapshots {
+                        return Output::Pending { handle };
+                    }
+                    continue;
+                } else if let Some(transaction) = self.watches.poll_observation() {
+                    let handle = self.handle_observation_query(transaction);
+                    self.watches.set_observing(handle, transaction);
+                    continue;
+                } else if let Some((handle, event)) = self.watches.poll_event() {
+                    if !self.watches.contains(handle) {
+                        self.waiters.remove(handle);
+                    }
+                    return Output::Watch { handle, event };
+                }
                 return Output::Timeout(self.next_timeout());
             }
         }
@@ -432,7 +451,7 @@ impl<T> Endpoint<T> {
         // Terminates: rows that are no newer than before are accepted, and they cannot become newer
         // forever while nothing is handed in.
         loop {
-            match self.poll_output() {
+            match self.next_output(false) {
                 Output::Wakeup { handle, evaluation, tag } => {
                     self.handle_evaluation(handle, evaluation.run(snapshot), tag);
                 }
@@ -474,8 +493,10 @@ impl<T> Endpoint<T> {
             Progress::Commit(batch) => Output::Commit { handle, batch },
             Progress::Completed(result) => {
                 self.waiters.remove(handle);
+                #[cfg(feature = "watch")]
+                let Some(result) = self.watches.handle_observation(handle, result) else { return };
                 if let Ok(Completion::Block(summary)) = &result {
-                    self.waiters.handle_chain_update(&summary.chain_update);
+                    self.handle_chain_update(&summary.chain_update);
                 }
                 Output::Completed { handle, result }
             }

@@ -15,7 +15,7 @@ use crate::config::ConfigImport;
 use crate::import::{BlockImport, FinalityImport, ImportSettings, ImportSummary};
 use crate::primitives::{BlockHeight, CryptoHash};
 use crate::rpc::{self, Method, MethodCall, Request, ResponseKind};
-#[cfg(feature = "watch")]
+#[cfg(feature = "observe")]
 use crate::status::{Observation, SummaryQuery};
 use crate::storage::rows::{BlockRecord, OutcomeRow, ReceiptParent};
 use crate::storage::{Key, Row, Snapshot, Storage, Table, check_row_count, run};
@@ -313,7 +313,7 @@ impl Engine {
     /// # Errors
     ///
     /// The storage's error, a corrupt row, or more receipts than the settings allow.
-    #[cfg(feature = "watch")]
+    #[cfg(feature = "observe")]
     pub fn observe(
         &self,
         transaction: CryptoHash,

@@ -24,6 +24,7 @@ mod output_tests;
 mod pending_request;
 #[cfg(test)]
 mod remote_host;
+mod request_options;
 mod request_query;
 mod response;
 mod settings;
@@ -34,20 +35,27 @@ mod transaction_check;
 #[cfg(test)]
 mod unknown_tests;
 mod wait_config;
+mod watch_event;
 #[cfg(feature = "watch")]
 mod watch_map;
+#[cfg(all(test, feature = "watch"))]
+mod watch_tests;
+#[cfg(feature = "watch")]
+mod watches;
 
 pub use buffers::Buffers;
 pub use chain::{ChainQuery, ChainStatus};
 pub use end_reason::EndReason;
-pub use endpoint::{Endpoint, RequestOptions, WaitMode};
+pub use endpoint::Endpoint;
 pub use engine::Engine;
 pub use evaluation::Evaluation;
 pub use output::{Completion, Output};
 pub use pending_request::PendingRequest;
+pub use request_options::{RequestOptions, WaitMode};
 pub use request_query::RequestQuery;
 pub use response::{RequestState, Response, ResponseBody, ResponseChunk};
 pub use settings::{Settings, UnknownTransaction};
 pub use wait_config::WaitConfig;
+pub use watch_event::{WatchEvent, WatchEventKind, WatchOptions};
 #[cfg(feature = "watch")]
 pub use watch_map::WatchMap;

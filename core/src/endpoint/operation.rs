@@ -1,11 +1,14 @@
 //! The operations that an endpoint runs over rows of its host, and the line of imports.
 //!
-//! An operation is a request that is evaluated, an import, or a query for the chain's status; it
-//! asks for rows until it ends. Imports run one after the other, because each reads what the one
-//! before has committed. What an end means for waiting requests is left to the endpoint.
+//! An operation is a request that is evaluated, an import, an observation, or a query for the
+//! chain's status; it asks for rows until it ends. Imports run one after the other, because each
+//! reads what the one before has committed. What an end means for waiting requests is left to the
+//! endpoint.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+#[cfg(feature = "observe")]
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use hashbrown::HashTable;
@@ -13,6 +16,8 @@ use hashbrown::HashTable;
 use super::{ChainQuery, Completion, RequestQuery, RequestState};
 use crate::config::ConfigImport;
 use crate::import::BlockImport;
+#[cfg(feature = "observe")]
+use crate::status::SummaryQuery;
 use crate::storage::{Batch, Key, OptimisticQuery, Query, Row, Step};
 use crate::waiting::RequestHandle;
 use crate::{Error, ErrorKind};
@@ -42,6 +47,8 @@ pub(super) enum OperationKind<T> {
     Block(Box<BlockImport>),
     Config(Box<ConfigImport>),
     Chain(Box<OptimisticQuery<ChainQuery>>),
+    #[cfg(feature = "observe")]
+    Observation(Box<OptimisticQuery<SummaryQuery>>),
     /// Its batch was handed out
     Committing(Box<Completion>),
 }
@@ -116,13 +123,15 @@ impl<T> Operations<T> {
     /// Removes an operation that is no import; returns whether it is none
     pub(super) fn cancel(&mut self, handle: RequestHandle) -> bool {
         match self.get(handle).map(|operation| &operation.kind) {
-            Some(OperationKind::Request { .. } | OperationKind::Chain(_)) => {
+            // Its commit may be in progress, and is followed by wake-ups.
+            Some(
+                OperationKind::Block(_) | OperationKind::Config(_) | OperationKind::Committing(_),
+            ) => false,
+            Some(_) => {
                 self.remove(handle);
                 true
             }
             None => true,
-            // Its commit may be in progress, and is followed by wake-ups.
-            Some(_) => false,
         }
     }
 
@@ -173,6 +182,8 @@ impl<T> Operations<T> {
             OperationKind::Block(query) => query.supply_rows(rows)?,
             OperationKind::Config(query) => query.supply_rows(rows)?,
             OperationKind::Chain(query) => query.supply_rows(rows)?,
+            #[cfg(feature = "observe")]
+            OperationKind::Observation(query) => query.supply_rows(rows)?,
             OperationKind::Committing(_) => return Err(needs_no_rows(handle)),
         }
         operation.awaits_rows = false;
@@ -279,6 +290,10 @@ impl<T> OperationKind<T> {
             Self::Chain(query) => {
                 step(&mut **query, |chain| Poll::Completed(Completion::Chain(chain)))
             }
+            #[cfg(feature = "observe")]
+            Self::Observation(query) => step(&mut **query, |observation| {
+                Poll::Completed(Completion::Observation(Arc::new(observation)))
+            }),
             Self::Committing(_) => {
                 Err(Error::new(ErrorKind::Usage, "a commit in progress is not polled"))
             }

@@ -1,10 +1,17 @@
 //! What an endpoint asks of its host, and what it hands out.
+//!
+//! An output is complete: a host needs nothing of what it was handed before to serve it. In which
+//! order outputs come is not decided here.
 
+#[cfg(feature = "observe")]
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use super::{ChainStatus, Evaluation, Response};
+use super::{ChainStatus, Evaluation, Response, WatchEvent};
 use crate::Error;
 use crate::import::ImportSummary;
+#[cfg(feature = "observe")]
+use crate::status::Observation;
 use crate::storage::{Batch, Key};
 use crate::views::Deviations;
 use crate::waiting::RequestHandle;
@@ -24,11 +31,13 @@ pub enum Output<T = ()> {
         /// The host's tag
         tag: T,
     },
-    /// A request that the endpoint evaluated waits for its milestone: its snapshot can be released
+    /// A request that the endpoint evaluated waits for its milestone, or a watched transaction was
+    /// observed: its snapshot can be released
     ///
-    /// The last output of a request with [`WaitMode::Never`](super::WaitMode::Never).
+    /// The last output of a request with [`WaitMode::Never`](super::WaitMode::Never). Observations
+    /// have handles of their own, other than those of the watches.
     Pending {
-        /// The request
+        /// The request, or the observation
         handle: RequestHandle,
     },
     /// An operation needs the rows of these keys, by
@@ -67,6 +76,18 @@ pub enum Output<T = ()> {
         /// The host's tag
         tag: T,
     },
+    /// What a watch reports, in order; a watch that was not polled in between reports its newest
+    /// event only
+    ///
+    /// The last one is [`WatchEventKind::Reached`](super::WatchEventKind::Reached), or the error
+    /// that ends the watch: of the storage, or [`ErrorKind::Usage`](crate::ErrorKind::Usage) after
+    /// a shutdown.
+    Watch {
+        /// The watch
+        handle: RequestHandle,
+        /// Its event
+        event: Result<WatchEvent, Error>,
+    },
     /// Nothing more until something else is handed in; when to call
     /// [`Endpoint::handle_timeout`](super::Endpoint::handle_timeout) at the latest
     Timeout(Option<u64>),
@@ -83,4 +104,7 @@ pub enum Completion {
     Config(Deviations),
     /// What the storage knows about the chain
     Chain(ChainStatus),
+    /// What was seen of a transaction
+    #[cfg(feature = "observe")]
+    Observation(Arc<Observation>),
 }

@@ -8,7 +8,7 @@ use alloc::vec::Vec;
 
 use milepost_testkit::Rng;
 
-use super::{Completion, Endpoint, Output, Response};
+use super::{Completion, Endpoint, Output, Response, WatchEvent};
 use crate::Error;
 use crate::storage::{MemoryStorage, Snapshot as _, Storage as _};
 use crate::waiting::RequestHandle;
@@ -22,6 +22,7 @@ pub(super) struct RemoteHost {
     pub(super) responses: Vec<(RequestHandle, Response)>,
     pub(super) pending: Vec<RequestHandle>,
     pub(super) completed: Vec<(RequestHandle, Result<Completion, Error>)>,
+    pub(super) events: Vec<(RequestHandle, Result<WatchEvent, Error>)>,
 }
 
 impl RemoteHost {
@@ -34,6 +35,7 @@ impl RemoteHost {
             responses: Vec::new(),
             pending: Vec::new(),
             completed: Vec::new(),
+            events: Vec::new(),
         }
     }
 
@@ -55,6 +57,7 @@ impl RemoteHost {
                     self.snapshots.remove(&handle);
                     self.completed.push((handle, result));
                 }
+                Output::Watch { handle, event } => self.events.push((handle, event)),
                 Output::Wakeup { .. } => panic!("the endpoint evaluates all requests"),
                 output => {
                     if let Output::NeedRows { handle, is_first: true, .. } = &output {

@@ -7,7 +7,7 @@ pub struct WaitConfig {
     /// Time from a request to its deadline, in the host's unit; default 10,000, the ten seconds of
     /// a node for hosts that count milliseconds
     pub timeout: u64,
-    /// Maximum number of pending calls; default 100,000, which take some 25 MiB
+    /// Maximum number of pending calls, and of watches; default 100,000, which take some 25 MiB
     ///
     /// In addition each call keeps the id of its request, of up to
     /// [`Limits::max_id_bytes`](crate::rpc::Limits::max_id_bytes), and a batch its invalid calls.

@@ -4,18 +4,22 @@
 //! joined from fragments that were written when their block was imported.
 
 mod buffers;
+#[cfg(feature = "observe")]
+mod compact;
 mod condition;
 mod query;
 mod receipt_tree;
-#[cfg(feature = "watch")]
+#[cfg(feature = "observe")]
 mod summary;
 mod transaction_status;
 mod tree_status;
 
 pub(crate) use buffers::{MAX_RETAINED_NODES, WalkBuffers};
+#[cfg(feature = "observe")]
+pub use compact::CompactStatus;
 pub use condition::WaitCondition;
 pub use milepost_protocol::views::Milestone;
 pub use query::StatusQuery;
-#[cfg(feature = "watch")]
+#[cfg(feature = "observe")]
 pub use summary::{Observation, StatusSummary, SummaryQuery};
 pub use transaction_status::{FinalStatus, TransactionStatus};

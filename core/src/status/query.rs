@@ -103,13 +103,13 @@ impl StatusQuery {
     }
 
     /// The chain's row, as far as it was supplied
-    #[cfg(feature = "watch")]
+    #[cfg(feature = "observe")]
     pub(super) const fn chain(&self) -> &ChainRecord {
         &self.chain
     }
 
     /// Whether the next step needs rows
-    #[cfg(feature = "watch")]
+    #[cfg(feature = "observe")]
     pub(super) const fn needs_rows(&self) -> bool {
         !matches!(self.stage, Stage::Complete | Stage::Ended)
     }

@@ -96,7 +96,7 @@ impl TransactionStatus {
     }
 
     /// What the status is read from
-    #[cfg(feature = "watch")]
+    #[cfg(feature = "observe")]
     pub(super) const fn source(&self) -> &Source {
         &self.0
     }

@@ -51,7 +51,7 @@ impl TreeStatus {
     }
 
     /// The transaction and its receipts, in the order in which they were found
-    #[cfg(feature = "watch")]
+    #[cfg(feature = "observe")]
     pub(super) fn nodes(&self) -> &[TreeNode] {
         self.buffers.tree.nodes()
     }

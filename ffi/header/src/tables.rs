@@ -51,7 +51,7 @@ fn form(parameter: &Parameter) -> Option<Form> {
         "*mut c_void" => return plain("CONTEXT"),
         "usize" if name.ends_with("_len") => return plain("LENGTH"),
         "usize" if name == "index" => return plain("INDEX"),
-        "i32" | "u64" | "u32" => return plain("NUMBER"),
+        "i32" | "u64" | "u32" | "milepost_milestone_t" => return plain("NUMBER"),
         "milepost_setting_t" => return plain("CHOICE"),
         pointer => pointer,
     };

@@ -11,12 +11,12 @@ use core::pin::Pin;
 use core::task::{Context, Poll, ready};
 
 use milepost::primitives::CryptoHash;
-use milepost::status::Milestone;
+use milepost::status::{CompactStatus, Milestone};
 use tokio::task;
 
 use super::route::failed;
 use crate::service::{QueryError, Service};
-use crate::watching::{Change, TooManyWatches, WatchState, Watcher};
+use crate::watching::{Change, TooManyWatches, Watcher};
 
 /// The end of the id of the event with which a transaction has reached its milestone
 pub(super) const REACHED: &str = "-reached";
@@ -78,7 +78,7 @@ pub(super) enum Next {
 
 /// The result of a transaction, while it is rendered
 type Rendering =
-    Pin<Box<dyn Future<Output = Result<(WatchState, Option<String>), QueryError>> + Send>>;
+    Pin<Box<dyn Future<Output = Result<(CompactStatus, Option<String>), QueryError>> + Send>>;
 
 /// The events of some transactions
 pub(super) struct EventSource {
@@ -88,7 +88,7 @@ pub(super) struct EventSource {
     /// Whether each transaction was in a block by the last event that the client has
     included: Vec<bool>,
     /// The position of a transaction, the state that has reached its milestone, and its result
-    rendering: Option<(usize, Arc<WatchState>, Rendering)>,
+    rendering: Option<(usize, Arc<CompactStatus>, Rendering)>,
     /// Whether a transaction is left
     is_open: bool,
     /// Whether the last event is to come, where it is one of its own
@@ -160,7 +160,7 @@ impl EventSource {
     }
 
     /// The event of a state; `None` if it has to be rendered first
-    fn state(&mut self, position: usize, state: Arc<WatchState>) -> Option<Event> {
+    fn state(&mut self, position: usize, state: Arc<CompactStatus>) -> Option<Event> {
         let hash = self.watcher.hash(position)?;
         if state.milestone.satisfies(self.options.wait_until) {
             if !self.options.with_result {
@@ -185,8 +185,8 @@ impl EventSource {
     fn rendered(
         &mut self,
         position: usize,
-        before: Arc<WatchState>,
-        rendered: Result<(WatchState, Option<String>), QueryError>,
+        before: Arc<CompactStatus>,
+        rendered: Result<(CompactStatus, Option<String>), QueryError>,
     ) -> Option<Event> {
         match rendered {
             Ok((state, result)) if state.milestone.satisfies(self.options.wait_until) => {
@@ -203,14 +203,11 @@ impl EventSource {
     }
 
     /// The last event of a transaction
-    fn reached(&mut self, position: usize, state: &WatchState, result: Option<&str>) -> Event {
+    fn reached(&mut self, position: usize, state: &CompactStatus, result: Option<&str>) -> Event {
         self.is_open = self.watcher.end(position);
         let data = match result {
             None => state.json.clone(),
-            Some(result) => {
-                let compact = state.json.strip_suffix('}').unwrap_or(&state.json);
-                format!("{compact},\"result\":{result}}}")
-            }
+            Some(result) => state.with_result(result),
         };
         Event { id: Some(format!("{}{REACHED}", state.id)), name: "reached", data }
     }

@@ -49,6 +49,20 @@ struct BlockResult {
     bool is_pending() const noexcept { return !summary; }
 };
 
+/// What happened to a watched transaction
+enum class WatchEvent : milepost_watch_event_t {
+    None = 0,                                ///< the output is none of a watch
+    Status = MILEPOST_WATCH_STATUS,          ///< its compact status is another one, or the first
+    UnIncluded = MILEPOST_WATCH_UN_INCLUDED, ///< a fork took away its block
+    Reached = MILEPOST_WATCH_REACHED,        ///< the milestone is reached: the last event
+};
+
+/// Options of Endpoint::watch
+struct WatchOptions {
+    Milestone wait_until = Milestone::Final;  ///< ends the watch
+    bool with_result = false;  ///< the last event has the whole result of the transaction
+};
+
 /// Kind of an output
 enum class OutputKind : milepost_output_kind_t {
     Timeout = MILEPOST_OUTPUT_TIMEOUT,      ///< nothing more; call handle_timeout at `timeout`
@@ -58,6 +72,7 @@ enum class OutputKind : milepost_output_kind_t {
     Commit = MILEPOST_OUTPUT_COMMIT,        ///< commit `changes`, then call handle_commit_result
     Completed = MILEPOST_OUTPUT_COMPLETED,  ///< an operation other than a request is done
     Failed = MILEPOST_OUTPUT_FAILED,        ///< an operation other than a request: `error`
+    Watch = MILEPOST_OUTPUT_WATCH,          ///< a watch reports `watch_event`
 };
 
 /// What an endpoint asks of its host, or hands out; members of other kinds are empty
@@ -72,6 +87,10 @@ struct Output {
     ImportSummary summary;      ///< Completed, of a block
     ChainStatus chain_status;   ///< Completed, of handle_chain_query
     std::optional<Error> error; ///< Failed: why
+    WatchEvent watch_event = WatchEvent::None;  ///< Watch: what happened
+    Milestone milestone = Milestone::None;      ///< Watch: that of the transaction
+    std::string_view event_id;        ///< Watch: equal events have equal ids, as over HTTP
+    std::string_view compact_status;  ///< Watch: JSON, until the next call on the endpoint
 
     Output() noexcept = default;
 
@@ -79,7 +98,10 @@ struct Output {
     explicit Output(const milepost_output &raw) noexcept
         : kind(static_cast<OutputKind>(raw.kind)), handle(raw.handle), response(raw.response),
           is_first(raw.is_first != 0), keys(raw.keys, raw.keys_len),
-          changes(raw.changes, raw.changes_len), summary(raw.summary) {
+          changes(raw.changes, raw.changes_len), summary(raw.summary),
+          watch_event(static_cast<WatchEvent>(raw.watch_event)),
+          milestone(static_cast<Milestone>(raw.milestone)), event_id(view(raw.event_id)),
+          compact_status(view(raw.compact_status)) {
         if (raw.chain_status != nullptr) {
             Result<ChainStatus> taken = ChainStatus::take(raw.chain_status);
             if (taken) chain_status = std::move(taken).value();
@@ -165,6 +187,22 @@ public:
         return handle;
     }
 
+    /// Watches a transaction: its state comes as OutputKind::Watch with the returned handle, at
+    /// once and whenever it has changed, until the milestone is reached
+    ///
+    /// cancel() ends it; see Watch for a handle that does. A state that was not polled before the
+    /// next one is left out.
+    Result<RequestHandle> watch(const milepost_hash &transaction,
+                                const WatchOptions &options = WatchOptions()) noexcept {
+        RequestHandle handle = 0;
+        milepost_error *error = nullptr;
+        milepost_status_t status = milepost_endpoint_watch(
+            get(), &transaction, static_cast<milepost_milestone_t>(options.wait_until),
+            options.with_result ? 1 : 0, &handle, &error);
+        if (status != MILEPOST_STATUS_OK) return to_error(status, error);
+        return handle;
+    }
+
     /// Supplies the rows of an output, one for each key and in their order
     Result<void> handle_rows(RequestHandle handle, Span<const Row> rows) noexcept {
         milepost_error *error = nullptr;
@@ -224,7 +262,7 @@ public:
         return std::optional<std::uint64_t>(timeout);
     }
 
-    /// Removes a request whose client went away; returns whether it was pending
+    /// Removes a request whose client went away, or a watch; returns whether it was pending
     Result<bool> cancel(RequestHandle handle) noexcept {
         std::int32_t was_pending = 0;
         milepost_error *error = nullptr;
@@ -258,6 +296,42 @@ private:
         if (status != MILEPOST_STATUS_OK) return to_error(status, error);
         return Endpoint(endpoint);
     }
+};
+
+/// A watch that ends with this object, such as the one of a client
+///
+/// The endpoint must outlive it, and stay where it is.
+class Watch {
+public:
+    /// Watches a transaction, as Endpoint::watch
+    static Result<Watch> start(Endpoint &endpoint, const milepost_hash &transaction,
+                               const WatchOptions &options = WatchOptions()) noexcept {
+        Result<RequestHandle> handle = endpoint.watch(transaction, options);
+        if (!handle) return std::move(handle).error();
+        return Watch(endpoint, *handle);
+    }
+
+    Watch(Watch &&other) noexcept
+        : endpoint_(std::exchange(other.endpoint_, nullptr)), handle_(other.handle_) {}
+    Watch &operator=(Watch &&other) noexcept {
+        std::swap(endpoint_, other.endpoint_);
+        std::swap(handle_, other.handle_);
+        return *this;
+    }
+    ~Watch() {
+        // Fails only while another thread uses the endpoint, which is not allowed.
+        if (endpoint_ != nullptr) static_cast<void>(endpoint_->cancel(handle_));
+    }
+
+    /// The handle of its outputs
+    RequestHandle handle() const noexcept { return handle_; }
+
+private:
+    Watch(Endpoint &endpoint, RequestHandle handle) noexcept
+        : endpoint_(&endpoint), handle_(handle) {}
+
+    Endpoint *endpoint_;
+    RequestHandle handle_;
 };
 
 }  // namespace MILEPOST_ABI_TAG

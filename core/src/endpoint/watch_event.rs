@@ -1,0 +1,104 @@
+//! What is asked of a watch, and what it reports.
+//!
+//! The events, their names and their ids are those over HTTP. When an event is made is not decided
+//! here.
+
+use alloc::string::String;
+
+#[cfg(feature = "watch")]
+use crate::status::CompactStatus;
+use crate::status::Milestone;
+
+/// What a watch reports
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct WatchOptions {
+    /// The milestone that ends the watch; default `FINAL`
+    pub wait_until: Milestone,
+    /// Whether the last event has the whole result of the transaction, as its member `result`;
+    /// default `false`
+    pub with_result: bool,
+}
+
+impl Default for WatchOptions {
+    fn default() -> Self {
+        Self { wait_until: Milestone::Final, with_result: false }
+    }
+}
+
+impl WatchOptions {
+    /// These options with another milestone
+    #[must_use]
+    pub const fn with_wait_until(mut self, milestone: Milestone) -> Self {
+        self.wait_until = milestone;
+        self
+    }
+
+    /// These options with the result in the last event, or without it
+    #[must_use]
+    pub const fn with_result(mut self, with_result: bool) -> Self {
+        self.with_result = with_result;
+        self
+    }
+}
+
+/// What happened to a watched transaction
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum WatchEventKind {
+    /// Its compact status is another one, or is reported for the first time
+    Status,
+    /// A fork took away the block of a transaction that was in one by the event before
+    UnIncluded,
+    /// The milestone is reached: the last event
+    Reached,
+}
+
+impl WatchEventKind {
+    /// Its name, which is that of the event over HTTP
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Status => "status",
+            Self::UnIncluded => "un-included",
+            Self::Reached => "reached",
+        }
+    }
+}
+
+/// What a watch reports: the same as an event over HTTP
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct WatchEvent {
+    /// What happened
+    pub kind: WatchEventKind,
+    /// The milestone of the transaction; `NONE` if it is in no block
+    pub milestone: Milestone,
+    /// Equal events have equal ids everywhere
+    pub id: String,
+    /// The compact status as JSON, with the result if it was asked for
+    pub json: String,
+}
+
+#[cfg(feature = "watch")]
+impl WatchEvent {
+    /// The event of a state, after one that was reported before
+    pub(super) fn new(
+        before: Option<&CompactStatus>,
+        state: &CompactStatus,
+        is_reached: bool,
+        result: Option<&str>,
+    ) -> Self {
+        let CompactStatus { milestone, json, id } = state.clone();
+        if is_reached {
+            let json = result.map_or(json, |result| state.with_result(result));
+            return Self { kind: WatchEventKind::Reached, milestone, id: id + "-reached", json };
+        }
+        let was_included = before.is_some_and(|before| before.milestone != Milestone::None);
+        let kind = if was_included && milestone == Milestone::None {
+            WatchEventKind::UnIncluded
+        } else {
+            WatchEventKind::Status
+        };
+        Self { kind, milestone, id, json }
+    }
+}

@@ -1,0 +1,104 @@
+//! The compact status of a transaction as JSON, which watches report.
+//!
+//! The members are in a fixed order and all of one observation, so equal states have equal bytes
+//! and equal ids, whichever host made them. The result of a transaction is no part of it.
+
+use alloc::format;
+use alloc::string::{String, ToString as _};
+use alloc::vec::Vec;
+use core::fmt::Write as _;
+
+use super::{FinalStatus, Milestone, Observation};
+use crate::primitives::CryptoHash;
+use crate::{Error, ErrorKind};
+
+/// Number of characters of the digest in an id
+const DIGEST_LEN: usize = 10;
+
+/// The compact status of a transaction as JSON, in a few hundred bytes
+///
+/// ```
+/// use milepost::endpoint::Engine;
+/// use milepost::primitives::CryptoHash;
+/// use milepost::status::CompactStatus;
+/// use milepost::storage::MemoryStorage;
+///
+/// let observation = Engine::default().observe(CryptoHash::ZERO, &MemoryStorage::new())?;
+/// let status = CompactStatus::new(&observation);
+/// assert!(status.json.ends_with(r#","final_execution_status":"NONE"}"#));
+/// assert!(status.id.starts_with("NONE-0-"));
+/// # Ok::<(), milepost::Error>(())
+/// ```
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct CompactStatus {
+    /// Its milestone; `NONE` if it is in no block
+    pub milestone: Milestone,
+    /// The compact status as JSON
+    pub json: String,
+    /// Milestone, height and a digest of the JSON: equal states have equal ids everywhere
+    pub id: String,
+}
+
+impl CompactStatus {
+    /// The compact status that was observed
+    pub fn new(observation: &Observation) -> Self {
+        let mut json = String::with_capacity(320);
+        observation.write_compact(None, &mut json);
+        json.push('}');
+        let summary = observation.summary.as_ref();
+        let milestone = summary.map_or(Milestone::None, |summary| summary.milestone);
+        let height = summary.map_or(0, |summary| summary.height);
+        let digest = CryptoHash::digest(json.as_bytes()).to_string();
+        let digest = digest.get(..DIGEST_LEN).unwrap_or(&digest);
+        let id = format!("{}-{height}-{digest}", milestone.name());
+        Self { milestone, json, id }
+    }
+
+    /// The JSON with another member, `result`, which is JSON as well
+    pub fn with_result(&self, result: &str) -> String {
+        let compact = self.json.strip_suffix('}').unwrap_or(&self.json);
+        format!("{compact},\"result\":{result}}}")
+    }
+}
+
+impl Observation {
+    /// Appends the compact status without its closing brace, so that members can follow; with this
+    /// JSON as its member `status` in place of the kind of the final status
+    pub fn write_compact(&self, status: Option<&str>, json: &mut String) {
+        let hash = self.hash;
+        // Writing to a string cannot fail.
+        let Some(summary) = &self.summary else {
+            let _ =
+                write!(json, r#"{{"transaction_hash":"{hash}","final_execution_status":"NONE""#);
+            return;
+        };
+        let kind = match summary.final_status {
+            FinalStatus::NotStarted => "\"NotStarted\"",
+            FinalStatus::Started => "\"Started\"",
+            FinalStatus::Failure => "\"Failure\"",
+            FinalStatus::SuccessValue => "\"SuccessValue\"",
+        };
+        let (milestone, status) = (summary.milestone.name(), status.unwrap_or(kind));
+        let block_hash =
+            summary.block_hash.map_or_else(|| "null".into(), |hash| format!("\"{hash}\""));
+        let _ = write!(
+            json,
+            r#"{{"transaction_hash":"{hash}","final_execution_status":"{milestone}","status":{status},"block":{{"height":{},"hash":{block_hash}}},"receipts_known":{},"receipts_executed":{},"finalized":{}"#,
+            summary.height, summary.receipts, summary.executed_receipts, summary.is_finalized,
+        );
+    }
+
+    /// The whole `result` of a request for this transaction; `None` if it is in no block
+    ///
+    /// # Errors
+    ///
+    /// A corrupt row, or an executed receipt whose body is not stored.
+    pub fn result(&self) -> Result<Option<String>, Error> {
+        let Some(status) = &self.status else { return Ok(None) };
+        let mut result = Vec::with_capacity(status.size_hint());
+        status.write(true, &mut result)?;
+        let corrupt = |error| Error::new(ErrorKind::Corrupt, error);
+        String::from_utf8(result).map(Some).map_err(corrupt)
+    }
+}
