@@ -29,10 +29,23 @@ test("the module imports only its glue", () => {
   assert.equal(modules.length, 1);
 });
 
+/** Maximum size of the entry that follows feeds after gzip, in bytes: 6,470 at the last change */
+const FOLLOW_BUDGET = 8_000;
+
+test("the entry that follows feeds is within its size budget", () => {
+  const { gzip } = sizes(readFileSync(new URL("follow.js", dist)));
+  console.log(`gzip ${gzip} bytes`);
+  assert.ok(gzip <= FOLLOW_BUDGET, `${gzip} bytes, the budget is ${FOLLOW_BUDGET}`);
+  // Only who follows a feed loads it.
+  for (const name of ["core.js", "web.js", "slim.js"]) {
+    assert.ok(!readFileSync(new URL(name, dist), "utf8").includes("last_block"), name);
+  }
+});
+
 test("there is one module and the entries are small", () => {
   const files = readdirSync(dist);
   assert.deepEqual(files.filter((name) => name.endsWith(".wasm")), ["milepost.wasm"]);
-  for (const name of ["node.cjs", "node.js", "slim.cjs", "slim.js", "slim-node.js", "web.js"]) {
+  for (const name of ["node.cjs", "node.js", "slim.cjs", "slim.js", "slim-node.js", "web.js", "follow-node.js"]) {
     assert.ok(statSync(new URL(name, dist)).size < 1_000, name);
   }
   // Paths of the machine that built it.

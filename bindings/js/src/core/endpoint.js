@@ -267,7 +267,7 @@ function importSummary(text) {
 }
 
 /** @param {any} signal */
-function checkSignal(signal) {
+export function checkSignal(signal) {
   if (typeof signal?.throwIfAborted === "function") return;
   throw usageError(`signal: ${typeName(signal)}, expected an AbortSignal`);
 }

@@ -1,5 +1,10 @@
 // Everything that the package exports, and what its entries need to load the engine.
 
+import { checkSignal } from "./endpoint.js";
+import { usageError } from "./errors.js";
+import { oneOf } from "./input.js";
+import { checkOptions, optionalString } from "./options.js";
+
 export { Endpoint } from "./endpoint.js";
 export {
   BlockError,
@@ -17,3 +22,6 @@ export { init, initSync, setLoader, version } from "./load.js";
 export { EndpointResponse } from "./response.js";
 export { decodeTransaction, methodNames, validateRequest } from "./stateless.js";
 export { IndexedDbStorage, MemoryStorage } from "./storages.js";
+
+/** What the other entries of the package use, and no user */
+export const internal = { checkOptions, checkSignal, oneOf, optionalString, usageError };
