@@ -25,10 +25,10 @@ const FEATURES = [
 rmSync(here("dist"), { recursive: true, force: true });
 mkdirSync(here("dist/types"), { recursive: true });
 
-const optimize = (...options) =>
+const optimize = (module, ...options) =>
   execFileSync(process.execPath, [
     here("node_modules/binaryen/bin/wasm-opt"),
-    here("build/module.wasm"),
+    here(`build/${module}.wasm`),
     "-O2",
     "--converge",
     // Inlining larger functions into their only caller saves a call but adds 11 kB after gzip.
@@ -38,8 +38,10 @@ const optimize = (...options) =>
     ...FEATURES,
     ...options,
   ]);
-optimize("--strip-debug", "--strip-producers", "-o", here("dist/milepost.wasm"));
-optimize("-g", "-o", here("build/names.wasm"));
+const STRIP = ["--strip-debug", "--strip-producers"];
+optimize("module", ...STRIP, "-o", here("dist/milepost.wasm"));
+optimize("module", "-g", "-o", here("build/names.wasm"));
+optimize("verifier/module", ...STRIP, "-o", here("dist/verifier.wasm"));
 
 /** Bundles the sources of a folder with a source map, and returns the names that they export */
 async function bundle(name, format, extension, options) {
@@ -76,6 +78,7 @@ async function bundles(name) {
 const names = (await bundles("core")).filter((name) => !["setLoader", "internal"].includes(name));
 const without = (...omitted) => names.filter((name) => !omitted.includes(name)).join(", ");
 const followNames = (await bundles("follow")).join(", ");
+await bundles("verifier");
 
 /** The entries of the package by file; modules and CommonJS share their state in Node.js */
 const ENTRIES = {
@@ -135,6 +138,35 @@ export const { ${without()} } = milepost;
   "follow-node.js": `import entry from "./follow.cjs";
 
 export const { ${followNames} } = entry;
+`,
+  // The entries of the verifier differ in how they load its module, as those of the engine do.
+  "verifier-node.cjs": `const { readFileSync } = require("node:fs");
+const { join } = require("node:path");
+const { load } = require("./verifier.cjs");
+
+const read = async () => readFileSync(join(__dirname, "verifier.wasm"));
+
+module.exports = { loadVerifier: (source = read()) => load(source) };
+`,
+  "verifier-node.js": `import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import verifier from "./verifier.cjs";
+
+const read = async () =>
+  readFileSync(
+    import.meta.url ? new URL("./verifier.wasm", import.meta.url) : join(__dirname, "verifier.wasm"),
+  );
+
+export const loadVerifier = (source = read()) => verifier.load(source);
+`,
+  "verifier-web.js": `import { load } from "./verifier.js";
+
+export const loadVerifier = (source = new URL("./verifier.wasm", import.meta.url)) => load(source);
+`,
+  "verifier-workerd.js": `import module from "./verifier.wasm";
+import { load } from "./verifier.js";
+
+export const loadVerifier = (source = module) => load(source);
 `,
 };
 for (const [name, text] of Object.entries(ENTRIES)) writeFileSync(here(`dist/${name}`), text);

@@ -1,6 +1,6 @@
 //! Builds and tests the npm package.
 //!
-//! The modules of the package are built with a standard library that is made for
+//! The modules of the engine and of the verifier are built with a standard library that is made for
 //! them: small, and without the texts of panics, which a page has no use for. Their glue is made by
 //! `xtask/npm`, and everything of JavaScript by the package's own scripts, which need Node.js
 //! (`cargo xtask setup npm`).
@@ -19,6 +19,7 @@ const TARGET: &str = "wasm32-unknown-unknown";
 /// Builds the package
 pub(crate) fn build() -> Result<(), String> {
     module("milepost-wasm", "", "build")?;
+    module("milepost-wasm-verifier", "", "build/verifier")?;
     run(node().arg("build.js"))
 }
 

@@ -6,6 +6,7 @@ import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import * as milepost from "milepost";
 import { follow } from "milepost/follow";
+import { loadVerifier } from "milepost/verifier";
 import { startFeed } from "./feed-server.js";
 import { block, HEIGHTS, idle, milestone, request } from "./happy-path.js";
 import { read } from "./vectors.js";
@@ -99,6 +100,17 @@ test("the example of a feed follows it", async () => {
     feed.stop();
   }
   await following;
+  endpoint.dispose();
+});
+
+test("the example of a check verifies a block", async () => {
+  const feed = await startFeed("--interval", 40, "--age", 2_000);
+  const message = await (await fetch(`${feed.url}/v0/block/${feed.first}`)).text();
+  feed.stop();
+  const logged = [];
+  const console = { log: (...words) => logged.push(words) };
+  const endpoint = await example("## Checking blocks", { message, console, loadVerifier });
+  assert.deepEqual(logged, [["verified", undefined]]);
   endpoint.dispose();
 });
 

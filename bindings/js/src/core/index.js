@@ -1,8 +1,9 @@
 // Everything that the package exports, and what its entries need to load the engine.
 
 import { checkSignal } from "./endpoint.js";
-import { usageError } from "./errors.js";
-import { oneOf } from "./input.js";
+import { BlockError, usageError } from "./errors.js";
+import { oneOf, textBytes } from "./input.js";
+import { compile, fileHint, loadError, panicError, version } from "./load.js";
 import { checkOptions, optionalString } from "./options.js";
 
 export { Endpoint } from "./endpoint.js";
@@ -24,4 +25,17 @@ export { decodeTransaction, methodNames, validateRequest } from "./stateless.js"
 export { IndexedDbStorage, MemoryStorage } from "./storages.js";
 
 /** What the other entries of the package use, and no user */
-export const internal = { checkOptions, checkSignal, oneOf, optionalString, usageError };
+export const internal = {
+  BlockError,
+  checkOptions,
+  checkSignal,
+  compile,
+  fileHint,
+  loadError,
+  oneOf,
+  optionalString,
+  panicError,
+  textBytes,
+  usageError,
+  version,
+};

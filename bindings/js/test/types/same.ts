@@ -7,8 +7,10 @@
 import type * as sources from "../../src/core/index.js";
 import type * as followSources from "../../src/follow/index.js";
 import type * as written from "../../index.js";
+import type * as verifierSources from "../../src/verifier/index.js";
 import type * as follow from "../../follow.js";
 import type * as slim from "../../slim.js";
+import type * as verifier from "../../verifier.js";
 
 /** Whether two types are identical, and not only assignable */
 type Same<One, Other> =
@@ -60,4 +62,6 @@ type Internal = "setLoader" | "internal";
 assertNone<Different<Omit<typeof written, "init">, Omit<typeof sources, "init" | "initSync" | Internal>>>();
 assertNone<Different<typeof slim, Omit<typeof sources, Internal>>>();
 assertNone<Different<typeof follow, typeof followSources>>();
+type Loaded = Awaited<ReturnType<typeof verifierSources.load>>;
+assertNone<Same<Members<Loaded>, Members<written.Verifier>> extends true ? never : "Verifier">();
 assertNone<Same<typeof written.init, () => Promise<void>> extends true ? never : "init">();
