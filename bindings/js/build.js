@@ -1,8 +1,8 @@
 // Builds `dist`: `node build.js`, with `glue.js` and `module.wasm` in `build`.
 //
 // Optimizes the module and strips its names (`build/names.wasm` has them, for `tools/size.js`),
-// bundles the sources into one ES module and one CommonJS module, and writes the entries, which
-// differ in how they load the engine.
+// bundles the sources of each folder into one ES module and one CommonJS module, and writes the
+// entries, which differ in how they load the engine.
 
 import { execFileSync } from "node:child_process";
 import { copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -25,10 +25,10 @@ const FEATURES = [
 rmSync(here("dist"), { recursive: true, force: true });
 mkdirSync(here("dist/types"), { recursive: true });
 
-const optimize = (...options) =>
+const optimize = (module, ...options) =>
   execFileSync(process.execPath, [
     here("node_modules/binaryen/bin/wasm-opt"),
-    here("build/module.wasm"),
+    here(`build/${module}.wasm`),
     "-O2",
     "--converge",
     // Inlining larger functions into their only caller saves a call but adds 11 kB after gzip.
@@ -38,14 +38,16 @@ const optimize = (...options) =>
     ...FEATURES,
     ...options,
   ]);
-optimize("--strip-debug", "--strip-producers", "-o", here("dist/milepost.wasm"));
-optimize("-g", "-o", here("build/names.wasm"));
+const STRIP = ["--strip-debug", "--strip-producers"];
+optimize("module", ...STRIP, "-o", here("dist/milepost.wasm"));
+optimize("module", "-g", "-o", here("build/names.wasm"));
+optimize("verifier/module", ...STRIP, "-o", here("dist/verifier.wasm"));
 
-/** Bundles the sources with a source map, and returns the names that they export */
-async function bundle(format, extension, options) {
+/** Bundles the sources of a folder with a source map, and returns the names that they export */
+async function bundle(name, format, extension, options) {
   const { metafile } = await build({
-    entryPoints: [here("src/core/index.js")],
-    outfile: here(`dist/core.${extension}`),
+    entryPoints: [here(`src/${name}/index.js`)],
+    outfile: here(`dist/${name}.${extension}`),
     bundle: true,
     format,
     target: "es2022",
@@ -53,23 +55,37 @@ async function bundle(format, extension, options) {
     legalComments: "none",
     sourcemap: "linked",
     metafile: true,
+    // An entry of its own shares the classes of the others.
+    plugins: name === "core" ? [] : [coreAt(`./core.${extension}`)],
     ...options,
   });
   return Object.values(metafile.outputs).find(({ entryPoint }) => entryPoint).exports;
 }
-// Not minified: Node.js prints the line of an error that is not caught. Without `__esModule`,
-// which not all bundlers take for the same when a module imports it.
-await bundle("cjs", "cjs", { footer: { js: "module.exports = { ...module.exports };" } });
-const minify = { minifyWhitespace: true, minifySyntax: true };
-const names = (await bundle("esm", "js", minify)).filter((name) => name !== "setLoader").sort();
+
+/** Takes what is imported of the core from its bundle */
+const coreAt = (path) => ({
+  name: "core",
+  setup: (build) => build.onResolve({ filter: /core\/index\.js$/ }, () => ({ path, external: true })),
+});
+
+/** Bundles a folder as CommonJS and as a module; returns the names that it exports */
+async function bundles(name) {
+  // Not minified: Node.js prints the line of an error that is not caught. Without `__esModule`,
+  // which not all bundlers take for the same when a module imports it.
+  await bundle(name, "cjs", "cjs", { footer: { js: "module.exports = { ...module.exports };" } });
+  return (await bundle(name, "esm", "js", { minifyWhitespace: true, minifySyntax: true })).sort();
+}
+const names = (await bundles("core")).filter((name) => !["setLoader", "internal"].includes(name));
 const without = (...omitted) => names.filter((name) => !omitted.includes(name)).join(", ");
+const followNames = (await bundles("follow")).join(", ");
+await bundles("verifier");
 
 /** The entries of the package by file; modules and CommonJS share their state in Node.js */
 const ENTRIES = {
   // For Node.js: reads the `.wasm` file beside it when the engine is first needed.
   "node.cjs": `const { readFileSync } = require("node:fs");
 const { join } = require("node:path");
-const { initSync, setLoader, init, ...exported } = require("./core.cjs");
+const { initSync, internal, setLoader, init, ...exported } = require("./core.cjs");
 
 const read = () => readFileSync(join(__dirname, "milepost.wasm"));
 setLoader({ loadSync: read, source: read });
@@ -108,7 +124,7 @@ export const init = () => load();
 export { ${without("init", "initSync")} } from "./core.js";
 `,
   // Without a loader: the user passes the source of the engine to `init`.
-  "slim.cjs": `const { setLoader, ...exported } = require("./core.cjs");
+  "slim.cjs": `const { internal, setLoader, ...exported } = require("./core.cjs");
 
 module.exports = exported;
 `,
@@ -117,6 +133,40 @@ module.exports = exported;
 export const { ${without()} } = milepost;
 `,
   "slim.js": `export { ${without()} } from "./core.js";
+`,
+  // Shares the classes of CommonJS in Node.js.
+  "follow-node.js": `import entry from "./follow.cjs";
+
+export const { ${followNames} } = entry;
+`,
+  // The entries of the verifier differ in how they load its module, as those of the engine do.
+  "verifier-node.cjs": `const { readFileSync } = require("node:fs");
+const { join } = require("node:path");
+const { load } = require("./verifier.cjs");
+
+const read = async () => readFileSync(join(__dirname, "verifier.wasm"));
+
+module.exports = { loadVerifier: (source = read()) => load(source) };
+`,
+  "verifier-node.js": `import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import verifier from "./verifier.cjs";
+
+const read = async () =>
+  readFileSync(
+    import.meta.url ? new URL("./verifier.wasm", import.meta.url) : join(__dirname, "verifier.wasm"),
+  );
+
+export const loadVerifier = (source = read()) => verifier.load(source);
+`,
+  "verifier-web.js": `import { load } from "./verifier.js";
+
+export const loadVerifier = (source = new URL("./verifier.wasm", import.meta.url)) => load(source);
+`,
+  "verifier-workerd.js": `import module from "./verifier.wasm";
+import { load } from "./verifier.js";
+
+export const loadVerifier = (source = module) => load(source);
 `,
 };
 for (const [name, text] of Object.entries(ENTRIES)) writeFileSync(here(`dist/${name}`), text);

@@ -5,9 +5,11 @@
 // `errors.d.ts` those of failed ones, `config.d.ts` those of the protocol configuration; they are
 // generated from the schemas of the engine.
 
+import type { ChainStatus, ImportSummary } from "./chain.js";
 import type { RpcProtocolConfigResponse } from "./config.js";
 import type { Bytes, DisposableBy, Platform } from "./platform.js";
-import type { RowChange, Storage } from "./storage.js";
+import type { IndexedDbOptions, RowChange, Storage } from "./storage.js";
+import type { Verifier } from "./verifier.js";
 import type {
   AccountId,
   ActionView,
@@ -23,9 +25,11 @@ import type {
   Uint64,
 } from "./wire.js";
 
+export type * from "./chain.js";
 export type * from "./config.js";
 export type * from "./errors.js";
 export type * from "./storage.js";
+export type { Verification, Verifier } from "./verifier.js";
 export type * from "./wire.js";
 
 /** The version of the package and of its engine */
@@ -65,6 +69,10 @@ export interface Settings {
   /** Whether a block or a configuration with a member that is not of its type is an error; default
    *  `false`: it is served as it came and counted in `deviations` */
   strictTypes?: boolean;
+  /** Whether blocks are checked against their own hashes before they are imported, by the
+   *  `verifier` of the options: not (default), with the result in the summary, or so that a wrong
+   *  block is refused as well; one that cannot be verified is not */
+  verify?: "off" | "report" | "strict";
 }
 
 /** How long requests may wait, and how many of them */
@@ -78,6 +86,9 @@ export interface WaitConfig {
 export interface EndpointOptions {
   /** Where rows are stored; default the memory of the endpoint itself, which is the fastest */
   storage?: Storage;
+  /** What checks blocks if `settings.verify` says so: of `loadVerifier` of `milepost/verifier`, one
+   *  for each endpoint */
+  verifier?: Verifier;
   settings?: Settings;
   waitConfig?: WaitConfig;
 }
@@ -233,55 +244,6 @@ export interface WrittenResponse {
   readonly written: number;
   /** The response in an array of its own if the caller's is too small */
   readonly overflow: EndpointResponse | null;
-}
-
-/** The height and the hash of a block */
-export interface BlockPoint {
-  height: bigint;
-  hash: CryptoHash;
-}
-
-/** The result of importing a block message */
-export interface ImportSummary {
-  block: BlockPoint;
-  /** It is the new head, it was imported before, or it is on a fork */
-  position: "head" | "known" | "fork";
-  /** Blocks that left the canonical chain because of it, newest first */
-  reverted: BlockPoint[];
-  /** Blocks of a fork that joined the canonical chain with it, oldest first */
-  reapplied: BlockPoint[];
-  /** The newest final block after the import */
-  lastFinal: BlockPoint | null;
-  transactions: number;
-  /** Including those of transactions */
-  outcomes: number;
-  receipts: number;
-  /** Number of members that are not of their type and are served as they came; 0 with
-   *  `strictTypes` */
-  deviations: number;
-  /** The place of the first of them in the message, such as
-   *  `shards[1].chunk.receipts[0].priority` */
-  firstDeviation: string | null;
-}
-
-export interface ChainStatus {
-  /** The newest canonical block */
-  head: BlockPoint | null;
-  /** The newest final block */
-  lastFinal: BlockPoint | null;
-  /** The oldest canonical block that is retained */
-  earliest: BlockPoint | null;
-  /** The height from which on every canonical block up to the head was imported and is retained;
-   *  0n without a head */
-  completeFrom: bigint;
-  /** Chain id of the protocol configurations */
-  chainId: string | null;
-  /** The latest protocol version that the producer of the head supports */
-  protocolVersion: number | null;
-  /** Number of canonical blocks that are retained */
-  blocks: bigint;
-  /** Number of changes of the canonical chain so far */
-  generation: bigint;
 }
 
 // --- Requests ------------------------------------------------------------------------------------
@@ -569,14 +531,6 @@ export class MemoryStorage implements Storage {
   get(key: Uint8Array): Uint8Array | undefined;
   getMany(keys: readonly Uint8Array[]): (Uint8Array | undefined)[];
   commit(changes: readonly RowChange[]): void;
-}
-
-export interface IndexedDbOptions {
-  /** Default `globalThis.indexedDB` */
-  factory?: Platform<"IDBFactory">;
-  /** What a commit survives: a crash of the machine (`strict`, default), or of the page
-   *  (`relaxed`) */
-  durability?: "strict" | "relaxed";
 }
 
 /** A storage in an IndexedDB database */

@@ -1,4 +1,6 @@
-// The interface of a storage of the host.
+// The interface of a storage of the host, and the options of the one that comes with the package.
+
+import type { Platform } from "./platform.js";
 
 /** A value, or a promise of it */
 export type MaybePromise<T> = T | PromiseLike<T>;
@@ -34,4 +36,12 @@ export interface Storage {
   /** The rows of these keys, in their order; default one `get` for each */
   getMany?(keys: readonly Uint8Array[]): MaybePromise<readonly MaybeRow[]>;
   commit(changes: readonly RowChange[]): MaybePromise<void>;
+}
+
+export interface IndexedDbOptions {
+  /** Default `globalThis.indexedDB` */
+  factory?: Platform<"IDBFactory">;
+  /** What a commit survives: a crash of the machine (`strict`, default), or of the page
+   *  (`relaxed`) */
+  durability?: "strict" | "relaxed";
 }

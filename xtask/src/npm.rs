@@ -1,8 +1,9 @@
 //! Builds and tests the npm package.
 //!
-//! The engine's module is built with a standard library that is made for it: small, and without the
-//! texts of panics, which a page has no use for. Its glue is made by `xtask/npm`, and everything of
-//! JavaScript by the package's own scripts, which need Node.js (`cargo xtask setup npm`).
+//! The modules of the engine and of the verifier are built with a standard library that is made for
+//! them: small, and without the texts of panics, which a page has no use for. Their glue is made by
+//! `xtask/npm`, and everything of JavaScript by the package's own scripts, which need Node.js
+//! (`cargo xtask setup npm`).
 
 use std::fs;
 use std::path::PathBuf;
@@ -17,15 +18,22 @@ const TARGET: &str = "wasm32-unknown-unknown";
 
 /// Builds the package
 pub(crate) fn build() -> Result<(), String> {
-    module("", "build")?;
+    module("milepost-wasm", "", "build")?;
+    module("milepost-wasm-verifier", "", "build/verifier")?;
     run(node().arg("build.js"))
 }
 
 /// Builds the package and runs its tests
 pub(crate) fn test() -> Result<(), String> {
     build()?;
-    module("--features test-panic", "build/panic")?;
-    run(node().args(["--expose-gc", "--test", "--test-reporter=tap"]).args(tests()?))
+    module("milepost-wasm", "--features test-panic", "build/panic")?;
+    // The feed with faults that a test follows.
+    run(&mut cargo("build --package milepost-feed-server"))?;
+    let feed = shell::target()?.join("debug").join("milepost-feed-server");
+    run(node()
+        .env("MILEPOST_FEED_SERVER", feed)
+        .args(["--expose-gc", "--test", "--test-reporter=tap"])
+        .args(tests()?))
 }
 
 /// A `node` in the package
@@ -51,10 +59,10 @@ fn tests() -> Result<Vec<PathBuf>, String> {
     Ok(tests)
 }
 
-/// Builds the engine's module and its glue into a folder of the package
-fn module(features: &str, folder: &str) -> Result<(), String> {
+/// Builds the module of a crate and its glue into a folder of the package
+fn module(name: &str, features: &str, folder: &str) -> Result<(), String> {
     let toolchain = Toolchain::find(Wanted::Sources)?;
-    let mut command = cargo(&format!("build -p milepost-wasm --profile wasm {features}"));
+    let mut command = cargo(&format!("build -p {name} --profile wasm {features}"));
     command.args(["--target", TARGET]);
     // A directory of its own: with other flags, cargo would build everything in it again in turns.
     let target = shell::target()?.join("npm").join(toolchain.target_name());
@@ -65,7 +73,7 @@ fn module(features: &str, folder: &str) -> Result<(), String> {
     command.arg("-Zbuild-std-features=optimize_for_size").arg("--target-dir").arg(&target);
     command.env("RUSTFLAGS", flags()?);
     run(&mut command)?;
-    let module = target.join(TARGET).join("wasm/milepost_wasm.wasm");
+    let module = target.join(TARGET).join("wasm").join(name.replace('-', "_") + ".wasm");
     let made = package().join(folder);
     run(cargo("run --quiet --package xtask-npm --").arg(module).arg(&made))
 }

@@ -7,12 +7,13 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { NAMES, OUTPUT, PROGRAM, here, node, project, tarball, tool } from "./project.js";
 
-test("the tarball has the required files and one module", () => {
+test("the tarball has the required files, and the modules of the engine and of the verifier", () => {
   const directory = project("tarball", {});
   const installed = join(directory, "node_modules/milepost");
   const files = readdirSync(installed, { recursive: true }).map(String);
-  assert.equal(files.filter((name) => name.endsWith(".wasm")).length, 1);
-  for (const name of ["README.md", "LICENSE-MIT", "LICENSE-APACHE", "index.d.ts", "slim.d.ts"]) {
+  const modules = files.filter((name) => name.endsWith(".wasm"));
+  assert.deepEqual(modules.sort(), ["dist/milepost.wasm", "dist/verifier.wasm"]);
+  for (const name of ["README.md", "LICENSE-MIT", "LICENSE-APACHE", "index.d.ts", "slim.d.ts", "follow.d.ts", "verifier.d.ts"]) {
     assert.ok(files.includes(name), name);
   }
   assert.ok(!files.some((name) => /^(test|src|tools|build|page|bench)/.test(name)), files.join(" "));
@@ -55,6 +56,25 @@ test("the package works in Node.js as CommonJS, and shares its state with module
   assert.equal(node(project("cjs", { "main.cjs": main }), "main.cjs").trim(), `${OUTPUT} true true`);
 });
 
+test("milepost/verifier reads its module, in modules and in CommonJS", () => {
+  const report = `loadVerifier().then((verifier) => {
+    const { result, error } = verifier.check("{}");
+    console.log(result, error instanceof BlockError);
+  });`;
+  const module = `import { BlockError } from "milepost"; import { loadVerifier } from "milepost/verifier"; ${report}`;
+  const common = `const { BlockError } = require("milepost"); const { loadVerifier } = require("milepost/verifier"); ${report}`;
+  const directory = project("verifier", { "main.mjs": module, "main.cjs": common });
+  for (const main of ["main.mjs", "main.cjs"]) assert.equal(node(directory, main).trim(), "unverifiable true");
+});
+
+test("milepost/follow shares the classes of the package, in modules and in CommonJS", () => {
+  const report = `follow(null, {}).catch((error) => console.log(error instanceof UsageError, error.message));`;
+  const module = `import { UsageError } from "milepost"; import { follow } from "milepost/follow"; ${report}`;
+  const common = `const { UsageError } = require("milepost"); const { follow } = require("milepost/follow"); ${report}`;
+  const directory = project("follow", { "main.mjs": module, "main.cjs": common });
+  for (const main of ["main.mjs", "main.cjs"]) assert.match(node(directory, main), /^true url: expected/);
+});
+
 test("milepost/slim loads bytes and modules, and reports errors of loading", () => {
   const main = `import { readFileSync } from "node:fs";
     import { createRequire } from "node:module";
@@ -87,6 +107,9 @@ test("milepost/slim loads bytes and modules, and reports errors of loading", () 
 test("the types compile, for modules and for CommonJS", () => {
   const types = `import { Endpoint, EndpointResponse, decodeTransaction, parseJson, MilepostError, ErrorCode, IndexedDbStorage, type Exact, type ProtocolConfigRpcResponse, type RpcProtocolConfigResponse, type RpcTransactionResponse, type Storage } from "milepost";
     import { init } from "milepost/slim";
+    import { FollowError, follow, type FollowEvent } from "milepost/follow";
+    import { loadVerifier, type Verification } from "milepost/verifier";
+    import verifierSource from "milepost/verifier.wasm";
     import source from "milepost/milepost.wasm";
     export async function use(bytes: Uint8Array<ArrayBuffer>): Promise<bigint> {
       await init(bytes);
@@ -120,6 +143,13 @@ test("the types compile, for modules and for CommonJS", () => {
       await Endpoint.create({ storage: { get: () => null } });
       try { decodeTransaction("").actions; } catch (error) { if (error instanceof MilepostError && error.code === ErrorCode.VALUE) error.offset satisfies number | null; }
       (await IndexedDbStorage.open("x")).close();
+      const verifier = await loadVerifier(verifierSource);
+      const verification: Verification | null = (await (await Endpoint.create({ verifier, settings: { verify: "report" } })).handleBlock(bytes)).verification;
+      if (verification?.result === "wrong") verification.error?.path satisfies string | undefined;
+      const onEvent = (event: FollowEvent) => { if (event.type === "imported") event.summary.outcomes satisfies number; };
+      await follow(endpoint, { url: "mainnet", from: "final", onEvent, fetch, signal: AbortSignal.timeout(5) });
+      // @ts-expect-error: no place to start at
+      await follow(endpoint, { url: new URL("https://feed.example"), from: "tip" }).catch((error) => error instanceof FollowError && error.kind);
       return limit ?? BigInt(share ?? 0);
     }`;
   const settings = { strict: true, noEmit: true, target: "es2022", module: "nodenext", types: [],
@@ -191,19 +221,21 @@ function compileProject(name, compiler, main, options) {
 
 test("the exports are exactly those that the types declare", async () => {
   const directory = project("names", { "main.mjs": `
-    import * as main from "milepost"; import * as slim from "milepost/slim";
-    console.log(JSON.stringify([Object.keys(main).sort(), Object.keys(slim).sort()]));` });
+    import * as main from "milepost"; import * as slim from "milepost/slim"; import * as follow from "milepost/follow"; import * as verifier from "milepost/verifier";
+    console.log(JSON.stringify([main, slim, follow, verifier].map((entry) => Object.keys(entry).sort())));` });
   const found = JSON.parse(node(directory, "main.mjs"));
   const declared = (name) => [...readFileSync(join(here, name), "utf8").matchAll(/^export (?:const|class|function) (\w+)/gm)].map((match) => match[1]);
   const main = [...new Set(declared("index.d.ts"))].sort();
   assert.deepEqual(found[0], main);
   assert.deepEqual(found[1], [...new Set([...main, ...declared("slim.d.ts")])].sort());
+  assert.deepEqual(found[2], declared("follow.d.ts").sort());
+  assert.deepEqual(found[3], declared("verifier.d.ts").sort());
 });
 
 test("publint and arethetypeswrong report no problem", () => {
   const lint = node(here, tool("publint/src/cli.js"), tarball(), "--strict");
   assert.match(lint, /All good!/);
   // What the `.wasm` file is depends on the bundler.
-  node(here, tool("@arethetypeswrong/cli/dist/index.js"), tarball(), "--profile", "node16", "--exclude-entrypoints", "./milepost.wasm");
+  node(here, tool("@arethetypeswrong/cli/dist/index.js"), tarball(), "--profile", "node16", "--exclude-entrypoints", "./milepost.wasm", "./verifier.wasm");
   assert.ok(existsSync(tarball()));
 });

@@ -5,6 +5,9 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import * as milepost from "milepost";
+import { follow } from "milepost/follow";
+import { loadVerifier } from "milepost/verifier";
+import { startFeed } from "./feed-server.js";
 import { block, HEIGHTS, idle, milestone, request } from "./happy-path.js";
 import { read } from "./vectors.js";
 
@@ -83,6 +86,39 @@ test("the example for many requests writes every response", async () => {
   assert.deepEqual(written, requests.map((body) => [7, endpoint.respondSync(body).text]));
   endpoint.dispose();
 });
+
+test("the example of a feed follows it", async () => {
+  const feed = await startFeed("--interval", 40, "--age", 4_000);
+  const [control, output] = [new AbortController(), {}];
+  const names = { url: feed.url, signal: control.signal, output, follow: followUntilSeen };
+  const endpoint = await example("## Following a feed", names);
+  try {
+    while (!(output.textContent >= feed.first)) await idle();
+    assert.ok((await endpoint.chainStatus()).head.height >= BigInt(feed.first));
+  } finally {
+    control.abort();
+    feed.stop();
+  }
+  await following;
+  endpoint.dispose();
+});
+
+test("the example of a check verifies a block", async () => {
+  const feed = await startFeed("--interval", 40, "--age", 2_000);
+  const message = await (await fetch(`${feed.url}/v0/block/${feed.first}`)).text();
+  feed.stop();
+  const logged = [];
+  const console = { log: (...words) => logged.push(words) };
+  const endpoint = await example("## Checking blocks", { message, console, loadVerifier });
+  assert.deepEqual(logged, [["verified", undefined]]);
+  endpoint.dispose();
+});
+
+let following;
+/** Follows as the example does, and keeps the promise that the example leaves pending */
+function followUntilSeen(endpoint, options) {
+  following = assert.rejects(follow(endpoint, options), { name: "AbortError" });
+}
 
 test("the example for a page shows the response", async () => {
   const [socket, cancelButton, output] = [{}, {}, {}];

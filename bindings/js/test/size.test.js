@@ -7,6 +7,7 @@ import { importedModules, parts, sizes } from "../tools/size.js";
 
 const dist = new URL("../dist/", import.meta.url);
 const wasm = readFileSync(new URL("milepost.wasm", dist));
+const verifier = readFileSync(new URL("verifier.wasm", dist));
 
 /** Maximum size of the module after gzip, in bytes: 176,078 at the last change */
 const BUDGET = 178_000;
@@ -29,12 +30,44 @@ test("the module imports only its glue", () => {
   assert.equal(modules.length, 1);
 });
 
-test("there is one module and the entries are small", () => {
+/** Maximum size of the entry that follows feeds after gzip, in bytes: 6,470 at the last change */
+const FOLLOW_BUDGET = 8_000;
+
+test("the entry that follows feeds is within its size budget", () => {
+  const { gzip } = sizes(readFileSync(new URL("follow.js", dist)));
+  console.log(`gzip ${gzip} bytes`);
+  assert.ok(gzip <= FOLLOW_BUDGET, `${gzip} bytes, the budget is ${FOLLOW_BUDGET}`);
+  // Only who follows a feed loads it.
+  for (const name of ["core.js", "web.js", "slim.js"]) {
+    assert.ok(!readFileSync(new URL(name, dist), "utf8").includes("last_block"), name);
+  }
+});
+
+/** Maximum size of the module that checks blocks after gzip, in bytes: 74,995 at the last change */
+const VERIFIER_BUDGET = 76_000;
+
+test("the module that checks blocks is within its size budget, and imports only its glue", () => {
+  const { raw, gzip, brotli } = sizes(verifier);
+  console.log(`raw ${raw}, gzip ${gzip}, brotli ${brotli} bytes`);
+  assert.ok(gzip <= VERIFIER_BUDGET, `${gzip} bytes, the budget is ${VERIFIER_BUDGET}`);
+  const modules = importedModules(verifier);
+  assert.ok(!modules.includes("env"));
+  assert.equal(modules.length, 1);
+});
+
+test("the engine is one module, the verifier another, and the entries are small", () => {
   const files = readdirSync(dist);
-  assert.deepEqual(files.filter((name) => name.endsWith(".wasm")), ["milepost.wasm"]);
-  for (const name of ["node.cjs", "node.js", "slim.cjs", "slim.js", "slim-node.js", "web.js"]) {
+  assert.deepEqual(files.filter((name) => name.endsWith(".wasm")).sort(), ["milepost.wasm", "verifier.wasm"]);
+  // The engine's entries load the engine's module only.
+  for (const name of ["core.js", "core.cjs", "node.cjs", "node.js", "web.js", "workerd.js"]) {
+    assert.ok(!readFileSync(new URL(name, dist), "utf8").includes("verifier.wasm"), name);
+  }
+  for (const name of ["node.cjs", "node.js", "slim.cjs", "slim.js", "slim-node.js", "web.js", "follow-node.js",
+    "verifier-node.cjs", "verifier-node.js", "verifier-web.js", "verifier-workerd.js"]) {
     assert.ok(statSync(new URL(name, dist)).size < 1_000, name);
   }
   // Paths of the machine that built it.
-  for (const directory of ["root", "home", "Users"]) assert.ok(!wasm.includes(`/${directory}/`), directory);
+  for (const directory of ["root", "home", "Users"]) {
+    for (const bytes of [wasm, verifier]) assert.ok(!bytes.includes(`/${directory}/`), directory);
+  }
 });

@@ -37,6 +37,7 @@ const MUTATIONS = {
   "a handwritten member without a source": ["index.d.ts", "readonly pendingCount: number;", "readonly pendingCount: number; readonly closed: number;"],
   "a member that is not read-only": ["index.d.ts", "readonly bytes: Bytes;", "bytes: Bytes;"],
   "a handwritten function without a source": ["slim.d.ts", "export function initSync", "export function initLater(): void;\nexport function initSync"],
+  "a handwritten type of an entry": ["follow.d.ts", "readonly kind: FollowErrorKind;", "readonly kind: string;"],
   "a result in the sources": ["src/core/stateless.js", "return run((glue) => glue.method_names());", "return 7;"],
   "a parameter in the sources": ["src/core/endpoint.js", "@param {number | bigint} height", "@param {number} height"],
 };
@@ -45,8 +46,8 @@ for (const [name, [file, original, mutated]] of Object.entries(MUTATIONS)) {
   test(`a change of ${name} is found`, async () => {
     const work = mkdtempSync(join(tmpdir(), "milepost-types-"));
     try {
-      const parts = ["index", "slim", "wire", "config", "errors", "platform", "storage"].map((part) => `${part}.d.ts`);
-      for (const part of [...parts, "tsconfig.json", "build/glue.d.ts", "src/core", "test/types"]) {
+      const parts = ["index", "slim", "chain", "follow", "verifier", "wire", "config", "errors", "platform", "storage"].map((part) => `${part}.d.ts`);
+      for (const part of [...parts, "tsconfig.json", "build/glue.d.ts", "build/verifier/glue.d.ts", "src", "test/types"]) {
         cpSync(join(here, part), join(work, part), { recursive: true });
       }
       const text = readFileSync(join(work, file), "utf8");

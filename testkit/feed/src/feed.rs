@@ -31,7 +31,7 @@ const MINUTE: Duration = Duration::from_secs(60);
 pub struct FeedResponse {
     /// The status
     pub status: u16,
-    /// `Location` or `Retry-After`
+    /// `Location`, `Retry-After`, or what a page may send
     pub header: Option<(&'static str, String)>,
     /// The body
     pub body: Arc<Vec<u8>>,

@@ -106,7 +106,11 @@ async fn serve(stream: TcpStream, feed: &Feed) -> io::Result<()> {
         // The other name of this machine: a redirect to it leaves the host of the feed.
         let is_other = header("host").is_some_and(|host| host.starts_with("localhost"));
         let other = if is_other { "127.0.0.1" } else { "localhost" };
-        let response = if method == "POST" {
+        // What a page asks for before a request with a token.
+        let response = if method == "OPTIONS" {
+            FeedResponse::new(204, "")
+                .with_header("access-control-allow-headers", "authorization, content-type, accept")
+        } else if method == "POST" {
             let length = header("content-length").and_then(|value| value.parse().ok());
             let mut body = vec![0; length.unwrap_or(0_usize).min(MAX_CALL)];
             stream.read_exact(&mut body).await?;
@@ -130,6 +134,7 @@ async fn send(stream: &mut TcpStream, response: &FeedResponse) -> io::Result<boo
     };
     let mut head = format!("HTTP/1.1 {status} x\r\ncontent-length: {length}\r\n");
     head.push_str("content-type: application/json\r\ncache-control: public, max-age=31536000\r\n");
+    head.push_str("access-control-allow-origin: *\r\n");
     if let Some((name, value)) = header {
         head.push_str(&format!("{name}: {value}\r\n"));
     }

@@ -29,14 +29,14 @@ import { RemoteDriver } from "./remote-driver.js";
 
 /** @import { ChainStatus, EndpointOptions, ImportSummary, RequestBody } from "../../index.js" */
 /** @import { RequestOptions, RpcTransactionResponse, Settings } from "../../index.js" */
-/** @import { WaitConfig, WaitOptions } from "../../index.js" */
+/** @import { Verification, Verifier, WaitConfig, WaitOptions } from "../../index.js" */
 /** @import { WrittenResponse } from "../../index.js" */
 /** @import { Config, Glue } from "./load.js" */
 /** @import { EndpointResponse } from "./response.js" */
 
 const DEFAULT_TIMEOUT = 10_000;
 
-const ENDPOINT_OPTIONS = ["storage", "settings", "waitConfig"];
+const ENDPOINT_OPTIONS = ["storage", "verifier", "settings", "waitConfig"];
 const SETTINGS = [
   "timeoutCause",
   "unknown",
@@ -46,6 +46,7 @@ const SETTINGS = [
   "finality",
   "retention",
   "strictTypes",
+  "verify",
 ];
 const WAIT_CONFIG = ["timeout", "maxWaiting"];
 const RETENTION = ["blocks", "epochs"];
@@ -68,16 +69,19 @@ export class Endpoint {
   /** @type {LocalDriver | RemoteDriver} */
   #driver;
   #timeout;
+  #verify;
 
   /**
    * @param {symbol} key
    * @param {LocalDriver | RemoteDriver} driver
    * @param {number} timeout
+   * @param {Verify} verify
    */
-  constructor(key, driver, timeout) {
+  constructor(key, driver, timeout, verify) {
     if (key !== CREATE) throw usageError("endpoints are created with Endpoint.create");
     this.#driver = driver;
     this.#timeout = timeout;
+    this.#verify = verify;
     registry?.register(this, driver, this);
   }
 
@@ -87,11 +91,12 @@ export class Endpoint {
    */
   static async create(options = {}) {
     checkOptions(options, "options", ENDPOINT_OPTIONS);
-    const { storage, settings = {}, waitConfig = {} } = options;
+    const { storage, verifier, settings = {}, waitConfig = {} } = options;
     checkOptions(settings, "settings", SETTINGS);
     checkOptions(waitConfig, "waitConfig", WAIT_CONFIG);
     if (storage !== undefined) checkStorage(storage);
     const timeout = duration(waitConfig.timeout ?? DEFAULT_TIMEOUT, "waitConfig.timeout");
+    const verify = verification(settings.verify, verifier);
     await init();
     const createEndpoint = (/** @type {Glue} */ glue) => {
       const config = new glue.Config();
@@ -106,7 +111,7 @@ export class Endpoint {
       storage === undefined
         ? new LocalDriver(createEndpoint)
         : new RemoteDriver(createEndpoint, storage);
-    return construct(driver, timeout);
+    return construct(driver, timeout, verify);
   }
 
   /**
@@ -114,7 +119,9 @@ export class Endpoint {
    * @returns {Promise<ImportSummary>}
    */
   async handleBlock(message) {
-    return importSummary(await this.#driver.handleBlock(textBytes(message, "message")));
+    const bytes = textBytes(message, "message");
+    const verification = this.#verify(bytes);
+    return importSummary(await this.#driver.handleBlock(bytes), verification);
   }
 
   /**
@@ -122,7 +129,10 @@ export class Endpoint {
    * @returns {ImportSummary}
    */
   handleBlockSync(message) {
-    return importSummary(this.#localDriver().handleBlockSync(textBytes(message, "message")));
+    const driver = this.#localDriver();
+    const bytes = textBytes(message, "message");
+    const verification = this.#verify(bytes);
+    return importSummary(driver.handleBlockSync(bytes), verification);
   }
 
   /**
@@ -232,9 +242,32 @@ defineInspect(Endpoint, ({ pendingCount }) => ({ pendingCount }));
  *
  * @param {LocalDriver | RemoteDriver} driver
  * @param {number} timeout
+ * @param {Verify} verify
  */
-function construct(driver, timeout) {
-  return new Endpoint(CREATE, driver, timeout);
+function construct(driver, timeout, verify) {
+  return new Endpoint(CREATE, driver, timeout, verify);
+}
+
+/** @typedef {(message: Uint8Array) => Verification | null} Verify What is found of a message */
+
+/**
+ * Checks the setting, and returns what is done with each message before it is imported
+ *
+ * @param {Settings["verify"]} mode
+ * @param {Verifier | undefined} verifier
+ * @returns {Verify}
+ */
+function verification(mode = "off", verifier) {
+  oneOf(mode, "settings.verify", ["off", "report", "strict"]);
+  if (mode === "off") return () => null;
+  if (typeof verifier?.check !== "function") {
+    throw usageError(`verifier: settings.verify is ${mode}, which needs one of milepost/verifier`);
+  }
+  return (message) => {
+    const verification = verifier.check(message);
+    if (mode === "strict" && verification.result === "wrong") throw verification.error;
+    return verification;
+  };
 }
 
 const inProgress = new Map();
@@ -256,18 +289,21 @@ async function keepAlive(endpoint, promise) {
   }
 }
 
-/** @param {string} text */
-function importSummary(text) {
+/**
+ * @param {string} text
+ * @param {Verification | null} verification
+ */
+function importSummary(text, verification) {
   /** @type {any} */
   const summary = parseJson(text, { bigint: true });
   for (const count of ["transactions", "outcomes", "receipts", "deviations"]) {
     summary[count] = Number(summary[count]);
   }
-  return summary;
+  return { ...summary, verification };
 }
 
 /** @param {any} signal */
-function checkSignal(signal) {
+export function checkSignal(signal) {
   if (typeof signal?.throwIfAborted === "function") return;
   throw usageError(`signal: ${typeName(signal)}, expected an AbortSignal`);
 }

@@ -53,9 +53,9 @@ async function load(source) {
     if (used === undefined) {
       throw usageError("no source of the engine was given: pass bytes, a module, a URL or a response");
     }
-    setModule(await compile(used));
+    setModule(await compile(used, HINT));
   } catch (cause) {
-    throw loadError(cause);
+    throw loadError(cause, HINT);
   }
 }
 
@@ -70,7 +70,7 @@ function loadSync(source) {
   try {
     setModule(compileSync(source()));
   } catch (cause) {
-    throw loadError(cause);
+    throw loadError(cause, HINT);
   }
 }
 
@@ -110,44 +110,63 @@ function isModule(value) {
   return Object.prototype.toString.call(value) === "[object WebAssembly.Module]";
 }
 
-/** @param {WasmSource} source */
-async function compile(source) {
+/**
+ * Compiles a module; errors end with the hint
+ *
+ * @param {WasmSource} source
+ * @param {string} hint
+ * @returns {Promise<WebAssembly.Module>}
+ */
+export async function compile(source, hint) {
   const resolved = await source;
-  if (typeof resolved === "string" || resolved instanceof URL) return compileResponse(fetchUrl(resolved));
-  if (typeof Response === "function" && resolved instanceof Response) return compileResponse(resolved);
+  const isUrl = typeof resolved === "string" || resolved instanceof URL;
+  if (isUrl) return compileResponse(fetchUrl(resolved, hint), hint);
+  if (typeof Response === "function" && resolved instanceof Response) return compileResponse(resolved, hint);
   if (isModule(resolved)) return resolved;
-  return WebAssembly.compile(checkBytes(resolved, "the source"));
+  return WebAssembly.compile(checkBytes(resolved, "the source", hint));
 }
 
 /** @param {WasmBytes | WasmModule} source */
 function compileSync(source) {
-  return isModule(source) ? source : new WebAssembly.Module(checkBytes(source, "the source"));
+  return isModule(source) ? source : new WebAssembly.Module(checkBytes(source, "the source", HINT));
 }
 
-/** @param {string | URL} url */
-async function fetchUrl(url) {
+/**
+ * @param {string | URL} url
+ * @param {string} hint
+ */
+async function fetchUrl(url, hint) {
   try {
     return await fetch(url);
   } catch (cause) {
-    throw usageError(`${url}: cannot be loaded; ${HINT}`, { cause });
+    throw usageError(`${url}: cannot be loaded; ${hint}`, { cause });
   }
 }
 
-/** @param {Response | Promise<Response>} promised */
-async function compileResponse(promised) {
+/**
+ * @param {Response | Promise<Response>} promised
+ * @param {string} hint
+ */
+async function compileResponse(promised, hint) {
   const response = await promised;
   const name = response.url || "the response";
-  if (!response.ok) throw usageError(`${name}: HTTP status ${response.status}; ${HINT}`);
+  if (!response.ok) throw usageError(`${name}: HTTP status ${response.status}; ${hint}`);
   // Streaming fails without this media type, which some servers do not know.
   if (response.headers.get("content-type") === "application/wasm") {
     return WebAssembly.compileStreaming(response);
   }
-  return WebAssembly.compile(checkBytes(await response.arrayBuffer(), name));
+  return WebAssembly.compile(checkBytes(await response.arrayBuffer(), name, hint));
 }
 
-/** What to do about a file that is not where it should be, which bundlers leave behind */
-const HINT =
-  "copy dist/milepost.wasm of the package there, or pass its URL or bytes to init of milepost/slim";
+/**
+ * What to do about a file that is not where it should be, which bundlers leave behind
+ *
+ * @param {string} file
+ * @param {string} target
+ */
+export const fileHint = (file, target) =>
+  `copy dist/${file} of the package there, or pass its URL or bytes to ${target}`;
+const HINT = fileHint("milepost.wasm", "init of milepost/slim");
 
 /** What to do where the platform refuses to compile */
 const POLICY_HINT =
@@ -158,19 +177,22 @@ const POLICY_HINT =
  * An error of loading, also where the platform or the file system refused
  *
  * @param {any} cause
+ * @param {string} hint
+ * @param {string} [what]
  */
-function loadError(cause) {
+export function loadError(cause, hint, what = "the engine") {
   if (cause instanceof MilepostError) return cause;
-  const hint = cause?.name === "CompileError" ? POLICY_HINT : HINT;
-  return usageError(`the engine cannot be loaded: ${cause?.message ?? cause}; ${hint}`, { cause });
+  const found = cause?.name === "CompileError" ? POLICY_HINT : hint;
+  return usageError(`${what} cannot be loaded: ${cause?.message ?? cause}; ${found}`, { cause });
 }
 
 /**
  * @param {unknown} bytes
  * @param {string} name
+ * @param {string} hint
  * @returns {BufferSource}
  */
-function checkBytes(bytes, name) {
+function checkBytes(bytes, name, hint) {
   if (!(bytes instanceof ArrayBuffer) && !ArrayBuffer.isView(bytes)) {
     throw usageError(`${name}: expected bytes, a module, a URL or a response`);
   }
@@ -178,7 +200,7 @@ function checkBytes(bytes, name) {
     ? new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     : new Uint8Array(bytes);
   if (start.length < 4 || [0x00, 0x61, 0x73, 0x6d].some((byte, index) => start[index] !== byte)) {
-    throw usageError(`${name}: not WebAssembly; ${HINT}`);
+    throw usageError(`${name}: not WebAssembly; ${hint}`);
   }
   return /** @type {BufferSource} */ (bytes);
 }
@@ -225,8 +247,11 @@ export class Instance {
   }
 }
 
-/** @param {any} cause */
-function panicError(cause) {
-  const detail = `the engine panicked and cannot be used any more: ${cause?.message ?? cause}`;
+/**
+ * @param {any} cause
+ * @param {string} [what]
+ */
+export function panicError(cause, what = "the engine") {
+  const detail = `${what} panicked and cannot be used any more: ${cause?.message ?? cause}`;
   return new PanicError(ErrorCode.PANIC, detail, { cause });
 }

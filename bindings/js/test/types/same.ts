@@ -1,12 +1,16 @@
-// Compares `index.d.ts` and `slim.d.ts` with the sources; compiled, never run.
+// Compares the handwritten types with the sources; compiled, never run.
 //
 // The same run of the compiler checks the sources against the generated declarations of the module,
 // so a change of a signature in Rust is an error, too. A name that only one side has, or another
 // parameter or result, is an error at one of the last lines.
 
 import type * as sources from "../../src/core/index.js";
+import type * as followSources from "../../src/follow/index.js";
 import type * as written from "../../index.js";
+import type * as verifierSources from "../../src/verifier/index.js";
+import type * as follow from "../../follow.js";
 import type * as slim from "../../slim.js";
+import type * as verifier from "../../verifier.js";
 
 /** Whether two types are identical, and not only assignable */
 type Same<One, Other> =
@@ -53,7 +57,11 @@ type Different<One, Other> = {
 
 function assertNone<Names extends never>(): Names | void {}
 
-// `init` of the main entry takes no source; `setLoader` is not exported.
-assertNone<Different<Omit<typeof written, "init">, Omit<typeof sources, "init" | "initSync" | "setLoader">>>();
-assertNone<Different<typeof slim, Omit<typeof sources, "setLoader">>>();
+// `init` of the main entry takes no source; `setLoader` and `internal` are not exported.
+type Internal = "setLoader" | "internal";
+assertNone<Different<Omit<typeof written, "init">, Omit<typeof sources, "init" | "initSync" | Internal>>>();
+assertNone<Different<typeof slim, Omit<typeof sources, Internal>>>();
+assertNone<Different<typeof follow, typeof followSources>>();
+type Loaded = Awaited<ReturnType<typeof verifierSources.load>>;
+assertNone<Same<Members<Loaded>, Members<written.Verifier>> extends true ? never : "Verifier">();
 assertNone<Same<typeof written.init, () => Promise<void>> extends true ? never : "init">();

@@ -1,0 +1,34 @@
+// Why following a feed ended.
+
+/** @import { FollowErrorKind } from "../../follow.js" */
+
+export class FollowError extends Error {
+  /**
+   * @param {FollowErrorKind} kind
+   * @param {string} detail
+   */
+  constructor(kind, detail) {
+    super(detail);
+    /** @readonly */
+    this.kind = kind;
+  }
+
+  // On the prototype, as for the errors of the language; a minifier changes `constructor.name`.
+  get name() {
+    return "FollowError";
+  }
+}
+
+/** Why a request failed, which may be repeated */
+export class RequestFailure extends Error {
+  /**
+   * @param {"temporary" | "message" | "too-high" | "missing" | "permission-denied"} kind
+   * @param {string} detail
+   * @param {number | null} [status]
+   */
+  constructor(kind, detail, status = null) {
+    super(detail);
+    this.kind = kind;
+    this.status = status;
+  }
+}
