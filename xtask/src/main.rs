@@ -44,8 +44,9 @@ cargo xtask <command>
                                            fail when they are not up to date
   header [--check]                         write include/milepost.h from the sources in ffi/src, or fail when
                                            it is not up to date
-  types [--check]                          write the TypeScript types of the wire format in bindings/js from
-                                           the schemas in protocol/src, or fail when they are not up to date
+  types [--check]                          write the TypeScript types in bindings/js and the discovery documents
+                                           of the server from the schemas in protocol/src, or fail when they
+                                           are not up to date
   gate [--accept]                          count the instructions of ten hot paths and fail when a count is
                                            not within 3 % of benches/gate.toml, or write that file
   npm                                      install what is missing of the parts npm and page, naming it, and

@@ -7,6 +7,7 @@
 mod base_path;
 mod blocks;
 mod cors;
+mod discovery;
 mod entity_tag;
 mod event_source;
 #[cfg(test)]
@@ -52,6 +53,7 @@ pub(crate) use rpc::StatusMode;
 use crate::demo_index::DemoIndex;
 use crate::feed_status::FeedStatus;
 use crate::service::Service;
+use discovery::Documents;
 use route::HttpContext;
 use timeout_stream::TimeoutStream;
 
@@ -100,12 +102,14 @@ pub(crate) async fn serve(
     let limit = options.max_connections.min(Semaphore::MAX_PERMITS);
     let connection_permits = Arc::new(Semaphore::new(limit));
     let rpc_headers = rpc::rpc_headers(&options.cors);
+    let documents = Documents::new(&options.base_path);
     let context = Arc::new(HttpContext {
         service: Arc::clone(&service),
         demo_index,
         feed_status,
         options,
         rpc_headers,
+        documents,
     });
     let connections = GracefulShutdown::new();
     let builder = builder();

@@ -3,8 +3,8 @@
 //! `POST /` and `POST /<method>` are JSON-RPC, as is `/ws`. `/tx/<hash>`, `/tx/<hash>/events`,
 //! `/events` and `/receipt/<id>` are about transactions. `/health`, `/ready`, `/status` and
 //! `/metrics` serve operators, `/practice/<milestone>` and `/practice/recent` the practice chain,
-//! `GET /` the page, and `/blocks/<hashes>` its script. Any other path is 404. All are below the
-//! base path.
+//! `GET /` the page, `/blocks/<hashes>` its script, `/openrpc.json` and `/openapi.json` generators
+//! of clients. Any other path is 404. All are below the base path.
 
 use alloc::borrow::Cow;
 use alloc::sync::Arc;
@@ -27,6 +27,7 @@ use tracing::debug;
 
 use super::base_path::BasePath;
 use super::cors::Cors;
+use super::discovery::Documents;
 use super::feed;
 use super::page::StaticFile;
 use super::query_string::QueryString;
@@ -68,6 +69,7 @@ pub(super) struct HttpContext {
     pub(super) options: Options,
     /// The headers of every JSON-RPC response
     pub(super) rpc_headers: HeaderMap,
+    pub(super) documents: Documents,
 }
 
 /// The handler of a request, chosen by its head
@@ -195,7 +197,8 @@ async fn route_at_height(context: &HttpContext, request: &RequestHead, path: &st
 fn rpc_path(path: &str) -> Option<Option<Cow<'static, str>>> {
     match path {
         "" | "/" => Some(None),
-        "/health" | "/ready" | "/status" | "/metrics" | "/events" | "/ws" => None,
+        "/health" | "/ready" | "/status" | "/metrics" | "/events" | "/ws" | "/openrpc.json"
+        | "/openapi.json" => None,
         // Includes unknown methods, which the engine rejects.
         _ => method_name(path).map(|name| Some(MethodLabel::name_of(name))),
     }
@@ -233,6 +236,12 @@ async fn route(context: &HttpContext, request: &RequestHead, path: &str) -> Http
             _ if let Some(id) = path.strip_prefix("/receipt/") => {
                 return match is_read(verb) {
                     true => transaction::of_receipt(&context.service, id).await,
+                    false => method_not_allowed(context, "GET,HEAD"),
+                };
+            }
+            _ if let Some(document) = context.documents.at(path) => {
+                return match is_read(verb) {
+                    true => document.respond(request.if_none_match.as_ref(), request.accepts_gzip),
                     false => method_not_allowed(context, "GET,HEAD"),
                 };
             }

@@ -151,7 +151,10 @@ async fn run(
         Err(text) => waiting::unavailable(service, &body, url_method.as_deref(), text),
     };
     let (kind, body) = match body {
-        ResponseBody::Contiguous(response) => (response.kind, HttpBody::from(response.body)),
+        ResponseBody::Contiguous(response) => {
+            let response = context.documents.discover(response);
+            (response.kind, HttpBody::from(response.body))
+        }
         ResponseBody::Chunks(chunks) => (ResponseKind::Result, HttpBody::from(chunks)),
     };
     // A body in memory is never longer than `usize::MAX`.

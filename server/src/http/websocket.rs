@@ -216,25 +216,22 @@ impl Connection {
         }
         if self.running.len() >= MAX_RUNNING {
             let error = format!("{MAX_RUNNING} requests of this connection are not answered yet");
-            return Ok(Some(message_of(waiting::unavailable(
-                service,
-                text.as_bytes(),
-                None,
-                error,
-            ))));
+            let answer = waiting::unavailable(service, text.as_bytes(), None, error);
+            return Ok(Some(message_of(&self.context, answer)));
         }
-        let service = Arc::clone(service);
+        let context = Arc::clone(&self.context);
         self.running.spawn(async move {
             let options = WaitOptions { since: Instant::now(), timeout: None };
-            message_of(waiting::respond(&service, text.into(), None, options).await)
+            let answer = waiting::respond(&context.service, text.into(), None, options).await;
+            message_of(&context, answer)
         });
         Ok(None)
     }
 }
 
-fn message_of(answer: Answer) -> Message {
+fn message_of(context: &HttpContext, answer: Answer) -> Message {
     let body = match answer.body {
-        ResponseBody::Contiguous(response) => response.body,
+        ResponseBody::Contiguous(response) => context.documents.discover(response).body,
         ResponseBody::Chunks(chunks) => chunks.concat(),
     };
     // A response is JSON, so it is UTF-8; a row that is not would be replaced.

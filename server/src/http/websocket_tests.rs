@@ -82,6 +82,8 @@ async fn all_methods_are_answered_in_any_order() {
     assert_eq!(response["result"], serde_json::from_str::<Value>(&result.unwrap()).unwrap());
     let response = client.call("nothing", json!([])).await;
     assert_eq!(response["error"]["cause"]["name"], "METHOD_NOT_FOUND");
+    let discovered = client.call("rpc.discover", json!([])).await;
+    assert_eq!(discovered["result"]["info"]["version"], "1.2.11");
     client.0.send(Message::from("{")).await.unwrap();
     assert_eq!(client.json().await["error"]["cause"]["name"], "PARSE_ERROR");
     client.0.send(Message::from(r#"[{"method":"tx","params":5},{"method":"x"}]"#)).await.unwrap();

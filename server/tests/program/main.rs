@@ -8,6 +8,7 @@
 mod cli;
 mod connections;
 mod dashboard;
+mod discovery;
 mod durable;
 mod feeds;
 mod fixture;

@@ -242,10 +242,15 @@ fn children(schema: &Schema) -> Vec<&'static Schema> {
     }
 }
 
+/// The first paragraph of docs, on one line
+pub(crate) fn first_paragraph(docs: &str) -> String {
+    let paragraph = docs.lines().map(str::trim).take_while(|line| !line.is_empty());
+    paragraph.collect::<Vec<_>>().join(" ").replace("`None`", "`null`")
+}
+
 /// The comment with the first paragraph of the docs
 fn comment(docs: &str, indent: &str) -> String {
-    let paragraph = docs.lines().map(str::trim).take_while(|line| !line.is_empty());
-    let text = paragraph.collect::<Vec<_>>().join(" ").replace("`None`", "`null`");
+    let text = first_paragraph(docs);
     let mut comment = format!("{indent}/**");
     let mut columns = comment.len();
     // The end of the comment is a word, which is not alone on a line.

@@ -1,5 +1,5 @@
-//! Writes the TypeScript declarations of the wire types from their schemas, or compares:
-//! `cargo xtask types [--check]`.
+//! Writes what is generated from the schemas of the wire types, or compares: the TypeScript
+//! declarations, and the OpenRPC and OpenAPI documents of the server. `cargo xtask types [--check]`
 //!
 //! A crate of its own, because it builds `milepost-protocol` with the docs of its schemas.
 
@@ -7,10 +7,20 @@
 
 mod declarations;
 mod files;
+mod json_schema;
+mod openapi;
+mod openrpc;
+mod rpc_errors;
+mod vectors;
 
 use std::path::Path;
 use std::process::ExitCode;
 use std::{env, fs};
+
+use serde_json::Value;
+
+/// The version of the interface that the documents describe
+const INTERFACE: &str = "1.2.11";
 
 fn main() -> ExitCode {
     match run() {
@@ -31,7 +41,7 @@ fn run() -> Result<(), String> {
         ["check"] => true,
         _ => return Err("expected `write` or `check`".into()),
     };
-    for (name, generated) in files::generate() {
+    for (name, generated) in generate()? {
         let path = root.join(&name);
         let failed = |error| format!("{}: {error}", path.display());
         if is_check {
@@ -41,6 +51,43 @@ fn run() -> Result<(), String> {
         }
     }
     Ok(())
+}
+
+/// Generates all files, by their paths from the root of the repository
+fn generate() -> Result<Vec<(String, String)>, String> {
+    let mut files = files::generate();
+    for (name, document) in [("openrpc", openrpc::document()?), ("openapi", openapi::document()?)] {
+        files.push((
+            format!("server/src/http/discovery/{name}.json"),
+            indented(&document, 0) + "\n",
+        ));
+    }
+    Ok(files)
+}
+
+/// JSON text whose values are on one line where they fit
+fn indented(value: &Value, depth: usize) -> String {
+    let line = value.to_string();
+    if line.len() + depth <= declarations::MAX_COLUMNS {
+        return line;
+    }
+    let inner = " ".repeat(depth + 1);
+    let (open, parts, close): (char, Vec<String>, char) = match value {
+        Value::Object(members) => {
+            let member =
+                |(name, value)| format!("{}: {}", Value::from(name), indented(value, depth + 1));
+            (
+                '{',
+                members.iter().map(|(name, value)| (name.as_str(), value)).map(member).collect(),
+                '}',
+            )
+        }
+        Value::Array(items) => {
+            ('[', items.iter().map(|item| indented(item, depth + 1)).collect(), ']')
+        }
+        _ => return line,
+    };
+    format!("{open}\n{inner}{}\n{}{close}", parts.join(&format!(",\n{inner}")), " ".repeat(depth))
 }
 
 /// Compares a committed file with a generated one
@@ -54,10 +101,10 @@ fn compare(name: &str, committed: &str, generated: &str) -> Result<(), String> {
 }
 
 #[test]
-fn the_committed_types_match_the_schemas() {
-    for (name, generated) in files::generate() {
+fn the_committed_files_match_the_schemas() {
+    for (name, generated) in generate().expect("the vectors can be read") {
         let path = Path::new("../..").join(&name);
-        let committed = fs::read_to_string(path).expect("the declarations are committed");
+        let committed = fs::read_to_string(path).expect("the file is committed");
         assert_eq!(compare(&name, &committed, &generated), Ok(()));
     }
 }
