@@ -17,7 +17,7 @@ use tokio::time::{self, Instant};
 
 use crate::http::{Budget, Client, HttpResponse, Token};
 use crate::source::{BlockRequest, Fetched, Finality, Source, SourceError, SourceErrorKind};
-use crate::url::{FeedKind, FeedUrl};
+use crate::url::FeedUrl;
 
 /// The method that serves whole blocks
 const BLOCK_METHOD: &str = "EXPERIMENTAL_indexer_block";
@@ -117,12 +117,7 @@ impl Node {
         token: Option<Token>,
         budget: Budget,
     ) -> Result<Self, SourceError> {
-        let unsupported = |detail| SourceError::new(SourceErrorKind::Unsupported, detail);
-        let address = url.address_of(FeedKind::Node).map_err(unsupported)?;
-        if token.is_some() && address.is_plain() && !address.is_loopback() {
-            let detail = "a token is sent to a node by https only, except on this machine";
-            return Err(unsupported(detail.to_owned()));
-        }
+        let address = url.node_address(token.is_some())?;
         Ok(Self {
             client: Client::new(address, token, budget)?,
             poll_interval: POLL_INTERVAL,

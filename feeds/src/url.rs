@@ -7,6 +7,7 @@ use core::fmt;
 use core::str::FromStr;
 
 use crate::http::Address;
+use crate::source::{SourceError, SourceErrorKind};
 
 /// The address of a feed
 ///
@@ -40,6 +41,17 @@ impl FeedUrl {
         } else {
             Err(format!("{self} is the address of another kind of feed"))
         }
+    }
+
+    /// The address, if the feed is a node to which a token may be sent, should there be one
+    pub(crate) fn node_address(&self, has_token: bool) -> Result<&Address, SourceError> {
+        let unsupported = |detail| SourceError::new(SourceErrorKind::Unsupported, detail);
+        let address = self.address_of(FeedKind::Node).map_err(unsupported)?;
+        if has_token && address.is_plain() && !address.is_loopback() {
+            let detail = "a token is sent to a node by https only, except on this machine";
+            return Err(unsupported(detail.to_owned()));
+        }
+        Ok(address)
     }
 }
 

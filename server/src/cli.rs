@@ -152,9 +152,30 @@ pub(crate) struct FollowArgs {
     #[arg(long, value_name = "HEIGHTS", default_value_t = 250, requires = "follow")]
     pub(crate) start_margin: u64,
     /// Node that serves the protocol configurations of the chain, by JSON-RPC; `none` for those of
-    /// `--configs` only [default: `mainnet` and `testnet` have one, a node serves its own]
+    /// `--configs` only. Can be repeated for `--forward`; configurations are those of the first one
+    /// [default: `mainnet` and `testnet` have one, a node serves its own]
     #[arg(long, value_name = "URL|none", requires = "follow")]
-    pub(crate) upstream: Option<Upstream>,
+    pub(crate) upstream: Vec<Upstream>,
+    /// Sends requests of the public methods that are not answered here to the upstream, and
+    /// submits transactions to it; where the first upstream fails, the next one is asked
+    #[arg(long, requires = "follow")]
+    pub(crate) forward: bool,
+    /// File with the token of an upstream; the n-th file is that of the n-th `--upstream`
+    #[arg(long, value_name = "PATH", requires = "upstream")]
+    pub(crate) upstream_token_file: Vec<PathBuf>,
+    /// Maximum time that an upstream takes for a response, or for its first 64 KiB
+    #[arg(
+        long,
+        value_name = "TIME",
+        default_value = "30s",
+        requires = "forward",
+        value_parser = value_parsers::duration
+    )]
+    pub(crate) upstream_timeout: Duration,
+    /// Asks the upstream for transactions that are in no block here, such as those older than the
+    /// retention
+    #[arg(long, requires = "forward")]
+    pub(crate) upstream_history: bool,
     /// Serves the newest messages to other servers that follow this one, at the URLs of neardata;
     /// the size bounds what is kept of them, compressed, in memory
     #[arg(long, value_name = "SIZE", requires = "follow", value_parser = value_parsers::bytes)]

@@ -15,8 +15,8 @@ use milepost::endpoint::ChainStatus;
 use milepost::import::{BlockPosition, FinalityRule, ImportSummary};
 use milepost::primitives::BlockHeight;
 use milepost_feeds::{
-    Budget, Event, Feed, FeedBlock, FollowError, Follower, ImportError, Node, Settings, Start,
-    StoredChain, Token,
+    Budget, Event, Feed, FeedBlock, FollowError, Follower, ImportError, Node, RpcClient, Settings,
+    Start, StoredChain, Token,
 };
 use tokio::sync::{Notify, mpsc};
 use tracing::{debug, error, info, warn};
@@ -28,7 +28,7 @@ use crate::json_scan;
 use crate::metrics::BlockStep;
 use crate::served_feed::ServedFeed;
 use crate::service::Service;
-use crate::upstream::{Upstream, fetch_configs};
+use crate::upstream::{self, Upstreams, fetch_configs};
 
 /// The variable that holds the token of a feed
 const TOKEN_VARIABLE: &str = "MILEPOST_FEED_TOKEN";
@@ -41,6 +41,8 @@ pub(crate) struct Follow {
     start_margin: u64,
     until: Option<BlockHeight>,
     upstream: Option<Node>,
+    /// Where requests are forwarded to, if they are
+    pub(crate) upstreams: Option<Arc<Upstreams>>,
     pub(crate) status: Arc<FeedStatus>,
 }
 
@@ -60,12 +62,18 @@ impl Follow {
             }
             (None, Err(_)) => None,
         };
-        let upstream = match args.upstream.clone().unwrap_or_else(|| Upstream::of_feed(first)) {
-            Upstream::None => None,
-            Upstream::Node(node) => {
-                // The token of the feed is for no other host.
-                let token = token.clone().filter(|_| node == *first);
-                Some(Node::new(&node, token).map_err(|error| format!("--upstream: {error}"))?)
+        let nodes = upstream::nodes(args, first, token.as_ref())?;
+        let failed = |error| format!("--upstream: {error}");
+        let node = nodes.first().map(|(node, token)| Node::new(node, token.clone()));
+        let upstream = node.transpose().map_err(failed)?;
+        let upstreams = match args.forward {
+            false => None,
+            true if nodes.is_empty() => return Err("--forward needs an --upstream".to_owned()),
+            true => {
+                let clients = nodes.into_iter().map(|(node, token)| RpcClient::new(&node, token));
+                let clients = clients.collect::<Result<_, _>>().map_err(failed)?;
+                let (timeout, history) = (args.upstream_timeout, args.upstream_history);
+                Some(Arc::new(Upstreams::new(clients, timeout, history)))
             }
         };
         let mut sources = Vec::with_capacity(args.follow.len());
@@ -80,14 +88,14 @@ impl Follow {
         let served = args.serve_feed.map(ServedFeed::new);
         let status = Arc::new(FeedStatus::new(sources.clone(), args.max_age, served));
         let (start, start_margin, until) = (args.from, args.start_margin, feed.until);
-        Ok(Some(Self { sources, start, start_margin, until, upstream, status }))
+        Ok(Some(Self { sources, start, start_margin, until, upstream, upstreams, status }))
     }
 
     /// Follows the feed until the service shuts down, or to the last block that is asked for
     pub(crate) async fn run(self, service: Arc<Service>) -> Result<(), String> {
         let chain = service.chain_status().await.map_err(|error| error.to_string())?;
         let stored = stored_chain(&chain);
-        let Self { sources, start, start_margin, until, upstream, status } = self;
+        let Self { sources, start, start_margin, until, upstream, status, .. } = self;
         let urls: Vec<String> = sources.iter().map(|source| source.url.clone()).collect();
         let mut feeds = sources.into_iter().map(|source| source.feed);
         let Some(first) = feeds.next() else { return Ok(()) };

@@ -141,6 +141,7 @@ async fn run(args: ServeArgs) -> Result<(), String> {
     tokio::spawn(waiting::run_timeouts(Arc::clone(&service)));
     tokio::spawn(watching::run(Arc::clone(&service)));
     let feed_status = follow.as_ref().map(|follow| Arc::clone(&follow.status));
+    let upstreams = follow.as_ref().and_then(|follow| follow.upstreams.clone());
     let following = follow.map(|follow| tokio::spawn(run_follow(Arc::clone(&service), follow)));
     let options = http::Options {
         base_path: args.base_path,
@@ -150,7 +151,7 @@ async fn run(args: ServeArgs) -> Result<(), String> {
         max_connections,
         max_wait: args.max_wait,
     };
-    http::serve(listener, Arc::clone(&service), demo_index, feed_status, options).await;
+    http::serve(listener, Arc::clone(&service), demo_index, feed_status, upstreams, options).await;
     info!("stopped");
     match following {
         Some(following) => following.await.unwrap_or_else(|error| Err(error.to_string())),

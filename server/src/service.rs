@@ -17,11 +17,12 @@ use std::sync::Mutex;
 
 use milepost::Error;
 use milepost::endpoint::{
-    ChainStatus, Endpoint, Engine, Evaluation, RequestState, Response, ResponseBody, WaitConfig,
+    ChainStatus, Endpoint, Engine, Evaluation, RequestState, Response, ResponseBody,
+    UnknownTransaction, WaitConfig,
 };
 use milepost::import::{BlockImport, BlockPosition, ImportSettings, ImportSummary, VerifyMode};
 use milepost::primitives::{BlockHeight, CryptoHash};
-use milepost::rpc::{Request, ResponseKind};
+use milepost::rpc::{MethodCall, Request, ResponseKind};
 use milepost::status::{CompactStatus, Observation, StatusSummary};
 use milepost::storage::Storage as _;
 use milepost::views::Deviations;
@@ -366,6 +367,18 @@ impl Service {
             let body = ResponseBody::Contiguous(panic_response());
             (MethodLabel::OTHER, RequestState::Ready(body))
         })
+    }
+
+    /// Responds to a call for the status of a transaction; one that is in no block is waited for,
+    /// whatever the setting is
+    pub(crate) async fn respond_waiting(self: &Arc<Self>, call: MethodCall) -> RequestState {
+        let query = move |service: &Self| {
+            let settings = service.engine.settings().with_unknown(UnknownTransaction::Wait);
+            let engine = Engine::new(settings);
+            engine.respond(Request::Single(Ok(call)), &service.store.snapshot())
+        };
+        let state = self.run(false, query).await;
+        state.unwrap_or_else(|| RequestState::Ready(panic_response()))
     }
 
     /// Evaluates a pending request again

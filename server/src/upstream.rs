@@ -2,7 +2,17 @@
 //!
 //! Blocks do not say when the configuration changes, so it is asked for at the first block of every
 //! epoch, by the hash of the block, and stored if it differs from the one in force before. Nothing
-//! waits for it: the feed goes on while a request is repeated, and what was in force stays.
+//! waits for it: the feed goes on while a request is repeated, and what was in force stays. The
+//! modules below are `--forward`: what the engine does not answer, and submitted transactions.
+
+mod batch;
+mod call;
+mod circuit_breaker;
+mod forward;
+mod history;
+mod methods;
+mod pool;
+mod submission;
 
 use alloc::sync::Arc;
 use core::str::FromStr;
@@ -10,12 +20,15 @@ use core::time::Duration;
 
 use milepost::primitives::CryptoHash;
 use milepost::storage::BlockPoint;
-use milepost_feeds::{FeedUrl, Node, SourceErrorKind};
+use milepost_feeds::{FeedUrl, Node, SourceErrorKind, Token};
 use serde_json::Value;
 use tokio::sync::mpsc;
 use tokio::time;
 use tracing::{info, warn};
 
+pub(crate) use forward::Upstreams;
+
+use crate::cli::FollowArgs;
 use crate::feed_status::FeedStatus;
 use crate::service::Service;
 
@@ -59,6 +72,37 @@ impl FromStr for Upstream {
             _ => format!("node+{text}").parse().map(Self::Node),
         }
     }
+}
+
+/// The upstreams of the command line, or that of the first feed, each with its token
+pub(crate) fn nodes(
+    args: &FollowArgs,
+    first_feed: &FeedUrl,
+    feed_token: Option<&Token>,
+) -> Result<Vec<(FeedUrl, Option<Token>)>, String> {
+    let listed = match &args.upstream[..] {
+        [] => vec![Upstream::of_feed(first_feed)],
+        listed => listed.to_vec(),
+    };
+    if listed.len() > 1 && listed.contains(&Upstream::None) {
+        return Err("--upstream none goes with no other --upstream".to_owned());
+    }
+    if args.upstream_token_file.len() > listed.len() {
+        return Err("there are more files of --upstream-token-file than upstreams".to_owned());
+    }
+    let mut files = args.upstream_token_file.iter();
+    let mut nodes: Vec<(FeedUrl, Option<Token>)> = Vec::new();
+    for upstream in listed {
+        let token = files.next().map(|path| Token::from_file(path)).transpose()?;
+        let Upstream::Node(node) = upstream else { continue };
+        if nodes.iter().any(|(other, _)| *other == node) {
+            return Err("an --upstream is given twice".to_owned());
+        }
+        // The token of the feed is for no other host.
+        let token = token.or_else(|| feed_token.filter(|_| node == *first_feed).cloned());
+        nodes.push((node, token));
+    }
+    Ok(nodes)
 }
 
 /// Fetches the configuration of every block that arrives, until the service shuts down

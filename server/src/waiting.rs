@@ -9,13 +9,14 @@ use alloc::borrow::Cow;
 use alloc::sync::Arc;
 use core::mem;
 use core::time::Duration;
+use std::io;
 
 use hyper::body::Bytes;
 use milepost::endpoint::{PendingRequest, RequestState, Response, ResponseBody};
 use milepost::primitives::CryptoHash;
 use milepost::rpc::{Request, RequestId, ResponseKind, RpcError};
 use milepost::waiting::RequestHandle;
-use tokio::sync::oneshot;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time::{self, Instant};
 
 use crate::metrics::{MethodLabel, WaitEnd};
@@ -28,6 +29,47 @@ pub(crate) struct Answer {
     pub(crate) body: ResponseBody,
     /// The transactions that it waited for without a result
     pub(crate) unreached: Vec<CryptoHash>,
+    /// When a retry may succeed, if that is known
+    pub(crate) retry_after: Option<Duration>,
+    /// What comes after `body`, if an upstream still sends it
+    pub(crate) rest: Option<Rest>,
+}
+
+/// The rest of a response that an upstream sends; an error if it breaks off
+pub(crate) type Rest = mpsc::Receiver<io::Result<Bytes>>;
+
+impl Answer {
+    /// An answer whose body is complete
+    pub(crate) const fn new(
+        label: MethodLabel,
+        body: ResponseBody,
+        unreached: Vec<CryptoHash>,
+    ) -> Self {
+        Self { label, body, unreached, retry_after: None, rest: None }
+    }
+
+    /// The body without the rest, which is read to its end; an error if it breaks off
+    ///
+    /// The rest has a limit, so the body has.
+    pub(crate) async fn into_whole(self) -> io::Result<ResponseBody> {
+        let Some(mut rest) = self.rest else { return Ok(self.body) };
+        let (mut body, kind) = match self.body {
+            ResponseBody::Contiguous(response) => (response.body, response.kind),
+            ResponseBody::Chunks(chunks) => (chunks.concat(), ResponseKind::Result),
+        };
+        while let Some(piece) = rest.recv().await {
+            body.extend_from_slice(&piece?);
+        }
+        Ok(ResponseBody::Contiguous(Response { body, kind }))
+    }
+
+    /// An answer that is an error
+    pub(crate) fn error(label: MethodLabel, id: &RequestId, error: &RpcError) -> Self {
+        let mut body = Vec::new();
+        error.write(id, &mut body);
+        let response = Response { body, kind: error.kind() };
+        Self::new(label, ResponseBody::Contiguous(response), Vec::new())
+    }
 }
 
 /// How long a request waits
@@ -48,6 +90,16 @@ pub(crate) async fn respond(
     options: WaitOptions,
 ) -> Answer {
     let (label, state) = service.respond(body, url_method).await;
+    complete(service, label, state, options).await
+}
+
+/// The answer to a request that was evaluated, after its wait if it has to wait
+pub(crate) async fn complete(
+    service: &Arc<Service>,
+    label: MethodLabel,
+    state: RequestState<ResponseBody>,
+    options: WaitOptions,
+) -> Answer {
     let (body, unreached) = match state {
         RequestState::Ready(body) => (body, Vec::new()),
         // Boxed, so that requests which do not wait have a smaller future.
@@ -56,7 +108,7 @@ pub(crate) async fn respond(
             (ResponseBody::Contiguous(response), unreached)
         }
     };
-    Answer { label, body, unreached }
+    Answer::new(label, body, unreached)
 }
 
 /// Answers a request body with an error of the service, which a retry may not meet
@@ -73,16 +125,12 @@ pub(crate) fn unavailable(
         Request::Single(Err(invalid)) => invalid.id,
         _ => RequestId::null(),
     };
-    let error = RpcError::Unavailable { message };
-    let mut body = Vec::new();
-    error.write(&id, &mut body);
-    let response = Response { body, kind: error.kind() };
-    Answer { label, body: ResponseBody::Contiguous(response), unreached: Vec::new() }
+    Answer::error(label, &id, &RpcError::Unavailable { message })
 }
 
 /// Waits until a pending request has a response; also returns the transactions that were pending to
 /// its end, if it ended before they reached their milestones
-async fn wait(
+pub(crate) async fn wait(
     service: &Arc<Service>,
     pending: PendingRequest,
     options: WaitOptions,

@@ -73,6 +73,13 @@ impl Token {
     }
 }
 
+impl Token {
+    /// The value of the header that carries it
+    pub(super) const fn header(&self) -> &HeaderValue {
+        &self.0
+    }
+}
+
 impl fmt::Debug for Token {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Token(..)")
@@ -125,18 +132,23 @@ pub(crate) fn with_tls(
         .map_err(|error| failed(&error))
 }
 
+/// A client for the requests to an address, which follows no redirects
+pub(super) fn new_http(address: &Address) -> Result<reqwest::Client, SourceError> {
+    let builder = reqwest::Client::builder()
+        .redirect(Policy::none())
+        .connect_timeout(CONNECT_TIMEOUT)
+        .read_timeout(READ_TIMEOUT);
+    let builder = if address.is_loopback() { builder.no_proxy() } else { builder };
+    with_tls(builder, address.is_plain())
+}
+
 impl Client {
     pub(crate) fn new(
         address: &Address,
         token: Option<Token>,
         budget: Budget,
     ) -> Result<Self, SourceError> {
-        let builder = reqwest::Client::builder()
-            .redirect(Policy::none())
-            .connect_timeout(CONNECT_TIMEOUT)
-            .read_timeout(READ_TIMEOUT);
-        let builder = if address.is_loopback() { builder.no_proxy() } else { builder };
-        let http = with_tls(builder, address.is_plain())?;
+        let http = new_http(address)?;
         let requests = AtomicU64::new(0);
         Ok(Self { http, address: address.clone(), token, budget, requests })
     }
@@ -248,14 +260,14 @@ async fn read_body(mut response: Response) -> Result<Vec<u8>, SourceError> {
 }
 
 /// The pause that a response asks for
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
+pub(super) fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let value = headers.get(RETRY_AFTER)?;
     let seconds = value.to_str().ok().and_then(|text| text.trim().parse().ok());
     Some(seconds.map_or(DATE_PAUSE, Duration::from_secs).min(MAX_PAUSE))
 }
 
 /// An error of the transport, without the URL
-fn http_error(error: &reqwest::Error) -> SourceError {
+pub(super) fn http_error(error: &reqwest::Error) -> SourceError {
     let mut detail = if error.is_timeout() {
         "timeout".to_owned()
     } else if error.is_connect() {

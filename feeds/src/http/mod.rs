@@ -3,9 +3,11 @@
 mod address;
 mod budget;
 mod client;
+mod rpc_client;
 
 pub use budget::Budget;
 pub use client::Token;
+pub use rpc_client::{RpcClient, RpcResponse};
 
 pub(crate) use address::Address;
 #[cfg(feature = "object-store")]

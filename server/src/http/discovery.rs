@@ -67,22 +67,22 @@ impl Documents {
         })
     }
 
-    /// The response itself, or the OpenRPC document if it rejects `rpc.discover`
-    pub(super) fn discover(&self, response: Response) -> Response {
+    /// Replaces a response that rejects `rpc.discover` by one with the OpenRPC document
+    pub(super) fn discover(&self, response: &mut Response) {
         if response.kind != ResponseKind::RequestValidation {
-            return response;
+            return;
         }
         let mut rejection = Vec::new();
         let error = RpcError::MethodNotFound { method: DISCOVER.to_owned() };
         error.write(&RequestId::null(), &mut rejection);
         let rejection = rejection.strip_suffix(b"null}").unwrap_or(&rejection);
-        let Some(id) = response.body.strip_prefix(rejection) else { return response };
+        let Some(id) = response.body.strip_prefix(rejection) else { return };
         let mut body = Vec::new();
         let result = |out: &mut Vec<u8>| out.extend_from_slice(&self.openrpc().json);
         write_result(&RequestId::null(), result, &mut body);
         body.truncate(body.len() - b"null}".len());
         body.extend_from_slice(id);
-        Response { body, kind: ResponseKind::Result }
+        *response = Response { body, kind: ResponseKind::Result };
     }
 }
 
@@ -151,7 +151,8 @@ mod tests {
         let documents = Documents::new(&"/near".parse().unwrap());
         for id in ["7", "null", r#""a}""#, r#"{"b":[1.50]}"#] {
             let request = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"rpc.discover"}}"#);
-            let response = documents.discover(respond(&request));
+            let mut response = respond(&request);
+            documents.discover(&mut response);
             assert_eq!(response.kind, ResponseKind::Result);
             let text = String::from_utf8(response.body).unwrap();
             assert!(text.ends_with(&format!(",\"id\":{id}}}")), "{id}");
@@ -166,8 +167,9 @@ mod tests {
         let documents = Documents::new(&BasePath::default());
         for method in ["rpc.discovery", "rpc", ""] {
             let request = format!(r#"{{"id":1,"method":"{method}"}}"#);
-            let (one, other) = (respond(&request), respond(&request));
-            assert_eq!(documents.discover(one).body, other.body);
+            let (mut one, other) = (respond(&request), respond(&request));
+            documents.discover(&mut one);
+            assert_eq!(one, other);
         }
         assert!(documents.at("/openrpc").is_none());
     }

@@ -68,7 +68,7 @@ pub(super) async fn start(service: &Arc<Service>) -> String {
         max_connections: 100,
         max_wait: Duration::from_secs(1),
     };
-    tokio::spawn(serve(listener, Arc::clone(service), None, None, options));
+    tokio::spawn(serve(listener, Arc::clone(service), None, None, None, options));
     address
 }
 

@@ -53,6 +53,7 @@ pub(crate) use rpc::StatusMode;
 use crate::demo_index::DemoIndex;
 use crate::feed_status::FeedStatus;
 use crate::service::Service;
+use crate::upstream::Upstreams;
 use discovery::Documents;
 use route::HttpContext;
 use timeout_stream::TimeoutStream;
@@ -97,6 +98,7 @@ pub(crate) async fn serve(
     service: Arc<Service>,
     demo_index: Option<Arc<DemoIndex>>,
     feed_status: Option<Arc<FeedStatus>>,
+    upstreams: Option<Arc<Upstreams>>,
     options: Options,
 ) {
     let limit = options.max_connections.min(Semaphore::MAX_PERMITS);
@@ -107,6 +109,7 @@ pub(crate) async fn serve(
         service: Arc::clone(&service),
         demo_index,
         feed_status,
+        upstreams,
         options,
         rpc_headers,
         documents,

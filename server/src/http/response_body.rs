@@ -2,16 +2,18 @@
 //!
 //! A small body is one chunk. A large one has up to four, of which the largest is the row of the
 //! store itself, shared by all responses that contain it. Their length is known in advance. Only a
-//! stream of events has no length; its events are made when the connection takes them.
+//! stream of events and a long response of an upstream have no length; the former's events are made
+//! when the connection takes them, and the latter breaks the connection if it breaks off.
 
-use core::convert::Infallible;
 use core::pin::Pin;
 use core::task::{Context, Poll};
+use std::io;
 
 use hyper::body::{Body, Bytes, Frame, SizeHint};
 use milepost::endpoint::ResponseChunk;
 
 use super::events::EventStream;
+use crate::waiting::Rest;
 
 /// The body of an HTTP response
 #[derive(Debug, Default)]
@@ -32,6 +34,8 @@ enum Chunks {
     Many(Vec<Bytes>),
     /// Until the stream ends
     Events(Box<EventStream>),
+    /// The beginning of a response of an upstream, and what it still sends
+    Upstream(Bytes, Rest),
 }
 
 impl From<Vec<u8>> for HttpBody {
@@ -61,20 +65,33 @@ impl From<EventStream> for HttpBody {
     }
 }
 
+impl HttpBody {
+    /// The body of a response that an upstream still sends, after its beginning
+    pub(super) const fn of_upstream(first: Bytes, rest: Rest) -> Self {
+        Self { unsent: Chunks::Upstream(first, rest), length: 0 }
+    }
+}
+
 impl Body for HttpBody {
     type Data = Bytes;
-    type Error = Infallible;
+    type Error = io::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+    ) -> Poll<Option<io::Result<Frame<Bytes>>>> {
         let next = match &mut self.unsent {
             Chunks::None => None,
             Chunks::One(bytes) => Some(core::mem::take(bytes)),
             Chunks::Many(chunks) => chunks.pop(),
             Chunks::Events(events) => {
                 return events.poll_bytes(context).map(|bytes| bytes.map(|it| Ok(Frame::data(it))));
+            }
+            Chunks::Upstream(first, rest) => {
+                if !first.is_empty() {
+                    return Poll::Ready(Some(Ok(Frame::data(core::mem::take(first)))));
+                }
+                return rest.poll_recv(context).map(|piece| piece.map(|it| it.map(Frame::data)));
             }
         };
         let Some(next) = next else { return Poll::Ready(None) };
@@ -86,12 +103,12 @@ impl Body for HttpBody {
     }
 
     fn is_end_stream(&self) -> bool {
-        self.length == 0 && !matches!(self.unsent, Chunks::Events(_))
+        self.length == 0 && !matches!(self.unsent, Chunks::Events(_) | Chunks::Upstream(..))
     }
 
     fn size_hint(&self) -> SizeHint {
         match self.unsent {
-            Chunks::Events(_) => SizeHint::default(),
+            Chunks::Events(_) | Chunks::Upstream(..) => SizeHint::default(),
             _ => SizeHint::with_exact(self.length),
         }
     }

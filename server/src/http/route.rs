@@ -39,6 +39,7 @@ use crate::demo_index::DemoIndex;
 use crate::feed_status::FeedStatus;
 use crate::metrics::MethodLabel;
 use crate::service::{QueryError, Service};
+use crate::upstream::Upstreams;
 
 pub(super) type HttpResponse = Response<HttpBody>;
 
@@ -66,6 +67,8 @@ pub(super) struct HttpContext {
     pub(super) demo_index: Option<Arc<DemoIndex>>,
     /// Present while a feed is followed
     pub(super) feed_status: Option<Arc<FeedStatus>>,
+    /// Present while requests are forwarded
+    pub(super) upstreams: Option<Arc<Upstreams>>,
     pub(super) options: Options,
     /// The headers of every JSON-RPC response
     pub(super) rpc_headers: HeaderMap,
@@ -371,6 +374,9 @@ fn metrics(context: &HttpContext, chain: &ChainStatus) -> HttpResponse {
     context.service.watching.text(&mut text);
     if let Some(feed) = &context.feed_status {
         feed.text(&mut text);
+    }
+    if let Some(upstreams) = &context.upstreams {
+        upstreams.text(&mut text);
     }
     with_type(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text.into())
 }

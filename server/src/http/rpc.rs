@@ -12,7 +12,7 @@ use core::str::FromStr;
 use core::time::Duration;
 
 use hyper::body::{Body as _, Bytes, Incoming};
-use hyper::header::{CONTENT_TYPE, EXPECT, HeaderMap, HeaderName, HeaderValue};
+use hyper::header::{CONTENT_TYPE, EXPECT, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
 use hyper::{Request, Response, StatusCode};
 use milepost::endpoint::ResponseBody;
 use milepost::primitives::{BlockHeight, CryptoHash};
@@ -135,6 +135,26 @@ pub(super) fn rpc_headers(cors: &Cors) -> HeaderMap {
     headers
 }
 
+/// Answers a request body, by the upstreams if requests are forwarded, and `rpc.discover`
+pub(super) async fn answer(
+    context: &HttpContext,
+    body: Bytes,
+    url_method: Option<Cow<'static, str>>,
+    options: WaitOptions,
+) -> Answer {
+    let mut answer = match &context.upstreams {
+        // Boxed, so that a server which forwards nothing has smaller futures.
+        Some(upstreams) => {
+            Box::pin(upstreams.respond(&context.service, body, url_method, options)).await
+        }
+        None => waiting::respond(&context.service, body, url_method, options).await,
+    };
+    if let (ResponseBody::Contiguous(response), None) = (&mut answer.body, &answer.rest) {
+        context.documents.discover(response);
+    }
+    answer
+}
+
 async fn run(
     context: &HttpContext,
     body: Bytes,
@@ -143,18 +163,22 @@ async fn run(
     min_height: Option<BlockHeight>,
 ) -> HttpResponse {
     let (service, start) = (&context.service, Instant::now());
-    let Answer { label, body, unreached } = match head::reach(service, min_height).await {
+    let answer = match head::reach(service, min_height).await {
         Ok(()) => {
             let options = WaitOptions { since: start, timeout: wait };
-            waiting::respond(service, body, url_method, options).await
+            answer(context, body, url_method, options).await
         }
         Err(text) => waiting::unavailable(service, &body, url_method.as_deref(), text),
     };
+    let Answer { label, body, unreached, retry_after, rest } = answer;
     let (kind, body) = match body {
-        ResponseBody::Contiguous(response) => {
-            let response = context.documents.discover(response);
-            (response.kind, HttpBody::from(response.body))
-        }
+        ResponseBody::Contiguous(response) => (
+            response.kind,
+            match rest {
+                Some(rest) => HttpBody::of_upstream(response.body.into(), rest),
+                None => HttpBody::from(response.body),
+            },
+        ),
         ResponseBody::Chunks(chunks) => (ResponseKind::Result, HttpBody::from(chunks)),
     };
     // A body in memory is never longer than `usize::MAX`.
@@ -167,6 +191,10 @@ async fn run(
         response
             .headers_mut()
             .extend(applied.ok().map(|value| (prefer::PREFERENCE_APPLIED, value)));
+    }
+    if let Some(pause) = retry_after {
+        let seconds = pause.as_secs().saturating_add(u64::from(pause.subsec_nanos() > 0));
+        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
     response.headers_mut().extend(transactions(&unreached).map(|value| (TRANSACTION, value)));
     response

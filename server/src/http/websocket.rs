@@ -9,7 +9,7 @@ use alloc::sync::Arc;
 use core::time::Duration;
 
 use futures_util::{SinkExt as _, StreamExt as _};
-use hyper::body::Incoming;
+use hyper::body::{Bytes, Incoming};
 use hyper::header::{
     CONNECTION, HOST, HeaderMap, HeaderName, HeaderValue, ORIGIN, SEC_WEBSOCKET_ACCEPT,
     SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
@@ -31,9 +31,10 @@ use tracing::debug;
 
 use super::CountedConnection;
 use super::route::{HttpContext, HttpResponse, empty};
+use super::rpc::answer;
 use super::subscriptions::Subscriptions;
 use super::transaction::rejected;
-use crate::waiting::{self, Answer, WaitOptions};
+use crate::waiting::{self, WaitOptions};
 
 /// Maximum number of requests of a connection that are answered at a time
 pub(super) const MAX_RUNNING: usize = 64;
@@ -217,21 +218,29 @@ impl Connection {
         if self.running.len() >= MAX_RUNNING {
             let error = format!("{MAX_RUNNING} requests of this connection are not answered yet");
             let answer = waiting::unavailable(service, text.as_bytes(), None, error);
-            return Ok(Some(message_of(&self.context, answer)));
+            return Ok(Some(message_of(answer.body)));
         }
         let context = Arc::clone(&self.context);
         self.running.spawn(async move {
             let options = WaitOptions { since: Instant::now(), timeout: None };
-            let answer = waiting::respond(&context.service, text.into(), None, options).await;
-            message_of(&context, answer)
+            let text = Bytes::from(text);
+            let answer = answer(&context, text.clone(), None, options).await;
+            match answer.into_whole().await {
+                Ok(body) => message_of(body),
+                Err(error) => {
+                    let error = error.to_string();
+                    let answer = waiting::unavailable(&context.service, &text, None, error);
+                    message_of(answer.body)
+                }
+            }
         });
         Ok(None)
     }
 }
 
-fn message_of(context: &HttpContext, answer: Answer) -> Message {
-    let body = match answer.body {
-        ResponseBody::Contiguous(response) => context.documents.discover(response).body,
+fn message_of(body: ResponseBody) -> Message {
+    let body = match body {
+        ResponseBody::Contiguous(response) => response.body,
         ResponseBody::Chunks(chunks) => chunks.concat(),
     };
     // A response is JSON, so it is UTF-8; a row that is not would be replaced.

@@ -31,6 +31,9 @@ fn document(name: &str) -> String {
     fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
+/// An upstream that does not answer
+const CLOSED: &str = "http://127.0.0.1:1";
+
 #[test]
 fn the_dashboard_and_the_alerts_name_metrics_that_exist() {
     let practice = Settings::demo(1);
@@ -39,7 +42,9 @@ fn the_dashboard_and_the_alerts_name_metrics_that_exist() {
     let messages: Vec<_> = (0..40).map(|_| chain.next_message()).collect();
     let chain = FeedChain::new(messages.into_iter(), first, 1_000);
     let feed = FeedServer::start(Feed::new(chain, Default::default())).expect("a port");
-    let server = Server::start(&["--follow", &feed.url(), "--from", &first.to_string()]);
+    let (url, from) = (feed.url(), first.to_string());
+    let server =
+        Server::start(&["--follow", &url, "--from", &from, "--upstream", CLOSED, "--forward"]);
     server.until("a final block", || server.metric("milepost_final_height").is_some());
     let exported = metrics(&server.get("/metrics").text());
 

@@ -1,0 +1,126 @@
+//! A batch with calls that the engine does not answer.
+//!
+//! Each of them is answered by itself, those of the engine together, and the responses are put in
+//! the order of the calls. A batch without such calls is left to the engine.
+
+use alloc::borrow::Cow;
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::io;
+
+use futures_util::{StreamExt as _, future, stream};
+use hyper::body::Bytes;
+use milepost::endpoint::{Response, ResponseBody};
+use milepost::primitives::CryptoHash;
+use milepost::rpc::{Request, ResponseKind, RpcError};
+use serde_json::value::RawValue;
+
+use super::Upstreams;
+use super::call::Call;
+use super::pool::MAX_RESPONSE;
+use crate::metrics::MethodLabel;
+use crate::service::Service;
+use crate::waiting::{self, Answer, WaitOptions};
+
+/// Calls of a batch that are answered at a time
+const CONCURRENCY: usize = 16;
+
+/// Answers a body that is an array
+pub(super) async fn respond(
+    upstreams: &Arc<Upstreams>,
+    service: &Arc<Service>,
+    body: Bytes,
+    url_method: Option<Cow<'static, str>>,
+    options: WaitOptions,
+) -> Answer {
+    let url = url_method.as_deref();
+    let (request, texts) = (service.parse(&body, url), serde_json::from_slice(&body));
+    let texts: Vec<&RawValue> = texts.unwrap_or_default();
+    let calls: Vec<Option<Call>> = match &request {
+        Request::Batch(items) => items
+            .iter()
+            .zip(&texts)
+            .map(|(item, text)| Call::read(item.as_ref().err()?, text.get().as_bytes(), url))
+            .collect(),
+        _ => Vec::new(),
+    };
+    if calls.iter().all(Option::is_none) {
+        return waiting::respond(service, body, url_method, options).await;
+    }
+    let own: Vec<&str> = texts
+        .iter()
+        .zip(&calls)
+        .filter(|(_, call)| call.is_none())
+        .map(|(text, _)| text.get())
+        .collect();
+    let own_body = (!own.is_empty()).then(|| Bytes::from(format!("[{}]", own.join(","))));
+    let of_engine = async {
+        let Some(body) = own_body else { return (Vec::new(), Vec::new()) };
+        let answer = waiting::respond(service, body, url_method, options).await;
+        let body = match answer.body {
+            ResponseBody::Contiguous(response) => response.body,
+            ResponseBody::Chunks(chunks) => chunks.concat(),
+        };
+        (body, answer.unreached)
+    };
+    // What is in memory until the last response is there is not more than one response can be.
+    let budget = &AtomicUsize::new(MAX_RESPONSE);
+    let others: Vec<Call> = calls.iter().flatten().cloned().collect();
+    let others = stream::iter(others).map(|call| async move {
+        let id = call.id.clone();
+        let answer = upstreams.answer(service, call, options).await;
+        read(answer, budget).await.unwrap_or_else(|error| {
+            let mut body = Vec::new();
+            RpcError::Unavailable { message: error.to_string() }.write(&id, &mut body);
+            (body, Vec::new())
+        })
+    });
+    let others = others.buffered(CONCURRENCY).collect::<Vec<_>>();
+    let ((own_body, mut unreached), others) = future::join(of_engine, others).await;
+    // An error of the whole batch is that of each of its calls.
+    let own: Vec<&RawValue> = serde_json::from_slice(&own_body).unwrap_or_default();
+    let mut own = own.into_iter().map(|item| item.get().as_bytes());
+    let mut others = others.into_iter();
+    let mut joined = Vec::new();
+    for call in &calls {
+        joined.push(if joined.is_empty() { b'[' } else { b',' });
+        match call {
+            None => joined.extend_from_slice(own.next().unwrap_or(&own_body)),
+            Some(_) => {
+                let (body, of_call) = others.next().unwrap_or_default();
+                joined.extend_from_slice(&body);
+                unreached.extend(of_call);
+            }
+        }
+    }
+    joined.push(b']');
+    let response = Response { body: joined, kind: ResponseKind::Result };
+    let label = MethodLabel::of_request(&request, None);
+    Answer::new(label, ResponseBody::Contiguous(response), unreached)
+}
+
+/// The whole body of an answer, within what the batch may keep, and the transactions that it waited
+/// for without a result
+async fn read(answer: Answer, budget: &AtomicUsize) -> io::Result<(Vec<u8>, Vec<CryptoHash>)> {
+    let take = |bytes: &[u8]| {
+        let left = |left: usize| left.checked_sub(bytes.len());
+        budget.fetch_update(Relaxed, Relaxed, left).map(|_| ()).map_err(|_| {
+            io::Error::other(format!(
+                "the responses to the batch have more than {MAX_RESPONSE} bytes"
+            ))
+        })
+    };
+    let mut body = match answer.body {
+        ResponseBody::Contiguous(response) => response.body,
+        ResponseBody::Chunks(chunks) => chunks.concat(),
+    };
+    take(&body)?;
+    if let Some(mut rest) = answer.rest {
+        while let Some(piece) = rest.recv().await {
+            let piece = piece?;
+            take(&piece)?;
+            body.extend_from_slice(&piece);
+        }
+    }
+    Ok((body, answer.unreached))
+}

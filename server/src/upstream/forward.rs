@@ -1,0 +1,162 @@
+//! `--forward`: requests whose method the engine does not answer.
+//!
+//! The engine looks at every request first, so what it answers costs nothing more. The body of a
+//! request is in memory within `--body-limit`; a response is passed on while it arrives, with the
+//! id of its request. Leaves out batches, submitted transactions and lookups of old ones.
+
+use alloc::borrow::Cow;
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::time::Duration;
+use std::io;
+
+use hyper::body::Bytes;
+use milepost::endpoint::{RequestState, Response, ResponseBody};
+use milepost::rpc::{Request, ResponseKind};
+use milepost_feeds::{RpcClient, RpcResponse};
+use serde_json::value::RawValue;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+
+use super::call::{self, Call, unavailable};
+use super::methods::Route;
+use super::pool::{Envelope, MAX_RESPONSE, Pool, UpstreamError, UpstreamResponse};
+use super::submission::Submissions;
+use super::{batch, history};
+use crate::metrics::{MethodLabel, family, sample};
+use crate::service::Service;
+use crate::waiting::{self, Answer, Rest, WaitOptions};
+
+/// Maximum number of requests that are with the upstreams at a time, each of up to 64 KiB
+const MAX_FORWARDED: usize = 512;
+/// The upstreams that requests are forwarded to
+#[derive(Debug)]
+pub(crate) struct Upstreams {
+    pub(super) pool: Pool,
+    pub(super) submissions: Submissions,
+    /// Whether transactions that are unknown here are asked of the upstreams
+    pub(super) history: bool,
+    pub(super) history_found: AtomicU64,
+    pub(super) history_unknown: AtomicU64,
+    permits: Arc<Semaphore>,
+}
+
+impl Upstreams {
+    pub(crate) fn new(clients: Vec<RpcClient>, timeout: Duration, history: bool) -> Self {
+        Self {
+            pool: Pool::new(clients, timeout),
+            submissions: Submissions::default(),
+            history,
+            history_found: AtomicU64::new(0),
+            history_unknown: AtomicU64::new(0),
+            permits: Arc::new(Semaphore::new(MAX_FORWARDED)),
+        }
+    }
+
+    /// Answers a request body as [`waiting::respond`] does, and what the engine does not answer by
+    /// the upstreams
+    pub(crate) async fn respond(
+        self: &Arc<Self>,
+        service: &Arc<Service>,
+        body: Bytes,
+        url_method: Option<Cow<'static, str>>,
+        options: WaitOptions,
+    ) -> Answer {
+        if body.trim_ascii_start().starts_with(b"[") {
+            return batch::respond(self, service, body, url_method, options).await;
+        }
+        let (label, state) = service.respond(body.clone(), url_method.clone()).await;
+        if label == MethodLabel::OTHER
+            && let RequestState::Ready(ResponseBody::Contiguous(response)) = &state
+            && response.kind == ResponseKind::RequestValidation
+            && let Request::Single(Err(invalid)) = service.parse(&body, url_method.as_deref())
+            && let Some(call) = Call::read(&invalid, &body, url_method.as_deref())
+        {
+            return self.answer(service, call, options).await;
+        }
+        if self.history && history::is_unknown(&state) {
+            return history::respond(self, service, &body, (label, state), options).await;
+        }
+        waiting::complete(service, label, state, options).await
+    }
+
+    /// Answers a call that is not for the engine
+    pub(super) async fn answer(
+        self: &Arc<Self>,
+        service: &Arc<Service>,
+        call: Call,
+        options: WaitOptions,
+    ) -> Answer {
+        match call.route {
+            Route::Forward => self.forward(&call).await,
+            Route::Submit(submit) => self.submit(service, &call, submit, options).await,
+        }
+    }
+
+    /// Passes a call on, and its response back
+    async fn forward(&self, call: &Call) -> Answer {
+        let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else {
+            let detail = format!("{MAX_FORWARDED} requests are with the upstreams already");
+            let retry_after = Some(Duration::from_secs(1));
+            return unavailable(&call.id, UpstreamError { detail, retry_after });
+        };
+        let exchange = match self.pool.exchange(&call.request(), &call.id).await {
+            Ok(exchange) => exchange,
+            Err(error) => return unavailable(&call.id, error),
+        };
+        let UpstreamResponse { status, first, rest } = &exchange;
+        if rest.is_none()
+            && let Ok(Envelope { result, error, .. }) = Envelope::read(first, &call.id)
+        {
+            let (member, value) = match (result, error) {
+                (Some(result), _) => ("result", result.get()),
+                (None, error) => ("error", error.map_or("null", RawValue::get)),
+            };
+            let kind = exchange.kind(error.is_some());
+            return call::response(&call.id, member, value, kind);
+        }
+        let kind = if *status == 200 { ResponseKind::Result } else { exchange.kind(true) };
+        let UpstreamResponse { first, rest, .. } = exchange;
+        let sent = first.len();
+        let body = ResponseBody::Contiguous(Response { body: first, kind });
+        let rest = rest.map(|response| pass_on(response, sent, permit));
+        Answer { rest, ..Answer::new(MethodLabel::OTHER, body, Vec::new()) }
+    }
+
+    /// The metrics of the upstreams
+    pub(crate) fn text(&self, out: &mut String) {
+        self.pool.text(out);
+        self.submissions.text(out);
+        let lookups = "upstream_history_lookups_total";
+        let help = "Transactions unknown here that were asked of an upstream, by result";
+        family(out, lookups, "counter", help);
+        sample(out, lookups, "{result=\"found\"}", self.history_found.load(Relaxed));
+        sample(out, lookups, "{result=\"unknown\"}", self.history_unknown.load(Relaxed));
+    }
+}
+
+/// Reads the rest of a response while the client takes it, one piece ahead
+fn pass_on(mut response: RpcResponse, mut sent: usize, permit: OwnedSemaphorePermit) -> Rest {
+    let (sender, receiver) = mpsc::channel(1);
+    tokio::spawn(async move {
+        loop {
+            let chunk = tokio::select! {
+                chunk = response.chunk() => chunk,
+                // The client is gone.
+                () = sender.closed() => break,
+            };
+            let piece = match chunk {
+                Ok(None) => break,
+                Ok(Some(chunk)) if chunk.len() <= MAX_RESPONSE - sent => Ok(chunk),
+                Ok(Some(_)) => Err(io::Error::other("the response of the upstream is too large")),
+                Err(error) => Err(io::Error::other(error.detail)),
+            };
+            let is_last = piece.is_err();
+            sent += piece.as_ref().map_or(0, Bytes::len);
+            if sender.send(piece).await.is_err() || is_last {
+                break;
+            }
+        }
+        drop(permit);
+    });
+    receiver
+}

@@ -1,0 +1,294 @@
+//! The upstreams: one exchange with the first of them that responds.
+//!
+//! A response is believed when it is JSON-RPC with the id of the request. Up to 64 KiB are read
+//! before anything is passed on, so that the next upstream is asked if one breaks off; of a longer
+//! response only the beginning can be checked. Each upstream has a circuit breaker. Errors name an
+//! upstream by its number on the command line, because its address may hold a key.
+
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::time::Duration;
+
+use hyper::body::Bytes;
+use milepost::rpc::{RequestId, ResponseKind};
+use milepost_feeds::{RpcClient, RpcResponse};
+use serde::{Deserialize, Deserializer};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::time;
+
+use super::circuit_breaker::CircuitBreaker;
+use crate::metrics::{family, sample};
+
+/// Responses up to this size are read and checked as a whole
+pub(super) const MAX_WHOLE: usize = 64 << 10;
+/// Maximum size of a response, and of those of a batch together
+pub(super) const MAX_RESPONSE: usize = 64 << 20;
+/// The pause after a 429 that names none
+const DEFAULT_PAUSE: Duration = Duration::from_secs(1);
+
+/// The values of the label `result`
+const RESULTS: [&str; 4] = ["response", "refused", "limited", "failed"];
+const RESPONSE: usize = 0;
+const REFUSED: usize = 1;
+const LIMITED: usize = 2;
+const FAILED: usize = 3;
+
+/// The upstreams of the command line, in its order
+#[derive(Debug)]
+pub(super) struct Pool {
+    nodes: Vec<UpstreamNode>,
+    timeout: Duration,
+}
+
+#[derive(Debug)]
+struct UpstreamNode {
+    client: RpcClient,
+    breaker: CircuitBreaker,
+    results: [AtomicU64; RESULTS.len()],
+}
+
+/// A response of an upstream
+#[derive(Debug)]
+pub(super) struct UpstreamResponse {
+    pub(super) status: u16,
+    /// The whole body, or its beginning
+    pub(super) first: Vec<u8>,
+    /// What is left of it
+    pub(super) rest: Option<RpcResponse>,
+}
+
+/// Why no upstream responded
+#[derive(Clone, Debug)]
+pub(super) struct UpstreamError {
+    pub(super) detail: String,
+    /// When a retry may succeed, if that is known
+    pub(super) retry_after: Option<Duration>,
+}
+
+/// A response of JSON-RPC
+#[derive(Deserialize)]
+pub(super) struct Envelope<'text> {
+    id: Value,
+    /// Present also if it is `null`, as that of `health` is
+    #[serde(borrow, default, deserialize_with = "present")]
+    pub(super) result: Option<&'text RawValue>,
+    #[serde(borrow)]
+    pub(super) error: Option<&'text RawValue>,
+}
+
+fn present<'text, D: Deserializer<'text>>(value: D) -> Result<Option<&'text RawValue>, D::Error> {
+    <&RawValue>::deserialize(value).map(Some)
+}
+
+impl<'text> Envelope<'text> {
+    /// Reads a response to a request with this id
+    pub(super) fn read(body: &'text [u8], id: &RequestId) -> Result<Self, &'static str> {
+        let envelope: Self =
+            serde_json::from_slice(body).map_err(|_| "the response is no JSON-RPC")?;
+        let sent: Value = serde_json::from_str(id.as_json()).unwrap_or_default();
+        match (&envelope.result, &envelope.error) {
+            (Some(_), None) if envelope.id == sent => Ok(envelope),
+            // A request that could not be read has no id.
+            (None, Some(_)) if envelope.id == sent || envelope.id.is_null() => Ok(envelope),
+            (Some(_), Some(_)) | (None, None) => Err("the response has no result or error"),
+            _ => Err("the response is that of another request"),
+        }
+    }
+}
+
+impl UpstreamResponse {
+    /// The kind of the response, by its HTTP status
+    pub(super) fn kind(&self, is_error: bool) -> ResponseKind {
+        match self.status {
+            400 => ResponseKind::RequestValidation,
+            408 => ResponseKind::Timeout,
+            422 => ResponseKind::SkippedBlock,
+            500 => ResponseKind::Internal,
+            _ if is_error => ResponseKind::Handler,
+            _ => ResponseKind::Result,
+        }
+    }
+}
+
+impl UpstreamResponse {
+    /// The whole body, if it is no longer than the largest response
+    pub(super) async fn into_whole(self) -> Option<Vec<u8>> {
+        let (mut body, mut rest) = (self.first, self.rest);
+        while let Some(response) = &mut rest {
+            match response.chunk().await.ok()? {
+                Some(chunk) if chunk.len() <= MAX_RESPONSE.saturating_sub(body.len()) => {
+                    body.extend_from_slice(&chunk);
+                }
+                Some(_) => return None,
+                None => rest = None,
+            }
+        }
+        Some(body)
+    }
+}
+
+impl Pool {
+    pub(super) fn new(clients: Vec<RpcClient>, timeout: Duration) -> Self {
+        let node = |client| UpstreamNode {
+            client,
+            breaker: CircuitBreaker::default(),
+            results: Default::default(),
+        };
+        Self { nodes: clients.into_iter().map(node).collect(), timeout }
+    }
+
+    /// Number of upstreams
+    pub(super) const fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// The response of the first upstream that responds to this request
+    pub(super) async fn exchange(
+        &self,
+        body: &Bytes,
+        id: &RequestId,
+    ) -> Result<UpstreamResponse, UpstreamError> {
+        let mut last: Option<UpstreamError> = None;
+        for index in 0..self.nodes.len() {
+            match self.exchange_with(index, body, id).await {
+                Ok(exchange) => return Ok(exchange),
+                Err(error) => {
+                    let sooner = |last: &UpstreamError| match (last.retry_after, error.retry_after)
+                    {
+                        (Some(one), Some(other)) => Some(one.min(other)),
+                        (one, other) => one.or(other),
+                    };
+                    let retry_after = last.as_ref().map_or(error.retry_after, sooner);
+                    let detail = match last {
+                        Some(last) => format!("{}; {}", last.detail, error.detail),
+                        None => error.detail,
+                    };
+                    last = Some(UpstreamError { detail, retry_after });
+                }
+            }
+        }
+        // There is at least one upstream.
+        let none = || UpstreamError { detail: "no upstream".to_owned(), retry_after: None };
+        Err(last.unwrap_or_else(none))
+    }
+
+    /// The response of one upstream, unless its circuit breaker is open
+    pub(super) async fn exchange_with(
+        &self,
+        index: usize,
+        body: &Bytes,
+        id: &RequestId,
+    ) -> Result<UpstreamResponse, UpstreamError> {
+        let name = |detail: &str| format!("upstream {}: {detail}", index + 1);
+        let Some(node) = self.nodes.get(index) else {
+            return Err(UpstreamError { detail: name("there is none"), retry_after: None });
+        };
+        if let Err(pause) = node.breaker.admit() {
+            let detail = name("not asked after it failed");
+            return Err(UpstreamError { detail, retry_after: Some(pause) });
+        }
+        let exchange = time::timeout(self.timeout, node.exchange(body, id)).await;
+        let (result, exchange) = exchange.unwrap_or_else(|_| {
+            let detail = format!("no response within {} s", self.timeout.as_secs_f32());
+            (FAILED, Err(UpstreamError { detail, retry_after: None }))
+        });
+        node.results[result].fetch_add(1, Relaxed);
+        exchange
+            .inspect(|_| node.breaker.succeeded())
+            .inspect_err(|error| node.breaker.failed(error.retry_after))
+            .map_err(|error| UpstreamError { detail: name(&error.detail), ..error })
+    }
+
+    /// The metrics of each upstream; the label is its number on the command line
+    pub(super) fn text(&self, out: &mut String) {
+        let requests = "upstream_requests_total";
+        family(out, requests, "counter", "Requests sent to upstreams, by what came of them");
+        for (index, node) in self.nodes.iter().enumerate() {
+            for (result, count) in RESULTS.iter().zip(&node.results) {
+                let labels = format!("{{upstream=\"{}\",result=\"{result}\"}}", index + 1);
+                sample(out, requests, &labels, count.load(Relaxed));
+            }
+        }
+        let open = "upstream_circuit_open";
+        family(out, open, "gauge", "Whether the circuit breaker of an upstream is open");
+        for (index, node) in self.nodes.iter().enumerate() {
+            let labels = format!("{{upstream=\"{}\"}}", index + 1);
+            sample(out, open, &labels, u8::from(node.breaker.is_open()));
+        }
+    }
+}
+
+impl UpstreamNode {
+    async fn exchange(
+        &self,
+        body: &Bytes,
+        id: &RequestId,
+    ) -> (usize, Result<UpstreamResponse, UpstreamError>) {
+        let failed = |result, detail: String, retry_after| {
+            (result, Err(UpstreamError { detail, retry_after }))
+        };
+        let mut response = match self.client.post(body.clone()).await {
+            Ok(response) => response,
+            Err(error) => return failed(FAILED, error.detail, None),
+        };
+        let (status, retry_after) = (response.status(), response.retry_after());
+        match status {
+            200 | 400 | 408 | 422 | 500 => {}
+            401 | 403 => return failed(REFUSED, format!("refused (HTTP {status})"), None),
+            429 => {
+                let pause = retry_after.unwrap_or(DEFAULT_PAUSE);
+                return failed(LIMITED, "too many requests (HTTP 429)".to_owned(), Some(pause));
+            }
+            _ => return failed(FAILED, format!("HTTP {status}"), retry_after),
+        }
+        let mut first = Vec::new();
+        let is_whole = loop {
+            match response.chunk().await {
+                Ok(None) => break true,
+                Ok(Some(chunk)) => first.extend_from_slice(&chunk),
+                Err(error) => return failed(FAILED, error.detail, None),
+            }
+            if first.len() > MAX_WHOLE {
+                break false;
+            }
+        };
+        let checked = match is_whole {
+            true => Envelope::read(&first, id).map(|_| ()),
+            false if first.trim_ascii_start().starts_with(b"{") => Ok(()),
+            false => Err("the response is no JSON-RPC"),
+        };
+        match checked {
+            Ok(()) => {
+                let rest = (!is_whole).then_some(response);
+                (RESPONSE, Ok(UpstreamResponse { status, first, rest }))
+            }
+            Err(detail) => failed(FAILED, format!("{detail} (HTTP {status})"), None),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_response_has_one_result_and_the_id_of_its_request() {
+        let id = RequestId::default();
+        let read = |body: &str| Envelope::read(body.as_bytes(), &id).map(|it| it.result.is_some());
+        assert_eq!(read(r#"{"jsonrpc":"2.0","result":1,"id":"dontcare"}"#), Ok(true));
+        assert_eq!(read(r#"{"jsonrpc":"2.0","result":null,"id":"dontcare"}"#), Ok(true));
+        assert_eq!(read(r#"{"jsonrpc":"2.0","error":{},"id":"dontcare"}"#), Ok(false));
+        assert_eq!(read(r#"{"jsonrpc":"2.0","error":{},"id":null}"#), Ok(false));
+        for wrong in [
+            r#"{"result":1,"id":"other"}"#,
+            r#"{"result":1,"id":null}"#,
+            r#"{"error":{},"id":"other"}"#,
+            r#"{"result":1,"error":{},"id":"dontcare"}"#,
+            r#"{"id":"dontcare"}"#,
+            "<html>",
+            "",
+        ] {
+            assert!(read(wrong).is_err(), "{wrong}");
+        }
+    }
+}

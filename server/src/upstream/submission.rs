@@ -1,0 +1,449 @@
+//! `send_tx`, `broadcast_tx_async` and `broadcast_tx_commit`: checked here, sent to the upstreams,
+//! waited for here.
+//!
+//! A transaction is sent by one task, whatever the number of requests that have it, to several
+//! upstreams, and again until it is in a block here, an upstream calls it invalid, or it is too
+//! old. That an upstream includes it ends no wait: only a block that came in does. That an upstream
+//! calls it invalid counts only while the transaction is in no block here.
+
+use alloc::sync::Arc;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::time::Duration;
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use futures_util::StreamExt as _;
+use futures_util::stream::FuturesUnordered;
+use hyper::body::Bytes;
+use milepost::codec::base64;
+use milepost::endpoint::{RequestState, Response, ResponseBody};
+use milepost::primitives::CryptoHash;
+use milepost::rpc::{
+    Method, MethodCall, Request, RequestId, ResponseKind, RpcError, StatusRequest, TransactionRef,
+};
+use milepost::status::{Milestone, WaitCondition};
+use milepost::transaction::EncodedTransaction;
+use serde::Deserialize;
+use serde_json::Value;
+use tokio::sync::watch;
+use tokio::time::{self, Instant};
+
+use super::Upstreams;
+use super::call::{self, Call, unavailable};
+use super::methods::Submit;
+use super::pool::{Envelope, UpstreamError};
+use crate::metrics::{MethodLabel, family, sample};
+use crate::service::Service;
+use crate::waiting::{self, Answer, WaitOptions};
+
+/// Upstreams that a transaction is sent to at a time
+const MAX_UPSTREAMS: usize = 3;
+/// Maximum number of transactions that are sent at a time
+const MAX_RUNNING: usize = 4096;
+/// How long a transaction is sent again
+const MAX_TIME: Duration = Duration::from_secs(600);
+/// The pause before it is sent again, which doubles up to the maximum
+const PAUSE: Duration = Duration::from_millis(500);
+const MAX_PAUSE: Duration = Duration::from_secs(10);
+/// How long, and for how many heights, a transaction whose nonce is used may still come in here:
+/// the upstream may have included it, and the feed be behind the upstream
+const NONCE_GRACE: Duration = Duration::from_secs(5);
+const NONCE_GRACE_HEIGHTS: u64 = 3;
+
+/// The values of the label `end`
+const ENDS: [&str; 5] = ["included", "invalid", "expired", "known", "given_up"];
+
+/// How the sending of a transaction ended
+#[derive(Clone, Copy, Debug)]
+enum End {
+    Included,
+    Invalid,
+    Expired,
+    /// It was in a block when it was submitted
+    Known,
+    GivenUp,
+}
+
+/// The transactions that are sent
+#[derive(Debug, Default)]
+pub(super) struct Submissions {
+    running: Mutex<HashMap<CryptoHash, watch::Receiver<Progress>>>,
+    ends: [AtomicU64; ENDS.len()],
+}
+
+/// What came of a transaction so far
+#[derive(Clone, Debug, Default)]
+struct Progress {
+    /// Why it can never be included: the `error` of a response
+    verdict: Option<Arc<str>>,
+    /// Whether an upstream has it
+    is_delivered: bool,
+    /// The last `error` of an upstream that neither means that it is invalid nor a time-out, with
+    /// the kind of its response
+    other: Option<(Arc<str>, ResponseKind)>,
+    /// The last failure of the transport
+    failure: Option<UpstreamError>,
+}
+
+/// The error of an upstream
+#[derive(Deserialize)]
+struct NodeError {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    cause: Cause,
+    #[serde(default)]
+    data: Value,
+}
+
+#[derive(Default, Deserialize)]
+struct Cause {
+    #[serde(default)]
+    name: String,
+}
+
+impl Upstreams {
+    /// Answers a call that submits a transaction
+    pub(super) async fn submit(
+        self: &Arc<Self>,
+        service: &Arc<Service>,
+        call: &Call,
+        submit: Submit,
+        options: WaitOptions,
+    ) -> Answer {
+        let (signed, wait_until) = match read(service, call) {
+            Ok(transaction) => transaction,
+            Err(answer) => return *answer,
+        };
+        let hash = signed.hash();
+        let milestone = submit.milestone(wait_until);
+        let transaction = TransactionRef::Signed(signed.clone());
+        // One that is included is known, and so need not be sent.
+        let wait_until = milestone.unwrap_or(Milestone::Included);
+        let state = service.respond_waiting(status_call(&call.id, transaction, wait_until)).await;
+        let label = MethodLabel::OTHER;
+        let (pending, is_known) = match state {
+            RequestState::Ready(response) if response.kind != ResponseKind::Result => {
+                return Answer::new(label, ResponseBody::Contiguous(response), Vec::new());
+            }
+            RequestState::Ready(response) => {
+                self.submissions.ended(End::Known);
+                return match milestone {
+                    Some(_) => Answer::new(label, ResponseBody::Contiguous(response), Vec::new()),
+                    None => sent(call, submit, hash),
+                };
+            }
+            RequestState::Pending(pending) => {
+                let is_known = !matches!(pending.condition(), WaitCondition::Inclusion(_));
+                (pending, is_known)
+            }
+        };
+        let progress = match is_known {
+            true => {
+                self.submissions.ended(End::Known);
+                None
+            }
+            false => match self.start(service, signed) {
+                Some(progress) => Some(progress),
+                None => {
+                    let detail = format!("{MAX_RUNNING} transactions are being sent already");
+                    let retry_after = Some(Duration::from_secs(1));
+                    return unavailable(&call.id, UpstreamError { detail, retry_after });
+                }
+            },
+        };
+        if milestone.is_none() {
+            return sent(call, submit, hash);
+        }
+        let Some(mut progress) = progress else {
+            let state = RequestState::Pending(pending);
+            return waiting::complete(service, label, state, options).await;
+        };
+        let verdict = async {
+            let given = progress.wait_for(|progress| progress.verdict.is_some()).await;
+            let verdict = given.ok().and_then(|progress| progress.verdict.clone());
+            match verdict {
+                Some(verdict) => verdict,
+                // The sending ended without one.
+                None => core::future::pending().await,
+            }
+        };
+        let (response, unreached) = tokio::select! {
+            biased;
+            waited = waiting::wait(service, pending, options) => waited,
+            error = verdict => {
+                return call::response(&call.id, "error", &error, ResponseKind::Handler);
+            }
+        };
+        let progress = progress.borrow().clone();
+        let answer = match progress {
+            _ if response.kind != ResponseKind::Timeout => None,
+            Progress { other: Some((error, kind)), .. } => {
+                Some(call::response(&call.id, "error", &error, kind))
+            }
+            Progress { is_delivered: false, failure: Some(error), .. } => {
+                let detail =
+                    format!("the transaction reached no upstream so far: {}", error.detail);
+                Some(unavailable(&call.id, UpstreamError { detail, ..error }))
+            }
+            _ => None,
+        };
+        let answer = answer
+            .unwrap_or_else(|| Answer::new(label, ResponseBody::Contiguous(response), Vec::new()));
+        Answer { unreached, ..answer }
+    }
+
+    /// What comes of a transaction, which is sent unless it is already; `None` at the limit
+    fn start(
+        self: &Arc<Self>,
+        service: &Arc<Service>,
+        signed: EncodedTransaction,
+    ) -> Option<watch::Receiver<Progress>> {
+        let hash = signed.hash();
+        let mut running = self.submissions.running();
+        if let Some(progress) = running.get(&hash) {
+            return Some(progress.clone());
+        }
+        if running.len() >= MAX_RUNNING {
+            return None;
+        }
+        let (sender, progress) = watch::channel(Progress::default());
+        running.insert(hash, progress.clone());
+        drop(running);
+        let (upstreams, service) = (Arc::clone(self), Arc::clone(service));
+        tokio::spawn(async move {
+            let guard = Running { upstreams: &upstreams, hash };
+            let end = tokio::select! {
+                end = upstreams.send(&service, &signed, &sender) => end,
+                () = included(&service, guard.hash) => End::Included,
+                () = service.shutdown_signal() => End::GivenUp,
+            };
+            upstreams.submissions.ended(end);
+            drop(guard);
+        });
+        Some(progress)
+    }
+
+    /// Sends a transaction to upstreams until what comes of it is known
+    async fn send(
+        &self,
+        service: &Arc<Service>,
+        signed: &EncodedTransaction,
+        progress: &watch::Sender<Progress>,
+    ) -> End {
+        let id = RequestId::default();
+        let mut base64 = String::new();
+        base64::encode(signed.as_bytes(), &mut base64);
+        let params = format!(r#"{{"signed_tx_base64":"{base64}","wait_until":"INCLUDED"}}"#);
+        let request = call::request(&id, "send_tx", &params);
+        let (start, mut pause) = (Instant::now(), PAUSE);
+        loop {
+            let upstreams = 0..self.pool.len().min(MAX_UPSTREAMS);
+            let mut is_included = false;
+            let mut sent: FuturesUnordered<_> =
+                upstreams.map(|index| self.send_to(index, &request, &id)).collect();
+            while let Some(sent) = sent.next().await {
+                is_included |= matches!(sent, Ok(None));
+                if let Some(end) = self.take_in(service, signed.hash(), sent, progress).await {
+                    return end;
+                }
+            }
+            match check(service, signed).await {
+                Check::Included => return End::Included,
+                Check::Invalid(error) => {
+                    progress.send_modify(|progress| progress.verdict = Some(error));
+                    return End::Expired;
+                }
+                Check::Unknown if start.elapsed() >= MAX_TIME => return End::GivenUp,
+                Check::Unknown => {}
+            }
+            // A block of the upstream takes a moment to come in here.
+            time::sleep(if is_included { MAX_PAUSE } else { pause }).await;
+            pause = (pause * 2).min(MAX_PAUSE);
+        }
+    }
+
+    /// Sends a transaction to one upstream; the `error` of the response with its kind, if it is one
+    async fn send_to(
+        &self,
+        index: usize,
+        request: &Bytes,
+        id: &RequestId,
+    ) -> Result<Option<(Arc<str>, ResponseKind)>, UpstreamError> {
+        let exchange = self.pool.exchange_with(index, request, id).await?;
+        if exchange.rest.is_some() {
+            // An error is shorter.
+            return Ok(None);
+        }
+        let error = Envelope::read(&exchange.first, id).ok().and_then(|envelope| envelope.error);
+        Ok(error.map(|error| (error.get().into(), exchange.kind(true))))
+    }
+
+    /// Takes in what an upstream responded; returns how the sending ended, if it has
+    async fn take_in(
+        &self,
+        service: &Arc<Service>,
+        hash: CryptoHash,
+        sent: Result<Option<(Arc<str>, ResponseKind)>, UpstreamError>,
+        progress: &watch::Sender<Progress>,
+    ) -> Option<End> {
+        let (error, kind) = match sent {
+            Ok(Some(error)) => error,
+            Ok(None) => {
+                progress.send_modify(|progress| progress.is_delivered = true);
+                return None;
+            }
+            Err(failure) => {
+                progress.send_modify(|progress| progress.failure = Some(failure));
+                return None;
+            }
+        };
+        let read: NodeError = serde_json::from_str(&error).unwrap_or_else(|_| NodeError {
+            name: String::new(),
+            cause: Cause::default(),
+            data: Value::Null,
+        });
+        let is_refused = read.name == "REQUEST_VALIDATION_ERROR";
+        if read.cause.name == "INVALID_TRANSACTION" || is_refused {
+            if read.data.pointer("/TxExecutionError/InvalidTxError/InvalidNonce").is_some() {
+                let enough = service.head_height().saturating_add(NONCE_GRACE_HEIGHTS);
+                let mut head = service.head();
+                // The end of the time is an answer as well.
+                let _ = time::timeout(NONCE_GRACE, head.wait_for(|head| *head >= enough)).await;
+            }
+            if is_in_a_block(service, hash).await {
+                return Some(End::Included);
+            }
+            progress.send_modify(|progress| progress.verdict = Some(error));
+            return Some(End::Invalid);
+        }
+        progress.send_modify(|progress| {
+            let is_timeout = read.cause.name == "TIMEOUT_ERROR";
+            progress.is_delivered |= is_timeout || read.cause.name == "REQUEST_ROUTED";
+            if !is_timeout {
+                progress.other = Some((error, kind));
+            }
+        });
+        None
+    }
+}
+
+impl Submissions {
+    fn running(&self) -> MutexGuard<'_, HashMap<CryptoHash, watch::Receiver<Progress>>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn ended(&self, end: End) {
+        self.ends[end as usize].fetch_add(1, Relaxed);
+    }
+
+    /// The metrics of the transactions that are sent
+    pub(super) fn text(&self, out: &mut String) {
+        let running = "submissions_running";
+        family(out, running, "gauge", "Transactions that are being sent to upstreams");
+        sample(out, running, "", self.running().len());
+        let ended = "submissions_total";
+        family(out, ended, "counter", "Transactions that were submitted, by what came of them");
+        for (end, count) in ENDS.iter().zip(&self.ends) {
+            sample(out, ended, &format!("{{end=\"{end}\"}}"), count.load(Relaxed));
+        }
+    }
+}
+
+/// The entry of a transaction that is sent, which is removed when this is dropped
+struct Running<'upstreams> {
+    upstreams: &'upstreams Upstreams,
+    hash: CryptoHash,
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.upstreams.submissions.running().remove(&self.hash);
+    }
+}
+
+/// What is known here of a transaction that is sent
+enum Check {
+    Included,
+    /// It can never be included, as when it is too old: the `error` of a response
+    Invalid(Arc<str>),
+    Unknown,
+}
+
+/// The transaction of a call and the milestone that it names, or the answer to an invalid call
+fn read(service: &Service, call: &Call) -> Result<(EncodedTransaction, Milestone), Box<Answer>> {
+    // By the params of `tx`, which can have a hash in place of the transaction.
+    let request = call::request(&call.id, "tx", &call.params);
+    let error = match service.parse(&request, None) {
+        Request::Single(Ok(MethodCall { method: Method::TransactionStatus(request), .. })) => {
+            match request.transaction {
+                TransactionRef::Signed(signed) => return Ok((signed, request.wait_until)),
+                TransactionRef::Hash { .. } => {
+                    let message = "Failed parsing args: params: a hash, expected signed_tx_base64";
+                    RpcError::Parse { message: message.to_owned() }
+                }
+            }
+        }
+        Request::Single(Err(invalid)) | Request::Invalid(invalid) => invalid.rpc_error,
+        // The request that was made above is a call of `tx`.
+        _ => RpcError::Parse { message: "Failed parsing args".to_owned() },
+    };
+    Err(Box::new(Answer::error(MethodLabel::OTHER, &call.id, &error)))
+}
+
+/// A call for the status of a transaction, whose result has no receipts
+fn status_call(id: &RequestId, transaction: TransactionRef, wait_until: Milestone) -> MethodCall {
+    let method =
+        Method::TransactionStatus(StatusRequest { transaction, wait_until, receipts: false });
+    MethodCall { id: id.clone(), method_name: "tx", method }
+}
+
+/// The answer to a call that does not wait
+fn sent(call: &Call, submit: Submit, hash: CryptoHash) -> Answer {
+    let result = match submit {
+        Submit::Async => format!("\"{hash}\""),
+        _ => r#"{"final_execution_status":"NONE"}"#.to_owned(),
+    };
+    call::response(&call.id, "result", &result, ResponseKind::Result)
+}
+
+/// Returns once a transaction is in a block here; looks at each block that comes in
+async fn included(service: &Arc<Service>, hash: CryptoHash) {
+    let mut head = service.head();
+    while !is_in_a_block(service, hash).await {
+        if head.changed().await.is_err() {
+            // The service is gone, and so is what waits for this.
+            return core::future::pending().await;
+        }
+    }
+}
+
+async fn is_in_a_block(service: &Arc<Service>, hash: CryptoHash) -> bool {
+    let transaction = TransactionRef::Hash { hash, sender: None };
+    respond_now(service, transaction).await.is_some_and(|it| it.kind == ResponseKind::Result)
+}
+
+async fn check(service: &Arc<Service>, signed: &EncodedTransaction) -> Check {
+    let Some(response) = respond_now(service, TransactionRef::Signed(signed.clone())).await else {
+        return Check::Unknown;
+    };
+    if response.kind == ResponseKind::Result {
+        return Check::Included;
+    }
+    let envelope = Envelope::read(&response.body, &RequestId::default());
+    let error = envelope.ok().and_then(|envelope| envelope.error);
+    let error = error.map_or("", |error| error.get());
+    match serde_json::from_str::<NodeError>(error) {
+        Ok(read) if read.cause.name == "INVALID_TRANSACTION" => Check::Invalid(error.into()),
+        _ => Check::Unknown,
+    }
+}
+
+/// The response to a request for the status of a transaction that does not wait
+async fn respond_now(service: &Arc<Service>, transaction: TransactionRef) -> Option<Response> {
+    let call = status_call(&RequestId::default(), transaction, Milestone::None);
+    match service.respond_waiting(call).await {
+        RequestState::Ready(response) => Some(response),
+        RequestState::Pending(_) => None,
+    }
+}

@@ -1,0 +1,317 @@
+//! `--forward`: requests that an upstream answers, and upstreams that fail.
+
+use std::fs;
+use std::net::TcpListener;
+
+use milepost_feed_server::{Feed, FeedChain, FeedServer};
+use serde_json::{Value, json};
+
+use crate::fixture;
+use crate::support::{Response, Server, errors, post, request, run};
+use crate::upstream::{Scripted, Upstream, error, http};
+
+/// A feed of the blocks of the fixture
+fn feed() -> FeedServer {
+    let messages = fixture::messages().iter().cloned().map(|mut message| {
+        message.arrival_ms = 0;
+        message
+    });
+    let chain = FeedChain::new(messages, fixture::messages()[0].height, 1_000);
+    FeedServer::start(Feed::new(chain, Default::default())).expect("a port")
+}
+
+/// A server that has all blocks and forwards to these upstreams
+fn forward(upstreams: &[&str], args: &[&str]) -> Server {
+    let (feed, first) = (feed().url(), fixture::messages()[0].height.to_string());
+    let mut all = vec!["--follow", &feed, "--from", &first, "--forward", "--max-age", "1h"];
+    upstreams.iter().for_each(|url| all.extend(["--upstream", url]));
+    let server = Server::start(&[&all, args].concat());
+    server.until_metric("milepost_head_height", fixture::head());
+    server
+}
+
+/// An upstream that answers each call by its method
+fn echo() -> Upstream {
+    Upstream::start(|call| Scripted::Result(json!({ "of": call["method"], "at": call["params"] })))
+}
+
+fn block_call() -> String {
+    request("block", &json!({ "finality": "final" }))
+}
+
+fn detail(response: &Response) -> String {
+    response.json()["error"]["cause"]["info"]["error_message"].as_str().unwrap_or("").to_owned()
+}
+
+/// The address of a port at which nothing listens
+fn closed() -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    format!("http://{}", listener.local_addr().expect("an address"))
+}
+
+#[test]
+fn a_listed_method_is_forwarded_without_the_credentials_of_the_client() {
+    let directory = tempfile::tempdir().unwrap();
+    let token = directory.path().join("token");
+    fs::write(&token, "operators-key\n").unwrap();
+    let upstream = echo();
+    let args = ["--upstream-token-file", fixture::text(&token)];
+    let server = forward(&[&upstream.url()], &args);
+    let body = r#"{"id":[1.50,{"b":0}],"method":"query","params":{"z":1,"a":"é"}}"#;
+    let credentials =
+        "authorization: Bearer clients-key\r\ncookie: a=clients-key\r\nx-api-key: clients-key";
+    let text = post("/query/?key=clients-key", body);
+    let mut client = server.connect();
+    client.send(&text.replacen("\r\n", &format!("\r\n{credentials}\r\n"), 1));
+    let response = client.response();
+    let expected =
+        r#"{"jsonrpc":"2.0","result":{"at":{"a":"é","z":1},"of":"query"},"id":[1.50,{"b":0}]}"#;
+    assert_eq!((response.status, response.text().as_str()), (200, expected));
+    assert_eq!(response.header("content-type"), Some("application/json"));
+    let received = upstream.calls("query");
+    assert_eq!(received.len(), 1);
+    assert!(received[0].head.contains("authorization: bearer operators-key\r\n"));
+    assert!(!format!("{received:?}").contains("clients-key"), "{received:?}");
+    assert_eq!(received[0].call["jsonrpc"], "2.0");
+    let metric = "milepost_upstream_requests_total{upstream=\"1\",result=\"response\"}";
+    server.until(metric, || server.metric(metric).is_some_and(|count| count > 0));
+}
+
+#[test]
+fn other_methods_are_not_found_and_own_methods_are_answered_here() {
+    let upstream = echo();
+    let server = forward(&[&upstream.url()], &[]);
+    for method in ["sandbox_patch_state", "EXPERIMENTAL_indexer_block", "evil"] {
+        let response = server.post("/", &request(method, &json!({})));
+        assert_eq!((response.status, response.cause().as_str()), (400, "METHOD_NOT_FOUND"));
+        assert!(upstream.calls(method).is_empty());
+    }
+    let known = fixture::transactions().next().unwrap();
+    let params = json!([known.hash.to_string(), known.signer_id.to_string()]);
+    let response = server.post("/", &request("tx", &params));
+    assert_eq!(response.json()["result"]["transaction"]["hash"], known.hash.to_string());
+    assert!(upstream.calls("tx").is_empty());
+    let without = Server::with_blocks(&[]);
+    assert_eq!(without.post("/", &block_call()).cause(), "METHOD_NOT_FOUND");
+}
+
+#[test]
+fn a_batch_has_the_responses_in_its_order() {
+    let upstream = echo();
+    let server = forward(&[&upstream.url()], &[]);
+    let known = fixture::transactions().next().unwrap();
+    let params = json!([known.hash.to_string(), known.signer_id.to_string()]);
+    let call = |id: &str, method: &str, params: &Value| {
+        format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#)
+    };
+    let batch = [
+        call("1", "gas_price", &json!([null])),
+        call("\"two\"", "tx", &params),
+        call("3", "nothing", &json!([])),
+        call("1", "status", &json!([])),
+        "7".to_owned(),
+    ];
+    let response = server.post("/", &format!(" [{}]", batch.join(" ,\n")));
+    assert_eq!(response.status, 200);
+    let items = response.json();
+    let ids: Vec<&Value> = items.as_array().unwrap().iter().map(|item| &item["id"]).collect();
+    assert_eq!(ids, [&json!(1), &json!("two"), &json!(3), &json!(1), &Value::Null]);
+    assert_eq!(items[0]["result"]["of"], "gas_price");
+    assert_eq!(items[1]["result"]["transaction"]["hash"], known.hash.to_string());
+    assert_eq!(items[2]["error"]["cause"]["name"], "METHOD_NOT_FOUND");
+    assert_eq!(items[3]["result"]["of"], "status");
+    assert_eq!(items[4]["error"]["cause"]["name"], "PARSE_ERROR");
+}
+
+#[test]
+fn errors_of_the_upstream_pass_through_with_their_statuses() {
+    let upstream = Upstream::start(|call| {
+        let status = call["params"]["status"].as_u64().unwrap_or_default();
+        let cause = call["params"]["cause"].as_str().unwrap_or_default();
+        let status = u16::try_from(status).unwrap();
+        Scripted::Error(status, error("HANDLER_ERROR", cause, &json!("text")))
+    });
+    let server = forward(&[&upstream.url()], &[]);
+    for (status, cause) in [
+        (200, "REQUEST_ROUTED"),
+        (200, "UNKNOWN_ACCESS_KEY"),
+        (400, "PARSE_ERROR"),
+        (408, "TIMEOUT_ERROR"),
+        (422, "UNKNOWN_BLOCK"),
+        (500, "INTERNAL_ERROR"),
+    ] {
+        let params = json!({ "status": status, "cause": cause });
+        let response = server.post("/", &request("query", &params));
+        assert_eq!((response.status, response.cause().as_str()), (status, cause));
+        assert_eq!(response.json()["id"], "t");
+        assert_eq!(response.json()["error"]["data"], "text");
+    }
+}
+
+#[test]
+fn a_result_of_null_passes_through() {
+    let upstream = Upstream::start(|_| Scripted::Result(Value::Null));
+    let server = forward(&[&upstream.url()], &[]);
+    let response = server.post("/", &request("health", &json!([])));
+    assert_eq!(response.text(), r#"{"jsonrpc":"2.0","result":null,"id":"t"}"#);
+}
+
+#[test]
+fn faults_of_the_upstream_are_a_clear_error() {
+    let length = |body: &str| http(200, "", body.len(), body);
+    let faults = [
+        (http(200, "", 100, r#"{"jsonrpc":"2.0","re"#), "upstream 1: the response broke off"),
+        (length("<html>"), "upstream 1: the response is no JSON-RPC (HTTP 200)"),
+        (length(r#"{"result":1,"id":"x"}"#), "upstream 1: the response is that of another request"),
+        (http(502, "", 0, ""), "upstream 1: HTTP 502"),
+        (http(403, "", 0, ""), "upstream 1: refused (HTTP 403)"),
+        (http(302, "location: http://127.0.0.1:1/\r\n", 0, ""), "upstream 1: HTTP 302"),
+        (String::new(), "upstream 1: the response broke off"),
+    ];
+    for (fault, expected) in faults {
+        let upstream = Upstream::start(move |_| Scripted::Raw(fault.clone()));
+        let server = forward(&[&upstream.url()], &[]);
+        let response = server.post("/", &block_call());
+        assert_eq!((response.status, response.cause().as_str()), (503, "INTERNAL_ERROR"));
+        assert_eq!(response.json()["id"], "t");
+        assert!(detail(&response).starts_with(expected), "{}", detail(&response));
+    }
+    let server = forward(&[&closed()], &[]);
+    let response = server.post("/", &block_call());
+    assert_eq!(response.status, 503);
+    assert!(detail(&response).starts_with("upstream 1: cannot connect"), "{}", detail(&response));
+}
+
+#[test]
+fn a_slow_upstream_is_given_up() {
+    let upstream = Upstream::start(|_| Scripted::Silence);
+    let server = forward(&[&upstream.url()], &["--upstream-timeout", "100ms"]);
+    let response = server.post("/", &block_call());
+    assert_eq!(response.status, 503);
+    assert_eq!(detail(&response), "upstream 1: no response within 0.1 s");
+}
+
+#[test]
+fn the_next_upstream_is_asked_where_one_fails() {
+    let limited = Upstream::start(|_| Scripted::Raw(http(429, "retry-after: 7\r\n", 0, "")));
+    let good = echo();
+    let server = forward(&[&limited.url(), &good.url()], &[]);
+    for _ in 0..3 {
+        assert_eq!(server.post("/", &block_call()).json()["result"]["of"], "block");
+    }
+    // The one that asks for a pause has it.
+    assert_eq!(limited.calls("block").len(), 1);
+    assert_eq!(server.metric("milepost_upstream_circuit_open{upstream=\"1\"}"), Some(1));
+    assert_eq!(server.metric("milepost_upstream_circuit_open{upstream=\"2\"}"), Some(0));
+    let alone = Upstream::start(|_| Scripted::Raw(http(429, "retry-after: 7\r\n", 0, "")));
+    let server = forward(&[&alone.url()], &[]);
+    let first = server.post("/", &block_call());
+    assert_eq!((first.status, first.header("retry-after")), (503, Some("7")));
+    let second = server.post("/", &block_call());
+    assert!(second.header("retry-after").is_some(), "{}", second.text());
+    assert_eq!(detail(&second), "upstream 1: not asked after it failed");
+    assert_eq!(alone.calls("block").len(), 1);
+}
+
+#[test]
+fn a_long_response_is_passed_on_as_it_is() {
+    let long = "x".repeat(3 << 20);
+    let body = format!(r#"{{"jsonrpc":"2.0","result":"{long}","id":"t"}}"#);
+    let (whole, cut) = (body.clone(), body[..1 << 20].to_owned());
+    let upstream = Upstream::start(move |call| match call["method"].as_str() {
+        Some("block") => Scripted::Raw(http(200, "", whole.len(), &whole)),
+        _ => Scripted::Raw(http(200, "", whole.len(), &cut)),
+    });
+    let server = forward(&[&upstream.url()], &[]);
+    let received = |method: &str| {
+        let mut client = server.connect();
+        let text = post("/", &request(method, &json!({})));
+        client.send(&text.replacen("\r\n", "\r\nconnection: close\r\n", 1));
+        client.rest()
+    };
+    let dechunked = |text: &str| -> (String, bool) {
+        let (mut rest, mut joined) = (text.split_once("\r\n\r\n").unwrap().1, String::new());
+        while let Some((length, after)) = rest.split_once("\r\n") {
+            let length = usize::from_str_radix(length, 16).unwrap();
+            if length == 0 {
+                return (joined, true);
+            }
+            joined.push_str(&after[..length.min(after.len())]);
+            rest = after.get(length + 2..).unwrap_or_default();
+        }
+        (joined, false)
+    };
+    let (text, is_complete) = dechunked(&received("block"));
+    assert!(is_complete && text == body);
+    let (text, is_complete) = dechunked(&received("validators"));
+    assert!(!is_complete && body.starts_with(&text) && text.len() >= 64 << 10);
+    let batch = format!("[{},{}]", block_call(), request("validators", &json!([])));
+    let response = server.post("/", &batch).json();
+    assert_eq!(response[0]["result"].as_str().map(str::len), Some(long.len()));
+    assert_eq!(response[1]["error"]["cause"]["name"], "INTERNAL_ERROR");
+    assert_eq!(response[1]["id"], "t");
+}
+
+#[test]
+fn old_transactions_are_asked_of_the_upstream() {
+    let old = "GKwe8PT8YLdJiztcH7TpVkf7GVHFtHu4tNW9x5woDp6T";
+    let young = "11111111111111111111111111111112";
+    let upstream = Upstream::start(move |call| {
+        let params = &call["params"];
+        match (call["method"].as_str(), params["wait_until"].as_str()) {
+            (Some("tx"), Some("NONE")) if params["tx_hash"] == old => {
+                Scripted::Result(json!({ "final_execution_status": "FINAL", "x": 1 }))
+            }
+            (Some("tx"), Some("NONE")) => {
+                Scripted::Result(json!({ "final_execution_status": "INCLUDED" }))
+            }
+            _ => Scripted::Error(
+                400,
+                error("REQUEST_VALIDATION_ERROR", "METHOD_NOT_FOUND", &json!("")),
+            ),
+        }
+    });
+    let server = forward(&[&upstream.url()], &["--upstream-history", "--timeout", "300ms"]);
+    let by_hash = |hash: &str, wait_until: &str| {
+        let params =
+            json!({ "tx_hash": hash, "sender_account_id": "a.near", "wait_until": wait_until });
+        server.post("/", &request("tx", &params))
+    };
+    for response in [
+        by_hash(old, "FINAL"),
+        by_hash(old, "NONE"),
+        server.post("/", &request("tx", &json!([old, "a.near"]))),
+    ] {
+        let expected =
+            r#"{"jsonrpc":"2.0","result":{"final_execution_status":"FINAL","x":1},"id":"t"}"#;
+        assert_eq!((response.status, response.text().as_str()), (200, expected));
+    }
+    // What is not final is followed here.
+    assert_eq!(by_hash(young, "NONE").cause(), "UNKNOWN_TRANSACTION");
+    assert_eq!(by_hash(young, "INCLUDED").cause(), "TIMEOUT_ERROR");
+    let metric = |result: &str| {
+        server.metric(&format!("milepost_upstream_history_lookups_total{{result=\"{result}\"}}"))
+    };
+    assert_eq!((metric("found"), metric("unknown")), (Some(3), Some(2)));
+    let known = fixture::transactions().next().unwrap();
+    assert_eq!(by_hash(&known.hash.to_string(), "FINAL").status, 200);
+    assert_eq!(upstream.calls("tx").len(), 5, "a transaction that is known here was asked for");
+}
+
+#[test]
+fn upstreams_that_do_not_fit_are_refused() {
+    let feed = feed().url();
+    let other = "http://127.0.0.1:1";
+    for (args, expected) in [
+        (&["--forward"][..], "--forward needs an --upstream"),
+        (&["--forward", "--upstream", "none"], "--forward needs an --upstream"),
+        (&["--upstream", "none", "--upstream", other], "--upstream none goes with no other"),
+        (&["--upstream", other, "--upstream", other], "an --upstream is given twice"),
+        (&["--upstream-history"], "--forward"),
+    ] {
+        let output =
+            run(&[&["serve", "--listen", "127.0.0.1:0", "--follow", &feed], args].concat());
+        assert!(!output.status.success());
+        assert!(errors(&output).contains(expected), "{}", errors(&output));
+    }
+}

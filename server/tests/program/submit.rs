@@ -1,0 +1,301 @@
+//! `send_tx` and the methods beside it: what is sent, and which of the things that happen answers.
+
+use core::iter;
+use core::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, OnceLock};
+
+use milepost::codec::base64;
+use milepost_feed_server::{Feed, FeedChain, FeedServer};
+use milepost_practice::{BlockMessage, Practice, PracticeTransaction, Settings};
+use serde_json::{Value, json};
+
+use crate::fixture;
+use crate::support::{Response, Server, post, request};
+use crate::upstream::{Scripted, Upstream, error, http, invalid_transaction};
+
+/// Blocks that a feed has from the start: enough for one of them to be final
+const FIRST_BLOCKS: usize = 10;
+
+/// A chain that goes on until the transactions after its first blocks are final
+fn messages() -> &'static [BlockMessage] {
+    static MESSAGES: OnceLock<Vec<BlockMessage>> = OnceLock::new();
+    MESSAGES.get_or_init(|| {
+        let mut chain = Practice::new(Settings { transactions: 2..=4, ..Settings::demo(3) });
+        (0..FIRST_BLOCKS + 40)
+            .map(|_| {
+                let mut message = chain.next_message();
+                message.arrival_ms = 0;
+                message
+            })
+            .collect()
+    })
+}
+
+/// A feed whose blocks come when a test says so
+struct Chain {
+    feed: FeedServer,
+    released: Arc<AtomicUsize>,
+}
+
+impl Chain {
+    fn new() -> Self {
+        let released = Arc::new(AtomicUsize::new(FIRST_BLOCKS));
+        let (mut next, limit) = (0, Arc::clone(&released));
+        let blocks = iter::from_fn(move || {
+            let message = messages().get(next).filter(|_| next < limit.load(SeqCst))?;
+            next += 1;
+            Some(message.clone())
+        });
+        let chain = FeedChain::new(blocks, messages()[0].height, 1_000);
+        let feed = FeedServer::start(Feed::new(chain, Default::default())).expect("a port");
+        Self { feed, released }
+    }
+
+    /// Lets all blocks come
+    fn release(released: &AtomicUsize) {
+        released.store(usize::MAX, SeqCst);
+    }
+
+    /// A server that follows it and forwards to these upstreams
+    fn server(&self, upstreams: &[&Upstream], args: &[&str]) -> Server {
+        let first = messages()[0].height.to_string();
+        let (url, configs) = (self.feed.url(), fixture::configs());
+        let urls: Vec<String> = upstreams.iter().map(|upstream| upstream.url()).collect();
+        let mut all = vec!["--follow", &url, "--from", &first, "--forward", "--max-age", "1h"];
+        all.extend(["--configs", fixture::text(configs.path()), "--feed-requests", "100000"]);
+        urls.iter().for_each(|url| all.extend(["--upstream", url]));
+        let server = Server::start(&[&all, args].concat());
+        let head = messages()[FIRST_BLOCKS - 1].height;
+        server.until_metric("milepost_head_height", head);
+        server
+    }
+}
+
+/// A transaction that is in no block yet
+fn transaction() -> &'static PracticeTransaction {
+    let mut later = messages()[FIRST_BLOCKS..].iter().flat_map(|message| &message.transactions);
+    later.next().expect("a transaction")
+}
+
+fn signed(transaction: &PracticeTransaction) -> String {
+    let mut text = String::new();
+    base64::encode(&transaction.signed, &mut text);
+    text
+}
+
+fn send(server: &Server, wait_until: &str) -> Response {
+    let params = json!({ "signed_tx_base64": signed(transaction()), "wait_until": wait_until });
+    server.post("/", &request("send_tx", &params))
+}
+
+fn ended(server: &Server, end: &str) -> Option<u64> {
+    server.metric(&format!("milepost_submissions_total{{end=\"{end}\"}}"))
+}
+
+/// An upstream that does this with a transaction
+fn upstream(send: impl Fn() -> Scripted + Send + Sync + 'static) -> Upstream {
+    Upstream::start(move |call| match call["method"].as_str() {
+        Some("send_tx") => send(),
+        _ => {
+            Scripted::Error(400, error("REQUEST_VALIDATION_ERROR", "METHOD_NOT_FOUND", &json!("")))
+        }
+    })
+}
+
+fn assert_reached(response: &Response, milestone: &str) {
+    let result = &response.json()["result"];
+    assert_eq!(response.status, 200, "{}", response.text());
+    assert_eq!(result["transaction"]["hash"], transaction().hash.to_string());
+    assert_eq!(result["final_execution_status"], milestone);
+    assert_eq!(result.get("receipts"), None);
+}
+
+#[test]
+fn a_transaction_is_sent_and_waited_for_here() {
+    let chain = Chain::new();
+    let released = Arc::clone(&chain.released);
+    let upstream = upstream(move || {
+        Chain::release(&released);
+        Scripted::Result(json!({ "final_execution_status": "INCLUDED" }))
+    });
+    let server = chain.server(&[&upstream], &["--timeout", "60s"]);
+    assert_reached(&send(&server, "FINAL"), "FINAL");
+    let calls = upstream.calls("send_tx");
+    assert_eq!(calls.len(), 1);
+    let params = json!({ "signed_tx_base64": signed(transaction()), "wait_until": "INCLUDED" });
+    assert_eq!(calls[0].call["params"], params);
+    server.until("the end of the sending", || ended(&server, "included") == Some(1));
+    // It is known now, so it is not sent again.
+    assert_reached(&send(&server, "EXECUTED"), "FINAL");
+    let commit = server.post("/", &request("broadcast_tx_commit", &json!([signed(transaction())])));
+    assert_reached(&commit, "FINAL");
+    assert_eq!((upstream.calls("send_tx").len(), ended(&server, "known")), (1, Some(2)));
+}
+
+#[test]
+fn a_transaction_is_checked_before_it_is_sent() {
+    let upstream = upstream(|| Scripted::Result(Value::Null));
+    let chain = Chain::new();
+    let server = chain.server(&[&upstream], &[]);
+    let mut forged = transaction().signed.clone();
+    let nonce = forged.len() - 80;
+    forged[nonce] ^= 1;
+    let text = |bytes: &[u8]| {
+        let mut text = String::new();
+        base64::encode(bytes, &mut text);
+        text
+    };
+    for method in ["send_tx", "broadcast_tx_async", "broadcast_tx_commit"] {
+        let response = server.post("/", &request(method, &json!([text(&forged)])));
+        assert_eq!((response.status, response.cause().as_str()), (200, "INVALID_TRANSACTION"));
+        let reason = &response.json()["error"]["data"]["TxExecutionError"]["InvalidTxError"];
+        assert_eq!(reason, "InvalidSignature", "{}", response.text());
+        for params in [
+            json!([]),
+            json!(["*"]),
+            json!([text(&forged[..100])]),
+            json!([transaction().hash.to_string(), "a.near"]),
+            json!({ "tx_hash": transaction().hash.to_string(), "sender_account_id": "a.near" }),
+            json!({ "signed_tx_base64": text(&forged), "wait_until": "SOON" }),
+            Value::Null,
+        ] {
+            let response = server.post("/", &request(method, &params));
+            let found = (response.status, response.cause());
+            assert_eq!(found, (400, "PARSE_ERROR".to_owned()), "{params}: {}", response.text());
+            assert_eq!(response.json()["id"], "t");
+        }
+    }
+    assert!(upstream.calls("send_tx").is_empty());
+}
+
+#[test]
+fn requests_that_do_not_wait_are_answered_at_once() {
+    let chain = Chain::new();
+    let released = Arc::clone(&chain.released);
+    let upstream = upstream(move || {
+        Chain::release(&released);
+        Scripted::Result(Value::Null)
+    });
+    let server = chain.server(&[&upstream], &["--unknown", "immediate"]);
+    let params = json!([signed(transaction())]);
+    let response = server.post("/", &request("broadcast_tx_async", &params));
+    let expected = format!(r#"{{"jsonrpc":"2.0","result":"{}","id":"t"}}"#, transaction().hash);
+    assert_eq!((response.status, response.text()), (200, expected));
+    let none = send(&server, "NONE");
+    assert_eq!(none.json()["result"], json!({ "final_execution_status": "NONE" }));
+    assert_reached(&send(&server, "FINAL"), "FINAL");
+    assert_eq!(upstream.calls("send_tx").len(), 1);
+}
+
+#[test]
+fn an_invalid_transaction_ends_the_wait() {
+    let reason = json!({ "NotEnoughBalance": { "balance": "1", "cost": "2" } });
+    let error = invalid_transaction(&reason);
+    let expected = error.clone();
+    let upstream = upstream(move || Scripted::Error(200, error.clone()));
+    let chain = Chain::new();
+    let server = chain.server(&[&upstream], &["--timeout", "1h"]);
+    let response = send(&server, "FINAL");
+    assert_eq!((response.status, &response.json()["error"]), (200, &expected));
+    assert_eq!(response.json()["id"], "t");
+    server.until("the end of the sending", || ended(&server, "invalid") == Some(1));
+}
+
+#[test]
+fn an_upstream_that_calls_an_included_transaction_invalid_is_not_believed() {
+    // Included by another way, which has used the nonce; the block comes a moment later.
+    let reason = json!({ "InvalidNonce": { "ak_nonce": 2, "tx_nonce": 1 } });
+    let chain = Chain::new();
+    let released = Arc::clone(&chain.released);
+    let upstream = upstream(move || {
+        Chain::release(&released);
+        Scripted::Error(200, invalid_transaction(&reason))
+    });
+    let server = chain.server(&[&upstream], &["--timeout", "60s"]);
+    assert_reached(&send(&server, "FINAL"), "FINAL");
+}
+
+#[test]
+fn a_connection_that_is_lost_does_not_lose_the_wait() {
+    let chain = Chain::new();
+    let (released, attempts) = (Arc::clone(&chain.released), AtomicUsize::new(0));
+    let upstream = upstream(move || match attempts.fetch_add(1, SeqCst) {
+        0 => Scripted::Raw(String::new()),
+        1 => Scripted::Raw(http(200, "", 100, r#"{"jsonrpc""#)),
+        2 => Scripted::Error(408, error("HANDLER_ERROR", "TIMEOUT_ERROR", &json!("Timeout"))),
+        _ => {
+            Chain::release(&released);
+            Scripted::Raw(http(200, "", 6, "<html>"))
+        }
+    });
+    let server = chain.server(&[&upstream], &["--timeout", "5m"]);
+    assert_reached(&send(&server, "FINAL"), "FINAL");
+    assert!(upstream.calls("send_tx").len() >= 4);
+}
+
+#[test]
+fn the_first_of_several_upstreams_is_enough() {
+    let chain = Chain::new();
+    let released = Arc::clone(&chain.released);
+    let silent = upstream(|| Scripted::Silence);
+    let good = upstream(move || {
+        Chain::release(&released);
+        Scripted::Result(Value::Null)
+    });
+    let server = chain.server(&[&silent, &good], &["--timeout", "60s"]);
+    assert_reached(&send(&server, "FINAL"), "FINAL");
+    assert_eq!((silent.calls("send_tx").len(), good.calls("send_tx").len()), (1, 1));
+}
+
+#[test]
+fn a_wait_that_ends_says_how_far_the_transaction_came() {
+    let hash = transaction().hash.to_string();
+    let routed = error("HANDLER_ERROR", "REQUEST_ROUTED", &json!("Transaction was routed"));
+    let timeout = error("HANDLER_ERROR", "TIMEOUT_ERROR", &json!("Timeout"));
+    let cases: [(Scripted, u16, &str); 4] = [
+        (Scripted::Error(200, routed), 200, "REQUEST_ROUTED"),
+        (Scripted::Error(408, timeout), 408, "TIMEOUT_ERROR"),
+        (Scripted::Result(Value::Null), 408, "TIMEOUT_ERROR"),
+        (Scripted::Raw(http(502, "", 0, "")), 503, "INTERNAL_ERROR"),
+    ];
+    for (reply, status, cause) in cases {
+        let upstream = upstream(move || match &reply {
+            Scripted::Result(result) => Scripted::Result(result.clone()),
+            Scripted::Error(status, error) => Scripted::Error(*status, error.clone()),
+            Scripted::Raw(text) => Scripted::Raw(text.clone()),
+            Scripted::Silence => Scripted::Silence,
+        });
+        let chain = Chain::new();
+        // Long enough for a first response of the upstream on a loaded machine.
+        let server = chain.server(&[&upstream], &["--timeout", "3s"]);
+        let response = send(&server, "FINAL");
+        assert_eq!((response.status, response.cause().as_str()), (status, cause));
+        assert_eq!(response.header("x-milepost-transaction"), Some(hash.as_str()));
+        if status == 503 {
+            let text = response.text();
+            let expected = "the transaction reached no upstream so far: upstream 1: HTTP 502";
+            assert!(text.contains(expected), "{text}");
+        }
+    }
+}
+
+#[test]
+fn a_transaction_in_a_batch_and_of_many_requests_is_sent_once() {
+    let chain = Chain::new();
+    let upstream = upstream(|| Scripted::Silence);
+    let server = chain.server(&[&upstream], &["--timeout", "1h"]);
+    let one = request("send_tx", &json!([signed(transaction())]));
+    let [mut single, mut batch] = [server.connect(), server.connect()];
+    single.send(&post("/", &one));
+    batch.send(&post("/", &format!("[{one},{one}]")));
+    server.until_metric("milepost_requests_pending", 3);
+    assert_eq!(server.metric("milepost_submissions_running"), Some(1));
+    Chain::release(&chain.released);
+    assert_eq!(single.response().status, 200);
+    let items = batch.response().json();
+    for item in items.as_array().expect("a batch") {
+        let hash = &item["result"]["transaction"]["hash"];
+        assert_eq!(*hash, transaction().hash.to_string(), "{item}");
+    }
+    assert_eq!(upstream.calls("send_tx").len(), 1);
+}
