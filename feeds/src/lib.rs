@@ -66,7 +66,7 @@ pub use error::{FollowError, FollowErrorKind};
 pub use event::Event;
 pub use feed::Feed;
 pub use follower::{Follower, Start, StoredChain};
-pub use http::{Budget, RpcClient, RpcResponse, Token};
+pub use http::{Budget, HttpClient, HttpResponse, RpcClient, RpcResponse, Token};
 pub use import_pipeline::{ImportError, ImportHost, import_all};
 #[cfg(feature = "object-store")]
 pub use lake::{Lake, LakeReader};

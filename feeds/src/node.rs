@@ -167,7 +167,7 @@ impl Node {
     async fn call(&self, method: &str, params: &Value) -> Result<(u64, Vec<u8>), SourceError> {
         let id = self.next_id.fetch_add(1, Relaxed);
         let request = json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params});
-        let response = self.client.post(request.to_string()).await?;
+        let response = self.client.post("", request.to_string().into_bytes()).await?;
         let HttpResponse { status, body, retry_after } = response;
         let error = |kind, what: &str| {
             let detail = format!("{method}: {what} (HTTP {status})");

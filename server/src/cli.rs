@@ -1,7 +1,7 @@
 //! The command line: subcommands and their arguments.
 //!
 //! Values are checked while they are parsed, so an invalid one is rejected before anything is
-//! opened. What the commands do is in `serve` and `query_commands`.
+//! opened. What the commands do is in `serve`, `query_commands` and `conformance`.
 
 use core::time::Duration;
 use std::path::PathBuf;
@@ -43,6 +43,8 @@ pub(crate) enum Command {
     Status(StatusArgs),
     /// Shows a protocol configuration
     Config(ConfigArgs),
+    /// Compares the responses of a server with the interface, and prints what differs
+    Conformance(ConformanceArgs),
 }
 
 /// Arguments of `milepost serve`
@@ -283,6 +285,37 @@ pub(crate) struct ConfigArgs {
     pub(crate) target: TargetArgs,
     #[command(flatten)]
     pub(crate) block: BlockArgs,
+}
+
+/// Arguments of `milepost conformance`
+#[derive(Args, Debug)]
+pub(crate) struct ConformanceArgs {
+    /// Address of the server, `https://HOST[/PATH]` or `http://HOST[/PATH]`
+    pub(crate) url: String,
+    /// Hash of a transaction whose live answers are checked [default: one of the newest blocks, if
+    /// the server has the methods `block` and `chunk`, or of the practice chain]
+    #[arg(long, value_name = "HASH", requires = "sender")]
+    pub(crate) transaction: Option<CryptoHash>,
+    /// Account that signed it
+    #[arg(long, value_name = "ACCOUNT", requires = "transaction")]
+    pub(crate) sender: Option<AccountId>,
+    /// File with a token, which is sent as `Authorization: Bearer`
+    #[arg(long, value_name = "PATH")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Maximum number of requests in a second
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 5,
+        value_parser = clap::value_parser!(u32).range(1..=1_000_000)
+    )]
+    pub(crate) rate: u32,
+    /// Maximum time of a request, which nodes let wait 10 s for a milestone
+    #[arg(long, value_name = "TIME", default_value = "20s", value_parser = value_parsers::duration)]
+    pub(crate) timeout: Duration,
+    /// Prints the report as JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// The block whose protocol configuration is queried

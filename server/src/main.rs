@@ -15,6 +15,7 @@ mod block_verifier;
 mod cli;
 mod client;
 mod compact_status;
+mod conformance;
 mod demo_index;
 mod feed;
 mod feed_status;
@@ -56,6 +57,7 @@ fn main() -> ExitCode {
         Command::Import(args) => serve::import(&args).map_err(|text| (text, 1)),
         Command::Status(args) => query_commands::status(&args).map_err(|text| (text, 2)),
         Command::Config(args) => query_commands::config(&args).map_err(|text| (text, 2)),
+        Command::Conformance(args) => conformance::run(&args).map_err(|text| (text, 2)),
     };
     match result {
         Ok(code) => code,

@@ -14,16 +14,16 @@ pub(crate) struct Address(Url);
 impl Address {
     /// Reads an address; no error repeats the text, which may hold credentials
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let url = Url::parse(text).map_err(|error| format!("the address of a feed: {error}"))?;
+        let url = Url::parse(text).map_err(|error| format!("the address: {error}"))?;
         if !url.username().is_empty() || url.password().is_some() {
-            return Err("the address of a feed has credentials; give a token by file".to_owned());
+            return Err("the address has credentials; give a token by file".to_owned());
         }
         if url.query().is_some() || url.fragment().is_some() {
-            return Err("the address of a feed has a query or a fragment".to_owned());
+            return Err("the address has a query or a fragment".to_owned());
         }
         match url.scheme() {
             "https" | "http" if url.has_host() => Ok(Self(url)),
-            scheme => Err(format!("the address of a feed is {scheme}, expected https")),
+            scheme => Err(format!("the address is {scheme}, expected https")),
         }
     }
 

@@ -97,10 +97,15 @@ pub(crate) struct Client {
 }
 
 /// A response after all redirects
-pub(crate) struct HttpResponse {
-    pub(crate) status: u16,
-    pub(crate) body: Vec<u8>,
-    pub(crate) retry_after: Option<Duration>,
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct HttpResponse {
+    /// The HTTP status
+    pub status: u16,
+    /// The whole body, at most 64 MiB
+    pub body: Vec<u8>,
+    /// How long the server asks to be left alone, which the client does
+    pub retry_after: Option<Duration>,
 }
 
 fn temporary(detail: impl fmt::Display) -> SourceError {
@@ -170,11 +175,15 @@ impl Client {
         self.fetch_from(self.address.join(path), path, bypass_caches).await
     }
 
-    /// The response to a POST of this JSON text to the address itself; redirects are not followed
-    pub(crate) async fn post(&self, json: String) -> Result<HttpResponse, SourceError> {
-        let address = Url::parse(&self.address.join("")).map_err(temporary)?;
+    /// The response to a POST of this body, declared as JSON; redirects are not followed
+    pub(crate) async fn post(
+        &self,
+        path: &str,
+        body: Vec<u8>,
+    ) -> Result<HttpResponse, SourceError> {
+        let address = Url::parse(&self.address.join(path)).map_err(temporary)?;
         let request = self.http.post(address.clone());
-        let request = request.header(CONTENT_TYPE, "application/json").body(json);
+        let request = request.header(CONTENT_TYPE, "application/json").body(body);
         self.send(request, &address).await.map(|(_, response)| response)
     }
 

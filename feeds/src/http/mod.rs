@@ -3,13 +3,15 @@
 mod address;
 mod budget;
 mod client;
+mod http_client;
 mod rpc_client;
 
 pub use budget::Budget;
-pub use client::Token;
+pub use client::{HttpResponse, Token};
+pub use http_client::HttpClient;
 pub use rpc_client::{RpcClient, RpcResponse};
 
 pub(crate) use address::Address;
+pub(crate) use client::Client;
 #[cfg(feature = "object-store")]
 pub(crate) use client::with_tls;
-pub(crate) use client::{Client, HttpResponse};

@@ -77,6 +77,14 @@ fn ids(declarations: &mut Declarations) {
             response(id),
             "The id of the response is the text of the request's id.",
         );
+        let body = format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"nope"}}"#);
+        declare_vector(
+            declarations,
+            &format!("error-{name}"),
+            &body,
+            no_method("nope", id),
+            "The id of an error is the text of the request's id.",
+        );
     }
 }
 

@@ -29,8 +29,21 @@ pub struct Declarations {
     files: BTreeMap<String, Vec<u8>>,
     fixtures: Vec<Value>,
     vectors: Vec<Value>,
+    /// The vectors that hold on any chain, as `milepost conformance` reads them
+    expectations: Vec<Value>,
     names: BTreeSet<String>,
 }
+
+/// The file of the vectors that hold on any chain, which is part of the program
+const EXPECTATIONS: &str = "../../server/src/conformance/expectations.json";
+/// Maximum size of a request that is sent to servers of others
+const MAX_REQUEST: usize = 4096;
+/// Vectors whose hash or height is on no chain
+const ON_ANY_CHAIN: [&str; 4] =
+    ["config-largest-height", "config-unknown-hash", "timeout-unknown", "unknown-transaction"];
+/// Invalid requests that a node answers otherwise: it has no limit of an id, and ignores a broken
+/// signed transaction beside a hash
+const OWN_DECISIONS: [&str; 2] = ["envelope-id-long", "params-signed-broken-with-hash"];
 
 impl Declarations {
     /// All vectors of the project
@@ -46,14 +59,19 @@ impl Declarations {
         declarations
     }
 
-    /// The files of `vectors/`: relative path and content
+    /// The files of `vectors/`, and the one of the program: path from there and content
     pub fn files(mut self) -> BTreeMap<String, Vec<u8>> {
+        for name in ON_ANY_CHAIN.iter().chain(&OWN_DECISIONS) {
+            assert!(self.names.contains(&format!("vector {name}")), "no vector is called {name}");
+        }
         let manifest = json!({
             "about": "Shared vectors, written by `cargo xtask vectors`; README.md describes the format.",
             "fixtures": self.fixtures,
             "vectors": self.vectors,
         });
         self.files.insert("manifest.json".into(), json::indented(&manifest).into_bytes());
+        let expectations = json::indented(&Value::from(self.expectations));
+        self.files.insert(EXPECTATIONS.into(), expectations.into_bytes());
         self.files
     }
 
@@ -161,6 +179,16 @@ impl Declarations {
                 row["wait"] = blocks.into();
             }
         }
+        if vector.holds_everywhere(name) {
+            let request = str::from_utf8(vector.request).map(Value::from);
+            self.expectations.push(json!({
+                "name": name,
+                "about": vector.about,
+                "request": request.unwrap_or_else(|_| vector.request.into()),
+                "http_status": http_status(vector.response.kind),
+                "response": vector.response.body,
+            }));
+        }
         self.files.insert(request, vector.request.to_vec());
         self.files.insert(response, vector.response.body.into_bytes());
         self.vectors.push(row);
@@ -208,6 +236,17 @@ impl<'declared> Vector<'declared> {
             needs: None,
             response,
         }
+    }
+
+    /// Whether any server of the interface has to give this response, whatever its chain; batches
+    /// and methods in the URL are not in the interface
+    fn holds_everywhere(&self, name: &str) -> bool {
+        let is_invalid = self.response.kind == "request_validation"
+            && self.settings.is_empty()
+            && self.url_method.is_none()
+            && self.request.first() != Some(&b'[')
+            && self.request.len() <= MAX_REQUEST;
+        is_invalid && !OWN_DECISIONS.contains(&name) || ON_ANY_CHAIN.contains(&name)
     }
 
     fn about(mut self, about: &'static str) -> Self {
