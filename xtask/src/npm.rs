@@ -27,13 +27,16 @@ pub(crate) fn build() -> Result<(), String> {
 pub(crate) fn test() -> Result<(), String> {
     build()?;
     module("milepost-wasm", "--features test-panic", "build/panic")?;
-    // The feed with faults that a test follows.
-    run(&mut cargo("build --package milepost-feed-server"))?;
-    let feed = shell::target()?.join("debug").join("milepost-feed-server");
     run(node()
-        .env("MILEPOST_FEED_SERVER", feed)
+        .env("MILEPOST_FEED_SERVER", feed_server()?)
         .args(["--expose-gc", "--test", "--test-reporter=tap"])
         .args(tests()?))
+}
+
+/// Builds the feed with faults that tests follow; its program
+pub(crate) fn feed_server() -> Result<PathBuf, String> {
+    run(&mut cargo("build --package milepost-feed-server"))?;
+    Ok(shell::target()?.join("debug").join("milepost-feed-server"))
 }
 
 /// A `node` in the package

@@ -6,6 +6,7 @@
 
 use std::process::Command;
 
+use crate::npm::feed_server;
 use crate::shell::{self, program_at_root, run};
 use crate::workspace::build_server;
 
@@ -22,7 +23,7 @@ pub(crate) fn test() -> Result<(), String> {
     build()?;
     build_server()?;
     let program = shell::target()?.join("debug").join("milepost");
-    run(npm("test").env("MILEPOST_BIN", program))
+    run(npm("test").env("MILEPOST_BIN", program).env("MILEPOST_FEED_SERVER", feed_server()?))
 }
 
 fn npm(command: &str) -> Command {

@@ -9,13 +9,19 @@ const here = (path: string) => fileURLToPath(new URL(path, import.meta.url));
 
 // The package in the parent directory; without it the page is built without the engine.
 const engine = here('../dist/web.js');
+const hasEngine = existsSync(engine);
 
 const node = process.env['MILEPOST_URL'] ?? 'http://127.0.0.1:3030';
 
 export default defineConfig({
   // Relative links, because the server may have a base path.
   base: './',
-  resolve: { alias: { milepost: existsSync(engine) ? engine : here('src/engine-stub.ts') } },
+  resolve: {
+    alias: [
+      { find: /^milepost$/, replacement: hasEngine ? engine : here('src/engine-stub.ts') },
+      { find: /^milepost\/follow$/, replacement: here(hasEngine ? '../dist/follow.js' : 'src/engine-stub.ts') },
+    ],
+  },
   build: {
     outDir: 'dist/site',
     emptyOutDir: true,

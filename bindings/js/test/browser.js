@@ -9,9 +9,11 @@ import { chromium } from "playwright-core";
 const PROGRAM = process.env.CHROMIUM ?? "/usr/bin/chromium";
 
 const TYPES = {
+  ".css": "text/css",
   ".html": "text/html",
   ".js": "text/javascript",
   ".json": "application/json",
+  ".svg": "image/svg+xml",
   ".wasm": "application/wasm",
 };
 

@@ -71,8 +71,10 @@ test("webpack's bundle for Node.js has the module beside it", () => {
 
 test("an edge runtime gets the module by an import, and refuses bytes", async () => {
   const main = `import { ${NAMES}, methodNames } from "milepost";
+    import { loadVerifier } from "milepost/verifier";
     methodNames();
-    const work = async () => {${PROGRAM}\n return output; };
+    const verified = async () => (await loadVerifier()).check("{}").result;
+    const work = async () => {${PROGRAM}\n return output + " " + (await verified()); };
     export default { fetch: async () => new Response(await work()) };`;
   const bytes = `import { init } from "milepost/slim";
     const work = () => init(new Uint8Array([0, 97, 115, 109, 1, 0, 0, 0]));
@@ -86,7 +88,7 @@ test("an edge runtime gets the module by an import, and refuses bytes", async ()
   esbuild("bytes.mjs", "--outfile=dist/bytes.js");
   // The older of the two has no finalization registry.
   for (const date of ["2024-01-01", "2026-10-01"]) {
-    assert.equal(await inWorkerd(directory, "main.js", date, ["milepost.wasm"]), OUTPUT);
+    assert.equal(await inWorkerd(directory, "main.js", date, ["milepost.wasm", "verifier.wasm"]), `${OUTPUT} unverifiable`);
   }
   assert.match(
     await inWorkerd(directory, "bytes.js", "2026-10-01", []),
@@ -144,8 +146,11 @@ test("a page whose policy forbids WebAssembly is told what to allow", async (con
 const PAGE = {
   "index.html": '<!doctype html><title>waiting</title><script type="module" src="/main.js"></script>',
   "main.js": `import { init, ${NAMES} } from "milepost";
+    import { loadVerifier } from "milepost/verifier";
     try {
       await init();${PROGRAM}
+      const { result } = (await loadVerifier()).check("{}");
+      if (result !== "unverifiable") throw new Error(result);
       const worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
       worker.onmessage = ({ data }) => (document.title = output + " / " + data);
       worker.onerror = (event) => (document.title = "worker: " + event.message);

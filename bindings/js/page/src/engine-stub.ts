@@ -9,6 +9,12 @@ export function init(): Promise<never> {
   return Promise.reject(new Error(message));
 }
 
+export const IndexedDbStorage = { open: init };
+
+export function follow(): Promise<never> {
+  return init();
+}
+
 export function validateRequest(): never {
   throw new Error(message);
 }

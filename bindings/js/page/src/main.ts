@@ -71,7 +71,16 @@ document.querySelector('.skip')?.addEventListener('click', (event) => {
   event.preventDefault();
   main.focus();
 });
-addEventListener('hashchange', show);
-showChain(document.querySelector('#chain')!);
-show();
-void showEngine();
+
+async function start(): Promise<void> {
+  const feed = new URLSearchParams(location.search).get('feed');
+  if (feed !== null) {
+    const { showFeed } = await import('./feed/panel');
+    await showFeed(document.querySelector('#feed')!, feed);
+  }
+  addEventListener('hashchange', show);
+  showChain(document.querySelector('#chain')!);
+  show();
+  void showEngine();
+}
+void start();

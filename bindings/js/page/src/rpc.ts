@@ -1,5 +1,6 @@
-// Requests to the node that serves the page: JSON-RPC at `/`, and the paths that exist for the
-// page. Errors keep the node's messages. Sends nothing to another origin.
+// Requests to the node that serves the page, or to the engine in the page if it follows a feed:
+// JSON-RPC at `/`, and the paths that exist for the page. Errors keep the node's messages. Sends
+// nothing to another origin.
 
 import { at, parse, text, type Json } from './exact';
 
@@ -69,7 +70,9 @@ export async function get(path: string, signal?: AbortSignal): Promise<Json> {
   return read(body);
 }
 
-async function send(path: string, init: RequestInit): Promise<{ status: number; body: string }> {
+type Answer = (path: string, init: RequestInit) => Promise<{ status: number; body: string }>;
+
+let send: Answer = async (path, init) => {
   try {
     // Relative to the page, which may be below a base path.
     const response = await fetch(`.${path}`, init);
@@ -78,6 +81,11 @@ async function send(path: string, init: RequestInit): Promise<{ status: number; 
     if (init.signal?.aborted) throw error;
     throw new NodeError('UNREACHABLE', 'the node does not respond');
   }
+};
+
+/** Lets this function answer in place of the node */
+export function answerWith(answer: Answer): void {
+  send = answer;
 }
 
 async function read(body: string): Promise<Json> {

@@ -1,0 +1,116 @@
+// The engine as the node of the page, with the blocks of a feed in a database of the browser. It
+// answers what the page asks of a server, also while no feed is followed: from the blocks that are
+// stored. The newest blocks are kept, and a database that is far behind starts anew.
+
+import type { Endpoint } from 'milepost';
+import type { FollowEvent } from 'milepost/follow';
+
+/** Number of newest blocks that are kept, some ten minutes */
+const RETAINED_BLOCKS = 1_000;
+/** Where an empty database starts: transactions from then on are whole */
+const START_MARGIN = 20;
+/** Number of heights that are caught up; of a longer gap the blocks are left out */
+const MAX_CATCH_UP = 200;
+const MINUTE = 60_000;
+
+/** What the panel shows */
+export interface FeedState {
+  isRunning: boolean;
+  /** The height of the newest block that was imported since the page was loaded */
+  height: number | null;
+  /** Bytes that were fetched since the page was loaded, after decompression */
+  bytes: number;
+  /** Messages that were fetched in the last minute */
+  messagesPerMinute: number;
+  /** What is the matter, if something is */
+  problem: string | null;
+}
+
+export class FeedNode {
+  private heights = new Map<string, number>();
+  private times: number[] = [];
+  private running: AbortController | null = null;
+  private height: number | null = null;
+  private bytes = 0;
+  private problem: string | null = null;
+
+  private constructor(
+    private readonly feed: string,
+    private readonly endpoint: Endpoint,
+    private readonly milepost: typeof import('milepost'),
+  ) {}
+
+  /** Opens the database of a feed; sends nothing */
+  static async open(feed: string): Promise<FeedNode> {
+    const milepost = await import('milepost');
+    const storage = await milepost.IndexedDbStorage.open(`milepost ${feed}`, { durability: 'relaxed' });
+    const settings = { retention: { blocks: RETAINED_BLOCKS } };
+    return new FeedNode(feed, await milepost.Endpoint.create({ storage, settings }), milepost);
+  }
+
+  get state(): FeedState {
+    const since = performance.now() - MINUTE;
+    this.times = this.times.filter((time) => time >= since);
+    const { height, bytes, problem } = this;
+    return { isRunning: this.running !== null, height, bytes, messagesPerMinute: this.times.length, problem };
+  }
+
+  /** Follows the feed until `stop` or an error that only a person can repair */
+  async start(): Promise<void> {
+    if (this.running !== null) return;
+    const control = new AbortController();
+    this.running = control;
+    this.problem = null;
+    const onEvent = (event: FollowEvent) => this.handle(event);
+    const options = { url: this.feed, signal: control.signal, startMargin: START_MARGIN, maxCatchUp: MAX_CATCH_UP, onEvent };
+    try {
+      const { follow } = await import('milepost/follow');
+      await follow(this.endpoint, options);
+    } catch (error) {
+      if (!control.signal.aborted) this.problem = error instanceof Error ? error.message : String(error);
+    } finally {
+      this.running = null;
+    }
+  }
+
+  stop(): void {
+    this.running?.abort();
+  }
+
+  private handle(event: FollowEvent): void {
+    if (event.type === 'fetched') {
+      this.bytes += event.bytes;
+      this.times.push(performance.now());
+    } else if (event.type === 'imported') {
+      this.height = event.height;
+      this.heights.set(event.summary.block.hash, event.height);
+      const [oldest] = this.heights.keys();
+      if (this.heights.size > RETAINED_BLOCKS && oldest !== undefined) this.heights.delete(oldest);
+      this.problem = null;
+    } else if (event.type === 'retry') {
+      this.problem = event.detail;
+    } else if (event.type === 'frozen') {
+      this.problem = 'the feed has no new block';
+    }
+  }
+
+  /** Answers in place of a server: `fetch` of a path of the page */
+  async respond(path: string, init: RequestInit): Promise<{ status: number; body: string }> {
+    if (path === '/') {
+      const options = init.signal ? { signal: init.signal } : {};
+      const response = await this.endpoint.handleRequest(String(init.body), options);
+      return { status: 200, body: response.text };
+    }
+    if (path === '/status') {
+      const { head } = await this.endpoint.chainStatus();
+      const chain_id = head === null ? null : this.feed.replace(/^\w+:\/\//, '');
+      return { status: 200, body: this.milepost.writeJson({ chain_id, head }) };
+    }
+    if (path.startsWith('/blocks/')) {
+      const hashes = path.slice('/blocks/'.length).split(',');
+      const known = hashes.map((hash) => [hash, this.heights.get(hash) ?? null]);
+      return { status: 200, body: JSON.stringify(Object.fromEntries(known)) };
+    }
+    return { status: 404, body: '' };
+  }
+}
