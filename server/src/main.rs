@@ -17,6 +17,7 @@ mod client;
 mod compact_status;
 mod demo_index;
 mod feed;
+mod feed_log;
 mod feed_status;
 mod file_limit;
 mod finality;
