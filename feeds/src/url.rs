@@ -34,6 +34,13 @@ pub(crate) enum FeedKind {
 }
 
 impl FeedUrl {
+    /// The name of the chain (`chain_id` of its configurations), if this is a public feed
+    pub fn chain_id(&self) -> Option<&'static str> {
+        ["mainnet", "testnet"]
+            .into_iter()
+            .find(|name| name.parse().is_ok_and(|it: Self| it == *self))
+    }
+
     /// The address, if the feed is of this kind
     pub(crate) fn address_of(&self, kind: FeedKind) -> Result<&Address, String> {
         if self.kind == kind {
@@ -96,6 +103,18 @@ impl fmt::Display for FeedUrl {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_public_feed_has_the_name_of_its_chain() {
+        for (text, chain_id) in [
+            ("mainnet", Some("mainnet")),
+            ("neardata+https://testnet.neardata.xyz", Some("testnet")),
+            ("neardata+https://feed.example", None),
+            ("node+https://mainnet.neardata.xyz", None),
+        ] {
+            assert_eq!(text.parse::<FeedUrl>().unwrap().chain_id(), chain_id, "{text}");
+        }
+    }
 
     #[test]
     fn addresses_are_presets_or_https_or_nodes() {

@@ -23,6 +23,8 @@ const NONE: usize = 6;
 pub(crate) struct FeedSource {
     /// Its address, which has no secret
     pub(crate) url: String,
+    /// The `chain_id` that a public feed is known for
+    pub(crate) chain_id: Option<&'static str>,
     pub(crate) feed: Arc<Feed>,
 }
 

@@ -15,14 +15,15 @@ use milepost::endpoint::ChainStatus;
 use milepost::import::{BlockPosition, FinalityRule, ImportSummary};
 use milepost::primitives::BlockHeight;
 use milepost_feeds::{
-    Budget, Event, Feed, FeedBlock, FollowError, Follower, ImportError, Node, RpcClient, Settings,
-    Start, StoredChain, Token,
+    Budget, Event, Feed, FeedBlock, FollowError, FollowErrorKind, Follower, ImportError, Node,
+    RpcClient, Settings, Start, StoredChain, Token,
 };
 use tokio::sync::{Notify, mpsc};
-use tracing::{debug, error, info, warn};
+use tracing::{info, warn};
 
 use crate::cli::{FeedArgs, FollowArgs};
 use crate::feed::Progress;
+use crate::feed_log::FeedLog;
 use crate::feed_status::{FeedSource, FeedStatus};
 use crate::json_scan;
 use crate::metrics::BlockStep;
@@ -83,7 +84,14 @@ impl Follow {
             }
             let feed = Feed::new(url, token.take(), args.feed_requests.map(Budget::new));
             let feed = Arc::new(feed.map_err(|error| error.to_string())?);
-            sources.push(FeedSource { url: url.to_string(), feed });
+            let chain_id = url.chain_id();
+            let known = sources.iter().find_map(|source: &FeedSource| source.chain_id);
+            if let (Some(known), Some(chain_id)) = (known, chain_id)
+                && known != chain_id
+            {
+                return Err(format!("--follow has a feed of {known} and one of {chain_id}"));
+            }
+            sources.push(FeedSource { url: url.to_string(), chain_id, feed });
         }
         let served = args.serve_feed.map(ServedFeed::new);
         let status = Arc::new(FeedStatus::new(sources.clone(), args.max_age, served));
@@ -97,6 +105,12 @@ impl Follow {
         let stored = stored_chain(&chain);
         let Self { sources, start, start_margin, until, upstream, status, .. } = self;
         let urls: Vec<String> = sources.iter().map(|source| source.url.clone()).collect();
+        let chain_ids = sources.iter().filter_map(|source| source.chain_id);
+        if let Some(stored) = &chain.chain_id
+            && let Some(other) = chain_ids.into_iter().find(|id| id != stored)
+        {
+            return Err(format!("the store is of {stored}, and --follow has a feed of {other}"));
+        }
         let mut feeds = sources.into_iter().map(|source| source.feed);
         let Some(first) = feeds.next() else { return Ok(()) };
         let url = urls.join(", or else ");
@@ -122,12 +136,13 @@ impl Follow {
         if upstream.is_none() && chain.chain_id.is_none() {
             warn!("there are no protocol configurations: --upstream or --configs gives them");
         }
+        let log = FeedLog::new(urls);
         let progress = Arc::new(Mutex::new(None));
         let (observed, observed_progress) = (Arc::clone(&status), Arc::clone(&progress));
         let settings = Settings::default().with_start_margin(start_margin);
         let observing = Arc::clone(&service);
         let settings = settings.with_observer(move |event| {
-            log(&event, &urls);
+            log.observe(&event);
             if let Event::Fetched { duration, .. } = event {
                 observing.metrics.block_step(BlockStep::Fetch, duration);
             }
@@ -192,7 +207,7 @@ impl Follow {
         // The blocks that were fetched are still imported; then the import ends.
         match importing.await {
             Ok(Some(Ok(()))) => {
-                if followed.map_err(|error| error.to_string())? {
+                if followed.map_err(|error| sentence(&error))? {
                     info!("the block of --until is reached, and {url} is no longer followed");
                     status.complete();
                 }
@@ -201,9 +216,21 @@ impl Follow {
             Ok(Some(Err(ImportError { message: Some(block), error, .. }))) => {
                 Err(format!("block {}: {error}", block.block.height))
             }
-            Ok(Some(Err(ImportError { error, .. }))) => Err(format!("commit: {error}")),
+            Ok(Some(Err(ImportError { error, .. }))) => Err(format!(
+                "{error}; the blocks before stay, and the next start goes on after them"
+            )),
             Ok(None) | Err(_) => Err("an import panicked; the log has the place".to_owned()),
         }
+    }
+}
+
+/// What ended the follower, and which option it is about
+fn sentence(error: &FollowError) -> String {
+    match error.kind {
+        FollowErrorKind::PermissionDenied => {
+            format!("{error}; --feed-token-file or {TOKEN_VARIABLE} gives the token of a feed")
+        }
+        _ => error.to_string(),
     }
 }
 
@@ -236,23 +263,4 @@ fn epoch_id(message: &[u8]) -> Option<String> {
 
 fn stored_chain(chain: &ChainStatus) -> Option<StoredChain> {
     chain.head.map(|head| StoredChain { head, last_final: chain.last_final })
-}
-
-/// Logs what an operator has to know once, and the rest for who looks closer
-fn log(event: &Event, urls: &[String]) {
-    let url = |source: &usize| urls.get(*source).map_or("", String::as_str);
-    match event {
-        Event::Frozen { silence, .. } => {
-            warn!("the feed has had no new block for {} s", silence.as_secs());
-        }
-        Event::Thawed => info!("the feed has new blocks again"),
-        Event::SourceChanged { source, .. } => info!("the first feed is now {}", url(source)),
-        Event::SourceRefused { source, detail, .. } => {
-            error!("{} {detail}; it is not asked again", url(source));
-        }
-        Event::Retry { delay, detail, source, .. } => {
-            debug!("{}: {detail}; again in {} ms", url(source), delay.as_millis());
-        }
-        event => debug!("feed: {event:?}"),
-    }
 }

@@ -18,6 +18,7 @@ mod compact_status;
 mod conformance;
 mod demo_index;
 mod feed;
+mod feed_log;
 mod feed_status;
 mod file_limit;
 mod finality;

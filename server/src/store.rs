@@ -146,7 +146,11 @@ impl StoreWriter<'_> {
             WriterBackend::Memory(rows) => {
                 rows.write().unwrap_or_else(PoisonError::into_inner).commit(batch)
             }
-            WriterBackend::File(rows) => rows.clone().commit(batch),
+            WriterBackend::File(rows) => rows.clone().commit(batch).map_err(|error| {
+                let path = rows.path().display();
+                Error::new(error.kind(), format_args!("commit to {path}: {}", error.detail()))
+                    .with_source(error)
+            }),
         }
     }
 }

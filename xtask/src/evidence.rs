@@ -7,9 +7,10 @@ use crate::shell::{cargo, feed, show, target};
 use crate::{bench, setup, simulate};
 
 /// What there is: name, about
-const NAMES: [(&str, &str); 5] = [
+const NAMES: [(&str, &str); 6] = [
     ("simulation", "1,000,000 seeds of waiting (twenty minutes); `--seeds N` takes another number"),
     ("open-requests", "10,000 open HTTP requests on a release build (three minutes)"),
+    ("follow", "follows a day of a chain with faults, and kills a server 200 times (half an hour)"),
     ("catch-up", "imports 10,000 blocks (two minutes); `--blocks DIR` also messages of mainnet"),
     ("bench", "all benches beside the node's path (half an hour); `--rocksdb` adds its database"),
     ("bench-http", "what a response costs over HTTP, with `wrk` (four minutes)"),
@@ -31,6 +32,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
         ["simulation"] => simulation(SEEDS),
         ["simulation", "--seeds", seeds] if seeds.parse::<u64>().is_ok() => simulation(seeds),
         ["open-requests"] => open_requests(),
+        ["follow"] => follow(),
         ["catch-up"] => catch_up(None),
         ["catch-up", "--blocks", directory] => catch_up(Some(directory)),
         ["bench"] => bench::write_ratios(false),
@@ -52,6 +54,21 @@ fn open_requests() -> Result<(), String> {
         "test --release -p milepost-server --test open_requests -- --nocapture --test-threads 1";
     let mut tests = cargo(command);
     write("open-requests", "", &show(tests.env("MILEPOST_OPEN_REQUESTS", "10000"))?)
+}
+
+/// A day of blocks, which are produced each 0.6 s
+const FOLLOWED_BLOCKS: &str = "144000";
+const FOLLOWED_KILLS: &str = "200";
+
+fn follow() -> Result<(), String> {
+    let options = "-- --nocapture --test-threads 1";
+    let mut day =
+        cargo(&format!("test --release -p milepost-feeds --test follow a_long_time {options}"));
+    let mut kills =
+        cargo(&format!("test --release -p milepost-server --test program killed {options}"));
+    let day = show(day.env("MILEPOST_FOLLOW_BLOCKS", FOLLOWED_BLOCKS))?;
+    let kills = show(kills.env("MILEPOST_FOLLOW_KILLS", FOLLOWED_KILLS))?;
+    write("follow", "", &format!("{day}\n{kills}"))
 }
 
 fn catch_up(directory: Option<&str>) -> Result<(), String> {

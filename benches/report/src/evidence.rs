@@ -19,7 +19,7 @@ Runs that take too long for `cargo xtask test`, with the figures of the last run
 ";
 
 /// All sections in their order: name and description
-const SECTIONS: [(&str, &str); 5] = [
+const SECTIONS: [(&str, &str); 6] = [
     (
         "simulation",
         "Chains, forks, requests and storage failures are generated from a seed. The engine's responses and wake-ups are\n\
@@ -31,6 +31,12 @@ const SECTIONS: [(&str, &str); 5] = [
         "Ten thousand HTTP requests are open at once on a release build. All are answered when their milestone is reached;\n\
          cancelled requests free their capacity; a shutdown answers all of them and resets no connection. One block wakes\n\
          as many at an endpoint that threads share: its lock is held to wake them, and not while a response is written.",
+    ),
+    (
+        "follow",
+        "A day of a practice chain is followed by a clock that jumps, from a feed with faults of all kinds, into a host\n\
+         that keeps 1000 blocks; its rows are compared with those of a quiet feed. A server that follows a feed is killed\n\
+         again and again, and continues each time on the store that it left.",
     ),
     (
         "catch-up",

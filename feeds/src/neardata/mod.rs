@@ -108,6 +108,9 @@ fn interpret(response: HttpResponse) -> Result<Fetched, SourceError> {
     };
     match status {
         200 if body.trim_ascii() == b"null" => Ok(Fetched::Empty),
+        200 if body.trim_ascii_start().starts_with(b"<") => {
+            Err(error(SourceErrorKind::Temporary, &"HTML in place of a block"))
+        }
         200 => Ok(Fetched::Message(body)),
         401 => {
             Err(error(SourceErrorKind::PermissionDenied, &"the feed refuses the token (HTTP 401)"))
@@ -198,6 +201,7 @@ mod tests {
         assert_eq!(of(404, &typed("BLOCK_HEIGHT_TOO_LOW")), Err(SourceErrorKind::TooLow));
         assert_eq!(of(404, &typed("BLOCK_DOES_NOT_EXIST")), Ok(Fetched::Empty));
         assert_eq!(of(404, "<html>"), Err(SourceErrorKind::Temporary));
+        assert_eq!(of(200, "\n<!doctype html>"), Err(SourceErrorKind::Temporary));
         assert_eq!(of(401, ""), Err(SourceErrorKind::PermissionDenied));
         for status in [400, 429, 500, 502, 503] {
             assert_eq!(of(status, ""), Err(SourceErrorKind::Temporary));

@@ -9,6 +9,7 @@ mod adversarial;
 mod failover;
 mod http;
 mod import_pipeline;
+mod long;
 mod node;
 mod quiet;
 mod support;

@@ -44,19 +44,6 @@ async fn a_feed_with_faults_ends_in_the_rows_of_a_quiet_feed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn an_hour_is_followed() {
-    let (seed, events) = (77, Events::default());
-    // Blocks are 600 to 700 ms apart.
-    let settings = ChainSettings { shards: 1, transactions: 0..=1, ..chain_settings(seed) };
-    let expected = quiet(settings, 5_500);
-    let host = follow(seed, Faults::all(seed), &expected, &events).await;
-    assert!(host.rows() == expected.host.rows(), "the rows differ");
-    // Each block is fetched about once: forks, repetitions and healing included.
-    let fetched = events.count("fetched");
-    assert!(fetched < expected.heights * 3 / 2, "{fetched} of {}", expected.heights);
-}
-
-#[tokio::test(start_paused = true)]
 async fn a_quiet_feed_is_asked_once_for_each_height() {
     let (seed, events) = (5, Events::default());
     let expected = quiet(ChainSettings { forks: 0, ..chain_settings(seed) }, 200);

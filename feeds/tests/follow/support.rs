@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::Mutex;
 
 use milepost::endpoint::Engine;
-use milepost::import::ImportSettings;
+use milepost::import::{ImportSettings, Retention};
 use milepost::primitives::CryptoHash;
 use milepost::storage::{BlockPoint, Key, MemoryStorage, Row};
 use milepost_feed_server::{Faults, Feed, FeedChain, FeedResponse, Transfer};
@@ -150,12 +150,14 @@ impl Source for MemoryNode {
 #[derive(Default)]
 pub(crate) struct Host {
     pub(crate) storage: MemoryStorage,
+    pub(crate) retention: Retention,
 }
 
 impl Host {
     /// Imports a message, which has to be in order
     pub(crate) fn import(&mut self, message: &[u8]) {
-        let settings = ImportSettings::default();
+        let mut settings = ImportSettings::default();
+        settings.retention = self.retention;
         let imported = Engine::default().import_block(message, &settings, &mut self.storage);
         imported.unwrap_or_else(|error| panic!("{error}"));
     }
@@ -191,25 +193,54 @@ pub(crate) struct Quiet {
 
 /// Imports at least this number of blocks, until no block of a fork is above the last final one
 pub(crate) fn quiet(settings: ChainSettings, at_least: usize) -> Quiet {
-    let (mut host, mut hashes, mut messages) = (Host::default(), Vec::new(), Vec::new());
-    let mut highest_fork = 0;
+    let (mut hashes, mut messages) = (Vec::new(), Vec::new());
     let first = settings.genesis_height;
-    let mut practice = Practice::new(settings);
-    loop {
-        let message = practice.next_message();
+    let mut canonical = Canonical::new(settings, Host::default());
+    let head = canonical.advance(at_least, |message| {
         messages.push(message.clone());
-        if message.abandoned {
-            highest_fork = highest_fork.max(message.height);
-            continue;
+        if !message.abandoned {
+            hashes.push(message.hash);
         }
-        host.import(&message.json);
-        hashes.push(message.hash);
-        let StoredChain { head, last_final } = host.stored().unwrap();
-        let is_quiet = last_final.is_some_and(|last| last.height > highest_fork);
-        if hashes.len() >= at_least && is_quiet {
-            let heights = head.height - first;
-            let practice = Mutex::new(Some(practice));
-            return Quiet { host, head, first, heights, hashes, messages, practice };
+    });
+    let Canonical { practice, host, .. } = canonical;
+    let (heights, practice) = (head.height - first, Mutex::new(Some(practice)));
+    Quiet { host, head, first, heights, hashes, messages, practice }
+}
+
+/// A practice chain, and a host that has its canonical blocks
+pub(crate) struct Canonical {
+    pub(crate) host: Host,
+    practice: Practice,
+    highest_fork: u64,
+    blocks: usize,
+}
+
+impl Canonical {
+    pub(crate) fn new(settings: ChainSettings, host: Host) -> Self {
+        Self { host, practice: Practice::new(settings), highest_fork: 0, blocks: 0 }
+    }
+
+    /// Imports messages up to this number of blocks, until no block of a fork is above the last
+    /// final one; returns the head
+    pub(crate) fn advance(
+        &mut self,
+        at_least: usize,
+        mut produced: impl FnMut(&BlockMessage),
+    ) -> BlockPoint {
+        loop {
+            let message = self.practice.next_message();
+            produced(&message);
+            if message.abandoned {
+                self.highest_fork = self.highest_fork.max(message.height);
+                continue;
+            }
+            self.host.import(&message.json);
+            self.blocks += 1;
+            let StoredChain { head, last_final } = self.host.stored().unwrap();
+            let is_quiet = last_final.is_some_and(|last| last.height > self.highest_fork);
+            if self.blocks >= at_least && is_quiet {
+                return head;
+            }
         }
     }
 }

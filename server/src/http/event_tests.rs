@@ -72,7 +72,7 @@ pub(super) async fn start(service: &Arc<Service>) -> String {
     address
 }
 
-fn get(address: &str, path: &str, last_event_id: Option<&str>) -> Request<Empty<Bytes>> {
+pub(super) fn get(address: &str, path: &str, last_event_id: Option<&str>) -> Request<Empty<Bytes>> {
     let mut request = Request::get(format!("http://{address}{path}")).header("host", address);
     if let Some(id) = last_event_id {
         request = request.header("last-event-id", id);
@@ -80,7 +80,11 @@ fn get(address: &str, path: &str, last_event_id: Option<&str>) -> Request<Empty<
     request.body(Empty::new()).unwrap()
 }
 
-async fn get_http1(address: &str, path: &str, last_event_id: Option<&str>) -> Response<Incoming> {
+pub(super) async fn get_http1(
+    address: &str,
+    path: &str,
+    last_event_id: Option<&str>,
+) -> Response<Incoming> {
     let stream = TcpStream::connect(address).await.unwrap();
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
     tokio::spawn(connection);
@@ -99,21 +103,21 @@ async fn text(response: Response<Incoming>) -> String {
 
 /// An event: its id, its name and its data
 #[derive(Clone, Debug, Default, PartialEq)]
-struct Event {
+pub(super) struct Event {
     id: String,
-    name: String,
-    data: String,
+    pub(super) name: String,
+    pub(super) data: String,
 }
 
 /// A reader of events
-struct Events {
+pub(super) struct Events {
     body: Incoming,
     unread: String,
     comments: usize,
 }
 
 impl Events {
-    fn new(response: Response<Incoming>) -> Self {
+    pub(super) fn new(response: Response<Incoming>) -> Self {
         assert_eq!(response.status(), 200);
         assert_eq!(response.headers()["content-type"], "text/event-stream");
         assert_eq!(response.headers()["cache-control"], "no-cache");
@@ -122,7 +126,7 @@ impl Events {
     }
 
     /// The next event; `None` at the end of the stream
-    async fn next(&mut self) -> Option<Event> {
+    pub(super) async fn next(&mut self) -> Option<Event> {
         time::timeout(GUARD, self.read()).await.expect("an event")
     }
 

@@ -15,6 +15,8 @@ mod event_tests;
 mod events;
 mod feed;
 mod head;
+#[cfg(test)]
+mod hostile_tests;
 mod page;
 mod prefer;
 mod query_string;

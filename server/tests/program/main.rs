@@ -18,6 +18,8 @@ mod http;
 mod lakes;
 mod limits;
 mod lookups;
+#[cfg(unix)]
+mod mistakes;
 mod page;
 mod pending_requests;
 mod query_commands;

@@ -47,12 +47,14 @@ impl Server {
 
     /// As [`start`](Self::start), with what it logs written to `log`
     pub(crate) fn start_logging(args: &[&str], log: impl Into<Stdio>) -> Self {
-        let mut child = command(&["serve", "--listen", "127.0.0.1:0"])
-            .args(args)
-            .stdout(Stdio::piped())
-            .stderr(log)
-            .spawn()
-            .expect("the program starts");
+        let mut serve = command(&["serve", "--listen", "127.0.0.1:0"]);
+        serve.args(args).stderr(log);
+        Self::spawn(serve)
+    }
+
+    /// Starts a command that serves
+    pub(crate) fn spawn(mut serve: Command) -> Self {
+        let mut child = serve.stdout(Stdio::piped()).spawn().expect("the program starts");
         let stdout = BufReader::new(child.stdout.take().expect("stdout is piped"));
         let (sender, lines) = mpsc::channel();
         thread::spawn(move || {

@@ -53,6 +53,10 @@ pub struct Faults {
     pub stalls: Vec<(u64, u64)>,
     /// When each response is 500: from, to, in milliseconds since the start
     pub outages: Vec<(u64, u64)>,
+    /// Whether each response is a page of HTML, as that of another service at the address
+    pub is_page: bool,
+    /// From when on each response is 401, in milliseconds since the start, as with an expired key
+    pub expired_at: Option<u64>,
     /// Requests of one minute after which further ones get 429
     pub limit: Option<u32>,
 }
@@ -83,6 +87,8 @@ impl Faults {
             lost_objects: Vec::new(),
             stalls: vec![(40_000, 75_000), (300_000, 302_000)],
             outages: Vec::new(),
+            is_page: false,
+            expired_at: None,
             limit: None,
         }
     }

@@ -183,10 +183,11 @@ impl Feed {
         }
     }
 
-    /// The response to a request without the token
+    /// The response to a request without the token, or with one that has expired
     pub(crate) fn refuse(&self, token: Option<&str>) -> Option<FeedResponse> {
+        let is_expired = self.faults.expired_at.is_some_and(|time| time <= self.now());
         let is_refused = self.token.is_some() && self.token.as_deref() != token;
-        is_refused.then(|| FeedResponse::new(401, r#""Unauthorized""#))
+        (is_expired || is_refused).then(|| FeedResponse::new(401, r#""Unauthorized""#))
     }
 
     /// A fault in place of a response
@@ -198,6 +199,9 @@ impl Feed {
         host: Option<&str>,
     ) -> Option<FeedResponse> {
         let faults = &self.faults;
+        if faults.is_page {
+            return Some(FeedResponse::new(200, "<!doctype html><title>another service</title>"));
+        }
         if faults.happens(FaultKind::Delay, number, faults.delays) {
             time::sleep(Duration::from_millis(faults.draw(FaultKind::Delay, !number) % 2000)).await;
         }

@@ -1,0 +1,185 @@
+//! Clients of event streams and of requests that stop, come in floods or leave, over real sockets.
+//!
+//! What they hold is counted by watches and connections, and is nothing after they are gone;
+//! another client meanwhile gets all that it asks for. Leaves out WebSockets, which have tests of
+//! their own.
+
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+
+use http_body_util::Empty;
+use hyper::body::Bytes;
+use hyper::client::conn::http2::{self, SendRequest};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use milepost::endpoint::ChainStatus;
+use milepost::primitives::CryptoHash;
+use serde_json::Value;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time;
+
+use super::event_tests::{Events, GUARD, chain, get, get_http1, naive, service, start, until};
+use crate::service::Service;
+
+/// Bytes that a client takes of a stream before it reads
+const WINDOW: u32 = 1_000;
+
+async fn connect_http2(address: &str) -> SendRequest<Empty<Bytes>> {
+    let stream = TcpStream::connect(address).await.unwrap();
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    let connecting = builder.initial_stream_window_size(WINDOW).handshake(TokioIo::new(stream));
+    let (sender, connection) = connecting.await.unwrap();
+    tokio::spawn(connection);
+    sender
+}
+
+fn connections(service: &Service) -> u64 {
+    let text = service.metrics.text(&ChainStatus::default());
+    let line = text.lines().find_map(|line| line.strip_prefix("milepost_connections_open "));
+    line.unwrap().parse().unwrap()
+}
+
+/// Reads until each transaction has the state that a walk gives; the number of events
+async fn read_states(
+    service: &Arc<Service>,
+    events: &mut Events,
+    hashes: &[CryptoHash],
+    last: &mut BTreeMap<String, String>,
+) -> usize {
+    let mut count = 0;
+    for hash in hashes {
+        let (hash, state) = (hash.to_string(), naive(service, *hash).await);
+        // One that is final is not watched any more.
+        let is_read = |last: &String| *last == state || last.contains(r#""FINAL""#);
+        while !last.get(&hash).is_some_and(is_read) {
+            let event = events.next().await.expect("the stream goes on");
+            let data: Value = serde_json::from_str(&event.data).unwrap();
+            last.insert(data["transaction_hash"].as_str().unwrap().to_owned(), event.data);
+            count += 1;
+        }
+    }
+    count
+}
+
+#[tokio::test]
+async fn a_stream_that_is_not_read_keeps_the_newest_states_and_delays_no_other() {
+    let service = service();
+    let address = start(&service).await;
+    let (messages, hashes) = chain(7, 60);
+    // Some are not final at the end, so that the streams go on.
+    let hashes: Vec<_> = hashes.into_iter().step_by(2).take(60).collect();
+    let query = hashes.iter().map(|hash| format!("tx={hash}")).collect::<Vec<_>>().join("&");
+    let path = format!("/events?{query}");
+    // Two streams of one connection.
+    let mut sender = connect_http2(&address).await;
+    let stopped = sender.send_request(get(&address, &path, None)).await.unwrap();
+    let quick = sender.send_request(get(&address, &path, None)).await.unwrap();
+    let (mut stopped, mut quick) = (Events::new(stopped), Events::new(quick));
+    let (mut quick_count, mut last) = (0, BTreeMap::new());
+    for message in &messages {
+        let _ = service.import_block(&message.json);
+        quick_count += read_states(&service, &mut quick, &hashes, &mut last).await;
+    }
+    let late_count = read_states(&service, &mut stopped, &hashes, &mut BTreeMap::new()).await;
+    assert!(late_count * 2 < quick_count, "{late_count} events of {quick_count}");
+    assert!(quick_count > 2 * hashes.len(), "{quick_count}");
+}
+
+#[tokio::test]
+async fn floods_of_streams_leave_nothing_and_harm_no_other() {
+    let service = service();
+    let address = start(&service).await;
+    let (messages, hashes) = chain(9, 30);
+    let path = |hash: &CryptoHash| format!("/tx/{hash}/events");
+    let query = hashes.iter().take(20).map(|hash| format!("tx={hash}")).collect::<Vec<_>>();
+    let query = format!("/events?{}", query.join("&"));
+    let mut other = Events::new(get_http1(&address, &query, None).await);
+    let (others, mut last) = (&hashes[..20], BTreeMap::new());
+    let mut hostile = connect_http2(&address).await;
+    for (round, message) in messages.iter().enumerate() {
+        if round < 8 {
+            // Streams that are opened and reset at once, as many as a connection may have.
+            let mut streams = Vec::new();
+            for _ in 0..250 {
+                let request = get(&address, &path(&hashes[20]), None);
+                streams.push(hostile.send_request(request).await.unwrap());
+            }
+            until(|| service.watching.counts().0 == 250 + watched(&last)).await;
+            drop(streams);
+            until(|| service.watching.counts().0 == watched(&last)).await;
+        } else if round < 12 {
+            // Connections that end before their response, more than are allowed at a time.
+            for _ in 0..120 {
+                let mut stream = TcpStream::connect(&address).await.unwrap();
+                let text = format!("GET {} HTTP/1.1\r\nhost: x\r\n\r\n", path(&hashes[20]));
+                stream.write_all(text.as_bytes()).await.unwrap();
+            }
+        }
+        let _ = service.import_block(&message.json);
+        read_states(&service, &mut other, others, &mut last).await;
+    }
+    until(|| connections(&service) == 2 && service.watching.counts().0 == watched(&last)).await;
+    drop((hostile, other));
+    until(|| connections(&service) == 0 && service.watching.counts() == (0, 0)).await;
+}
+
+/// Number of the 20 watches that are open, by the last states
+fn watched(last: &BTreeMap<String, String>) -> usize {
+    20 - last.values().filter(|state| state.contains(r#""FINAL""#)).count()
+}
+
+#[tokio::test]
+async fn a_stream_ends_when_its_client_closes_its_side() {
+    let service = service();
+    let address = start(&service).await;
+    let path = format!("/tx/{}/events", CryptoHash::digest(b"unknown"));
+    let mut stream = TcpStream::connect(&address).await.unwrap();
+    let text = format!("GET {path} HTTP/1.1\r\nhost: x\r\n\r\n");
+    stream.write_all(text.as_bytes()).await.unwrap();
+    until(|| service.watching.counts() == (1, 1)).await;
+    stream.shutdown().await.unwrap();
+    until(|| service.watching.counts() == (0, 0) && connections(&service) == 0).await;
+}
+
+#[tokio::test]
+async fn bodies_that_come_a_byte_at_a_time_are_read_and_delay_no_other() {
+    let service = service();
+    let address = start(&service).await;
+    let body = r#"{"jsonrpc":"2.0","id":7,"method":"nothing","params":{}}"#;
+    let head = "POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n";
+    let head = format!("{head}connection: close\r\ncontent-length: {}\r\n\r\n", body.len());
+    let connect = async || {
+        let mut stream = TcpStream::connect(&address).await.unwrap();
+        stream.set_nodelay(true).unwrap();
+        stream.write_all(head.as_bytes()).await.unwrap();
+        stream
+    };
+    let read = async |mut stream: TcpStream| {
+        let mut text = String::new();
+        let reading = stream.read_to_string(&mut text);
+        time::timeout(GUARD, reading).await.expect("a response").unwrap();
+        assert!(text.contains("METHOD_NOT_FOUND"), "{text}");
+    };
+    let mut slow = Vec::new();
+    for _ in 0..40 {
+        slow.push(connect().await);
+    }
+    let (first, last) = body.as_bytes().split_at(body.len() - 1);
+    for byte in first {
+        for stream in &mut slow {
+            stream.write_all(&[*byte]).await.unwrap();
+        }
+        let mut other = connect().await;
+        other.write_all(body.as_bytes()).await.unwrap();
+        read(other).await;
+    }
+    until(|| connections(&service) == 40).await;
+    // Half of them never send the last byte.
+    let left = slow.split_off(20);
+    for mut stream in slow {
+        stream.write_all(last).await.unwrap();
+        read(stream).await;
+    }
+    drop(left);
+    until(|| connections(&service) == 0).await;
+}
