@@ -7,7 +7,9 @@
 use std::sync::{Mutex, PoisonError};
 
 use milepost::Error;
-use milepost::import::{BlockVerification, BlockVerifier as Verifier, VerifyMode};
+use milepost::import::{
+    BlockImport, BlockVerification, BlockVerifier as Verifier, ImportSettings, VerifyMode,
+};
 use milepost::proof::VerificationResult;
 use tracing::warn;
 
@@ -17,32 +19,35 @@ use crate::metrics::Metrics;
 /// The check of the blocks of a service
 #[derive(Default)]
 pub(crate) struct BlockVerifier {
+    mode: VerifyMode,
     verifier: Mutex<Verifier>,
     logged: LoggedKinds,
 }
 
 impl BlockVerifier {
     pub(crate) fn new(mode: VerifyMode) -> Self {
-        Self { verifier: Mutex::new(Verifier::new(mode)), ..Self::default() }
+        Self { mode, verifier: Mutex::new(Verifier::new(mode)), ..Self::default() }
     }
 
-    /// Checks a block message that is about to be imported
-    pub(crate) fn check(&self, message: &[u8], metrics: &Metrics) -> Result<(), Error> {
+    /// Reads a block message, and checks it before it is imported
+    pub(crate) fn read(
+        &self,
+        message: &[u8],
+        settings: ImportSettings,
+        metrics: &Metrics,
+    ) -> Result<BlockImport, Error> {
+        if self.mode == VerifyMode::Off {
+            return BlockImport::new(message, settings);
+        }
         let mut verifier = self.verifier.lock().unwrap_or_else(PoisonError::into_inner);
-        let verification = verifier.verify(message);
+        let (verification, import) = verifier.read(message, settings);
         drop(verifier);
-        let verification = match verification {
-            Ok(None) => return Ok(()),
-            Ok(Some(verification)) => verification,
-            Err(error) => {
-                metrics.block_checked(&VerificationResult::Wrong(error.clone()));
-                return Err(error);
-            }
-        };
-        metrics.block_checked(&verification.result);
-        let BlockVerification { hash, result, .. } = verification;
+        let Some(BlockVerification { hash, result, .. }) = verification else { return import };
+        metrics.block_checked(&result);
         let (error, what) = match result {
-            VerificationResult::Verified => return Ok(()),
+            VerificationResult::Verified => return import,
+            // It is the error.
+            VerificationResult::Wrong(_) if self.mode == VerifyMode::Strict => return import,
             VerificationResult::Unverifiable(error) => (error, "cannot be verified"),
             VerificationResult::Wrong(error) => (error, "does not agree with its hash"),
         };
@@ -50,6 +55,6 @@ impl BlockVerifier {
             let block = hash.map_or_else(String::new, |hash| format!("block {hash}: "));
             warn!("{block}{what}: {error}");
         }
-        Ok(())
+        import
     }
 }

@@ -305,8 +305,7 @@ impl Service {
     /// Reads a block message, which needs nothing of the store
     pub(crate) fn read_block(&self, message: &[u8]) -> Result<BlockImport, Error> {
         let start = Instant::now();
-        self.verifier.check(message, &self.metrics)?;
-        let import = BlockImport::new(message, self.import_settings);
+        let import = self.verifier.read(message, self.import_settings, &self.metrics);
         self.metrics.block_step(BlockStep::Read, start.elapsed());
         import
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use milepost::import::{BlockVerifier, ImportSettings, VerifyMode};
 use milepost::proof::{OutcomeLinks, VerificationResult, check_block};
 use milepost_tests::recorded;
 
@@ -41,7 +42,11 @@ fn recorded_blocks_verify_unless_they_are_corrupt_or_incomplete() {
     let mut verified = 0;
     for (name, message) in &blocks {
         let name = name.as_str();
-        match check_block(message).result {
+        let result = check_block(message).result;
+        let (read, _) =
+            BlockVerifier::new(VerifyMode::Report).read(message, ImportSettings::default());
+        assert_eq!(read.unwrap().result, result, "{name}");
+        match result {
             VerificationResult::Verified => {
                 assert!(!CORRUPT.contains(&name) && !INCOMPLETE.contains(&name), "{name}");
                 verified += 1;

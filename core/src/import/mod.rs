@@ -199,25 +199,25 @@ impl BlockImport {
     /// What is wrong with the message, and where.
     pub fn new(message: &[u8], settings: ImportSettings) -> Result<Self, Error> {
         let content = BlockContent::read(message, settings.strict_types)?;
-        Ok(Self(Stage::Plan(RestartableQuery::new(PlanImport::new(content, settings)))))
+        Ok(Self::of_plan(PlanImport::new(content, settings)))
     }
 
-    /// Checks a block message against its hash, then reads it; the summary has the result
+    /// Reads a block message and checks it against its hash; the summary has the result
     ///
     /// # Errors
     ///
-    /// Those of [`BlockVerifier::verify`] and of [`Self::new`].
+    /// Those of [`BlockVerifier::verify`] and of [`Self::new`], in this order.
     #[cfg(feature = "verify")]
     pub fn verified(
         message: &[u8],
         settings: ImportSettings,
         verifier: &mut BlockVerifier,
     ) -> Result<Self, Error> {
-        let verification = verifier.verify(message)?;
-        let content = BlockContent::read(message, settings.strict_types)?;
-        let mut plan = PlanImport::new(content, settings);
-        plan.verification = verification;
-        Ok(Self(Stage::Plan(RestartableQuery::new(plan))))
+        verifier.read(message, settings).1
+    }
+
+    fn of_plan(plan: PlanImport) -> Self {
+        Self(Stage::Plan(RestartableQuery::new(plan)))
     }
 
     /// Runs to the end over a local storage; faster than [`run`](crate::storage::run)

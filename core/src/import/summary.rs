@@ -123,7 +123,8 @@ impl RowSummary for OutcomeSummary {
 const ACCOUNT: &str = "a string";
 
 /// Checks a canonical text against a schema, rewrites it first where it is not as a node writes it,
-/// and finds members, which are required also where the object that holds one is of another type
+/// and finds members, which are required also where the object that holds one is of another type;
+/// returns as well whether it was rewritten
 ///
 /// Not generic, because that would make code for each kind of row.
 pub(super) fn check_canonical(
@@ -131,22 +132,22 @@ pub(super) fn check_canonical(
     names: &[&str],
     text: &mut String,
     strict_types: bool,
-) -> Result<(Offsets, Repairs), Error> {
-    let mut offsets = [0; MAX_MEMBERS];
+) -> Result<(Offsets, Repairs, bool), Error> {
+    let (mut offsets, mut is_repaired) = ([0; MAX_MEMBERS], false);
     loop {
         let mut repairs = Repairs::new(strict_types);
         let mut members = [None; MAX_MEMBERS];
         check_and_find(schema, text, names, &mut members, Some(&mut repairs))?;
         // The repaired text has nothing to repair.
         if let Some(repaired) = repairs.repaired(text) {
-            *text = repaired;
+            (*text, is_repaired) = (repaired, true);
             continue;
         }
         for ((member, name), offset) in members.iter().zip(names).zip(&mut offsets) {
             let member = Reader::new(text).required(*member, name);
             *offset = member.map_err(|error| error.into_error(text))?.offset();
         }
-        return Ok((offsets, repairs));
+        return Ok((offsets, repairs, is_repaired));
     }
 }
 

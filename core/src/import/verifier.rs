@@ -6,8 +6,16 @@
 
 use core::str::FromStr;
 
-use crate::primitives::CryptoHash;
-use crate::proof::{OutcomeLinks, VerificationResult, check_block};
+use super::content::{BlockContent, Observer};
+use super::plan::PlanImport;
+use super::summary::OutcomeSummary;
+use super::{BlockImport, ImportSettings};
+use crate::codec::json::Reader;
+use crate::primitives::{CryptoHash, ShardId};
+use crate::proof::{
+    BlockCheck, BlockCheckBuilder, OutcomeLinks, ReadOutcome, VerificationResult, check_block,
+};
+use crate::storage::rows::OutcomeStatus;
 use crate::{Error, ErrorKind};
 
 /// What the check of a block is for
@@ -79,12 +87,78 @@ impl BlockVerifier {
         if self.mode == VerifyMode::Off {
             return Ok(None);
         }
-        let check = check_block(message);
-        let hash = check.hashes.map(|(hash, _)| hash);
-        match self.links.verify(&check) {
+        let verification = self.link(&check_block(message));
+        match verification.result {
             VerificationResult::Wrong(error) if self.mode == VerifyMode::Strict => Err(error),
-            result => Ok(Some(BlockVerification { hash, result })),
+            _ => Ok(Some(verification)),
         }
+    }
+
+    /// Reads a block message that is about to be imported and checks it in the same pass; costs
+    /// less than [`verify`](Self::verify) and [`BlockImport::new`]
+    ///
+    /// Returns the verification also if the import is refused because of it.
+    pub fn read(
+        &mut self,
+        message: &[u8],
+        settings: ImportSettings,
+    ) -> (Option<BlockVerification>, Result<BlockImport, Error>) {
+        if self.mode == VerifyMode::Off {
+            return (None, BlockImport::new(message, settings));
+        }
+        let mut builder = BlockCheckBuilder::default();
+        let content = BlockContent::read_observed(message, settings.strict_types, &mut builder);
+        let check = if content.is_ok() { builder.check() } else { None };
+        // The reason why a shard is not verified is found by a check of its own.
+        let verification = self.link(&check.unwrap_or_else(|| check_block(message)));
+        let import = match &verification.result {
+            VerificationResult::Wrong(error) if self.mode == VerifyMode::Strict => {
+                Err(error.clone())
+            }
+            _ => content.map(|content| {
+                let mut plan = PlanImport::new(content, settings);
+                plan.verification = Some(verification.clone());
+                BlockImport::of_plan(plan)
+            }),
+        };
+        (Some(verification), import)
+    }
+
+    /// The result of a check, with what the block confirms of those before it
+    fn link(&mut self, check: &BlockCheck) -> BlockVerification {
+        let hash = check.hashes.map(|(hash, _)| hash);
+        BlockVerification { hash, result: self.links.verify(check) }
+    }
+}
+
+impl<'text> Observer<'text> for BlockCheckBuilder<'text> {
+    fn block(&mut self, block: Reader<'text>) {
+        self.block(block);
+    }
+
+    fn shard(&mut self, shard: Reader<'text>) {
+        self.shard(shard);
+    }
+
+    fn outcome(&mut self, summary: &OutcomeSummary, text: &str, is_repaired: bool) {
+        if is_repaired {
+            return self.fail();
+        }
+        self.outcome(&ReadOutcome {
+            text,
+            id: summary.id,
+            block_hash: summary.block_hash,
+            receipt_ids: &summary.receipt_ids,
+            status: summary.status_text.clone(),
+            success_receipt_id: match summary.status {
+                OutcomeStatus::SuccessReceiptId(id) => Some(id),
+                _ => None,
+            },
+        });
+    }
+
+    fn end_shard(&mut self, shard_id: Option<ShardId>) {
+        self.end_shard(shard_id);
     }
 }
 
@@ -102,5 +176,90 @@ impl FromStr for VerifyMode {
                 Err(Error::new(ErrorKind::Value, detail))
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::{String, ToString as _};
+
+    use milepost_practice::{Practice, Settings};
+
+    use super::*;
+
+    /// Blocks of a chain with all that the practice chain has
+    fn messages() -> impl Iterator<Item = String> {
+        let mut chain = Practice::new(Settings::demo(3));
+        core::iter::repeat_with(move || String::from_utf8(chain.next_message().json).unwrap())
+    }
+
+    fn read(message: &str) -> Option<BlockCheck> {
+        let mut builder = BlockCheckBuilder::default();
+        BlockContent::read_observed(message.as_bytes(), false, &mut builder).ok()?;
+        builder.check()
+    }
+
+    #[test]
+    fn reading_a_block_finds_what_its_check_finds() {
+        for message in messages().take(20) {
+            let check = check_block(message.as_bytes());
+            assert_eq!(check.result, VerificationResult::Verified);
+            assert_eq!(read(&message), Some(check), "{message}");
+            // The headers of the chunks come from the shards.
+            let old = message.replace("\"chunks\":", "\"not_chunks\":");
+            let check = check_block(old.as_bytes());
+            if !check.shard_ids.is_empty() {
+                assert_eq!(read(&old), Some(check), "{old}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_block_that_is_changed_has_the_same_result_in_one_pass_and_in_two() {
+        let changes = [
+            ("\"gas_price\":\"1", "\"gas_price\":\"2"),
+            ("\"gas_burnt\":2", "\"gas_burnt\":3"),
+            ("\"tokens_burnt\":\"2", "\"tokens_burnt\":\"3"),
+            ("\"tokens_burnt\":\"0\"", "\"tokens_burnt\":0"),
+            ("\"direction\":\"Left\"", "\"direction\":\"Right\""),
+            ("\"direction\":\"Left\"", "\"direction\":\"Up\""),
+            ("\"executor_id\":\"", "\"executor_id\":\"a"),
+            ("\"logs\":[", "\"logs\":[\"one\","),
+            ("\"logs\":[", "\"logs\": [ "),
+            ("\"SuccessValue\":\"\"", "\"SuccessValue\":\"AA==\""),
+            ("\"SuccessValue\":\"\"", "\"SuccessValue\":\"*\""),
+            ("{\"SuccessValue\":\"\"}", "\"Unknown\""),
+            ("{\"SuccessValue\":\"\"}", "{\"Postponed\":1}"),
+            ("\"proof\":[", "\"more\":1,\"proof\":["),
+            ("\"metadata\":{", "\"more\":1,\"metadata\":{"),
+            ("\"shard_id\":", "\"not_shard_id\":"),
+            ("\"height_included\":", "\"height_included\":1"),
+            ("\"prev_state_root\":\"", "\"prev_state_root\":\"1"),
+        ];
+        let settings = ImportSettings::default();
+        let mut changed = 0;
+        for message in messages().skip(4).take(2) {
+            for (from, to) in changes {
+                for text in [message.replace(from, to), message.replacen(from, to, 1)] {
+                    changed += usize::from(text != message);
+                    let (one, _) =
+                        BlockVerifier::new(VerifyMode::Report).read(text.as_bytes(), settings);
+                    let two = BlockVerifier::new(VerifyMode::Report).verify(text.as_bytes());
+                    assert_eq!(one, two.unwrap(), "{from} -> {to}");
+
+                    let (_, one) =
+                        BlockVerifier::new(VerifyMode::Strict).read(text.as_bytes(), settings);
+                    let two = BlockVerifier::new(VerifyMode::Strict)
+                        .verify(text.as_bytes())
+                        .and_then(|_| BlockImport::new(text.as_bytes(), settings));
+                    assert_eq!(
+                        one.map_err(|error| error.to_string()).err(),
+                        two.map_err(|error| error.to_string()).err(),
+                        "{from} -> {to}"
+                    );
+                }
+            }
+        }
+        assert!(changed > 40, "{changed}");
     }
 }

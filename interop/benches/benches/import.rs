@@ -2,7 +2,7 @@
 //!
 //! - `import/ours`: all of it, into an empty storage in memory; the peer reads the same bytes into
 //!   the types of `near-indexer-primitives`. `import/ours without commit` is without the commit,
-//!   `import/check against the hash` is what the check of a message costs on top.
+//!   `import/ours with check` is that with the message checked against its hash.
 //! - `import per receipt`: reading the blocks of one transaction, and the node's response about it,
 //!   both divided by its number of receipts.
 //! - `lower bound by …`: the same bytes read by a parser that keeps nothing, or copied.
@@ -14,8 +14,7 @@ use criterion::{
     BenchmarkGroup, BenchmarkId, Criterion, Throughput, criterion_group, criterion_main,
 };
 use milepost::endpoint::Engine;
-use milepost::import::{BlockImport, ImportSettings};
-use milepost::proof::check_block;
+use milepost::import::{BlockImport, BlockVerifier, ImportSettings, VerifyMode};
 use milepost::storage::MemoryStorage;
 use milepost_benches::{Cpu, Workload, group, practice_block, with_input};
 use milepost_peer_benches as peer;
@@ -124,8 +123,14 @@ fn import(criterion: &mut Criterion<Cpu>) {
                 with_input(count, || &message[..], |message| read(message).expect("a block"))
             });
         });
-        group.bench_function(BenchmarkId::new("check against the hash", &name), |bencher| {
-            bencher.iter_custom(|count| with_input(count, || &message[..], check_block));
+        group.bench_function(BenchmarkId::new("ours with check", &name), |bencher| {
+            bencher.iter_custom(|count| {
+                let verifier = || BlockVerifier::new(VerifyMode::Report);
+                with_input(count, verifier, |mut verifier| {
+                    let (_, import) = verifier.read(&message, ImportSettings::default());
+                    (verifier, import.expect("a block"))
+                })
+            });
         });
         group.bench_function(BenchmarkId::new("ours", &name), |bencher| {
             bencher.iter_custom(|count| {

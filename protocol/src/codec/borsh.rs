@@ -308,6 +308,11 @@ pub fn unknown_tag(what: &str, tag: u8, offset: usize) -> Error {
 pub struct Writer(Vec<u8>);
 
 impl Writer {
+    /// A writer with room for so many bytes
+    pub fn with_capacity(bytes: usize) -> Self {
+        Self(Vec::with_capacity(bytes))
+    }
+
     /// Writes bytes without a length
     pub fn raw(&mut self, bytes: &[u8]) -> &mut Self {
         self.0.extend_from_slice(bytes);

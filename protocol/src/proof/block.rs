@@ -22,7 +22,7 @@ use crate::{Error, ErrorKind};
 const MAX_CHUNKS: usize = 4_096;
 
 /// What the check of a block message found
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct BlockCheck {
     /// Whether its members agree with its hash, by the message alone
@@ -39,10 +39,11 @@ pub struct BlockCheck {
 }
 
 /// Whether the members of a message agree with the hash of its block
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
 #[expect(clippy::exhaustive_enums, reason = "there is no fourth result")]
 pub enum VerificationResult {
     /// They agree
+    #[default]
     Verified,
     /// A member that is needed is missing, or is of a form that is not known; which one
     Unverifiable(Error),
@@ -75,27 +76,32 @@ pub struct OutcomeRoot {
 /// assert_eq!(error.path(), "block.header");
 /// ```
 pub fn check_block(message: &[u8]) -> BlockCheck {
-    let mut check = BlockCheck {
-        result: VerificationResult::Verified,
-        hashes: None,
-        shard_ids: Vec::new(),
-        outcome_roots: Vec::new(),
-        confirmed_roots: Vec::new(),
-    };
-    if let Err(stop) = check.run(message) {
+    let mut check = BlockCheck::default();
+    if let Err(stop) = check.read(message) {
         check.result = stop;
     }
     check
 }
 
 impl BlockCheck {
-    fn run(&mut self, message: &[u8]) -> Result<(), VerificationResult> {
+    fn read(&mut self, message: &[u8]) -> Result<(), VerificationResult> {
         let text = str::from_utf8(message).map_err(|error| {
             let error = Error::new(ErrorKind::Syntax, "not UTF-8").with_offset(error.valid_up_to());
             VerificationResult::Unverifiable(error)
         })?;
+        let message = Message::read(text)
+            .map_err(|error| VerificationResult::Unverifiable(error.into_error(text)))?;
+        self.run(text, message)
+    }
+
+    /// Checks what was read of a message with this text
+    pub(super) fn run(
+        &mut self,
+        text: &str,
+        message: Message<'_>,
+    ) -> Result<(), VerificationResult> {
         let unread = |error: ReadError| VerificationResult::Unverifiable(error.into_error(text));
-        let Message { header, chunks, shards } = Message::read(text).map_err(unread)?;
+        let Message { header, chunks, shards } = message;
         let header: BlockHeaderView = json::read(header).map_err(unverifiable("block.header"))?;
         self.hashes = Some((header.hash, header.prev_hash));
         let chunks = match (chunks, &shards) {

@@ -72,20 +72,30 @@ impl<'t> Message<'t> {
                 return Ok::<_, ReadError>(());
             }
             block = true;
-            reader.object(&["header", "chunks"], "a block", &mut |index, reader| {
-                if index == 0 {
-                    header = Some(reader.raw()?);
-                } else {
-                    chunks = Some(list(reader, chunk_header)?);
-                }
-                Ok::<_, ReadError>(())
-            })
+            (header, chunks) = read_block(reader)?;
+            Ok(())
         })?;
         reader.required(block.then_some(()), "block")?;
         let header = reader.required(header, "header")?;
         let shards = reader.required(shards, "shards")?;
         Ok(Self { header, chunks, shards })
     }
+}
+
+/// The text of a block's header, and the headers of its chunks
+pub(super) fn read_block<'t>(
+    reader: &mut Reader<'t>,
+) -> Result<(Option<&'t str>, Option<Vec<ChunkHeader>>), ReadError> {
+    let (mut header, mut chunks) = (None, None);
+    reader.object(&["header", "chunks"], "a block", &mut |index, reader| {
+        if index == 0 {
+            header = Some(reader.raw()?);
+        } else {
+            chunks = Some(list(reader, chunk_header)?);
+        }
+        Ok::<_, ReadError>(())
+    })?;
+    Ok((header, chunks))
 }
 
 /// The header of a chunk

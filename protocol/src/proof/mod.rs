@@ -7,6 +7,7 @@
 //! a transaction covers a recent block that no message names, and the id of a receipt no content.
 
 mod block;
+mod builder;
 mod chunk;
 mod header;
 mod links;
@@ -15,6 +16,8 @@ mod message;
 mod outcome;
 
 pub use block::{BlockCheck, OutcomeRoot, VerificationResult, check_block};
+#[doc(hidden)]
+pub use builder::{BlockCheckBuilder, ReadOutcome};
 pub use chunk::{ChunkHeader, ChunkRoots};
 pub use header::{BlockHeaderView, SlashedValidatorView, ValidatorStakeView};
 pub use links::OutcomeLinks;

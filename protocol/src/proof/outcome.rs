@@ -44,7 +44,13 @@ impl PartialExecutionOutcome<'_> {
     ///
     /// `H(u32(n) ‖ id ‖ H(outcome) ‖ H(log) …)` with `n` hashes in it.
     pub fn leaf(&self, id: CryptoHash, logs: &[CryptoHash]) -> CryptoHash {
-        let mut partial = Writer::default();
+        let value = match self.status {
+            PartialExecutionStatus::SuccessValue(value) => value.len(),
+            _ => 0,
+        };
+        // 37 bytes are left for the variant and an id or a length.
+        let lengths = [4, 32 * self.receipt_ids.len(), 8, 16, 4, self.executor_id.len(), value, 37];
+        let mut partial = Writer::with_capacity(lengths.iter().sum());
         partial.count(self.receipt_ids.len());
         for id in self.receipt_ids {
             partial.raw(id.as_bytes());
@@ -57,7 +63,7 @@ impl PartialExecutionOutcome<'_> {
             PartialExecutionStatus::SuccessReceiptId(id) => partial.u8(3).raw(id.as_bytes()),
         };
         let outcome = CryptoHash::digest(&partial.into_bytes());
-        let mut leaf = Writer::default();
+        let mut leaf = Writer::with_capacity(4 + 32 * (2 + logs.len()));
         leaf.count(2 + logs.len());
         for hash in [id, outcome].iter().chain(logs) {
             leaf.raw(hash.as_bytes());

@@ -50,10 +50,36 @@ impl From<ReadError> for Failure {
     }
 }
 
-/// Reads a message
-pub(super) fn read(message: &[u8], strict_types: bool) -> Result<BlockContent, Error> {
+/// Gets what a check against the block's hash needs, while the message is read
+pub(in crate::import) trait Observer<'text>: Default {
+    /// The block, which the reader is before
+    fn block(&mut self, _: Reader<'text>) {}
+
+    /// A shard, which the reader is before
+    fn shard(&mut self, _: Reader<'text>) {}
+
+    /// An outcome of this shard, with its canonical text, and whether that has a value in another
+    /// form than the message
+    fn outcome(&mut self, _summary: &OutcomeSummary, _text: &str, _is_repaired: bool) {}
+
+    /// The end of a shard
+    fn end_shard(&mut self, _: Option<ShardId>) {}
+}
+
+/// Without a check
+impl Observer<'_> for () {}
+
+/// Reads a message; the observer is as new if not all of it was observed
+pub(super) fn read<'text>(
+    message: &'text [u8],
+    strict_types: bool,
+    observer: &mut impl Observer<'text>,
+) -> Result<BlockContent, Error> {
     let text = text_of(message)?;
-    read_pass(text, Pass::TextOrder, strict_types).or_else(|_| read_again(text, strict_types))
+    read_pass(text, Pass::TextOrder, strict_types, observer).or_else(|_| {
+        *observer = Default::default();
+        read_again(text, strict_types)
+    })
 }
 
 /// Reads a message for which the first pass failed
@@ -65,19 +91,21 @@ pub(super) fn read_again(text: &str, strict_types: bool) -> Result<BlockContent,
     };
     // A syntax error anywhere in the text is reported first.
     Reader::new(text).whole().map_err(|error| error.into_error(text))?;
-    read_pass(text, Pass::Structure, strict_types).map_err(in_message)?;
-    read_pass(text, Pass::ListedOrder, strict_types).map_err(in_message)
+    read_pass(text, Pass::Structure, strict_types, &mut ()).map_err(in_message)?;
+    read_pass(text, Pass::ListedOrder, strict_types, &mut ()).map_err(in_message)
 }
 
-pub(super) fn read_pass(
-    text: &str,
+pub(super) fn read_pass<'text, O: Observer<'text>>(
+    text: &'text str,
     pass: Pass,
     strict_types: bool,
+    observer: &mut O,
 ) -> Result<BlockContent, Failure> {
     let mut message = Reader::new(text);
     let (mut header, mut rows, mut chunks) = (None, None, Vec::new());
     object(pass, &mut message, ["block", "shards"], "a block message", &mut |member, reader| {
         if member == 0 {
+            observer.block(*reader);
             header = Some(Header::of_block(reader)?);
             return Ok(());
         }
@@ -92,6 +120,7 @@ pub(super) fn read_pass(
         let mut shards = ShardReader {
             text,
             pass,
+            observer: &mut *observer,
             rows: BlockRows::new(point, strict_types),
             receipts: HashMap::default(),
             receipt_texts: HashMap::default(),
@@ -109,10 +138,11 @@ pub(super) fn read_pass(
 }
 
 /// Reads the shards of one message
-struct ShardReader<'text> {
+struct ShardReader<'text, 'o, O> {
     /// The message
     text: &'text str,
     pass: Pass,
+    observer: &'o mut O,
     rows: BlockRows,
     /// The receipts read so far, by a fingerprint of their start: most occur twice
     receipts: HashMap<u64, (&'text str, CryptoHash), HashBuilder>,
@@ -122,10 +152,11 @@ struct ShardReader<'text> {
     chunks: Vec<ShardId>,
 }
 
-impl<'text> ShardReader<'text> {
+impl<'text, O: Observer<'text>> ShardReader<'text, '_, O> {
     fn shard(&mut self, shard: &mut Reader<'text>) -> Result<(), Failure> {
         let names = ["chunk", "receipt_execution_outcomes", "shard_id"];
         let (mut chunk, mut shard_id) = (None, None);
+        self.observer.shard(*shard);
         object(self.pass, shard, names, "a shard", &mut |member, reader| {
             match member {
                 0 => chunk = nullable(reader, |reader| self.chunk(reader))?,
@@ -134,6 +165,7 @@ impl<'text> ShardReader<'text> {
             }
             Ok(())
         })?;
+        self.observer.end_shard(shard_id);
         self.chunks.extend(chunk.and(shard_id));
         Ok(())
     }
@@ -162,9 +194,10 @@ impl<'text> ShardReader<'text> {
         let expected = "a transaction with its outcome";
         object(self.pass, included, names, expected, &mut |member, reader| {
             if member == 0 {
-                transaction = Some(self.value(reader, |rows, summary: TransactionSummary| {
-                    rows.add_transaction(&summary).map(|()| summary.hash)
-                })?);
+                transaction =
+                    Some(self.value(reader, |rows, _, summary: TransactionSummary| {
+                        rows.add_transaction(&summary).map(|()| summary.hash)
+                    })?);
                 return Ok(());
             }
             let owner = transaction.map(|id| ("transaction", id));
@@ -193,7 +226,8 @@ impl<'text> ShardReader<'text> {
                 return Ok(());
             }
             let owner = owner.unwrap_or_else(|| receipt.map(|id| ("receipt", id)));
-            outcome = Some(self.value(reader, |rows, summary: OutcomeSummary| {
+            outcome = Some(self.value(reader, |rows, observer, summary: OutcomeSummary| {
+                observer.outcome(&summary, &rows.text, rows.is_repaired);
                 rows.add_outcome(&summary, owner).map(|()| summary.id)
             })?);
             Ok(())
@@ -216,7 +250,7 @@ impl<'text> ShardReader<'text> {
             return Ok(*id);
         }
         let mut is_new = false;
-        let id = self.value(reader, |rows, summary: ReceiptSummary| {
+        let id = self.value(reader, |rows, _, summary: ReceiptSummary| {
             is_new = rows.add_receipt(&summary);
             Ok(summary.id)
         })?;
@@ -238,7 +272,7 @@ impl<'text> ShardReader<'text> {
     fn value<S: RowSummary>(
         &mut self,
         reader: &mut Reader<'text>,
-        add: impl FnOnce(&mut BlockRows, S) -> Result<CryptoHash, Error>,
+        add: impl FnOnce(&mut BlockRows, &mut O, S) -> Result<CryptoHash, Error>,
     ) -> Result<CryptoHash, Failure> {
         if self.pass == Pass::Structure {
             reader.raw()?;
@@ -248,7 +282,8 @@ impl<'text> ShardReader<'text> {
         let offsets = self.members(S::View::SCHEMA, S::NAMES, reader)?;
         match S::read(Members { text: &self.rows.text, offsets }) {
             Ok(summary) => {
-                add(&mut self.rows, summary).map_err(|error| self.content_error(error, start))
+                let added = add(&mut self.rows, self.observer, summary);
+                added.map_err(|error| self.content_error(error, start))
             }
             Err(error) => {
                 let error = error.into_error(&self.rows.text);
@@ -267,13 +302,15 @@ impl<'text> ShardReader<'text> {
         reader: &mut Reader<'text>,
     ) -> Result<Offsets, Failure> {
         let start = reader.offset();
-        let BlockRows { canonicalizer, text, strict_types, deviations, .. } = &mut self.rows;
+        let BlockRows { canonicalizer, text, is_repaired, strict_types, deviations, .. } =
+            &mut self.rows;
         text.clear();
         if let Err(error) = reader.canonical(canonicalizer, text) {
             return Err(self.content_error(error, start));
         }
         match check_canonical(schema, names, text, *strict_types) {
-            Ok((offsets, repairs)) => {
+            Ok((offsets, repairs, repaired)) => {
+                *is_repaired = repaired;
                 if repairs.has_deviations() {
                     report(repairs, text, self.text, start, deviations);
                 }

@@ -13,6 +13,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::mem;
 
+#[cfg(feature = "verify")]
+pub(super) use block_reader::Observer;
 use hashbrown::HashSet;
 
 use super::message::Header;
@@ -40,7 +42,17 @@ pub(super) struct BlockContent {
 impl BlockContent {
     /// Reads a message; errors name what is wrong and where
     pub(super) fn read(message: &[u8], strict_types: bool) -> Result<Self, Error> {
-        block_reader::read(message, strict_types)
+        block_reader::read(message, strict_types, &mut ())
+    }
+
+    /// The same, with an observer, which is as new if not all of the message was observed
+    #[cfg(feature = "verify")]
+    pub(super) fn read_observed<'text>(
+        message: &'text [u8],
+        strict_types: bool,
+        observer: &mut impl Observer<'text>,
+    ) -> Result<Self, Error> {
+        block_reader::read(message, strict_types, observer)
     }
 
     fn new(header: Header, rows: BlockRows) -> Self {
@@ -76,6 +88,8 @@ struct BlockRows {
     canonicalizer: json::Canonicalizer,
     /// The canonical text for the next row
     text: String,
+    /// Whether a value in it has another form than in the message
+    is_repaired: bool,
     /// The last row; its buffer is reused
     row: Vec<u8>,
 }
@@ -90,6 +104,7 @@ impl BlockRows {
             deviations: Deviations::default(),
             canonicalizer: json::Canonicalizer::with_max_depth(json::MAX_INNER_DEPTH),
             text: String::new(),
+            is_repaired: false,
             row: Vec::new(),
         }
     }
