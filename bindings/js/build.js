@@ -1,6 +1,7 @@
-// Builds `dist`: `node build.js`, with `glue.js` and `module.wasm` in `build`.
+// Builds `dist`: `node build.js`, with `glue.js` and `module.wasm` of the engine in `build` and of
+// the verifier in `build/verifier`.
 //
-// Optimizes the module and strips its names (`build/names.wasm` has them, for `tools/size.js`),
+// Optimizes the modules and strips their names (`build/names.wasm` has them, for `tools/size.js`),
 // bundles the sources of each folder into one ES module and one CommonJS module, and writes the
 // entries, which differ in how they load the engine.
 
