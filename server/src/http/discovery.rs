@@ -52,8 +52,10 @@ impl Documents {
         match path {
             "/openrpc.json" => Some(self.openrpc()),
             "/openapi.json" => Some(self.openapi.get_or_init(|| {
-                // Paths are appended to it, and start with a slash.
-                let servers = json!([{ "url": self.base_path.to_string() }]);
+                // Paths are appended to it, and start with a slash; an empty URL would be that of
+                // the document.
+                let base = self.base_path.to_string();
+                let servers = json!([{ "url": if base.is_empty() { "/" } else { &base } }]);
                 Document::new(include_str!("discovery/openapi.json"), servers)
             })),
             _ => None,

@@ -86,6 +86,7 @@ fn every_method_of_the_document_is_known() {
 fn every_route_of_the_document_is_served_as_it_says() {
     let server = Server::with_blocks(&[]);
     let document = server.get("/openapi.json").json();
+    assert_eq!(document["servers"][0]["url"], "/");
     let transaction = fixture::transactions().next().expect("a transaction");
     let hash = transaction.hash.to_string();
     let status =

@@ -124,7 +124,6 @@ const CAUSES: [Cause; 9] = [
 /// The causes of the errors of any method
 const OF_REQUESTS: [&str; 3] = ["PARSE_ERROR", "METHOD_NOT_FOUND", "INTERNAL_ERROR"];
 
-/// A group of errors of one code: OpenRPC wants one entry for each
 fn row(cause: &str) -> &'static Cause {
     CAUSES.iter().find(|row| row.cause == cause).expect("a cause of the table")
 }
