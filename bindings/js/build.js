@@ -41,11 +41,12 @@ const optimize = (...options) =>
 optimize("--strip-debug", "--strip-producers", "-o", here("dist/milepost.wasm"));
 optimize("-g", "-o", here("build/names.wasm"));
 
-/** Bundles the sources with a source map, and returns the names that they export */
-async function bundle(format, extension, options) {
+/** Bundles the sources with source maps, and returns the names that the core exports */
+async function bundle(format, extension, entryPoints, options) {
   const { metafile } = await build({
-    entryPoints: [here("src/core/index.js")],
-    outfile: here(`dist/core.${extension}`),
+    entryPoints,
+    outdir: here("dist"),
+    outExtension: { ".js": `.${extension}` },
     bundle: true,
     format,
     target: "es2022",
@@ -55,21 +56,27 @@ async function bundle(format, extension, options) {
     metafile: true,
     ...options,
   });
-  return Object.values(metafile.outputs).find(({ entryPoint }) => entryPoint).exports;
+  return Object.entries(metafile.outputs).find(([path]) => path.endsWith(`core.${extension}`))[1].exports;
 }
 // Not minified: Node.js prints the line of an error that is not caught. Without `__esModule`,
 // which not all bundlers take for the same when a module imports it.
-await bundle("cjs", "cjs", { footer: { js: "module.exports = { ...module.exports };" } });
+await bundle("cjs", "cjs", { core: here("src/node.js") }, { footer: { js: "module.exports = { ...module.exports };" } });
 const minify = { minifyWhitespace: true, minifySyntax: true };
-const names = (await bundle("esm", "js", minify)).filter((name) => name !== "setLoader").sort();
+// The client shares its classes with the core.
+const modules = { core: here("src/core/index.js"), client: here("src/client/index.js") };
+const names = (await bundle("esm", "js", modules, { ...minify, splitting: true, chunkNames: "shared" })).filter((name) => name !== "setLoader").sort();
 const without = (...omitted) => names.filter((name) => !omitted.includes(name)).join(", ");
+
+/** What the client exports besides itself */
+const CLIENT =
+  "EndpointResponse, ErrorCode, MilepostError, RequestError, StorageError, UsageError, parseJson, writeJson";
 
 /** The entries of the package by file; modules and CommonJS share their state in Node.js */
 const ENTRIES = {
   // For Node.js: reads the `.wasm` file beside it when the engine is first needed.
   "node.cjs": `const { readFileSync } = require("node:fs");
 const { join } = require("node:path");
-const { initSync, setLoader, init, ...exported } = require("./core.cjs");
+const { initSync, setLoader, init, Client, connect, ...exported } = require("./core.cjs");
 
 const read = () => readFileSync(join(__dirname, "milepost.wasm"));
 setLoader({ loadSync: read, source: read });
@@ -108,13 +115,23 @@ export const init = () => load();
 export { ${without("init", "initSync")} } from "./core.js";
 `,
   // Without a loader: the user passes the source of the engine to `init`.
-  "slim.cjs": `const { setLoader, ...exported } = require("./core.cjs");
+  "slim.cjs": `const { setLoader, Client, connect, ...exported } = require("./core.cjs");
 
 module.exports = exported;
 `,
   "slim-node.js": `import milepost from "./slim.cjs";
 
 export const { ${without()} } = milepost;
+`,
+  // Without the engine; in Node.js it is in the file of the core, which loads the engine later.
+  "client.cjs": `const { Client, connect, ...core } = require("./core.cjs");
+const { ${CLIENT} } = core;
+
+module.exports = { Client, connect, ${CLIENT} };
+`,
+  "client-node.js": `import client from "./client.cjs";
+
+export const { Client, connect, ${CLIENT} } = client;
 `,
   "slim.js": `export { ${without()} } from "./core.js";
 `,

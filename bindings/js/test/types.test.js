@@ -45,8 +45,8 @@ for (const [name, [file, original, mutated]] of Object.entries(MUTATIONS)) {
   test(`a change of ${name} is found`, async () => {
     const work = mkdtempSync(join(tmpdir(), "milepost-types-"));
     try {
-      const parts = ["index", "slim", "wire", "config", "errors", "platform", "storage"].map((part) => `${part}.d.ts`);
-      for (const part of [...parts, "tsconfig.json", "build/glue.d.ts", "src/core", "test/types"]) {
+      const parts = ["index", "slim", "client", "watch", "wire", "config", "errors", "platform", "storage"].map((part) => `${part}.d.ts`);
+      for (const part of [...parts, "tsconfig.json", "build/glue.d.ts", "src/core", "src/client", "test/types"]) {
         cpSync(join(here, part), join(work, part), { recursive: true });
       }
       const text = readFileSync(join(work, file), "utf8");

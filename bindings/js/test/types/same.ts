@@ -1,4 +1,4 @@
-// Compares `index.d.ts` and `slim.d.ts` with the sources; compiled, never run.
+// Compares `index.d.ts`, `slim.d.ts` and `client.d.ts` with the sources; compiled, never run.
 //
 // The same run of the compiler checks the sources against the generated declarations of the module,
 // so a change of a signature in Rust is an error, too. A name that only one side has, or another
@@ -7,6 +7,8 @@
 import type * as sources from "../../src/core/index.js";
 import type * as written from "../../index.js";
 import type * as slim from "../../slim.js";
+import type * as clientSources from "../../src/client/index.js";
+import type * as client from "../../client.js";
 
 /** Whether two types are identical, and not only assignable */
 type Same<One, Other> =
@@ -28,6 +30,8 @@ type Plain<T> = T extends sources.Endpoint
     ? written.EndpointResponse<Result>
     : T extends sources.IndexedDbStorage
       ? written.IndexedDbStorage
+      : T extends clientSources.Client
+        ? client.Client
       : T extends Promise<infer Inner>
         ? Promise<Plain<Inner>>
         : T;
@@ -55,5 +59,6 @@ function assertNone<Names extends never>(): Names | void {}
 
 // `init` of the main entry takes no source; `setLoader` is not exported.
 assertNone<Different<Omit<typeof written, "init">, Omit<typeof sources, "init" | "initSync" | "setLoader">>>();
+assertNone<Different<typeof client, typeof clientSources>>();
 assertNone<Different<typeof slim, Omit<typeof sources, "setLoader">>>();
 assertNone<Same<typeof written.init, () => Promise<void>> extends true ? never : "init">();
