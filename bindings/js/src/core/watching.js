@@ -7,7 +7,8 @@
 import { changes, satisfies } from "./changes.js";
 import { ErrorCode, StorageError } from "./errors.js";
 
-/** @import { CompactStatus, Exact, RpcTransactionResponse, TransactionChange } from "../../index.js" */
+/** @import { CompactStatus, Exact, RpcTransactionResponse } from "../../index.js" */
+/** @import { TransactionChange } from "../../index.js" */
 /** @import { Mailbox, WatchRequest } from "./changes.js" */
 /** @import { Driver } from "./driver.js" */
 
