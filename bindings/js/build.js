@@ -44,11 +44,12 @@ optimize("module", ...STRIP, "-o", here("dist/milepost.wasm"));
 optimize("module", "-g", "-o", here("build/names.wasm"));
 optimize("verifier/module", ...STRIP, "-o", here("dist/verifier.wasm"));
 
-/** Bundles the sources of a folder with a source map, and returns the names that they export */
-async function bundle(name, format, extension, options) {
+/** Bundles sources with their maps, and returns the names that the first of them exports */
+async function bundle(format, extension, entryPoints, options) {
   const { metafile } = await build({
-    entryPoints: [here(`src/${name}/index.js`)],
-    outfile: here(`dist/${name}.${extension}`),
+    entryPoints,
+    outdir: here("dist"),
+    outExtension: { ".js": `.${extension}` },
     bundle: true,
     format,
     target: "es2022",
@@ -56,37 +57,49 @@ async function bundle(name, format, extension, options) {
     legalComments: "none",
     sourcemap: "linked",
     metafile: true,
-    // An entry of its own shares the classes of the others.
-    plugins: name === "core" ? [] : [coreAt(`./core.${extension}`)],
     ...options,
   });
-  return Object.values(metafile.outputs).find(({ entryPoint }) => entryPoint).exports;
+  const first = `/${Object.keys(entryPoints)[0]}.${extension}`;
+  return Object.entries(metafile.outputs).find(([path]) => path.endsWith(first))[1].exports;
 }
 
-/** Takes what is imported of the core from its bundle */
+/** Takes what is imported of the core from its bundle, so that an entry shares its classes */
 const coreAt = (path) => ({
   name: "core",
   setup: (build) => build.onResolve({ filter: /core\/index\.js$/ }, () => ({ path, external: true })),
 });
 
-/** Bundles a folder as CommonJS and as a module; returns the names that it exports */
+// CommonJS is not minified: Node.js prints the line of an error that is not caught. Without
+// `__esModule`, which not all bundlers take for the same when a module imports it.
+const footer = { js: "module.exports = { ...module.exports };" };
+const minify = { minifyWhitespace: true, minifySyntax: true };
+
+/** Bundles a folder beside the core as CommonJS and as a module; returns the names that it exports */
 async function bundles(name) {
-  // Not minified: Node.js prints the line of an error that is not caught. Without `__esModule`,
-  // which not all bundlers take for the same when a module imports it.
-  await bundle(name, "cjs", "cjs", { footer: { js: "module.exports = { ...module.exports };" } });
-  return (await bundle(name, "esm", "js", { minifyWhitespace: true, minifySyntax: true })).sort();
+  const entry = { [name]: here(`src/${name}/index.js`) };
+  await bundle("cjs", "cjs", entry, { footer, plugins: [coreAt("./core.cjs")] });
+  return (await bundle("esm", "js", entry, { ...minify, plugins: [coreAt("./core.js")] })).sort();
 }
-const names = (await bundles("core")).filter((name) => !["setLoader", "internal"].includes(name));
+
+await bundle("cjs", "cjs", { core: here("src/node.js") }, { footer });
+// The client shares its classes with the core, and not the whole of it.
+const modules = { core: here("src/core/index.js"), client: here("src/client/index.js") };
+const split = { ...minify, splitting: true, chunkNames: "shared" };
+const names = (await bundle("esm", "js", modules, split)).filter((name) => !["setLoader", "internal"].includes(name)).sort();
 const without = (...omitted) => names.filter((name) => !omitted.includes(name)).join(", ");
 const followNames = (await bundles("follow")).join(", ");
 await bundles("verifier");
+
+/** What the client exports besides itself */
+const CLIENT =
+  "EndpointResponse, ErrorCode, MilepostError, RequestError, StorageError, UsageError, parseJson, writeJson";
 
 /** The entries of the package by file; modules and CommonJS share their state in Node.js */
 const ENTRIES = {
   // For Node.js: reads the `.wasm` file beside it when the engine is first needed.
   "node.cjs": `const { readFileSync } = require("node:fs");
 const { join } = require("node:path");
-const { initSync, internal, setLoader, init, ...exported } = require("./core.cjs");
+const { initSync, internal, setLoader, init, Client, connect, ...exported } = require("./core.cjs");
 
 const read = () => readFileSync(join(__dirname, "milepost.wasm"));
 setLoader({ loadSync: read, source: read });
@@ -125,13 +138,23 @@ export const init = () => load();
 export { ${without("init", "initSync")} } from "./core.js";
 `,
   // Without a loader: the user passes the source of the engine to `init`.
-  "slim.cjs": `const { internal, setLoader, ...exported } = require("./core.cjs");
+  "slim.cjs": `const { internal, setLoader, Client, connect, ...exported } = require("./core.cjs");
 
 module.exports = exported;
 `,
   "slim-node.js": `import milepost from "./slim.cjs";
 
 export const { ${without()} } = milepost;
+`,
+  // Without the engine; in Node.js it is in the file of the core, which loads the engine later.
+  "client.cjs": `const { Client, connect, ...core } = require("./core.cjs");
+const { ${CLIENT} } = core;
+
+module.exports = { Client, connect, ${CLIENT} };
+`,
+  "client-node.js": `import client from "./client.cjs";
+
+export const { Client, connect, ${CLIENT} } = client;
 `,
   "slim.js": `export { ${without()} } from "./core.js";
 `,

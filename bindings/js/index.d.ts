@@ -10,6 +10,7 @@ import type { RpcProtocolConfigResponse } from "./config.js";
 import type { Bytes, DisposableBy, Platform } from "./platform.js";
 import type { IndexedDbOptions, RowChange, Storage } from "./storage.js";
 import type { Verifier } from "./verifier.js";
+import type { TransactionChange, TxExecutionStatus, WatchOptions } from "./watch.js";
 import type {
   AccountId,
   ActionView,
@@ -30,6 +31,7 @@ export type * from "./config.js";
 export type * from "./errors.js";
 export type * from "./storage.js";
 export type { Verification, Verifier } from "./verifier.js";
+export type * from "./watch.js";
 export type * from "./wire.js";
 
 /** The version of the package and of its engine */
@@ -182,6 +184,16 @@ export class Endpoint {
    */
   handleBlockSync(message: string | Uint8Array): ImportSummary;
 
+  /**
+   * Watches the transaction of this hash: its state comes at once, then whenever it has changed,
+   * until the milestone is reached. Changes that were not read are replaced by the newest one. Each
+   * block that this endpoint imports costs one response for each watched transaction.
+   *
+   * The changes end with a `StorageError` if the storage failed, and with a `UsageError` when the
+   * endpoint is shut down or disposed of.
+   */
+  watch(hash: CryptoHash, options?: WatchOptions): AsyncGenerator<TransactionChange, void, undefined>;
+
   /** What the storage holds of the chain */
   chainStatus(): Promise<ChainStatus>;
 
@@ -247,16 +259,6 @@ export interface WrittenResponse {
 }
 
 // --- Requests ------------------------------------------------------------------------------------
-
-/** The milestones of a transaction: a partial order, in which `EXECUTED_OPTIMISTIC` and
- *  `INCLUDED_FINAL` are incomparable */
-export type TxExecutionStatus =
-  | "NONE"
-  | "INCLUDED"
-  | "EXECUTED_OPTIMISTIC"
-  | "INCLUDED_FINAL"
-  | "EXECUTED"
-  | "FINAL";
 
 /** The id that the response repeats; `dontcare` if the request has none */
 export type RequestId = string | number | bigint | null;

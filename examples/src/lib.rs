@@ -7,6 +7,7 @@
 
 pub mod sqlite_storage;
 pub mod tokio_endpoint;
+pub mod watch_stream;
 
 #[cfg(test)]
 use tempfile as _;

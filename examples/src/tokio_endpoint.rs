@@ -11,15 +11,19 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 use milepost::endpoint::{
-    Completion, Endpoint, Engine, Output, RequestOptions, Response, WaitConfig,
+    Completion, Endpoint, Engine, Output, RequestOptions, Response, WaitConfig, WatchEventKind,
+    WatchOptions,
 };
 use milepost::import::{ChainUpdate, ImportSettings, ImportSummary};
+use milepost::primitives::CryptoHash;
 use milepost::storage::{Isolation, Key, Row, Snapshot, Storage};
 use milepost::waiting::RequestHandle;
 use milepost::{Error, ErrorKind};
 use tokio::runtime::Handle;
 use tokio::sync::{broadcast, mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
+
+use crate::watch_stream::{EventSender, WatchStream};
 
 /// Commands that may be queued: a sender waits when there are more
 const MAX_COMMANDS: usize = 1_024;
@@ -39,6 +43,7 @@ type ImportResult = Result<ImportSummary, Error>;
 #[derive(Debug)]
 enum Command {
     Request { id: u64, body: Vec<u8>, timeout: Option<Duration>, reply: oneshot::Sender<Response> },
+    Watch { id: u64, hash: CryptoHash, options: WatchOptions, events: EventSender },
     Cancel { id: u64 },
     Block { message: Vec<u8>, reply: oneshot::Sender<ImportResult> },
 }
@@ -53,6 +58,23 @@ impl Drop for CancelOnDrop<'_> {
     fn drop(&mut self) {
         // If the queue is full, the request waits until its timeout, and its response is dropped.
         let _ = self.commands.try_send(Command::Cancel { id: self.id });
+    }
+}
+
+/// Ends a watch whose stream is dropped
+#[derive(Debug)]
+pub struct UnwatchOnDrop {
+    /// Weak, so that a stream does not keep the task
+    commands: mpsc::WeakSender<Command>,
+    id: u64,
+}
+
+impl Drop for UnwatchOnDrop {
+    fn drop(&mut self) {
+        // If the queue is full, the watch goes on without a reader until its milestone.
+        if let Some(commands) = self.commands.upgrade() {
+            let _ = commands.try_send(Command::Cancel { id: self.id });
+        }
     }
 }
 
@@ -76,6 +98,7 @@ impl TokioEndpoint {
             storage,
             start: Instant::now(),
             requests: HashMap::new(),
+            watches: BTreeMap::new(),
             imports: BTreeMap::new(),
             changes: changes.clone(),
         };
@@ -118,6 +141,60 @@ impl TokioEndpoint {
         result.await.map_err(|_| ended())?
     }
 
+    /// The changes of a transaction until the milestone of the options, its state first; dropping
+    /// the stream ends the watch
+    ///
+    /// A reader that is late gets the newest state. Too many watches, a storage that fails and the
+    /// end of the service are an error, after which the stream ends.
+    ///
+    /// ```
+    /// use core::future::poll_fn;
+    /// use core::pin::Pin;
+    ///
+    /// use futures_core::Stream as _;
+    /// use milepost::endpoint::{Engine, WaitConfig, WatchOptions};
+    /// use milepost::import::ImportSettings;
+    /// use milepost::storage::MemoryStorage;
+    /// use milepost_examples::tokio_endpoint::TokioEndpoint;
+    /// use milepost_practice::{Practice, Settings};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), milepost::Error> {
+    /// let settings = ImportSettings::default();
+    /// let (wait_config, storage) = (WaitConfig::default(), MemoryStorage::new());
+    /// let endpoint = TokioEndpoint::spawn(Engine::default(), wait_config, settings, storage);
+    /// let mut chain = Practice::new(Settings::demo(1));
+    /// let blocks: Vec<_> = (0..16).map(|_| chain.next_message()).collect();
+    /// let transaction = blocks.iter().find_map(|block| block.transactions.first()).unwrap();
+    /// let mut changes = endpoint.watch(transaction.hash, WatchOptions::default()).await?;
+    /// for block in blocks {
+    ///     endpoint.import_block(block.json).await?;
+    /// }
+    /// // `StreamExt` of the crates that have one has `next` for this.
+    /// let mut last = None;
+    /// while let Some(event) = poll_fn(|context| Pin::new(&mut changes).poll_next(context)).await {
+    ///     last = Some(event?.milestone.name());
+    /// }
+    /// assert_eq!(last, Some("FINAL"));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Usage`] if the task has ended.
+    pub async fn watch(
+        &self,
+        hash: CryptoHash,
+        options: WatchOptions,
+    ) -> Result<WatchStream<UnwatchOnDrop>, Error> {
+        let id = self.ids.fetch_add(1, Ordering::Relaxed);
+        let guard = UnwatchOnDrop { commands: self.commands.downgrade(), id };
+        let (events, stream) = WatchStream::new(guard);
+        self.send(Command::Watch { id, hash, options, events }).await?;
+        Ok(stream)
+    }
+
     /// What each block from now on changes, in the order of commits
     ///
     /// A receiver that is [`MAX_CHANGES`] behind gets `RecvError::Lagged` in place of what it
@@ -145,6 +222,7 @@ struct EndpointTask<S> {
     storage: S,
     start: Instant,
     requests: HashMap<u64, RequestHandle>,
+    watches: BTreeMap<RequestHandle, (u64, EventSender)>,
     imports: BTreeMap<RequestHandle, oneshot::Sender<ImportResult>>,
     changes: broadcast::Sender<Arc<ChainUpdate>>,
 }
@@ -182,8 +260,18 @@ impl<S: Storage> EndpointTask<S> {
                 let handle = self.endpoint.handle_request(now, request, options, (id, reply));
                 self.requests.insert(id, handle);
             }
+            Command::Watch { id, hash, options, events } => {
+                match self.endpoint.watch(hash, options) {
+                    Ok(handle) => {
+                        self.requests.insert(id, handle);
+                        self.watches.insert(handle, (id, events));
+                    }
+                    Err(error) => events.send(Err(error)),
+                }
+            }
             Command::Cancel { id } => {
                 if let Some(handle) = self.requests.remove(&id) {
+                    self.watches.remove(&handle);
                     self.endpoint.cancel(handle);
                 }
             }
@@ -226,6 +314,16 @@ impl<S: Storage> EndpointTask<S> {
                         drop(reply.send(result));
                     }
                 }
+                Output::Watch { handle, event } => {
+                    let is_last =
+                        event.as_ref().map_or(true, |event| event.kind == WatchEventKind::Reached);
+                    if let Some((_, events)) = self.watches.get(&handle) {
+                        events.send(event);
+                    }
+                    if is_last && let Some((id, _)) = self.watches.remove(&handle) {
+                        self.requests.remove(&id);
+                    }
+                }
                 Output::Timeout(_) => return,
                 // A request waits; its rows are no matter of ours.
                 _ => {}
@@ -255,17 +353,26 @@ impl<S: Snapshot> Snapshot for OrError<S> {
 mod tests {
     use core::future::Future as _;
     use core::pin::pin;
-    use core::task::{Context, Waker};
+    use core::task::{Context, Poll, Waker};
     use core::time::Duration;
     use std::time::Instant;
 
-    use milepost::endpoint::{Engine, WaitConfig};
+    use core::pin::Pin;
+
+    use futures_core::Stream as _;
+    use milepost::Error;
+    use milepost::endpoint::{Engine, WaitConfig, WatchEvent, WatchOptions};
     use milepost::import::ImportSettings;
+    use milepost::primitives::CryptoHash;
     use milepost::rpc::ResponseKind;
     use milepost::storage::MemoryStorage;
     use milepost_practice::{BlockMessage, Practice, Settings};
 
-    use super::TokioEndpoint;
+    use super::{TokioEndpoint, UnwatchOnDrop, WatchStream};
+
+    async fn next(stream: &mut WatchStream<UnwatchOnDrop>) -> Option<Result<WatchEvent, Error>> {
+        core::future::poll_fn(|context| Pin::new(&mut *stream).poll_next(context)).await
+    }
 
     fn spawn(timeout: u64, max_waiting: usize) -> TokioEndpoint {
         TokioEndpoint::spawn(
@@ -324,6 +431,49 @@ mod tests {
             let ended = tokio::time::timeout(Duration::from_millis(20), waiting).await;
             assert!(ended.is_err(), "{ended:?}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_stream_reports_changes_and_ends_after_the_milestone() {
+        let (endpoint, blocks) = (spawn(0, 1), blocks());
+        let hash = blocks.iter().find_map(|block| block.transactions.first()).unwrap().hash;
+        let mut changes = endpoint.watch(hash, WatchOptions::default()).await.unwrap();
+        assert_eq!(next(&mut changes).await.unwrap().unwrap().milestone.name(), "NONE");
+        let error = {
+            let mut second = endpoint.watch(hash, WatchOptions::default()).await.unwrap();
+            let error = next(&mut second).await.unwrap().unwrap_err();
+            assert!(next(&mut second).await.is_none());
+            error
+        };
+        assert_eq!(error.detail(), "too many watches: 1 of 1");
+        let mut seen = Vec::new();
+        for block in blocks {
+            endpoint.import_block(block.json).await.unwrap();
+            // The state is published before the import is answered, or not at all.
+            let mut poll = pin!(next(&mut changes));
+            let polled = poll.as_mut().poll(&mut Context::from_waker(Waker::noop()));
+            if let Poll::Ready(event) = polled {
+                let Some(event) = event else { break };
+                seen.push(event.unwrap().kind.name());
+            }
+        }
+        assert!(seen.len() > 3 && seen.last() == Some(&"reached"), "{seen:?}");
+        assert!(next(&mut changes).await.is_none());
+    }
+
+    #[tokio::test]
+    async fn a_dropped_stream_ends_its_watch_and_an_endpoint_its_streams() {
+        let endpoint = spawn(0, 1);
+        let hash = CryptoHash::digest(b"in no block");
+        for _ in 0..3 {
+            // Were the watch before still open, this one would be refused.
+            let mut changes = endpoint.watch(hash, WatchOptions::default()).await.unwrap();
+            assert!(next(&mut changes).await.unwrap().is_ok());
+        }
+        let mut changes = endpoint.watch(hash, WatchOptions::default()).await.unwrap();
+        assert!(next(&mut changes).await.unwrap().is_ok());
+        drop(endpoint);
+        assert!(next(&mut changes).await.is_none());
     }
 
     #[tokio::test]

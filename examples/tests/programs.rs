@@ -9,8 +9,8 @@ use std::process::{Child, Command, Output, Stdio};
 
 use milepost_practice::{BlockMessage, Practice, Settings};
 use {
-    axum as _, milepost as _, milepost_examples as _, milepost_feeds as _, rusqlite as _,
-    serde as _, serde_json as _, tokio as _,
+    axum as _, futures_core as _, milepost as _, milepost_examples as _, milepost_feeds as _,
+    rusqlite as _, serde as _, serde_json as _, tokio as _,
 };
 
 fn run(program: &str, arguments: &[&Path], input: &str) -> Output {

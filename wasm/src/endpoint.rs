@@ -235,8 +235,10 @@ impl Endpoint {
             Output::Commit { handle, .. } => (OutputKind::Commit, handle),
             Output::Completed { handle, .. } => (OutputKind::Completed, handle),
             // Over a storage of the host the endpoint evaluates all requests, so none is woken
-            // outside of it.
-            Output::Timeout(_) | Output::Wakeup { .. } => return OutputKind::Timeout,
+            // outside of it. Nothing is watched here: the high-level API looks after each block.
+            Output::Timeout(_) | Output::Wakeup { .. } | Output::Watch { .. } => {
+                return OutputKind::Timeout;
+            }
         };
         self.handle = *handle;
         kind

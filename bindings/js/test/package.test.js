@@ -169,10 +169,19 @@ test("the types compile, for modules and for CommonJS", () => {
 for (const compiler of ["typescript-oldest", "typescript"]) {
   test(`the types hold in a browser project with ${compiler}`, () => {
     const main = `import { Endpoint, MemoryStorage, version } from "milepost";
+      import { connect } from "milepost/client";
       import { init } from "milepost/slim";
       import source from "milepost/milepost.wasm";
       await init(source);
       const endpoint = await Endpoint.create({ storage: new MemoryStorage() });
+      for await (const { event, status } of endpoint.watch("hash", { waitUntil: "EXECUTED" })) document.title = event + status.receipts_known;
+      const client = connect("/", { transport: "websocket", WebSocket, fetch, onConnection: ({ isOpen }) => void isOpen });
+      for await (const { status } of client.watch("hash", { include: "status", signal: new AbortController().signal })) {
+        status.block?.height satisfies bigint | undefined;
+        status.result?.transaction?.nonce satisfies bigint | undefined;
+      }
+      // @ts-expect-error: an unknown transport
+      connect("/", { transport: "udp" });
       const body = { method: "tx", params: ["hash", "alice.near"] } as const;
       const { signal } = new AbortController();
       const { bytes, result } = await endpoint.handleRequest({ ...body, params: ["hash", "alice.near"] }, { signal });

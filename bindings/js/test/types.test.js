@@ -46,7 +46,8 @@ for (const [name, [file, original, mutated]] of Object.entries(MUTATIONS)) {
   test(`a change of ${name} is found`, async () => {
     const work = mkdtempSync(join(tmpdir(), "milepost-types-"));
     try {
-      const parts = ["index", "slim", "chain", "follow", "verifier", "wire", "config", "errors", "platform", "storage"].map((part) => `${part}.d.ts`);
+      const names = ["index", "slim", "chain", "client", "follow", "verifier", "watch", "wire", "config", "errors", "platform", "storage"];
+      const parts = names.map((part) => `${part}.d.ts`);
       for (const part of [...parts, "tsconfig.json", "build/glue.d.ts", "build/verifier/glue.d.ts", "src", "test/types"]) {
         cpSync(join(here, part), join(work, part), { recursive: true });
       }

@@ -19,8 +19,8 @@ use milepost_feeds::{
     BlockRequest, Fetched, Follower, Settings, Source, SourceError, SourceErrorKind, Start,
 };
 use {
-    axum as _, milepost_examples as _, milepost_practice as _, rusqlite as _, serde as _,
-    serde_json as _,
+    axum as _, futures_core as _, milepost_examples as _, milepost_practice as _, rusqlite as _,
+    serde as _, serde_json as _,
 };
 
 #[cfg(test)]

@@ -6,6 +6,7 @@
 import { BlockError, ConfigError, usageError } from "./errors.js";
 import { Instance } from "./load.js";
 import { PendingCalls, Timer, now } from "./waiting.js";
+import { Watches } from "./watching.js";
 
 /** @import { ErrorClass, PanicError } from "./errors.js" */
 /** @import { EngineEndpoint, Glue } from "./load.js" */
@@ -18,6 +19,7 @@ export class Driver {
   /** @param {(glue: Glue) => EngineEndpoint} createEndpoint */
   constructor(createEndpoint) {
     this.calls = new PendingCalls();
+    this.watches = new Watches(this);
     this.timer = new Timer(() => this.#handleTimeout());
     this.instance = new Instance((error) => this.#handlePanic(error));
     this.endpoint = this.instance.run((glue) => createEndpoint(glue));
@@ -66,6 +68,17 @@ export class Driver {
     return new Promise((resolve, reject) => {
       this.#start(handle, { resolve, reject, errorClass: ConfigError, readRows: new Map() });
     });
+  }
+
+  /**
+   * Answers a request from the rows as they are now; `null` if it would have to wait
+   *
+   * @param {string | Uint8Array} body
+   * @param {string | undefined} urlMethod
+   * @returns {Promise<EndpointResponse<any> | null>}
+   */
+  async respond(body, urlMethod) {
+    return this.handleRequest(body, { urlMethod });
   }
 
   /** @returns {Promise<string>} */
@@ -162,6 +175,7 @@ export class Driver {
       this.calls.remove(handle);
       try {
         call.resolve(this.run((endpoint) => endpoint.take_completion(), call.errorClass));
+        if (call.readRows) this.watches.handleBlock();
       } catch (error) {
         call.reject(call.storageError ?? error);
       }
@@ -203,6 +217,7 @@ export class Driver {
   shutdown() {
     this.run((endpoint) => endpoint.shutdown());
     this.pump();
+    this.watches.fail(usageError("the endpoint was shut down"));
   }
 
   dispose() {
@@ -213,12 +228,15 @@ export class Driver {
     // Lets their memory be collected.
     this.endpoint = /** @type {any} */ (null);
     this.instance = /** @type {any} */ (null);
-    this.calls.rejectAll(usageError("the endpoint was disposed of"));
+    const error = usageError("the endpoint was disposed of");
+    this.calls.rejectAll(error);
+    this.watches.fail(error);
   }
 
   /** @param {PanicError} error */
   #handlePanic(error) {
     this.timer.clear();
     this.calls.rejectAll(error);
+    this.watches.fail(error);
   }
 }

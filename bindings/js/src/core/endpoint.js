@@ -4,11 +4,11 @@
 // endpoint, so an endpoint that is no longer referenced can be collected, and then its driver is
 // disposed of.
 
+import { watchRequest } from "./changes.js";
 import { usageError } from "./errors.js";
 import {
   bytesOnly,
   duration,
-  oneOf,
   requestBody,
   textBytes,
   uint32,
@@ -20,6 +20,7 @@ import { init } from "./load.js";
 import { LocalDriver } from "./local-driver.js";
 import {
   checkOptions,
+  oneOf,
   optionalBoolean,
   optionalString,
   typeName,
@@ -29,8 +30,8 @@ import { RemoteDriver } from "./remote-driver.js";
 
 /** @import { ChainStatus, EndpointOptions, ImportSummary, RequestBody } from "../../index.js" */
 /** @import { RequestOptions, RpcTransactionResponse, Settings } from "../../index.js" */
-/** @import { Verification, Verifier, WaitConfig, WaitOptions } from "../../index.js" */
-/** @import { WrittenResponse } from "../../index.js" */
+/** @import { TransactionChange, Verification, Verifier, WaitConfig, WaitOptions } from "../../index.js" */
+/** @import { WatchOptions, WrittenResponse } from "../../index.js" */
 /** @import { Config, Glue } from "./load.js" */
 /** @import { EndpointResponse } from "./response.js" */
 
@@ -195,6 +196,17 @@ export class Endpoint {
     return driver.respondInto(request, bytesOnly(into, "into"), urlMethod);
   }
 
+  /**
+   * @param {string} hash
+   * @param {WatchOptions} [options]
+   * @returns {AsyncGenerator<TransactionChange, void, undefined>}
+   */
+  watch(hash, options) {
+    const request = watchRequest(hash, options);
+    if (request.signal !== undefined) checkSignal(request.signal);
+    return watchOf(this, this.#driver.watches.watch(request));
+  }
+
   /** @returns {Promise<ChainStatus>} */
   async chainStatus() {
     /** @type {any} */
@@ -268,6 +280,22 @@ function verification(mode = "off", verifier) {
     if (mode === "strict" && verification.result === "wrong") throw verification.error;
     return verification;
   };
+}
+
+/**
+ * The changes of a watch, which keep `endpoint` from being collected
+ *
+ * @param {Endpoint} endpoint
+ * @param {AsyncGenerator<TransactionChange, void, undefined>} changes
+ * @returns {AsyncGenerator<TransactionChange, void, undefined>}
+ */
+async function* watchOf(endpoint, changes) {
+  inProgress.set(changes, endpoint);
+  try {
+    yield* changes;
+  } finally {
+    inProgress.delete(changes);
+  }
 }
 
 const inProgress = new Map();

@@ -119,13 +119,3 @@ export function duration(value, name) {
   if (typeof value === "number" && value >= 0) return value;
   throw usageError(`${name}: ${value}, expected milliseconds`);
 }
-
-/**
- * @param {any} value
- * @param {string} name
- * @param {string[]} allowed
- */
-export function oneOf(value, name, allowed) {
-  if (allowed.includes(value)) return value;
-  throw usageError(`${name}: ${value}, expected one of ${allowed.join(", ")}`);
-}

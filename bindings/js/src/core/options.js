@@ -59,3 +59,13 @@ export function urlMethodOf(options) {
   checkOptions(options, "options", REQUEST_OPTIONS);
   return optionalString(options?.urlMethod, "urlMethod");
 }
+
+/**
+ * @param {any} value
+ * @param {string} name
+ * @param {string[]} allowed
+ */
+export function oneOf(value, name, allowed) {
+  if (allowed.includes(value)) return value;
+  throw usageError(`${name}: ${value}, expected one of ${allowed.join(", ")}`);
+}

@@ -26,14 +26,6 @@ export class RemoteDriver extends Driver {
   }
 
   /**
-   * @param {string | Uint8Array} body
-   * @param {string | undefined} urlMethod
-   */
-  respond(body, urlMethod) {
-    return this.handleRequest(body, { urlMethod });
-  }
-
-  /**
    * @param {PendingCall} call
    * @param {bigint} handle
    * @param {Uint8Array} packed

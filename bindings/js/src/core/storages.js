@@ -1,6 +1,6 @@
 // The storages that come with the package: a map in memory, and an IndexedDB database.
 
-import { oneOf } from "./input.js";
+import { oneOf } from "./options.js";
 import { checkOptions } from "./options.js";
 import { keyName } from "./packed-rows.js";
 

@@ -11,6 +11,8 @@ import type * as verifierSources from "../../src/verifier/index.js";
 import type * as follow from "../../follow.js";
 import type * as slim from "../../slim.js";
 import type * as verifier from "../../verifier.js";
+import type * as clientSources from "../../src/client/index.js";
+import type * as client from "../../client.js";
 
 /** Whether two types are identical, and not only assignable */
 type Same<One, Other> =
@@ -32,6 +34,8 @@ type Plain<T> = T extends sources.Endpoint
     ? written.EndpointResponse<Result>
     : T extends sources.IndexedDbStorage
       ? written.IndexedDbStorage
+      : T extends clientSources.Client
+        ? client.Client
       : T extends Promise<infer Inner>
         ? Promise<Plain<Inner>>
         : T;
@@ -61,6 +65,7 @@ function assertNone<Names extends never>(): Names | void {}
 type Internal = "setLoader" | "internal";
 assertNone<Different<Omit<typeof written, "init">, Omit<typeof sources, "init" | "initSync" | Internal>>>();
 assertNone<Different<typeof slim, Omit<typeof sources, Internal>>>();
+assertNone<Different<typeof client, typeof clientSources>>();
 assertNone<Different<typeof follow, typeof followSources>>();
 type Loaded = Awaited<ReturnType<typeof verifierSources.load>>;
 assertNone<Same<Members<Loaded>, Members<written.Verifier>> extends true ? never : "Verifier">();

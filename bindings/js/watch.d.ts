@@ -1,0 +1,53 @@
+// The changes of a watched transaction, of an endpoint or of a server.
+
+import type { RpcTransactionResponse } from "./index.js";
+import type { Platform } from "./platform.js";
+import type { CryptoHash, Exact } from "./wire.js";
+
+/** The milestones of a transaction: a partial order, in which `EXECUTED_OPTIMISTIC` and
+ *  `INCLUDED_FINAL` are incomparable */
+export type TxExecutionStatus =
+  | "NONE"
+  | "INCLUDED"
+  | "EXECUTED_OPTIMISTIC"
+  | "INCLUDED_FINAL"
+  | "EXECUTED"
+  | "FINAL";
+
+/** A compact status of a transaction, as a server reports it; an endpoint leaves out `block` and
+ *  `finalized` */
+export interface CompactStatus {
+  transaction_hash: CryptoHash;
+  /** `NONE` if it is in no block; then the other members are missing */
+  final_execution_status: TxExecutionStatus;
+  /** The kind of the final status */
+  status?: "NotStarted" | "Started" | "Failure" | "SuccessValue";
+  /** The block that includes the transaction */
+  block?: { height: bigint; hash: CryptoHash | null };
+  /** Number of receipts that were generated, refunds included */
+  receipts_known?: number;
+  receipts_executed?: number;
+  /** Whether nothing about it can change any more */
+  finalized?: boolean;
+  /** The whole result, in the last change if it was asked for */
+  result?: Exact<RpcTransactionResponse>;
+}
+
+/** A change of a watched transaction */
+export interface TransactionChange {
+  /** Another status, or the first one; a fork took away its block; or the milestone is reached,
+   *  which is the last change */
+  readonly event: "status" | "un-included" | "reached";
+  /** Equal states have equal ids: of all servers, or of all endpoints */
+  readonly id: string;
+  readonly status: CompactStatus;
+}
+
+export interface WatchOptions {
+  /** The milestone that ends the watch; default `FINAL` */
+  waitUntil?: TxExecutionStatus;
+  /** `status`: the last change has the whole result */
+  include?: "status";
+  /** Ends the watch: its next change is rejected with the signal's reason */
+  signal?: Platform<"AbortSignal">;
+}
