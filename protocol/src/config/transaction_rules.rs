@@ -2,8 +2,8 @@
 //!
 //! The rules, their order and their errors are those of node 2.14: first the actions, then the
 //! version of the transaction, then its size. The signature comes after them and is checked
-//! elsewhere. An absent limit is not checked. Left out is what needs a hash that the engine does
-//! not have: the receivers of state inits, and what is inside of a universal one.
+//! elsewhere. An absent limit is not checked. Left out is the state init of a universal account:
+//! its receiver, and what is inside of it.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -14,7 +14,7 @@ use crate::codec::floor_char_boundary;
 use crate::codec::json::{self, Number, ReadError, Reader, Scalar};
 use crate::primitives::{AccountId, Balance, BlockHeight, PublicKey, Scheme, Signature};
 use crate::transaction::{
-    Action, NonceMode, SignedTransaction, TransactionVersion, try_is_staking_key,
+    Action, NonceMode, SignedTransaction, TransactionVersion, derive_account_id, try_is_staking_key,
 };
 use crate::views::{
     AccessKeyPermission, AddKeyAction, DeterministicAccountStateInit, FunctionCallPermission,
@@ -50,7 +50,8 @@ type Violation = String;
 
 /// Protocol versions from which on a feature is there
 mod feature {
-    /// Transactions of version 1, gas keys, delegate actions of version 2, `ml-dsa-65`
+    /// Transactions of version 1, gas keys, delegate actions of version 2, `ml-dsa-65`; the
+    /// receiver of a delegate action is that of the state inits in it
     pub(super) const VERSION_1: u64 = 85;
     /// No delegate actions of version 2, no withdrawal in a delegate action, no empty method name
     pub(super) const STRICT_ACTIONS: u64 = 87;
@@ -180,7 +181,7 @@ impl TransactionRules {
     /// Checks a transaction; the signatures in it are not verified
     ///
     /// Costs no more than decoding the transaction did, except for one multiplication on the curve
-    /// for each key to stake with.
+    /// for each key to stake with, and one pass of Keccak-256 over each state init.
     ///
     /// # Errors
     ///
@@ -224,7 +225,7 @@ impl TransactionRules {
     }
 
     /// Checks a list of actions; recurses once, for the actions of a delegate action
-    fn check_actions(&self, items: &[Item<'_>], receiver: &AccountId) -> Result<(), Violation> {
+    fn check_actions(&self, items: &[Item<'_>], outer: &AccountId) -> Result<(), Violation> {
         const COUNT: &str = "TotalNumberOfActionsExceeded";
         within(self.max_actions, COUNT, "total_number_of_actions", items.len())?;
         if items.iter().any(|item| item.is_post_quantum()) {
@@ -248,13 +249,14 @@ impl TransactionRules {
                     {
                         return Err(variant("DeleteActionMustBeFinal", &[]));
                     }
-                    self.check_action(action, receiver)?;
+                    self.check_action(action, outer)?;
                 }
                 Item::Delegate { version, receiver, actions, .. } => {
                     if has_delegate {
                         return Err(variant("DelegateActionMustBeOnlyOne", &[]));
                     }
                     has_delegate = true;
+                    let receiver = if self.has(feature::VERSION_1) { receiver } else { outer };
                     self.check_delegate(version, actions, receiver)?;
                 }
             }
@@ -342,6 +344,13 @@ impl TransactionRules {
                 let DeterministicAccountStateInit::V1(state) = &action.state_init else {
                     return Ok(());
                 };
+                if let Some(derived) = derive_account_id(&action.state_init)
+                    && derived != *receiver
+                {
+                    let members: [(_, &dyn Display); 2] =
+                        [("derived_id", &quoted(&derived)), ("receiver_id", &quoted(receiver))];
+                    return Err(variant("InvalidDeterministicStateInitReceiver", &members));
+                }
                 state.data.0.iter().try_for_each(|(key, value)| {
                     const KEY: &str = "DeterministicStateInitKeyLengthExceeded";
                     within(self.max_storage_key, KEY, "length", key.0.len())?;

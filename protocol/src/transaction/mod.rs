@@ -12,6 +12,8 @@ mod delegate;
 mod encoded;
 mod read;
 mod signature;
+#[cfg(feature = "transaction-rules")]
+mod state_init;
 mod view;
 mod write;
 
@@ -25,6 +27,8 @@ pub(crate) use signature::try_is_staking_key;
 pub use signature::try_verify;
 #[cfg(feature = "signatures")]
 pub use signature::verify;
+#[cfg(feature = "transaction-rules")]
+pub(crate) use state_init::derive_account_id;
 
 use self::builder::OwnedParts;
 use crate::Error;

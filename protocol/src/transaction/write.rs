@@ -210,7 +210,10 @@ fn non_delegate_action(writer: &mut Writer, action: &NonDelegateAction) -> Writt
     })
 }
 
-fn state_init(writer: &mut Writer, state_init: &DeterministicAccountStateInit) -> Written {
+pub(super) fn state_init(
+    writer: &mut Writer,
+    state_init: &DeterministicAccountStateInit,
+) -> Written {
     let init = match state_init {
         DeterministicAccountStateInit::V1(init) => init,
         DeterministicAccountStateInit::Other(other) => return unknown_variant(other),

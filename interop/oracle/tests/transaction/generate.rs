@@ -31,6 +31,7 @@ use near_primitives::transaction::{
 };
 use near_primitives::types::{AccountId, Balance, Gas};
 use near_primitives::universal_state_init::RawStateInit;
+use near_primitives::utils::derive_near_deterministic_account_id;
 
 /// The number of action variants
 pub(crate) const TAGS: u64 = 16;
@@ -244,12 +245,30 @@ impl Generator {
         key.sign(if is_valid { digest } else { self.hash() }.as_ref())
     }
 
+    /// A receiver of these actions: often the account derived from the first state init among them
+    fn receiver(&mut self, actions: impl IntoIterator<Item = Action>) -> AccountId {
+        let derived = actions.into_iter().find_map(|action| match action {
+            Action::DeterministicStateInit(action) => {
+                Some(derive_near_deterministic_account_id(&action.state_init))
+            }
+            _ => None,
+        });
+        match derived {
+            Some(derived) if self.below(4) != 0 => {
+                self.count("derived receiver");
+                derived
+            }
+            _ => self.account_id(),
+        }
+    }
+
     fn delegate(&mut self) -> Action {
         let key = self.secret_key();
+        let actions = self.inner_actions();
         let delegate_action = DelegateAction {
             sender_id: self.account_id(),
-            receiver_id: self.account_id(),
-            actions: self.inner_actions(),
+            receiver_id: self.receiver(actions.iter().cloned().map(Action::from)),
+            actions,
             nonce: self.edge_number(),
             max_block_height: self.edge_number(),
             public_key: key.public_key(),
@@ -260,10 +279,11 @@ impl Generator {
 
     fn delegate_v2(&mut self) -> Action {
         let key = self.secret_key();
+        let actions = self.inner_actions();
         let delegate_action = VersionedDelegateActionPayload::V2(DelegateActionV2 {
             sender_id: self.account_id(),
-            receiver_id: self.account_id(),
-            actions: self.inner_actions(),
+            receiver_id: self.receiver(actions.iter().cloned().map(Action::from)),
+            actions,
             nonce: self.nonce(),
             max_block_height: self.edge_number(),
             public_key: key.public_key(),
@@ -275,7 +295,7 @@ impl Generator {
     /// A signed transaction with these actions
     pub(crate) fn signed(&mut self, actions: Vec<Action>) -> SignedTransaction {
         let key = self.secret_key();
-        let (signer_id, receiver_id) = (self.account_id(), self.account_id());
+        let (signer_id, receiver_id) = (self.account_id(), self.receiver(actions.iter().cloned()));
         let (public_key, block_hash) = (key.public_key(), self.hash());
         let transaction = if self.below(2) == 0 {
             self.count("version 0");

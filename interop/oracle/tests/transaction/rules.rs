@@ -2,8 +2,8 @@
 //!
 //! The version and the size of a transaction are checked by the node's crates themselves. The rules
 //! for actions are in no published crate, so they are written here a second time, over the node's
-//! types, features and limits. What the engine leaves out is left out: the receivers of state
-//! inits, and what is inside of a universal one.
+//! types, features and limits. What the engine leaves out is left out: the state init of a
+//! universal account.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,6 +19,7 @@ use near_primitives::account::{AccessKey, AccessKeyPermission};
 use near_primitives::errors::{ActionsValidationError as Violation, InvalidTxError};
 use near_primitives::transaction::{Action, ValidatedTransaction};
 use near_primitives::types::{AccountId, Balance, Gas};
+use near_primitives::utils::derive_near_deterministic_account_id;
 use near_primitives::version::ProtocolFeature;
 use serde_json::json;
 
@@ -136,6 +137,14 @@ impl Rules<'_> {
                 Err(Violation::TransferToUniversalAccountNotAllowed { account_id })
             }
             Action::DeterministicStateInit(action) => {
+                let derived_id = derive_near_deterministic_account_id(&action.state_init);
+                if derived_id != *receiver {
+                    let receiver_id = receiver.clone();
+                    return Err(Violation::InvalidDeterministicStateInitReceiver {
+                        receiver_id,
+                        derived_id,
+                    });
+                }
                 for (key, value) in action.state_init.data() {
                     let (length, limit) = (key.len() as u64, limits.max_length_storage_key);
                     if length > limit {
@@ -162,7 +171,8 @@ impl Rules<'_> {
             }
             Action::Delegate(delegate) => {
                 let delegate = &delegate.delegate_action;
-                self.delegate(&delegate.get_actions(), &delegate.receiver_id)
+                let inner = self.inner_receiver(receiver, &delegate.receiver_id);
+                self.delegate(&delegate.get_actions(), inner)
             }
             Action::DelegateV2(delegate) => {
                 self.require(ProtocolFeature::DelegateV2, "DelegateV2")?;
@@ -172,10 +182,17 @@ impl Rules<'_> {
                 }
                 use near_primitives::action::delegate::VersionedDelegateActionRef;
                 let delegate = VersionedDelegateActionRef::from(&delegate.delegate_action);
-                self.delegate(&delegate.get_actions(), delegate.receiver_id())
+                let inner = self.inner_receiver(receiver, delegate.receiver_id());
+                self.delegate(&delegate.get_actions(), inner)
             }
             _ => Ok(()),
         }
+    }
+
+    /// The receiver that the actions of a delegate action are checked for
+    fn inner_receiver<'r>(&self, outer: &'r AccountId, inner: &'r AccountId) -> &'r AccountId {
+        let is_fixed = ProtocolFeature::FixDelegatedDeterministicStateInit.enabled(self.version);
+        if is_fixed { inner } else { outer }
     }
 
     fn delegate(&self, actions: &[Action], receiver: &AccountId) -> Checked {
@@ -348,7 +365,8 @@ fn unknown_transactions_are_refused_for_the_reasons_of_a_node() {
                  FunctionCallZeroAttachedGas FunctionCallEmptyMethodName \
                  FunctionCallMethodNameLengthExceeded FunctionCallArgumentsLengthExceeded \
                  UnsuitableStakingKey InvalidAccountId GasKeyInvalidNumNonces \
-                 AddGasKeyWithNonZeroBalance DeterministicStateInitKeyLengthExceeded \
+                 AddGasKeyWithNonZeroBalance InvalidDeterministicStateInitReceiver \
+                 DeterministicStateInitKeyLengthExceeded \
                  DeterministicStateInitValueLengthExceeded RemovedProtocolFeature \
                  WithdrawFromGasKeyNotAllowedInDelegate TransferToUniversalAccountNotAllowed \
                  TotalPrepaidGasExceeded IntegerOverflow InvalidTransactionVersion \

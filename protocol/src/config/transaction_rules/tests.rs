@@ -52,7 +52,16 @@ fn signed(actions: Vec<Action>, version: TransactionVersion, receiver: &str) -> 
 
 fn plain(texts: &[&str]) -> SignedTransaction {
     let actions = actions(texts).into_iter().map(Action::NonDelegate).collect();
-    signed(actions, TransactionVersion::V0 { nonce: 1 }, "bob.near")
+    signed(actions, TransactionVersion::V0 { nonce: 1 }, &receiver(texts))
+}
+
+/// The receiver of actions with at most one state init
+fn receiver(texts: &[&str]) -> String {
+    let derived = actions(texts).iter().find_map(|action| match action {
+        NonDelegateAction::DeterministicStateInit(init) => derive_account_id(&init.state_init),
+        _ => None,
+    });
+    derived.map_or_else(|| "bob.near".to_string(), |derived| derived.to_string())
 }
 
 fn delegate(texts: &[&str]) -> Action {
@@ -61,7 +70,7 @@ fn delegate(texts: &[&str]) -> Action {
         max_block_height: 9,
         nonce: 1,
         public_key: KEY.parse().unwrap(),
-        receiver_id: "bob.near".parse().unwrap(),
+        receiver_id: receiver(texts).parse().unwrap(),
         sender_id: "carol.near".parse().unwrap(),
         unknown_fields: UnknownFields::new(),
     };
@@ -302,6 +311,40 @@ fn delegate_actions_have_rules_of_their_own() {
     assert_eq!(rules(86).check(&with_delegates([delegate_v2()].into())), Ok(()));
     assert_eq!(rules(86).check(&with_delegates([delegate(&[&withdraw])].into())), Ok(()));
     assert_eq!(rules(86).check(&with_delegates([outer, delegate(&[&call(40)])].into())), Ok(()));
+}
+
+#[test]
+fn the_receiver_of_a_state_init_is_the_account_derived_from_it() {
+    const DERIVED: &str = "0s8940d0a7d04dab7ba31a5fe625c80c39fcd9bbac";
+    const OTHER: &str = "0s8940d0a7d04dab7ba31a5fe625c80c39fcd9bbad";
+    let version = TransactionVersion::V0 { nonce: 1 };
+    let error = |receiver: &str| {
+        format!(
+            r#"{{"ActionsValidation":{{"InvalidDeterministicStateInitReceiver":{{"derived_id":"{DERIVED}","receiver_id":"{receiver}"}}}}}}"#
+        )
+    };
+    let init_empty = init("{}");
+    let to = |receiver: &str| {
+        let actions = actions(&[&init_empty]).into_iter().map(Action::NonDelegate).collect();
+        signed(actions, version.clone(), receiver)
+    };
+    assert_eq!(rules(82).check(&to(DERIVED)), Ok(()));
+    for receiver in [OTHER, "alice.near"] {
+        assert_violation(88, &to(receiver), &error(receiver));
+    }
+    // The receiver comes before the limits.
+    let long = signed(
+        actions(&[&init(r#"{"AAAA":""}"#)]).into_iter().map(Action::NonDelegate).collect(),
+        version.clone(),
+        OTHER,
+    );
+    assert!(rules(88).check(&long).unwrap_err().contains("InvalidDeterministicStateInitReceiver"));
+
+    // Before version 85 the receiver of the transaction counted inside of a delegate action.
+    let delegated = |receiver| signed([delegate(&[&init_empty])].into(), version.clone(), receiver);
+    assert_eq!(rules(85).check(&delegated("bob.near")), Ok(()));
+    assert_violation(84, &delegated("bob.near"), &error("bob.near"));
+    assert_eq!(rules(84).check(&delegated(DERIVED)), Ok(()));
 }
 
 #[test]
