@@ -2,9 +2,9 @@
 
 import { checkSignal } from "./endpoint.js";
 import { BlockError, usageError } from "./errors.js";
-import { oneOf, textBytes } from "./input.js";
+import { textBytes } from "./input.js";
 import { compile, fileHint, loadError, panicError, version } from "./load.js";
-import { checkOptions, optionalString } from "./options.js";
+import { checkOptions, oneOf, optionalString } from "./options.js";
 
 export { Endpoint } from "./endpoint.js";
 export {
