@@ -12,7 +12,7 @@ use std::process::Command;
 
 use crate::shell::{self, output, program_at_root, root};
 use crate::toolchain::{Toolchain, Wanted};
-use crate::{no_std, npm, page};
+use crate::{clients, no_std, npm, page};
 
 /// What some commands need in common
 struct Part {
@@ -42,7 +42,7 @@ const VALGRIND: Need = Need::Package("valgrind", "valgrind --version");
 /// Compiles an empty program under a sanitizer, which needs both packages
 const CLANG: &str = "clang-22 -fsanitize=address -xc /dev/null -shared -o /dev/null";
 
-const PARTS: [Part; 7] = [
+const PARTS: [Part; 8] = [
     Part {
         name: "no_std",
         about: "a target without std, for the crates that need none",
@@ -58,6 +58,11 @@ const PARTS: [Part; 7] = [
         name: "page",
         about: "the page that the server shows: Node.js and its packages",
         needs: &[NODE, NPM, Need::NodeModules(page::PAGE)],
+    },
+    Part {
+        name: "clients",
+        about: "published clients that submit transactions: Node.js and their packages",
+        needs: &[NODE, NPM, Need::NodeModules(clients::CLIENTS)],
     },
     Part { name: "browser", about: "Chromium, for tests in a browser", needs: &[Need::Browser] },
     Part {
