@@ -4,13 +4,14 @@
 // clients are used as their documentation shows, with the address of the server alone.
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
 import { after, before, test } from "node:test";
+import { promisify } from "node:util";
 import { Account, JsonRpcProvider, KeyPair } from "near-api-js";
 import { generateKey, Near } from "near-kit";
 
-const { PRACTICE_NODE, MILEPOST_BIN } = process.env;
+const { PRACTICE_NODE, MILEPOST_BIN, PYTHON } = process.env;
 const processes = [];
 let url;
 
@@ -68,7 +69,14 @@ test("near-kit submits a transaction and waits for it", async () => {
   assert.deepEqual(sent.status, { SuccessValue: "" });
 });
 
+test("py-near submits a transaction and waits for it", async () => {
+  const script = new URL("py_near_client.py", import.meta.url).pathname;
+  const { stdout } = await promisify(execFile)(PYTHON, [script, url]);
+  const status = await (await fetch(`${url}/tx/${stdout.trim()}`)).json();
+  assert.equal(status.transaction_hash, stdout.trim());
+});
+
 test("each transaction was sent once, and is known here", async () => {
-  assert.equal(await metric('submissions_total{end="included"}'), 2);
+  assert.equal(await metric('submissions_total{end="included"}'), 3);
   assert.equal(await metric("submissions_running"), 0);
 });

@@ -34,6 +34,8 @@ enum Need {
     OptionalSources,
     /// The packages of the lock file in this folder
     NodeModules(&'static str),
+    /// An environment with the packages of `requirements.txt` in this folder
+    PythonPackages(&'static str),
 }
 
 const NODE: Need = Need::Package("nodejs", "node --version");
@@ -61,8 +63,14 @@ const PARTS: [Part; 8] = [
     },
     Part {
         name: "clients",
-        about: "published clients that submit transactions: Node.js and their packages",
-        needs: &[NODE, NPM, Need::NodeModules(clients::CLIENTS)],
+        about: "published clients that submit transactions: Node.js, Python and their packages",
+        needs: &[
+            NODE,
+            NPM,
+            Need::NodeModules(clients::CLIENTS),
+            Need::Package("python3-venv", "python3 -c 'import ensurepip, venv'"),
+            Need::PythonPackages(clients::CLIENTS),
+        ],
     },
     Part { name: "browser", about: "Chromium, for tests in a browser", needs: &[Need::Browser] },
     Part {
@@ -170,6 +178,7 @@ fn install(needs: &[Need]) -> Result<(), String> {
                 let mut npm = program_at_root("npm");
                 shell::run(npm.args(["--prefix", folder, "ci", "--no-audit", "--no-fund"]))?;
             }
+            Need::PythonPackages(folder) => install_python_packages(&root().join(folder))?,
         }
     }
     Ok(())
@@ -227,6 +236,7 @@ impl Need {
             Self::Toolchain(wanted) => Toolchain::find(wanted).is_ok(),
             Self::OptionalSources => Wanted::Sources.is_installed(),
             Self::NodeModules(folder) => has_modules(&root().join(folder)),
+            Self::PythonPackages(folder) => has_python_packages(&root().join(folder)),
         }
     }
 
@@ -246,6 +256,7 @@ impl Need {
             Self::Toolchain(wanted) => wanted.name(),
             Self::OptionalSources => Wanted::Sources.name(),
             Self::NodeModules(folder) => format!("{folder}/node_modules"),
+            Self::PythonPackages(folder) => format!("{folder}/venv"),
         }
     }
 
@@ -263,6 +274,9 @@ impl Need {
             ),
             Self::OptionalSources => "`rustup component add rust-src`".to_owned(),
             Self::NodeModules(folder) => format!("`npm --prefix {folder} ci`"),
+            Self::PythonPackages(folder) => {
+                format!("an environment {folder}/venv with the packages of its requirements.txt")
+            }
         }
     }
 }
@@ -272,6 +286,23 @@ fn has_modules(folder: &Path) -> bool {
     let time = |name: &str| fs::metadata(folder.join(name)).and_then(|data| data.modified()).ok();
     let lock = time("package-lock.json");
     time("node_modules/.package-lock.json").is_some_and(|done| lock.is_some_and(|it| it <= done))
+}
+
+/// The list of what an environment has, which is written last
+const INSTALLED: &str = "venv/installed.txt";
+
+fn has_python_packages(folder: &Path) -> bool {
+    let wanted = fs::read(folder.join("requirements.txt")).ok();
+    wanted.is_some() && fs::read(folder.join(INSTALLED)).ok() == wanted
+}
+
+fn install_python_packages(folder: &Path) -> Result<(), String> {
+    shell::run(program_at_root("python3").args(["-m", "venv"]).arg(folder.join("venv")))?;
+    let list = folder.join("requirements.txt");
+    let mut pip = program_at_root(folder.join("venv/bin/pip"));
+    shell::run(pip.args(["install", "--quiet", "--requirement"]).arg(&list))?;
+    let copied = fs::copy(&list, folder.join(INSTALLED));
+    copied.map(|_| ()).map_err(|error| format!("{}: {error}", list.display()))
 }
 
 #[cfg(test)]
