@@ -3,7 +3,8 @@
 //! The clients are real packages at fixed versions, which `cargo xtask setup clients` installs; the
 //! tests start the server and its upstream themselves, on ports of this machine.
 
-use crate::shell::{self, cargo, program_at_root, root, run};
+use crate::setup::python_environment;
+use crate::shell::{self, cargo, program_at_root, run};
 use crate::workspace::build_server;
 
 /// The folder of the tests
@@ -16,7 +17,7 @@ pub(crate) fn test() -> Result<(), String> {
     let programs = shell::target()?.join("debug");
     let mut tests = program_at_root("node");
     tests.args(["--test", "--test-reporter=tap", CLIENTS]);
-    tests.env("PYTHON", root().join(CLIENTS).join("venv/bin/python"));
+    tests.env("PYTHON", python_environment()?.join("bin/python"));
     tests.env("MILEPOST_BIN", programs.join("milepost"));
     run(tests.env("PRACTICE_NODE", programs.join("practice-node")))
 }

@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::shell::{self, output, program_at_root, root};
@@ -34,7 +34,7 @@ enum Need {
     OptionalSources,
     /// The packages of the lock file in this folder
     NodeModules(&'static str),
-    /// An environment with the packages of `requirements.txt` in this folder
+    /// The packages of `requirements.txt` in this folder
     PythonPackages(&'static str),
 }
 
@@ -256,7 +256,7 @@ impl Need {
             Self::Toolchain(wanted) => wanted.name(),
             Self::OptionalSources => Wanted::Sources.name(),
             Self::NodeModules(folder) => format!("{folder}/node_modules"),
-            Self::PythonPackages(folder) => format!("{folder}/venv"),
+            Self::PythonPackages(folder) => format!("the packages of {folder}/requirements.txt"),
         }
     }
 
@@ -275,7 +275,7 @@ impl Need {
             Self::OptionalSources => "`rustup component add rust-src`".to_owned(),
             Self::NodeModules(folder) => format!("`npm --prefix {folder} ci`"),
             Self::PythonPackages(folder) => {
-                format!("an environment {folder}/venv with the packages of its requirements.txt")
+                format!("`pip install --requirement {folder}/requirements.txt` in target/python")
             }
         }
     }
@@ -288,20 +288,28 @@ fn has_modules(folder: &Path) -> bool {
     time("node_modules/.package-lock.json").is_some_and(|done| lock.is_some_and(|it| it <= done))
 }
 
-/// The list of what an environment has, which is written last
-const INSTALLED: &str = "venv/installed.txt";
+/// The environment of Python programs; not beside them, where checks would read its files
+pub(crate) fn python_environment() -> Result<PathBuf, String> {
+    Ok(shell::target()?.join("python"))
+}
+
+/// The list of what the environment has, which is written last
+const INSTALLED: &str = "installed.txt";
 
 fn has_python_packages(folder: &Path) -> bool {
     let wanted = fs::read(folder.join("requirements.txt")).ok();
-    wanted.is_some() && fs::read(folder.join(INSTALLED)).ok() == wanted
+    let environment = python_environment().ok();
+    let installed = environment.and_then(|path| fs::read(path.join(INSTALLED)).ok());
+    wanted.is_some() && installed == wanted
 }
 
 fn install_python_packages(folder: &Path) -> Result<(), String> {
-    shell::run(program_at_root("python3").args(["-m", "venv"]).arg(folder.join("venv")))?;
+    let environment = python_environment()?;
+    shell::run(program_at_root("python3").args(["-m", "venv"]).arg(&environment))?;
     let list = folder.join("requirements.txt");
-    let mut pip = program_at_root(folder.join("venv/bin/pip"));
+    let mut pip = program_at_root(environment.join("bin/pip"));
     shell::run(pip.args(["install", "--quiet", "--requirement"]).arg(&list))?;
-    let copied = fs::copy(&list, folder.join(INSTALLED));
+    let copied = fs::copy(&list, environment.join(INSTALLED));
     copied.map(|_| ()).map_err(|error| format!("{}: {error}", list.display()))
 }
 
