@@ -8,12 +8,15 @@ use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
 
+use milepost::Error;
 use milepost::primitives::{AccountId, CryptoHash};
+use milepost::transaction::SignedTransaction;
 
 use crate::accounts::Accounts;
 use crate::chain::{BlockProposal, Chain, ChainParameters};
+use crate::receipt::PlannedExecution;
 use crate::rng::Rng;
-use crate::transaction::Transaction;
+use crate::transaction::{PlannedResult, Transaction};
 use crate::transaction_generator::TransactionGenerator;
 use crate::{Kind, Settings};
 
@@ -135,6 +138,21 @@ impl Practice {
             }
         }
         message
+    }
+
+    /// Includes a transaction of someone else in one of the next blocks, executed as a transfer is;
+    /// nothing of it is checked but its form
+    ///
+    /// # Errors
+    ///
+    /// The bytes are not Borsh of a signed transaction.
+    pub fn submit(&mut self, signed: &[u8]) -> Result<CryptoHash, Error> {
+        let signed = SignedTransaction::decode(signed)?;
+        let planned_result = PlannedResult::Executed(PlannedExecution::plain());
+        let transaction = Transaction::new(signed, Kind::Transfer, "was submitted", planned_result);
+        let hash = transaction.hash;
+        self.pending.push_back(transaction);
+        Ok(hash)
     }
 
     /// Recent transactions of delivered canonical blocks, newest first
@@ -304,6 +322,24 @@ impl Practice {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_submitted_transaction_is_in_one_of_the_next_blocks() {
+        let mut other = Practice::new(Settings::demo(8));
+        let submitted = loop {
+            if let Some(transaction) = other.next_message().transactions.pop() {
+                break transaction;
+            }
+        };
+        let mut practice = Practice::new(Settings { transactions: 0..=1, ..Settings::demo(4) });
+        practice.next_message();
+        assert_eq!(practice.submit(&submitted.signed).unwrap(), submitted.hash);
+        assert!(practice.submit(&submitted.signed[1..]).is_err());
+        let has_it = |message: BlockMessage| {
+            message.transactions.iter().any(|transaction| transaction.hash == submitted.hash)
+        };
+        assert_eq!((0..20).map(|_| has_it(practice.next_message())).filter(|it| *it).count(), 1);
+    }
 
     #[test]
     fn memory_does_not_grow_with_the_chain() {

@@ -1,4 +1,6 @@
 //! Transactions with a real encoding, hash and signature, so that their bytes can be submitted.
+//!
+//! A transaction has the result that is planned for it. Leaves out what is drawn at random.
 
 use alloc::string::String;
 use alloc::string::ToString as _;
@@ -81,18 +83,28 @@ impl Transaction {
         };
         let signature = signer.sign(unsigned.hash().expect(ENCODES));
         let signed = SignedTransaction::new(unsigned, signature).expect(ENCODES);
+        Self::new(signed, draft.kind, draft.label, draft.planned_result)
+    }
+
+    /// A signed transaction with a planned result
+    pub(crate) fn new(
+        signed: SignedTransaction,
+        kind: Kind,
+        label: &'static str,
+        planned_result: PlannedResult,
+    ) -> Self {
         let (hash, bytes) = (signed.hash(), signed.encode());
         let view = json!(signed.view()).to_string();
         let (unsigned, _) = signed.into_parts();
         Self {
             hash,
-            kind: draft.kind,
-            label: draft.label,
+            kind,
+            label,
             signer_id: unsigned.signer_id,
             public_key: unsigned.public_key,
             receiver_id: unsigned.receiver_id,
             actions: unsigned.actions,
-            planned_result: draft.planned_result,
+            planned_result,
             signed: bytes,
             view,
         }

@@ -8,6 +8,7 @@
 mod bench;
 mod c;
 mod check;
+mod clients;
 mod evidence;
 mod fuzz;
 mod gate;

@@ -7,12 +7,12 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::shell::{self, cargo, output, program_at_root, root};
 use crate::toolchain::{Toolchain, Wanted};
-use crate::{no_std, npm, page};
+use crate::{clients, no_std, npm, page};
 
 /// What some commands need in common
 struct Part {
@@ -37,6 +37,8 @@ enum Need {
     Crate(&'static str, &'static str, &'static str),
     /// The packages of the lock file in this folder
     NodeModules(&'static str),
+    /// The packages of `requirements.txt` in this folder
+    PythonPackages(&'static str),
 }
 
 const NODE: Need = Need::Package("nodejs", "node --version");
@@ -61,6 +63,17 @@ const PARTS: [Part; 8] = [
         name: "page",
         about: "the page that the server shows: Node.js and its packages",
         needs: &[NODE, NPM, Need::NodeModules(page::PAGE)],
+    },
+    Part {
+        name: "clients",
+        about: "published clients that submit transactions: Node.js, Python and their packages",
+        needs: &[
+            NODE,
+            NPM,
+            Need::NodeModules(clients::CLIENTS),
+            Need::Package("python3-venv", "python3 -c 'import ensurepip, venv'"),
+            Need::PythonPackages(clients::CLIENTS),
+        ],
     },
     Part { name: "browser", about: "Chromium, for tests in a browser", needs: &[Need::Browser] },
     Part {
@@ -180,6 +193,7 @@ fn install(needs: &[Need]) -> Result<(), String> {
                 let mut npm = program_at_root("npm");
                 shell::run(npm.args(["--prefix", folder, "ci", "--no-audit", "--no-fund"]))?;
             }
+            Need::PythonPackages(folder) => install_python_packages(&root().join(folder))?,
         }
     }
     Ok(())
@@ -237,6 +251,7 @@ impl Need {
             Self::Toolchain(wanted) => Toolchain::find(wanted).is_ok(),
             Self::OptionalSources => Wanted::Sources.is_installed(),
             Self::NodeModules(folder) => has_modules(&root().join(folder)),
+            Self::PythonPackages(folder) => has_python_packages(&root().join(folder)),
         }
     }
 
@@ -256,6 +271,7 @@ impl Need {
             Self::Toolchain(wanted) => wanted.name(),
             Self::OptionalSources => Wanted::Sources.name(),
             Self::NodeModules(folder) => format!("{folder}/node_modules"),
+            Self::PythonPackages(folder) => format!("the packages of {folder}/requirements.txt"),
         }
     }
 
@@ -276,6 +292,9 @@ impl Need {
             }
             Self::OptionalSources => "`rustup component add rust-src`".to_owned(),
             Self::NodeModules(folder) => format!("`npm --prefix {folder} ci`"),
+            Self::PythonPackages(folder) => {
+                format!("`pip install --requirement {folder}/requirements.txt` in target/python")
+            }
         }
     }
 }
@@ -285,6 +304,31 @@ fn has_modules(folder: &Path) -> bool {
     let time = |name: &str| fs::metadata(folder.join(name)).and_then(|data| data.modified()).ok();
     let lock = time("package-lock.json");
     time("node_modules/.package-lock.json").is_some_and(|done| lock.is_some_and(|it| it <= done))
+}
+
+/// The environment of Python programs; not beside them, where checks would read its files
+pub(crate) fn python_environment() -> Result<PathBuf, String> {
+    Ok(shell::target()?.join("python"))
+}
+
+/// The list of what the environment has, which is written last
+const INSTALLED: &str = "installed.txt";
+
+fn has_python_packages(folder: &Path) -> bool {
+    let wanted = fs::read(folder.join("requirements.txt")).ok();
+    let environment = python_environment().ok();
+    let installed = environment.and_then(|path| fs::read(path.join(INSTALLED)).ok());
+    wanted.is_some() && installed == wanted
+}
+
+fn install_python_packages(folder: &Path) -> Result<(), String> {
+    let environment = python_environment()?;
+    shell::run(program_at_root("python3").args(["-m", "venv"]).arg(&environment))?;
+    let list = folder.join("requirements.txt");
+    let mut pip = program_at_root(environment.join("bin/pip"));
+    shell::run(pip.args(["install", "--quiet", "--requirement"]).arg(&list))?;
+    let copied = fs::copy(&list, environment.join(INSTALLED));
+    copied.map(|_| ()).map_err(|error| format!("{}: {error}", list.display()))
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use crate::runner::{self, Job};
 use crate::shell::{cargo, run as run_command};
 use crate::tally::Format;
 use crate::workspace::{WORKSPACE, build_server, interop_cargo};
-use crate::{bench, c, fuzz, gate, no_std, npm, page, simulate};
+use crate::{bench, c, clients, fuzz, gate, no_std, npm, page, simulate};
 
 /// One check
 struct Step {
@@ -29,7 +29,7 @@ struct Step {
 ///
 /// Short ones are first. Then steps that build into different directories alternate, because cargo
 /// builds into one directory for one command at a time.
-const STEPS: [Step; 14] = [
+const STEPS: [Step; 15] = [
     step("fmt", "the formatting of all Rust code", &[], fmt),
     step("clippy", "lints of all code, as errors", &[], clippy),
     step("simulation", "10,000 seeds of waiting, compared with an oracle", &[], simulation),
@@ -64,6 +64,15 @@ const STEPS: [Step; 14] = [
             "the page, in a browser with a running server",
             &["page", "browser"],
             page::test,
+        )
+    },
+    Step {
+        after: &["tests"],
+        ..step(
+            "clients",
+            "published clients submit transactions to a server that forwards",
+            &["clients"],
+            clients::test,
         )
     },
     Step {
@@ -128,7 +137,7 @@ fn jobs(steps: &[&Step]) -> Result<Vec<Job>, String> {
             job.after.push("setup".to_owned());
         }
         // Node.js prints other closing lines.
-        if ["npm", "page"].contains(&step.name) {
+        if ["npm", "page", "clients"].contains(&step.name) {
             job.format = Format::Tap;
         }
         jobs.push(job);

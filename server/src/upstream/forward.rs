@@ -37,7 +37,8 @@ pub(crate) struct Upstreams {
     pub(super) history: bool,
     pub(super) history_found: AtomicU64,
     pub(super) history_unknown: AtomicU64,
-    permits: Arc<Semaphore>,
+    /// One for each request that is with the upstreams, except submitted transactions
+    pub(super) permits: Arc<Semaphore>,
 }
 
 impl Upstreams {
@@ -146,7 +147,7 @@ fn pass_on(mut response: RpcResponse, mut sent: usize, permit: OwnedSemaphorePer
             };
             let piece = match chunk {
                 Ok(None) => break,
-                Ok(Some(chunk)) if chunk.len() <= MAX_RESPONSE - sent => Ok(chunk),
+                Ok(Some(chunk)) if chunk.len() <= MAX_RESPONSE.saturating_sub(sent) => Ok(chunk),
                 Ok(Some(_)) => Err(io::Error::other("the response of the upstream is too large")),
                 Err(error) => Err(io::Error::other(error.detail)),
             };

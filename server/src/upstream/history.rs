@@ -21,6 +21,9 @@ use crate::metrics::MethodLabel;
 use crate::service::Service;
 use crate::waiting::{self, Answer, WaitOptions};
 
+/// Maximum size of a result that is taken: the largest transactions have some 2 MB
+const MAX_RESULT: usize = 4 << 20;
+
 #[derive(Deserialize)]
 struct Lookup<'text> {
     #[serde(borrow)]
@@ -102,8 +105,9 @@ async fn look_up(upstreams: &Upstreams, label: MethodLabel, body: &[u8]) -> Opti
 
 /// The result of a request, if it is that of a final transaction
 async fn final_result(upstreams: &Upstreams, request: &Bytes, id: &RequestId) -> Option<Vec<u8>> {
+    let _permit = upstreams.permits.try_acquire().ok()?;
     let exchange = upstreams.pool.exchange(request, id).await.ok()?;
-    let body = exchange.into_whole().await?;
+    let body = exchange.into_whole(MAX_RESULT).await?;
     let result = Envelope::read(&body, id).ok()?.result?;
     let reached: Reached = serde_json::from_str(result.get()).ok()?;
     (reached.final_execution_status == "FINAL").then(|| result.get().as_bytes().to_vec())

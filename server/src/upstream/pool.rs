@@ -111,12 +111,12 @@ impl UpstreamResponse {
 }
 
 impl UpstreamResponse {
-    /// The whole body, if it is no longer than the largest response
-    pub(super) async fn into_whole(self) -> Option<Vec<u8>> {
+    /// The whole body, if it is no longer than this
+    pub(super) async fn into_whole(self, limit: usize) -> Option<Vec<u8>> {
         let (mut body, mut rest) = (self.first, self.rest);
         while let Some(response) = &mut rest {
             match response.chunk().await.ok()? {
-                Some(chunk) if chunk.len() <= MAX_RESPONSE.saturating_sub(body.len()) => {
+                Some(chunk) if chunk.len() <= limit.saturating_sub(body.len()) => {
                     body.extend_from_slice(&chunk);
                 }
                 Some(_) => return None,

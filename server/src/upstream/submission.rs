@@ -38,8 +38,8 @@ use crate::waiting::{self, Answer, WaitOptions};
 
 /// Upstreams that a transaction is sent to at a time
 const MAX_UPSTREAMS: usize = 3;
-/// Maximum number of transactions that are sent at a time
-const MAX_RUNNING: usize = 4096;
+/// Maximum number of transactions that are sent at a time, each of up to 1.5 MiB
+const MAX_RUNNING: usize = 1024;
 /// How long a transaction is sent again
 const MAX_TIME: Duration = Duration::from_secs(600);
 /// The pause before it is sent again, which doubles up to the maximum

@@ -59,6 +59,19 @@ pub struct Feed {
     start: Instant,
     /// The token that requests have to carry
     token: Option<String>,
+    /// Takes in submitted transactions, if the feed is a node that does
+    pub(crate) submit: Option<Submit>,
+}
+
+/// Takes in a signed transaction
+pub(crate) struct Submit(pub(crate) SubmitFn);
+
+type SubmitFn = Box<dyn Fn(&[u8]) -> bool + Send + Sync>;
+
+impl core::fmt::Debug for Submit {
+    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        formatter.write_str("Submit(..)")
+    }
 }
 
 #[derive(Debug)]
@@ -100,7 +113,15 @@ impl Feed {
             archives: 0,
             asked: BTreeMap::new(),
         };
-        Self { state: Mutex::new(state), faults, start: Instant::now(), token: None }
+        Self { state: Mutex::new(state), faults, start: Instant::now(), token: None, submit: None }
+    }
+
+    /// The same as a node that takes in transactions by this function, which returns whether it
+    /// could read one
+    #[must_use]
+    pub fn with_submit(mut self, submit: impl Fn(&[u8]) -> bool + Send + Sync + 'static) -> Self {
+        self.submit = Some(Submit(Box::new(submit)));
+        self
     }
 
     /// The same with a token that requests have to carry, also after redirects

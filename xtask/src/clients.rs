@@ -1,0 +1,23 @@
+//! Published clients against a server that forwards to a practice chain.
+//!
+//! The clients are real packages at fixed versions, which `cargo xtask setup clients` installs; the
+//! tests start the server and its upstream themselves, on ports of this machine.
+
+use crate::setup::python_environment;
+use crate::shell::{self, cargo, program_at_root, run};
+use crate::workspace::build_server;
+
+/// The folder of the tests
+pub(crate) const CLIENTS: &str = "tests/clients";
+
+/// Builds the server and the upstream, and runs the clients
+pub(crate) fn test() -> Result<(), String> {
+    build_server()?;
+    run(&mut cargo("build -p milepost-feed-server --bin practice-node"))?;
+    let programs = shell::target()?.join("debug");
+    let mut tests = program_at_root("node");
+    tests.args(["--test", "--test-reporter=tap", CLIENTS]);
+    tests.env("PYTHON", python_environment()?.join("bin/python"));
+    tests.env("MILEPOST_BIN", programs.join("milepost"));
+    run(tests.env("PRACTICE_NODE", programs.join("practice-node")))
+}
