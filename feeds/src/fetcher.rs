@@ -93,6 +93,8 @@ impl<S: Source> Fetcher<S> {
         let mut lookups = 0;
         // The error with which a round of refusals ends: one that may pass, if there was one.
         let mut passing: Option<SourceError> = None;
+        // Whether a source of this round said that there is no block.
+        let mut is_absent = false;
         loop {
             let Some(index) = round.next(&self.sources) else {
                 let detail = self.sources.refusal();
@@ -120,6 +122,7 @@ impl<S: Source> Fetcher<S> {
                     Query::Hash(_) | Query::Block(BlockRequest { bypass_caches: true, .. })
                         if !round.is_complete(&self.sources) =>
                     {
+                        is_absent = true;
                         continue;
                     }
                     Query::Hash(_) | Query::Block(_) => {
@@ -151,6 +154,10 @@ impl<S: Source> Fetcher<S> {
             }
             let error = if may_pass { error } else { passing.take().unwrap_or(error) };
             passing = None;
+            // A source that refuses this client says nothing about what another one lacks.
+            if core::mem::take(&mut is_absent) && error.kind.is_for_good() {
+                return Ok(None);
+            }
             let delay = backoff.delay(&error)?;
             self.observe_retry(&error, delay, index);
             time::sleep(delay).await;

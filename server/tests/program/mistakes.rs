@@ -63,6 +63,26 @@ fn a_key_that_expires_ends_the_server_with_the_option_that_gives_another() {
 }
 
 #[test]
+fn a_feed_with_an_expired_key_is_named_while_another_goes_on() {
+    let messages = chain(35, 300);
+    let expired = serve_feed(&messages, Faults { expired_at: Some(0), ..Faults::default() });
+    let other = serve_feed(&messages, Faults::default());
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("log");
+    let (url, other, from) = (expired.url(), other.url(), messages[0].height.to_string());
+    let args = ["--follow", &url, "--follow", &other, "--from", &from];
+    let args = [&args[..], &["--feed-requests", "100000"]].concat();
+    let server = Server::start_logging(&args, fs::File::create(&log).unwrap());
+    let last = canonical(&messages).last().unwrap();
+    server.until("the end of the chain", || {
+        server.get("/status").json()["head"]["height"] == last.height
+    });
+    let log = fs::read_to_string(&log).unwrap();
+    assert_eq!(log.matches(&format!("{url}: ")).count(), 1, "{log}");
+    assert_eq!(log.matches("the feed refuses the token (HTTP 401)").count(), 1, "{log}");
+}
+
+#[test]
 fn a_store_of_another_network_is_refused_before_the_feed_is_asked() {
     let directory = tempfile::tempdir().unwrap();
     let store = directory.path().join("empty.milepost");
