@@ -47,7 +47,7 @@ const VALGRIND: Need = Need::Package("valgrind", "valgrind --version");
 /// Compiles an empty program under a sanitizer, which needs both packages
 const CLANG: &str = "clang-22 -fsanitize=address -xc /dev/null -shared -o /dev/null";
 
-const PARTS: [Part; 8] = [
+const PARTS: [Part; 9] = [
     Part {
         name: "no_std",
         about: "a target without std, for the crates that need none",
