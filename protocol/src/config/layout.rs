@@ -2,7 +2,8 @@
 //!
 //! Four versions are known; a layout of a later version is kept unchanged. Keys of maps are decimal
 //! strings in JSON and integers here, so they are sorted as texts when written: 10 is before 2.
-//! Whether the parts of a layout are consistent is not checked.
+//! Whether the parts of a layout are consistent is not checked when it is read; a layout whose
+//! boundaries do not decide assigns an account to no shard.
 
 use alloc::collections::BTreeMap;
 use alloc::collections::btree_map::Entry;
@@ -15,7 +16,7 @@ use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::codec::json;
-use crate::primitives::{AccountId, ShardId};
+use crate::primitives::{AccountId, CryptoHash, ShardId};
 use crate::views::schema::{HasSchema, Schema};
 use crate::views::wire::{wire_enum, wire_struct};
 
@@ -43,6 +44,53 @@ wire_enum! {
         /// By boundaries; with the history of splits, for dynamic resharding
         V3(ShardLayoutV3),
     }
+}
+
+impl ShardLayout {
+    /// The id of the shard that `account_id` belongs to
+    ///
+    /// `None` if this layout does not say so: its version is not known, it has no shard, its
+    /// boundaries are not in ascending order, or it does not have one shard id more than
+    /// boundaries. Takes time linear in the number of boundaries.
+    ///
+    /// ```
+    /// use milepost_protocol::config::ShardLayout;
+    ///
+    /// let text = r#"{"V1":{"boundary_accounts":["aurora"],"version":1}}"#;
+    /// let layout: ShardLayout = milepost_protocol::codec::json::read(text)?;
+    /// assert_eq!(layout.shard_of(&"alice.near".parse().unwrap()), Some(0));
+    /// assert_eq!(layout.shard_of(&"aurora".parse().unwrap()), Some(1));
+    /// # Ok::<(), milepost_protocol::Error>(())
+    /// ```
+    pub fn shard_of(&self, account_id: &AccountId) -> Option<ShardId> {
+        match self {
+            Self::V0(layout) => {
+                let digest = CryptoHash::digest(account_id.as_str().as_bytes());
+                let [a, b, c, d, e, f, g, h, ..] = *digest.as_bytes();
+                u64::from_le_bytes([a, b, c, d, e, f, g, h]).checked_rem(layout.num_shards)
+            }
+            Self::V1(layout) => {
+                ShardId::try_from(shard_index(&layout.boundary_accounts, account_id)?).ok()
+            }
+            Self::V2(layout) => shard_at(&layout.shard_ids, &layout.boundary_accounts, account_id),
+            Self::V3(layout) => shard_at(&layout.shard_ids, &layout.boundary_accounts, account_id),
+            Self::Other(_) => None,
+        }
+    }
+}
+
+/// The position of the shard of `account_id` in the order of accounts, if boundaries are in order
+fn shard_index(boundaries: &[AccountId], account_id: &AccountId) -> Option<usize> {
+    let ordered = boundaries.is_sorted_by(|left, right| left < right);
+    ordered.then(|| boundaries.partition_point(|boundary| boundary <= account_id))
+}
+
+/// The id of the shard of `account_id`, if there is one id for each shard
+fn shard_at(ids: &[ShardId], boundaries: &[AccountId], account_id: &AccountId) -> Option<ShardId> {
+    if ids.len() != boundaries.len() + 1 {
+        return None;
+    }
+    ids.get(shard_index(boundaries, account_id)?).copied()
 }
 
 wire_struct! {
@@ -153,5 +201,76 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for ShardMap<T> {
         }
 
         deserializer.deserialize_map(Members(PhantomData))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shards<const N: usize>(layout: &str, accounts: [&str; N]) -> [Option<ShardId>; N] {
+        let layout: ShardLayout = json::read(layout).unwrap();
+        accounts.map(|account| layout.shard_of(&account.parse().unwrap()))
+    }
+
+    fn v2(boundaries: &str, ids: &str) -> String {
+        alloc::format!(
+            r#"{{"V2":{{"boundary_accounts":{boundaries},"shard_ids":{ids},"version":3,
+                "id_to_index_map":{{}},"index_to_id_map":{{}}}}}}"#
+        )
+    }
+
+    /// The expected shards are SHA-256 of the id, its first eight bytes in little endian, modulo 4
+    #[test]
+    fn the_first_layout_assigns_by_the_hash_of_the_account() {
+        let layout = r#"{"V0":{"num_shards":4,"version":0}}"#;
+        let accounts = ["aurora", "alice.near", "kkuuue2akv_1630967379.near", "zz"];
+        assert_eq!(shards(layout, accounts), [Some(3), Some(1), Some(3), Some(2)]);
+        let layout = r#"{"V0":{"num_shards":7,"version":0}}"#;
+        assert_eq!(shards(layout, accounts), [Some(1), Some(6), Some(2), Some(3)]);
+    }
+
+    /// The second layout of mainnet
+    #[test]
+    fn a_boundary_account_is_the_first_of_its_shard() {
+        let layout = r#"{"V1":{"version":1,
+            "boundary_accounts":["aurora","aurora-0","kkuuue2akv_1630967379.near"]}}"#;
+        assert_eq!(
+            shards(layout, ["00", "auror", "aurora", "aurora-0", "ba", "zz"]),
+            [Some(0), Some(0), Some(1), Some(2), Some(2), Some(3)],
+        );
+        assert_eq!(shards(layout, ["kkuuue2akv_1630967379.near"]), [Some(3)]);
+    }
+
+    /// The layout of mainnet at protocol version 88
+    #[test]
+    fn ids_of_shards_are_not_their_indexes() {
+        let layout = r#"{"V3":{"last_split":3,"id_to_index_map":{},"shards_split_map":{},
+            "boundary_accounts":["650","aurora","aurora-0","earn.kaiching","game.hot.tg",
+                "game.hot.tg-0","kkuuue2akv_1630967379.near","m.near","tge-lockup.sweat"],
+            "shard_ids":[10,11,1,8,9,6,7,12,13,5]}}"#;
+        let accounts = ["649", "650", "aurora", "ba", "game.hot.tg", "lz", "m.near", "zz"];
+        assert_eq!(
+            shards(layout, accounts),
+            [Some(10), Some(11), Some(1), Some(8), Some(6), Some(12), Some(13), Some(5)],
+        );
+        assert_eq!(shards(&v2(r#"["mm"]"#, "[5,3]"), ["aa", "mm"]), [Some(5), Some(3)]);
+        assert_eq!(shards(&v2("[]", "[7]"), ["aa"]), [Some(7)]);
+    }
+
+    #[test]
+    fn a_layout_that_does_not_decide_has_no_shard() {
+        for layout in [
+            r#"{"V0":{"num_shards":0,"version":0}}"#,
+            r#"{"V1":{"boundary_accounts":["mm","aa"],"version":1}}"#,
+            r#"{"V1":{"boundary_accounts":["aa","aa"],"version":1}}"#,
+            r#"{"V4":{"boundary_accounts":["mm"]}}"#,
+            &v2(r#"["mm"]"#, "[5]"),
+            &v2(r#"["mm"]"#, "[5,3,4]"),
+            &v2("[]", "[]"),
+            &v2(r#"["mm","aa"]"#, "[5,3,4]"),
+        ] {
+            assert_eq!(shards(layout, ["aa", "zz"]), [None, None], "{layout}");
+        }
     }
 }
