@@ -13,6 +13,7 @@ use std::io::{self, Read as _};
 use std::{env, process};
 
 use flate2 as _;
+use milepost as _;
 use milepost_feed_server::{Faults, Feed, FeedChain, FeedServer};
 use milepost_practice::{BlockMessage, Practice, Settings};
 use milepost_testkit as _;
