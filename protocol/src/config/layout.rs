@@ -220,7 +220,8 @@ mod tests {
         )
     }
 
-    /// The expected shards are SHA-256 of the id, its first eight bytes in little endian, modulo 4
+    /// The expected shards: the first eight bytes of the SHA-256 of the id, as a little-endian
+    /// number, modulo the number of shards
     #[test]
     fn the_first_layout_assigns_by_the_hash_of_the_account() {
         let layout = r#"{"V0":{"num_shards":4,"version":0}}"#;
@@ -230,7 +231,7 @@ mod tests {
         assert_eq!(shards(layout, accounts), [Some(1), Some(6), Some(2), Some(3)]);
     }
 
-    /// The second layout of mainnet
+    /// The layout of mainnet at protocol version 48
     #[test]
     fn a_boundary_account_is_the_first_of_its_shard() {
         let layout = r#"{"V1":{"version":1,
