@@ -113,6 +113,9 @@
 //! | `signatures` | yes | `ed25519`, `secp256k1` and `ml-dsa-65` |
 //! | `ed25519`, … | yes | verifies the signatures of submitted transactions in this scheme |
 //! | `transaction-rules` | yes | checks submitted transactions by the configuration in force |
+//! | `verify` | yes | [`import::BlockVerifier`]: checks blocks against their own hashes |
+//! | `observe` | yes | `status::SummaryQuery`: how far a transaction is, without its result |
+//! | `watch` | yes | `Endpoint::watch`: reports the changes of transactions; with `observe` |
 //! | `simd-base64` | no | decodes base64 with vector instructions; uses `std` to detect them |
 //! | `conformance` | no | `storage::conformance`: tests that every storage should pass |
 //!

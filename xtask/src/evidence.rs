@@ -8,7 +8,7 @@ use crate::{bench, setup, simulate};
 
 /// What there is: name, about
 const NAMES: [(&str, &str); 6] = [
-    ("simulation", "1,000,000 seeds of waiting (twenty minutes); `--seeds N` takes another number"),
+    ("simulation", "1,000,000 seeds of waiting (ten minutes); `--seeds N` takes another number"),
     ("open-requests", "10,000 open HTTP requests on a release build (three minutes)"),
     ("follow", "follows a day of a chain with faults, and kills a server 200 times (half an hour)"),
     ("catch-up", "imports 10,000 blocks (two minutes); `--blocks DIR` also messages of mainnet"),

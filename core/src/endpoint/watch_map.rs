@@ -104,9 +104,12 @@ impl WatchMap {
 
     /// Takes in what a block changed, after its commit
     ///
-    /// Costs O(changes + conditions that are met).
+    /// Costs O(changes + conditions that are met), and nothing without a watch.
     pub fn handle_chain_update(&mut self, update: &ChainUpdate) {
-        self.waiters.handle_chain_update(update);
+        // A later watch is observed first, and what was missed then wakes all.
+        if !self.watches.is_empty() {
+            self.waiters.handle_chain_update(update);
+        }
     }
 
     /// Takes in an observation: the transaction is to be observed again when a condition is met, or
