@@ -1,15 +1,65 @@
-//! Writes the first inputs of the targets that the vectors have none for, into a directory for each
-//! target: `cargo run --example seeds -- DIRECTORY`.
+//! Writes the first inputs of the targets that are no vectors, or keeps what runs found.
+//!
+//! `seeds write DIRECTORY` writes those that the practice chain gives and those of `fuzz/corpus`
+//! into a directory for each target. `seeds keep DIRECTORY TARGET` writes the files of a target's
+//! directory to `fuzz/corpus`: a file for each target with a line of base64 for each input. Longer
+//! inputs are left out, since the vectors have long ones.
 
-use std::path::Path;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
+use data_encoding::BASE64;
+
+/// Maximum length of an input in the corpus
+const MAX_LEN: usize = 2048;
+
 fn main() -> io::Result<()> {
-    let directory = env::args().nth(1).expect("usage: seeds DIRECTORY");
-    for (target, number, bytes) in milepost_fuzz::seeds() {
-        let directory = Path::new(&directory).join(target);
+    let arguments: Vec<String> = env::args().skip(1).collect();
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["write", directory] => write(Path::new(directory)),
+        ["keep", directory, target] => keep(&Path::new(directory).join(target), target),
+        _ => Err(io::Error::other("usage: seeds write DIRECTORY | keep DIRECTORY TARGET")),
+    }
+}
+
+fn corpus() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus")
+}
+
+fn write(directory: &Path) -> io::Result<()> {
+    let file = |target: &str, name: String, bytes: &[u8]| {
+        let directory = directory.join(target);
         fs::create_dir_all(&directory)?;
-        fs::write(directory.join(format!("seed-{number}")), bytes)?;
+        fs::write(directory.join(name), bytes)
+    };
+    for (target, number, bytes) in milepost_fuzz::seeds() {
+        file(target, format!("seed-{number}"), &bytes)?;
+    }
+    for entry in fs::read_dir(corpus())? {
+        let path = entry?.path();
+        let target = path.file_stem().unwrap_or_default().to_string_lossy();
+        for (number, line) in fs::read_to_string(&path)?.lines().enumerate() {
+            let bytes = BASE64.decode(line.as_bytes()).map_err(io::Error::other)?;
+            file(&target, format!("corpus-{number}"), &bytes)?;
+        }
     }
     Ok(())
+}
+
+fn keep(directory: &Path, target: &str) -> io::Result<()> {
+    let seeds: BTreeSet<Vec<u8>> = milepost_fuzz::seeds()
+        .filter(|(of, _, _)| *of == target)
+        .map(|(_, _, bytes)| bytes)
+        .collect();
+    let mut inputs = BTreeSet::new();
+    for entry in fs::read_dir(directory)? {
+        let bytes = fs::read(entry?.path())?;
+        if bytes.len() <= MAX_LEN && !seeds.contains(&bytes) {
+            inputs.insert(bytes);
+        }
+    }
+    let lines: String = inputs.iter().map(|bytes| BASE64.encode(bytes) + "\n").collect();
+    fs::create_dir_all(corpus())?;
+    fs::write(corpus().join(format!("{target}.txt")), lines)
 }

@@ -1,9 +1,9 @@
 //! Builds the fuzz targets of `fuzz/` and runs them: over their inputs, then for a time.
 //!
-//! Inputs are those of `fuzz/corpus`, the shared vectors and what `fuzz/examples/seeds.rs` writes.
-//! New ones stay in the target directory until `--keep` merges those that reach new code into
-//! `fuzz/corpus`. A target that fails names the file with the input, which becomes a vector or a
-//! file of the corpus. Leaves out the differential targets that need the node's crates.
+//! Inputs are the shared vectors and what `fuzz/examples/seeds.rs` writes, which also reads
+//! `fuzz/corpus`. New ones stay in the target directory until `--keep` writes those that reach other
+//! code to `fuzz/corpus`. A target that fails names the file with the input, which becomes a vector
+//! or a line of the corpus. Leaves out the differential targets that need the node's crates.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,12 +34,10 @@ const TARGETS: [(&str, &[&str]); 10] = [
 
 /// Where things are
 struct Places {
+    /// Where all of this is built
+    target: PathBuf,
     /// The programs
     programs: PathBuf,
-    /// What the runs find, a directory for each target
-    found: PathBuf,
-    /// What the example `seeds` writes
-    seeds: PathBuf,
 }
 
 /// Fuzzes: `[--minutes N] [--keep] [TARGET ..]`
@@ -88,54 +86,70 @@ fn build() -> Result<Places, String> {
     let mut command = cargo("fuzz build --target-dir");
     // The sanitizer and the coverage are options of the compiler that are not stable.
     run_command(command.arg(&target).env("RUSTC_BOOTSTRAP", "1"))?;
-    let seeds = target.join("seeds");
-    let mut command = cargo("run --quiet --manifest-path fuzz/Cargo.toml --example seeds");
-    run_command(command.arg("--target-dir").arg(&target).arg("--").arg(&seeds))?;
     let version = output(Command::new("rustc").arg("-vV"))?;
     let host = version.lines().find_map(|line| line.strip_prefix("host: "));
     let host = host.ok_or("`rustc -vV` names no host")?;
     let programs = target.join(host).join("release");
-    Ok(Places { programs, found: target.join("found"), seeds })
+    let places = Places { target, programs };
+    places.seeds("write", "seeds", None)?;
+    Ok(places)
 }
 
 impl Places {
     /// Runs a target over all its inputs, then for some seconds
     fn fuzz(&self, target: &str, vectors: &[&str], seconds: u64) -> Result<(), String> {
-        let found = self.found.join(target);
-        make(&found)?;
+        let found = self.new_inputs(target)?;
         let mut command = self.program(target);
         command.args([
             format!("-max_total_time={seconds}"),
             format!("-rss_limit_mb={MEMORY}"),
             format!("-timeout={SECONDS_OF_AN_INPUT}"),
-            format!("-artifact_prefix={}/{target}-", self.found.display()),
+            format!("-artifact_prefix={}/{target}-", self.target.display()),
             "-print_final_stats=1".to_owned(),
             // New inputs are not listed.
             "-verbosity=0".to_owned(),
         ]);
         command.arg(&found);
-        let mut inputs = vec![corpus(target), self.seeds.join(target)];
+        let mut inputs = vec![self.target.join("seeds").join(target)];
         inputs.extend(vectors.iter().map(|folder| root().join("tests/vectors").join(folder)));
         command.args(inputs.iter().filter(|folder| folder.is_dir()));
         run_command(&mut command).map_err(|error| format!("fuzz target {target}: {error}"))
     }
 
-    /// Merges what a run found into the corpus, as far as it reaches code that the corpus does not
+    /// Writes the inputs that reach other code to the corpus
     fn keep(&self, target: &str) -> Result<(), String> {
-        make(&corpus(target))?;
+        let kept = self.target.join("kept");
+        let directory = kept.join(target);
+        // What was kept before is among the seeds.
+        let _ = fs::remove_dir_all(&directory);
+        make(&directory)?;
         let mut command = self.program(target);
         // How often code is reached does not count, or the corpus would be ten times as large.
-        command.args(["-merge=1", "-use_counters=0", "-verbosity=0"]);
-        run_command(command.arg(corpus(target)).arg(self.found.join(target)))
+        command.args(["-merge=1", "-use_counters=0", "-verbosity=0"]).arg(&directory);
+        let seeds = self.target.join("seeds").join(target);
+        run_command(
+            command.arg(self.new_inputs(target)?).args(Some(seeds).filter(|it| it.is_dir())),
+        )?;
+        self.seeds("keep", "kept", Some(target))
+    }
+
+    /// Runs the example that writes first inputs or keeps others
+    fn seeds(&self, verb: &str, directory: &str, target: Option<&str>) -> Result<(), String> {
+        let mut command = cargo("run --quiet --manifest-path fuzz/Cargo.toml --example seeds");
+        command.arg("--target-dir").arg(&self.target).args(["--", verb]);
+        run_command(command.arg(self.target.join(directory)).args(target))
+    }
+
+    /// The directory of what runs found
+    fn new_inputs(&self, target: &str) -> Result<PathBuf, String> {
+        let found = self.target.join("found").join(target);
+        make(&found)?;
+        Ok(found)
     }
 
     fn program(&self, target: &str) -> Command {
         shell::program_at_root(self.programs.join(target))
     }
-}
-
-fn corpus(target: &str) -> PathBuf {
-    root().join("fuzz/corpus").join(target)
 }
 
 fn make(directory: &Path) -> Result<(), String> {
