@@ -74,7 +74,7 @@ const coreAt = (path) => ({
 const footer = { js: "module.exports = { ...module.exports };" };
 const minify = { minifyWhitespace: true, minifySyntax: true };
 
-/** Bundles a folder beside the core as CommonJS and as a module; returns the names that it exports */
+/** Bundles a folder beside the core in both formats; returns the names that it exports */
 async function bundles(name) {
   const entry = { [name]: here(`src/${name}/index.js`) };
   await bundle("cjs", "cjs", entry, { footer, plugins: [coreAt("./core.cjs")] });

@@ -1,9 +1,9 @@
 //! Builds the fuzz targets of `fuzz/` and runs them: over their inputs, then for a time.
 //!
 //! Inputs are the shared vectors and what `fuzz/examples/seeds.rs` writes, which also reads
-//! `fuzz/corpus`. New ones stay in the target directory until `--keep` writes those that reach other
-//! code to `fuzz/corpus`. A target that fails names the file with the input, which becomes a vector
-//! or a line of the corpus. Leaves out the differential targets that need the node's crates.
+//! `fuzz/corpus`. New ones stay in the target directory until `--keep` writes those that reach
+//! other code to `fuzz/corpus`. A target that fails names the file with the input, which becomes a
+//! vector or a line of the corpus. Leaves out the differential targets that need the node's crates.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -30,8 +30,8 @@ import { RemoteDriver } from "./remote-driver.js";
 
 /** @import { ChainStatus, EndpointOptions, ImportSummary, RequestBody } from "../../index.js" */
 /** @import { RequestOptions, RpcTransactionResponse, Settings } from "../../index.js" */
-/** @import { TransactionChange, Verification, Verifier, WaitConfig, WaitOptions } from "../../index.js" */
-/** @import { WatchOptions, WrittenResponse } from "../../index.js" */
+/** @import { TransactionChange, Verification, Verifier, WaitConfig } from "../../index.js" */
+/** @import { WaitOptions, WatchOptions, WrittenResponse } from "../../index.js" */
 /** @import { Config, Glue } from "./load.js" */
 /** @import { EndpointResponse } from "./response.js" */
 
