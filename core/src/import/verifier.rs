@@ -228,6 +228,8 @@ mod tests {
             ("\"logs\":[", "\"logs\": [ "),
             ("\"SuccessValue\":\"\"", "\"SuccessValue\":\"AA==\""),
             ("\"SuccessValue\":\"\"", "\"SuccessValue\":\"*\""),
+            ("\"SuccessValue\":\"\"", "\"SuccessValue\":[]"),
+            ("\"SuccessValue\":\"\"", "\"SuccessValue\":null"),
             ("{\"SuccessValue\":\"\"}", "\"Unknown\""),
             ("{\"SuccessValue\":\"\"}", "{\"Postponed\":1}"),
             ("\"proof\":[", "\"more\":1,\"proof\":["),

@@ -22,7 +22,7 @@ use crate::{Error, ErrorKind};
 const MAX_CHUNKS: usize = 4_096;
 
 /// What the check of a block message found
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct BlockCheck {
     /// Whether its members agree with its hash, by the message alone
@@ -39,11 +39,10 @@ pub struct BlockCheck {
 }
 
 /// Whether the members of a message agree with the hash of its block
-#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[derive(Clone, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_enums, reason = "there is no fourth result")]
 pub enum VerificationResult {
     /// They agree
-    #[default]
     Verified,
     /// A member that is needed is missing, or is of a form that is not known; which one
     Unverifiable(Error),
@@ -76,7 +75,7 @@ pub struct OutcomeRoot {
 /// assert_eq!(error.path(), "block.header");
 /// ```
 pub fn check_block(message: &[u8]) -> BlockCheck {
-    let mut check = BlockCheck::default();
+    let mut check = BlockCheck::new();
     if let Err(stop) = check.read(message) {
         check.result = stop;
     }
@@ -84,6 +83,17 @@ pub fn check_block(message: &[u8]) -> BlockCheck {
 }
 
 impl BlockCheck {
+    /// A check that has found nothing wrong so far
+    pub(super) const fn new() -> Self {
+        Self {
+            result: VerificationResult::Verified,
+            hashes: None,
+            shard_ids: Vec::new(),
+            outcome_roots: Vec::new(),
+            confirmed_roots: Vec::new(),
+        }
+    }
+
     fn read(&mut self, message: &[u8]) -> Result<(), VerificationResult> {
         let text = str::from_utf8(message).map_err(|error| {
             let error = Error::new(ErrorKind::Syntax, "not UTF-8").with_offset(error.valid_up_to());

@@ -96,7 +96,7 @@ impl<'t> BlockCheckBuilder<'t> {
         let header = self.header.filter(|_| !self.has_failed)?;
         let chunks = self.chunks.unwrap_or(self.shard_chunks);
         let message = Message { header, chunks: Some(chunks), shards: Ok(self.shards) };
-        let mut check = BlockCheck::default();
+        let mut check = BlockCheck::new();
         if let Err(stop) = check.run(header, message) {
             let (VerificationResult::Unverifiable(error) | VerificationResult::Wrong(error)) =
                 &stop
@@ -141,17 +141,17 @@ impl<'t> BlockCheckBuilder<'t> {
         self.receipt_ids.extend(outcome.receipt_ids.iter().map(|id| CryptoHash::from(*id)));
 
         let status = text.get(status.clone())?;
-        let value = match status.strip_prefix("{\"SuccessValue\":\"") {
-            Some(value) => base64::decode(value.strip_suffix("\"}")?, Padding::Optional).ok()?,
-            None => Vec::new(),
-        };
-        let status = match outcome.success_receipt_id {
-            Some(id) => PartialExecutionStatus::SuccessReceiptId(id),
-            None if status.starts_with("{\"SuccessValue\":") => {
-                PartialExecutionStatus::SuccessValue(&value)
-            }
-            None if status.starts_with("{\"Failure\":") => PartialExecutionStatus::Failure,
-            None => return None,
+        let value;
+        let status = if let Some(id) = outcome.success_receipt_id {
+            PartialExecutionStatus::SuccessReceiptId(id)
+        } else if let Some(base64) = status.strip_prefix("{\"SuccessValue\":\"") {
+            value = base64::decode(base64.strip_suffix("\"}")?, Padding::Optional).ok()?;
+            PartialExecutionStatus::SuccessValue(&value)
+        } else if status.starts_with("{\"Failure\":") {
+            PartialExecutionStatus::Failure
+        } else {
+            // Also a value of another type, which is taken in as it came.
+            return None;
         };
         let (receipt_ids, executor_id) = (&self.receipt_ids[..], &*executor_id);
         let partial =
