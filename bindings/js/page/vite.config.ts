@@ -32,7 +32,7 @@ export default defineConfig({
   server: {
     // `npm run dev` serves the page and forwards requests to a node.
     proxy: {
-      ...Object.fromEntries(['/status', '/practice', '/blocks'].map((path) => [path, node])),
+      ...Object.fromEntries(['/status', '/practice', '/blocks', '/tx'].map((path) => [path, node])),
       // The page and JSON-RPC share the path `/`: POST goes to the node.
       '^/$': { target: node, bypass: (request) => (request.method === 'POST' ? null : request.url) },
     },

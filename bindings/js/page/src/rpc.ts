@@ -72,7 +72,7 @@ export async function get(path: string, signal?: AbortSignal): Promise<Json> {
 
 type Answer = (path: string, init: RequestInit) => Promise<{ status: number; body: string }>;
 
-let send: Answer = async (path, init) => {
+const askNode: Answer = async (path, init) => {
   try {
     // Relative to the page, which may be below a base path.
     const response = await fetch(`.${path}`, init);
@@ -83,9 +83,16 @@ let send: Answer = async (path, init) => {
   }
 };
 
+let send = askNode;
+
 /** Lets this function answer in place of the node */
 export function answerWith(answer: Answer): void {
   send = answer;
+}
+
+/** A stream of events of the node; `null` if the engine in the page answers in its place */
+export function openEvents(path: string): EventSource | null {
+  return send === askNode ? new EventSource(`.${path}`) : null;
 }
 
 async function read(body: string): Promise<Json> {

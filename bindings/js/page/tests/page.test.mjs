@@ -113,9 +113,57 @@ test('the newest transaction is followed until it is final', async () => {
   await tab.close();
 });
 
+test('events are pushed, and the status is requested only after one', async () => {
+  const tab = await browser.open(node);
+  const { page } = tab;
+  const requests = [];
+  page.on('request', (request) => requests.push(request.postData() ?? new URL(request.url()).pathname));
+  await page.goto(`${node.url}/#/tx/${UNKNOWN}/alice.near`);
+  await page.getByText('The node does not know this transaction').waitFor();
+  await page.getByText('Live: waiting for INCLUDED').waitFor();
+  assert.ok(requests.includes(`/tx/${UNKNOWN}/events`));
+  assert.deepEqual(requests.filter((text) => text.includes('tx_status')), []);
+  await page.getByRole('link', { name: 'Transactions' }).click();
+  await page.getByRole('button', { name: 'Watch the newest' }).click();
+  await page.getByText('The transaction is final').waitFor({ timeout: 60_000 });
+  const sent = requests.filter((text) => text.includes('tx_status'));
+  assert.ok(sent.length > 0);
+  for (const text of sent) assert.match(text, /"wait_until":"NONE"/);
+  assertNoErrors(tab);
+  await tab.close();
+});
+
+test('a lost connection is shown, and opened again', async () => {
+  const tab = await browser.open(node);
+  const { page } = tab;
+  const lost = page.getByText('The connection to the node was lost');
+  let isFirst = true;
+  let reopen;
+  const reopened = new Promise((resolve) => (reopen = resolve));
+  await page.route('**/events?*', async (route) => {
+    if (!isFirst) {
+      await lost.waitFor();
+      reopen();
+      return route.continue();
+    }
+    isFirst = false;
+    // One event, and then the end.
+    const status = JSON.stringify({ transaction_hash: UNKNOWN, final_execution_status: 'NONE' });
+    const body = `retry: 10\n\nid: first\nevent: status\ndata: ${status}\n\n`;
+    return route.fulfill({ contentType: 'text/event-stream', body });
+  });
+  await page.goto(`${node.url}/#/tx/${UNKNOWN}/alice.near`);
+  await reopened;
+  await lost.waitFor({ state: 'detached' });
+  await page.getByText('Live: waiting for INCLUDED').waitFor();
+  await tab.close();
+});
+
 test('only the next milestones are waited for', async () => {
   const tab = await browser.open(node);
   const { page } = tab;
+  // As of a node without events.
+  await page.route('**/events?*', (route) => route.fulfill({ status: 404 }));
   const requests = [];
   page.on('request', (request) => {
     const wanted = /"wait_until":"(\w+)"/.exec(request.postData() ?? '')?.[1];
@@ -136,13 +184,20 @@ test('only the next milestones are waited for', async () => {
   await tab.close();
 });
 
-test('leaving the screen cancels the pending request', async () => {
+test('leaving the screen ends its events, or cancels the pending request', async () => {
   const tab = await browser.open(node, `/#/tx/${UNKNOWN}/alice.near`);
   const { page } = tab;
   await page.getByText('The node does not know this transaction').waitFor();
-  const waiting = async (count) => {
-    while ((await (await fetch(`${node.url}/status`)).json()).waiting !== count) await new Promise((resolve) => setTimeout(resolve, 50));
+  const until = async (count, found) => {
+    while ((await found()) !== count) await new Promise((resolve) => setTimeout(resolve, 50));
   };
+  const watched = (count) => until(count, async () => Number(/^milepost_watches_open (\d+)$/m.exec(await (await fetch(`${node.url}/metrics`)).text())[1]));
+  await watched(1);
+  await page.getByRole('link', { name: 'Configuration' }).click();
+  await watched(0);
+  await page.route('**/events?*', (route) => route.fulfill({ status: 404 }));
+  await page.goto(`${node.url}/#/tx/${UNKNOWN}/alice.near`);
+  const waiting = (count) => until(count, async () => (await (await fetch(`${node.url}/status`)).json()).waiting);
   await waiting(1);
   await saveScreenshot(page, 'unknown-desktop-light');
   await page.getByRole('link', { name: 'Configuration' }).click();
@@ -355,8 +410,11 @@ test('the page reports an unreachable node and recovers', async (context) => {
   // Its timeout is short: a pending request is repeated after each timeout.
   const shortTimeout = await startNode('--timeout', '300ms');
   context.after(() => shortTimeout.stop());
-  const tab = await browser.open(shortTimeout, `/#/tx/${UNKNOWN}/a.near`);
+  const tab = await browser.open(shortTimeout);
   const { page } = tab;
+  // By requests: a browser that is made offline keeps the streams that are open.
+  await page.route('**/events?*', (route) => route.fulfill({ status: 404 }));
+  await page.goto(`${shortTimeout.url}/#/tx/${UNKNOWN}/a.near`);
   await page.getByText('waiting for INCLUDED').waitFor();
   await page.context().setOffline(true);
   await page.locator('.chain.is-unreachable').waitFor();

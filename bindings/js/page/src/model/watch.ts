@@ -1,8 +1,10 @@
-// Follows a transaction until FINAL: requests its status, then waits for the next milestones. The
-// tree of receipts also grows between milestones, so the status is polled while requests wait.
+// Follows a transaction until FINAL by the events of the node, and requests its status after each.
+// Without events, as from the engine in the page, requests wait for the next milestones; the tree
+// of receipts also grows between milestones, so the status is polled meanwhile.
 
 import { at } from '../exact';
 import { NodeError, transactionStatus, type RpcResponse, type TransactionParams } from '../rpc';
+import { watchEvents } from './events';
 import { isMilestone, next, type Milestone } from './milestones';
 
 /** Receives the events of a followed transaction */
@@ -11,8 +13,10 @@ export interface Watcher {
   updated(response: RpcResponse, milestone: Milestone): void;
   /** Requests now wait for one of these milestones; none after FINAL */
   waiting(milestones: Milestone[]): void;
-  /** The node does not know the transaction; a request waits for it */
-  unknown(error: NodeError): void;
+  /** The node does not know the transaction, and waits for it */
+  unknown(): void;
+  /** The connection over which events come was lost, and is open again */
+  connected(isOpen: boolean): void;
   /** A request failed; it is repeated if `willRetry` */
   failed(error: unknown, willRetry: boolean): void;
 }
@@ -23,7 +27,45 @@ const POLL_INTERVAL = 1_000;
 const RETRY_DELAY = 2_500;
 
 /** Follows a transaction until FINAL, or until `signal` is aborted */
-export async function watch(params: TransactionParams, watcher: Watcher, signal: AbortSignal): Promise<void> {
+export async function watch(params: TransactionParams & { tx_hash: string }, watcher: Watcher, signal: AbortSignal): Promise<void> {
+  const requestStatus = async () => {
+    const milestone = report(await transactionStatus({ ...params, wait_until: 'NONE' }, signal), watcher);
+    if (milestone !== 'FINAL') watcher.waiting(next(milestone));
+    return milestone === 'FINAL';
+  };
+  const change = (isKnown: boolean) => retried(isKnown ? requestStatus : async () => unknown(watcher), watcher, signal);
+  const hasEvents = await watchEvents(params.tx_hash, change, (isOpen) => watcher.connected(isOpen), signal);
+  if (!hasEvents) await watchByRequests(params, watcher, signal);
+}
+
+/** What is shown of a transaction that is in no block; it is not final */
+function unknown(watcher: Watcher): false {
+  watcher.unknown();
+  watcher.waiting(['INCLUDED']);
+  return false;
+}
+
+/** The result of a request, which is repeated while the node does not respond; or `true` */
+async function retried(request: () => Promise<boolean>, watcher: Watcher, signal: AbortSignal): Promise<boolean> {
+  for (;;) {
+    try {
+      return await request();
+    } catch (error) {
+      if (signal.aborted) return true;
+      // A fork removed it since the event.
+      if (isUnknown(error)) return unknown(watcher);
+      watcher.failed(error, canRetry(error));
+      if (!canRetry(error)) return true;
+      await pause(RETRY_DELAY, signal).catch(() => undefined);
+    }
+  }
+}
+
+function canRetry(error: unknown): boolean {
+  return error instanceof NodeError && ['UNREACHABLE', 'INTERNAL_ERROR', 'HTTP_ERROR'].includes(error.cause);
+}
+
+async function watchByRequests(params: TransactionParams, watcher: Watcher, signal: AbortSignal): Promise<void> {
   let reached: Milestone | null = null;
   while (!signal.aborted && reached !== 'FINAL') {
     try {
@@ -32,14 +74,13 @@ export async function watch(params: TransactionParams, watcher: Watcher, signal:
       if (signal.aborted) return;
       if (isUnknown(error)) {
         // The node does not wait for unknown transactions, or a fork removed this one.
-        watcher.unknown(error);
+        watcher.unknown();
         reached = null;
         await pause(RETRY_DELAY, signal).catch(() => undefined);
         continue;
       }
-      const willRetry = error instanceof NodeError && ['UNREACHABLE', 'INTERNAL_ERROR', 'HTTP_ERROR'].includes(error.cause);
-      watcher.failed(error, willRetry);
-      if (!willRetry) return;
+      watcher.failed(error, canRetry(error));
+      if (!canRetry(error)) return;
       await pause(RETRY_DELAY, signal).catch(() => undefined);
     }
   }
@@ -56,9 +97,8 @@ async function advance(
     return report(await transactionStatus({ ...params, wait_until: 'NONE' }, signal), watcher);
   } catch (error) {
     if (!isUnknown(error)) throw error;
-    watcher.unknown(error);
   }
-  watcher.waiting(['INCLUDED']);
+  unknown(watcher);
   try {
     return report(await transactionStatus({ ...params, wait_until: 'INCLUDED' }, signal), watcher);
   } catch (error) {

@@ -42,6 +42,8 @@ class Screen {
   private selected: string | null = null;
   private body = '';
   private responseCount = 0;
+  private awaited: Milestone[] = [];
+  private isConnected = true;
 
   constructor(hash: string, private readonly signal: AbortSignal) {
     this.view = new LifecycleView((step) => this.select(step), signal);
@@ -71,6 +73,7 @@ class Screen {
   }
 
   waiting(milestones: Milestone[]): void {
+    this.awaited = milestones;
     this.milestones.wait(milestones);
     if (milestones.length === 0) return replace(this.progress, 'The transaction is final: its status does not change any more.');
     const names = milestones.flatMap((name, index) => [index > 0 && ' or ', h('b', {}, name)]);
@@ -83,6 +86,13 @@ class Screen {
     this.body = '';
     const message = 'The node does not know this transaction. This page shows it when a block includes it.';
     if (this.message.childElementCount === 0) replace(this.message, h('p', { class: 'empty', role: 'status' }, message));
+  }
+
+  connected(isOpen: boolean): void {
+    if (isOpen === this.isConnected) return;
+    this.isConnected = isOpen;
+    if (isOpen) this.waiting(this.awaited);
+    else replace(this.progress, 'The connection to the node was lost. Connecting again…');
   }
 
   failed(error: unknown, willRetry: boolean): void {
