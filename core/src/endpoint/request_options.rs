@@ -7,7 +7,8 @@ pub enum WaitMode {
     /// It waits for its milestone until its timeout
     #[default]
     UntilTimeout,
-    /// It does not wait: if it would have to, it ends with [`Output::Pending`]
+    /// It does not wait: if it would have to, it ends with
+    /// [`Output::Pending`](super::Output::Pending)
     Never,
 }
 
@@ -15,14 +16,16 @@ pub enum WaitMode {
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct RequestOptions {
-    /// Time to its deadline, in the host's unit; `None` for that of the [`WaitConfig`]
+    /// Time to its deadline, in the host's unit; `None` for that of the
+    /// [`WaitConfig`](super::WaitConfig)
     pub timeout: Option<u64>,
     /// Whether it may wait; default until its timeout
     pub wait_mode: WaitMode,
 }
 
 impl RequestOptions {
-    /// These options with another time to the deadline; `None` for that of the [`WaitConfig`]
+    /// These options with another time to the deadline; `None` for that of the
+    /// [`WaitConfig`](super::WaitConfig)
     #[must_use]
     pub const fn with_timeout(mut self, timeout: Option<u64>) -> Self {
         self.timeout = timeout;

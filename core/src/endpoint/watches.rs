@@ -214,11 +214,12 @@ impl Watches {
 }
 
 impl<T> Endpoint<T> {
-    /// Watches a transaction: its state comes as an [`Output::Watch`] at once, and whenever it
-    /// changes, until the milestone of the options is reached
+    /// Watches a transaction: its state comes as an [`Output::Watch`](super::Output::Watch) at
+    /// once, and whenever it changes, until the milestone of the options is reached
     ///
     /// The transaction is observed by the endpoint, with rows as a request: also where the host
-    /// evaluates its requests, it supplies the rows of [`Output::NeedRows`], or polls by
+    /// evaluates its requests, it supplies the rows of
+    /// [`Output::NeedRows`](super::Output::NeedRows), or polls by
     /// [`poll_output_with`](Self::poll_output_with). However many watches a transaction has, it is
     /// observed once after a block that may have changed it. A watch holds at most one event, the
     /// newest. [`cancel`](Self::cancel) ends it.
