@@ -8,6 +8,7 @@ use alloc::sync::Arc;
 use core::fmt::Write as _;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use core::time::Duration;
+use std::time::UNIX_EPOCH;
 
 use milepost::endpoint::{ChainStatus, EndReason};
 use milepost::import::{BlockPosition, ImportSummary};
@@ -124,6 +125,8 @@ pub(crate) struct Metrics {
     response_bytes: AtomicU64,
     connections: AtomicU64,
     durations: Histogram,
+    /// Microseconds since 1970; 0 before the first commit
+    last_commit: AtomicU64,
 }
 
 impl Metrics {
@@ -192,6 +195,8 @@ impl Metrics {
     /// A commit at the current time
     pub(crate) fn commit(&self) -> Arc<Commit> {
         let delays = Arc::clone(&self.commit_delays);
+        let micros = UNIX_EPOCH.elapsed().map_or(0, |since| since.as_micros());
+        self.last_commit.store(u64::try_from(micros).unwrap_or(u64::MAX), Relaxed);
         Arc::new(Commit { time: Instant::now(), last_response: AtomicU64::new(0), delays })
     }
 
@@ -300,6 +305,14 @@ impl Metrics {
             "request_duration_seconds",
             "Time from a received request to its response, waits included",
         );
+        family(
+            out,
+            "last_commit_timestamp_seconds",
+            "gauge",
+            "Unix time of the newest commit; 0 before the first",
+        );
+        let last_commit = Duration::from_micros(self.last_commit.load(Relaxed)).as_secs_f64();
+        sample(out, "last_commit_timestamp_seconds", "", last_commit);
         self.commit_delays.text(
             out,
             "commit_to_last_response_seconds",

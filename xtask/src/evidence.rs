@@ -7,9 +7,10 @@ use crate::shell::{cargo, feed, show, target};
 use crate::{bench, setup, simulate};
 
 /// What there is: name, about
-const NAMES: [(&str, &str); 6] = [
+const NAMES: [(&str, &str); 7] = [
     ("simulation", "1,000,000 seeds of waiting (ten minutes); `--seeds N` takes another number"),
     ("open-requests", "10,000 open HTTP requests on a release build (three minutes)"),
+    ("watchers", "100,000 watchers of 20,000 transactions, beside clients that poll (six minutes)"),
     ("follow", "follows a day of a chain with faults, and kills a server 200 times (half an hour)"),
     ("catch-up", "imports 10,000 blocks (two minutes); `--blocks DIR` also messages of mainnet"),
     ("bench", "all benches beside the node's path (half an hour); `--rocksdb` adds its database"),
@@ -32,6 +33,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
         ["simulation"] => simulation(SEEDS),
         ["simulation", "--seeds", seeds] if seeds.parse::<u64>().is_ok() => simulation(seeds),
         ["open-requests"] => open_requests(),
+        ["watchers"] => watchers(),
         ["follow"] => follow(),
         ["catch-up"] => catch_up(None),
         ["catch-up", "--blocks", directory] => catch_up(Some(directory)),
@@ -54,6 +56,11 @@ fn open_requests() -> Result<(), String> {
         "test --release -p milepost-server --test open_requests -- --nocapture --test-threads 1";
     let mut tests = cargo(command);
     write("open-requests", "", &show(tests.env("MILEPOST_OPEN_REQUESTS", "10000"))?)
+}
+
+fn watchers() -> Result<(), String> {
+    let mut test = cargo("test --release -p milepost-server --test watchers -- --nocapture");
+    write("watchers", "", &show(test.env("MILEPOST_WATCHERS", "100000"))?)
 }
 
 /// A day of blocks, which are produced each 0.6 s
