@@ -9,7 +9,7 @@ const dist = new URL("../dist/", import.meta.url);
 const wasm = readFileSync(new URL("milepost.wasm", dist));
 const verifier = readFileSync(new URL("verifier.wasm", dist));
 
-/** Maximum size of the module after gzip, in bytes: 165,396 at the last change */
+/** Maximum size of the module after gzip, in bytes: 172,202 at the last change */
 const BUDGET = 178_000;
 
 test("the module is within its size budget", () => {
