@@ -1135,6 +1135,11 @@ typedef int32_t milepost_verify_t;
 #define MILEPOST_STATUS_VERSION 9
 
 /**
+ * An archive holds two rows of one key whose content differs
+ */
+#define MILEPOST_STATUS_CONFLICT 10
+
+/**
  * A pointer that must not be NULL is NULL
  */
 #define MILEPOST_STATUS_NULL 64

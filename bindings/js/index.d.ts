@@ -488,6 +488,8 @@ export const ErrorCode: {
   readonly USAGE: 8;
   /** A row in the storage has a format version that this release does not read */
   readonly VERSION: 9;
+  /** An archive holds two rows of one key whose content differs */
+  readonly CONFLICT: 10;
 };
 export type ErrorCode = (typeof ErrorCode)[keyof typeof ErrorCode];
 

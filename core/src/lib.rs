@@ -110,6 +110,7 @@
 //!
 //! | feature | default | effect |
 //! |---|---|---|
+//! | `archive` | yes | [`archive`]: finalized transactions leave the storage for an archive |
 //! | `signatures` | yes | `ed25519`, `secp256k1` and `ml-dsa-65` |
 //! | `ed25519`, … | yes | verifies the signatures of submitted transactions in this scheme |
 //! | `transaction-rules` | yes | checks submitted transactions by the configuration in force |
@@ -146,6 +147,7 @@
 //! | module | content |
 //! |---|---|
 //! | [`storage`] | rows, storages, and queries that can be suspended |
+//! | [`archive`] | the storage of finalized transactions, shared by any number of servers |
 //! | [`status`] | the walk over receipts, the final status, the milestones |
 //! | [`config`] | the protocol configurations, and which one is in force |
 //! | [`import`] | block messages, forks, finality, retention |
@@ -167,6 +169,8 @@
 
 extern crate alloc;
 
+#[cfg(feature = "archive")]
+pub mod archive;
 pub mod config;
 pub mod endpoint;
 pub mod import;

@@ -31,6 +31,8 @@ pub const MILEPOST_STATUS_CORRUPT: milepost_status_t = 7;
 pub const MILEPOST_STATUS_USAGE: milepost_status_t = 8;
 /// A stored row or file has a format version that this release does not read
 pub const MILEPOST_STATUS_VERSION: milepost_status_t = 9;
+/// An archive holds two rows of one key whose content differs
+pub const MILEPOST_STATUS_CONFLICT: milepost_status_t = 10;
 /// A pointer that must not be NULL is NULL
 pub const MILEPOST_STATUS_NULL: milepost_status_t = 64;
 /// A number is not one of its constants
@@ -83,6 +85,7 @@ const fn name(status: milepost_status_t) -> &'static str {
         MILEPOST_STATUS_CORRUPT
         MILEPOST_STATUS_USAGE
         MILEPOST_STATUS_VERSION
+        MILEPOST_STATUS_CONFLICT
         MILEPOST_STATUS_NULL
         MILEPOST_STATUS_ENUM
         MILEPOST_STATUS_LENGTH

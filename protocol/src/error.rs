@@ -33,6 +33,8 @@ pub enum ErrorKind {
     Usage = 8,
     /// A stored row or file has a format version that this release does not read
     Version = 9,
+    /// An archive holds two rows of one key whose content differs
+    Conflict = 10,
 }
 
 impl ErrorKind {

@@ -26,7 +26,7 @@ static inline void must(milepost_status_t status, const char *what) {
 }
 
 static inline int is_known(milepost_status_t status) {
-    return (status >= MILEPOST_STATUS_OK && status <= MILEPOST_STATUS_VERSION) ||
+    return (status >= MILEPOST_STATUS_OK && status <= MILEPOST_STATUS_CONFLICT) ||
            (status >= MILEPOST_STATUS_NULL && status <= MILEPOST_STATUS_STALE);
 }
 

@@ -370,7 +370,7 @@ fn licences_and_guides_are_there() {
 /// before it
 const MODULES: [(&str, &[&str]); 2] = [
     ("protocol", &["codec", "primitives", "views", "proof", "transaction", "config"]),
-    ("core", &["storage", "status", "config", "import", "rpc", "waiting", "endpoint"]),
+    ("core", &["storage", "archive", "status", "config", "import", "rpc", "waiting", "endpoint"]),
 ];
 
 #[test]

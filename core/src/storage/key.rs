@@ -10,7 +10,12 @@ use core::hash::{Hash, Hasher};
 
 use crate::primitives::{BlockHeight, CryptoHash};
 
-/// The tables of a storage; the numbers are part of the stored format and never reused
+/// Number of the first table of an archive: those of a storage have ten numbers and room for more
+#[cfg(feature = "archive")]
+const FIRST_OF_ARCHIVE: u8 = 16;
+
+/// The tables of a storage and of an archive; the numbers are part of the stored format and never
+/// reused
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[non_exhaustive]
 #[repr(u8)]
@@ -36,10 +41,31 @@ pub enum Table {
     Configs = 8,
     /// The transaction that a receipt comes from, by receipt id, until it is finalized
     ReceiptParents = 9,
+    /// Finalized transactions, by hash
+    #[cfg(feature = "archive")]
+    ArchivedTransactions = 16,
+    /// The transaction that a receipt comes from, by receipt id
+    #[cfg(feature = "archive")]
+    ArchivedReceipts = 17,
+    /// Final blocks, by hash
+    #[cfg(feature = "archive")]
+    ArchivedBlocks = 18,
+    /// The hash of the final block, by height
+    #[cfg(feature = "archive")]
+    ArchivedHeights = 19,
+    /// Protocol configurations, by the first height at which they are in force
+    #[cfg(feature = "archive")]
+    ArchivedConfigs = 20,
+    /// What a writer has archived, by the writer's id and the format version
+    #[cfg(feature = "archive")]
+    ArchiveProgress = 21,
+    /// Dictionaries of the compression, by number
+    #[cfg(feature = "archive")]
+    ArchiveDictionaries = 22,
 }
 
 impl Table {
-    /// All tables, in the order of their numbers
+    /// The tables of a storage, in the order of their numbers
     pub const ALL: [Self; 10] = [
         Self::Chain,
         Self::Blocks,
@@ -53,9 +79,32 @@ impl Table {
         Self::ReceiptParents,
     ];
 
+    /// The tables of an archive, in the order of their numbers
+    #[cfg(feature = "archive")]
+    pub const ARCHIVE: [Self; 7] = [
+        Self::ArchivedTransactions,
+        Self::ArchivedReceipts,
+        Self::ArchivedBlocks,
+        Self::ArchivedHeights,
+        Self::ArchivedConfigs,
+        Self::ArchiveProgress,
+        Self::ArchiveDictionaries,
+    ];
+
     /// The table with this number
     pub fn from_number(number: u8) -> Option<Self> {
+        #[cfg(feature = "archive")]
+        if let Some(index) = number.checked_sub(FIRST_OF_ARCHIVE) {
+            return Self::ARCHIVE.get(usize::from(index)).copied();
+        }
         Self::ALL.get(usize::from(number)).copied()
+    }
+
+    /// Whether it is a table of an archive, and not of a storage
+    #[cfg(feature = "archive")]
+    #[inline]
+    pub const fn is_archive(self) -> bool {
+        self.number() >= FIRST_OF_ARCHIVE
     }
 
     /// The number of the table
@@ -76,6 +125,20 @@ impl Table {
             Self::ForkBlocks => "fork_blocks",
             Self::Configs => "configs",
             Self::ReceiptParents => "receipt_parents",
+            #[cfg(feature = "archive")]
+            Self::ArchivedTransactions => "archived_transactions",
+            #[cfg(feature = "archive")]
+            Self::ArchivedReceipts => "archived_receipts",
+            #[cfg(feature = "archive")]
+            Self::ArchivedBlocks => "archived_blocks",
+            #[cfg(feature = "archive")]
+            Self::ArchivedHeights => "archived_heights",
+            #[cfg(feature = "archive")]
+            Self::ArchivedConfigs => "archived_configs",
+            #[cfg(feature = "archive")]
+            Self::ArchiveProgress => "archive_progress",
+            #[cfg(feature = "archive")]
+            Self::ArchiveDictionaries => "archive_dictionaries",
         }
     }
 }
@@ -264,6 +327,26 @@ mod tests {
         assert_eq!((Key::new(Table::Chain, &[]), Key::new(Table::Chain, &[0; 33])), (None, None));
         for bytes in [&[][..], &[8], &[10, 1], &[8; 34]] {
             assert_eq!(Key::from_bytes(bytes), None, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn a_table_is_its_number() {
+        for table in Table::ALL {
+            assert_eq!(Table::from_number(table.number()), Some(table));
+        }
+        for number in [10, 15, 23, 255] {
+            assert_eq!(Table::from_number(number), None);
+        }
+    }
+
+    #[cfg(feature = "archive")]
+    #[test]
+    fn the_tables_of_an_archive_have_numbers_of_their_own() {
+        assert!(Table::ALL.iter().all(|table| !table.is_archive()));
+        for (number, table) in (16..).zip(Table::ARCHIVE) {
+            assert_eq!((table.number(), table.is_archive()), (number, true));
+            assert_eq!(Table::from_number(number), Some(table));
         }
     }
 }

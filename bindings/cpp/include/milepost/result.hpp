@@ -26,6 +26,7 @@ enum class ErrorKind : std::int32_t {
     Corrupt = MILEPOST_STATUS_CORRUPT,  ///< a row is not one that the engine wrote
     Usage = MILEPOST_STATUS_USAGE,      ///< not allowed in the present state of the objects
     Version = MILEPOST_STATUS_VERSION,  ///< a format version that this release does not read
+    Conflict = MILEPOST_STATUS_CONFLICT,  ///< two rows of one key differ
     Null = MILEPOST_STATUS_NULL,        ///< the handle is empty: moved from, or never set
     Enum = MILEPOST_STATUS_ENUM,        ///< a number is not one of its constants
     Length = MILEPOST_STATUS_LENGTH,    ///< header and library have different versions

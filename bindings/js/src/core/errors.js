@@ -29,6 +29,7 @@ export const ErrorCode = Object.freeze({
   CORRUPT: 7,
   USAGE: 8,
   VERSION: 9,
+  CONFLICT: 10,
 });
 
 export class MilepostError extends Error {

@@ -13,7 +13,7 @@ use crate::{Error, ErrorKind};
 
 /// Why a row cannot be decoded
 #[derive(Clone, Copy, Debug)]
-pub(super) enum DecodeError {
+pub(crate) enum DecodeError {
     /// It has this layout version, which this release does not read
     Version(u8),
     /// What is wrong, and at which byte
@@ -42,7 +42,7 @@ impl DecodeError {
 
 /// Checks the version of a row of this table and returns what `read` reads after it
 #[inline(always)]
-pub(super) fn decode<'row, T>(
+pub(crate) fn decode<'row, T>(
     table: Table,
     row: &'row [u8],
     read: impl FnOnce(&mut Cursor<'row>) -> Result<T, DecodeError>,
@@ -57,7 +57,7 @@ pub(super) fn decode<'row, T>(
 }
 
 /// Returns what `read` reads from a part of a row of this table, which has no version of its own
-pub(super) fn decode_part<'row, T>(
+pub(crate) fn decode_part<'row, T>(
     table: Table,
     part: &'row [u8],
     read: impl FnOnce(&mut Cursor<'row>) -> Result<T, DecodeError>,
@@ -66,7 +66,7 @@ pub(super) fn decode_part<'row, T>(
 }
 
 /// Reads a row from its start
-pub(super) struct Cursor<'row> {
+pub(crate) struct Cursor<'row> {
     rest: &'row [u8],
     /// Length of the whole row
     length: usize,
@@ -80,13 +80,13 @@ impl<'row> Cursor<'row> {
 
     /// A range of the bytes that are left
     #[inline]
-    pub(super) fn range(&self, (start, end): (u32, u32)) -> Option<&'row [u8]> {
+    pub(crate) fn range(&self, (start, end): (u32, u32)) -> Option<&'row [u8]> {
         self.rest.get(start as usize..end as usize)
     }
 
     /// The error that this is wrong at the current byte
     #[inline]
-    pub(super) const fn error(&self, what: &'static str) -> DecodeError {
+    pub(crate) const fn error(&self, what: &'static str) -> DecodeError {
         DecodeError::Corrupt(what, self.length - self.rest.len())
     }
 
@@ -96,7 +96,7 @@ impl<'row> Cursor<'row> {
 
     /// The next `length` bytes
     #[inline]
-    pub(super) fn take(&mut self, length: usize) -> Result<&'row [u8], DecodeError> {
+    pub(crate) fn take(&mut self, length: usize) -> Result<&'row [u8], DecodeError> {
         let (bytes, rest) = self.rest.split_at_checked(length).ok_or_else(|| self.too_short())?;
         self.rest = rest;
         Ok(bytes)
@@ -110,28 +110,28 @@ impl<'row> Cursor<'row> {
     }
 
     #[inline]
-    pub(super) fn u8(&mut self) -> Result<u8, DecodeError> {
+    pub(crate) fn u8(&mut self) -> Result<u8, DecodeError> {
         self.array::<1>().map(|[byte]| byte)
     }
 
     #[inline]
-    pub(super) fn u32(&mut self) -> Result<u32, DecodeError> {
+    pub(crate) fn u32(&mut self) -> Result<u32, DecodeError> {
         self.array().map(u32::from_le_bytes)
     }
 
     #[inline]
-    pub(super) fn u64(&mut self) -> Result<u64, DecodeError> {
+    pub(crate) fn u64(&mut self) -> Result<u64, DecodeError> {
         self.array().map(u64::from_le_bytes)
     }
 
     #[inline]
-    pub(super) fn hash(&mut self) -> Result<CryptoHash, DecodeError> {
+    pub(crate) fn hash(&mut self) -> Result<CryptoHash, DecodeError> {
         self.array().map(CryptoHash::new)
     }
 
     /// A count of items of at least `size` bytes each, which must fit the rest of the row
     #[inline]
-    pub(super) fn count(&mut self, size: usize) -> Result<usize, DecodeError> {
+    pub(crate) fn count(&mut self, size: usize) -> Result<usize, DecodeError> {
         let count = self.u32()? as usize;
         match count.checked_mul(size) {
             Some(bytes) if bytes <= self.rest.len() => Ok(count),
@@ -141,7 +141,7 @@ impl<'row> Cursor<'row> {
 
     /// A tag byte, and what `read` reads if the tag is 1
     #[inline]
-    pub(super) fn option<T>(
+    pub(crate) fn option<T>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, DecodeError>,
     ) -> Result<Option<T>, DecodeError> {
@@ -153,7 +153,7 @@ impl<'row> Cursor<'row> {
     }
 
     /// A count, and what `read` reads that many times
-    pub(super) fn list<T>(
+    pub(crate) fn list<T>(
         &mut self,
         size: usize,
         mut read: impl FnMut(&mut Self) -> Result<T, DecodeError>,
@@ -164,14 +164,14 @@ impl<'row> Cursor<'row> {
 
     /// A length, and that many bytes
     #[inline]
-    pub(super) fn bytes(&mut self) -> Result<&'row [u8], DecodeError> {
+    pub(crate) fn bytes(&mut self) -> Result<&'row [u8], DecodeError> {
         let length = self.count(1)?;
         self.take(length)
     }
 
     /// All bytes that are left
     #[inline]
-    pub(super) const fn rest(&mut self) -> &'row [u8] {
+    pub(crate) const fn rest(&mut self) -> &'row [u8] {
         let rest = self.rest;
         self.rest = &[];
         rest
@@ -179,68 +179,74 @@ impl<'row> Cursor<'row> {
 
     /// An error unless the row ends here
     #[inline]
-    pub(super) const fn end(&self) -> Result<(), DecodeError> {
+    pub(crate) const fn end(&self) -> Result<(), DecodeError> {
         if self.rest.is_empty() { Ok(()) } else { Err(self.error("row is too long")) }
     }
 }
 
 /// Writes a row
-pub(super) struct RowWriter(Vec<u8>);
+pub(crate) struct RowWriter(Vec<u8>);
 
 impl RowWriter {
     /// A row of this table that holds its version byte
-    pub(super) fn new(table: Table, capacity: usize) -> Self {
+    pub(crate) fn new(table: Table, capacity: usize) -> Self {
         Self::reuse(table, Vec::with_capacity(capacity + 1))
     }
 
     /// The same in a reused buffer, whose content is discarded
-    pub(super) fn reuse(table: Table, mut buffer: Vec<u8>) -> Self {
+    pub(crate) fn reuse(table: Table, mut buffer: Vec<u8>) -> Self {
         buffer.clear();
         buffer.push(version(table));
         Self(buffer)
     }
 
-    pub(super) fn u8(mut self, number: u8) -> Self {
+    /// A part of a row, which has no version of its own
+    #[cfg(feature = "archive")]
+    pub(crate) fn part(capacity: usize) -> Self {
+        Self(Vec::with_capacity(capacity))
+    }
+
+    pub(crate) fn u8(mut self, number: u8) -> Self {
         self.0.push(number);
         self
     }
 
-    pub(super) fn u32(mut self, number: u32) -> Self {
+    pub(crate) fn u32(mut self, number: u32) -> Self {
         self.0.extend_from_slice(&number.to_le_bytes());
         self
     }
 
-    pub(super) fn u64(mut self, number: u64) -> Self {
+    pub(crate) fn u64(mut self, number: u64) -> Self {
         self.0.extend_from_slice(&number.to_le_bytes());
         self
     }
 
-    pub(super) fn hash(self, hash: &CryptoHash) -> Self {
+    pub(crate) fn hash(self, hash: &CryptoHash) -> Self {
         self.raw(hash.as_bytes())
     }
 
-    pub(super) fn raw(mut self, bytes: &[u8]) -> Self {
+    pub(crate) fn raw(mut self, bytes: &[u8]) -> Self {
         self.0.extend_from_slice(bytes);
         self
     }
 
     /// The length of these bytes, and the bytes; rows are far below 4 GiB, as block messages are
-    pub(super) fn bytes(self, bytes: &[u8]) -> Self {
+    pub(crate) fn bytes(self, bytes: &[u8]) -> Self {
         self.u32(bytes.len() as u32).raw(bytes)
     }
 
-    pub(super) fn option<T>(self, value: Option<&T>, write: impl FnOnce(Self, &T) -> Self) -> Self {
+    pub(crate) fn option<T>(self, value: Option<&T>, write: impl FnOnce(Self, &T) -> Self) -> Self {
         match value {
             None => self.u8(0),
             Some(value) => write(self.u8(1), value),
         }
     }
 
-    pub(super) fn list<T>(self, items: &[T], write: impl FnMut(Self, &T) -> Self) -> Self {
+    pub(crate) fn list<T>(self, items: &[T], write: impl FnMut(Self, &T) -> Self) -> Self {
         items.iter().fold(self.u32(items.len() as u32), write)
     }
 
-    pub(super) fn finish(self) -> Vec<u8> {
+    pub(crate) fn finish(self) -> Vec<u8> {
         self.0
     }
 }

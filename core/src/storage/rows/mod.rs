@@ -8,7 +8,7 @@
 
 mod block;
 mod chain;
-mod cursor;
+pub(crate) mod cursor;
 mod finalized;
 mod fragment;
 #[cfg(test)]
@@ -47,5 +47,13 @@ pub const fn version(table: Table) -> u8 {
         | Table::ForkBlocks
         | Table::Configs
         | Table::ReceiptParents => 2,
+        #[cfg(feature = "archive")]
+        Table::ArchivedTransactions
+        | Table::ArchivedReceipts
+        | Table::ArchivedBlocks
+        | Table::ArchivedHeights
+        | Table::ArchivedConfigs
+        | Table::ArchiveProgress
+        | Table::ArchiveDictionaries => 1,
     }
 }

@@ -1,0 +1,200 @@
+//! What a writer has archived: complete ranges of heights, and what was open in them.
+//!
+//! Each writer has one row per format version, which it alone writes. A height is complete for a
+//! writer if the final block there, if there is one, was put with every transaction it includes
+//! that is finalized; the others are listed as open until a writer has put them. The union of all
+//! rows says what the archive has, and [`HeightRanges::gaps`] what is missing in it.
+
+use alloc::vec::Vec;
+
+use super::envelope::plain_row;
+use super::{Archive, Envelope, FORMAT_VERSION, HeightRanges, Origin, WriterId};
+use crate::Error;
+use crate::primitives::{BlockHeight, CryptoHash};
+use crate::storage::rows::cursor::{RowWriter, decode_part};
+use crate::storage::{Key, Row, Table};
+
+/// A transaction that is in a complete range and was not finalized when the range was archived
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+#[expect(clippy::exhaustive_structs, reason = "the layout of a row is closed by its version")]
+pub struct OpenTransaction {
+    /// Height of the block that includes it
+    pub height: BlockHeight,
+    /// Its hash
+    pub hash: CryptoHash,
+}
+
+/// What one writer has archived
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "the layout of a row is closed by its version")]
+pub struct WriterProgress {
+    /// The heights that are complete
+    pub heights: HeightRanges,
+    /// The transactions of these heights that were not finalized, ascending
+    pub open: Vec<OpenTransaction>,
+}
+
+impl WriterProgress {
+    /// The key of the row of a writer of this release's format version
+    pub fn key(writer: WriterId) -> Key {
+        let mut bytes = [FORMAT_VERSION; 9];
+        bytes[..8].copy_from_slice(&writer.0.to_be_bytes());
+        // It has 9 bytes, so it is a key.
+        Key::new(Table::ArchiveProgress, &bytes).unwrap_or(Key::number(Table::ArchiveProgress, 0))
+    }
+
+    /// Encodes the row of a writer
+    pub fn encode(&self, writer: WriterId) -> Row {
+        let ranges: Vec<_> = self.heights.iter().collect();
+        let content = RowWriter::part(8 + ranges.len() * 16 + self.open.len() * 40)
+            .list(&ranges, |row, range| row.u64(*range.start()).u64(*range.end()))
+            .list(&self.open, |row, open| row.u64(open.height).hash(&open.hash))
+            .finish();
+        plain_row(Origin::of(writer), &content)
+    }
+
+    /// Decodes a row
+    ///
+    /// # Errors
+    ///
+    /// As [`Envelope::decode`].
+    pub fn decode(row: &[u8]) -> Result<Self, Error> {
+        let content = Envelope::decode(Table::ArchiveProgress, row)?.content()?;
+        decode_part(Table::ArchiveProgress, content, |cursor| {
+            let ranges = cursor.list(16, |cursor| Ok(cursor.u64()?..=cursor.u64()?))?;
+            if ranges.iter().any(core::ops::RangeInclusive::is_empty) {
+                return Err(cursor.error("a range of heights is empty"));
+            }
+            let open = cursor.list(40, |cursor| {
+                Ok(OpenTransaction { height: cursor.u64()?, hash: cursor.hash()? })
+            })?;
+            cursor.end().map(|()| Self { heights: ranges.into_iter().collect(), open })
+        })
+    }
+
+    /// Reads what a writer has archived; empty if it has no row
+    ///
+    /// # Errors
+    ///
+    /// Those of the archive, or a corrupt row.
+    pub fn read(writer: WriterId, archive: &(impl Archive + ?Sized)) -> Result<Self, Error> {
+        let mut rows = Vec::new();
+        archive.get_many(&[Self::key(writer)], &mut rows)?;
+        let row = rows.pop().flatten();
+        row.map_or_else(|| Ok(Self::default()), |row| Self::decode(&row))
+    }
+
+    /// Reads what all writers together have archived in this release's format version; a
+    /// transaction is open if it is in every range that has its height
+    ///
+    /// Costs a scan of the table of progress, of one row per writer.
+    ///
+    /// # Errors
+    ///
+    /// Those of the archive, or a corrupt row.
+    pub fn read_union(archive: &(impl Archive + ?Sized)) -> Result<Self, Error> {
+        let mut union = Self::default();
+        let mut writers = Vec::new();
+        for_each_row(archive, Table::ArchiveProgress, &mut |key, row| {
+            if key.bytes_in_table().last() == Some(&FORMAT_VERSION) {
+                writers.push(Self::decode(row)?);
+            }
+            Ok(())
+        })?;
+        for writer in &writers {
+            union.heights.extend(&writer.heights);
+        }
+        for writer in &writers {
+            let is_open = |open: &&OpenTransaction| {
+                writers.iter().all(|other| {
+                    !other.heights.contains(open.height) || other.open.binary_search(open).is_ok()
+                })
+            };
+            union.open.extend(writer.open.iter().filter(is_open));
+        }
+        union.open.sort_unstable();
+        union.open.dedup();
+        Ok(union)
+    }
+}
+
+/// Number of rows that a page of a scan has
+const PAGE: usize = 256;
+
+/// Calls `visit` with every row of a table, in the order of the archive
+///
+/// # Errors
+///
+/// Those of the archive and of `visit`.
+pub fn for_each_row(
+    archive: &(impl Archive + ?Sized),
+    table: Table,
+    visit: &mut dyn FnMut(&Key, &Row) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let (mut after, mut rows) = (None, Vec::new());
+    loop {
+        rows.clear();
+        archive.scan(table, after.as_ref(), PAGE, &mut rows)?;
+        rows.iter().try_for_each(|(key, row)| visit(key, row))?;
+        match rows.last() {
+            Some((key, _)) => after = Some(*key),
+            None => return Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ErrorKind;
+    use crate::archive::MemoryArchive;
+
+    fn open(height: BlockHeight, name: &[u8]) -> OpenTransaction {
+        OpenTransaction { height, hash: CryptoHash::digest(name) }
+    }
+
+    #[test]
+    fn progress_is_read_as_it_was_written() {
+        let archive = MemoryArchive::new();
+        let writer = WriterId(u64::MAX);
+        assert_eq!(WriterProgress::read(writer, &archive).unwrap(), WriterProgress::default());
+        let progress = WriterProgress {
+            heights: [1..=9, 20..=20].into_iter().collect(),
+            open: [open(9, b"one")].into(),
+        };
+        let row = progress.encode(writer);
+        archive.replace_many(&[(WriterProgress::key(writer), row.clone())]).unwrap();
+        assert_eq!(WriterProgress::read(writer, &archive).unwrap(), progress);
+        assert_eq!(WriterProgress::key(writer).bytes_in_table().len(), 9);
+        let content = Envelope::decode(Table::ArchiveProgress, &row).unwrap().payload;
+        for end in 0..content.len() {
+            let short = plain_row(Origin::of(writer), &content[..end]);
+            assert_eq!(WriterProgress::decode(&short).unwrap_err().kind(), ErrorKind::Corrupt);
+        }
+    }
+
+    #[test]
+    fn the_union_has_what_any_writer_has() {
+        let archive = MemoryArchive::new();
+        let ranges = [1..=9, 8..=19, 30..=39];
+        // Transaction "a" was finalized when the second writer came by, "b" for no writer.
+        let transactions = [
+            [open(8, b"a"), open(9, b"b")].to_vec(),
+            [open(9, b"b")].to_vec(),
+            [open(39, b"c")].to_vec(),
+        ];
+        for (number, (range, mut open)) in (0..).zip(ranges.into_iter().zip(transactions)) {
+            open.sort_unstable();
+            let progress = WriterProgress { heights: [range].into_iter().collect(), open };
+            let writer = WriterId(number);
+            let row = progress.encode(writer);
+            archive.replace_many(&[(WriterProgress::key(writer), row)]).unwrap();
+        }
+        // The row of another format version has no meaning here.
+        let other = Key::new(Table::ArchiveProgress, &[FORMAT_VERSION + 1; 9]).unwrap();
+        archive.replace_many(&[(other, Row::from(&b"?"[..]))]).unwrap();
+        let union = WriterProgress::read_union(&archive).unwrap();
+        assert_eq!(union.heights.iter().collect::<Vec<_>>(), [1..=19, 30..=39]);
+        assert_eq!(union.open, [open(9, b"b"), open(39, b"c")]);
+    }
+}

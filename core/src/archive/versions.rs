@@ -1,0 +1,108 @@
+//! Several rows of one key: which one is served, and whether another is added.
+//!
+//! Every archive decides by these two functions, so all decide alike. Rows of other releases are
+//! passed over as long as there is one that this release reads: while servers are upgraded, rows of
+//! two format versions are in one archive.
+
+use super::{FORMAT_VERSION, content_hash};
+use crate::storage::{Key, Row};
+use crate::{Error, ErrorKind};
+
+/// The row that a key serves, of all that it holds; `None` if it holds none
+///
+/// Of rows of this release's format version, which must have one content, the first.
+///
+/// # Errors
+///
+/// [`ErrorKind::Conflict`] if two of them differ in content, [`ErrorKind::Version`] if all rows are
+/// of other format versions, [`ErrorKind::Corrupt`] if one is malformed.
+pub fn served_version(
+    key: &Key,
+    rows: impl IntoIterator<Item = Row>,
+) -> Result<Option<Row>, Error> {
+    let (mut served, mut other_version): (Option<Row>, _) = (None, None);
+    for row in rows {
+        match row.first() {
+            Some(version) if *version != FORMAT_VERSION => other_version = Some(row),
+            _ => match &served {
+                None => served = Some(row),
+                Some(first) if content_hash(first)? == content_hash(&row)? => {}
+                Some(_) => {
+                    let detail = "two writers have put different content";
+                    return Err(Error::new(ErrorKind::Conflict, detail).at(format_args!("{key:?}")));
+                }
+            },
+        }
+    }
+    match (served, other_version) {
+        (None, Some(other)) => content_hash(&other).map(|_| None),
+        (served, _) => Ok(served),
+    }
+}
+
+/// Whether a row has to be kept beside the rows that its key holds: it is the first of its format
+/// version with this content
+///
+/// # Errors
+///
+/// As [`Envelope::decode`](super::Envelope::decode) about the row that is put. A row that is there
+/// and malformed is another content.
+pub fn is_new_version<'row>(
+    row: &[u8],
+    existing: impl IntoIterator<Item = &'row [u8]>,
+) -> Result<bool, Error> {
+    let hash = content_hash(row)?;
+    Ok(!existing.into_iter().any(|other| content_hash(other).is_ok_and(|other| other == hash)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::archive::{Origin, WriterId, envelope::plain_row};
+    use crate::primitives::CryptoHash;
+    use crate::storage::Table;
+
+    const KEY: Key = Key::hash(Table::ArchivedTransactions, CryptoHash::ZERO);
+
+    fn row(writer: u64, content: &[u8]) -> Row {
+        plain_row(Origin::of(WriterId(writer)), content)
+    }
+
+    fn of_another_version(row: &Row) -> Row {
+        let mut bytes = row.to_vec();
+        bytes[0] += 1;
+        bytes.into()
+    }
+
+    #[test]
+    fn rows_of_the_same_content_are_one() {
+        let [one, other] = [1, 2].map(|writer| row(writer, b"content"));
+        assert_eq!(served_version(&KEY, []).unwrap(), None);
+        let served = served_version(&KEY, [one.clone(), other.clone()]).unwrap();
+        assert_eq!(served, Some(one.clone()));
+        assert!(!is_new_version(&other, [&one[..]]).unwrap());
+        assert!(is_new_version(&one, []).unwrap());
+    }
+
+    #[test]
+    fn two_contents_are_a_conflict() {
+        let rows = [row(1, b"content"), row(2, b"another")];
+        let error = served_version(&KEY, rows.clone()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+        assert!(error.path().starts_with("archived_transactions/000000"), "{error}");
+        assert!(is_new_version(&rows[1], [&rows[0][..]]).unwrap());
+        let malformed = [row(1, b"content"), Row::from(&[FORMAT_VERSION][..])];
+        assert_eq!(served_version(&KEY, malformed).unwrap_err().kind(), ErrorKind::Corrupt);
+    }
+
+    #[test]
+    fn a_row_of_another_version_is_passed_over_if_one_can_be_read() {
+        let [own, newer] = [row(1, b"content"), of_another_version(&row(2, b"content"))];
+        for rows in [[own.clone(), newer.clone()], [newer.clone(), own.clone()]] {
+            assert_eq!(served_version(&KEY, rows).unwrap(), Some(own.clone()));
+        }
+        assert!(is_new_version(&own, [&newer[..]]).unwrap());
+        assert_eq!(served_version(&KEY, [newer.clone()]).unwrap_err().kind(), ErrorKind::Version);
+        assert_eq!(is_new_version(&newer, []).unwrap_err().kind(), ErrorKind::Version);
+    }
+}
