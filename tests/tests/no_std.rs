@@ -12,7 +12,7 @@ use serde_json::Value;
 
 /// The crates that depend on `core` and not on each other
 const HOSTS: [&str; 5] =
-    ["milepost-redb", "milepost-feeds", "milepost-practice", "milepost-ffi", "milepost-wasm"];
+    ["milepost-archive", "milepost-redb", "milepost-feeds", "milepost-practice", "milepost-ffi", "milepost-wasm"];
 /// The prefix of the names of the node's crates
 const NODE_PREFIX: &str = "near-";
 
