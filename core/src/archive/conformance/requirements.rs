@@ -32,6 +32,11 @@ pub(super) fn in_order<A: Archive>() -> [(Requirement, Test<A>); 10] {
     ]
 }
 
+/// The tables that the engine writes; dictionaries are written by archives that compress
+fn tables() -> impl Iterator<Item = Table> {
+    Table::ARCHIVE.into_iter().filter(|table| *table != Table::ArchiveDictionaries)
+}
+
 /// The key by which the engine addresses a table, with this number
 fn key(table: Table, number: u64) -> Key {
     match table {
@@ -54,7 +59,7 @@ fn found(rows: &[(Key, Row)]) -> Vec<(Key, Option<Row>)> {
 }
 
 fn missing_row<A: Archive>(probe: &Probe<'_, A>) -> Result<(), Violation> {
-    for table in Table::ARCHIVE {
+    for table in tables() {
         probe.expect(key(table, 1), None)?;
         if !probe.scan(table, 10)?.is_empty() {
             let detail = format!("{} of an empty archive has rows", table.name());
@@ -65,7 +70,7 @@ fn missing_row<A: Archive>(probe: &Probe<'_, A>) -> Result<(), Violation> {
 }
 
 fn put<A: Archive>(probe: &Probe<'_, A>) -> Result<(), Violation> {
-    for table in Table::ARCHIVE {
+    for table in tables() {
         let put = rows(table, 1, 3);
         probe.put(&put)?;
         let mut expected = found(&put);
@@ -92,7 +97,7 @@ fn get_many<A: Archive>(probe: &Probe<'_, A>) -> Result<(), Violation> {
 
 fn distinct_keys<A: Archive>(probe: &Probe<'_, A>) -> Result<(), Violation> {
     let mut put = Vec::new();
-    for table in Table::ARCHIVE {
+    for table in tables() {
         // The same bytes in tables whose keys have one length.
         let number = table.number();
         put.push((key(table, 7), row(1, format!("table {number}").as_bytes())));
@@ -139,7 +144,7 @@ fn large_row<A: Archive>(probe: &Probe<'_, A>) -> Result<(), Violation> {
 }
 
 fn idempotence<A: Archive>(probe: &Probe<'_, A>) -> Result<(), Violation> {
-    for table in Table::ARCHIVE {
+    for table in tables() {
         let mut put = rows(table, 1, 40);
         let expected = found(&put);
         probe.put(&put[20..])?;
@@ -216,10 +221,10 @@ fn replace<A: Archive>(probe: &Probe<'_, A>) -> Result<(), Violation> {
 }
 
 fn scan<A: Archive>(probe: &Probe<'_, A>) -> Result<(), Violation> {
-    for table in Table::ARCHIVE {
+    for table in tables() {
         probe.put(&rows(table, 1, 50))?;
     }
-    for table in Table::ARCHIVE {
+    for table in tables() {
         let put: BTreeMap<Key, Row> = rows(table, 1, 50).into_iter().collect();
         let mut order = Vec::new();
         for limit in [1, 7, 49, 50, 51] {

@@ -1,0 +1,239 @@
+//! An archive in a directory, on the embedded store fjall.
+//!
+//! Each table is a keyspace; the rows of one key whose contents differ are beside it in a keyspace
+//! of their own, which is nearly always empty, so a read is one lookup. Puts exclude each other:
+//! a row is compared with what is there before it is added. Nothing is compressed here.
+
+use core::fmt;
+use core::ops::Bound;
+use std::io;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use fjall::{Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
+use milepost::archive::{Archive, is_new_version, served_version};
+use milepost::storage::{Key, Row, Table};
+use milepost::{Error, ErrorKind};
+
+/// The keyspace of the further rows of keys whose contents differ
+const CONFLICTS: &str = "conflicts";
+
+/// An archive in a directory
+///
+/// Shared by reference between any number of threads. Compaction runs on threads of its own.
+pub struct DirectoryArchive {
+    database: Database,
+    /// In the order of [`Table::ARCHIVE`]
+    tables: Vec<Keyspace>,
+    conflicts: Keyspace,
+    /// Held while rows are compared with those that are there, and put
+    put: Mutex<()>,
+}
+
+impl DirectoryArchive {
+    /// Opens the archive in this directory, which is created if it does not exist
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Storage`] if the directory cannot be written or is open already, also in
+    /// another process; [`ErrorKind::Version`] if a release of fjall with another format wrote it;
+    /// [`ErrorKind::Corrupt`] if it is damaged.
+    pub fn open(directory: impl AsRef<Path>) -> Result<Self, Error> {
+        let directory = directory.as_ref();
+        let at = |error: fjall::Error| failed(error).at(directory.display());
+        let database = Database::builder(directory).open().map_err(at)?;
+        let keyspace = |name: &str| database.keyspace(name, KeyspaceCreateOptions::default);
+        let tables = Table::ARCHIVE.iter().map(|table| keyspace(table.name()));
+        let tables = tables.collect::<Result<_, _>>().map_err(at)?;
+        let conflicts = keyspace(CONFLICTS).map_err(at)?;
+        Ok(Self { database, tables, conflicts, put: Mutex::new(()) })
+    }
+
+    /// Bytes on disk, of the journal and of all tables
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Storage`] if the sizes of files cannot be read.
+    pub fn disk_bytes(&self) -> Result<u64, Error> {
+        self.database.disk_space().map_err(failed)
+    }
+
+    /// Bytes on disk of a table, without what is only in the journal; 0 for one that is not of an
+    /// archive
+    pub fn table_bytes(&self, table: Table) -> u64 {
+        self.keyspace(table).map_or(0, Keyspace::disk_space)
+    }
+
+    /// Rewrites all tables without what was replaced
+    ///
+    /// Needs as much free space as the largest table takes. Reads and puts go on meanwhile.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Storage`] if the disk is full or fails; nothing is lost.
+    pub fn compact(&self) -> Result<(), Error> {
+        for keyspace in self.tables.iter().chain([&self.conflicts]) {
+            keyspace.rotate_memtable_and_wait().map_err(failed)?;
+            keyspace.major_compact().map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    fn keyspace(&self, table: Table) -> Result<&Keyspace, Error> {
+        let index = Table::ARCHIVE.iter().position(|other| *other == table);
+        index.and_then(|index| self.tables.get(index)).ok_or_else(|| {
+            let detail = format_args!("{} is no table of an archive", table.name());
+            Error::new(ErrorKind::Usage, detail)
+        })
+    }
+
+    fn get(&self, key: &Key, has_conflicts: bool) -> Result<Option<Row>, Error> {
+        let first = self.keyspace(key.table())?.get(key.bytes_in_table()).map_err(failed)?;
+        let Some(first) = first.map(|bytes| Row::from(&*bytes)) else { return Ok(None) };
+        let mut rows = vec![first];
+        if has_conflicts {
+            self.further(key, &mut rows)?;
+        }
+        served_version(key, rows)
+    }
+
+    /// Appends all rows of a key but the first
+    fn further(&self, key: &Key, rows: &mut Vec<Row>) -> Result<(), Error> {
+        for row in self.conflicts.prefix(conflict_prefix(key)) {
+            let (_, bytes) = row.into_inner().map_err(failed)?;
+            rows.push(Row::from(&*bytes));
+        }
+        Ok(())
+    }
+
+    fn has_conflicts(&self) -> Result<bool, Error> {
+        Ok(self.conflicts.first_key_value().is_some())
+    }
+
+    fn batch(&self) -> OwnedWriteBatch {
+        self.database.batch().durability(Some(PersistMode::SyncAll))
+    }
+}
+
+impl Archive for DirectoryArchive {
+    fn get_many(&self, keys: &[Key], rows: &mut Vec<Option<Row>>) -> Result<(), Error> {
+        let has_conflicts = self.has_conflicts()?;
+        rows.reserve(keys.len());
+        for key in keys {
+            rows.push(self.get(key, has_conflicts)?);
+        }
+        Ok(())
+    }
+
+    fn put_many(&self, rows: &[(Key, Row)]) -> Result<(), Error> {
+        let _put = self.put.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut batch = self.batch();
+        // Of this call, which are not in the database yet.
+        let mut added: Vec<&(Key, Row)> = Vec::new();
+        let mut sorted: Vec<&(Key, Row)> = rows.iter().collect();
+        sorted.sort_by_key(|(key, _)| *key);
+        for pair @ (key, row) in sorted {
+            if added.last().is_some_and(|(other, _)| other != key) {
+                added.clear();
+            }
+            let first = self.keyspace(key.table())?.get(key.bytes_in_table()).map_err(failed)?;
+            let mut existing: Vec<Row> =
+                first.map(|bytes| Row::from(&*bytes)).into_iter().collect();
+            if !existing.is_empty() {
+                self.further(key, &mut existing)?;
+            }
+            existing.extend(added.iter().map(|(_, row)| row.clone()));
+            if !is_new_version(row, existing.iter().map(|row| &**row))? {
+                continue;
+            }
+            if existing.is_empty() {
+                batch.insert(self.keyspace(key.table())?, key.bytes_in_table(), &**row);
+            } else {
+                let mut conflict = conflict_prefix(key);
+                conflict.extend_from_slice(milepost::archive::content_hash(row)?.as_bytes());
+                // Rows of two format versions can have one content.
+                conflict.extend_from_slice(row.get(..1).unwrap_or_default());
+                batch.insert(&self.conflicts, conflict, &**row);
+            }
+            added.push(pair);
+        }
+        batch.commit().map_err(failed)
+    }
+
+    fn replace_many(&self, rows: &[(Key, Row)]) -> Result<(), Error> {
+        let _put = self.put.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut batch = self.batch();
+        for (key, row) in rows {
+            for conflict in self.conflicts.prefix(conflict_prefix(key)) {
+                batch.remove(&self.conflicts, conflict.key().map_err(failed)?);
+            }
+            batch.insert(self.keyspace(key.table())?, key.bytes_in_table(), &**row);
+        }
+        batch.commit().map_err(failed)
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        after: Option<&Key>,
+        limit: usize,
+        rows: &mut Vec<(Key, Row)>,
+    ) -> Result<(), Error> {
+        let has_conflicts = self.has_conflicts()?;
+        let after = match after {
+            Some(key) => Bound::Excluded(key.bytes_in_table().to_vec()),
+            None => Bound::Unbounded,
+        };
+        let range = self.keyspace(table)?.range((after, Bound::<Vec<u8>>::Unbounded));
+        let mut further = Vec::new();
+        for row in range.take(limit.max(1)) {
+            let (key, row) = row.into_inner().map_err(failed)?;
+            let key = Key::new(table, &key).ok_or_else(|| {
+                let detail = format_args!("a key of {} bytes", key.len());
+                Error::new(ErrorKind::Corrupt, detail).at(table.name())
+            })?;
+            rows.push((key, Row::from(&*row)));
+            if has_conflicts {
+                self.further(&key, &mut further)?;
+                rows.extend(further.drain(..).map(|row| (key, row)));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Debug for DirectoryArchive {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("DirectoryArchive").finish_non_exhaustive()
+    }
+}
+
+/// What the keys of the further rows of a key begin with: its length, so that no key is the
+/// beginning of another, and its bytes
+fn conflict_prefix(key: &Key) -> Vec<u8> {
+    let bytes = key.as_bytes();
+    // A key has at most 33 bytes.
+    let mut prefix = vec![bytes.len() as u8];
+    prefix.extend_from_slice(bytes);
+    prefix
+}
+
+/// The engine's error for one of fjall, which is its source
+fn failed(error: fjall::Error) -> Error {
+    // What is neither damage nor another format is a failure of the disk or of its use.
+    let kind = match &error {
+        fjall::Error::InvalidVersion(_) => ErrorKind::Version,
+        fjall::Error::JournalRecovery(_)
+        | fjall::Error::InvalidTrailer
+        | fjall::Error::InvalidTag(_)
+        | fjall::Error::Decompress(_)
+        | fjall::Error::Unrecoverable => ErrorKind::Corrupt,
+        fjall::Error::Storage(inner) if !is_io(inner) => ErrorKind::Corrupt,
+        _ => ErrorKind::Storage,
+    };
+    Error::new(kind, format_args!("fjall: {error:?}")).with_source(error)
+}
+
+fn is_io(error: &dyn core::error::Error) -> bool {
+    error.source().is_some_and(|source| source.is::<io::Error>())
+}

@@ -1,0 +1,258 @@
+//! The guarantees of both archives through their public API: conformance, damage, crashes.
+
+#![expect(unused_crate_dependencies, reason = "a test uses some of the dependencies")]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::{env, fs, thread};
+
+use milepost::ErrorKind;
+use milepost::archive::conformance::{self, ConcurrencyCheck};
+use milepost::archive::{
+    Archive, Compression, Envelope, MemoryArchive, Origin, WriterId, content_hash,
+};
+use milepost::endpoint::Engine;
+use milepost::import::ImportSettings;
+use milepost::primitives::CryptoHash;
+use milepost::storage::{Key, MemoryStorage, Row, Snapshot as _, Table};
+use milepost_archive::{BUILT_IN_DICTIONARY, CompressedArchive, DirectoryArchive, Level};
+use milepost_practice::{Practice, Settings};
+use milepost_testkit::Rng;
+use tempfile::TempDir;
+
+const ORIGIN: Origin = Origin::of(WriterId(7));
+
+/// An archive in a directory that lives as long as the test
+fn temporary(directories: &mut Vec<TempDir>) -> DirectoryArchive {
+    let directory = tempfile::tempdir().unwrap();
+    let archive = DirectoryArchive::open(directory.path()).unwrap();
+    directories.push(directory);
+    archive
+}
+
+/// The rows of the finalized transactions of a practice chain
+fn transactions(seed: u64, blocks: usize) -> Vec<(Key, Row)> {
+    let (engine, mut storage) = (Engine::default(), MemoryStorage::new());
+    let mut chain = Practice::new(Settings::demo(seed));
+    let mut hashes = Vec::new();
+    for _ in 0..blocks {
+        let message = chain.next_message();
+        engine.import_block(&message.json, &ImportSettings::default(), &mut storage).unwrap();
+        hashes.extend(message.transactions.iter().map(|transaction| transaction.hash));
+    }
+    let row = |hash: CryptoHash| {
+        let content = storage.get(&Key::hash(Table::Transactions, hash)).unwrap()?;
+        let row = Envelope::plain(ORIGIN, &content).encode();
+        Some((Key::hash(Table::ArchivedTransactions, hash), Row::from(row)))
+    };
+    hashes.into_iter().filter_map(row).collect()
+}
+
+fn bytes(rows: &[(Key, Row)]) -> usize {
+    rows.iter().map(|(_, row)| row.len()).sum()
+}
+
+fn all(archive: &impl Archive, table: Table) -> Vec<(Key, Row)> {
+    let (mut all, mut page) = (Vec::new(), Vec::new());
+    loop {
+        let after = page.last().map(|(key, _): &(Key, Row)| *key);
+        page.clear();
+        archive.scan(table, after.as_ref(), 50, &mut page).unwrap();
+        if page.is_empty() {
+            return all;
+        }
+        all.extend(page.iter().cloned());
+    }
+}
+
+#[test]
+fn an_archive_in_a_directory_conforms() {
+    let mut directories = Vec::new();
+    conformance::check(|| temporary(&mut directories)).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    conformance::check_durable(|| DirectoryArchive::open(directory.path())).unwrap();
+}
+
+#[test]
+fn a_compressed_archive_conforms() {
+    conformance::check(|| CompressedArchive::new(MemoryArchive::new(), ORIGIN).unwrap()).unwrap();
+    let directory = tempfile::tempdir().unwrap();
+    conformance::check_durable(|| {
+        CompressedArchive::new(DirectoryArchive::open(directory.path())?, ORIGIN)
+    })
+    .unwrap();
+}
+
+#[test]
+fn threads_share_an_archive() {
+    let directory = tempfile::tempdir().unwrap();
+    let archive = DirectoryArchive::open(directory.path()).unwrap();
+    let archive = &CompressedArchive::new(archive, ORIGIN).unwrap();
+    let check = &ConcurrencyCheck::default();
+    thread::scope(|scope| {
+        let reader = scope.spawn(|| check.read(archive));
+        let writers: Vec<_> =
+            (0..3).map(|number| scope.spawn(move || check.put(number, archive))).collect();
+        for writer in writers {
+            writer.join().unwrap().unwrap();
+        }
+        check.finish(3, archive).unwrap();
+        reader.join().unwrap().unwrap();
+    });
+}
+
+#[test]
+fn rows_are_compressed_trained_on_and_compressed_again() {
+    let rows = transactions(1, 160);
+    let (training, others) = rows.split_at(rows.len() / 2);
+    let archive = CompressedArchive::new(MemoryArchive::new(), ORIGIN).unwrap();
+    archive.put_many(training).unwrap();
+    let built_in = bytes(&all(archive.inner(), Table::ArchivedTransactions));
+    assert!(built_in * 2 < bytes(training), "{built_in} of {}", bytes(training));
+
+    assert_eq!(archive.train(64 << 20, 1).unwrap(), 2);
+    archive.put_many(others).unwrap();
+    let done = archive.recompress(Table::ArchivedTransactions, Level::Thorough).unwrap();
+    assert!(done.rows > 0 && done.bytes_after < done.bytes_before, "{done:?}");
+
+    // A reader that has seen no dictionary yet.
+    let reader = CompressedArchive::new(archive.inner(), ORIGIN).unwrap();
+    let keys: Vec<Key> = rows.iter().map(|(key, _)| *key).collect();
+    let mut found = Vec::new();
+    reader.get_many(&keys, &mut found).unwrap();
+    for ((key, row), found) in rows.iter().zip(found) {
+        assert_eq!(found.as_ref(), Some(row), "{key:?}");
+    }
+    let mut scanned = all(&reader, Table::ArchivedTransactions);
+    let mut expected = rows.clone();
+    scanned.sort_by_key(|(key, _)| *key);
+    expected.sort_by_key(|(key, _)| *key);
+    assert_eq!(scanned, expected);
+    let dictionaries = all(archive.inner(), Table::ArchiveDictionaries);
+    assert_eq!(dictionaries.len(), 2);
+    let first = Envelope::decode(Table::ArchiveDictionaries, &dictionaries[0].1).unwrap();
+    assert_eq!(first.content().unwrap(), BUILT_IN_DICTIONARY);
+}
+
+#[test]
+fn a_conflict_is_kept_by_compression() {
+    let directory = tempfile::tempdir().unwrap();
+    let archive = DirectoryArchive::open(directory.path()).unwrap();
+    let archive = CompressedArchive::new(archive, ORIGIN).unwrap();
+    let key = Key::hash(Table::ArchivedTransactions, CryptoHash::digest(b"key"));
+    let rows =
+        [b'a', b'b'].map(|byte| (key, Row::from(Envelope::plain(ORIGIN, &[byte; 1_000]).encode())));
+    archive.put_many(&rows[..1]).unwrap();
+    archive.put_many(&rows).unwrap();
+    let get = || archive.get_many(&[key], &mut Vec::new());
+    assert_eq!(get().unwrap_err().kind(), ErrorKind::Conflict);
+    assert_eq!(all(&archive, Table::ArchivedTransactions).len(), 2);
+    archive.recompress(Table::ArchivedTransactions, Level::Thorough).unwrap();
+    assert_eq!(get().unwrap_err().kind(), ErrorKind::Conflict);
+    archive.replace_many(&rows[1..]).unwrap();
+    get().unwrap();
+    assert_eq!(all(&archive, Table::ArchivedTransactions), rows[1..]);
+}
+
+#[test]
+fn a_damaged_row_is_an_error_and_takes_no_memory() {
+    let content = vec![b'x'; 5_000];
+    let key = Key::hash(Table::ArchivedTransactions, CryptoHash::digest(b"key"));
+    let inner = MemoryArchive::new();
+    let archive = CompressedArchive::new(&inner, ORIGIN).unwrap();
+    archive.put_many(&[(key, Row::from(Envelope::plain(ORIGIN, &content).encode()))]).unwrap();
+    let (_, row) = all(&inner, Table::ArchivedTransactions).remove(0);
+    let envelope = Envelope::decode(Table::ArchivedTransactions, &row).unwrap();
+    assert!(matches!(envelope.compression, Compression::Zstd { dictionary: 1 }));
+    let get = |row: Vec<u8>| {
+        inner.replace_many(&[(key, Row::from(row))]).unwrap();
+        let mut rows = Vec::new();
+        archive.get_many(&[key], &mut rows).map(|()| rows.remove(0))
+    };
+    let longer = Envelope { content_len: 5_001, ..envelope };
+    let huge = Envelope { content_len: u32::MAX, ..envelope };
+    let cut = Envelope { payload: &envelope.payload[..envelope.payload.len() / 2], ..envelope };
+    let unknown = Envelope { compression: Compression::Zstd { dictionary: 9 }, ..envelope };
+    for (wrong, text) in [
+        (longer, "5000 bytes, its envelope says 5001"),
+        (huge, "the limit is 268435456"),
+        (cut, "zstd: "),
+        (unknown, "there is no dictionary 9"),
+    ] {
+        let error = get(wrong.encode()).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+        assert!(error.detail().contains(text), "{error}");
+    }
+    // Any bytes are an error or a row, and never a panic.
+    let mut rng = Rng::new(5);
+    for _ in 0..2_000 {
+        let mut damaged = row.to_vec();
+        let position = rng.index(damaged.len());
+        damaged[position] ^= 1 << rng.below(8);
+        let _ = get(damaged);
+    }
+    assert_eq!(content_hash(&get(row.to_vec()).unwrap().unwrap()).unwrap(), envelope.content_hash);
+}
+
+#[test]
+fn a_directory_is_open_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let archive = DirectoryArchive::open(directory.path()).unwrap();
+    let error = DirectoryArchive::open(directory.path()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Storage);
+    assert!(error.detail().contains("Locked"), "{error}");
+    drop(archive);
+    DirectoryArchive::open(directory.path()).unwrap();
+}
+
+/// The directory of the process that is killed
+const KILLED: &str = "MILEPOST_ARCHIVE_KILLED";
+
+/// Rows that are put by the process that is killed: one by one, in this order
+fn numbered(number: u64) -> (Key, Row) {
+    let content = [number as u8; 3_000];
+    let key = Key::number(Table::ArchivedConfigs, number);
+    (key, Row::from(Envelope::plain(ORIGIN, &content).encode()))
+}
+
+#[test]
+fn what_was_acknowledged_survives_a_kill() {
+    if let Some(directory) = env::var_os(KILLED) {
+        let archive = DirectoryArchive::open(Path::new(&directory)).unwrap();
+        for number in 0.. {
+            archive.put_many(&[numbered(number)]).unwrap();
+            // Written whole by one call, or not at all.
+            fs::write(PathBuf::from(&directory).with_extension("done"), number.to_le_bytes())
+                .unwrap();
+        }
+    }
+    let parent = tempfile::tempdir().unwrap();
+    let directory = parent.path().join("archive");
+    let done = directory.with_extension("done");
+    let acknowledged =
+        || fs::read(&done).ok().and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes);
+    for kill in 1..=5_u64 {
+        let _ = fs::remove_file(&done);
+        let mut child = Command::new(env::current_exe().unwrap())
+            .args(["--exact", "what_was_acknowledged_survives_a_kill"])
+            .env(KILLED, &directory)
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap();
+        while acknowledged().is_none_or(|number| number < 20 * kill) {
+            assert!(child.try_wait().unwrap().is_none(), "the process ended by itself");
+            thread::yield_now();
+        }
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let last = acknowledged().unwrap();
+        let archive = DirectoryArchive::open(&directory).unwrap();
+        let expected: Vec<(Key, Row)> = (0..=last).map(numbered).collect();
+        let keys: Vec<Key> = expected.iter().map(|(key, _)| *key).collect();
+        let mut rows = Vec::new();
+        archive.get_many(&keys, &mut rows).unwrap();
+        for ((key, row), found) in expected.iter().zip(rows) {
+            assert_eq!(found.as_ref(), Some(row), "{key:?} after kill {kill}");
+        }
+    }
+}
