@@ -336,8 +336,8 @@ impl Engine {
     ///
     /// The storage's error, a corrupt row, or more receipts than the settings allow; a block that
     /// is not in the stored chain (`Value`), more than
-    /// [`MAX_PROOF_HEADERS`](crate::proof::MAX_PROOF_HEADERS) blocks (`Limit`), or a block that was
-    /// imported without a check against its hash (`Usage`).
+    /// [`MAX_PROOF_HEADERS`](crate::proof::MAX_PROOF_HEADERS) blocks (`Limit`), or a block that is
+    /// not kept, or was imported without a check against its hash (`Usage`).
     #[cfg(feature = "prove")]
     pub fn prove(
         &self,

@@ -247,15 +247,19 @@ impl Search {
         &mut self,
         rows: impl Iterator<Item = (&'row Key, Option<&'row [u8]>)>,
     ) -> Result<(), Error> {
-        let mut ordinals = [0; 2];
-        for ((key, row), ordinal) in rows.zip(&mut ordinals) {
+        let mut ordinals = rows.map(|(key, row)| {
             let block = row.map(BlockRecord::decode).transpose()?;
-            *ordinal = block.and_then(|block| block.ordinal).ok_or_else(|| {
-                let detail = format_args!("{} is no block of the stored chain", hash_of(key));
-                Error::new(ErrorKind::Value, detail).at("block")
-            })?;
-        }
-        let [executed, last] = ordinals;
+            Ok((hash_of(key), block.and_then(|block| block.ordinal)))
+        });
+        let mut next = || ordinals.next().unwrap_or_else(|| Err(missing_block()));
+        let (first, last) = (next()?, next()?);
+        let Some(executed) = first.1 else {
+            return Err(unproven(first.0, "it executed an outcome, and is not kept"));
+        };
+        let Some(last) = last.1 else {
+            let detail = format_args!("{} is no block of the stored chain", last.0);
+            return Err(Error::new(ErrorKind::Value, detail).at("block"));
+        };
         let limit = executed.saturating_add(MAX_PROOF_HEADERS as u64);
         if last > limit && !self.ends_with_confirmation {
             return Err(too_long(format_args!(
@@ -270,10 +274,8 @@ impl Search {
 
     /// Adds the next block of the chain
     fn add_block(&mut self, hash: CryptoHash, block: &BlockRecord) -> Result<(), Error> {
-        let (header, outcome_roots) = block.proof.parts().ok_or_else(|| {
-            let detail = "imported without a check against its hash, so it proves nothing";
-            Error::new(ErrorKind::Usage, detail).at(format_args!("block {hash}"))
-        })?;
+        let unchecked = || unproven(hash, "it was imported without a check against its hash");
+        let (header, outcome_roots) = block.proof.parts().ok_or_else(unchecked)?;
         self.next = self.next.saturating_add(1);
         let confirmed_before = self.confirmed;
         for root in &outcome_roots {
@@ -375,6 +377,11 @@ fn hash_of(key: &Key) -> CryptoHash {
 
 fn missing_block() -> Error {
     Error::new(ErrorKind::Corrupt, "a canonical block is missing")
+}
+
+/// The error that the storage lacks what the proof needs of a block
+fn unproven(hash: CryptoHash, detail: &str) -> Error {
+    Error::new(ErrorKind::Usage, detail).at(format_args!("block {hash}"))
 }
 
 fn too_long(detail: impl Display) -> Error {
