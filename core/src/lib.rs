@@ -115,6 +115,7 @@
 //! | `ed25519`, … | yes | verifies the signatures of submitted transactions in this scheme |
 //! | `transaction-rules` | yes | checks submitted transactions by the configuration in force |
 //! | `verify` | yes | [`import::BlockVerifier`]: checks blocks against their own hashes |
+//! | `prove` | yes | `status::ProofQuery`: proofs of answers; with `verify` and `observe` |
 //! | `observe` | yes | `status::SummaryQuery`: how far a transaction is, without its result |
 //! | `watch` | yes | `Endpoint::watch`: reports the changes of transactions; with `observe` |
 //! | `simd-base64` | no | decodes base64 with vector instructions; uses `std` to detect them |

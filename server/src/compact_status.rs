@@ -8,6 +8,7 @@ use alloc::collections::BTreeMap;
 use core::fmt::Write as _;
 use core::str::FromStr;
 
+use milepost::proof::AnswerProof;
 use milepost::status::{CompactStatus, Observation, TransactionStatus};
 use milepost::{Error, ErrorKind};
 use serde_json::Value;
@@ -26,6 +27,8 @@ pub(crate) struct Include {
     pub(crate) gas: bool,
     /// The final status with its value, in place of its kind
     pub(crate) status: bool,
+    /// The proof of the outcomes; `null` while no block confirms one
+    pub(crate) proof: bool,
 }
 
 impl FromStr for Include {
@@ -40,9 +43,10 @@ impl FromStr for Include {
                 "logs" => &mut include.logs,
                 "gas" => &mut include.gas,
                 "status" => &mut include.status,
+                "proof" => &mut include.proof,
                 _ => {
                     return Err(format!(
-                        "include: `{name}` is none of receipts, outcomes, logs, gas, status"
+                        "include: `{name}` is none of receipts, outcomes, logs, gas, status, proof"
                     ));
                 }
             };
@@ -52,12 +56,16 @@ impl FromStr for Include {
     }
 }
 
-/// The compact status with these parts
+/// The compact status with these parts; `proof` is what is included as the proof
 ///
 /// # Errors
 ///
 /// A corrupt row, or an executed receipt whose body is not stored where a part needs the result.
-pub(crate) fn compact_with(observation: &Observation, include: Include) -> Result<String, Error> {
+pub(crate) fn compact_with(
+    observation: &Observation,
+    include: Include,
+    proof: Option<&AnswerProof>,
+) -> Result<String, Error> {
     let Some(status) = &observation.status else { return Ok(CompactStatus::new(observation).json) };
     let mut result = Vec::new();
     if include.receipts || include.outcomes || include.status {
@@ -84,6 +92,10 @@ pub(crate) fn compact_with(observation: &Observation, include: Include) -> Resul
     }
     if include.receipts {
         let _ = write!(json, ",\"receipts\":{}", parts.text("receipts", "[]"));
+    }
+    if include.proof {
+        let proof = proof.map_or_else(|| "null".into(), AnswerProof::to_json);
+        let _ = write!(json, ",\"proof\":{proof}");
     }
     json.push('}');
     Ok(json)
@@ -146,6 +158,6 @@ mod tests {
         assert_eq!(include, Include { gas: true, receipts: true, ..Include::default() });
         assert_eq!("".parse::<Include>(), Ok(Include::default()));
         let error = "gas,Gas".parse::<Include>().unwrap_err();
-        assert_eq!(error, "include: `Gas` is none of receipts, outcomes, logs, gas, status");
+        assert_eq!(error, "include: `Gas` is none of receipts, outcomes, logs, gas, status, proof");
     }
 }

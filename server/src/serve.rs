@@ -102,9 +102,9 @@ async fn run(args: ServeArgs) -> Result<(), String> {
     let timeout = args.timeout.as_millis() as u64;
     let wait_config =
         WaitConfig::default().with_timeout(timeout).with_max_waiting(args.max_waiting);
-    let is_live = follow.is_some();
+    // What comes in while it serves is checked: proofs need it.
     let verify_mode =
-        args.feed.verify.unwrap_or(if is_live { VerifyMode::Report } else { VerifyMode::Off });
+        args.feed.verify.unwrap_or(if goes_on { VerifyMode::Report } else { VerifyMode::Off });
     let service = Service::new(engine, store, import_settings, wait_config, args.max_watches);
     let service = Arc::new(service.with_verify_mode(verify_mode));
     shutdown_on_signals(&service)?;

@@ -15,7 +15,6 @@ use std::hash::RandomState;
 use std::panic;
 use std::sync::Mutex;
 
-use milepost::Error;
 use milepost::endpoint::{
     ChainStatus, Endpoint, Engine, Evaluation, RequestState, Response, ResponseBody,
     UnknownTransaction, WaitConfig,
@@ -23,9 +22,10 @@ use milepost::endpoint::{
 use milepost::import::{BlockImport, BlockPosition, ImportSettings, ImportSummary, VerifyMode};
 use milepost::primitives::{BlockHeight, CryptoHash};
 use milepost::rpc::{MethodCall, Request, ResponseKind};
-use milepost::status::{CompactStatus, Observation, StatusSummary};
+use milepost::status::{CompactStatus, Observation, ProofEnd, StatusSummary};
 use milepost::storage::Storage as _;
 use milepost::views::Deviations;
+use milepost::{Error, ErrorKind};
 use milepost_feeds::{ImportError, import_all};
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::task;
@@ -211,18 +211,26 @@ impl Service {
 
     /// The compact status of a transaction with these parts, and its JSON; `None` if it is in no
     /// block
+    ///
+    /// A proof has headers up to `end`.
     pub(crate) async fn compact_status(
         self: &Arc<Self>,
         hash: CryptoHash,
         include: Include,
+        end: ProofEnd,
     ) -> Result<(Option<StatusSummary>, String), QueryError> {
         let query = move |service: &Self| {
             let snapshot = service.store.snapshot();
             let observation = service.engine.observe(hash, &snapshot)?;
-            compact_with(&observation, include).map(|json| (observation.summary, json))
+            let proof = match include.proof {
+                true => service.engine.prove(hash, end, &snapshot).map_err(QueryError::of_proof)?,
+                false => None,
+            };
+            let json = compact_with(&observation, include, proof.as_ref())?;
+            Ok((observation.summary, json))
         };
-        let status = self.run(false, query).await;
-        QueryError::result_of(status)
+        // A proof reads up to a thousand blocks.
+        self.run(include.proof, query).await.unwrap_or(Err(QueryError::Panicked))
     }
 
     /// The state of a transaction, and the whole result of a request about it; `None` if it is in
@@ -438,11 +446,30 @@ impl Service {
 pub(crate) enum QueryError {
     /// The store failed
     Failed(Error),
+    /// There is no proof with the block that the request names
+    InvalidBlock(Error),
+    /// The blocks in the store prove nothing
+    NotProvable(Error),
     /// The query panicked, which no data and no request may bring about; the log has the place
     Panicked,
 }
 
+impl From<Error> for QueryError {
+    fn from(error: Error) -> Self {
+        Self::Failed(error)
+    }
+}
+
 impl QueryError {
+    /// Why there is no proof
+    fn of_proof(error: Error) -> Self {
+        match error.kind() {
+            ErrorKind::Value | ErrorKind::Limit => Self::InvalidBlock(error),
+            ErrorKind::Usage => Self::NotProvable(error),
+            _ => Self::Failed(error),
+        }
+    }
+
     fn result_of<T>(ran: Option<Result<T, Error>>) -> Result<T, Self> {
         ran.map_or(Err(Self::Panicked), |result| result.map_err(Self::Failed))
     }
@@ -451,7 +478,9 @@ impl QueryError {
 impl fmt::Display for QueryError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Failed(error) => error.fmt(formatter),
+            Self::Failed(error) | Self::InvalidBlock(error) | Self::NotProvable(error) => {
+                error.fmt(formatter)
+            }
             Self::Panicked => formatter.write_str(DEFECT),
         }
     }

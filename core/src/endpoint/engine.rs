@@ -14,9 +14,13 @@ use crate::Error;
 use crate::config::ConfigImport;
 use crate::import::{BlockImport, FinalityImport, ImportSettings, ImportSummary};
 use crate::primitives::{BlockHeight, CryptoHash};
+#[cfg(feature = "prove")]
+use crate::proof::AnswerProof;
 use crate::rpc::{self, Method, MethodCall, Request, ResponseKind};
 #[cfg(feature = "observe")]
 use crate::status::{Observation, SummaryQuery};
+#[cfg(feature = "prove")]
+use crate::status::{ProofEnd, ProofQuery};
 use crate::storage::rows::{BlockRecord, OutcomeRow, ReceiptParent};
 use crate::storage::{Key, Row, Snapshot, Storage, Table, check_row_count, run};
 use crate::views::Deviations;
@@ -320,6 +324,28 @@ impl Engine {
         snapshot: &(impl Snapshot + ?Sized),
     ) -> Result<Observation, Error> {
         run(&mut SummaryQuery::new(transaction, self.settings.max_receipts), snapshot)
+    }
+
+    /// The proof of the answer about a transaction, with headers up to this end; `None` if no
+    /// stored block up to it confirms an outcome of the transaction
+    ///
+    /// Clients check it with [`verify_answer`](crate::proof::verify_answer). Costs the walk over
+    /// the receipts and the rows of the blocks of the proof.
+    ///
+    /// # Errors
+    ///
+    /// The storage's error, a corrupt row, or more receipts than the settings allow; a block that
+    /// is not in the stored chain (`Value`), more than
+    /// [`MAX_PROOF_HEADERS`](crate::proof::MAX_PROOF_HEADERS) blocks (`Limit`), or a block that is
+    /// not kept, or was imported without a check against its hash (`Usage`).
+    #[cfg(feature = "prove")]
+    pub fn prove(
+        &self,
+        transaction: CryptoHash,
+        end: ProofEnd,
+        snapshot: &(impl Snapshot + ?Sized),
+    ) -> Result<Option<AnswerProof>, Error> {
+        run(&mut ProofQuery::new(transaction, self.settings.max_receipts, end), snapshot)
     }
 
     /// The transaction that this receipt comes from, in one read; `None` if it is not known

@@ -8,8 +8,9 @@
 
 use alloc::vec::Vec;
 
+use super::canonical_blocks::{CanonicalBlock, canonical_blocks};
 use super::overlay::{RowChanges, WriteOverlay};
-use super::plan::{CanonicalBlock, ImportPlan, canonical_blocks};
+use super::plan::ImportPlan;
 use crate::primitives::CryptoHash;
 use crate::status::{StatusQuery, TransactionStatus};
 use crate::storage::restartable::{Restartable, RowCache, Suspend};

@@ -7,6 +7,7 @@
 //! or contradicts the chain is an error and changes nothing.
 
 mod builder;
+mod canonical_blocks;
 mod chain_update;
 mod content;
 mod finality;

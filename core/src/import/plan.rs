@@ -8,10 +8,10 @@
 //! block.
 
 use alloc::vec::Vec;
-use core::ops::Range;
 
 use hashbrown::HashSet;
 
+use super::canonical_blocks::{CanonicalBlock, block_key, canonical_blocks, corrupt};
 use super::chain_update::{ChainUpdate, Change};
 use super::content::BlockContent;
 use super::overlay::{RowChanges, WriteOverlay};
@@ -21,7 +21,7 @@ use crate::primitives::{CryptoHash, HashBuilder};
 use crate::storage::restartable::{Restartable, RowCache, Suspend};
 use crate::storage::rows::{
     BlockPoint, BlockRecord, ChainRecord, EpochStart, ForkBlock, OutcomeRow, RowId,
-    decode_block_hash, encode_block_hash,
+    encode_block_hash,
 };
 use crate::storage::{Key, Row, Table};
 use crate::{Error, ErrorKind};
@@ -56,23 +56,8 @@ struct JoiningBlock {
     rows: Vec<(RowId, Row)>,
 }
 
-/// A block of the canonical chain
-pub(super) struct CanonicalBlock {
-    hash: CryptoHash,
-    ordinal: u64,
-    pub(super) record: BlockRecord,
-}
-
-fn block_key(hash: CryptoHash) -> Key {
-    Key::hash(Table::Blocks, hash)
-}
-
 fn chain_error<T>(detail: impl core::fmt::Display) -> Result<T, Suspend> {
     Err(Suspend::Failed(Error::new(ErrorKind::Chain, detail).at("block.header")))
-}
-
-fn corrupt(detail: impl core::fmt::Display) -> Suspend {
-    Suspend::Failed(Error::new(ErrorKind::Corrupt, detail))
 }
 
 impl PlanImport {
@@ -112,6 +97,7 @@ impl PlanImport {
             last_final: header.last_final_block.unwrap_or_default(),
             last_near_final: header.last_ds_final_block.unwrap_or_default(),
             protocol_version: header.latest_protocol_version,
+            proof: self.content.proof.clone(),
             ordinal: None,
             rows: Vec::new(),
         }
@@ -414,28 +400,6 @@ pub(super) fn next_generation(
     summary.chain_update.last_final = chain.last_final.map(|last| last.height);
     overlay.put(ChainRecord::key(), chain.encode());
     ImportPlan { changes: overlay.into_changes(), chain: Some(chain), summary }
-}
-
-/// Returns the canonical blocks of these ordinals, in two round trips
-pub(super) fn canonical_blocks(
-    ordinals: Range<u64>,
-    overlay: &mut WriteOverlay<'_, '_>,
-) -> Result<Vec<CanonicalBlock>, Suspend> {
-    overlay.prefetch(ordinals.clone().map(|ordinal| Key::number(Table::Ordinals, ordinal)))?;
-    let mut hashes = Vec::new();
-    for ordinal in ordinals.clone() {
-        let row = overlay.row(Key::number(Table::Ordinals, ordinal))?;
-        let missing = || corrupt(format_args!("canonical block of ordinal {ordinal} is missing"));
-        hashes.push(decode_block_hash(Table::Ordinals, &row.ok_or_else(missing)?)?);
-    }
-    overlay.prefetch(hashes.iter().map(|hash| block_key(*hash)))?;
-    let mut blocks = Vec::with_capacity(hashes.len());
-    for (hash, ordinal) in hashes.into_iter().zip(ordinals) {
-        let row = overlay.row(block_key(hash))?;
-        let row = row.ok_or_else(|| corrupt(format_args!("canonical block {hash} is missing")))?;
-        blocks.push(CanonicalBlock { hash, ordinal, record: BlockRecord::decode(&row)? });
-    }
-    Ok(blocks)
 }
 
 /// Reverts every canonical block after this one, newest first; they become fork blocks

@@ -15,7 +15,7 @@ use crate::primitives::{CryptoHash, ShardId};
 use crate::proof::{
     BlockCheck, BlockCheckBuilder, OutcomeLinks, ReadOutcome, VerificationResult, check_block,
 };
-use crate::storage::rows::OutcomeStatus;
+use crate::storage::rows::{BlockProof, OutcomeStatus};
 use crate::{Error, ErrorKind};
 
 /// What the check of a block is for
@@ -110,12 +110,18 @@ impl BlockVerifier {
         let content = BlockContent::read_observed(message, settings.strict_types, &mut builder);
         let check = if content.is_ok() { builder.check() } else { None };
         // The reason why a shard is not verified is found by a check of its own.
-        let verification = self.link(&check.unwrap_or_else(|| check_block(message)));
+        let check = check.unwrap_or_else(|| check_block(message));
+        let verification = self.link(&check);
         let import = match &verification.result {
             VerificationResult::Wrong(error) if self.mode == VerifyMode::Strict => {
                 Err(error.clone())
             }
-            _ => content.map(|content| {
+            _ => content.map(|mut content| {
+                if verification.result == VerificationResult::Verified
+                    && let Some(header) = &check.light_header
+                {
+                    content.proof = BlockProof::new(header, &check.chunk_outcome_roots);
+                }
                 let mut plan = PlanImport::new(content, settings);
                 plan.verification = Some(verification.clone());
                 BlockImport::of_plan(plan)

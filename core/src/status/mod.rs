@@ -7,6 +7,8 @@ mod buffers;
 #[cfg(feature = "observe")]
 mod compact;
 mod condition;
+#[cfg(feature = "prove")]
+mod proof;
 mod query;
 mod receipt_tree;
 #[cfg(feature = "observe")]
@@ -19,6 +21,8 @@ pub(crate) use buffers::{MAX_RETAINED_NODES, WalkBuffers};
 pub use compact::CompactStatus;
 pub use condition::WaitCondition;
 pub use milepost_protocol::views::Milestone;
+#[cfg(feature = "prove")]
+pub use proof::{ProofEnd, ProofQuery};
 pub use query::StatusQuery;
 #[cfg(feature = "observe")]
 pub use summary::{Observation, StatusSummary, SummaryQuery};

@@ -9,9 +9,10 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::{fmt, iter};
 
+use super::LightHeader;
 use super::chunk::{ChunkHeader, ChunkRoots};
 use super::header::BlockHeaderView;
-use super::merkle::{pair, parents};
+use super::merkle::parents;
 use super::message::{Message, Shard, Step, chunk_header};
 use crate::codec::json::{self, ReadError, Reader};
 use crate::primitives::{CryptoHash, ShardId};
@@ -36,6 +37,11 @@ pub struct BlockCheck {
     pub outcome_roots: Vec<OutcomeRoot>,
     /// The root of the outcomes before each new chunk, as its header confirms it
     pub confirmed_roots: Vec<OutcomeRoot>,
+    /// What light clients read of the header, if it has the hash that it states
+    pub light_header: Option<LightHeader>,
+    /// The `outcome_root` of each chunk header, in the order of the shard layout; those of chunks
+    /// that are missing are of earlier chunks
+    pub chunk_outcome_roots: Vec<CryptoHash>,
 }
 
 /// Whether the members of a message agree with the hash of its block
@@ -91,6 +97,8 @@ impl BlockCheck {
             shard_ids: Vec::new(),
             outcome_roots: Vec::new(),
             confirmed_roots: Vec::new(),
+            light_header: None,
+            chunk_outcome_roots: Vec::new(),
         }
     }
 
@@ -126,11 +134,12 @@ impl BlockCheck {
         // Without all of them there are no roots to compare.
         if !chunks.is_empty() {
             self.shard_ids = chunks.iter().map(|chunk| chunk.shard_id).collect();
+            self.chunk_outcome_roots = chunks.iter().map(|chunk| chunk.outcome_root).collect();
             check_roots(&header, &chunks)?;
         }
-        match header.is_hash_valid() {
-            Ok(true) => {}
-            Ok(false) => {
+        match header.light_header() {
+            Ok(Some(light_header)) => self.light_header = Some(light_header),
+            Ok(None) => {
                 let detail = format!("the header has another hash than {}", header.hash);
                 return Err(VerificationResult::Wrong(
                     Error::new(ErrorKind::Chain, detail).at("block.header.hash"),
@@ -279,13 +288,7 @@ impl Shard<'_> {
         let mut root = None;
         for ((outcome, leaf), path) in self.outcomes.iter().zip(leaves).zip(self.paths()) {
             let at = |result: VerificationResult| result.at(format_args!("outcome {}", outcome.id));
-            let end = path.iter().try_fold(*leaf, |node, step| {
-                Some(match step.is_right? {
-                    true => pair(node, step.sibling),
-                    false => pair(step.sibling, node),
-                })
-            });
-            let Some(end) = end else {
+            let Some(end) = Step::fold(*leaf, path) else {
                 return at(missing("proof", "a direction of no known variant"));
             };
             match root.replace(end) {

@@ -12,7 +12,7 @@ use crate::codec::borsh::Writer;
 use crate::primitives::{AccountId, Balance, CryptoHash, PublicKey, ShardId, Signature};
 use crate::views::wire::wire_struct;
 
-use super::merkle::pair;
+use super::LightHeader;
 
 wire_struct! {
     /// The header of a block; members that only some header versions have are optional
@@ -134,6 +134,16 @@ impl BlockHeaderView {
     ///
     /// Why the hash cannot be computed from what is here.
     pub fn is_hash_valid(&self) -> Result<bool, &'static str> {
+        self.light_header().map(|header| header.is_some())
+    }
+
+    /// What light clients read of the header, if one of the header versions that have these members
+    /// gives [`Self::hash`]
+    ///
+    /// # Errors
+    ///
+    /// Why the hash cannot be computed from what is here.
+    pub fn light_header(&self) -> Result<Option<LightHeader>, &'static str> {
         let is_known = |proposal: &ValidatorStakeView| {
             proposal.validator_stake_struct_version.as_deref().is_none_or(|version| version == "V1")
         };
@@ -141,12 +151,10 @@ impl BlockHeaderView {
             return Err("a validator proposal is of an unknown version");
         }
         let (newest, older) = self.versions();
-        if [Some(newest), older]
-            .into_iter()
-            .flatten()
-            .any(|version| self.hash_of(version) == self.hash)
-        {
-            return Ok(true);
+        let headers = [Some(newest), older].into_iter().flatten();
+        let mut headers = headers.map(|version| self.light_header_of(version));
+        if let Some(header) = headers.find(|header| header.hash() == self.hash) {
+            return Ok(Some(header));
         }
         // The protocol versions that introduced the members. The version of the epoch, which
         // decides, is not in the header; it is at most the producer's.
@@ -154,7 +162,7 @@ impl BlockHeaderView {
             72.. if self.chunk_endorsements.is_none() => Err("chunk_endorsements may be missing"),
             63.. if self.block_body_hash.is_none() => Err("block_body_hash may be missing"),
             _ if !self.unknown_fields.is_empty() => Err("members of no known header version"),
-            _ => Ok(false),
+            _ => Ok(None),
         }
     }
 
@@ -162,7 +170,7 @@ impl BlockHeaderView {
     ///
     /// [`Self::hash`] is not read.
     pub fn compute_hash(&self) -> CryptoHash {
-        self.hash_of(self.versions().0)
+        self.light_header_of(self.versions().0).hash()
     }
 
     /// The header versions that have these members, the newest first, as most blocks have it
@@ -175,22 +183,21 @@ impl BlockHeaderView {
         }
     }
 
-    /// `H(H(H(inner_lite) ‖ H(inner_rest)) ‖ prev_hash)`
-    fn hash_of(&self, version: HeaderVersion) -> CryptoHash {
-        let inner = pair(digest(self.inner_lite()), digest(self.inner_rest(version)));
-        pair(inner, self.prev_hash)
-    }
-
-    /// The part that light clients read
-    fn inner_lite(&self) -> Writer {
-        let mut writer = Writer::default();
-        writer.u64(self.height);
-        let before = [self.epoch_id, self.next_epoch_id, self.prev_state_root, self.outcome_root];
-        hashes(&mut writer, &before);
-        // A time that is no `u64` gives another hash than the block's.
-        writer.u64(self.timestamp_nanosec.0 as u64);
-        hashes(&mut writer, &[self.next_bp_hash, self.block_merkle_root]);
-        writer
+    /// What light clients read, with the hash of the other members as this version encodes them
+    fn light_header_of(&self, version: HeaderVersion) -> LightHeader {
+        LightHeader {
+            prev_hash: self.prev_hash,
+            inner_rest_hash: CryptoHash::digest(&self.inner_rest(version).into_bytes()),
+            height: self.height,
+            epoch_id: self.epoch_id,
+            next_epoch_id: self.next_epoch_id,
+            prev_state_root: self.prev_state_root,
+            outcome_root: self.outcome_root,
+            // A time that is no `u64` gives another hash than the block's.
+            timestamp: self.timestamp_nanosec.0 as u64,
+            next_bp_hash: self.next_bp_hash,
+            block_merkle_root: self.block_merkle_root,
+        }
     }
 
     /// All other members, as this version encodes them
@@ -264,8 +271,4 @@ fn hashes(writer: &mut Writer, hashes: &[CryptoHash]) {
 fn sequence<T>(writer: &mut Writer, items: &[T], write: impl Fn(&mut Writer, &T)) {
     writer.count(items.len());
     items.iter().for_each(|item| write(writer, item));
-}
-
-fn digest(writer: Writer) -> CryptoHash {
-    CryptoHash::digest(&writer.into_bytes())
 }

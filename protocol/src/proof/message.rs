@@ -8,6 +8,7 @@ use alloc::vec::Vec;
 use core::str::FromStr;
 
 use super::chunk::ChunkHeader;
+use super::merkle::pair;
 use super::outcome::{PartialExecutionOutcome, PartialExecutionStatus};
 use crate::codec::json::{Number, ReadError, Reader, Scalar};
 use crate::primitives::{Balance, Bytes, CryptoHash, Gas, ParseError, ShardId};
@@ -52,6 +53,18 @@ pub(super) struct Step {
     pub(super) sibling: CryptoHash,
     /// `None` if the direction is unknown
     pub(super) is_right: Option<bool>,
+}
+
+impl Step {
+    /// The root to which a path leads; `None` if a direction is unknown
+    pub(super) fn fold(leaf: CryptoHash, path: &[Self]) -> Option<CryptoHash> {
+        path.iter().try_fold(leaf, |node, step| {
+            Some(match step.is_right? {
+                true => pair(node, step.sibling),
+                false => pair(step.sibling, node),
+            })
+        })
+    }
 }
 
 impl<'t> Message<'t> {
@@ -206,47 +219,48 @@ impl Shard<'_> {
     }
 
     fn outcome(&mut self, reader: &mut Reader<'_>) -> Result<Outcome, ReadError> {
-        const NAMES: [&str; 4] = ["block_hash", "id", "outcome", "proof"];
-        let (mut block_hash, mut id, mut content, mut has_path) = (None, None, None, false);
-        reader.object(&NAMES, "an outcome", &mut |index, reader| {
-            match index {
-                0 => block_hash = Some(hash(reader)?),
-                1 => id = Some(hash(reader)?),
-                2 => content = Some(OutcomeContent::read(reader)?),
-                _ => {
-                    has_path = true;
-                    each(reader, |reader| {
-                        self.steps.push(step(reader)?);
-                        Ok(())
-                    })?;
-                }
-            }
-            Ok::<_, ReadError>(())
-        })?;
-        let id = reader.required(id, NAMES[1])?;
-        let content = reader.required(content, NAMES[2])?;
-        reader.required(has_path.then_some(()), NAMES[3])?;
-        Ok(Outcome {
-            id,
-            block_hash: reader.required(block_hash, NAMES[0])?,
-            executed: None,
-            leaf: content.leaf(id),
-            path_end: self.steps.len(),
-        })
+        let (id, block_hash, content) = outcome_members(reader, &mut self.steps)?;
+        let (leaf, path_end) = (content.leaf(id), self.steps.len());
+        Ok(Outcome { id, block_hash, executed: None, leaf, path_end })
     }
 }
 
-/// The members of an outcome that its leaf covers
-struct OutcomeContent<'t> {
-    receipt_ids: Vec<CryptoHash>,
-    gas_burnt: Gas,
-    tokens_burnt: Balance,
-    executor_id: Cow<'t, str>,
-    status: Status,
-    logs: Vec<CryptoHash>,
+/// Reads the id, the block and the content of an outcome, and appends its path to `steps`
+pub(super) fn outcome_members<'t>(
+    reader: &mut Reader<'t>,
+    steps: &mut Vec<Step>,
+) -> Result<(CryptoHash, CryptoHash, OutcomeContent<'t>), ReadError> {
+    const NAMES: [&str; 4] = ["block_hash", "id", "outcome", "proof"];
+    let (mut block_hash, mut id, mut content, mut has_path) = (None, None, None, false);
+    reader.object(&NAMES, "an outcome", &mut |index, reader| {
+        match index {
+            0 => block_hash = Some(hash(reader)?),
+            1 => id = Some(hash(reader)?),
+            2 => content = Some(OutcomeContent::read(reader)?),
+            _ => {
+                has_path = true;
+                path(reader, steps)?;
+            }
+        }
+        Ok::<_, ReadError>(())
+    })?;
+    let id = reader.required(id, NAMES[1])?;
+    let content = reader.required(content, NAMES[2])?;
+    reader.required(has_path.then_some(()), NAMES[3])?;
+    Ok((id, reader.required(block_hash, NAMES[0])?, content))
 }
 
-enum Status {
+/// The members of an outcome that its leaf covers
+pub(super) struct OutcomeContent<'t> {
+    pub(super) receipt_ids: Vec<CryptoHash>,
+    pub(super) gas_burnt: Gas,
+    pub(super) tokens_burnt: Balance,
+    pub(super) executor_id: Cow<'t, str>,
+    pub(super) status: Status,
+    pub(super) logs: Vec<Cow<'t, str>>,
+}
+
+pub(super) enum Status {
     Unknown,
     Failure,
     Value(Bytes),
@@ -269,10 +283,7 @@ impl<'t> OutcomeContent<'t> {
                 3 => executor_id = Some(reader.text("an account id")?),
                 4 => status = Some(Status::read(reader)?),
                 _ => {
-                    let log = |reader: &mut Reader<'_>| {
-                        Ok(CryptoHash::digest(reader.text("a string")?.as_bytes()))
-                    };
-                    logs = Some(list(reader, log)?);
+                    logs = Some(list(reader, |reader| reader.text("a string"))?);
                 }
             }
             Ok::<_, ReadError>(())
@@ -287,7 +298,7 @@ impl<'t> OutcomeContent<'t> {
         })
     }
 
-    fn leaf(&self, id: CryptoHash) -> Option<CryptoHash> {
+    pub(super) fn leaf(&self, id: CryptoHash) -> Option<CryptoHash> {
         let status = match &self.status {
             Status::Unknown => PartialExecutionStatus::Unknown,
             Status::Failure => PartialExecutionStatus::Failure,
@@ -302,12 +313,13 @@ impl<'t> OutcomeContent<'t> {
             executor_id: &self.executor_id,
             status,
         };
-        Some(partial.leaf(id, &self.logs))
+        let logs: Vec<_> = self.logs.iter().map(|log| CryptoHash::digest(log.as_bytes())).collect();
+        Some(partial.leaf(id, &logs))
     }
 }
 
 impl Status {
-    fn read(reader: &mut Reader<'_>) -> Result<Self, ReadError> {
+    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, ReadError> {
         if let Scalar::String(name) = reader.scalar()? {
             return Ok(if name == "Unknown" { Self::Unknown } else { Self::Other });
         }
@@ -329,6 +341,14 @@ impl Status {
         })?;
         Ok(found.unwrap_or(Self::Other))
     }
+}
+
+/// Reads a path and appends its steps
+pub(super) fn path(reader: &mut Reader<'_>, steps: &mut Vec<Step>) -> Result<(), ReadError> {
+    each(reader, |reader| {
+        steps.push(step(reader)?);
+        Ok(())
+    })
 }
 
 fn step(reader: &mut Reader<'_>) -> Result<Step, ReadError> {
@@ -357,22 +377,22 @@ fn gas(reader: &mut Reader<'_>) -> Result<Gas, ReadError> {
     }
 }
 
-fn unsigned(reader: &mut Reader<'_>) -> Result<u64, ReadError> {
+pub(super) fn unsigned(reader: &mut Reader<'_>) -> Result<u64, ReadError> {
     reader.unsigned(u64::MAX, "u64")
 }
 
-fn hash(reader: &mut Reader<'_>) -> Result<CryptoHash, ReadError> {
+pub(super) fn hash(reader: &mut Reader<'_>) -> Result<CryptoHash, ReadError> {
     parsed(reader, CryptoHash::EXPECTED)
 }
 
-fn parsed<T: FromStr<Err = ParseError>>(
+pub(super) fn parsed<T: FromStr<Err = ParseError>>(
     reader: &mut Reader<'_>,
     expected: &str,
 ) -> Result<T, ReadError> {
     reader.text(expected)?.parse().map_err(|error| reader.schema_error(error))
 }
 
-fn list<'t, T>(
+pub(super) fn list<'t, T>(
     reader: &mut Reader<'t>,
     mut read: impl FnMut(&mut Reader<'t>) -> Result<T, ReadError>,
 ) -> Result<Vec<T>, ReadError> {
@@ -384,7 +404,7 @@ fn list<'t, T>(
     Ok(items)
 }
 
-fn each<'t>(
+pub(super) fn each<'t>(
     reader: &mut Reader<'t>,
     mut read: impl FnMut(&mut Reader<'t>) -> Result<(), ReadError>,
 ) -> Result<(), ReadError> {

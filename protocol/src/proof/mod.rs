@@ -6,20 +6,32 @@
 //! Not checked are signatures of validators, and bodies of transactions and receipts: the hash of
 //! a transaction covers a recent block that no message names, and the id of a receipt no content.
 
+mod answer;
+mod answer_json;
+mod answer_proof;
 mod block;
 mod builder;
 mod chunk;
+mod confirmation;
 mod header;
+mod light_header;
 mod links;
 mod merkle;
 mod message;
 mod outcome;
 
+pub use answer::{
+    KnownHashes, MAX_PROOF_HEADERS, ProvenAnswer, ProvenOutcome, ProvenStatus, Unprovable,
+    verify_answer,
+};
+pub use answer_proof::{AnswerProof, OutcomeConfirmation, shard_root};
 pub use block::{BlockCheck, OutcomeRoot, VerificationResult, check_block};
 #[doc(hidden)]
 pub use builder::{BlockCheckBuilder, ReadOutcome};
 pub use chunk::{ChunkHeader, ChunkRoots};
+pub use confirmation::confirmation_path;
 pub use header::{BlockHeaderView, SlashedValidatorView, ValidatorStakeView};
+pub use light_header::LightHeader;
 pub use links::OutcomeLinks;
 pub use merkle::{fold, root, root_and_paths};
 pub use outcome::{PartialExecutionOutcome, PartialExecutionStatus, leaf};

@@ -403,6 +403,8 @@ fn status(context: &HttpContext, chain: &ChainStatus) -> HttpResponse {
 pub(super) fn error_status(error: &QueryError) -> StatusCode {
     match error {
         QueryError::Failed(_) => StatusCode::SERVICE_UNAVAILABLE,
+        QueryError::InvalidBlock(_) => StatusCode::BAD_REQUEST,
+        QueryError::NotProvable(_) => StatusCode::NOT_IMPLEMENTED,
         QueryError::Panicked => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }

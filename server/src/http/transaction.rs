@@ -10,6 +10,7 @@ use alloc::sync::Arc;
 use hyper::StatusCode;
 use hyper::header::{CACHE_CONTROL, ETAG, HeaderValue};
 use milepost::primitives::{AccountId, CryptoHash};
+use milepost::status::ProofEnd;
 use serde_json::json;
 
 use super::entity_tag;
@@ -39,13 +40,15 @@ pub(super) async fn status(
     if_none_match: Option<&HeaderValue>,
 ) -> HttpResponse {
     let parsed = parse_hash(hash, query).and_then(|hash| {
-        query.get("include").unwrap_or_default().parse::<Include>().map(|include| (hash, include))
+        let include: Include = query.get("include").unwrap_or_default().parse()?;
+        let end = query.get("block").map_or(Ok(ProofEnd::default()), str::parse);
+        Ok((hash, include, end.map_err(|error| error.to_string())?))
     });
-    let (hash, include) = match parsed {
+    let (hash, include, end) = match parsed {
         Ok(parsed) => parsed,
         Err(text) => return rejected(service, StatusCode::BAD_REQUEST, &text),
     };
-    let (summary, json) = match service.compact_status(hash, include).await {
+    let (summary, json) = match service.compact_status(hash, include, end).await {
         Ok(observed) => observed,
         Err(error) => return json_value(error_status(&error), &failed(error)),
     };
@@ -61,7 +64,9 @@ pub(super) async fn status(
     } else {
         json_bytes(StatusCode::OK, json.into_bytes())
     };
-    let caching = if summary.is_finalized { IMMUTABLE } else { REVALIDATE };
+    // The block that confirms the newest outcome may not be final yet.
+    let never_changes = summary.is_finalized && !include.proof;
+    let caching = if never_changes { IMMUTABLE } else { REVALIDATE };
     response.headers_mut().insert(CACHE_CONTROL, caching);
     // Base58 in quotes is valid in a header.
     if let Ok(tag) = HeaderValue::try_from(tag) {

@@ -1,5 +1,6 @@
 //! `GET /tx/<hash>` and `GET /receipt/<id>`, compared with the responses to JSON-RPC requests.
 
+use milepost::proof::{KnownHashes, verify_answer};
 use serde_json::{Value, json};
 
 use crate::fixture;
@@ -162,6 +163,51 @@ fn a_receipt_leads_to_its_transaction() {
         }
     }
     assert!(count > 30, "only {count} receipts");
+}
+
+#[test]
+fn a_status_is_proven_by_what_is_included() {
+    let server = Server::with_blocks(&["--verify", "strict"]);
+    let mut complete = 0;
+    for transaction in fixture::transactions() {
+        let hash = transaction.hash;
+        let path = format!("/tx/{hash}?include=outcomes,status,proof");
+        let response = server.get(&path);
+        assert_eq!(response.status, 200, "{}", response.text());
+        assert_eq!(header(&response, "cache-control"), "no-cache");
+        let proof = response.json()["proof"].clone();
+        let Some(block) = proof["block_hash"].as_str() else {
+            assert_eq!(proof, Value::Null);
+            continue;
+        };
+        let known = KnownHashes { transaction: hash, block: block.parse().unwrap() };
+        let proven = verify_answer(&response.body, &response.body, known).unwrap();
+        complete += usize::from(proven.is_complete());
+        // The result of a request is proven as well.
+        let result = result_of(&server, &hash.to_string()).to_string();
+        let of_result = verify_answer(result.as_bytes(), &response.body, known).unwrap();
+        assert_eq!(of_result.outcomes, proven.outcomes);
+
+        let longer =
+            server.get(&format!("{path}&block={}", fixture::messages().last().unwrap().hash));
+        let block = fixture::messages().last().unwrap().hash;
+        let proven = verify_answer(&longer.body, &longer.body, KnownHashes { block, ..known });
+        assert!(proven.unwrap().outcomes.len() >= of_result.outcomes.len());
+        let last_final = server.get(&format!("{path}&block=final"));
+        assert_eq!(last_final.status, 200, "{}", last_final.text());
+    }
+    assert!(complete > 5, "{complete}");
+
+    let known = fixture::transactions().next().unwrap().hash;
+    for (block, expected) in [(UNKNOWN, "is no block of the stored chain"), ("last", "block: ")] {
+        let response = server.get(&format!("/tx/{known}?include=proof&block={block}"));
+        assert_eq!(response.status, 400);
+        assert!(response.text().contains(expected), "{}", response.text());
+    }
+    let unchecked = Server::with_blocks(&[]);
+    let response = unchecked.get(&format!("/tx/{known}?include=proof"));
+    assert_eq!(response.status, 501);
+    assert!(response.text().contains("without a check against its hash"), "{}", response.text());
 }
 
 #[test]

@@ -54,10 +54,11 @@ fn paths() -> Result<Value, String> {
             "transactionStatus",
             "The compact status of a transaction",
             "Without the result itself. What is finalized never changes and may be cached for ever.",
-            &[path_hash("hash", "Hash of the transaction"), shared("sender"), list_of_parts(), shared("minHeight")],
+            &[path_hash("hash", "Hash of the transaction"), shared("sender"), list_of_parts(), end_of_proof(), shared("minHeight")],
             &[
                 ("200", json_response("The compact status", "CompactStatus", true)),
                 ("304", json!({ "description": "The client has it" })),
+                ("501", json_response("What is stored proves nothing", "Failed", false)),
                 BAD_REQUEST(), NOT_FOUND(), UNAVAILABLE(),
             ],
         ) },
@@ -301,8 +302,18 @@ fn list_of_parts() -> Value {
         "explode": false,
         "schema": {
             "type": "array",
-            "items": { "enum": ["receipts", "outcomes", "logs", "gas", "status"] },
+            "items": { "enum": ["receipts", "outcomes", "logs", "gas", "status", "proof"] },
         },
+    })
+}
+
+fn end_of_proof() -> Value {
+    json!({
+        "name": "block",
+        "in": "query",
+        "description": "The block in which the headers of the proof end: a hash, or `final` for the newest final one; without it, \
+                        the one that confirms the newest outcome",
+        "schema": { "anyOf": [reference("CryptoHash"), { "const": "final" }] },
     })
 }
 
@@ -416,6 +427,7 @@ fn own_schemas() -> Map<String, Value> {
             "logs": logs,
             "gas_burnt": { "type": "integer", "minimum": 0 },
             "tokens_burnt": reference("NearToken"),
+            "proof": { "anyOf": [reference("AnswerProof"), { "type": "null" }] },
         },
         "additionalProperties": false,
     });
@@ -485,6 +497,7 @@ fn own_schemas() -> Map<String, Value> {
         "additionalProperties": height(),
     });
     [
+        ("AnswerProof", answer_proof()),
         ("CompactStatus", compact),
         ("TransactionEvent", event),
         ("TransactionNotification", notification),
@@ -498,6 +511,49 @@ fn own_schemas() -> Map<String, Value> {
     .into_iter()
     .map(|(name, schema)| (name.to_owned(), schema))
     .collect()
+}
+
+/// An object that has all of these members
+fn record(members: &[(&str, Value)]) -> Value {
+    let names: Vec<_> = members.iter().map(|(name, _)| name).collect();
+    let properties: Map<_, _> =
+        members.iter().map(|(name, schema)| ((*name).to_owned(), schema.clone())).collect();
+    json!({ "type": "object", "required": names, "properties": properties })
+}
+
+fn answer_proof() -> Value {
+    let hash = || reference("CryptoHash");
+    let list = |items: Value| json!({ "type": "array", "items": items });
+    let outcome = record(&[
+        ("id", hash()),
+        ("block_hash", hash()),
+        ("outcome_root_proof", list(reference("MerklePathItem"))),
+    ]);
+    let inner_lite = record(&[
+        ("height", reference("Uint64")),
+        ("epoch_id", hash()),
+        ("next_epoch_id", hash()),
+        ("prev_state_root", hash()),
+        ("outcome_root", hash()),
+        ("timestamp_nanosec", json!({ "type": "string" })),
+        ("next_bp_hash", hash()),
+        ("block_merkle_root", hash()),
+    ]);
+    let header = record(&[
+        ("prev_block_hash", hash()),
+        ("inner_rest_hash", hash()),
+        ("inner_lite", inner_lite),
+    ]);
+    let mut proof = record(&[
+        ("transaction_hash", hash()),
+        ("block_hash", hash()),
+        ("outcomes", list(outcome)),
+        ("headers", list(header)),
+    ]);
+    proof["description"] =
+        "What proves the outcomes of a transaction, up to a block that the client trusts".into();
+    proof["properties"]["headers"]["maxItems"] = 1_000.into();
+    proof
 }
 
 #[test]

@@ -21,7 +21,9 @@ use super::message::Header;
 use super::summary::{OutcomeSummary, ReceiptSummary, TransactionSummary};
 use crate::codec::json;
 use crate::primitives::{CryptoHash, HashBuilder};
-use crate::storage::rows::{BlockPoint, OutcomeRecord, ReceiptRecord, RowId, TransactionRecord};
+use crate::storage::rows::{
+    BlockPoint, BlockProof, OutcomeRecord, ReceiptRecord, RowId, TransactionRecord,
+};
 use crate::storage::{Row, Table, sorted_by_keys};
 use crate::views::Deviations;
 use crate::{Error, ErrorKind};
@@ -37,6 +39,8 @@ pub(super) struct BlockContent {
     pub(super) outcomes: usize,
     pub(super) receipts: usize,
     pub(super) deviations: Deviations,
+    /// Nothing, unless the block is verified
+    pub(super) proof: BlockProof,
 }
 
 impl BlockContent {
@@ -67,6 +71,7 @@ impl BlockContent {
             receipts: count(Table::Receipts),
             rows,
             deviations,
+            proof: BlockProof::default(),
         }
     }
 

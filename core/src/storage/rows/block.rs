@@ -2,13 +2,14 @@
 //!
 //! A canonical block lists the ids of its rows, so that exactly those are removed when it leaves
 //! the chain; the rows of a fork block are kept in one row of their own. `import` decides which
-//! blocks are canonical.
+//! blocks are canonical. What proofs of outcomes need of a header is kept with its block.
 
 use alloc::vec::Vec;
 
 use super::cursor::{Cursor, DecodeError, RowWriter, decode};
 use crate::Error;
 use crate::primitives::{BlockHeight, CryptoHash};
+use crate::proof::LightHeader;
 use crate::storage::{Key, Row, Table};
 
 /// The table and id of a row that belongs to a block
@@ -45,6 +46,30 @@ impl RowId {
     }
 }
 
+/// What proves the outcomes that a block confirms: its light header, and the `outcome_root` of each
+/// chunk; nothing if the block was imported without a check against its hash
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct BlockProof(Vec<u8>);
+
+impl BlockProof {
+    /// The proof of a block with this header, whose chunks have these roots in the order of the
+    /// shard layout
+    pub fn new(header: &LightHeader, outcome_roots: &[CryptoHash]) -> Self {
+        let roots = outcome_roots.iter().map(|root| &root.as_bytes()[..]);
+        let header = header.to_bytes();
+        let parts: Vec<&[u8]> = [&header[..]].into_iter().chain(roots).collect();
+        Self(parts.concat())
+    }
+
+    /// The light header and the roots
+    pub fn parts(&self) -> Option<(LightHeader, Vec<CryptoHash>)> {
+        let (header, roots) = self.0.split_first_chunk()?;
+        let (roots, _) = roots.as_chunks();
+        let roots = roots.iter().map(|root| CryptoHash::new(*root)).collect();
+        Some((LightHeader::from_bytes(header), roots))
+    }
+}
+
 /// An imported block
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "the layout of a row is closed by its version")]
@@ -61,6 +86,8 @@ pub struct BlockRecord {
     pub last_near_final: CryptoHash,
     /// `latest_protocol_version` of its header
     pub protocol_version: u32,
+    /// What proves the outcomes that it confirms
+    pub proof: BlockProof,
     /// Its ordinal in the canonical chain; `None` for a fork block
     pub ordinal: Option<u64>,
     /// The rows that are removed with it; empty for a fork block
@@ -70,13 +97,14 @@ pub struct BlockRecord {
 impl BlockRecord {
     /// Encodes the record as a row
     pub fn encode(&self) -> Vec<u8> {
-        RowWriter::new(Table::Blocks, 192 + self.rows.len() * 33)
+        RowWriter::new(Table::Blocks, 192 + self.proof.0.len() + self.rows.len() * 33)
             .u64(self.height)
             .hash(&self.prev_hash)
             .hash(&self.epoch_id)
             .hash(&self.last_final)
             .hash(&self.last_near_final)
             .u32(self.protocol_version)
+            .bytes(&self.proof.0)
             .option(self.ordinal.as_ref(), |row, ordinal| row.u64(*ordinal))
             .list(&self.rows, RowId::write)
             .finish()
@@ -96,6 +124,7 @@ impl BlockRecord {
                 last_final: cursor.hash()?,
                 last_near_final: cursor.hash()?,
                 protocol_version: cursor.u32()?,
+                proof: BlockProof(cursor.bytes()?.to_vec()),
                 ordinal: cursor.option(Cursor::u64)?,
                 rows: cursor.list(33, RowId::read)?,
             };

@@ -14,7 +14,7 @@ mod fragment;
 #[cfg(test)]
 mod tests;
 
-pub use block::{BlockRecord, ForkBlock, RowId, decode_block_hash, encode_block_hash};
+pub use block::{BlockProof, BlockRecord, ForkBlock, RowId, decode_block_hash, encode_block_hash};
 pub use chain::{BlockPoint, ChainRecord, ConfigIndex, ConfigRecord, EpochStart};
 pub use finalized::{
     ByteRange, FinalizedOutcome, FinalizedOutcomes, FinalizedTransaction, ReceiptParent,
@@ -37,9 +37,8 @@ use super::Table;
 /// blocks, and the old storage stays readable by the releases with the old version.
 pub const fn version(table: Table) -> u8 {
     match table {
-        Table::Chain => 3,
-        Table::Blocks
-        | Table::Heights
+        Table::Chain | Table::Blocks => 3,
+        Table::Heights
         | Table::Ordinals
         | Table::Transactions
         | Table::Outcomes

@@ -74,6 +74,7 @@ fn block_rows_of_another_version_are_refused() {
         last_final: id(),
         last_near_final: id(),
         protocol_version: 80,
+        proof: BlockProof::default(),
         ordinal: None,
         rows: vec![RowId { table: Table::Outcomes, id: id() }],
     };

@@ -1,0 +1,513 @@
+//! The check of an answer about a transaction, by its proof and hashes that the client knows.
+//!
+//! Each outcome leads to the root of its shard, this root to a block that confirms it, and a chain
+//! of light headers from that block to one that the client trusts. What this proves is returned as
+//! values; what it cannot prove is only named, so no unproven value can be taken for a proven one.
+//! The id of the transaction and the hash of the block are the client's own, never the answer's.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+
+use super::LightHeader;
+use super::confirmation::is_confirmed;
+use super::message::{OutcomeContent, Status, Step, each, hash, outcome_members, path};
+use crate::codec::json::{ReadError, Reader};
+use crate::primitives::{Balance, BlockHeight, Bytes, CryptoHash, Gas};
+use crate::{Error, ErrorKind};
+
+/// Maximum number of light headers of a proof: about ten minutes of a network, and 650 kB of JSON
+pub const MAX_PROOF_HEADERS: usize = 1_000;
+
+/// What a client knows before it reads an answer, from where it trusts
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "the two hashes that a proof is between")]
+pub struct KnownHashes {
+    /// The hash of the transaction that it asked about
+    pub transaction: CryptoHash,
+    /// The hash of the block that it trusts, in which the headers of the proof have to end
+    pub block: CryptoHash,
+}
+
+/// What is proven about a transaction
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct ProvenAnswer {
+    /// The transaction, as the client named it
+    pub transaction_hash: CryptoHash,
+    /// The block that the client trusts
+    pub block_hash: CryptoHash,
+    /// Its height, which its hash covers
+    pub block_height: BlockHeight,
+    /// The outcomes that are proven, in the order of the answer
+    pub outcomes: Vec<ProvenOutcome>,
+    /// The status of the first leaf of the receipts; `None` until its outcome is proven
+    pub final_status: Option<ProvenStatus>,
+    /// Receipts that proven outcomes created, and that have no proven outcome here
+    ///
+    /// None of them means that the answer has the outcomes of all receipts of the transaction.
+    pub pending_receipts: Vec<CryptoHash>,
+    /// Outcomes of the answer that are not proven: nothing about them may be believed, and a later
+    /// block may prove them
+    pub unproven_outcomes: Vec<CryptoHash>,
+    /// Members of the answer that no block proves, ever
+    pub unprovable: Vec<Unprovable>,
+}
+
+/// An outcome of the chain that the trusted block ends
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct ProvenOutcome {
+    /// The transaction's hash, or the id of a receipt that a proven outcome created
+    pub id: CryptoHash,
+    /// The block that confirms it, which is later than the one that executed it
+    pub confirmed_by: CryptoHash,
+    /// The height of that block
+    pub confirmed_at: BlockHeight,
+    /// Ids of the receipts that it created: all of them, in their order
+    pub receipt_ids: Vec<CryptoHash>,
+    /// Gas burnt
+    pub gas_burnt: Gas,
+    /// Tokens burnt, in yoctoNEAR
+    pub tokens_burnt: Balance,
+    /// Account that executed it
+    pub executor_id: String,
+    /// Status of the execution
+    pub status: ProvenStatus,
+    /// Log lines of the contract
+    pub logs: Vec<String>,
+}
+
+/// A status, as far as it can be proven: the error of a failure is not part of it
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_enums, reason = "the protocol hashes these variants")]
+pub enum ProvenStatus {
+    /// Not executed yet
+    Unknown,
+    /// It failed; why is not proven
+    Failure,
+    /// It succeeded with this value
+    SuccessValue(Bytes),
+    /// It succeeded and created this receipt, which determines the result
+    SuccessReceiptId(CryptoHash),
+}
+
+/// A member of an answer that no block proves: no hash of the chain covers it
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Unprovable {
+    /// The error in the status `Failure` of this outcome
+    Error(CryptoHash),
+    /// The metadata of this outcome, with its gas profile
+    Metadata(CryptoHash),
+    /// The block that this outcome names as the one that executed it
+    ExecutionBlock(CryptoHash),
+    /// The bodies of receipts: their ids cover where they come from, not what they contain
+    ReceiptBodies,
+    /// The body of the transaction, unless its hash is computed from it
+    TransactionBody,
+    /// The milestone `final_execution_status`
+    FinalExecutionStatus,
+}
+
+/// Checks the answer about a transaction by its proof
+///
+/// `answer` is the result of `EXPERIMENTAL_tx_status`, the response that has it, or the document of
+/// a server with `include=outcomes`; `proof` is the document that a proof query returns, or the
+/// document of a server that has it in its member `proof`. Costs some hashes for each outcome and
+/// header; time and memory are bounded by a small multiple of both texts, and
+/// [`MAX_PROOF_HEADERS`] headers are read.
+///
+/// ```
+/// use milepost_protocol::ErrorKind;
+/// use milepost_protocol::primitives::CryptoHash;
+/// use milepost_protocol::proof::{KnownHashes, verify_answer};
+///
+/// let known = KnownHashes { transaction: CryptoHash::ZERO, block: CryptoHash::ZERO };
+/// let error = verify_answer(b"{}", br#"{"headers": []}"#, known).unwrap_err();
+/// // Nothing is wrong with the proof, but it is none.
+/// assert_eq!((error.kind(), error.path()), (ErrorKind::Schema, "proof"));
+/// ```
+///
+/// # Errors
+///
+/// [`ErrorKind::Chain`] if answer and proof contradict each other or the known hashes: which
+/// statement, and how. Any other kind if they cannot be read, so that nothing is known.
+pub fn verify_answer(
+    answer: &[u8],
+    proof: &[u8],
+    known: KnownHashes,
+) -> Result<ProvenAnswer, Error> {
+    let proof = Proof::read(proof, known).map_err(|error| error.at("proof"))?;
+    let answer = Answer::read(answer).map_err(|error| error.at("answer"))?;
+    proof.check(answer, known)
+}
+
+/// A proof whose headers are a chain to the trusted block
+struct Proof {
+    headers: Vec<LightHeader>,
+    /// Indices of the headers by their hashes
+    index_by_hash: BTreeMap<CryptoHash, usize>,
+    /// By the ids of outcomes
+    outcomes: BTreeMap<CryptoHash, OutcomeProof>,
+}
+
+/// Which block confirms the outcomes of a shard, and the path from their root to that of the block
+struct OutcomeProof {
+    block_hash: CryptoHash,
+    path: Vec<Step>,
+}
+
+/// What is read of an answer
+#[derive(Default)]
+struct Answer<'t> {
+    outcomes: Vec<AnswerOutcome<'t>>,
+    /// The paths of all outcomes, one after the other
+    steps: Vec<Step>,
+    final_status: Option<Status>,
+    unprovable: Vec<Unprovable>,
+}
+
+struct AnswerOutcome<'t> {
+    id: CryptoHash,
+    content: OutcomeContent<'t>,
+    has_metadata: bool,
+    /// The end of its path
+    path_end: usize,
+}
+
+impl Proof {
+    fn read(text: &[u8], known: KnownHashes) -> Result<Self, Error> {
+        const NAMES: [&str; 4] = ["transaction_hash", "block_hash", "outcomes", "headers"];
+        let text = text_of(text)?;
+        let unread = |error: ReadError| error.into_error(text);
+        let mut reader = member_or_whole(text, "proof").map_err(unread)?;
+        let found = reader.members(NAMES, "a proof").map_err(unread)?;
+        let [transaction, block, outcomes, headers] = found;
+        let read_hash = |found: Option<Reader<'_>>, name| hash(&mut reader.required(found, name)?);
+        let names = [
+            (NAMES[0], read_hash(transaction, NAMES[0]).map_err(unread)?, known.transaction),
+            (NAMES[1], read_hash(block, NAMES[1]).map_err(unread)?, known.block),
+        ];
+        for (name, found, expected) in names {
+            if found != expected {
+                return Err(wrong(format_args!("of {found}, expected {expected}")).at(name));
+            }
+        }
+        let headers = read_headers(&mut reader.required(headers, NAMES[3]).map_err(unread)?);
+        let headers = headers.map_err(unread)?;
+        let index_by_hash = chain_to(known.block, &headers).map_err(|error| error.at(NAMES[3]))?;
+        let mut proof = Self { headers, index_by_hash, outcomes: BTreeMap::new() };
+        let mut outcomes = reader.required(outcomes, NAMES[2]).map_err(unread)?;
+        each(&mut outcomes, |reader| proof.outcome(reader)).map_err(unread)?;
+        Ok(proof)
+    }
+
+    fn outcome(&mut self, reader: &mut Reader<'_>) -> Result<(), ReadError> {
+        const NAMES: [&str; 3] = ["id", "block_hash", "outcome_root_proof"];
+        let found = reader.members(NAMES, "the proof of an outcome")?;
+        let [id, block_hash, steps] = found;
+        let id = hash(&mut reader.required(id, NAMES[0])?)?;
+        let block_hash = hash(&mut reader.required(block_hash, NAMES[1])?)?;
+        let mut found = Vec::new();
+        path(&mut reader.required(steps, NAMES[2])?, &mut found)?;
+        let proof = OutcomeProof { block_hash, path: found };
+        if self.outcomes.insert(id, proof).is_some() {
+            return Err(reader.schema_error(format_args!("outcome {id} occurs twice")));
+        }
+        Ok(())
+    }
+
+    /// The header of the block that confirms an outcome; `None` if the proof does not have the
+    /// outcome
+    fn confirming(
+        &self,
+        id: CryptoHash,
+        shard_root: CryptoHash,
+    ) -> Result<Option<(CryptoHash, &LightHeader)>, Error> {
+        let Some(OutcomeProof { block_hash, path }) = self.outcomes.get(&id) else {
+            return Ok(None);
+        };
+        let header = self.index_by_hash.get(block_hash).and_then(|index| self.headers.get(*index));
+        let Some(header) = header else {
+            return Err(wrong(format_args!("block {block_hash} is not among the headers")));
+        };
+        match is_confirmed(header, shard_root, path) {
+            Some(true) => Ok(Some((*block_hash, header))),
+            Some(false) => Err(wrong(format_args!(
+                "block {block_hash} does not confirm the root {shard_root}, to which it leads"
+            ))),
+            None => Err(unknown_direction()),
+        }
+    }
+
+    fn check(self, answer: Answer<'_>, known: KnownHashes) -> Result<ProvenAnswer, Error> {
+        let block_height = self.headers.last().map_or(0, |header| header.height);
+        let mut proven = ProvenAnswer {
+            transaction_hash: known.transaction,
+            block_hash: known.block,
+            block_height,
+            outcomes: Vec::new(),
+            final_status: None,
+            pending_receipts: Vec::new(),
+            unproven_outcomes: Vec::new(),
+            unprovable: answer.unprovable,
+        };
+        let (mut seen, mut start) = (BTreeSet::new(), 0);
+        for (index, outcome) in answer.outcomes.into_iter().enumerate() {
+            let AnswerOutcome { id, content, has_metadata, path_end } = outcome;
+            let at = |error: Error| error.at(format_args!("outcome {id}"));
+            if index == 0 && id != known.transaction {
+                let detail = format_args!("the answer is about transaction {id}");
+                return Err(wrong(detail).at("answer"));
+            }
+            if !seen.insert(id) {
+                return Err(at(wrong("it occurs twice in the answer")));
+            }
+            let path = answer.steps.get(start..path_end).unwrap_or_default();
+            start = path_end;
+            let confirming = match content.leaf(id) {
+                // A variant that is not known has no leaf.
+                None => None,
+                Some(leaf) => {
+                    let root = Step::fold(leaf, path).ok_or_else(|| at(unknown_direction()))?;
+                    self.confirming(id, root).map_err(at)?
+                }
+            };
+            let Some((confirmed_by, header)) = confirming else {
+                proven.unproven_outcomes.push(id);
+                continue;
+            };
+            proven.unprovable.push(Unprovable::ExecutionBlock(id));
+            if has_metadata {
+                proven.unprovable.push(Unprovable::Metadata(id));
+            }
+            if matches!(content.status, Status::Failure) {
+                proven.unprovable.push(Unprovable::Error(id));
+            }
+            proven.outcomes.push(ProvenOutcome::new(id, confirmed_by, header.height, content));
+        }
+        if let Some(id) = self.outcomes.keys().find(|id| !seen.contains(*id)) {
+            let detail = format_args!("outcome {id} is not in the answer, which may be older");
+            return Err(Error::new(ErrorKind::Schema, detail).at("proof.outcomes"));
+        }
+        proven.link()?;
+        proven.check_final_status(answer.final_status.as_ref())?;
+        Ok(proven)
+    }
+}
+
+impl ProvenOutcome {
+    fn new(
+        id: CryptoHash,
+        confirmed_by: CryptoHash,
+        confirmed_at: BlockHeight,
+        content: OutcomeContent<'_>,
+    ) -> Self {
+        Self {
+            id,
+            confirmed_by,
+            confirmed_at,
+            receipt_ids: content.receipt_ids,
+            gas_burnt: content.gas_burnt,
+            tokens_burnt: content.tokens_burnt,
+            executor_id: content.executor_id.into_owned(),
+            status: match content.status {
+                Status::Failure => ProvenStatus::Failure,
+                Status::Value(value) => ProvenStatus::SuccessValue(value),
+                Status::Receipt(id) => ProvenStatus::SuccessReceiptId(id),
+                // Another variant has no leaf.
+                Status::Unknown | Status::Other => ProvenStatus::Unknown,
+            },
+            logs: content.logs.into_iter().map(|log| log.into_owned()).collect(),
+        }
+    }
+}
+
+impl ProvenAnswer {
+    /// Whether all receipts of the transaction have proven outcomes
+    pub fn is_complete(&self) -> bool {
+        !self.outcomes.is_empty() && self.pending_receipts.is_empty()
+    }
+
+    /// Keeps the outcomes that belong to the transaction: its own, and those of receipts that they
+    /// created
+    fn link(&mut self) -> Result<(), Error> {
+        let index_by_id: BTreeMap<_, _> = self
+            .outcomes
+            .iter()
+            .zip(0_usize..)
+            .map(|(outcome, index)| (outcome.id, index))
+            .collect();
+        let mut reached = BTreeSet::new();
+        let mut next = Vec::from([self.transaction_hash]);
+        while let Some(id) = next.pop() {
+            if !reached.insert(id) {
+                continue;
+            }
+            match index_by_id.get(&id).and_then(|index| self.outcomes.get(*index)) {
+                Some(outcome) => next.extend(&outcome.receipt_ids),
+                None if id == self.transaction_hash => {}
+                None => self.pending_receipts.push(id),
+            }
+        }
+        let has_unproven = !self.unproven_outcomes.is_empty();
+        let mut unlinked = Vec::new();
+        self.outcomes.retain(|outcome| {
+            let is_reached = reached.contains(&outcome.id);
+            if !is_reached {
+                unlinked.push(outcome.id);
+            }
+            is_reached
+        });
+        // One that is not proven may have created it.
+        if let Some(id) = unlinked.first().filter(|_| !has_unproven) {
+            let detail = "no outcome of the transaction created this receipt";
+            return Err(wrong(detail).at(format_args!("outcome {id}")));
+        }
+        self.unproven_outcomes.append(&mut unlinked);
+        Ok(())
+    }
+
+    /// Follows the receipts that determine the result, and compares the status of the answer
+    fn check_final_status(&mut self, stated: Option<&Status>) -> Result<(), Error> {
+        let by_id: BTreeMap<_, _> =
+            self.outcomes.iter().map(|outcome| (outcome.id, &outcome.status)).collect();
+        let mut id = self.transaction_hash;
+        // As many steps as there are outcomes, unless it is a cycle.
+        for _ in 0..=self.outcomes.len() {
+            match by_id.get(&id) {
+                Some(ProvenStatus::SuccessReceiptId(next)) => id = *next,
+                Some(ProvenStatus::Unknown) | None => break,
+                Some(status) => {
+                    self.final_status = Some((*status).clone());
+                    break;
+                }
+            }
+        }
+        let is_right = match (stated, &self.final_status) {
+            (Some(Status::Value(stated)), Some(ProvenStatus::SuccessValue(value))) => {
+                stated == value
+            }
+            (Some(Status::Failure), Some(status)) => *status == ProvenStatus::Failure,
+            (Some(Status::Value(_)), Some(_)) => false,
+            _ => true,
+        };
+        if is_right {
+            return Ok(());
+        }
+        Err(wrong("another one than that of the outcome that determines it").at("answer.status"))
+    }
+}
+
+impl<'t> Answer<'t> {
+    fn read(text: &'t [u8]) -> Result<Self, Error> {
+        let text = text_of(text)?;
+        let unread = |error: ReadError| error.into_error(text);
+        let mut reader = member_or_whole(text, "result").map_err(unread)?;
+        Self::members(&mut reader).map_err(unread)
+    }
+
+    fn members(reader: &mut Reader<'t>) -> Result<Self, ReadError> {
+        const NAMES: [&str; 7] = [
+            "transaction_outcome",
+            "receipts_outcome",
+            "outcomes",
+            "status",
+            "transaction",
+            "receipts",
+            "final_execution_status",
+        ];
+        let found = reader.members(NAMES, "an answer")?;
+        let [own, of_receipts, outcomes, status, transaction, receipts, milestone] = found;
+        let mut answer = Self::default();
+        if let Some(mut own) = own {
+            answer.outcome(&mut own)?;
+        }
+        for mut list in [of_receipts, outcomes].into_iter().flatten() {
+            each(&mut list, |reader| answer.outcome(reader))?;
+        }
+        answer.final_status = status.map(|mut status| Status::read(&mut status)).transpose()?;
+        let unprovable = [
+            (transaction, Unprovable::TransactionBody),
+            (receipts, Unprovable::ReceiptBodies),
+            (milestone, Unprovable::FinalExecutionStatus),
+        ];
+        let present = unprovable.into_iter().filter(|(found, _)| found.is_some());
+        answer.unprovable.extend(present.map(|(_, member)| member));
+        Ok(answer)
+    }
+
+    fn outcome(&mut self, reader: &mut Reader<'t>) -> Result<(), ReadError> {
+        let mut start = *reader;
+        let (id, _, content) = outcome_members(reader, &mut self.steps)?;
+        let [outcome] = start.members(["outcome"], "an outcome")?;
+        let has_metadata = match outcome {
+            None => false,
+            Some(mut outcome) => outcome.members(["metadata"], "an outcome")?[0].is_some(),
+        };
+        let path_end = self.steps.len();
+        self.outcomes.push(AnswerOutcome { id, content, has_metadata, path_end });
+        Ok(())
+    }
+}
+
+fn read_headers(reader: &mut Reader<'_>) -> Result<Vec<LightHeader>, ReadError> {
+    let mut headers = Vec::new();
+    each(reader, |reader| {
+        if headers.len() == MAX_PROOF_HEADERS {
+            let detail = format_args!("more than {MAX_PROOF_HEADERS} headers");
+            return Err(reader.schema_error(detail));
+        }
+        headers.push(LightHeader::read(reader)?);
+        Ok(())
+    })?;
+    Ok(headers)
+}
+
+/// Checks that these headers, oldest first, are a chain to the trusted block; returns their indices
+fn chain_to(
+    trusted: CryptoHash,
+    headers: &[LightHeader],
+) -> Result<BTreeMap<CryptoHash, usize>, Error> {
+    let mut index_by_hash = BTreeMap::new();
+    let mut last = None;
+    for (index, header) in headers.iter().enumerate() {
+        let at = |error: Error| error.at(format_args!("[{index}]"));
+        if let Some(last) = last.filter(|last| *last != header.prev_hash) {
+            let detail = format_args!("its parent is {}, not {last} before it", header.prev_hash);
+            return Err(at(wrong(detail)));
+        }
+        let hash = header.hash();
+        index_by_hash.insert(hash, index);
+        last = Some(hash);
+    }
+    match last {
+        Some(last) if last == trusted => Ok(index_by_hash),
+        Some(last) => Err(wrong(format_args!("they end in block {last}, expected {trusted}"))),
+        None => Err(Error::new(ErrorKind::Schema, "no headers")),
+    }
+}
+
+/// The member of this name in an object that has it, or the whole value
+fn member_or_whole<'t>(text: &'t str, name: &str) -> Result<Reader<'t>, ReadError> {
+    Reader::new(text).whole()?;
+    let reader = Reader::new(text);
+    let [found] = Reader::new(text).members([name], "an object")?;
+    Ok(found.unwrap_or(reader))
+}
+
+fn text_of(text: &[u8]) -> Result<&str, Error> {
+    str::from_utf8(text).map_err(|error| {
+        Error::new(ErrorKind::Syntax, "not UTF-8").with_offset(error.valid_up_to())
+    })
+}
+
+fn wrong(detail: impl fmt::Display) -> Error {
+    Error::new(ErrorKind::Chain, detail)
+}
+
+fn unknown_direction() -> Error {
+    Error::new(ErrorKind::Schema, "a path has a direction of no known variant")
+}
