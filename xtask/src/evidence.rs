@@ -7,12 +7,13 @@ use crate::shell::{cargo, feed, show, target};
 use crate::{bench, setup, simulate};
 
 /// What there is: name, about
-const NAMES: [(&str, &str); 7] = [
+const NAMES: [(&str, &str); 8] = [
     ("simulation", "1,000,000 seeds of waiting (ten minutes); `--seeds N` takes another number"),
     ("open-requests", "10,000 open HTTP requests on a release build (three minutes)"),
     ("watchers", "100,000 watchers of 20,000 transactions, beside clients that poll (six minutes)"),
     ("follow", "follows a day of a chain with faults, and kills a server 200 times (half an hour)"),
     ("catch-up", "imports 10,000 blocks (two minutes); `--blocks DIR` also messages of mainnet"),
+    ("archive", "sizes and reads of archived rows (a minute); `--blocks DIR` takes real blocks"),
     ("bench", "all benches beside the node's path (half an hour); `--rocksdb` adds its database"),
     ("bench-http", "what a response costs over HTTP, with `wrk` (four minutes)"),
 ];
@@ -37,6 +38,8 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
         ["follow"] => follow(),
         ["catch-up"] => catch_up(None),
         ["catch-up", "--blocks", directory] => catch_up(Some(directory)),
+        ["archive"] => archive(None),
+        ["archive", "--blocks", directory] => archive(Some(directory)),
         ["bench"] => bench::write_ratios(false),
         ["bench", "--rocksdb"] => bench::write_ratios(true),
         ["bench-http"] => setup::run(&["wrk"]).and_then(|()| bench::write_http()),
@@ -82,6 +85,11 @@ fn catch_up(directory: Option<&str>) -> Result<(), String> {
     let mut program = cargo("run --release -p milepost-benches --bin catch_up --");
     // The file is on the disk of the build, since a directory for temporary files may be in memory.
     write("catch-up", "", &show(program.arg(target()?).args(directory))?)
+}
+
+fn archive(directory: Option<&str>) -> Result<(), String> {
+    let mut program = cargo("run --release -p milepost-benches --bin archive --");
+    write("archive", "", &show(program.arg(target()?).args(directory))?)
 }
 
 /// Hands the output of a run to the program that writes the page

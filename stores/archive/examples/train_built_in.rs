@@ -17,6 +17,8 @@ use milepost_practice::{Practice, Settings};
 
 /// Enough for a hundred times the size of the dictionary
 const BLOCKS: usize = 800;
+/// It is part of every program
+const LEN: usize = 64 << 10;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let (engine, mut storage) = (Engine::default(), MemoryStorage::new());
@@ -32,7 +34,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let row = storage.get(&Key::hash(Table::Transactions, hash))?;
         contents.extend(row.map(|row| row.to_vec()));
     }
-    let dictionary = milepost_archive::train(&contents)?;
+    let dictionary = milepost_archive::train(&contents, LEN)?;
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/practice.dictionary");
     fs::write(&path, &dictionary)?;
     println!("{}: {} bytes of {} rows", path.display(), dictionary.len(), contents.len());

@@ -18,6 +18,9 @@ use crate::dictionary::{Dictionaries, Dictionary};
 const MIN_LEN: usize = 128;
 /// Maximum length of a content, which is far above what the gas limit can pay for
 const MAX_LEN: u32 = 256 << 20;
+/// Size of a trained dictionary: 64 KiB leave real transactions 8 % larger, 512 KiB make them 5 %
+/// smaller, and each process keeps one in memory three times
+const DICTIONARY_LEN: usize = 256 << 10;
 /// Rows that are compressed again at a time
 const PAGE: usize = 256;
 
@@ -149,7 +152,7 @@ impl<A: Archive> CompressedArchive<A> {
                 position += 1;
             }
         }
-        let dictionary = crate::train(&contents)?;
+        let dictionary = crate::train(&contents, DICTIONARY_LEN)?;
         let dictionary = self.dictionaries.put_next(&self.archive, self.origin, &dictionary)?;
         let number = dictionary.number;
         let compressor = Arc::new(Compressor::new(dictionary, Level::Fast));

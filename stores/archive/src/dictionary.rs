@@ -16,20 +16,18 @@ use zstd::zstd_safe::{CDict, DDict};
 /// chain
 pub const BUILT_IN_DICTIONARY: &[u8] = include_bytes!("practice.dictionary");
 
-/// Size of a dictionary: twice it saves less than one percent on real transactions
-const DICTIONARY_LEN: usize = 64 << 10;
 /// Maximum size of a dictionary that is read
 const MAX_DICTIONARY_LEN: usize = 4 << 20;
 
-/// Trains a dictionary of at most 64 KiB on the contents of rows
+/// Trains a dictionary of at most `max_len` bytes on the contents of rows
 ///
 /// Some thousand rows and a hundred times the size of the dictionary are enough.
 ///
 /// # Errors
 ///
 /// [`ErrorKind::Limit`] if there are too few contents to train on.
-pub fn train(contents: &[impl AsRef<[u8]>]) -> Result<Vec<u8>, Error> {
-    zstd::dict::from_samples(contents, DICTIONARY_LEN).map_err(|error| {
+pub fn train(contents: &[impl AsRef<[u8]>], max_len: usize) -> Result<Vec<u8>, Error> {
+    zstd::dict::from_samples(contents, max_len).map_err(|error| {
         let detail = format_args!("a dictionary of {} contents: {error}", contents.len());
         Error::new(ErrorKind::Limit, detail).with_source(error)
     })
