@@ -2,8 +2,8 @@
 //! the block that confirms it, and the chain of light headers are computed by the node.
 //!
 //! The chains have missing chunks, empty blocks, skipped heights, shards that are split, and one
-//! shard. A transaction that is twice in a chunk, as protocol versions before 85 allow, is made here
-//! from the node's tree, because no practice chain has one.
+//! shard. A transaction that is twice in a chunk, as protocol versions before 85 allow, is made
+//! here from the node's tree, because no practice chain has one.
 
 use milepost::endpoint::Engine;
 use milepost::import::{BlockVerifier, ImportSettings, VerifyMode};
