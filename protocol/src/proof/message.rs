@@ -357,22 +357,22 @@ fn gas(reader: &mut Reader<'_>) -> Result<Gas, ReadError> {
     }
 }
 
-fn unsigned(reader: &mut Reader<'_>) -> Result<u64, ReadError> {
+pub(super) fn unsigned(reader: &mut Reader<'_>) -> Result<u64, ReadError> {
     reader.unsigned(u64::MAX, "u64")
 }
 
-fn hash(reader: &mut Reader<'_>) -> Result<CryptoHash, ReadError> {
+pub(super) fn hash(reader: &mut Reader<'_>) -> Result<CryptoHash, ReadError> {
     parsed(reader, CryptoHash::EXPECTED)
 }
 
-fn parsed<T: FromStr<Err = ParseError>>(
+pub(super) fn parsed<T: FromStr<Err = ParseError>>(
     reader: &mut Reader<'_>,
     expected: &str,
 ) -> Result<T, ReadError> {
     reader.text(expected)?.parse().map_err(|error| reader.schema_error(error))
 }
 
-fn list<'t, T>(
+pub(super) fn list<'t, T>(
     reader: &mut Reader<'t>,
     mut read: impl FnMut(&mut Reader<'t>) -> Result<T, ReadError>,
 ) -> Result<Vec<T>, ReadError> {

@@ -10,6 +10,7 @@ mod block;
 mod builder;
 mod chunk;
 mod header;
+mod header_json;
 mod links;
 mod merkle;
 mod message;
