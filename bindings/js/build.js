@@ -32,10 +32,12 @@ const optimize = (module, ...options) =>
     here(`build/${module}.wasm`),
     "-O2",
     "--converge",
-    // Inlining larger functions into their only caller saves a call but adds 11 kB after gzip.
+    // Inlining larger functions into their only caller saves a call but adds 0.8 kB after gzip.
     "--one-caller-inline-max-function-size=20",
-    // Similar functions next to each other: 3 kB less after gzip.
-    "--reorder-functions-by-name",
+    // Does not split data at its zeros, which gzip compresses better: 1.7 kB less.
+    "--skip-pass=memory-packing",
+    // No hints of alignment, which engines do not need: 1.2 kB less after gzip.
+    "--dealign",
     ...FEATURES,
     ...options,
   ]);

@@ -90,8 +90,9 @@ fn flags() -> Result<String, String> {
         "--cfg sha2_backend_soft=\"compact\"".to_owned(),
         // A panic is a trap, without its text and its place.
         "-Zunstable-options -Cpanic=immediate-abort -Zlocation-detail=none".to_owned(),
-        // Limit of inlining, in place of the 5 of code that is optimised for size. With 30 the
-        // module is 0.9 kB larger after gzip; with 70 it is 9 kB larger, and a request 6 % quicker.
+        // Limit of inlining, in place of the 5 of code that is optimised for size. With 20 the
+        // module is 1.8 kB larger after gzip and a request 4 % quicker; with 30 they are 5.9 kB
+        // and 10 %.
         "-Cllvm-args=-inline-threshold=10".to_owned(),
         // Cargo passes every crate of a standard library that it builds to every crate.
         "-Aunused-crate-dependencies".to_owned(),

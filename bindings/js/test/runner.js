@@ -2,8 +2,6 @@
 
 /** The runner of a manifest; `read` returns the bytes of a file, or a promise of them */
 export function runner(manifest, read) {
-  // The module is built without the rules of configurations for transactions.
-  const vectors = manifest.vectors.filter(({ needs }) => needs !== "transaction-rules");
   const fixtures = new Map(manifest.fixtures.map((fixture) => [fixture.name, fixture]));
 
   /** Creates an endpoint with the settings and the fixture of a vector */
@@ -60,7 +58,7 @@ export function runner(manifest, read) {
     return { response: await pending, early };
   }
 
-  return { createEndpoint, run, vectors };
+  return { createEndpoint, run, vectors: manifest.vectors };
 }
 
 /** Lets the event loop run everything that is ready */

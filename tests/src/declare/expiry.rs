@@ -8,7 +8,7 @@ use super::block::Block;
 use super::configs::config;
 use super::json::reversed;
 use super::parts::signed_on;
-use super::{Declarations, Fixture, Vector, handler, request, unknown_transaction};
+use super::{Declarations, Fixture, Vector, invalid_transaction, request, unknown_transaction};
 
 /// Declares a transaction that is expired, and those of which that is not known
 pub(super) fn declare(declarations: &mut Declarations) {
@@ -39,15 +39,9 @@ pub(super) fn declare(declarations: &mut Declarations) {
         let params = format!(r#"{{"signed_tx_base64":"{bytes}","wait_until":"NONE"}}"#);
         let request = request("EXPERIMENTAL_tx_status", &params);
         let response = match is_expired {
-            true => handler(
-                "handler",
-                r#"{"info":{},"name":"INVALID_TRANSACTION"}"#,
-                r#"{"TxExecutionError":{"InvalidTxError":"Expired"}}"#,
-            ),
+            true => invalid_transaction("\"Expired\""),
             false => unknown_transaction(&sent.hash),
         };
-        let mut vector = Vector::new(fixture, &request, response).about(about);
-        vector.needs = is_expired.then_some("transaction-rules");
-        declarations.vector(name, vector);
+        declarations.vector(name, Vector::new(fixture, &request, response).about(about));
     }
 }

@@ -9,11 +9,11 @@ use serde_json::Value;
 use super::block::Block;
 use super::parts::{
     StatusResult, Transaction, call, hash, outcome, receipt, refund, signed, success_receipt_id,
-    success_value, transaction, transfer,
+    success_value, transaction, transfer, with_invalid_signature,
 };
 use super::{
-    Declarations, Fixture, Vector, Wait, handler, internal, request, result, status_request,
-    timeout, unknown_transaction,
+    Declarations, Fixture, Vector, Wait, internal, invalid_transaction, request, result,
+    status_request, timeout, unknown_transaction,
 };
 
 /// The parts of the purchase: the transaction, its receipts and all outcomes
@@ -573,24 +573,10 @@ fn waits(declarations: &mut Declarations, happy_path: &HappyPath) {
     let invalid = with_invalid_signature(&bytes);
     let by_bytes =
         request("EXPERIMENTAL_tx_status", &format!(r#"{{"signed_tx_base64":"{invalid}"}}"#));
-    let response = handler(
-        "handler",
-        r#"{"info":{},"name":"INVALID_TRANSACTION"}"#,
-        r#"{"TxExecutionError":{"InvalidTxError":"InvalidSignature"}}"#,
-    );
+    let response = invalid_transaction("\"InvalidSignature\"");
     let vector = Vector::new("road-110", &by_bytes, response);
     declarations.vector(
         "invalid-transaction",
         vector.about("An unknown transaction whose signature is invalid."),
     );
-}
-
-/// The same transaction with one bit of the signature flipped
-fn with_invalid_signature(base64: &str) -> String {
-    use ::base64::Engine as _;
-    use ::base64::engine::general_purpose::STANDARD;
-    let mut bytes = STANDARD.decode(base64).unwrap_or_default();
-    let signature = bytes.len() - 64;
-    bytes[signature] ^= 1;
-    STANDARD.encode(bytes)
 }

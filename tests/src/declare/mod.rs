@@ -14,6 +14,7 @@ mod happy_path;
 mod json;
 mod params;
 mod parts;
+mod transaction_rules;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -54,6 +55,7 @@ impl Declarations {
         forks::declare(&mut declarations);
         configs::declare(&mut declarations);
         expiry::declare(&mut declarations);
+        transaction_rules::declare(&mut declarations);
         envelopes::declare(&mut declarations);
         params::declare(&mut declarations);
         declarations
@@ -168,9 +170,6 @@ impl Declarations {
         if let Some(method) = vector.url_method {
             row["url_method"] = method.into();
         }
-        if let Some(feature) = vector.needs {
-            row["needs"] = feature.into();
-        }
         match vector.wait {
             Wait::No => {}
             Wait::Expires => row["wait"] = "expires".into(),
@@ -214,8 +213,6 @@ struct Vector<'declared> {
     url_method: Option<&'static str>,
     settings: &'declared [(&'static str, Value)],
     wait: Wait<'declared>,
-    /// The feature of the engine that it tests, if a surface may be built without it
-    needs: Option<&'static str>,
     response: Response,
 }
 
@@ -233,7 +230,6 @@ impl<'declared> Vector<'declared> {
             url_method: None,
             settings: &[],
             wait: Wait::No,
-            needs: None,
             response,
         }
     }
@@ -392,6 +388,15 @@ fn unknown_transaction(hash: &str) -> Response {
             r#"{{"info":{{"requested_transaction_hash":"{hash}"}},"name":"UNKNOWN_TRANSACTION"}}"#
         ),
         &format!(r#""Transaction {hash} doesn't exist""#),
+    )
+}
+
+/// The error of a signed transaction that is in no block and cannot be; `error` is a JSON text
+fn invalid_transaction(error: &str) -> Response {
+    handler(
+        "handler",
+        r#"{"info":{},"name":"INVALID_TRANSACTION"}"#,
+        &format!(r#"{{"TxExecutionError":{{"InvalidTxError":{error}}}}}"#),
     )
 }
 

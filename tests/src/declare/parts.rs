@@ -98,6 +98,17 @@ pub(super) fn signed_on(
     receiver: &str,
     deposit: u128,
 ) -> Transaction {
+    signed_transfers(base, nonce, signer, receiver, &[deposit])
+}
+
+/// Several transfers with a valid hash and signature and this base block
+pub(super) fn signed_transfers(
+    base: &str,
+    nonce: u64,
+    signer: &str,
+    receiver: &str,
+    deposits: &[u128],
+) -> Transaction {
     let key = signing_key(signer);
     let mut bytes = Vec::new();
     let text = |bytes: &mut Vec<u8>, text: &str| {
@@ -111,9 +122,11 @@ pub(super) fn signed_on(
     bytes.extend(nonce.to_le_bytes());
     text(&mut bytes, receiver);
     bytes.extend(Sha256::digest(format!("milepost vectors: {base}")));
-    bytes.extend(1_u32.to_le_bytes());
-    bytes.push(3);
-    bytes.extend(deposit.to_le_bytes());
+    bytes.extend((deposits.len() as u32).to_le_bytes());
+    for deposit in deposits {
+        bytes.push(3);
+        bytes.extend(deposit.to_le_bytes());
+    }
     let digest = Sha256::digest(&bytes);
     let signature_bytes = key.sign(&digest).to_bytes();
     bytes.push(0);
@@ -125,13 +138,21 @@ pub(super) fn signed_on(
         "public_key": public_key(signer),
         "nonce": nonce,
         "receiver_id": receiver,
-        "actions": [transfer(&deposit.to_string())],
+        "actions": deposits.iter().map(|deposit| transfer(&deposit.to_string())).collect::<Vec<_>>(),
         "priority_fee": 0,
         "signature": signature(signature_bytes),
         "hash": hash,
     });
     let base64 = Some(STANDARD.encode(bytes));
     Transaction { hash, signer: signer.into(), view, base64 }
+}
+
+/// The bytes of a transaction in base64, with one bit of the signature flipped
+pub(super) fn with_invalid_signature(base64: &str) -> String {
+    let mut bytes = STANDARD.decode(base64).unwrap_or_default();
+    let signature = bytes.len() - 64;
+    bytes[signature] ^= 1;
+    STANDARD.encode(bytes)
 }
 
 fn signature(bytes: impl AsRef<[u8]>) -> String {
