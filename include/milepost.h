@@ -93,6 +93,11 @@ typedef struct milepost_error milepost_error;
 typedef struct milepost_import_summary milepost_import_summary;
 
 /**
+ * A JSON text
+ */
+typedef struct milepost_json milepost_json;
+
+/**
  * Builder of a block message
  */
 typedef struct milepost_message_builder milepost_message_builder;
@@ -1898,6 +1903,84 @@ MILEPOST_NONNULL(1, 2);
  * Does nothing for NULL, and for a handle that is in use.
  */
 void milepost_message_builder_free(struct milepost_message_builder *builder);
+
+/**
+ * Makes the proof of the outcomes of a transaction, for `milepost_verify_answer`
+ *
+ * `proof` is NULL after `MILEPOST_STATUS_OK` if no stored block confirms an outcome. Its
+ * headers end in `block`: the base58 text of a hash, or `final` for the newest final block;
+ * with length 0, in the block that confirms the newest outcome. The blocks must have been
+ * checked on import (`MILEPOST_SETTING_VERIFY`): if not, or if they are not kept,
+ * `MILEPOST_STATUS_USAGE`. `MILEPOST_STATUS_VALUE` if `block` is not in the stored chain,
+ * `MILEPOST_STATUS_LIMIT` if there would be more than 1,000 headers.
+ *
+ * Threads: any number concurrently.
+ *
+ * To free: `proof` by `milepost_json_free`.
+ *
+ * May be NULL: `error`.
+ */
+MILEPOST_NODISCARD
+milepost_status_t milepost_engine_prove(const struct milepost_engine *engine,
+                                        const struct milepost_hash *transaction,
+                                        const uint8_t *block,
+                                        size_t block_len,
+                                        struct milepost_json **proof,
+                                        struct milepost_error **error)
+MILEPOST_NONNULL(1, 2, 5);
+
+/**
+ * Checks an answer about a transaction by its proof; needs no engine
+ *
+ * `answer` is a response to `EXPERIMENTAL_tx_status`, its result, or a server's document with
+ * `include=outcomes`; `proof` is that of `milepost_engine_prove`, or a server's document with
+ * `include=proof`. `transaction` is the hash that was asked about, and `block` that of the
+ * block in which the headers of the proof end, which the host trusts.
+ *
+ * `proven` has the values that are proven; what is not is only named there, in
+ * `unproven_outcomes` and `unprovable`: the error of a failure, metadata, bodies.
+ * `is_complete` is 1 if the outcomes of all receipts are proven.
+ *
+ * `MILEPOST_STATUS_CHAIN` if the texts contradict each other or the hashes: the answer is
+ * wrong. Any other failure says that they cannot be read, so that nothing is known.
+ *
+ * Threads: any number concurrently.
+ *
+ * To free: `proven` by `milepost_json_free`.
+ *
+ * May be NULL: `error`.
+ */
+MILEPOST_NODISCARD
+milepost_status_t milepost_verify_answer(const uint8_t *answer,
+                                         size_t answer_len,
+                                         const uint8_t *proof,
+                                         size_t proof_len,
+                                         const struct milepost_hash *transaction,
+                                         const struct milepost_hash *block,
+                                         int32_t *is_complete,
+                                         struct milepost_json **proven,
+                                         struct milepost_error **error)
+MILEPOST_NONNULL(5, 6, 7, 8);
+
+/**
+ * Returns the text, which belongs to `json`
+ *
+ * Threads: any number concurrently.
+ *
+ * May be NULL: `error`.
+ */
+MILEPOST_NODISCARD
+milepost_status_t milepost_json_text(const struct milepost_json *json,
+                                     struct milepost_bytes *text,
+                                     struct milepost_error **error)
+MILEPOST_NONNULL(1, 2);
+
+/**
+ * Frees a JSON text
+ *
+ * Does nothing for NULL, and for a handle that is in use.
+ */
+void milepost_json_free(struct milepost_json *json);
 
 /**
  * Validates the body of a request; returns the error response to an invalid one

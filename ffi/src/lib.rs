@@ -49,6 +49,7 @@ pub mod hash;
 pub mod import_summary;
 pub mod message_builder;
 pub mod output;
+pub mod proof;
 pub mod request;
 pub mod response;
 pub mod settings;

@@ -6,12 +6,14 @@
 
 #![forbid(unsafe_code)]
 
+mod answers;
 mod blocks;
 mod codecs;
 mod requests;
 mod rows;
 mod world;
 
+pub use answers::answer;
 pub use blocks::{block_message, configuration, proof};
 pub use codecs::{base58, base64, canonical_json, signed_transaction};
 pub use requests::{params, request_body};

@@ -8,7 +8,6 @@ use alloc::format;
 use alloc::vec;
 use alloc::vec::Vec;
 
-use milepost::codec::json;
 use milepost::primitives::{CryptoHash, ShardId};
 use milepost::proof::{BlockHeaderView, ChunkHeader, ChunkRoots};
 use serde_json::{Value, json};
@@ -82,8 +81,8 @@ pub(crate) fn block_header(
         "chunk_endorsements": chunks.iter().map(|_| vec![31_u8]).collect::<Vec<_>>(),
         "shard_split": head.announced_split(parameters),
     });
-    let view: BlockHeaderView =
-        json::read(&header.to_string()).expect("a header with all its members");
+    let view =
+        BlockHeaderView::from_json(&header.to_string()).expect("a header with all its members");
     let hash = view.compute_hash();
     header["hash"] = json!(hash);
     (header, hash)

@@ -36,6 +36,7 @@ typedef enum handle {
     ENGINE,
     ERROR,
     IMPORT_SUMMARY,
+    JSON,
     MESSAGE_BUILDER,
     RESPONSE,
     SETTINGS,
@@ -100,7 +101,8 @@ static const char *valid_bytes(const char *function, const char *parameter) {
         {"body", PENDING},     {"url_method", "tx_status"}, {"message", NEXT_BLOCK},
         {"config", "{}"},      {"reason", "no rows"},       {"path", "rows.redb"},
         {"transaction", "{}"}, {"outcome", "{}"},           {"receipt", "{}"},
-        {"row", "a row"},      {"bytes", "borsh"},
+        {"row", "a row"},      {"bytes", "borsh"},          {"answer", "{}"},
+        {"proof", PROOF},      {"block", "final"},
     };
     if (strcmp(parameter, "text") == 0) {
         int is_hash = strcmp(function, "milepost_hash_parse") == 0;
@@ -137,6 +139,7 @@ static milepost_status_t valid_status(const char *function) {
         {"milepost_response_transaction_status", MILEPOST_STATUS_USAGE},
         {"milepost_storage_check", MILEPOST_STATUS_STORAGE},
         {"milepost_transaction_decode", MILEPOST_STATUS_SYNTAX},
+        {"milepost_verify_answer", MILEPOST_STATUS_CHAIN},
     };
     if (with_engine && strcmp(function, "milepost_endpoint_handle_commit_result") == 0) {
         return MILEPOST_STATUS_USAGE;
@@ -218,6 +221,9 @@ static void set_up(fixture *self) {
     milepost_engine *engine;
     milepost_error *error;
     milepost_import_summary *summary;
+    milepost_json *json;
+    milepost_hash proof_block;
+    int32_t is_complete;
     milepost_message_builder *builder;
     milepost_response *response;
     milepost_settings *settings;
@@ -252,6 +258,11 @@ static void set_up(fixture *self) {
     must(milepost_transaction_decode_base64(bytes(TRANSACTION_BASE64), base64_len, &transaction,
                                             NULL),
          "transaction");
+    must(milepost_hash_parse(bytes(PROOF_BLOCK), sizeof PROOF_BLOCK - 1, &proof_block, NULL),
+         "proof_block");
+    must(milepost_verify_answer(bytes("{}"), 2, bytes(PROOF), sizeof PROOF - 1, &self->hash,
+                                &proof_block, &is_complete, &json, NULL),
+         "json");
     if (milepost_settings_set(settings, 0, 0, &error) != MILEPOST_STATUS_ENUM) {
         must(MILEPOST_STATUS_USAGE, "error");
     }
@@ -260,6 +271,7 @@ static void set_up(fixture *self) {
     self->handles[ENGINE] = engine;
     self->handles[ERROR] = error;
     self->handles[IMPORT_SUMMARY] = summary;
+    self->handles[JSON] = json;
     self->handles[MESSAGE_BUILDER] = builder;
     self->handles[RESPONSE] = response;
     self->handles[SETTINGS] = settings;

@@ -220,6 +220,18 @@ void test_storage_check() {
            checked.error().message().find("requirement") != std::string_view::npos);
 }
 
+void test_proofs() {
+    Hash transaction, block = parse_hash(PROOF_BLOCK).value();
+    Result<ProvenAnswer> proven = verify_answer("{}", PROOF, transaction, block);
+    EXPECT(!proven->is_complete);
+    EXPECT(proven->json.text()->find("\"outcomes\":[]") != std::string_view::npos);
+    EXPECT(verify_answer("{}", PROOF, transaction, transaction).error().kind() == ErrorKind::Chain);
+    EXPECT(verify_answer("{}", "{}", transaction, block).error().kind() == ErrorKind::Schema);
+    Engine engine = Engine::in_memory().value();
+    EXPECT(!engine.prove(transaction).value());
+    EXPECT(engine.prove(transaction, "last").error().kind() == ErrorKind::Value);
+}
+
 void test_inputs() {
     Result<Transaction> transaction = Transaction::decode_base64(TRANSACTION);
     Result<TransactionView> view = transaction->read();
@@ -333,6 +345,7 @@ int main() {
     test_errors();
     test_storages();
     test_storage_check();
+    test_proofs();
     test_inputs();
     test_outputs();
     test_watches();

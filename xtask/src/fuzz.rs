@@ -19,7 +19,8 @@ const MEMORY: u32 = 2048;
 const SECONDS_OF_AN_INPUT: u32 = 25;
 
 /// The targets, each with the folders of the shared vectors that are inputs of it
-const TARGETS: [(&str, &[&str]); 10] = [
+const TARGETS: [(&str, &[&str]); 11] = [
+    ("answer", &[]),
     ("base58", &[]),
     ("base64", &[]),
     ("block_message", &["blocks"]),

@@ -14,6 +14,7 @@
 #include "milepost/engine.hpp"
 #include "milepost/handle.hpp"
 #include "milepost/message_builder.hpp"
+#include "milepost/proof.hpp"
 #include "milepost/response.hpp"
 #include "milepost/result.hpp"
 #include "milepost/storage.hpp"

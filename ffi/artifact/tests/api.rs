@@ -5,6 +5,8 @@ mod c;
 use std::fs;
 use std::process::Command;
 
+use milepost_practice::{Practice, Settings};
+
 #[test]
 fn functions_without_vectors_work() {
     let directory = tempfile::tempdir().expect("a directory for the program");
@@ -24,6 +26,24 @@ fn answers_go_on_while_a_commit_runs() {
     let directory = tempfile::tempdir().expect("a directory for the program");
     let program = c::program(&c::root().join("tests/c/snapshots.c"), directory.path());
     c::run(&mut Command::new(program));
+}
+
+#[test]
+fn answers_are_proven_and_verified() {
+    let directory = tempfile::tempdir().expect("a directory for the program");
+    let settings = Settings { transactions: 1..=2, late_outcomes: 0, ..Settings::demo(3) };
+    let mut practice = Practice::new(Settings { delays: 0, ..settings });
+    let messages: Vec<_> = (0..20).map(|_| practice.next_message()).collect();
+    let transaction = messages.iter().flat_map(|message| &message.transactions).next();
+    let transaction = transaction.expect("a transaction").hash.to_string();
+    let trusted = messages.last().expect("a block").hash.to_string();
+    let path = |height: u64| directory.path().join(format!("{height}.json"));
+    for message in &messages {
+        fs::write(path(message.height), &message.json).expect("the block is written");
+    }
+    let program = c::program(&c::root().join("tests/c/proofs.c"), directory.path());
+    let paths = messages.iter().map(|message| path(message.height));
+    c::run(Command::new(program).arg(transaction).arg(trusted).args(paths));
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use c::Tool;
-use milepost_header::{TRANSACTION, read};
+use milepost_header::{PROOF, PROOF_BLOCK, TRANSACTION, read};
 use milepost_tests::vectors;
 
 /// Standards, and options that projects build with
@@ -126,6 +126,7 @@ fn functions_without_vectors_work() {
         .collect();
     let constants = format!(
         "static const std::string_view TRANSACTION = \"{TRANSACTION}\";\n\
+         static const std::string_view PROOF = {PROOF:?}, PROOF_BLOCK = \"{PROOF_BLOCK}\";\n\
          static const std::string_view CONFIG =\n{};\n",
         parts.join("\n")
     );

@@ -206,6 +206,7 @@ fn is_plain(type_name: &str) -> bool {
         "milepost_engine",
         "milepost_error",
         "milepost_import_summary",
+        "milepost_json",
         "milepost_message_builder",
         "milepost_response",
         "milepost_settings",

@@ -17,7 +17,7 @@ use std::{env, fs, process};
 use cbindgen::{Builder, Config, DocumentationLength, DocumentationStyle, Language, Layout, Style};
 
 pub use source::{Function, Kind, Parameter, Source, read};
-pub use tables::{TRANSACTION, tables};
+pub use tables::{PROOF, PROOF_BLOCK, TRANSACTION, tables};
 
 /// Path of the header, from the root of the repository
 pub const HEADER: &str = "include/milepost.h";

@@ -13,6 +13,23 @@ pub const TRANSACTION: &str = concat!(
     "xVSFQFjoagOb4NBBqWhERnnz45LY4+52JgZhm1iQKz7qAdPByrGFDQhQ2Mfga8RlbysuQ8D8LlA6bQE="
 );
 
+/// A proof of no outcome, whose one header has zeros only
+pub const PROOF: &str = concat!(
+    r#"{"transaction_hash":"11111111111111111111111111111111","#,
+    r#""block_hash":"GDWDcUvyMhfDhpaWFACcQhsLia3TqR4ugNnE7iiA7LXP","outcomes":[],"#,
+    r#""headers":[{"prev_block_hash":"11111111111111111111111111111111","#,
+    r#""inner_rest_hash":"11111111111111111111111111111111","inner_lite":{"height":0,"#,
+    r#""epoch_id":"11111111111111111111111111111111","#,
+    r#""next_epoch_id":"11111111111111111111111111111111","#,
+    r#""prev_state_root":"11111111111111111111111111111111","#,
+    r#""outcome_root":"11111111111111111111111111111111","timestamp_nanosec":"0","#,
+    r#""next_bp_hash":"11111111111111111111111111111111","#,
+    r#""block_merkle_root":"11111111111111111111111111111111"}}]}"#
+);
+
+/// The block of that header
+pub const PROOF_BLOCK: &str = "GDWDcUvyMhfDhpaWFACcQhsLia3TqR4ugNnE7iiA7LXP";
+
 /// Form of a parameter, in the constants of the programs
 struct Form {
     name: &'static str,
@@ -23,12 +40,13 @@ struct Form {
 
 /// Constant of a handle type in the programs: `ENGINE` for `milepost_engine`
 fn handle_constant(type_name: &str) -> Option<String> {
-    const HANDLES: [&str; 9] = [
+    const HANDLES: [&str; 10] = [
         "chain_status",
         "endpoint",
         "engine",
         "error",
         "import_summary",
+        "json",
         "message_builder",
         "response",
         "settings",
@@ -121,7 +139,8 @@ pub fn tables(functions: &[Function], checked: bool) -> Result<String, String> {
     let Tables { adapters, functions, destructors } = tables;
     let checked = i32::from(checked);
     Ok(format!(
-        "#define CHECKED {checked}\n#define TRANSACTION_BASE64 \"{TRANSACTION}\"\n\n{adapters}\n\
+        "#define CHECKED {checked}\n#define TRANSACTION_BASE64 \"{TRANSACTION}\"\n\
+         #define PROOF {PROOF:?}\n#define PROOF_BLOCK \"{PROOF_BLOCK}\"\n\n{adapters}\n\
          static const function FUNCTIONS[] = {{\n{functions}}};\n\n\
          static const destructor DESTRUCTORS[] = {{\n{destructors}}};\n"
     ))

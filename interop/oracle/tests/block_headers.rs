@@ -217,8 +217,16 @@ fn headers_of_all_versions_verify_and_damaged_ones_do_not() {
         let node_header = header(rng, 1 + round % 6);
         let view = views::BlockHeaderView::from(&node_header);
         let text = serde_json::to_string(&view).unwrap();
-        let ours: BlockHeaderView = json::read(&text).unwrap();
+        let ours = BlockHeaderView::from_json(&text).unwrap();
         assert_eq!(ours.is_hash_valid(), Ok(true), "{text}");
+        let light = views::LightClientBlockLiteView::from(node_header);
+        let light_header = ours.light_header().unwrap().unwrap();
+        assert_eq!(light_header.hash().as_bytes(), &light.hash().0, "{text}");
+        let mut json = String::new();
+        light_header.write_json(&mut json);
+        let mut theirs = serde_json::to_value(&light).unwrap();
+        theirs["inner_lite"].as_object_mut().unwrap().remove("timestamp");
+        assert_eq!(serde_json::from_str::<serde_json::Value>(&json).unwrap(), theirs);
 
         let mut damaged = ours.clone();
         match rng.below(6) {

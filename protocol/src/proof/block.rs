@@ -14,7 +14,7 @@ use super::chunk::{ChunkHeader, ChunkRoots};
 use super::header::BlockHeaderView;
 use super::merkle::parents;
 use super::message::{Message, Shard, Step, chunk_header};
-use crate::codec::json::{self, ReadError, Reader};
+use crate::codec::json::{ReadError, Reader};
 use crate::primitives::{CryptoHash, ShardId};
 use crate::{Error, ErrorKind};
 
@@ -120,7 +120,7 @@ impl BlockCheck {
     ) -> Result<(), VerificationResult> {
         let unread = |error: ReadError| VerificationResult::Unverifiable(error.into_error(text));
         let Message { header, chunks, shards } = message;
-        let header: BlockHeaderView = json::read(header).map_err(unverifiable("block.header"))?;
+        let header = BlockHeaderView::from_json(header).map_err(unverifiable("block.header"))?;
         self.hashes = Some((header.hash, header.prev_hash));
         let chunks = match (chunks, &shards) {
             (Some(chunks), _) => chunks,

@@ -10,108 +10,104 @@ use alloc::vec::Vec;
 
 use crate::codec::borsh::Writer;
 use crate::primitives::{AccountId, Balance, CryptoHash, PublicKey, ShardId, Signature};
-use crate::views::wire::wire_struct;
 
 use super::LightHeader;
 
-wire_struct! {
-    /// The header of a block; members that only some header versions have are optional
-    pub struct BlockHeaderView {
-        /// Signatures of the block producers of the block before, in their order
-        pub approvals: Vec<Option<Signature>>,
-        /// Hash of the block's body; from header version 4 on
-        pub block_body_hash: Option<CryptoHash> = omitted,
-        /// Root of the hashes of all blocks before
-        pub block_merkle_root: CryptoHash,
-        /// Number of the block on its chain; from header version 3 on
-        pub block_ordinal: Option<u64> = omitted,
-        /// Validators slashed by challenges, which are no longer made
-        pub challenges_result: Option<Vec<SlashedValidatorView>> = omitted,
-        /// Root of the challenges, which are no longer made
-        pub challenges_root: Option<CryptoHash> = omitted,
-        /// Endorsements of each chunk, as bit maps; from header version 5 on
-        pub chunk_endorsements: Option<Vec<Vec<u8>>> = omitted,
-        /// Root of the hashes of the chunk headers
-        pub chunk_headers_root: CryptoHash,
-        /// Whether each shard has a new chunk
-        pub chunk_mask: Vec<bool>,
-        /// Root of the outgoing receipts of the chunks
-        pub chunk_receipts_root: CryptoHash,
-        /// Root of the transactions of the chunks
-        pub chunk_tx_root: CryptoHash,
-        /// Number of new chunks
-        pub chunks_included: u64,
-        /// Id of the epoch
-        pub epoch_id: CryptoHash,
-        /// Hash of the epoch synchronisation data, in the first block of some epochs
-        pub epoch_sync_data_hash: Option<CryptoHash> = omitted,
-        /// Gas price of the block after, in yoctoNEAR
-        pub gas_price: Balance,
-        /// Hash of the block
-        pub hash: CryptoHash,
-        /// Height of the block
-        pub height: u64,
-        /// Last block with doomslug finality
-        pub last_ds_final_block: CryptoHash,
-        /// Last final block
-        pub last_final_block: CryptoHash,
-        /// Newest protocol version that the producer runs
-        pub latest_protocol_version: u32,
-        /// Hash of the block producers of the next epoch
-        pub next_bp_hash: CryptoHash,
-        /// Id of the next epoch
-        pub next_epoch_id: CryptoHash,
-        /// Root of the outcomes that the chunks confirm
-        pub outcome_root: CryptoHash,
-        /// Hash of the block before
-        pub prev_hash: CryptoHash,
-        /// Height of the block before; from header version 3 on
-        pub prev_height: Option<u64> = omitted,
-        /// Root of the states before the chunks
-        pub prev_state_root: CryptoHash,
-        /// Random value of the block
-        pub random_value: CryptoHash,
-        /// Always zero; not part of the hash
-        pub rent_paid: Balance = default,
-        /// The shard that is split next, and at which account; from header version 6 on
-        pub shard_split: Option<(ShardId, AccountId)> = omitted,
-        /// Signature of the producer; not part of the hash
-        pub signature: Option<Signature> = omitted,
-        /// Time in nanoseconds, which some messages have rounded; not read
-        pub timestamp: u64 = default,
-        /// Time in nanoseconds
-        pub timestamp_nanosec: Balance,
-        /// Total supply of tokens, in yoctoNEAR
-        pub total_supply: Balance,
-        /// Proposals of validators
-        pub validator_proposals: Vec<ValidatorStakeView>,
-        /// Always zero; not part of the hash
-        pub validator_reward: Balance = default,
-    }
+/// What the hash of a block covers of its header; members that only some header versions have are
+/// optional
+///
+/// [`from_json`](Self::from_json) reads it.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct BlockHeaderView {
+    /// Signatures of the block producers of the block before, in their order
+    pub approvals: Vec<Option<Signature>>,
+    /// Hash of the block's body; from header version 4 on
+    pub block_body_hash: Option<CryptoHash>,
+    /// Root of the hashes of all blocks before
+    pub block_merkle_root: CryptoHash,
+    /// Number of the block on its chain; from header version 3 on
+    pub block_ordinal: Option<u64>,
+    /// Validators slashed by challenges, which are no longer made
+    pub challenges_result: Option<Vec<SlashedValidatorView>>,
+    /// Root of the challenges, which are no longer made
+    pub challenges_root: Option<CryptoHash>,
+    /// Endorsements of each chunk, as bit maps; from header version 5 on
+    pub chunk_endorsements: Option<Vec<Vec<u8>>>,
+    /// Root of the hashes of the chunk headers
+    pub chunk_headers_root: CryptoHash,
+    /// Whether each shard has a new chunk
+    pub chunk_mask: Vec<bool>,
+    /// Root of the outgoing receipts of the chunks
+    pub chunk_receipts_root: CryptoHash,
+    /// Root of the transactions of the chunks
+    pub chunk_tx_root: CryptoHash,
+    /// Number of new chunks
+    pub chunks_included: u64,
+    /// Id of the epoch
+    pub epoch_id: CryptoHash,
+    /// Hash of the epoch synchronisation data, in the first block of some epochs
+    pub epoch_sync_data_hash: Option<CryptoHash>,
+    /// Gas price of the block after, in yoctoNEAR
+    pub gas_price: Balance,
+    /// Hash of the block
+    pub hash: CryptoHash,
+    /// Height of the block
+    pub height: u64,
+    /// Last block with doomslug finality
+    pub last_ds_final_block: CryptoHash,
+    /// Last final block
+    pub last_final_block: CryptoHash,
+    /// Newest protocol version that the producer runs
+    pub latest_protocol_version: u32,
+    /// Hash of the block producers of the next epoch
+    pub next_bp_hash: CryptoHash,
+    /// Id of the next epoch
+    pub next_epoch_id: CryptoHash,
+    /// Root of the outcomes that the chunks confirm
+    pub outcome_root: CryptoHash,
+    /// Hash of the block before
+    pub prev_hash: CryptoHash,
+    /// Height of the block before; from header version 3 on
+    pub prev_height: Option<u64>,
+    /// Root of the states before the chunks
+    pub prev_state_root: CryptoHash,
+    /// Random value of the block
+    pub random_value: CryptoHash,
+    /// The shard that is split next, and at which account; from header version 6 on
+    pub shard_split: Option<(ShardId, AccountId)>,
+    /// Time in nanoseconds
+    pub timestamp_nanosec: Balance,
+    /// Total supply of tokens, in yoctoNEAR
+    pub total_supply: Balance,
+    /// Proposals of validators
+    pub validator_proposals: Vec<ValidatorStakeView>,
+    /// Names of members that no known header version has
+    pub unknown_fields: Vec<String>,
 }
 
-wire_struct! {
-    /// A validator that was slashed
-    pub struct SlashedValidatorView {
-        /// Its account
-        pub account_id: AccountId,
-        /// Whether it signed two blocks of one height
-        pub is_double_sign: bool,
-    }
+/// A validator that was slashed
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct SlashedValidatorView {
+    /// Its account
+    pub account_id: AccountId,
+    /// Whether it signed two blocks of one height
+    pub is_double_sign: bool,
 }
 
-wire_struct! {
-    /// A proposal to be a validator
-    pub struct ValidatorStakeView {
-        /// The account
-        pub account_id: AccountId,
-        /// Its key
-        pub public_key: PublicKey,
-        /// Its stake, in yoctoNEAR
-        pub stake: Balance,
-        /// Version of the structure: `V1`
-        pub validator_stake_struct_version: Option<String> = omitted,
-    }
+/// A proposal to be a validator
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct ValidatorStakeView {
+    /// The account
+    pub account_id: AccountId,
+    /// Its key
+    pub public_key: PublicKey,
+    /// Its stake, in yoctoNEAR
+    pub stake: Balance,
+    /// Version of the structure: `V1`
+    pub validator_stake_struct_version: Option<String>,
 }
 
 /// A version of the header

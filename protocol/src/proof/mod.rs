@@ -14,6 +14,7 @@ mod builder;
 mod chunk;
 mod confirmation;
 mod header;
+mod header_json;
 mod light_header;
 mod links;
 mod merkle;

@@ -1,8 +1,8 @@
 //! The WebAssembly module of the entry `verifier` of the npm package `milepost`: checks block
 //! messages against their own hashes.
 //!
-//! A module of its own, because that of the engine has no room for it, and most pages do not need
-//! it. Keeps what blocks confirm of those before them, and the result of the last check, whose
+//! A module of its own, because most pages do not need it, and those that do may not need the
+//! engine. Keeps what blocks confirm of those before them, and the result of the last check, whose
 //! parts JavaScript reads one by one. What a result is for, report or refusal, is decided in
 //! `bindings/js`.
 

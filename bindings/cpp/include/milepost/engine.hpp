@@ -7,6 +7,7 @@
 
 #include <string>
 
+#include "proof.hpp"
 #include "response.hpp"
 #include "storage.hpp"
 
@@ -262,6 +263,20 @@ public:
             get(), data(body), body.size(), data(url_method), url_method.size(), &response, &error);
         if (status != MILEPOST_STATUS_OK) return to_error(status, error);
         return Response(response);
+    }
+
+    /// Makes the proof of the outcomes of a transaction, for verify_answer; empty if no stored
+    /// block confirms an outcome
+    ///
+    /// `block` is the base58 text of the hash of the block in which its headers end, or `final`; if
+    /// it is empty, they end in the block that confirms the newest outcome.
+    Result<Json> prove(const Hash &transaction, std::string_view block = {}) const noexcept {
+        milepost_json *proof = nullptr;
+        milepost_error *error = nullptr;
+        milepost_status_t status = milepost_engine_prove(get(), &transaction, data(block),
+                                                         block.size(), &proof, &error);
+        if (status != MILEPOST_STATUS_OK) return to_error(status, error);
+        return Json(proof);
     }
 
     /// Returns the state of the chain in the storage
