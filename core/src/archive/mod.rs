@@ -10,6 +10,7 @@
 pub mod conformance;
 mod envelope;
 mod height_ranges;
+mod lookup;
 mod memory;
 mod progress;
 mod records;
@@ -26,6 +27,7 @@ use crate::storage::{Key, Row, Table};
 
 pub use envelope::{Compression, Envelope, Origin, Release, WriterId, content_hash};
 pub use height_ranges::HeightRanges;
+pub use lookup::ArchiveLookup;
 pub use memory::MemoryArchive;
 pub use progress::{OpenTransaction, WriterProgress, for_each_row};
 pub use records::{ArchivedBlock, ArchivedReceipt};

@@ -8,6 +8,8 @@
 
 #[cfg(test)]
 mod adversarial_requests;
+#[cfg(all(test, feature = "archive"))]
+mod archive_tests;
 mod buffers;
 mod call;
 mod chain;
