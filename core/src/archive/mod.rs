@@ -9,12 +9,15 @@
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
 mod envelope;
+mod export;
 mod height_ranges;
+mod lookup;
 mod memory;
 mod progress;
 mod records;
 mod versions;
 mod with_archive;
+mod writer;
 
 use alloc::boxed::Box;
 use alloc::sync::Arc;
@@ -25,12 +28,15 @@ use crate::storage::rows::version;
 use crate::storage::{Key, Row, Table};
 
 pub use envelope::{Compression, Envelope, Origin, Release, WriterId, content_hash};
+pub use export::{Export, ExportQuery};
 pub use height_ranges::HeightRanges;
+pub use lookup::ArchiveLookup;
 pub use memory::MemoryArchive;
 pub use progress::{OpenTransaction, WriterProgress, for_each_row};
 pub use records::{ArchivedBlock, ArchivedReceipt};
 pub use versions::{is_new_version, served_version};
 pub use with_archive::WithArchive;
+pub use writer::{ArchiveWriter, copy};
 
 /// The format version of the rows that this release writes: their first byte
 ///

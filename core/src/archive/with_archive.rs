@@ -11,14 +11,16 @@ use crate::storage::{Isolation, Key, Row, Snapshot};
 
 /// A snapshot that reads the keys of an archive's tables from that archive
 ///
-/// The isolation is that of the snapshot, because rows of an archive do not change.
+/// A request asks it where the snapshot does not know, if the
+/// [settings](crate::endpoint::Settings::archive) enable it. The isolation is that of the snapshot,
+/// because rows of an archive do not change.
 ///
 /// ```
-/// use milepost::archive::{MemoryArchive, WithArchive};
-/// use milepost::endpoint::{Engine, RequestState};
+/// use milepost::archive::{ArchiveLookup, MemoryArchive, WithArchive};
+/// use milepost::endpoint::{Engine, RequestState, Settings};
 /// use milepost::storage::MemoryStorage;
 ///
-/// let engine = Engine::default();
+/// let engine = Engine::new(Settings::default().with_archive(ArchiveLookup::Unknown));
 /// let (storage, archive) = (MemoryStorage::new(), MemoryArchive::new());
 /// let body = br#"{"method": "tx", "params": {
 ///     "tx_hash": "11111111111111111111111111111118", "sender_account_id": "alice.near",

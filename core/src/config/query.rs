@@ -9,6 +9,8 @@ use alloc::string::{String, ToString};
 
 use super::{BlockReference, Finality, SyncCheckpoint};
 use crate::Error;
+#[cfg(feature = "archive")]
+use crate::archive::{ArchiveLookup, ArchivedBlock};
 use crate::primitives::BlockHeight;
 use crate::storage::restartable::{Restartable, RestartableQuery, RowCache, Suspend};
 use crate::storage::rows::{ChainRecord, ConfigIndex, ConfigRecord, decode_block_hash};
@@ -71,6 +73,9 @@ pub struct ConfigQuery(RestartableQuery<ResolveConfig>);
 #[derive(Debug)]
 pub(crate) struct ResolveConfig {
     pub(crate) reference: BlockReference,
+    /// Whether the height of a block that the storage does not know is read from the archive
+    #[cfg(feature = "archive")]
+    pub(crate) asks_archive: bool,
 }
 
 /// The height of a block, or the name of the block that is not known
@@ -79,7 +84,21 @@ type ResolvedHeight = Result<BlockHeight, String>;
 impl ConfigQuery {
     /// The query for this block
     pub fn new(reference: BlockReference) -> Self {
-        Self(RestartableQuery::new(ResolveConfig { reference }))
+        Self(RestartableQuery::new(ResolveConfig {
+            reference,
+            #[cfg(feature = "archive")]
+            asks_archive: false,
+        }))
+    }
+
+    /// The query for this block, which asks the archive for one that the storage does not know; the
+    /// default is that it does not
+    #[cfg(feature = "archive")]
+    #[must_use]
+    pub fn with_archive(self, lookup: ArchiveLookup) -> Self {
+        let reference = self.0.into_function().reference;
+        let asks_archive = lookup != ArchiveLookup::Never;
+        Self(RestartableQuery::new(ResolveConfig { reference, asks_archive }))
     }
 }
 
@@ -92,16 +111,31 @@ impl ResolveConfig {
     ) -> Result<ResolvedHeight, Suspend> {
         match self.reference {
             BlockReference::Height(height) => {
-                let Some(row) = rows.row(Key::number(Table::Heights, height))? else {
-                    return Ok(Err(format!("DB Not Found Error: BLOCK HEIGHT: {height}")));
-                };
-                decode_block_hash(Table::Heights, row)?;
-                Ok(Ok(height))
+                if let Some(row) = rows.row(Key::number(Table::Heights, height))? {
+                    decode_block_hash(Table::Heights, row)?;
+                    return Ok(Ok(height));
+                }
+                #[cfg(feature = "archive")]
+                if self.asks_archive
+                    && let Some(row) = rows.row(ArchivedBlock::height_key(height))?
+                {
+                    ArchivedBlock::decode_hash(row)?;
+                    return Ok(Ok(height));
+                }
+                Ok(Err(format!("DB Not Found Error: BLOCK HEIGHT: {height}")))
             }
-            BlockReference::Hash(hash) => Ok(rows
-                .block(hash)?
-                .map(|block| block.height)
-                .ok_or_else(|| format!("DB Not Found Error: BLOCK HEADER: {hash}"))),
+            BlockReference::Hash(hash) => {
+                if let Some(block) = rows.block(hash)? {
+                    return Ok(Ok(block.height));
+                }
+                #[cfg(feature = "archive")]
+                if self.asks_archive
+                    && let Some(row) = rows.row(ArchivedBlock::key(hash))?
+                {
+                    return Ok(Ok(ArchivedBlock::decode(row)?.height));
+                }
+                Ok(Err(format!("DB Not Found Error: BLOCK HEADER: {hash}")))
+            }
             BlockReference::Finality(finality) => {
                 let height = match finality {
                     Finality::Optimistic => chain.head.map(|head| head.height),
@@ -129,7 +163,11 @@ impl Restartable for ResolveConfig {
     type Output = ConfigResult;
 
     fn restarted(&self) -> Option<Self> {
-        Some(Self { reference: self.reference })
+        Some(Self {
+            reference: self.reference,
+            #[cfg(feature = "archive")]
+            asks_archive: self.asks_archive,
+        })
     }
 
     fn run(&self, rows: &mut RowCache<'_>) -> Result<ConfigResult, Suspend> {

@@ -39,8 +39,15 @@ impl Buffers {
         let (call, attempt) = StatusCall::new(id, request);
         let walk = mem::take(&mut self.walk);
         let transaction = transaction.filter(|_| snapshot.isolation() == Isolation::Snapshot);
-        let mut query =
+        let query =
             StatusQuery::with_buffers(call.hash(), settings.max_receipts, transaction, walk);
+        // That of a signed transaction is looked up again below, and asks the archive then.
+        #[cfg(feature = "archive")]
+        let query = match attempt.is_signed() {
+            true => query,
+            false => query.with_archive(attempt.lookup(settings)),
+        };
+        let mut query = query;
         let status = run_with_rows(&mut query, snapshot, &mut self.rows);
         self.rows.clear();
         self.rows.shrink_to(2 * MAX_RETAINED_NODES);

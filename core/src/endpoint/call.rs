@@ -12,6 +12,8 @@ use core::mem;
 use super::transaction_check::{CheckQuery, ReadCheck, TransactionCheck};
 use super::{EndReason, Response, Settings, UnknownTransaction};
 use crate::Error;
+#[cfg(feature = "archive")]
+use crate::archive::ArchiveLookup;
 use crate::config::{BlockReference, ConfigQuery, ConfigResult};
 use crate::primitives::{BlockHeight, CryptoHash};
 use crate::rpc::{
@@ -33,6 +35,9 @@ pub(super) enum Call {
     /// It has a response; with a [`RetainedCall`] it is evaluated again if the rest of its batch
     /// waits
     Answered(Response, Option<RetainedCall>),
+    /// The archive has its result, and is asked again once the rest of its batch waits no more
+    #[cfg(feature = "archive")]
+    Archived(StatusCall),
 }
 
 /// A call whose query runs
@@ -93,6 +98,9 @@ pub(super) struct PendingCall {
 pub(super) enum RetainedCall {
     Status(StatusCall),
     Config(RequestId, BlockReference),
+    /// The archive has its result
+    #[cfg(feature = "archive")]
+    Archived(StatusCall),
 }
 
 impl RetainedCall {
@@ -100,7 +108,9 @@ impl RetainedCall {
     pub(super) fn resume(self, settings: &Settings, end_reason: Option<EndReason>) -> Call {
         match self {
             Self::Status(call) => call.resume(settings, end_reason),
-            Self::Config(id, reference) => Call::config(id, reference),
+            Self::Config(id, reference) => Call::config(id, reference, settings),
+            #[cfg(feature = "archive")]
+            Self::Archived(call) => Call::Archived(call),
         }
     }
 }
@@ -117,12 +127,15 @@ impl Call {
                 let (call, attempt) = StatusCall::new(call.id, request);
                 call.start(settings, attempt)
             }
-            Method::ProtocolConfig(reference) => Self::config(call.id, reference),
+            Method::ProtocolConfig(reference) => Self::config(call.id, reference, settings),
         }
     }
 
-    fn config(id: RequestId, reference: BlockReference) -> Self {
+    #[cfg_attr(not(feature = "archive"), expect(unused_variables, reason = "of the archive"))]
+    fn config(id: RequestId, reference: BlockReference, settings: &Settings) -> Self {
         let query = ConfigQuery::new(reference);
+        #[cfg(feature = "archive")]
+        let query = query.with_archive(settings.archive);
         Self::Running(RunningCall::Config { id, reference, query })
     }
 
@@ -142,8 +155,10 @@ impl Call {
                 call.clone().start(settings, attempt.clone())
             }
             Self::Running(RunningCall::Config { id, reference, .. }) => {
-                Self::config(id.clone(), *reference)
+                Self::config(id.clone(), *reference, settings)
             }
+            #[cfg(feature = "archive")]
+            Self::Archived(call) => Self::Archived(call.clone()),
             Self::Answered(response, None) => Self::Answered(response.clone(), None),
             Self::Answered(_, Some(_)) | Self::Pending(_) => return None,
         })
@@ -224,12 +239,27 @@ impl Call {
         let mut body = Vec::new();
         match call.evaluate(status, attempt, settings, &mut body) {
             AttemptResult::Response(kind) => {
-                Self::Answered(Response { body, kind }, Some(RetainedCall::Status(call.take())))
+                let call = call.take();
+                #[cfg(feature = "archive")]
+                if status.is_some_and(TransactionStatus::is_archived) {
+                    let retained = Some(RetainedCall::Archived(call));
+                    return Self::Answered(Response { body, kind }, retained);
+                }
+                Self::Answered(Response { body, kind }, Some(RetainedCall::Status(call)))
             }
             AttemptResult::PermanentResponse(kind) => Self::Answered(Response { body, kind }, None),
             AttemptResult::Unmet(condition) => {
                 Self::Pending(PendingCall { call: call.take(), condition, generation })
             }
+        }
+    }
+
+    /// Reads the result if the archive has it
+    #[cfg(feature = "archive")]
+    pub(super) fn start_archived(&mut self, settings: &Settings) {
+        if let Self::Archived(call) = self {
+            let attempt = Attempt { is_first: true, signed: None, end_reason: None };
+            *self = call.take().start(settings, attempt);
         }
     }
 
@@ -253,6 +283,8 @@ impl Call {
             Self::Answered(..) => return,
             Self::Pending(PendingCall { call, .. })
             | Self::Running(RunningCall::Status { call, .. }) => &call.id,
+            #[cfg(feature = "archive")]
+            Self::Archived(call) => &call.id,
             #[cfg(feature = "transaction-rules")]
             Self::Running(RunningCall::Check { call, .. }) => &call.id,
             Self::Running(RunningCall::Config { id, .. }) => id,
@@ -262,6 +294,16 @@ impl Call {
 }
 
 impl Attempt {
+    /// When this attempt asks the archive: the first and the last do, and none in between
+    #[cfg(feature = "archive")]
+    pub(super) fn lookup(&self, settings: &Settings) -> ArchiveLookup {
+        if self.is_first || self.end_reason == Some(EndReason::Timeout) {
+            settings.archive
+        } else {
+            ArchiveLookup::Never
+        }
+    }
+
     /// Whether the request contains the transaction, which is checked if it is in no block
     pub(super) const fn is_signed(&self) -> bool {
         self.signed.is_some()
@@ -326,8 +368,10 @@ impl StatusCall {
     }
 
     pub(super) fn start(self, settings: &Settings, attempt: Attempt) -> Call {
-        let query = Box::new(StatusQuery::new(self.hash, settings.max_receipts));
-        Call::Running(RunningCall::Status { call: self, query, attempt })
+        let query = StatusQuery::new(self.hash, settings.max_receipts);
+        #[cfg(feature = "archive")]
+        let query = query.with_archive(attempt.lookup(settings));
+        Call::Running(RunningCall::Status { call: self, query: Box::new(query), attempt })
     }
 
     fn take(&mut self) -> Self {

@@ -8,8 +8,6 @@
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
-#[cfg(feature = "observe")]
-use super::Settings;
 use super::end_reason::StaleRows;
 use super::operation::{OperationKind, Operations, Progress};
 use super::pending_request::RetainedRequest;
@@ -312,9 +310,11 @@ impl<T> Endpoint<T> {
     /// [`Output::Completed`]
     #[cfg(feature = "observe")]
     pub fn handle_observation_query(&mut self, transaction: CryptoHash) -> RequestHandle {
-        let Settings { isolation, max_receipts, .. } = *self.engine.settings();
-        let query = SummaryQuery::new(transaction, max_receipts);
-        let query = OptimisticQuery::new(query, isolation);
+        let settings = self.engine.settings();
+        let query = SummaryQuery::new(transaction, settings.max_receipts);
+        #[cfg(feature = "archive")]
+        let query = query.with_archive(settings.archive);
+        let query = OptimisticQuery::new(query, settings.isolation);
         self.start(OperationKind::Observation(Box::new(query)))
     }
 

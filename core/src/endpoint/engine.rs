@@ -11,6 +11,8 @@ use super::{
     Buffers, ChainQuery, ChainStatus, RequestQuery, RequestState, Response, ResponseBody, Settings,
 };
 use crate::Error;
+#[cfg(feature = "archive")]
+use crate::archive::{ArchiveLookup, ArchivedBlock, ArchivedReceipt};
 use crate::config::ConfigImport;
 use crate::import::{BlockImport, FinalityImport, ImportSettings, ImportSummary};
 use crate::primitives::{BlockHeight, CryptoHash};
@@ -295,6 +297,9 @@ impl Engine {
 
     /// The height of each of these blocks, on any fork, in one read; `None` for unknown ones
     ///
+    /// Those that the storage does not know are looked up in the archive, if the settings enable
+    /// it, in a second read.
+    ///
     /// # Errors
     ///
     /// The storage's error, or a corrupt row.
@@ -308,7 +313,40 @@ impl Engine {
         snapshot.get_many(&keys, &mut rows)?;
         check_row_count(rows.len(), keys.len())?;
         let height = |row: &Row| BlockRecord::decode(row).map(|block| block.height);
-        rows.iter().map(|row| row.as_ref().map(height).transpose()).collect()
+        let heights = rows.iter().map(|row| row.as_ref().map(height).transpose());
+        #[cfg_attr(not(feature = "archive"), expect(unused_mut, reason = "of the archive"))]
+        let mut heights: Vec<_> = heights.collect::<Result<_, _>>()?;
+        #[cfg(feature = "archive")]
+        if self.settings.archive != ArchiveLookup::Never {
+            self.archived_heights(hashes, &mut heights, snapshot)?;
+        }
+        Ok(heights)
+    }
+
+    /// Reads the heights that are missing from the archive
+    #[cfg(feature = "archive")]
+    fn archived_heights(
+        &self,
+        hashes: &[CryptoHash],
+        heights: &mut [Option<BlockHeight>],
+        snapshot: &(impl Snapshot + ?Sized),
+    ) -> Result<(), Error> {
+        let unknown: Vec<usize> =
+            (0..heights.len()).filter(|index| heights.get(*index) == Some(&None)).collect();
+        if unknown.is_empty() {
+            return Ok(());
+        }
+        let hashes = unknown.iter().filter_map(|index| hashes.get(*index));
+        let keys: Vec<Key> = hashes.map(|hash| ArchivedBlock::key(*hash)).collect();
+        let mut rows = Vec::new();
+        snapshot.get_many(&keys, &mut rows)?;
+        check_row_count(rows.len(), keys.len())?;
+        for (index, row) in unknown.into_iter().zip(&rows) {
+            if let (Some(height), Some(row)) = (heights.get_mut(index), row) {
+                *height = Some(ArchivedBlock::decode(row)?.height);
+            }
+        }
+        Ok(())
     }
 
     /// Observes a transaction: its compact status, and the status that this is of; costs the walk
@@ -323,7 +361,11 @@ impl Engine {
         transaction: CryptoHash,
         snapshot: &(impl Snapshot + ?Sized),
     ) -> Result<Observation, Error> {
-        run(&mut SummaryQuery::new(transaction, self.settings.max_receipts), snapshot)
+        let query = SummaryQuery::new(transaction, self.settings.max_receipts);
+        #[cfg(feature = "archive")]
+        let query = query.with_archive(self.settings.archive);
+        let mut query = query;
+        run(&mut query, snapshot)
     }
 
     /// The proof of the answer about a transaction, with headers up to this end; `None` if no
@@ -350,6 +392,9 @@ impl Engine {
 
     /// The transaction that this receipt comes from, in one read; `None` if it is not known
     ///
+    /// One that the storage does not know is looked up in the archive, if the settings enable it,
+    /// in a second read.
+    ///
     /// # Errors
     ///
     /// The storage's error, or a corrupt row.
@@ -370,6 +415,12 @@ impl Engine {
             }
             [None, Some(outcome)] => {
                 OutcomeRow::finalized_in(outcome).map(|found| found.filter(|hash| *hash != receipt))
+            }
+            #[cfg(feature = "archive")]
+            _ if self.settings.archive != ArchiveLookup::Never => {
+                let row = snapshot.get(&ArchivedReceipt::key(receipt))?;
+                let receipt = row.map(|row| ArchivedReceipt::decode(&row)).transpose()?;
+                Ok(receipt.map(|receipt| receipt.transaction))
             }
             _ => Ok(None),
         }

@@ -8,6 +8,10 @@
 
 #[cfg(test)]
 mod adversarial_requests;
+#[cfg(all(test, feature = "archive"))]
+mod archive_tests;
+#[cfg(all(test, feature = "archive"))]
+mod archive_writer_tests;
 mod buffers;
 mod call;
 mod chain;

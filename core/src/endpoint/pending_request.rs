@@ -87,7 +87,7 @@ impl PendingRequest {
             Call::Pending(PendingCall { condition, generation, .. }) => {
                 Some((*condition, *generation))
             }
-            Call::Running(_) | Call::Answered(..) => None,
+            _ => None,
         });
         let (condition, generation) = unmet.unwrap_or((WaitCondition::Anything, 0));
         let calls = match calls.pop() {
@@ -190,6 +190,8 @@ impl BatchEntry {
             Call::Answered(response, None) => Self::Permanent(response),
             // No call needs rows while another one waits for blocks.
             Call::Running(_) => return None,
+            #[cfg(feature = "archive")]
+            Call::Archived(call) => Self::Answered(RetainedCall::Archived(call)),
         })
     }
 

@@ -114,10 +114,45 @@ impl RequestQuery {
         self.take_response()
     }
 
+    /// Collects the keys that the calls need
+    fn poll_calls(&mut self) {
+        self.key_counts.clear();
+        for call in &mut self.calls {
+            let start = self.keys.len();
+            call.poll(&self.settings, &mut self.keys);
+            self.key_counts.push(self.keys.len() - start);
+        }
+        #[cfg(feature = "archive")]
+        self.ask_archive_last();
+    }
+
+    /// Leaves out the keys of an archive while others are needed: they are asked for in one round
+    /// trip of their own, and what the storage can answer does not wait for them
+    #[cfg(feature = "archive")]
+    fn ask_archive_last(&mut self) {
+        let is_archive = |key: &Key| key.table().is_archive();
+        if self.keys.iter().any(is_archive) && !self.keys.iter().all(is_archive) {
+            let mut keys = mem::take(&mut self.keys).into_iter();
+            for count in &mut self.key_counts {
+                let first = self.keys.len();
+                self.keys.extend(keys.by_ref().take(*count).filter(|key| !is_archive(key)));
+                *count = self.keys.len() - first;
+            }
+        }
+        let waits = || self.calls.iter().any(|call| matches!(call, Call::Pending(_)));
+        let is_archived = |call: &Call| matches!(call, Call::Archived(_));
+        if self.keys.is_empty() && self.calls.iter().any(is_archived) && !waits() {
+            for call in &mut self.calls {
+                call.start_archived(&self.settings);
+            }
+            self.poll_calls();
+        }
+    }
+
     fn take_response(&mut self) -> Response {
         let mut responses = mem::take(&mut self.calls).into_iter().filter_map(|call| match call {
             Call::Answered(response, _) => Some(response),
-            Call::Running(_) | Call::Pending(_) => None,
+            _ => None,
         });
         match responses.next() {
             Some(response) if !self.is_batch => response,
@@ -155,12 +190,7 @@ impl Query for RequestQuery {
             return Err(Error::new(ErrorKind::Usage, ANSWERED));
         }
         if self.keys.is_empty() {
-            self.key_counts.clear();
-            for call in &mut self.calls {
-                let start = self.keys.len();
-                call.poll(&self.settings, &mut self.keys);
-                self.key_counts.push(self.keys.len() - start);
-            }
+            self.poll_calls();
         }
         if !self.keys.is_empty() {
             return Ok(Step::NeedRows(&self.keys));

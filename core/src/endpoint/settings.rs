@@ -4,6 +4,8 @@
 //! hosts that take settings from their users check that something can be answered with them. What
 //! concerns waiting or the import of blocks is in settings of its own.
 
+#[cfg(feature = "archive")]
+use crate::archive::ArchiveLookup;
 use crate::rpc::Limits;
 use crate::storage::Isolation;
 use crate::{Error, ErrorKind};
@@ -34,6 +36,11 @@ pub struct Settings {
     /// [`OptimisticQuery`](crate::storage::OptimisticQuery); a
     /// [`Snapshot`](crate::storage::Snapshot) declares its own
     pub isolation: Isolation,
+    /// When the archive is asked; default never. With another value, keys of
+    /// [archive tables](crate::storage::Table::ARCHIVE) are among those that queries need; see
+    /// [`WithArchive`](crate::archive::WithArchive)
+    #[cfg(feature = "archive")]
+    pub archive: ArchiveLookup,
 }
 
 /// How a request for a milestone of a transaction that is in no block is answered
@@ -58,6 +65,8 @@ impl Default for Settings {
             max_receipts: 100_000,
             limits: Limits::default(),
             isolation: Isolation::Snapshot,
+            #[cfg(feature = "archive")]
+            archive: ArchiveLookup::Never,
         }
     }
 }
@@ -115,6 +124,14 @@ impl Settings {
     #[must_use]
     pub const fn with_isolation(mut self, isolation: Isolation) -> Self {
         self.isolation = isolation;
+        self
+    }
+
+    /// These settings with another rule of when the archive is asked
+    #[cfg(feature = "archive")]
+    #[must_use]
+    pub const fn with_archive(mut self, archive: ArchiveLookup) -> Self {
+        self.archive = archive;
         self
     }
 

@@ -54,7 +54,12 @@ impl Restartable for ReadCheck {
         });
         let heights = base.zip(chain.head).map(|(base, head)| (base.height, head.height));
         let reference = BlockReference::Finality(Finality::Optimistic);
-        Ok(TransactionCheck { config: ResolveConfig { reference }.run(rows)?, heights })
+        let resolve = ResolveConfig {
+            reference,
+            #[cfg(feature = "archive")]
+            asks_archive: false,
+        };
+        Ok(TransactionCheck { config: resolve.run(rows)?, heights })
     }
 }
 

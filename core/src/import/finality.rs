@@ -69,6 +69,8 @@ impl Restartable for MakeFinal {
             outcomes: 0,
             receipts: 0,
             deviations: Deviations::default(),
+            #[cfg(feature = "archive")]
+            shed_blocks: 0,
             chain_update: ChainUpdate::default(),
             #[cfg(feature = "verify")]
             verification: None,

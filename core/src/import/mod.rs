@@ -16,6 +16,7 @@ mod message;
 mod overlay;
 mod plan;
 mod receipt_parents;
+mod retention;
 mod summary;
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,8 @@ use alloc::vec::Vec;
 use core::mem;
 
 use crate::Error;
+#[cfg(feature = "archive")]
+use crate::primitives::BlockHeight;
 use crate::primitives::CryptoHash;
 use crate::storage::restartable::{Restartable as _, RestartableQuery};
 use crate::storage::rows::{BlockPoint, ChainRecord};
@@ -94,6 +97,22 @@ pub struct ImportSettings {
     /// type must not stop an import. What the engine itself reads is checked in any case: ids,
     /// hashes, heights, and the kind of each status; a member that is missing is an error too.
     pub strict_types: bool,
+    /// What retention must not remove yet, because it is not archived; default nothing
+    #[cfg(feature = "archive")]
+    pub archive_floor: Option<ArchiveFloor>,
+}
+
+/// The blocks that retention must not remove, because they are not archived
+#[cfg(feature = "archive")]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "a height and a bound")]
+pub struct ArchiveFloor {
+    /// Blocks of this height and above are kept; see
+    /// [`WriterProgress::floor`](crate::archive::WriterProgress::floor)
+    pub height: BlockHeight,
+    /// Maximum number of blocks in the storage: beyond it the oldest are removed although they are
+    /// not archived, and counted in [`ImportSummary::shed_blocks`]
+    pub max_blocks: u64,
 }
 
 impl ImportSettings {
@@ -108,6 +127,14 @@ impl ImportSettings {
     #[must_use]
     pub const fn with_strict_types(mut self, strict_types: bool) -> Self {
         self.strict_types = strict_types;
+        self
+    }
+
+    /// The same with what retention must not remove yet
+    #[cfg(feature = "archive")]
+    #[must_use]
+    pub const fn with_archive_floor(mut self, floor: ArchiveFloor) -> Self {
+        self.archive_floor = Some(floor);
         self
     }
 
@@ -156,6 +183,9 @@ pub struct ImportSummary {
     /// Known members whose values are not of their type, if types are not strict; a block that was
     /// imported before has them too
     pub deviations: Deviations,
+    /// Number of blocks that were removed although they were not archived
+    #[cfg(feature = "archive")]
+    pub shed_blocks: u64,
     /// Whether the block agrees with its hash; `None` if it was not checked
     #[cfg(feature = "verify")]
     pub verification: Option<BlockVerification>,

@@ -16,7 +16,8 @@ use super::chain_update::{ChainUpdate, Change};
 use super::content::BlockContent;
 use super::overlay::{RowChanges, WriteOverlay};
 use super::receipt_parents;
-use super::{BlockPosition, FinalityRule, ImportSettings, ImportSummary, Retention};
+use super::retention;
+use super::{BlockPosition, FinalityRule, ImportSettings, ImportSummary};
 use crate::primitives::{CryptoHash, HashBuilder};
 use crate::storage::restartable::{Restartable, RowCache, Suspend};
 use crate::storage::rows::{
@@ -26,8 +27,6 @@ use crate::storage::rows::{
 use crate::storage::{Key, Row, Table};
 use crate::{Error, ErrorKind};
 
-/// Maximum number of blocks that one batch prunes
-const MAX_PRUNED: u64 = 64;
 /// Maximum number of fork blocks; beyond it the lowest are pruned
 const MAX_FORK_BLOCKS: usize = 1024;
 /// Maximum number of blocks that one batch reverts: as many as there can be fork blocks
@@ -36,10 +35,6 @@ const MAX_REVERTED: u64 = MAX_FORK_BLOCKS as u64;
 /// Limits on following orphans, which no sound chain has: in round trips and in number
 const MAX_ORPHAN_LEVELS: usize = 4;
 const MAX_ORPHANS: usize = 4096;
-
-/// Number of epochs that are listed if retention needs none. Nodes keep five epochs; with these,
-/// retention by epochs can be switched on without waiting for new epochs.
-const MIN_LISTED_EPOCHS: usize = 16;
 
 /// A block and the settings of its import; run over the rows it becomes an [`ImportPlan`]
 pub(super) struct PlanImport {
@@ -82,6 +77,8 @@ impl PlanImport {
             outcomes: self.content.outcomes,
             receipts: self.content.receipts,
             deviations: self.content.deviations.clone(),
+            #[cfg(feature = "archive")]
+            shed_blocks: 0,
             #[cfg(feature = "verify")]
             verification: self.verification.clone(),
             chain_update: ChainUpdate::default(),
@@ -265,7 +262,7 @@ impl PlanImport {
         chain.head = Some(point);
         chain.all_final = self.settings.finality == FinalityRule::All;
         self.advance_last_final(&mut chain, &mut overlay)?;
-        self.prune(&mut chain, &mut overlay, &mut summary.chain_update)?;
+        retention::prune(&self.settings, &mut chain, &mut overlay, &mut summary)?;
         prune_fork_blocks(&mut chain, &mut overlay);
         summary.last_final = chain.last_final;
         Ok(next_generation(summary, chain, overlay))
@@ -302,48 +299,6 @@ impl PlanImport {
         if chain.last_final.is_none_or(|last| point.height > last.height) {
             chain.last_final = Some(point);
         }
-        Ok(())
-    }
-
-    /// Prunes the oldest blocks that retention does not keep, and shortens the list of epochs
-    fn prune(
-        &self,
-        chain: &mut ChainRecord,
-        overlay: &mut WriteOverlay<'_, '_>,
-        update: &mut ChainUpdate,
-    ) -> Result<(), Suspend> {
-        let mut listed = MIN_LISTED_EPOCHS;
-        let keep_from = match self.settings.retention {
-            Retention::Everything => 0,
-            // The head is always kept.
-            Retention::Blocks(blocks) => chain.next_ordinal.saturating_sub(blocks.max(1)),
-            Retention::Epochs(epochs) => {
-                let kept = usize::try_from(epochs.max(1)).unwrap_or(usize::MAX);
-                listed = listed.max(kept);
-                // While fewer are listed, the start of the first one to keep is not known.
-                let first = chain.epochs.len().checked_sub(kept);
-                first.and_then(|first| chain.epochs.get(first)).map_or(0, |epoch| epoch.ordinal)
-            }
-        };
-        let surplus = chain.epochs.len().saturating_sub(listed);
-        chain.epochs.drain(..surplus);
-        let end = keep_from.min(chain.first_ordinal.saturating_add(MAX_PRUNED));
-        for CanonicalBlock { hash, ordinal, record } in
-            canonical_blocks(chain.first_ordinal..end, overlay)?
-        {
-            for row_id in &record.rows {
-                update.add_pruned_row(row_id);
-                overlay.remove(row_id.key());
-            }
-            overlay.remove(block_key(hash));
-            overlay.remove(Key::number(Table::Heights, record.height));
-            overlay.remove(Key::number(Table::Ordinals, ordinal));
-            chain.first_ordinal = ordinal + 1;
-            chain.complete_from = chain.complete_from.max(record.height.saturating_add(1));
-        }
-        let first = chain.first_ordinal;
-        let started = chain.epochs.partition_point(|epoch| epoch.ordinal <= first);
-        chain.epochs.drain(..started.saturating_sub(1));
         Ok(())
     }
 }

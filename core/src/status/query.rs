@@ -10,7 +10,11 @@ use core::mem;
 
 use hashbrown::HashMap;
 
+#[cfg(feature = "archive")]
+use super::Milestone;
 use super::{TransactionStatus, WalkBuffers};
+#[cfg(feature = "archive")]
+use crate::archive::ArchiveLookup;
 use crate::primitives::{CryptoHash, HashBuilder};
 use crate::storage::rows::{
     ChainRecord, FinalizedOutcome, FinalizedTransaction, OutcomeRow, ReceiptRecord,
@@ -49,6 +53,11 @@ pub struct StatusQuery {
     /// Whether the row of the transaction is that of a finalized one
     is_finalized: bool,
     buffers: WalkBuffers,
+    #[cfg(feature = "archive")]
+    lookup: ArchiveLookup,
+    /// What the storage knows, while the archive is asked
+    #[cfg(feature = "archive")]
+    status: Option<TransactionStatus>,
 }
 
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -59,8 +68,14 @@ enum Stage {
     Receipts { first: usize },
     /// Needs the finalized transactions that hold outcomes of the nodes from this index on
     Finalized { first: usize },
-    /// Has all rows
+    /// Has all rows of the storage
     Complete,
+    /// Needs the row of the archive
+    #[cfg(feature = "archive")]
+    Archive,
+    /// Has asked the archive
+    #[cfg(feature = "archive")]
+    ArchiveComplete,
     /// Has returned its result or failed
     Ended,
 }
@@ -87,7 +102,38 @@ impl StatusQuery {
         buffers.keys.push(Key::hash(Table::Outcomes, hash));
         let (stage, chain) = (Stage::Transaction, ChainRecord::default());
         let transaction = transaction.flatten();
-        Self { hash, max_receipts, stage, chain, transaction, is_finalized: false, buffers }
+        Self {
+            hash,
+            max_receipts,
+            stage,
+            chain,
+            transaction,
+            is_finalized: false,
+            buffers,
+            #[cfg(feature = "archive")]
+            lookup: ArchiveLookup::Never,
+            #[cfg(feature = "archive")]
+            status: None,
+        }
+    }
+
+    /// This query, which asks the archive too; the default is that it does not
+    ///
+    /// It then needs at most one row more, of
+    /// [`Table::ArchivedTransactions`](crate::storage::Table), in a step of its own at the end.
+    #[cfg(feature = "archive")]
+    #[must_use]
+    pub const fn with_archive(mut self, lookup: ArchiveLookup) -> Self {
+        self.lookup = lookup;
+        self
+    }
+
+    /// The same query before its first row
+    pub(super) fn unread(&self) -> Self {
+        let query = Self::new(self.hash, self.max_receipts);
+        #[cfg(feature = "archive")]
+        let query = query.with_archive(self.lookup);
+        query
     }
 
     /// The buffers, which are without capacity if the result took them
@@ -111,6 +157,10 @@ impl StatusQuery {
     /// Whether the next step needs rows
     #[cfg(feature = "observe")]
     pub(super) const fn needs_rows(&self) -> bool {
+        #[cfg(feature = "archive")]
+        if matches!(self.stage, Stage::ArchiveComplete) {
+            return false;
+        }
         !matches!(self.stage, Stage::Complete | Stage::Ended)
     }
 
@@ -136,11 +186,16 @@ impl StatusQuery {
     fn check_finalized(&mut self) -> Result<bool, Error> {
         let Some(row) = &self.transaction else { return Ok(false) };
         let Some(finalized) = FinalizedTransaction::decode(row)? else { return Ok(false) };
+        self.check_receipt_count(&finalized)?;
+        self.is_finalized = true;
+        Ok(true)
+    }
+
+    fn check_receipt_count(&self, finalized: &FinalizedTransaction<'_>) -> Result<(), Error> {
         if finalized.receipt_count as usize > self.max_receipts {
             return Err(self.limit_error());
         }
-        self.is_finalized = true;
-        Ok(true)
+        Ok(())
     }
 
     fn limit_error(&self) -> Error {
@@ -225,6 +280,43 @@ impl StatusQuery {
         self.descend(first)
     }
 
+    /// What the storage knows of the transaction
+    fn take_status(&mut self) -> Result<Option<TransactionStatus>, Error> {
+        Ok(match self.transaction.take() {
+            Some(row) if self.is_finalized => Some(TransactionStatus::finalized(row)),
+            Some(row) => {
+                let buffers = mem::take(&mut self.buffers);
+                Some(TransactionStatus::from_tree(row, buffers, &self.chain)?)
+            }
+            None => None,
+        })
+    }
+
+    /// Whether the archive may know more than this status
+    #[cfg(feature = "archive")]
+    fn asks_archive(&self, status: Option<&TransactionStatus>) -> bool {
+        match (self.lookup, status) {
+            (ArchiveLookup::Never, _) => false,
+            (_, None) => true,
+            (ArchiveLookup::Unknown, Some(_)) => false,
+            (ArchiveLookup::Unfinished, Some(status)) => status.milestone() != Milestone::Final,
+        }
+    }
+
+    #[cfg(feature = "archive")]
+    fn supply_archived(&mut self, rows: &[Option<Row>]) -> Result<(), Error> {
+        check_row_count(rows.len(), self.buffers.keys.len())?;
+        self.stage = Stage::ArchiveComplete;
+        if let [Some(row)] = rows {
+            let status = TransactionStatus::archived(row.clone())?;
+            if let Some(finalized) = status.finalized_record()? {
+                self.check_receipt_count(&finalized)?;
+            }
+            self.status = Some(status);
+        }
+        Ok(())
+    }
+
     /// Adds the receipts that the nodes from `first` on generated, and requests their rows
     fn descend(&mut self, first: usize) -> Result<(), Error> {
         self.buffers.keys.clear();
@@ -250,7 +342,7 @@ impl StatusQuery {
 
 impl crate::storage::sealed::Sealed for StatusQuery {
     fn restarted(&self) -> Option<Self> {
-        (self.stage != Stage::Ended).then(|| Self::new(self.hash, self.max_receipts))
+        (self.stage != Stage::Ended).then(|| self.unread())
     }
 }
 
@@ -265,15 +357,23 @@ impl Query for StatusQuery {
             }
             Stage::Complete => {
                 self.stage = Stage::Ended;
-                let status = match self.transaction.take() {
-                    Some(row) if self.is_finalized => Some(TransactionStatus::finalized(row)),
-                    Some(row) => {
-                        let buffers = mem::take(&mut self.buffers);
-                        Some(TransactionStatus::from_tree(row, buffers, &self.chain)?)
-                    }
-                    None => None,
-                };
+                let status = self.take_status()?;
+                #[cfg(feature = "archive")]
+                if self.asks_archive(status.as_ref()) {
+                    self.status = status;
+                    self.buffers.keys.clear();
+                    self.buffers.keys.push(Key::hash(Table::ArchivedTransactions, self.hash));
+                    self.stage = Stage::Archive;
+                    return Ok(Step::NeedRows(&self.buffers.keys));
+                }
                 Ok(Step::Done(status))
+            }
+            #[cfg(feature = "archive")]
+            Stage::Archive => Ok(Step::NeedRows(&self.buffers.keys)),
+            #[cfg(feature = "archive")]
+            Stage::ArchiveComplete => {
+                self.stage = Stage::Ended;
+                Ok(Step::Done(self.status.take()))
             }
             Stage::Ended => Err(already_complete()),
         }
@@ -284,9 +384,9 @@ impl Query for StatusQuery {
             Stage::Transaction => self.supply_transaction(rows),
             Stage::Receipts { first } => self.supply_receipts(first, rows),
             Stage::Finalized { first } => self.supply_finalized(first, rows),
-            Stage::Complete | Stage::Ended => {
-                Err(Error::new(ErrorKind::Usage, "no rows were asked for"))
-            }
+            #[cfg(feature = "archive")]
+            Stage::Archive => self.supply_archived(rows),
+            _ => Err(Error::new(ErrorKind::Usage, "no rows were asked for")),
         };
         if matches!(&result, Err(error) if error.kind() != ErrorKind::Usage) {
             self.stage = Stage::Ended;

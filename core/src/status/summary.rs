@@ -11,6 +11,8 @@ use super::query::StatusQuery;
 use super::transaction_status::Source;
 use super::tree_status::TreeStatus;
 use super::{FinalStatus, Milestone, TransactionStatus, WaitCondition};
+#[cfg(feature = "archive")]
+use crate::archive::{ArchiveLookup, ArchivedBlock};
 use crate::primitives::{BlockHeight, CryptoHash};
 use crate::storage::rows::{FinalizedTransaction, ReceiptRecord, decode_block_hash};
 use crate::storage::{Key, Query, Row, Step, Table, already_complete, check_row_count};
@@ -156,6 +158,22 @@ impl SummaryQuery {
         Self { hash, max_receipts, walk: StatusQuery::new(hash, max_receipts), stage: Stage::Walk }
     }
 
+    /// This query, which asks the archive for a transaction that the storage does not know; the
+    /// default is that it does not
+    ///
+    /// It then needs at most two rows more: that of the transaction, and that of its block. What is
+    /// observed after every block asks only then, whatever the lookup is.
+    #[cfg(feature = "archive")]
+    #[must_use]
+    pub fn with_archive(mut self, lookup: ArchiveLookup) -> Self {
+        let lookup = match lookup {
+            ArchiveLookup::Never => ArchiveLookup::Never,
+            ArchiveLookup::Unknown | ArchiveLookup::Unfinished => ArchiveLookup::Unknown,
+        };
+        self.walk = self.walk.with_archive(lookup);
+        self
+    }
+
     /// Takes the status out of the walk once that needs no more rows
     fn end_walk(&mut self) -> Result<(), Error> {
         if self.walk.needs_rows() {
@@ -166,8 +184,15 @@ impl SummaryQuery {
             Step::NeedRows(_) => Stage::Walk,
             Step::Done(None) => Stage::Complete(None),
             Step::Done(Some(status)) => {
-                let key = Key::number(Table::Heights, status.transaction()?.height);
-                Stage::Block(status, [key])
+                let height = status.transaction()?.height;
+                #[cfg(feature = "archive")]
+                let table = match status.is_archived() {
+                    true => Table::ArchivedHeights,
+                    false => Table::Heights,
+                };
+                #[cfg(not(feature = "archive"))]
+                let table = Table::Heights;
+                Stage::Block(status, [Key::number(table, height)])
             }
         };
         Ok(())
@@ -194,7 +219,11 @@ impl SummaryQuery {
 
 impl crate::storage::sealed::Sealed for SummaryQuery {
     fn restarted(&self) -> Option<Self> {
-        (!matches!(self.stage, Stage::Ended)).then(|| Self::new(self.hash, self.max_receipts))
+        if matches!(self.stage, Stage::Ended) {
+            return None;
+        }
+        let walk = self.walk.unread();
+        Some(Self { hash: self.hash, max_receipts: self.max_receipts, walk, stage: Stage::Walk })
     }
 }
 
@@ -230,7 +259,14 @@ impl Query for SummaryQuery {
                     return Err(error);
                 }
                 let row = rows.first().and_then(Option::as_deref);
-                let hash = row.map(|row| decode_block_hash(Table::Heights, row)).transpose()?;
+                let decode = |row: &[u8]| {
+                    #[cfg(feature = "archive")]
+                    if status.is_archived() {
+                        return ArchivedBlock::decode_hash(row);
+                    }
+                    decode_block_hash(Table::Heights, row)
+                };
+                let hash = row.map(decode).transpose()?;
                 self.stage = Stage::Complete(Some((status, hash)));
                 Ok(())
             }

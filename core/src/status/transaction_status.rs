@@ -5,12 +5,17 @@
 //! the row is made from the tree.
 
 use alloc::vec::Vec;
+use core::ops::Deref;
 
 use super::tree_status::TreeStatus;
 use super::{Milestone, WaitCondition, WalkBuffers};
 use crate::Error;
+#[cfg(feature = "archive")]
+use crate::archive::Envelope;
 use crate::primitives::CryptoHash;
 use crate::storage::Row;
+#[cfg(feature = "archive")]
+use crate::storage::Table;
 use crate::storage::rows::{ChainRecord, FinalizedTransaction, OutcomeRecord, TransactionRecord};
 
 /// The status of the transaction as a whole: that of the first leaf of its receipts
@@ -69,7 +74,30 @@ pub struct TransactionStatus(Source);
 #[derive(Debug)]
 pub(super) enum Source {
     Tree(TreeStatus),
-    Finalized(Row),
+    Finalized(FinalizedRow),
+}
+
+/// The row of a finalized transaction; one from an archive is the content of an envelope
+#[derive(Debug)]
+pub(super) struct FinalizedRow {
+    row: Row,
+    /// Where the content starts
+    #[cfg(feature = "archive")]
+    start: usize,
+}
+
+impl Deref for FinalizedRow {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        #[cfg(feature = "archive")]
+        {
+            self.row.get(self.start..).unwrap_or_default()
+        }
+        #[cfg(not(feature = "archive"))]
+        &self.row
+    }
 }
 
 impl TransactionStatus {
@@ -92,7 +120,49 @@ impl TransactionStatus {
 
     /// The status of a finalized transaction; its row was decoded as such before
     pub(super) const fn finalized(row: Row) -> Self {
-        Self(Source::Finalized(row))
+        Self(Source::Finalized(FinalizedRow {
+            row,
+            #[cfg(feature = "archive")]
+            start: 0,
+        }))
+    }
+
+    /// The status of a transaction by its row of an archive
+    ///
+    /// # Errors
+    ///
+    /// A row that is corrupt, of another version, or not that of a finalized transaction.
+    #[cfg(feature = "archive")]
+    pub(super) fn archived(row: Row) -> Result<Self, Error> {
+        let content = Envelope::decode(Table::ArchivedTransactions, &row)?.content()?;
+        let start = row.len() - content.len();
+        let status = Self(Source::Finalized(FinalizedRow { row, start }));
+        match status.finalized_record()? {
+            Some(_) => Ok(status),
+            None => {
+                let detail = "the archived transaction is not finalized";
+                Err(Error::new(crate::ErrorKind::Corrupt, detail))
+            }
+        }
+    }
+
+    /// Whether it is by a row of an archive
+    #[cfg(feature = "archive")]
+    pub(crate) const fn is_archived(&self) -> bool {
+        matches!(&self.0, Source::Finalized(row) if row.start > 0)
+    }
+
+    /// The record of the transaction if it is finalized
+    ///
+    /// # Errors
+    ///
+    /// A corrupt row.
+    #[cfg(feature = "archive")]
+    pub(super) fn finalized_record(&self) -> Result<Option<FinalizedTransaction<'_>>, Error> {
+        match &self.0 {
+            Source::Tree(_) => Ok(None),
+            Source::Finalized(row) => FinalizedTransaction::decode(row),
+        }
     }
 
     /// What the status is read from

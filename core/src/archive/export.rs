@@ -1,0 +1,259 @@
+//! The rows of an archive that the final blocks of a storage give.
+//!
+//! Blocks are taken in the order of the chain, a few at a time. A block gives its own rows and one
+//! row for each of its transactions that is finalized, with one for each receipt of it; the others
+//! are open, and are looked at again with the blocks after them. Nothing is put here, and nothing
+//! is removed from the storage.
+
+use alloc::vec::Vec;
+
+use super::envelope::plain_row;
+use super::{ArchivedBlock, ArchivedReceipt, HeightRanges, OpenTransaction, Origin};
+use crate::Error;
+use crate::primitives::{BlockHeight, CryptoHash};
+use crate::storage::restartable::{Restartable, RestartableQuery, RowCache, Suspend};
+use crate::storage::rows::{
+    BlockPoint, BlockRecord, ChainRecord, ConfigIndex, ConfigRecord, FinalizedTransaction,
+    decode_block_hash,
+};
+use crate::storage::sealed::Sealed;
+use crate::storage::{Key, Query, Row, Step, Table};
+
+/// Maximum number of blocks of an export
+const MAX_BLOCKS: u64 = 16;
+
+/// What is exported next
+#[derive(Clone, Debug)]
+pub(super) struct ExportFrom {
+    pub(super) origin: Origin,
+    /// The next block; `None` to look for the first one that is not in `heights`
+    pub(super) ordinal: Option<u64>,
+    /// The heights that are complete
+    pub(super) heights: HeightRanges,
+    /// The transactions that were open
+    pub(super) open: Vec<OpenTransaction>,
+    /// The newest configuration that was exported
+    pub(super) config: Option<BlockHeight>,
+    /// Blocks above this height are not exported
+    pub(super) until: BlockHeight,
+}
+
+/// What the final blocks of a storage give to an archive
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Export {
+    /// The rows to put; their order has no meaning
+    pub rows: Vec<(Key, Row)>,
+    /// The heights that are complete with these rows, beside those that were before
+    pub heights: HeightRanges,
+    /// All transactions that are open now, ascending
+    pub open: Vec<OpenTransaction>,
+    /// The newest block of the export
+    pub last: Option<BlockPoint>,
+    /// Number of transactions among the rows
+    pub transactions: usize,
+    pub(super) ordinal: u64,
+    pub(super) config: Option<BlockHeight>,
+}
+
+/// The query for an [`Export`]; `None` if there is nothing to export
+#[derive(Debug)]
+pub struct ExportQuery(RestartableQuery<ExportFrom>);
+
+impl ExportQuery {
+    pub(super) fn new(from: ExportFrom) -> Self {
+        Self(RestartableQuery::new(from))
+    }
+}
+
+impl Sealed for ExportQuery {
+    fn restarted(&self) -> Option<Self> {
+        self.0.restarted().map(Self)
+    }
+}
+
+impl Query for ExportQuery {
+    type Output = Option<Export>;
+
+    fn poll(&mut self) -> Result<Step<'_, Self::Output>, Error> {
+        self.0.poll()
+    }
+
+    fn supply_rows(&mut self, rows: &[Option<Row>]) -> Result<(), Error> {
+        self.0.supply_rows(rows)
+    }
+}
+
+/// A canonical block
+struct Block {
+    hash: CryptoHash,
+    record: BlockRecord,
+}
+
+/// The canonical block of this ordinal, in two round trips
+fn block_at(ordinal: u64, rows: &mut RowCache<'_>) -> Result<Option<Block>, Suspend> {
+    let Some(row) = rows.row(Key::number(Table::Ordinals, ordinal))? else { return Ok(None) };
+    let hash = decode_block_hash(Table::Ordinals, row)?;
+    Ok(rows.block(hash)?.map(|record| Block { hash, record }))
+}
+
+impl ExportFrom {
+    /// The ordinal of the first block of these that is not in the range of heights that has the
+    /// first of them
+    fn first_ordinal(
+        &self,
+        mut first: u64,
+        mut end: u64,
+        rows: &mut RowCache<'_>,
+    ) -> Result<u64, Suspend> {
+        let Some(earliest) = block_at(first, rows)? else { return Ok(first) };
+        let Some(range) = self.heights.range_of(earliest.record.height) else { return Ok(first) };
+        // Heights ascend with ordinals.
+        while first < end {
+            let middle = first + (end - first) / 2;
+            match block_at(middle, rows)? {
+                Some(block) if block.record.height <= *range.end() => first = middle + 1,
+                _ => end = middle,
+            }
+        }
+        Ok(first)
+    }
+
+    /// Adds the row of a transaction if it is finalized; whether it is
+    fn add_transaction(
+        &self,
+        hash: CryptoHash,
+        rows: &mut RowCache<'_>,
+        export: &mut Export,
+    ) -> Result<bool, Suspend> {
+        let Some(row) = rows.row(Key::hash(Table::Transactions, hash))? else { return Ok(false) };
+        let Some(finalized) = FinalizedTransaction::decode(row)? else { return Ok(false) };
+        export.transactions += 1;
+        let receipt = ArchivedReceipt { transaction: hash, height: finalized.height }.encode();
+        for outcome in finalized.outcomes() {
+            let id = outcome?.id;
+            if id != hash {
+                export.rows.push((ArchivedReceipt::key(id), plain_row(self.origin, &receipt)));
+            }
+        }
+        let key = Key::hash(Table::ArchivedTransactions, hash);
+        export.rows.push((key, plain_row(self.origin, row)));
+        Ok(true)
+    }
+
+    fn add_block(&self, block: &Block, export: &mut Export) {
+        let Block { hash, record } = block;
+        let archived = ArchivedBlock {
+            height: record.height,
+            prev_hash: record.prev_hash,
+            epoch_id: record.epoch_id,
+            protocol_version: record.protocol_version,
+            lite_header: b"",
+        };
+        let row = plain_row(self.origin, &archived.encode());
+        export.rows.push((ArchivedBlock::key(*hash), row));
+        let row = plain_row(self.origin, hash.as_bytes());
+        export.rows.push((ArchivedBlock::height_key(record.height), row));
+        export.last = Some(BlockPoint { height: record.height, hash: *hash });
+    }
+
+    /// Adds the configurations that were not exported and are in force at `height` or below
+    fn add_configs(
+        &self,
+        height: BlockHeight,
+        rows: &mut RowCache<'_>,
+        export: &mut Export,
+    ) -> Result<(), Suspend> {
+        let index = ConfigIndex::decode(rows.row(ConfigIndex::key())?.map(|row| &**row))?;
+        let is_new = |first: &&BlockHeight| {
+            **first <= height && self.config.is_none_or(|exported| **first > exported)
+        };
+        for first in index.heights.iter().filter(is_new) {
+            if let Some(row) = rows.row(ConfigRecord::key(*first))? {
+                let key = Key::number(Table::ArchivedConfigs, *first);
+                export.rows.push((key, plain_row(self.origin, row)));
+            }
+            export.config = Some(*first);
+        }
+        Ok(())
+    }
+}
+
+impl Restartable for ExportFrom {
+    type Output = Option<Export>;
+
+    fn restarted(&self) -> Option<Self> {
+        Some(self.clone())
+    }
+
+    fn run(&self, rows: &mut RowCache<'_>) -> Result<Option<Export>, Suspend> {
+        rows.prefetch([ChainRecord::key(), ConfigIndex::key()])?;
+        let chain = ChainRecord::decode(rows.row(ChainRecord::key())?.map(|row| &**row))?;
+        // Of the blocks below, every transaction that is final is finalized.
+        let end = chain.next_finalized.min(chain.next_ordinal);
+        if chain.first_ordinal >= end {
+            return Ok(None);
+        }
+        let first = match self.ordinal {
+            Some(ordinal) => ordinal.max(chain.first_ordinal),
+            None => self.first_ordinal(chain.first_ordinal, end, rows)?,
+        };
+        let mut end = end.min(first.saturating_add(MAX_BLOCKS));
+        let before = first.saturating_sub(1).max(chain.first_ordinal);
+        let ordinals = (before..end).chain([chain.first_ordinal]);
+        rows.prefetch(ordinals.map(|ordinal| Key::number(Table::Ordinals, ordinal)))?;
+        let mut blocks = Vec::new();
+        let mut previous = match first > chain.first_ordinal {
+            true => block_at(before, rows)?,
+            false => None,
+        };
+        for ordinal in first..end {
+            let Some(block) = block_at(ordinal, rows)? else { continue };
+            if block.record.height > self.until {
+                end = ordinal;
+                break;
+            }
+            blocks.push(block);
+        }
+        let mut export = Export { ordinal: end, config: self.config, ..Export::default() };
+        let transactions: Vec<OpenTransaction> = blocks
+            .iter()
+            .flat_map(|Block { record, .. }| {
+                let height = record.height;
+                let rows = record.rows.iter().filter(|row| row.table == Table::Transactions);
+                rows.map(move |row| OpenTransaction { height, hash: row.id })
+            })
+            .collect();
+        // What was open below the oldest block is not in the storage any more, and stays open.
+        let earliest = rows.earliest(&chain)?.map_or(0, |earliest| earliest.height);
+        let reread = self.open.iter().filter(|open| open.height >= earliest);
+        let candidates = || reread.clone().chain(&transactions);
+        rows.prefetch(candidates().map(|one| Key::hash(Table::Transactions, one.hash)))?;
+        export.open.extend(self.open.iter().filter(|open| open.height < earliest));
+        for candidate in candidates() {
+            if !self.add_transaction(candidate.hash, rows, &mut export)? {
+                export.open.push(*candidate);
+            }
+        }
+        export.open.sort_unstable();
+        export.open.dedup();
+        for block in blocks {
+            self.add_block(&block, &mut export);
+            let height = block.record.height;
+            // Heights that the chain has skipped are complete too, unless the feed had a gap here.
+            let start = match &previous {
+                Some(parent) if parent.hash == block.record.prev_hash => {
+                    parent.record.height.saturating_add(1).min(height)
+                }
+                _ => height,
+            };
+            export.heights.insert(start..=height);
+            previous = Some(block);
+        }
+        if let Some(last) = export.last {
+            self.add_configs(last.height, rows, &mut export)?;
+        }
+        let is_empty = export.rows.is_empty() && export.heights.is_empty();
+        Ok((!is_empty).then_some(export))
+    }
+}

@@ -1,0 +1,182 @@
+//! A writer: what it has archived, what it exports next, and what may be forgotten.
+//!
+//! A writer puts the rows of an export first, and then its progress, so progress never names what
+//! is not durable. After a crash in between, the same rows are put again, which changes nothing.
+//! The storage is read and the archive is written in two calls, so that no snapshot is held while
+//! a remote archive is waited for.
+
+use alloc::vec::Vec;
+
+use super::export::{Export, ExportFrom, ExportQuery};
+use super::{Archive, HeightRanges, Origin, WriterId, WriterProgress};
+use crate::Error;
+use crate::primitives::BlockHeight;
+use crate::storage::{Key, Row};
+
+/// Bytes of rows that are put in one call, about
+const MAX_PUT_BYTES: usize = 4 << 20;
+
+/// Puts the final blocks of a storage into an archive
+///
+/// ```
+/// use milepost::archive::{ArchiveWriter, MemoryArchive, WriterId};
+/// use milepost::storage::{MemoryStorage, run};
+///
+/// let (storage, archive) = (MemoryStorage::new(), MemoryArchive::new());
+/// let mut writer = ArchiveWriter::open(WriterId(7), &archive)?;
+/// // After each block, and until there is nothing left:
+/// while let Some(export) = run(&mut writer.export(), &storage)? {
+///     writer.put(export, &archive)?;
+/// }
+/// assert!(writer.progress().heights.is_empty());
+/// # Ok::<(), milepost::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ArchiveWriter {
+    id: WriterId,
+    progress: WriterProgress,
+    /// The next block; `None` if it has to be looked for
+    ordinal: Option<u64>,
+    config: Option<BlockHeight>,
+    until: BlockHeight,
+}
+
+impl ArchiveWriter {
+    /// A writer that goes on after what it has archived before
+    ///
+    /// No other process may write with this id at the same time.
+    ///
+    /// # Errors
+    ///
+    /// Those of the archive, or a corrupt row.
+    pub fn open(id: WriterId, archive: &(impl Archive + ?Sized)) -> Result<Self, Error> {
+        let progress = WriterProgress::read(id, archive)?;
+        Ok(Self { id, progress, ordinal: None, config: None, until: BlockHeight::MAX })
+    }
+
+    /// This writer, which exports no block above this height
+    ///
+    /// What is open at or below it is exported when blocks above it have finalized it: to fill a
+    /// range, import blocks beyond its end until nothing is open.
+    #[must_use]
+    pub const fn until(mut self, height: BlockHeight) -> Self {
+        self.until = height;
+        self
+    }
+
+    /// The id
+    pub const fn id(&self) -> WriterId {
+        self.id
+    }
+
+    /// What it has archived
+    pub const fn progress(&self) -> &WriterProgress {
+        &self.progress
+    }
+
+    /// The query for what the storage has and this writer has not archived
+    pub fn export(&self) -> ExportQuery {
+        ExportQuery::new(ExportFrom {
+            origin: Origin::of(self.id),
+            ordinal: self.ordinal,
+            heights: self.progress.heights.clone(),
+            open: self.progress.open.clone(),
+            config: self.config,
+            until: self.until,
+        })
+    }
+
+    /// Puts the rows of an export, and then the progress of the writer
+    ///
+    /// # Errors
+    ///
+    /// Those of the archive. The writer is unchanged then, and exports the same again.
+    pub fn put(&mut self, export: Export, archive: &(impl Archive + ?Sized)) -> Result<(), Error> {
+        let Export { rows, heights, open, ordinal, config, .. } = export;
+        put_in_parts(&rows, archive)?;
+        let mut progress = WriterProgress { heights: self.progress.heights.clone(), open };
+        progress.heights.extend(&heights);
+        let row = progress.encode(self.id);
+        archive.replace_many(&[(WriterProgress::key(self.id), row)])?;
+        self.progress = progress;
+        (self.ordinal, self.config) = (Some(ordinal), config);
+        Ok(())
+    }
+}
+
+/// Puts rows in calls of a few MiB each
+fn put_in_parts(mut rows: &[(Key, Row)], archive: &(impl Archive + ?Sized)) -> Result<(), Error> {
+    while !rows.is_empty() {
+        let mut bytes = 0;
+        let fits = |(_, row): &&(Key, Row)| {
+            bytes += row.len();
+            bytes <= MAX_PUT_BYTES
+        };
+        let (part, rest) = rows.split_at(rows.iter().take_while(fits).count().max(1));
+        archive.put_many(part)?;
+        rows = rest;
+    }
+    Ok(())
+}
+
+impl WriterProgress {
+    /// The height from which on a storage has to keep its blocks, if its oldest one has the height
+    /// `earliest`
+    ///
+    /// Everything below is archived, and no transaction there is open. The newest block that is
+    /// archived is kept, because the block after it names it as its parent.
+    pub fn floor(&self, earliest: BlockHeight) -> BlockHeight {
+        let Some(range) = self.heights.range_of(earliest) else { return earliest };
+        let first_open = self.open.partition_point(|open| open.height < earliest);
+        let open = self.open.get(first_open).map(|open| open.height);
+        open.map_or(*range.end(), |open| open.min(*range.end()))
+    }
+
+    /// The heights of the range that are not complete
+    pub fn gaps(&self, heights: core::ops::RangeInclusive<BlockHeight>) -> HeightRanges {
+        self.heights.gaps(heights)
+    }
+}
+
+/// Rows of a page of a copy
+const PAGE: usize = 256;
+
+/// Copies all rows of an archive into another one, progress included; returns their number
+///
+/// May be repeated, and run while writers write: what they put after its table was passed is copied
+/// by the next run.
+///
+/// # Errors
+///
+/// Those of both archives.
+pub fn copy(
+    from: &(impl Archive + ?Sized),
+    to: &(impl Archive + ?Sized),
+    mut copied: impl FnMut(u64),
+) -> Result<u64, Error> {
+    use crate::storage::Table;
+
+    let mut count = 0;
+    // Progress comes last, so that it does not name rows that are not copied.
+    let tables = Table::ARCHIVE.into_iter().filter(|table| *table != Table::ArchiveProgress);
+    // It is read first for the same reason.
+    let mut progress = Vec::new();
+    super::for_each_row(from, Table::ArchiveProgress, &mut |key, row| {
+        progress.push((*key, row.clone()));
+        Ok(())
+    })?;
+    for table in tables {
+        let (mut after, mut rows) = (None, Vec::new());
+        loop {
+            rows.clear();
+            from.scan(table, after.as_ref(), PAGE, &mut rows)?;
+            let Some((last, _)) = rows.last() else { break };
+            after = Some(*last);
+            put_in_parts(&rows, to)?;
+            count += rows.len() as u64;
+            copied(count);
+        }
+    }
+    to.replace_many(&progress)?;
+    Ok(count + progress.len() as u64)
+}
