@@ -4,6 +4,8 @@
 //! hosts that take settings from their users check that something can be answered with them. What
 //! concerns waiting or the import of blocks is in settings of its own.
 
+#[cfg(feature = "track-shards")]
+use crate::config::TrackedShards;
 use crate::rpc::Limits;
 use crate::storage::Isolation;
 use crate::{Error, ErrorKind};
@@ -34,6 +36,16 @@ pub struct Settings {
     /// [`OptimisticQuery`](crate::storage::OptimisticQuery); a
     /// [`Snapshot`](crate::storage::Snapshot) declares its own
     pub isolation: Isolation,
+    /// The shards that the blocks have, as in
+    /// [`ImportSettings::track_shards`](crate::import::ImportSettings::track_shards); default
+    /// all of them
+    ///
+    /// With some, `DOES_NOT_TRACK_SHARD` answers a request at once if its transaction is in no
+    /// block and its account is of another shard, or if a receipt that it would wait for is to an
+    /// account of another shard, by the configuration in force at the head. A request that is not
+    /// answered by rows reads that configuration each time it is evaluated.
+    #[cfg(feature = "track-shards")]
+    pub track_shards: TrackedShards,
 }
 
 /// How a request for a milestone of a transaction that is in no block is answered
@@ -58,6 +70,8 @@ impl Default for Settings {
             max_receipts: 100_000,
             limits: Limits::default(),
             isolation: Isolation::Snapshot,
+            #[cfg(feature = "track-shards")]
+            track_shards: TrackedShards::ALL,
         }
     }
 }
@@ -115,6 +129,14 @@ impl Settings {
     #[must_use]
     pub const fn with_isolation(mut self, isolation: Isolation) -> Self {
         self.isolation = isolation;
+        self
+    }
+
+    /// These settings for a feed of these shards
+    #[cfg(feature = "track-shards")]
+    #[must_use]
+    pub const fn with_track_shards(mut self, track_shards: TrackedShards) -> Self {
+        self.track_shards = track_shards;
         self
     }
 

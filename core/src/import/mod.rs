@@ -27,6 +27,7 @@ use alloc::vec::Vec;
 use core::mem;
 
 use crate::Error;
+use crate::config::TrackedShards;
 use crate::primitives::CryptoHash;
 use crate::storage::restartable::{Restartable as _, RestartableQuery};
 use crate::storage::rows::{BlockPoint, ChainRecord};
@@ -93,6 +94,11 @@ pub struct ImportSettings {
     /// type must not stop an import. What the engine itself reads is checked in any case: ids,
     /// hashes, heights, and the kind of each status; a member that is missing is an error too.
     pub strict_types: bool,
+    /// The shards whose chunks a message must have; default all of them
+    ///
+    /// A message may have more: all that is in it is imported.
+    #[cfg(feature = "track-shards")]
+    pub track_shards: TrackedShards,
 }
 
 impl ImportSettings {
@@ -108,6 +114,22 @@ impl ImportSettings {
     pub const fn with_strict_types(mut self, strict_types: bool) -> Self {
         self.strict_types = strict_types;
         self
+    }
+
+    /// The same for a feed of these shards
+    #[cfg(feature = "track-shards")]
+    #[must_use]
+    pub const fn with_track_shards(mut self, track_shards: TrackedShards) -> Self {
+        self.track_shards = track_shards;
+        self
+    }
+
+    /// The shards whose chunks a message must have
+    const fn required_shards(&self) -> TrackedShards {
+        #[cfg(feature = "track-shards")]
+        return self.track_shards;
+        #[cfg(not(feature = "track-shards"))]
+        TrackedShards::ALL
     }
 
     /// The same with this retention
@@ -198,7 +220,7 @@ impl BlockImport {
     ///
     /// What is wrong with the message, and where.
     pub fn new(message: &[u8], settings: ImportSettings) -> Result<Self, Error> {
-        let content = BlockContent::read(message, settings.strict_types)?;
+        let content = BlockContent::read(message, &settings)?;
         Ok(Self::of_plan(PlanImport::new(content, settings)))
     }
 

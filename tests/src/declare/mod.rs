@@ -13,6 +13,7 @@ mod forks;
 mod happy_path;
 mod json;
 mod params;
+mod partial_feed;
 mod parts;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -54,6 +55,7 @@ impl Declarations {
         forks::declare(&mut declarations);
         configs::declare(&mut declarations);
         expiry::declare(&mut declarations);
+        partial_feed::declare(&mut declarations);
         envelopes::declare(&mut declarations);
         params::declare(&mut declarations);
         declarations
@@ -137,6 +139,12 @@ impl Declarations {
         let file = self.block(block);
         let fixture = self.fixtures.last_mut().expect("a fixture was declared");
         fixture["refused"] = json!([{ "file": file, "error": error }]);
+    }
+
+    /// Makes the last fixture one of a feed that has these shards
+    fn track_shards(&mut self, shards: &[u64]) {
+        let fixture = self.fixtures.last_mut().expect("a fixture was declared");
+        fixture["track_shards"] = json!(shards);
     }
 
     fn block(&mut self, block: &Block) -> String {
