@@ -1075,6 +1075,14 @@ typedef int32_t milepost_verify_t;
 #define MILEPOST_SETTING_VERIFY 14
 
 /**
+ * Adds the shard of this id, at most 127, to those that are tracked; default none, which means
+ * all. Blocks must have the chunks of tracked shards only, and a request that depends on an
+ * account of another shard, by the configuration in force, is answered with
+ * `DOES_NOT_TRACK_SHARD`
+ */
+#define MILEPOST_SETTING_TRACK_SHARDS 15
+
+/**
  * Blocks are not checked
  */
 #define MILEPOST_VERIFY_OFF 0

@@ -8,6 +8,7 @@
 use core::time::Duration;
 
 use alloc::sync::Arc;
+use milepost::config::TrackedShards;
 use milepost::primitives::{BlockHeight, CryptoHash};
 use milepost::storage::BlockPoint;
 use tokio::time::{self, Instant};
@@ -102,7 +103,7 @@ impl<S: Source> Fetcher<S> {
             };
             let start = Instant::now();
             let error = match self.ask(index, query).await {
-                Ok(Some(message)) => match query.read(message) {
+                Ok(Some(message)) => match query.read(message, self.settings.track_shards) {
                     Ok(block) => {
                         self.sources.succeeded(index);
                         self.observe_fetched(&block, query.finality(), index, start.elapsed());
@@ -192,7 +193,7 @@ impl<S: Source> Fetcher<S> {
             let Fetched::Message(message) = self.sources.source(index).block(request).await? else {
                 continue;
             };
-            let found = read(message, Some(at)).map_err(temporary)?;
+            let found = read(message, Some(at), self.settings.track_shards).map_err(temporary)?;
             let what = match found.prev_height {
                 _ if found.block == anchor => {
                     self.sources.accept(index);
@@ -223,8 +224,9 @@ impl<S: Source> Fetcher<S> {
             self.observe_retry(&error, Duration::ZERO, index);
             None
         })?;
+        let shards = self.settings.track_shards;
         let blocks: Option<Vec<FeedBlock>> =
-            messages.into_iter().map(|message| FeedBlock::read(message).ok()).collect();
+            messages.into_iter().map(|message| FeedBlock::read(message, shards).ok()).collect();
         let heights = first..first.saturating_add(ARCHIVE_HEIGHTS);
         let (blocks, duration) = (blocks?, start.elapsed());
         if !blocks.iter().all(|block| heights.contains(&block.block.height)) {
@@ -277,11 +279,11 @@ impl Query {
     }
 
     /// Reads a message, which has to be the one that is asked for
-    fn read(self, message: Vec<u8>) -> Result<FeedBlock, String> {
+    fn read(self, message: Vec<u8>, tracked_shards: TrackedShards) -> Result<FeedBlock, String> {
         match self {
-            Self::Block(request) => read(message, Some(request.height)),
-            Self::LastFinal => read(message, None),
-            Self::Hash(hash) => match read(message, None)? {
+            Self::Block(request) => read(message, Some(request.height), tracked_shards),
+            Self::LastFinal => read(message, None, tracked_shards),
+            Self::Hash(hash) => match read(message, None, tracked_shards)? {
                 block if block.block.hash == hash => Ok(block),
                 block => Err(format!("block {} in place of {hash}", block.block.hash)),
             },
@@ -341,8 +343,12 @@ impl<'settings> Backoff<'settings> {
 }
 
 /// Reads a message, which has to be of this height
-fn read(message: Vec<u8>, height: Option<BlockHeight>) -> Result<FeedBlock, String> {
-    let block = FeedBlock::read(message)?;
+fn read(
+    message: Vec<u8>,
+    height: Option<BlockHeight>,
+    tracked_shards: TrackedShards,
+) -> Result<FeedBlock, String> {
+    let block = FeedBlock::read(message, tracked_shards)?;
     match height {
         Some(height) if height != block.block.height => {
             Err(format!("block {} in place of block {height}", block.block.height))

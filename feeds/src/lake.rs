@@ -3,7 +3,7 @@
 //! For history: a range of heights is read in order, and the newest block is not waited for. A
 //! height without a block object is skipped if the next block says so, and every shard that a
 //! block lists has to be there. Credentials are read from the environment and are in no error, no
-//! log and no `Debug`.
+//! log and no `Debug`. Objects of shards that are not tracked are not asked for.
 
 use core::fmt;
 use core::time::Duration;
@@ -11,6 +11,7 @@ use std::path::PathBuf;
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;
+use milepost::config::TrackedShards;
 use milepost::import::lake_message;
 use milepost::primitives::BlockHeight;
 use milepost::storage::BlockPoint;
@@ -43,6 +44,7 @@ pub struct Lake {
     prefix: Path,
     /// The address, which has no secret
     url: String,
+    track_shards: TrackedShards,
 }
 
 /// Reads the blocks of a range of heights in order
@@ -107,7 +109,19 @@ impl Lake {
     }
 
     fn over(store: Arc<dyn ObjectStore>, prefix: &str, url: &str) -> Self {
-        Self { store, prefix: Path::from(prefix), url: url.trim_end_matches('/').to_owned() }
+        Self {
+            store,
+            prefix: Path::from(prefix),
+            url: url.trim_end_matches('/').to_owned(),
+            track_shards: TrackedShards::ALL,
+        }
+    }
+
+    /// The same lake, of which these shards only are read
+    #[must_use]
+    pub const fn with_track_shards(mut self, track_shards: TrackedShards) -> Self {
+        self.track_shards = track_shards;
+        self
     }
 
     /// Reads the blocks of these heights, both included, in a runtime of tokio
@@ -133,7 +147,8 @@ impl Lake {
             return Err(format!("{}: {detail}", name("block.json")));
         }
         let mut tasks = JoinSet::new();
-        for (index, chunk) in listed.chunks.iter().enumerate() {
+        let is_tracked = |chunk: &&Chunk| self.track_shards.contains(chunk.shard_id);
+        for (index, chunk) in listed.chunks.iter().filter(is_tracked).enumerate() {
             let (lake, file) = (self.clone(), format!("shard_{}.json", chunk.shard_id));
             tasks.spawn(async move {
                 let shard = lake.object(height, &file).await?;
@@ -152,7 +167,7 @@ impl Lake {
         }
         shards.sort_unstable_by_key(|(index, _)| *index);
         let texts = shards.iter().map(|(_, text)| text.as_slice());
-        let block = FeedBlock::read(lake_message(&block, texts))
+        let block = FeedBlock::read(lake_message(&block, texts), self.track_shards)
             .map_err(|error| format!("{}: {error}", name("")))?;
         match block.block.height {
             found if found == height => Ok(Some(block)),

@@ -3,6 +3,7 @@
 //! A message is whole or is not taken: whether it is complete is asked here, so that it can be
 //! fetched again. The text is kept as it came; what is in the shards, the import checks.
 
+use milepost::config::TrackedShards;
 use milepost::import::check_complete;
 use milepost::primitives::{BlockHeight, CryptoHash};
 use milepost::storage::BlockPoint;
@@ -57,12 +58,12 @@ impl AsRef<[u8]> for FeedBlock {
 }
 
 impl FeedBlock {
-    /// Reads a message
+    /// Reads a message, which has to have these shards
     ///
     /// # Errors
     ///
     /// What is missing: the text is no block message, or lacks a shard or a chunk.
-    pub fn read(message: Vec<u8>) -> Result<Self, String> {
+    pub fn read(message: Vec<u8>, tracked_shards: TrackedShards) -> Result<Self, String> {
         let parsed: Message<'_> =
             serde_json::from_slice(&message).map_err(|error| format!("block message: {error}"))?;
         let header = &parsed.block.header;
@@ -83,7 +84,7 @@ impl FeedBlock {
                 block.height
             ));
         }
-        check_complete(&message).map_err(|error| error.to_string())?;
+        check_complete(&message, tracked_shards).map_err(|error| error.to_string())?;
         Ok(Self { block, prev_hash, prev_height, last_final, timestamp_nanos, message })
     }
 }
@@ -94,18 +95,22 @@ mod tests {
 
     use super::*;
 
+    fn read(message: Vec<u8>) -> Result<FeedBlock, String> {
+        FeedBlock::read(message, TrackedShards::ALL)
+    }
+
     #[test]
     fn the_header_says_where_a_block_belongs() {
         let mut chain = Practice::new(Settings::demo(4));
         let first = chain.next_message();
         let second = chain.next_message();
-        let read = FeedBlock::read(second.json.clone()).unwrap();
-        assert_eq!((read.block.height, read.block.hash), (second.height, second.hash));
-        assert_eq!((read.prev_hash, read.prev_height), (first.hash, Some(first.height)));
-        assert!(read.timestamp_nanos > Settings::demo(4).genesis_time);
-        assert_eq!(read.message, second.json);
+        let block = read(second.json.clone()).unwrap();
+        assert_eq!((block.block.height, block.block.hash), (second.height, second.hash));
+        assert_eq!((block.prev_hash, block.prev_height), (first.hash, Some(first.height)));
+        assert!(block.timestamp_nanos > Settings::demo(4).genesis_time);
+        assert_eq!(block.message, second.json);
         // The zero hash names no block.
-        assert_eq!(FeedBlock::read(first.json).unwrap().last_final, None);
+        assert_eq!(read(first.json).unwrap().last_final, None);
     }
 
     #[test]
@@ -118,23 +123,25 @@ mod tests {
         let mut no_shard = message.clone();
         no_shard["shards"].as_array_mut().unwrap().remove(2);
         for incomplete in [no_chunk, no_shard] {
-            let error = FeedBlock::read(incomplete.to_string().into_bytes()).unwrap_err();
+            let error = read(incomplete.to_string().into_bytes()).unwrap_err();
             assert_eq!(error, "shards: incomplete, shard 2 lacks its chunk");
+            let others = TrackedShards::new([0, 1, 3]).unwrap();
+            assert!(FeedBlock::read(incomplete.to_string().into_bytes(), others).is_ok());
         }
         // A chunk of an earlier block is not in the message.
         let mut earlier = message;
         earlier["shards"][2]["chunk"] = serde_json::Value::Null;
         earlier["block"]["chunks"][2]["height_included"] = 7.into();
-        assert!(FeedBlock::read(earlier.to_string().into_bytes()).is_ok());
+        assert!(read(earlier.to_string().into_bytes()).is_ok());
     }
 
     #[test]
     fn what_is_no_message_is_refused() {
         let deep = "[".repeat(100_000);
         for text in ["", "null", "[]", r#"{"block":{"header":{"height":1}}}"#, &deep] {
-            assert!(FeedBlock::read(text.as_bytes().to_vec()).is_err());
+            assert!(read(text.as_bytes().to_vec()).is_err());
         }
         let nested = format!(r#"{{"x":{}{},"block":7}}"#, deep, "]".repeat(100_000));
-        assert!(FeedBlock::read(nested.into_bytes()).is_err());
+        assert!(read(nested.into_bytes()).is_err());
     }
 }

@@ -9,6 +9,8 @@ use core::hash::BuildHasher as _;
 use core::time::Duration;
 use std::hash::RandomState;
 
+use milepost::config::TrackedShards;
+
 use crate::event::Event;
 
 /// Settings of a follower
@@ -21,6 +23,7 @@ pub struct Settings {
     pub(crate) return_after: Duration,
     pub(crate) max_unfinalized: usize,
     pub(crate) start_margin: u64,
+    pub(crate) track_shards: TrackedShards,
     pub(crate) seed: u64,
     pub(crate) observer: Option<Arc<dyn Fn(Event) + Send + Sync>>,
 }
@@ -81,6 +84,13 @@ impl Settings {
         self
     }
 
+    /// The shards that messages must have, for a feed that has some only; all by default
+    #[must_use]
+    pub const fn with_track_shards(mut self, track_shards: TrackedShards) -> Self {
+        self.track_shards = track_shards;
+        self
+    }
+
     /// The seed of the random part of waits; different in each process by default
     #[must_use]
     pub const fn with_seed(mut self, seed: u64) -> Self {
@@ -112,6 +122,7 @@ impl Default for Settings {
             return_after: Duration::from_secs(300),
             max_unfinalized: 1_000,
             start_margin: 0,
+            track_shards: TrackedShards::ALL,
             seed: RandomState::new().hash_one(0),
             observer: None,
         }
@@ -127,6 +138,7 @@ impl fmt::Debug for Settings {
             .field("max_retry", &self.max_retry)
             .field("frozen_after", &self.frozen_after)
             .field("start_margin", &self.start_margin)
+            .field("track_shards", &self.track_shards)
             .field("return_after", &self.return_after)
             .field("max_unfinalized", &self.max_unfinalized)
             .finish_non_exhaustive()

@@ -61,6 +61,11 @@ pub const MILEPOST_SETTING_MAX_ID_BYTES: milepost_setting_t = 13;
 /// Whether blocks are checked against their own hashes before they are imported,
 /// `MILEPOST_VERIFY_...`; default 0, they are not
 pub const MILEPOST_SETTING_VERIFY: milepost_setting_t = 14;
+/// Adds the shard of this id, at most 127, to those that are tracked; default none, which means
+/// all. Blocks must have the chunks of tracked shards only, and a request that depends on an
+/// account of another shard, by the configuration in force, is answered with
+/// `DOES_NOT_TRACK_SHARD`
+pub const MILEPOST_SETTING_TRACK_SHARDS: milepost_setting_t = 15;
 
 /// What the check of blocks is for
 pub type milepost_verify_t = i32;
@@ -129,6 +134,11 @@ impl HostSettings {
             MILEPOST_SETTING_STRICT_TYPES => self.import.strict_types = switch(value)?,
             MILEPOST_SETTING_MAX_ID_BYTES => self.engine.limits.max_id_bytes = limit(value),
             MILEPOST_SETTING_VERIFY => self.verify_mode = verify_mode(value)?,
+            MILEPOST_SETTING_TRACK_SHARDS => {
+                let tracked_shards = self.engine.track_shards.with_shard(value)?;
+                self.engine.track_shards = tracked_shards;
+                self.import.track_shards = tracked_shards;
+            }
             unknown => return Err(CallError::invalid_enum("setting", unknown)),
         }
         Ok(())

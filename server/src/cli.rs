@@ -7,6 +7,7 @@ use core::time::Duration;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use milepost::config::TrackedShards;
 use milepost::endpoint::UnknownTransaction;
 use milepost::import::{FinalityRule, ImportSettings, Retention, VerifyMode};
 use milepost::primitives::{AccountId, CryptoHash};
@@ -208,6 +209,17 @@ pub(crate) struct FeedArgs {
     /// served as it came, counted in a metric and logged once
     #[arg(long)]
     pub(crate) strict_types: bool,
+    /// Comma-separated ids of the shards that the blocks have, for a feed that has some only: their
+    /// chunks have to be there, and requests about accounts of other shards are answered with
+    /// DOES_NOT_TRACK_SHARD, by the protocol configuration in force [default: all]
+    #[arg(
+        long,
+        value_name = "IDS",
+        default_value = "",
+        hide_default_value = true,
+        value_parser = value_parsers::shards
+    )]
+    pub(crate) track_shards: TrackedShards,
     /// Checks each block against its own hash, and the outcomes against the blocks after it: `off`,
     /// `report` (counted, and logged once) or `strict` (a wrong block is refused) [default:
     /// `report` with --follow, otherwise `off`]
@@ -228,6 +240,7 @@ impl FeedArgs {
         ImportSettings::default()
             .with_finality(finality)
             .with_strict_types(self.strict_types)
+            .with_track_shards(self.track_shards)
             .with_retention(self.retention.unwrap_or_default())
     }
 }

@@ -11,6 +11,7 @@ use core::iter;
 use std::env;
 use std::sync::{Mutex, PoisonError};
 
+use milepost::config::TrackedShards;
 use milepost::endpoint::ChainStatus;
 use milepost::import::{BlockPosition, FinalityRule, ImportSummary};
 use milepost::primitives::BlockHeight;
@@ -41,6 +42,7 @@ pub(crate) struct Follow {
     start: Start,
     start_margin: u64,
     until: Option<BlockHeight>,
+    track_shards: TrackedShards,
     upstream: Option<Node>,
     /// Where requests are forwarded to, if they are
     pub(crate) upstreams: Option<Arc<Upstreams>>,
@@ -96,7 +98,17 @@ impl Follow {
         let served = args.serve_feed.map(ServedFeed::new);
         let status = Arc::new(FeedStatus::new(sources.clone(), args.max_age, served));
         let (start, start_margin, until) = (args.from, args.start_margin, feed.until);
-        Ok(Some(Self { sources, start, start_margin, until, upstream, upstreams, status }))
+        let track_shards = feed.track_shards;
+        Ok(Some(Self {
+            sources,
+            start,
+            start_margin,
+            until,
+            track_shards,
+            upstream,
+            upstreams,
+            status,
+        }))
     }
 
     /// Follows the feed until the service shuts down, or to the last block that is asked for
@@ -139,7 +151,9 @@ impl Follow {
         let log = FeedLog::new(urls);
         let progress = Arc::new(Mutex::new(None));
         let (observed, observed_progress) = (Arc::clone(&status), Arc::clone(&progress));
-        let settings = Settings::default().with_start_margin(start_margin);
+        let settings = Settings::default()
+            .with_start_margin(start_margin)
+            .with_track_shards(self.track_shards);
         let observing = Arc::clone(&service);
         let settings = settings.with_observer(move |event| {
             log.observe(&event);

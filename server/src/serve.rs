@@ -85,7 +85,8 @@ async fn run(args: ServeArgs) -> Result<(), String> {
         .with_timeout_cause(args.timeout_cause)
         .with_unknown(args.unknown)
         .with_max_batch(args.max_batch)
-        .with_max_id_bytes(args.max_id_bytes);
+        .with_max_id_bytes(args.max_id_bytes)
+        .with_track_shards(args.feed.track_shards);
     let store = Store::open(&args.store)?;
     let is_memory = args.store == StoreLocation::Memory;
     let follow = Follow::new(&args.follow, &args.feed)?;

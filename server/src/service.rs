@@ -15,6 +15,7 @@ use std::hash::RandomState;
 use std::panic;
 use std::sync::Mutex;
 
+use milepost::config::TrackedShards;
 use milepost::endpoint::{
     ChainStatus, Endpoint, Engine, Evaluation, RequestState, Response, ResponseBody,
     UnknownTransaction, WaitConfig,
@@ -114,6 +115,11 @@ impl Service {
     pub(crate) fn with_verify_mode(mut self, mode: VerifyMode) -> Self {
         self.verifier = BlockVerifier::new(mode);
         self
+    }
+
+    /// The shards that the blocks must have
+    pub(crate) const fn track_shards(&self) -> TrackedShards {
+        self.import_settings.track_shards
     }
 
     /// A receiver of the number of commits

@@ -6,6 +6,7 @@ use core::str::FromStr;
 use core::time::Duration;
 use std::path::PathBuf;
 
+use milepost::config::TrackedShards;
 use milepost::endpoint::UnknownTransaction;
 use milepost::import::{FinalityRule, Retention};
 use milepost_feeds::Start;
@@ -43,6 +44,16 @@ pub(crate) fn bytes(text: &str) -> Result<usize, String> {
         .and_then(|total| usize::try_from(total).ok())
         .filter(|total| *total > 0)
         .ok_or_else(|| format!("`{text}` is not a valid body size"))
+}
+
+/// Parses comma-separated ids of shards; all shards if there is none
+pub(crate) fn shards(text: &str) -> Result<TrackedShards, String> {
+    let ids = text
+        .split(',')
+        .filter(|_| !text.is_empty())
+        .map(|id| u64::from_str(id).map_err(|_| format!("`{id}` is not the id of a shard")));
+    let ids = ids.collect::<Result<Vec<u64>, _>>()?;
+    TrackedShards::new(ids).map_err(|error| error.to_string())
 }
 
 /// Parses how many blocks are kept: `everything`, `blocks:N` or `epochs:N`

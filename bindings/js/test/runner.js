@@ -2,6 +2,8 @@
 
 /** The runner of a manifest; `read` returns the bytes of a file, or a promise of them */
 export function runner(manifest, read) {
+  // The module is built without partial feeds.
+  const vectors = manifest.vectors.filter(({ needs }) => needs === undefined);
   const fixtures = new Map(manifest.fixtures.map((fixture) => [fixture.name, fixture]));
 
   /** Creates an endpoint with the settings and the fixture of a vector */

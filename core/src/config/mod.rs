@@ -7,10 +7,12 @@
 mod import;
 mod query;
 mod selector;
+mod tracked_shards;
 
 pub use import::ConfigImport;
 pub use milepost_protocol::config::*;
-#[cfg(feature = "transaction-rules")]
+#[cfg(any(feature = "track-shards", feature = "transaction-rules"))]
 pub(crate) use query::ResolveConfig;
 pub use query::{ConfigQuery, ConfigResult};
 pub use selector::{BlockReference, Finality, SyncCheckpoint};
+pub use tracked_shards::TrackedShards;

@@ -78,17 +78,24 @@ pub(crate) struct ResolveConfig {
     pub(crate) asks_archive: bool,
 }
 
+impl ResolveConfig {
+    /// For this block, if the storage knows it
+    pub(crate) const fn in_storage(reference: BlockReference) -> Self {
+        Self {
+            reference,
+            #[cfg(feature = "archive")]
+            asks_archive: false,
+        }
+    }
+}
+
 /// The height of a block, or the name of the block that is not known
 type ResolvedHeight = Result<BlockHeight, String>;
 
 impl ConfigQuery {
     /// The query for this block
     pub fn new(reference: BlockReference) -> Self {
-        Self(RestartableQuery::new(ResolveConfig {
-            reference,
-            #[cfg(feature = "archive")]
-            asks_archive: false,
-        }))
+        Self(RestartableQuery::new(ResolveConfig::in_storage(reference)))
     }
 
     /// The query for this block, which asks the archive for one that the storage does not know; the

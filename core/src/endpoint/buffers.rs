@@ -8,7 +8,8 @@
 use alloc::vec::Vec;
 use core::mem;
 
-use super::call::{AttemptResult, Call, PendingCall, StatusCall, write_error};
+use super::call::{Call, PendingCall, write_error};
+use super::status_call::{AttemptResult, StatusCall};
 use super::{PendingRequest, RequestQuery, RequestState, Settings};
 use crate::rpc::{RequestId, ResponseKind, RpcError, StatusRequest};
 use crate::status::{MAX_RETAINED_NODES, StatusQuery, WalkBuffers};
@@ -36,7 +37,7 @@ impl Buffers {
         snapshot: &(impl Snapshot + ?Sized),
         out: &mut Vec<u8>,
     ) -> RequestState<ResponseKind> {
-        let (call, attempt) = StatusCall::new(id, request);
+        let (call, attempt) = StatusCall::new(id, request, settings);
         let walk = mem::take(&mut self.walk);
         let transaction = transaction.filter(|_| snapshot.isolation() == Isolation::Snapshot);
         let query =
@@ -55,12 +56,16 @@ impl Buffers {
             Ok(status) => status,
             Err(error) => {
                 self.walk = query.into_buffers();
-                let kind = write_error(call.id(), &RpcError::internal(&error), out);
+                let kind = write_error(&call.id, &RpcError::internal(&error), out);
                 return RequestState::Ready(kind);
             }
         };
-        if status.is_none() && attempt.is_signed() {
-            self.walk = query.into_buffers();
+        let is_checked = status.is_none() && attempt.is_signed();
+        #[cfg(feature = "track-shards")]
+        let is_checked = is_checked || call.depends_on_shards(status.as_ref(), settings);
+        if is_checked {
+            let walk = status.and_then(|status| status.into_buffers());
+            self.walk = walk.unwrap_or_else(|| query.into_buffers());
             let call = call.start(settings, attempt);
             let query = RequestQuery::from_calls(*settings, [call].into(), false, None);
             return query.run(snapshot).map(|response| {
@@ -69,7 +74,7 @@ impl Buffers {
             });
         }
         let generation = query.generation();
-        let evaluation = call.evaluate(status.as_ref(), &attempt, settings, out);
+        let evaluation = call.evaluate(status.as_ref(), None, &attempt, settings, out);
         let walk = status.and_then(|status| status.into_buffers());
         self.walk = walk.unwrap_or_else(|| query.into_buffers());
         match evaluation {

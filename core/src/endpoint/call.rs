@@ -4,26 +4,27 @@
 //! evaluated again when it is resumed; the last time, at its end, it always gets a response.
 
 use alloc::boxed::Box;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::mem;
 
+#[cfg(feature = "track-shards")]
+use super::shard_check::{LayoutQuery, ShardCheck, layout_query};
+#[cfg(not(feature = "track-shards"))]
+use super::status_call::ShardCheck;
+#[cfg(not(feature = "transaction-rules"))]
+use super::status_call::TransactionCheck;
+use super::status_call::{Attempt, AttemptResult, StatusCall};
 #[cfg(feature = "transaction-rules")]
 use super::transaction_check::{CheckQuery, ReadCheck, TransactionCheck};
-use super::{EndReason, Response, Settings, UnknownTransaction};
+use super::{EndReason, Response, Settings};
 use crate::Error;
-#[cfg(feature = "archive")]
-use crate::archive::ArchiveLookup;
 use crate::config::{BlockReference, ConfigQuery, ConfigResult};
-use crate::primitives::{BlockHeight, CryptoHash};
-use crate::rpc::{
-    self, InvalidRequest, Method, RequestId, ResponseKind, RpcError, StatusRequest, TimeoutCause,
-    TransactionRef,
-};
-use crate::status::{Milestone, StatusQuery, TransactionStatus, WaitCondition};
+use crate::primitives::BlockHeight;
+use crate::rpc::{self, InvalidRequest, Method, RequestId, ResponseKind, RpcError};
+use crate::status::{StatusQuery, TransactionStatus, WaitCondition};
 use crate::storage::rows::ConfigRecord;
 use crate::storage::{Key, Query, Row, Step};
-use crate::transaction::EncodedTransaction;
 
 /// The state of a call
 #[derive(Debug)]
@@ -48,6 +49,16 @@ pub(super) enum RunningCall {
         query: Box<StatusQuery>,
         attempt: Attempt,
     },
+    /// The milestone is not reached, and whether its shards are tracked is checked by the
+    /// configuration in force
+    #[cfg(feature = "track-shards")]
+    Shards {
+        call: StatusCall,
+        query: LayoutQuery,
+        status: Option<Box<TransactionStatus>>,
+        attempt: Attempt,
+        generation: u64,
+    },
     /// The transaction is in no block, and is checked by the configuration in force
     #[cfg(feature = "transaction-rules")]
     Check {
@@ -61,26 +72,6 @@ pub(super) enum RunningCall {
         reference: BlockReference,
         query: ConfigQuery,
     },
-}
-
-/// One evaluation of a call for a status
-#[derive(Clone, Debug)]
-pub(super) struct Attempt {
-    /// Whether the call has not waited yet
-    is_first: bool,
-    /// The transaction if the request contains it, for the first attempt
-    signed: Option<EncodedTransaction>,
-    /// Why this attempt is the last, if it is
-    end_reason: Option<EndReason>,
-}
-
-/// A call for the status of a transaction, as far as a response needs it
-#[derive(Clone, Debug)]
-pub(super) struct StatusCall {
-    id: RequestId,
-    hash: CryptoHash,
-    wait_until: Milestone,
-    receipts: bool,
 }
 
 /// A call that has to wait
@@ -124,7 +115,7 @@ impl Call {
         };
         match call.method {
             Method::TransactionStatus(request) => {
-                let (call, attempt) = StatusCall::new(call.id, request);
+                let (call, attempt) = StatusCall::new(call.id, request, settings);
                 call.start(settings, attempt)
             }
             Method::ProtocolConfig(reference) => Self::config(call.id, reference, settings),
@@ -148,6 +139,10 @@ impl Call {
     pub(super) fn restarted(&self, settings: &Settings) -> Option<Self> {
         Some(match self {
             Self::Running(RunningCall::Status { call, attempt, .. }) => {
+                call.clone().start(settings, attempt.clone())
+            }
+            #[cfg(feature = "track-shards")]
+            Self::Running(RunningCall::Shards { call, attempt, .. }) => {
                 call.clone().start(settings, attempt.clone())
             }
             #[cfg(feature = "transaction-rules")]
@@ -179,29 +174,59 @@ impl Call {
                 }
                 Err(error) => Self::Answered(internal_error(id, &error), None),
             },
-            RunningCall::Status { call, query, attempt } => match (query.poll(), &attempt.signed) {
-                (Ok(Step::NeedRows(needed)), _) => {
+            RunningCall::Status { call, query, attempt } => match query.poll() {
+                Ok(Step::NeedRows(needed)) => {
                     keys.extend_from_slice(needed);
                     return;
                 }
-                #[cfg(feature = "transaction-rules")]
-                (Ok(Step::Done(None)), Some(signed)) => {
-                    // Only here: the check costs more than most responses, and is pointless for a
-                    // transaction that is in a block.
-                    *self = Self::Running(RunningCall::Check {
-                        call: call.take(),
-                        query: ReadCheck::query(signed),
-                        attempt: attempt.clone(),
-                        generation: query.generation(),
-                    });
+                Ok(Step::Done(status)) => {
+                    let generation = query.generation();
+                    #[cfg(feature = "track-shards")]
+                    if call.depends_on_shards(status.as_ref(), settings) {
+                        *self = Self::Running(RunningCall::Shards {
+                            call: call.take(),
+                            query: layout_query(),
+                            status: status.map(Box::new),
+                            attempt: attempt.clone(),
+                            generation,
+                        });
+                        return self.poll(settings, keys);
+                    }
+                    *self = Self::after_status(call, status, None, attempt, generation, settings);
                     return self.poll(settings, keys);
                 }
-                (Ok(Step::Done(status)), _) => {
-                    let generation = query.generation();
-                    Self::evaluated(call, status.as_ref(), None, attempt, generation, settings)
-                }
-                (Err(error), _) => Self::Answered(internal_error(&call.id, &error), None),
+                Err(error) => Self::Answered(internal_error(&call.id, &error), None),
             },
+            #[cfg(feature = "track-shards")]
+            RunningCall::Shards { call, query, status, attempt, generation } => {
+                match query.poll() {
+                    Ok(Step::NeedRows(needed)) => {
+                        keys.extend_from_slice(needed);
+                        return;
+                    }
+                    Ok(Step::Done(config)) => {
+                        let tracked_shards = settings.track_shards;
+                        match ShardCheck::new(call, status.as_deref(), tracked_shards, &config) {
+                            Ok(shards) => {
+                                let (status, shards) = (status.take().map(|it| *it), Some(&shards));
+                                *self = Self::after_status(
+                                    call,
+                                    status,
+                                    shards,
+                                    attempt,
+                                    *generation,
+                                    settings,
+                                );
+                                return self.poll(settings, keys);
+                            }
+                            Err(rpc_error) => {
+                                Self::Answered(error_response(&call.id, &rpc_error), None)
+                            }
+                        }
+                    }
+                    Err(error) => Self::Answered(internal_error(&call.id, &error), None),
+                }
+            }
             #[cfg(feature = "transaction-rules")]
             RunningCall::Check { call, query, attempt, generation } => match query.poll() {
                 Ok(Step::NeedRows(needed)) => {
@@ -209,7 +234,7 @@ impl Call {
                     return;
                 }
                 Ok(Step::Done(check)) => {
-                    Self::evaluated(call, None, Some(&check), attempt, *generation, settings)
+                    Self::evaluated(call, None, None, Some(&check), attempt, *generation, settings)
                 }
                 Err(error) => Self::Answered(internal_error(&call.id, &error), None),
             },
@@ -217,16 +242,43 @@ impl Call {
         *self = next;
     }
 
+    /// The call after its status is known, and its shards if they are checked
+    fn after_status(
+        call: &mut StatusCall,
+        status: Option<TransactionStatus>,
+        shards: Option<&ShardCheck>,
+        attempt: &Attempt,
+        generation: u64,
+        settings: &Settings,
+    ) -> Self {
+        #[cfg(feature = "transaction-rules")]
+        if let (None, Some(signed)) = (&status, &attempt.signed)
+            && shards.is_none_or(|shards| shards.untracked().is_none())
+        {
+            // Only here: the check costs more than most responses, and is pointless for a
+            // transaction that is in a block.
+            return Self::Running(RunningCall::Check {
+                call: call.take(),
+                query: ReadCheck::query(signed),
+                attempt: attempt.clone(),
+                generation,
+            });
+        }
+        Self::evaluated(call, status.as_ref(), shards, None, attempt, generation, settings)
+    }
+
     /// The call after an evaluation of its status; a transaction that is in no block is checked
     fn evaluated(
         call: &mut StatusCall,
         status: Option<&TransactionStatus>,
+        shards: Option<&ShardCheck>,
         check: Option<&TransactionCheck>,
         attempt: &Attempt,
         generation: u64,
         settings: &Settings,
     ) -> Self {
-        if status.is_none() {
+        // Of an account of another shard it cannot be said whether its transaction is valid.
+        if status.is_none() && shards.is_none_or(|shards| shards.untracked().is_none()) {
             match attempt.violation(check) {
                 Ok(None) => {}
                 Ok(Some(error)) => {
@@ -237,7 +289,7 @@ impl Call {
             }
         }
         let mut body = Vec::new();
-        match call.evaluate(status, attempt, settings, &mut body) {
+        match call.evaluate(status, shards, attempt, settings, &mut body) {
             AttemptResult::Response(kind) => {
                 let call = call.take();
                 #[cfg(feature = "archive")]
@@ -269,6 +321,8 @@ impl Call {
         let (result, id) = match running {
             RunningCall::Config { id, query, .. } => (query.supply_rows(rows), id),
             RunningCall::Status { call, query, .. } => (query.supply_rows(rows), &mut call.id),
+            #[cfg(feature = "track-shards")]
+            RunningCall::Shards { call, query, .. } => (query.supply_rows(rows), &mut call.id),
             #[cfg(feature = "transaction-rules")]
             RunningCall::Check { call, query, .. } => (query.supply_rows(rows), &mut call.id),
         };
@@ -285,172 +339,13 @@ impl Call {
             | Self::Running(RunningCall::Status { call, .. }) => &call.id,
             #[cfg(feature = "archive")]
             Self::Archived(call) => &call.id,
+            #[cfg(feature = "track-shards")]
+            Self::Running(RunningCall::Shards { call, .. }) => &call.id,
             #[cfg(feature = "transaction-rules")]
             Self::Running(RunningCall::Check { call, .. }) => &call.id,
             Self::Running(RunningCall::Config { id, .. }) => id,
         };
         *self = Self::Answered(error_response(id, rpc_error), None);
-    }
-}
-
-impl Attempt {
-    /// When this attempt asks the archive: the first and the last do, and none in between
-    #[cfg(feature = "archive")]
-    pub(super) fn lookup(&self, settings: &Settings) -> ArchiveLookup {
-        if self.is_first || self.end_reason == Some(EndReason::Timeout) {
-            settings.archive
-        } else {
-            ArchiveLookup::Never
-        }
-    }
-
-    /// Whether the request contains the transaction, which is checked if it is in no block
-    pub(super) const fn is_signed(&self) -> bool {
-        self.signed.is_some()
-    }
-
-    /// Why the transaction can never be executed, if it is known to be invalid: first what the
-    /// configuration demands, then the signature, unless the build lacks its scheme
-    fn violation(&self, check: Option<&TransactionCheck>) -> Result<Option<String>, Error> {
-        let Some(signed) = &self.signed else { return Ok(None) };
-        if let Some(violation) = check.map(|check| check.violation(signed)).transpose()?.flatten() {
-            return Ok(Some(violation));
-        }
-        Ok((signed.try_verify() == Some(false)).then(|| "\"InvalidSignature\"".to_string()))
-    }
-}
-
-/// The check by the configuration, which this build lacks
-#[cfg(not(feature = "transaction-rules"))]
-pub(super) enum TransactionCheck {}
-
-#[cfg(not(feature = "transaction-rules"))]
-impl TransactionCheck {
-    const fn violation(&self, _: &EncodedTransaction) -> Result<Option<String>, Error> {
-        match *self {}
-    }
-}
-
-/// The result of an [`Attempt`]; a response is written to the buffer
-pub(super) enum AttemptResult {
-    Response(ResponseKind),
-    /// A response that later rows would not change
-    PermanentResponse(ResponseKind),
-    /// The milestone is not reached, because of this condition
-    Unmet(WaitCondition),
-}
-
-impl StatusCall {
-    /// The call of a request, and its first attempt
-    pub(super) fn new(id: RequestId, request: StatusRequest) -> (Self, Attempt) {
-        let StatusRequest { transaction, wait_until, receipts } = request;
-        let (hash, signed) = match transaction {
-            TransactionRef::Hash { hash, .. } => (hash, None),
-            TransactionRef::Signed(signed) => (signed.hash(), Some(signed)),
-        };
-        let attempt = Attempt { is_first: true, signed, end_reason: None };
-        (Self { id, hash, wait_until, receipts }, attempt)
-    }
-
-    /// The id of the request
-    pub(super) const fn id(&self) -> &RequestId {
-        &self.id
-    }
-
-    /// The hash of the transaction
-    pub(super) const fn hash(&self) -> CryptoHash {
-        self.hash
-    }
-
-    /// Evaluates the call again; with an `end_reason` it gets a response whatever the rows are
-    pub(super) fn resume(self, settings: &Settings, end_reason: Option<EndReason>) -> Call {
-        self.start(settings, Attempt { is_first: false, signed: None, end_reason })
-    }
-
-    pub(super) fn start(self, settings: &Settings, attempt: Attempt) -> Call {
-        let query = StatusQuery::new(self.hash, settings.max_receipts);
-        #[cfg(feature = "archive")]
-        let query = query.with_archive(attempt.lookup(settings));
-        Call::Running(RunningCall::Status { call: self, query: Box::new(query), attempt })
-    }
-
-    fn take(&mut self) -> Self {
-        Self { id: mem::take(&mut self.id), ..*self }
-    }
-
-    /// Appends the response to `out`, or returns the condition that the call has to wait for
-    pub(super) fn evaluate(
-        &self,
-        status: Option<&TransactionStatus>,
-        attempt: &Attempt,
-        settings: &Settings,
-        out: &mut Vec<u8>,
-    ) -> AttemptResult {
-        let mut write_error = |rpc_error: &RpcError| write_error(&self.id, rpc_error, out);
-        let unknown = RpcError::UnknownTransaction { hash: self.hash };
-        match status {
-            Some(status) if status.milestone().satisfies(self.wait_until) => {
-                return self.write_result(status, out);
-            }
-            None if self.wait_until == Milestone::None => {
-                return AttemptResult::Response(write_error(&unknown));
-            }
-            // This response remains, whatever the rest of the batch waits for.
-            None if attempt.is_first && settings.unknown == UnknownTransaction::Immediate => {
-                return AttemptResult::PermanentResponse(write_error(&unknown));
-            }
-            _ => {}
-        }
-        match attempt.end_reason {
-            None => {}
-            Some(EndReason::Timeout) => {
-                return AttemptResult::Response(write_error(&self.timeout_error(status, settings)));
-            }
-            Some(reason) => {
-                let rpc_error = RpcError::Unavailable { message: reason.to_string() };
-                return AttemptResult::PermanentResponse(write_error(&rpc_error));
-            }
-        }
-        match status.map(|status| status.condition(self.wait_until)).transpose() {
-            // There is one, because the milestone is not reached.
-            Ok(Some(condition)) => {
-                AttemptResult::Unmet(condition.unwrap_or(WaitCondition::Anything))
-            }
-            Ok(None) => AttemptResult::Unmet(WaitCondition::Inclusion(self.hash)),
-            Err(error) => {
-                AttemptResult::PermanentResponse(write_error(&RpcError::internal(&error)))
-            }
-        }
-    }
-
-    fn write_result(&self, status: &TransactionStatus, out: &mut Vec<u8>) -> AttemptResult {
-        let start = out.len();
-        out.reserve(status.size_hint() + 64);
-        let mut written = Ok(());
-        rpc::write_result(&self.id, |result| written = status.write(self.receipts, result), out);
-        match written {
-            Ok(()) => AttemptResult::Response(ResponseKind::Result),
-            Err(error) => {
-                out.truncate(start);
-                AttemptResult::Response(write_error(&self.id, &RpcError::internal(&error), out))
-            }
-        }
-    }
-
-    /// The time-out, with its cause if the settings enable it
-    fn timeout_error(&self, status: Option<&TransactionStatus>, settings: &Settings) -> RpcError {
-        let cause = settings.timeout_cause.then(|| match status {
-            None => TimeoutCause::NotObserved,
-            Some(status) => {
-                let mut json = Vec::with_capacity(status.size_hint());
-                match status.write(self.receipts, &mut json).map(|()| String::from_utf8(json)) {
-                    Ok(Ok(status)) => TimeoutCause::Pending { status },
-                    Ok(Err(_)) => TimeoutCause::Error { message: "a fragment is not UTF-8".into() },
-                    Err(error) => TimeoutCause::Error { message: error.to_string() },
-                }
-            }
-        });
-        RpcError::Timeout { cause }
     }
 }
 

@@ -32,6 +32,11 @@ mod request_options;
 mod request_query;
 mod response;
 mod settings;
+#[cfg(feature = "track-shards")]
+mod shard_check;
+#[cfg(all(test, feature = "track-shards"))]
+mod shard_tests;
+mod status_call;
 #[cfg(test)]
 mod tests;
 #[cfg(feature = "transaction-rules")]

@@ -9,8 +9,9 @@ use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::mem;
 
-use super::call::{Call, PendingCall, RetainedCall, StatusCall};
+use super::call::{Call, PendingCall, RetainedCall};
 use super::end_reason::StaleRows;
+use super::status_call::StatusCall;
 use super::{EndReason, RequestQuery, RequestState, Response, Settings};
 use crate::primitives::CryptoHash;
 use crate::status::WaitCondition;

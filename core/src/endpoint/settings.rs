@@ -6,6 +6,8 @@
 
 #[cfg(feature = "archive")]
 use crate::archive::ArchiveLookup;
+#[cfg(feature = "track-shards")]
+use crate::config::TrackedShards;
 use crate::rpc::Limits;
 use crate::storage::Isolation;
 use crate::{Error, ErrorKind};
@@ -41,6 +43,16 @@ pub struct Settings {
     /// [`WithArchive`](crate::archive::WithArchive)
     #[cfg(feature = "archive")]
     pub archive: ArchiveLookup,
+    /// The shards that the blocks have, as in
+    /// [`ImportSettings::track_shards`](crate::import::ImportSettings::track_shards); default
+    /// all of them
+    ///
+    /// With some, `DOES_NOT_TRACK_SHARD` answers a request at once if its transaction is in no
+    /// block and its account is of another shard, or if a receipt that it would wait for is to an
+    /// account of another shard, by the configuration in force at the head. A request that is not
+    /// answered by rows reads that configuration each time it is evaluated.
+    #[cfg(feature = "track-shards")]
+    pub track_shards: TrackedShards,
 }
 
 /// How a request for a milestone of a transaction that is in no block is answered
@@ -67,6 +79,8 @@ impl Default for Settings {
             isolation: Isolation::Snapshot,
             #[cfg(feature = "archive")]
             archive: ArchiveLookup::Never,
+            #[cfg(feature = "track-shards")]
+            track_shards: TrackedShards::ALL,
         }
     }
 }
@@ -132,6 +146,14 @@ impl Settings {
     #[must_use]
     pub const fn with_archive(mut self, archive: ArchiveLookup) -> Self {
         self.archive = archive;
+        self
+    }
+
+    /// These settings for a feed of these shards
+    #[cfg(feature = "track-shards")]
+    #[must_use]
+    pub const fn with_track_shards(mut self, track_shards: TrackedShards) -> Self {
+        self.track_shards = track_shards;
         self
     }
 

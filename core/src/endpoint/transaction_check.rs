@@ -54,11 +54,7 @@ impl Restartable for ReadCheck {
         });
         let heights = base.zip(chain.head).map(|(base, head)| (base.height, head.height));
         let reference = BlockReference::Finality(Finality::Optimistic);
-        let resolve = ResolveConfig {
-            reference,
-            #[cfg(feature = "archive")]
-            asks_archive: false,
-        };
+        let resolve = ResolveConfig::in_storage(reference);
         Ok(TransactionCheck { config: resolve.run(rows)?, heights })
     }
 }

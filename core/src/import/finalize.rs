@@ -189,8 +189,8 @@ mod tests {
         settings: ImportSettings,
         storage: &mut MemoryStorage,
     ) -> Result<(), Error> {
-        let mut plan =
-            RestartableQuery::new(PlanImport::new(BlockContent::read(message, true)?, settings));
+        let content = BlockContent::read(message, &settings.with_strict_types(true))?;
+        let mut plan = RestartableQuery::new(PlanImport::new(content, settings));
         let mut batch = Batch::new();
         for (key, row) in run(&mut plan, storage)?.changes {
             match row {

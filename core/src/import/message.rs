@@ -2,12 +2,13 @@
 //! NEAR Lake.
 //!
 //! Read of the header are only the members that determine the block's position; all others are
-//! skipped. A message is complete if it has every new chunk that its block lists; a list that is
-//! absent, as in messages made before 2022, asks for none.
+//! skipped. A message is complete if it has every new chunk of a tracked shard that its block
+//! lists; a list that is absent, as in messages made before 2022, asks for none.
 
 use alloc::vec::Vec;
 
 use crate::codec::json::{ReadError, Reader};
+use crate::config::TrackedShards;
 use crate::primitives::{BlockHeight, CryptoHash, ParseError, ShardId};
 use crate::{Error, ErrorKind};
 
@@ -34,27 +35,33 @@ pub fn lake_message<'text>(block: &[u8], shards: impl IntoIterator<Item = &'text
     message
 }
 
-/// Checks that a message has every new chunk that its block lists, as an import does
+/// Checks that a message has every new chunk of these shards that its block lists, as an import
+/// does
 ///
 /// For a host that can ask for the message again before it is imported. Nothing else of the shards
 /// is checked. Costs one pass over the text.
 ///
 /// ```
+/// use milepost::config::TrackedShards;
+/// use milepost::import::check_complete;
+///
 /// let message = |shards: &str| format!(r#"{{"block": {{"header": {{"height": 7,
 ///     "hash": "11111111111111111111111111111117",
 ///     "prev_hash": "11111111111111111111111111111116",
 ///     "epoch_id": "11111111111111111111111111111111"}},
 ///     "chunks": [{{"shard_id": 3, "height_included": 7}}]}}, "shards": {shards}}}"#);
-/// let check = |shards| milepost::import::check_complete(message(shards).as_bytes());
+/// let check = |shards| check_complete(message(shards).as_bytes(), TrackedShards::ALL);
 /// assert!(check(r#"[{"shard_id": 3, "chunk": {}}]"#).is_ok());
 /// let error = check(r#"[{"shard_id": 3, "chunk": null}]"#).unwrap_err();
 /// assert_eq!(error.to_string(), "shards: incomplete, shard 3 lacks its chunk");
+/// assert!(check_complete(message("[]").as_bytes(), TrackedShards::new([2])?).is_ok());
+/// # Ok::<(), milepost::Error>(())
 /// ```
 ///
 /// # Errors
 ///
 /// The shard whose chunk is missing, or why the text is no block message.
-pub fn check_complete(message: &[u8]) -> Result<(), Error> {
+pub fn check_complete(message: &[u8], tracked_shards: TrackedShards) -> Result<(), Error> {
     let text = text_of(message)?;
     let in_message = |error: ReadError| error.into_error(text);
     let mut reader = Reader::new(text);
@@ -75,7 +82,7 @@ pub fn check_complete(message: &[u8]) -> Result<(), Error> {
         })
         .map_err(in_message)?;
     }
-    header.check_chunks(present)
+    header.check_chunks(present, tracked_shards)
 }
 
 /// The text of a message
@@ -122,10 +129,16 @@ impl Header {
         Ok(header)
     }
 
-    /// Checks that the new chunks are among those of these shards
-    pub(super) fn check_chunks(&self, mut present: Vec<ShardId>) -> Result<(), Error> {
+    /// Checks that the new chunks of tracked shards are among those of the shards that are present
+    pub(super) fn check_chunks(
+        &self,
+        mut present: Vec<ShardId>,
+        tracked_shards: TrackedShards,
+    ) -> Result<(), Error> {
         present.sort_unstable();
-        let is_absent = |shard_id: &&ShardId| present.binary_search(shard_id).is_err();
+        let is_absent = |shard_id: &&ShardId| {
+            tracked_shards.contains(**shard_id) && present.binary_search(shard_id).is_err()
+        };
         match self.new_chunks.iter().find(is_absent) {
             None => Ok(()),
             Some(shard_id) => {

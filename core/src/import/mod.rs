@@ -29,6 +29,7 @@ use alloc::vec::Vec;
 use core::mem;
 
 use crate::Error;
+use crate::config::TrackedShards;
 #[cfg(feature = "archive")]
 use crate::primitives::BlockHeight;
 use crate::primitives::CryptoHash;
@@ -100,6 +101,11 @@ pub struct ImportSettings {
     /// What retention must not remove yet, because it is not archived; default nothing
     #[cfg(feature = "archive")]
     pub archive_floor: Option<ArchiveFloor>,
+    /// The shards whose chunks a message must have; default all of them
+    ///
+    /// A message may have more: all that is in it is imported.
+    #[cfg(feature = "track-shards")]
+    pub track_shards: TrackedShards,
 }
 
 /// The blocks that retention must not remove, because they are not archived
@@ -136,6 +142,22 @@ impl ImportSettings {
     pub const fn with_archive_floor(mut self, floor: ArchiveFloor) -> Self {
         self.archive_floor = Some(floor);
         self
+    }
+
+    /// The same for a feed of these shards
+    #[cfg(feature = "track-shards")]
+    #[must_use]
+    pub const fn with_track_shards(mut self, track_shards: TrackedShards) -> Self {
+        self.track_shards = track_shards;
+        self
+    }
+
+    /// The shards whose chunks a message must have
+    const fn required_shards(&self) -> TrackedShards {
+        #[cfg(feature = "track-shards")]
+        return self.track_shards;
+        #[cfg(not(feature = "track-shards"))]
+        TrackedShards::ALL
     }
 
     /// The same with this retention
@@ -229,7 +251,7 @@ impl BlockImport {
     ///
     /// What is wrong with the message, and where.
     pub fn new(message: &[u8], settings: ImportSettings) -> Result<Self, Error> {
-        let content = BlockContent::read(message, settings.strict_types)?;
+        let content = BlockContent::read(message, &settings)?;
         Ok(Self::of_plan(PlanImport::new(content, settings)))
     }
 

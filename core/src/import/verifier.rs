@@ -107,7 +107,7 @@ impl BlockVerifier {
             return (None, BlockImport::new(message, settings));
         }
         let mut builder = BlockCheckBuilder::default();
-        let content = BlockContent::read_observed(message, settings.strict_types, &mut builder);
+        let content = BlockContent::read_observed(message, &settings, &mut builder);
         let check = if content.is_ok() { builder.check() } else { None };
         // The reason why a shard is not verified is found by a check of its own.
         let check = check.unwrap_or_else(|| check_block(message));
@@ -201,7 +201,8 @@ mod tests {
 
     fn read(message: &str) -> Option<BlockCheck> {
         let mut builder = BlockCheckBuilder::default();
-        BlockContent::read_observed(message.as_bytes(), false, &mut builder).ok()?;
+        BlockContent::read_observed(message.as_bytes(), &ImportSettings::default(), &mut builder)
+            .ok()?;
         builder.check()
     }
 

@@ -16,6 +16,8 @@ use crate::primitives::CryptoHash;
 use crate::storage::Row;
 #[cfg(feature = "archive")]
 use crate::storage::Table;
+#[cfg(feature = "track-shards")]
+use crate::storage::rows::ReceiptRecord;
 use crate::storage::rows::{ChainRecord, FinalizedTransaction, OutcomeRecord, TransactionRecord};
 
 /// The status of the transaction as a whole: that of the first leaf of its receipts
@@ -252,6 +254,19 @@ impl TransactionStatus {
     pub fn pending_receipts(&self) -> impl Iterator<Item = Result<(CryptoHash, bool), Error>> {
         let receipts = match &self.0 {
             Source::Tree(status) => Some(status.pending_receipts()),
+            Source::Finalized(_) => None,
+        };
+        receipts.into_iter().flatten()
+    }
+
+    /// The receipts that `milestone` waits for, with their bodies as far as they are known
+    #[cfg(feature = "track-shards")]
+    pub(crate) fn awaited_receipts(
+        &self,
+        milestone: Milestone,
+    ) -> impl Iterator<Item = Result<Option<ReceiptRecord<'_>>, Error>> + use<'_> {
+        let receipts = match &self.0 {
+            Source::Tree(status) => Some(status.awaited_receipts(milestone)),
             Source::Finalized(_) => None,
         };
         receipts.into_iter().flatten()

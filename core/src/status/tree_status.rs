@@ -201,6 +201,23 @@ impl TreeStatus {
         pending.map(|node| node.is_refund().map(|refund| (node.id, refund)))
     }
 
+    /// The receipts that `milestone` waits for, with their bodies as far as they are known
+    #[cfg(feature = "track-shards")]
+    pub(super) fn awaited_receipts(
+        &self,
+        milestone: Milestone,
+    ) -> impl Iterator<Item = Result<Option<ReceiptRecord<'_>>, Error>> + use<'_> {
+        let waits = milestone.satisfies(Milestone::ExecutedOptimistic);
+        let nodes = self.buffers.tree.nodes().iter().skip(1);
+        let pending = nodes.filter(move |node| waits && node.executed().is_none());
+        pending.filter_map(move |node| {
+            match node.body.as_deref().map(ReceiptRecord::decode).transpose() {
+                Ok(Some(body)) if body.refund && milestone != Milestone::Final => None,
+                body => Some(body),
+            }
+        })
+    }
+
     pub(super) fn size_hint(&self) -> usize {
         let rows =
             self.nodes_with_outcome().flat_map(|node| [node.outcome.as_ref(), node.body.as_ref()]);

@@ -34,6 +34,7 @@ mod setting {
     pub(super) const TIMEOUT: i32 = 8;
     pub(super) const MAX_WAITING: i32 = 9;
     pub(super) const MAX_ID_BYTES: i32 = 13;
+    pub(super) const TRACK_SHARDS: i32 = 15;
 }
 
 /// Kinds of responses, in the order of `MILEPOST_RESPONSE_KIND_...`, from 1
@@ -148,6 +149,9 @@ impl Program {
     fn set_up(&mut self, fixture: &Fixture, vector: &Vector) -> Result<(), String> {
         self.expect_ok("new", &[])?;
         let switch = |on: bool| Some(usize::from(on));
+        for id in &fixture.track_shards {
+            self.expect_ok(&format!("set {} {id}", setting::TRACK_SHARDS), &[])?;
+        }
         for (setting, value) in [
             (setting::FINALITY, switch(fixture.all_final)),
             (setting::TIMEOUT, Some(TIMEOUT as usize)),

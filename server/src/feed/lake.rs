@@ -1,11 +1,12 @@
 //! One block of a NEAR Lake: a directory with a file of the block and `shard_<id>.json` files.
 //!
 //! The files are the values of `block` and `shards` of a block message, and are joined without
-//! parsing. The block lists its shards: a block whose shard files are not all there is refused,
+//! parsing. The block lists its shards: a block whose tracked shards are not all there is refused,
 //! because its transactions would be missing without a trace. Some lakes leave the list out.
 
 use std::path::{Path, PathBuf};
 
+use milepost::config::TrackedShards;
 use milepost::import::lake_message;
 use serde_json::Value;
 
@@ -14,7 +15,10 @@ use super::paths::{file_name, list, read, with_path};
 use crate::json_scan;
 
 /// The message of the block in this file, with the shard files beside it
-pub(super) fn read_message(block_file: &Path) -> Result<Message, String> {
+pub(super) fn read_message(
+    block_file: &Path,
+    tracked_shards: TrackedShards,
+) -> Result<Message, String> {
     let directory = block_file.parent().unwrap_or(Path::new(""));
     let mut shards = list_shards(directory)?;
     shards.sort_unstable();
@@ -25,7 +29,9 @@ pub(super) fn read_message(block_file: &Path) -> Result<Message, String> {
     }
     let block = read(block_file)?;
     for shard_id in listed_shards(&block) {
-        if shards.binary_search_by_key(&shard_id, |(id, _)| *id).is_err() {
+        if tracked_shards.contains(shard_id)
+            && shards.binary_search_by_key(&shard_id, |(id, _)| *id).is_err()
+        {
             let missing = directory.join(format!("shard_{shard_id}.json"));
             return Err(with_path(&missing, format!("missing, but {name} lists this shard")));
         }

@@ -8,6 +8,7 @@ use std::io::{Read as _, Seek as _, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use milepost::codec::json;
+use milepost::config::TrackedShards;
 use milepost::{Error, ErrorKind};
 
 use super::files::{BlockSource, SourceKind};
@@ -36,9 +37,9 @@ pub(super) struct FileRange {
 }
 
 impl Message {
-    pub(super) fn read(source: &BlockSource) -> Result<Self, String> {
+    pub(super) fn read(source: &BlockSource, shards: TrackedShards) -> Result<Self, String> {
         match source.kind {
-            SourceKind::Lake => lake::read_message(&source.path),
+            SourceKind::Lake => lake::read_message(&source.path, shards),
             SourceKind::File => Ok(Self::of_file(&source.path, read(&source.path)?, None)),
             SourceKind::Item { index, start, length } => {
                 let text = read_part(&source.path, start, length)?;

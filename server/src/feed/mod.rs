@@ -102,7 +102,8 @@ pub(crate) fn import_blocks(
         if interrupted {
             return None;
         }
-        let message = Message::read(source).map_err(|error| unreadable = Some(error));
+        let shards = service.track_shards();
+        let message = Message::read(source, shards).map_err(|error| unreadable = Some(error));
         message.ok().map(|message| FileMessage { message, source })
     });
     let committed = |message: &FileMessage<'_>, imported: &ImportSummary| {

@@ -31,7 +31,8 @@ pub(super) fn import(
     if until < from {
         return Err(format!("--until {until} is below --from {from}"));
     }
-    let (runtime, mut reader) = (Handle::current(), Lake::open(url)?.read(from, until));
+    let lake = Lake::open(url)?.with_track_shards(service.track_shards());
+    let (runtime, mut reader) = (Handle::current(), lake.read(from, until));
     let mut progress = super::Progress::new((until - from).saturating_add(1));
     let (mut interrupted, mut failed) = (false, None);
     let blocks = core::iter::from_fn(|| {

@@ -20,6 +20,8 @@ pub(super) struct Block {
     shards: [Shard; 2],
     /// The shard whose chunk is listed and left out
     missing_chunk: Option<usize>,
+    /// Whether the message has shard 0 only, as in a partial feed
+    is_partial: bool,
 }
 
 /// The content of a shard
@@ -43,6 +45,7 @@ impl Block {
             last_near_final: String::new(),
             shards: Default::default(),
             missing_chunk: None,
+            is_partial: false,
         }
     }
 
@@ -50,6 +53,12 @@ impl Block {
     #[must_use]
     pub(super) fn without_chunk(self, shard: usize) -> Self {
         Self { missing_chunk: Some(shard), ..self }
+    }
+
+    /// The same block in a feed of shard 0
+    #[must_use]
+    pub(super) fn partial(self) -> Self {
+        Self { is_partial: true, ..self }
     }
 
     /// Sets the names of the last final and the last nearly final block in the header
@@ -92,6 +101,13 @@ impl Block {
     #[must_use]
     pub(super) fn receives(mut self, receipt: &Value) -> Self {
         self.shards[shard_of_receipt(receipt)].receipts.push(receipt.clone());
+        self
+    }
+
+    /// Adds a receipt that leaves its sender's shard, whose chunk has its body
+    #[must_use]
+    pub(super) fn sends(mut self, sender: &str, receipt: &Value) -> Self {
+        self.shards[shard_of(sender)].receipts.push(receipt.clone());
         self
     }
 
@@ -138,7 +154,7 @@ impl Block {
                 "state_changes": [],
             })
         });
-        let shards: Vec<Value> = shards.collect();
+        let shards: Vec<Value> = shards.take(if self.is_partial { 1 } else { 2 }).collect();
         reversed(&json!({
             "block": { "author": "validator.near", "header": header, "chunks": [chunk(0), chunk(1)] },
             "shards": shards,

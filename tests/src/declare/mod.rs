@@ -13,6 +13,7 @@ mod forks;
 mod happy_path;
 mod json;
 mod params;
+mod partial_feed;
 mod parts;
 mod transaction_rules;
 
@@ -56,6 +57,7 @@ impl Declarations {
         configs::declare(&mut declarations);
         expiry::declare(&mut declarations);
         transaction_rules::declare(&mut declarations);
+        partial_feed::declare(&mut declarations);
         envelopes::declare(&mut declarations);
         params::declare(&mut declarations);
         declarations
@@ -141,6 +143,12 @@ impl Declarations {
         fixture["refused"] = json!([{ "file": file, "error": error }]);
     }
 
+    /// Makes the last fixture one of a feed that has these shards
+    fn track_shards(&mut self, shards: &[u64]) {
+        let fixture = self.fixtures.last_mut().expect("a fixture was declared");
+        fixture["track_shards"] = json!(shards);
+    }
+
     fn block(&mut self, block: &Block) -> String {
         let path = format!("blocks/{}.json", block.file_name());
         let bytes = block.message().into_bytes();
@@ -169,6 +177,9 @@ impl Declarations {
         }
         if let Some(method) = vector.url_method {
             row["url_method"] = method.into();
+        }
+        if let Some(feature) = vector.needs {
+            row["needs"] = feature.into();
         }
         match vector.wait {
             Wait::No => {}
@@ -213,6 +224,8 @@ struct Vector<'declared> {
     url_method: Option<&'static str>,
     settings: &'declared [(&'static str, Value)],
     wait: Wait<'declared>,
+    /// The feature of the engine that it tests, if a surface may be built without it
+    needs: Option<&'static str>,
     response: Response,
 }
 
@@ -230,6 +243,7 @@ impl<'declared> Vector<'declared> {
             url_method: None,
             settings: &[],
             wait: Wait::No,
+            needs: None,
             response,
         }
     }

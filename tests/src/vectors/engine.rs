@@ -5,6 +5,7 @@
 use std::fs;
 use std::path::Path;
 
+use milepost::config::TrackedShards;
 use milepost::endpoint::{
     Completion, Endpoint, Engine, Output, RequestOptions, RequestState, Response, Settings,
     UnknownTransaction, WaitConfig,
@@ -54,7 +55,9 @@ pub fn run<S: Storage + Clone>(
     fixture: &Fixture,
     storage: &S,
 ) -> Result<(), String> {
-    let mut settings = Settings::default().with_timeout_cause(vector.timeout_cause);
+    let mut settings = Settings::default()
+        .with_timeout_cause(vector.timeout_cause)
+        .with_track_shards(import_settings(fixture).track_shards);
     if let Some(max_batch) = vector.max_batch {
         settings = settings.with_max_batch(max_batch);
     }
@@ -213,7 +216,8 @@ fn resume<S: Storage + Clone>(
 
 fn import_settings(fixture: &Fixture) -> ImportSettings {
     let finality = if fixture.all_final { FinalityRule::All } else { FinalityRule::Headers };
-    ImportSettings::default().with_finality(finality)
+    let shards = TrackedShards::new(fixture.track_shards.iter().copied());
+    ImportSettings::default().with_finality(finality).with_track_shards(shards.expect("few shards"))
 }
 
 fn import_block(

@@ -102,6 +102,10 @@ impl Server {
         let mut command = Command::new(program);
         command.args(["serve", "--listen", "127.0.0.1:0", "--timeout", WAIT_TIMEOUT]);
         command.args(["--finality", if fixture.all_final { "all" } else { "headers" }]);
+        if !fixture.track_shards.is_empty() {
+            let ids: Vec<String> = fixture.track_shards.iter().map(u64::to_string).collect();
+            command.args(["--track-shards", &ids.join(",")]);
+        }
         command.args(flags);
         for block in &fixture.blocks {
             command.arg("--blocks").arg(block);

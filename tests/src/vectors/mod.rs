@@ -18,6 +18,8 @@ pub struct Fixture {
     pub name: String,
     /// Whether every block is final on import; otherwise headers name the final block
     pub all_final: bool,
+    /// The shards that its blocks have; all if it is empty
+    pub track_shards: Vec<u64>,
     /// Configurations, each with the first height at which it is in force
     pub configs: Vec<(u64, PathBuf)>,
     /// Block messages in the order of import
@@ -129,6 +131,10 @@ fn fixture(row: &Value) -> Result<Fixture, String> {
             "all" => true,
             unknown => return Err(format!("unknown finality {unknown}")),
         },
+        track_shards: row["track_shards"]
+            .as_array()
+            .map(|ids| ids.iter().filter_map(Value::as_u64).collect())
+            .unwrap_or_default(),
         configs: configs.collect::<Result<_, String>>()?,
         blocks: paths(array(row, "blocks")?)?,
     })

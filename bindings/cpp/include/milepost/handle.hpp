@@ -104,6 +104,7 @@ enum class Setting : milepost_setting_t {
     StrictTypes = MILEPOST_SETTING_STRICT_TYPES,            ///< 1: other types are errors
     MaxIdBytes = MILEPOST_SETTING_MAX_ID_BYTES,             ///< of a request id; default 1024
     Verify = MILEPOST_SETTING_VERIFY,                       ///< MILEPOST_VERIFY_...; default off
+    TrackShards = MILEPOST_SETTING_TRACK_SHARDS,            ///< adds a shard; default all
 };
 
 /// Settings of engines and endpoints; each uses those it needs

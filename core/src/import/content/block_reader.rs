@@ -15,6 +15,7 @@ use hashbrown::HashMap;
 use super::{BlockContent, BlockRows};
 use crate::Error;
 use crate::codec::json::{ReadError, Reader, path_at};
+use crate::import::ImportSettings;
 use crate::import::message::{Header, number, read_list, text_of};
 use crate::import::summary::{
     Members, Offsets, OutcomeSummary, ReceiptSummary, RowSummary, TransactionSummary,
@@ -72,33 +73,33 @@ impl Observer<'_> for () {}
 /// Reads a message; the observer is as new if not all of it was observed
 pub(super) fn read<'text>(
     message: &'text [u8],
-    strict_types: bool,
+    settings: &ImportSettings,
     observer: &mut impl Observer<'text>,
 ) -> Result<BlockContent, Error> {
     let text = text_of(message)?;
-    read_pass(text, Pass::TextOrder, strict_types, observer).or_else(|_| {
+    read_pass(text, Pass::TextOrder, settings, observer).or_else(|_| {
         *observer = Default::default();
-        read_again(text, strict_types)
+        read_again(text, settings)
     })
 }
 
 /// Reads a message for which the first pass failed
 #[cold]
-pub(super) fn read_again(text: &str, strict_types: bool) -> Result<BlockContent, Error> {
+pub(super) fn read_again(text: &str, settings: &ImportSettings) -> Result<BlockContent, Error> {
     let in_message = |failure| match failure {
         Failure::Structure(error) => error.into_error(text),
         Failure::Content(error) => error,
     };
     // A syntax error anywhere in the text is reported first.
     Reader::new(text).whole().map_err(|error| error.into_error(text))?;
-    read_pass(text, Pass::Structure, strict_types, &mut ()).map_err(in_message)?;
-    read_pass(text, Pass::ListedOrder, strict_types, &mut ()).map_err(in_message)
+    read_pass(text, Pass::Structure, settings, &mut ()).map_err(in_message)?;
+    read_pass(text, Pass::ListedOrder, settings, &mut ()).map_err(in_message)
 }
 
 pub(super) fn read_pass<'text, O: Observer<'text>>(
     text: &'text str,
     pass: Pass,
-    strict_types: bool,
+    settings: &ImportSettings,
     observer: &mut O,
 ) -> Result<BlockContent, Failure> {
     let mut message = Reader::new(text);
@@ -121,7 +122,7 @@ pub(super) fn read_pass<'text, O: Observer<'text>>(
             text,
             pass,
             observer: &mut *observer,
-            rows: BlockRows::new(point, strict_types),
+            rows: BlockRows::new(point, settings.strict_types),
             receipts: HashMap::default(),
             receipt_texts: HashMap::default(),
             chunks: Vec::new(),
@@ -133,7 +134,7 @@ pub(super) fn read_pass<'text, O: Observer<'text>>(
     let header = message.required(header, "block")?;
     let rows = message.required(rows, "shards")?;
     message.end()?;
-    header.check_chunks(chunks).map_err(Failure::Content)?;
+    header.check_chunks(chunks, settings.required_shards()).map_err(Failure::Content)?;
     Ok(BlockContent::new(header, rows))
 }
 

@@ -3,7 +3,7 @@
 //! Wire text is made here and nowhere else: every transaction, outcome and receipt is brought into
 //! canonical form (compact, members sorted, nothing added or lost), checked against its schema, and
 //! put into the row that responses copy from. The content is a function of the message and of
-//! whether types are strict.
+//! the settings: whether types are strict, and which shards are tracked.
 
 mod block_reader;
 #[cfg(test)]
@@ -17,6 +17,7 @@ use core::mem;
 pub(super) use block_reader::Observer;
 use hashbrown::HashSet;
 
+use super::ImportSettings;
 use super::message::Header;
 use super::summary::{OutcomeSummary, ReceiptSummary, TransactionSummary};
 use crate::codec::json;
@@ -45,18 +46,18 @@ pub(super) struct BlockContent {
 
 impl BlockContent {
     /// Reads a message; errors name what is wrong and where
-    pub(super) fn read(message: &[u8], strict_types: bool) -> Result<Self, Error> {
-        block_reader::read(message, strict_types, &mut ())
+    pub(super) fn read(message: &[u8], settings: &ImportSettings) -> Result<Self, Error> {
+        block_reader::read(message, settings, &mut ())
     }
 
     /// The same, with an observer, which is as new if not all of the message was observed
     #[cfg(feature = "verify")]
     pub(super) fn read_observed<'text>(
         message: &'text [u8],
-        strict_types: bool,
+        settings: &ImportSettings,
         observer: &mut impl Observer<'text>,
     ) -> Result<Self, Error> {
-        block_reader::read(message, strict_types, observer)
+        block_reader::read(message, settings, observer)
     }
 
     fn new(header: Header, rows: BlockRows) -> Self {

@@ -12,6 +12,8 @@ use super::BlockContent;
 use super::block_reader::{Pass, read_again, read_pass};
 use crate::Error;
 use crate::codec::json;
+use crate::config::TrackedShards;
+use crate::import::ImportSettings;
 use crate::import::message::check_complete;
 use crate::import::summary::{
     Members, OutcomeSummary, ReceiptSummary, RowSummary, TransactionSummary, check_canonical,
@@ -42,25 +44,26 @@ fn shards_first(message: &str) -> String {
 
 #[test]
 fn the_first_pass_gives_the_content_of_the_further_ones() {
+    let strict = &ImportSettings::default().with_strict_types(true);
     let mut rng = Rng::new(11);
     let (mut first, mut further) = (0, 0);
     for message in messages(30) {
-        assert!(read_pass(&message, Pass::TextOrder, true, &mut ()).is_ok());
+        assert!(read_pass(&message, Pass::TextOrder, strict, &mut ()).is_ok());
         for round in 0..60 {
             let text =
                 if round == 0 { message.clone() } else { damaged(&message, PIECES, &mut rng) };
-            let strict_types = round % 2 == 0;
-            match read_pass(&text, Pass::TextOrder, strict_types, &mut ()) {
+            let settings = &strict.with_strict_types(round % 2 == 0);
+            match read_pass(&text, Pass::TextOrder, settings, &mut ()) {
                 Ok(content) => {
-                    assert_eq!(Ok(content), read_again(&text, strict_types), "{text}");
+                    assert_eq!(Ok(content), read_again(&text, settings), "{text}");
                     first += 1;
                 }
                 Err(_) => further += 1,
             }
         }
         let reordered = shards_first(&message);
-        assert!(read_pass(&reordered, Pass::TextOrder, true, &mut ()).is_err());
-        assert_eq!(BlockContent::read(reordered.as_bytes(), true), read_again(&message, true));
+        assert!(read_pass(&reordered, Pass::TextOrder, strict, &mut ()).is_err());
+        assert_eq!(BlockContent::read(reordered.as_bytes(), strict), read_again(&message, strict));
     }
     assert!(first > 200 && further > 200, "{first} {further}");
 }
@@ -89,14 +92,15 @@ fn blanks_and_the_order_of_members_change_nothing() {
             scalar => out.push_str(&scalar.to_string()),
         }
     }
+    let strict = &ImportSettings::default().with_strict_types(true);
     for message in messages(12) {
         let value: Value = serde_json::from_str(&message).unwrap();
         let [mut block, mut shards] = [String::new(), String::new()];
         reversed(&value["block"], &mut block);
         reversed(&value["shards"], &mut shards);
         let text = format!("{{\"block\": {block}, \"shards\": {shards}}}\n");
-        let content = read_pass(&text, Pass::TextOrder, true, &mut ()).ok();
-        assert_eq!(content, read_again(&message, true).ok());
+        let content = read_pass(&text, Pass::TextOrder, strict, &mut ()).ok();
+        assert_eq!(content, read_again(&message, strict).ok());
         assert!(content.is_some());
     }
 }
@@ -298,18 +302,21 @@ fn summaries_have_the_members_of_the_texts() {
 #[test]
 fn a_message_has_each_new_chunk_that_its_block_lists() {
     let message: Value = serde_json::from_str(&messages(1)[0]).unwrap();
-    let check = |message: &Value| {
+    let check_of = |message: &Value, shards| {
+        let settings = &ImportSettings::default().with_strict_types(true).with_track_shards(shards);
         let listed = message.to_string();
         let first = shards_first(&listed);
         let [read, reordered] =
-            [&listed, &first].map(|text| BlockContent::read(text.as_bytes(), true).map(drop));
-        let [read, reordered, checked] = [read, reordered, check_complete(listed.as_bytes())]
-            .map(|result| result.map_err(|error| error.to_string()));
+            [&listed, &first].map(|text| BlockContent::read(text.as_bytes(), settings).map(drop));
+        let [read, reordered, checked] =
+            [read, reordered, check_complete(listed.as_bytes(), shards)]
+                .map(|result| result.map_err(|error| error.to_string()));
         assert_eq!(read, checked);
         // Only the offset in the text may differ.
         assert_eq!(read.is_ok(), reordered.is_ok());
         read
     };
+    let check = |message: &Value| check_of(message, TrackedShards::ALL);
     assert_eq!(check(&message), Ok(()));
     let height = message["block"]["header"]["height"].clone();
     let incomplete = |shard| Err(format!("shards: incomplete, shard {shard} lacks its chunk"));
@@ -319,6 +326,11 @@ fn a_message_has_each_new_chunk_that_its_block_lists() {
     let mut no_shard = message.clone();
     no_shard["shards"].as_array_mut().unwrap().remove(0);
     assert_eq!(check(&no_shard), incomplete(0));
+    // A partial feed has the chunks of its shards.
+    let [first, second] = [0, 1].map(|id| TrackedShards::new([id]).unwrap());
+    assert_eq!([first, second].map(|id| check_of(&no_shard, id)), [incomplete(0), Ok(())]);
+    assert_eq!([first, second].map(|id| check_of(&no_chunk, id)), [Ok(()), incomplete(1)]);
+    assert_eq!(check_of(&no_shard, first.with_shard(1).unwrap()), incomplete(0));
     // A chunk under the id of another shard is not the one of this shard.
     let mut other_shard = message.clone();
     other_shard["shards"][1]["shard_id"] = 7.into();

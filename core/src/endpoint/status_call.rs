@@ -1,0 +1,305 @@
+//! A call for the status of a transaction: what a response needs of it, and each evaluation.
+//!
+//! An evaluation ends in a response or in the unmet condition that the call waits for. The last one
+//! always ends in a response. Which rows are read, and in which order, is decided by the
+//! [`Call`].
+
+use alloc::boxed::Box;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::mem;
+
+use super::call::{Call, RunningCall, write_error};
+#[cfg(feature = "track-shards")]
+use super::shard_check::ShardCheck;
+#[cfg(feature = "transaction-rules")]
+use super::transaction_check::TransactionCheck;
+use super::{EndReason, Settings, UnknownTransaction};
+use crate::Error;
+#[cfg(feature = "archive")]
+use crate::archive::ArchiveLookup;
+#[cfg(feature = "track-shards")]
+use crate::primitives::AccountId;
+use crate::primitives::CryptoHash;
+#[cfg(not(feature = "track-shards"))]
+use crate::primitives::ShardId;
+use crate::rpc::{
+    self, RequestId, ResponseKind, RpcError, StatusRequest, TimeoutCause, TransactionRef,
+};
+use crate::status::{Milestone, StatusQuery, TransactionStatus, WaitCondition};
+#[cfg(feature = "track-shards")]
+use crate::storage::rows::ReceiptRecord;
+use crate::transaction::EncodedTransaction;
+
+/// One evaluation of a call for a status
+#[derive(Clone, Debug)]
+pub(super) struct Attempt {
+    /// Whether the call has not waited yet
+    pub(super) is_first: bool,
+    /// The transaction if the request contains it, for the first attempt
+    pub(super) signed: Option<EncodedTransaction>,
+    /// Why this attempt is the last, if it is
+    pub(super) end_reason: Option<EndReason>,
+}
+
+/// A call for the status of a transaction, as far as a response needs it
+#[derive(Clone, Debug)]
+pub(super) struct StatusCall {
+    pub(super) id: RequestId,
+    hash: CryptoHash,
+    wait_until: Milestone,
+    receipts: bool,
+    /// The account in the request, if not all shards are tracked
+    #[cfg(feature = "track-shards")]
+    sender: Option<AccountId>,
+}
+
+impl Attempt {
+    /// When this attempt asks the archive: the first and the last do, and none in between
+    #[cfg(feature = "archive")]
+    pub(super) fn lookup(&self, settings: &Settings) -> ArchiveLookup {
+        if self.is_first || self.end_reason == Some(EndReason::Timeout) {
+            settings.archive
+        } else {
+            ArchiveLookup::Never
+        }
+    }
+
+    /// Whether the request contains the transaction, which is checked if it is in no block
+    pub(super) const fn is_signed(&self) -> bool {
+        self.signed.is_some()
+    }
+
+    /// Why the transaction can never be executed, if it is known to be invalid: first what the
+    /// configuration demands, then the signature, unless the build lacks its scheme
+    pub(super) fn violation(
+        &self,
+        check: Option<&TransactionCheck>,
+    ) -> Result<Option<String>, Error> {
+        let Some(signed) = &self.signed else { return Ok(None) };
+        if let Some(violation) = check.map(|check| check.violation(signed)).transpose()?.flatten() {
+            return Ok(Some(violation));
+        }
+        Ok((signed.try_verify() == Some(false)).then(|| "\"InvalidSignature\"".to_string()))
+    }
+}
+
+/// The check by the configuration, which this build lacks
+#[cfg(not(feature = "transaction-rules"))]
+pub(super) enum TransactionCheck {}
+
+#[cfg(not(feature = "transaction-rules"))]
+impl TransactionCheck {
+    const fn violation(&self, _: &EncodedTransaction) -> Result<Option<String>, Error> {
+        match *self {}
+    }
+}
+
+/// The check of shards, which this build lacks
+#[cfg(not(feature = "track-shards"))]
+pub(super) enum ShardCheck {}
+
+#[cfg(not(feature = "track-shards"))]
+impl ShardCheck {
+    pub(super) const fn untracked(&self) -> Option<ShardId> {
+        match *self {}
+    }
+
+    const fn lacks_bodies(&self) -> bool {
+        match *self {}
+    }
+}
+
+/// The result of an [`Attempt`]; a response is written to the buffer
+pub(super) enum AttemptResult {
+    Response(ResponseKind),
+    /// A response that later rows would not change
+    PermanentResponse(ResponseKind),
+    /// The milestone is not reached, because of this condition
+    Unmet(WaitCondition),
+}
+
+impl StatusCall {
+    /// The call of a request, and its first attempt
+    pub(super) fn new(
+        id: RequestId,
+        request: StatusRequest,
+        settings: &Settings,
+    ) -> (Self, Attempt) {
+        #[cfg(not(feature = "track-shards"))]
+        let _ = settings;
+        let StatusRequest { transaction, wait_until, receipts } = request;
+        #[cfg(feature = "track-shards")]
+        let sender = match &transaction {
+            _ if settings.track_shards.is_all() => None,
+            TransactionRef::Hash { sender, .. } => sender.clone(),
+            TransactionRef::Signed(signed) => Some(signed.decode().transaction().signer_id.clone()),
+        };
+        let (hash, signed) = match transaction {
+            TransactionRef::Hash { hash, .. } => (hash, None),
+            TransactionRef::Signed(signed) => (signed.hash(), Some(signed)),
+        };
+        let attempt = Attempt { is_first: true, signed, end_reason: None };
+        let call = Self {
+            id,
+            hash,
+            wait_until,
+            receipts,
+            #[cfg(feature = "track-shards")]
+            sender,
+        };
+        (call, attempt)
+    }
+
+    /// The account in the request, if not all shards are tracked
+    #[cfg(feature = "track-shards")]
+    pub(super) const fn sender(&self) -> Option<&AccountId> {
+        self.sender.as_ref()
+    }
+
+    /// The receipts that the call waits for, with their bodies as far as they are known
+    #[cfg(feature = "track-shards")]
+    pub(super) fn awaited_receipts<'status>(
+        &self,
+        status: &'status TransactionStatus,
+    ) -> impl Iterator<Item = Result<Option<ReceiptRecord<'status>>, Error>> + use<'status> {
+        status.awaited_receipts(self.wait_until)
+    }
+
+    /// Whether it has to be known which shards are tracked before the call can be answered
+    #[cfg(feature = "track-shards")]
+    pub(super) fn depends_on_shards(
+        &self,
+        status: Option<&TransactionStatus>,
+        settings: &Settings,
+    ) -> bool {
+        if settings.track_shards.is_all() {
+            return false;
+        }
+        match status {
+            None => self.sender.is_some(),
+            Some(status) if status.milestone().satisfies(self.wait_until) => false,
+            Some(status) => self.awaited_receipts(status).next().is_some(),
+        }
+    }
+
+    /// The hash of the transaction
+    pub(super) const fn hash(&self) -> CryptoHash {
+        self.hash
+    }
+
+    /// Evaluates the call again; with an `end_reason` it gets a response whatever the rows are
+    pub(super) fn resume(self, settings: &Settings, end_reason: Option<EndReason>) -> Call {
+        self.start(settings, Attempt { is_first: false, signed: None, end_reason })
+    }
+
+    pub(super) fn start(self, settings: &Settings, attempt: Attempt) -> Call {
+        let query = StatusQuery::new(self.hash, settings.max_receipts);
+        #[cfg(feature = "archive")]
+        let query = query.with_archive(attempt.lookup(settings));
+        Call::Running(RunningCall::Status { call: self, query: Box::new(query), attempt })
+    }
+
+    pub(super) fn take(&mut self) -> Self {
+        Self {
+            id: mem::take(&mut self.id),
+            #[cfg(feature = "track-shards")]
+            sender: self.sender.take(),
+            ..*self
+        }
+    }
+
+    /// Appends the response to `out`, or returns the condition that the call has to wait for
+    pub(super) fn evaluate(
+        &self,
+        status: Option<&TransactionStatus>,
+        shards: Option<&ShardCheck>,
+        attempt: &Attempt,
+        settings: &Settings,
+        out: &mut Vec<u8>,
+    ) -> AttemptResult {
+        let mut write_error = |rpc_error: &RpcError| write_error(&self.id, rpc_error, out);
+        let unknown = RpcError::UnknownTransaction { hash: self.hash };
+        match status {
+            Some(status) if status.milestone().satisfies(self.wait_until) => {
+                return self.write_result(status, out);
+            }
+            _ => {}
+        }
+        if let Some(shard_id) = shards.and_then(ShardCheck::untracked) {
+            let rpc_error = match attempt.end_reason {
+                // It waited while the shard was tracked.
+                Some(EndReason::Timeout) => RpcError::Timeout {
+                    cause: settings
+                        .timeout_cause
+                        .then_some(TimeoutCause::DoesNotTrackShard { shard_id }),
+                },
+                _ => RpcError::DoesNotTrackShard,
+            };
+            return AttemptResult::Response(write_error(&rpc_error));
+        }
+        match status {
+            None if self.wait_until == Milestone::None => {
+                return AttemptResult::Response(write_error(&unknown));
+            }
+            // This response remains, whatever the rest of the batch waits for.
+            None if attempt.is_first && settings.unknown == UnknownTransaction::Immediate => {
+                return AttemptResult::PermanentResponse(write_error(&unknown));
+            }
+            _ => {}
+        }
+        match attempt.end_reason {
+            None => {}
+            Some(EndReason::Timeout) => {
+                return AttemptResult::Response(write_error(&self.timeout_error(status, settings)));
+            }
+            Some(reason) => {
+                let rpc_error = RpcError::Unavailable { message: reason.to_string() };
+                return AttemptResult::PermanentResponse(write_error(&rpc_error));
+            }
+        }
+        if shards.is_some_and(ShardCheck::lacks_bodies) {
+            return AttemptResult::Unmet(WaitCondition::Anything);
+        }
+        match status.map(|status| status.condition(self.wait_until)).transpose() {
+            // There is one, because the milestone is not reached.
+            Ok(Some(condition)) => {
+                AttemptResult::Unmet(condition.unwrap_or(WaitCondition::Anything))
+            }
+            Ok(None) => AttemptResult::Unmet(WaitCondition::Inclusion(self.hash)),
+            Err(error) => {
+                AttemptResult::PermanentResponse(write_error(&RpcError::internal(&error)))
+            }
+        }
+    }
+
+    fn write_result(&self, status: &TransactionStatus, out: &mut Vec<u8>) -> AttemptResult {
+        let start = out.len();
+        out.reserve(status.size_hint() + 64);
+        let mut written = Ok(());
+        rpc::write_result(&self.id, |result| written = status.write(self.receipts, result), out);
+        match written {
+            Ok(()) => AttemptResult::Response(ResponseKind::Result),
+            Err(error) => {
+                out.truncate(start);
+                AttemptResult::Response(write_error(&self.id, &RpcError::internal(&error), out))
+            }
+        }
+    }
+
+    /// The time-out, with its cause if the settings enable it
+    fn timeout_error(&self, status: Option<&TransactionStatus>, settings: &Settings) -> RpcError {
+        let cause = settings.timeout_cause.then(|| match status {
+            None => TimeoutCause::NotObserved,
+            Some(status) => {
+                let mut json = Vec::with_capacity(status.size_hint());
+                match status.write(self.receipts, &mut json).map(|()| String::from_utf8(json)) {
+                    Ok(Ok(status)) => TimeoutCause::Pending { status },
+                    Ok(Err(_)) => TimeoutCause::Error { message: "a fragment is not UTF-8".into() },
+                    Err(error) => TimeoutCause::Error { message: error.to_string() },
+                }
+            }
+        });
+        RpcError::Timeout { cause }
+    }
+}
