@@ -11,8 +11,14 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The crates that depend on `core` and not on each other
-const HOSTS: [&str; 5] =
-    ["milepost-redb", "milepost-feeds", "milepost-practice", "milepost-ffi", "milepost-wasm"];
+const HOSTS: [&str; 6] = [
+    "milepost-redb",
+    "milepost-cassandra",
+    "milepost-feeds",
+    "milepost-practice",
+    "milepost-ffi",
+    "milepost-wasm",
+];
 /// The prefix of the names of the node's crates
 const NODE_PREFIX: &str = "near-";
 

@@ -9,6 +9,7 @@ mod bench;
 mod c;
 mod check;
 mod clients;
+mod cluster;
 mod evidence;
 mod fuzz;
 mod gate;
