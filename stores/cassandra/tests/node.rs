@@ -303,7 +303,11 @@ fn restarts(site: &Site, cluster: &mut Cluster) {
     put_in_time(&archive, &[]);
     let mut found = Vec::new();
     archive.get_many(&rows.iter().map(|(key, _)| *key).collect::<Vec<_>>(), &mut found).unwrap();
-    assert!(found.into_iter().eq(rows.into_iter().map(|(_, row)| Some(row))));
+    let wrong: Vec<(usize, bool)> = (found.iter().zip(&rows).enumerate())
+        .filter(|(_, (found, (_, row)))| found.as_ref() != Some(row))
+        .map(|(index, (found, _))| (index, found.is_some()))
+        .collect();
+    assert_eq!(wrong, [], "rows that are missing (false) or others (true)");
 }
 
 /// Puts rows as soon as the node answers

@@ -276,6 +276,8 @@ const OPTIONS: [&str; 21] = [
     "-Dcassandra.available_processors=2",
 ];
 
+/// Acknowledges what is in its log on disk: by default a node that is killed forgets what came after
+/// the last marker in its log (CASSANDRA-13987), also when it was acknowledged
 const CONFIGURATION: &str = r#"cluster_name: milepost
 num_tokens: 1
 initial_token: "@TOKEN@"
@@ -292,8 +294,8 @@ commitlog_directory: "@FOLDER@/commitlog"
 saved_caches_directory: "@FOLDER@/caches"
 hints_directory: "@FOLDER@/hints"
 cdc_raw_directory: "@FOLDER@/cdc"
-commitlog_sync: periodic
-commitlog_sync_period: 1000ms
+commitlog_sync: group
+commitlog_sync_group_window: 20ms
 commitlog_total_space: 128MiB
 memtable_heap_space: 40MiB
 memtable_offheap_space: 48MiB
