@@ -4,7 +4,6 @@
 //! never holds a password, only the file that does. Names that become part of a statement have a
 //! narrow alphabet, so nothing has to be quoted.
 
-use alloc::borrow::ToOwned as _;
 use core::fmt;
 use core::num::NonZeroU8;
 use core::str::FromStr;

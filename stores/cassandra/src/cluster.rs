@@ -23,6 +23,7 @@ use tokio::sync::Semaphore;
 use crate::address::Address;
 use crate::error::{failed, malformed};
 use crate::pieces::MAX_PIECE;
+use crate::retry::RetryTimeouts;
 use crate::schema;
 
 /// Writes in flight
@@ -47,8 +48,11 @@ const READ_PATIENCE: Duration = Duration::from_millis(250);
 /// Longer: a write that is late is more often one of many than one that is lost
 const WRITE_PATIENCE: Duration = Duration::from_secs(1);
 /// A connection that answers nothing for these two together is closed
-const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(3);
-const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(3);
+///
+/// More than a statement may take: a node whose threads all wait for replicas that have just ended
+/// answers late, and can be the only one that is left.
+const KEEPALIVE_INTERVAL: Duration = Duration::from_secs(5);
+const KEEPALIVE_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The statements of one table
 #[derive(Debug)]
@@ -94,8 +98,10 @@ impl Cluster {
         let used = session.use_keyspace(address.keyspace(), false).await;
         used.map_err(|error| failed(address, error))?;
         let mut statements = Vec::with_capacity(Table::ARCHIVE.len());
+        let profiles = [READ_PATIENCE, WRITE_PATIENCE];
+        let profiles = profiles.map(|patience| profile(address.data_center(), patience));
         for table in Table::ARCHIVE {
-            statements.push(Statements::prepare(&session, address, table).await?);
+            statements.push(Statements::prepare(&session, address, &profiles, table).await?);
         }
         Ok(Self {
             session,
@@ -116,10 +122,12 @@ impl Cluster {
 }
 
 impl Statements {
-    async fn prepare(session: &Session, address: &Address, table: Table) -> Result<Self, Error> {
-        let data_center = address.data_center();
-        let reading = profile(data_center, READ_PATIENCE);
-        let writing = profile(data_center, WRITE_PATIENCE);
+    async fn prepare(
+        session: &Session,
+        address: &Address,
+        [reading, writing]: &[ExecutionProfileHandle; 2],
+        table: Table,
+    ) -> Result<Self, Error> {
         let prepare = async |text: String, profile: &ExecutionProfileHandle| {
             let prepared = session.prepare(text).await;
             let mut prepared = prepared.map_err(|error| failed(address, error))?;
@@ -129,21 +137,21 @@ impl Statements {
             prepared.set_page_size(READ_PAGE);
             Ok(prepared)
         };
-        let read = prepare(schema::read(table), &reading).await?;
+        let read = prepare(schema::read(table), reading).await?;
         let mut read_one = read.clone();
         read_one.set_consistency(Consistency::LocalOne);
-        let mut scan = prepare(schema::scan(table), &writing).await?;
+        let mut scan = prepare(schema::scan(table), writing).await?;
         scan.set_request_timeout(Some(SCAN_TIMEOUT));
         scan.set_page_size(match table {
             Table::ArchivedReceipts | Table::ArchivedHeights => SMALL_SCAN_PAGE,
             _ => SCAN_PAGE,
         });
-        let mut places = prepare(schema::places(table), &reading).await?;
+        let mut places = prepare(schema::places(table), reading).await?;
         places.set_page_size(SMALL_SCAN_PAGE);
         Ok(Self {
-            put: prepare(schema::put(table), &writing).await?,
-            put_at: prepare(schema::put_at(table), &writing).await?,
-            remove_at: prepare(schema::remove_at(table), &writing).await?,
+            put: prepare(schema::put(table), writing).await?,
+            put_at: prepare(schema::put_at(table), writing).await?,
+            remove_at: prepare(schema::remove_at(table), writing).await?,
             read_one,
             read,
             places,
@@ -161,8 +169,7 @@ async fn connect(address: &Address) -> Result<Session, Error> {
         .keepalive_interval(KEEPALIVE_INTERVAL)
         .keepalive_timeout(KEEPALIVE_TIMEOUT)
         .tcp_nodelay(true)
-        // The schema is known, and that of other users of the cluster is none of ours.
-        .fetch_schema_metadata(true)
+        // Where the replicas of a key are depends on its keyspace, and on no other.
         .keyspaces_to_fetch([address.keyspace()]);
     if let Some((user, password)) = address.credentials()? {
         builder = builder.user(user, password);
@@ -193,6 +200,7 @@ fn profile(data_center: &str, patience: Duration) -> ExecutionProfileHandle {
     ExecutionProfile::builder()
         .request_timeout(Some(REQUEST_TIMEOUT))
         .load_balancing_policy(balancing.build())
+        .retry_policy(Arc::new(RetryTimeouts))
         .speculative_execution_policy(Some(Arc::new(second)))
         .build()
         .into_handle()

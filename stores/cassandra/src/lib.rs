@@ -35,6 +35,9 @@
 //! large can end every node that it is tried on. Statements and bytes in flight are bounded for
 //! each archive that is open: 64 writes of 32 MiB together, 32 reads of a page each.
 //!
+//! How durable an acknowledged row is depends on the setting `commitlog_sync` of the nodes, which
+//! should be `group` or `batch`.
+//!
 //! What one replica has is what a read at `LOCAL_ONE` sees: of two rows that differ in content, a
 //! replica that was down may have one, which is then served until the replica is repaired.
 //!
@@ -50,6 +53,7 @@ mod cluster;
 mod error;
 mod pieces;
 mod read;
+mod retry;
 mod scan;
 mod schema;
 mod tls;

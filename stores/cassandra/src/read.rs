@@ -7,9 +7,9 @@ use core::ops::ControlFlow;
 
 use futures_util::TryStreamExt as _;
 use futures_util::stream::FuturesOrdered;
-use milepost::Error;
 use milepost::archive::served_version;
 use milepost::storage::{Key, Row};
+use milepost::{Error, ErrorKind};
 use scylla::response::PagingState;
 use scylla::statement::prepared::PreparedStatement;
 
@@ -37,16 +37,24 @@ impl Cluster {
         let statements = self.statements(key.table())?;
         // One replica may have an older row of those that are replaced.
         if !is_replaced(key.table()) {
-            let rows = self.rows(&statements.read_one, key).await?;
-            if let Some(row) = served_version(key, rows)? {
-                return Ok(Some(row));
+            let rows = self.rows(&statements.read_one, key, "one replica").await?;
+            match served_version(key, rows) {
+                Ok(None) => {}
+                // Another replica may have a row of this version.
+                Err(error) if error.kind() == ErrorKind::Version => {}
+                found => return found,
             }
         }
-        served_version(key, self.rows(&statements.read, key).await?)
+        served_version(key, self.rows(&statements.read, key, "a majority of the replicas").await?)
     }
 
     /// All rows of a key: more than one if writers disagree, or are of several format versions
-    async fn rows(&self, statement: &PreparedStatement, key: &Key) -> Result<Vec<Row>, Error> {
+    async fn rows(
+        &self,
+        statement: &PreparedStatement,
+        key: &Key,
+        replicas: &str,
+    ) -> Result<Vec<Row>, Error> {
         let mut assembly = Assembly::default();
         let mut paging = PagingState::start();
         loop {
@@ -55,8 +63,9 @@ impl Cluster {
             let values = (key.bytes_in_table(),);
             let page = self.session.execute_single_page(statement, values, paging).await;
             drop(permit);
-            let (page, next) =
-                page.map_err(|error| failed(format_args!("{key:?} cannot be read"), error))?;
+            let (page, next) = page.map_err(|error| {
+                failed(format_args!("{key:?} cannot be read from {replicas}"), error)
+            })?;
             let page = page.into_rows_result().map_err(malformed)?;
             for row in page.rows::<(&[u8], &[u8], i8, i8, &[u8])>().map_err(malformed)? {
                 let (content, copy, piece, pieces, bytes) = row.map_err(malformed)?;
