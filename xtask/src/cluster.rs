@@ -15,7 +15,17 @@ pub(crate) const JAVA_17: &str = "ls /usr/lib/jvm/java-17-openjdk-*/bin/java";
 
 /// One node: conformance, large rows, errors, restarts
 pub(crate) fn test() -> Result<(), String> {
-    run(&mut nodes("test -p milepost-cassandra --test node -- --nocapture")?)
+    run(&mut nodes("test -p milepost-cassandra --test node -- --ignored --nocapture")?)
+}
+
+/// Three nodes, which are killed and paused under load; prints figures
+pub(crate) fn faults() -> Result<(), String> {
+    run(&mut fault_test()?)
+}
+
+/// The test of faults, whose output has the figures
+pub(crate) fn fault_test() -> Result<Command, String> {
+    nodes("test -p milepost-cassandra --test faults -- --ignored --nocapture")
 }
 
 /// A `cargo` whose tests can start nodes

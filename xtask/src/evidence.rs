@@ -4,14 +4,15 @@
 //! that fails writes nothing. `cargo xtask test` runs a small version of each.
 
 use crate::shell::{cargo, feed, show, target};
-use crate::{bench, setup, simulate};
+use crate::{bench, cluster, setup, simulate};
 
 /// What there is: name, about
-const NAMES: [(&str, &str); 6] = [
+const NAMES: [(&str, &str); 7] = [
     ("simulation", "1,000,000 seeds of waiting (ten minutes); `--seeds N` takes another number"),
     ("open-requests", "10,000 open HTTP requests on a release build (three minutes)"),
     ("follow", "follows a day of a chain with faults, and kills a server 200 times (half an hour)"),
     ("catch-up", "imports 10,000 blocks (two minutes); `--blocks DIR` also messages of mainnet"),
+    ("cluster", "kills and pauses nodes of a cluster under an archive (ten minutes)"),
     ("bench", "all benches beside the node's path (half an hour); `--rocksdb` adds its database"),
     ("bench-http", "what a response costs over HTTP, with `wrk` (four minutes)"),
 ];
@@ -35,6 +36,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
         ["follow"] => follow(),
         ["catch-up"] => catch_up(None),
         ["catch-up", "--blocks", directory] => catch_up(Some(directory)),
+        ["cluster"] => cluster(),
         ["bench"] => bench::write_ratios(false),
         ["bench", "--rocksdb"] => bench::write_ratios(true),
         ["bench-http"] => setup::run(&["wrk"]).and_then(|()| bench::write_http()),
@@ -75,6 +77,11 @@ fn catch_up(directory: Option<&str>) -> Result<(), String> {
     let mut program = cargo("run --release -p milepost-benches --bin catch_up --");
     // The file is on the disk of the build, since a directory for temporary files may be in memory.
     write("catch-up", "", &show(program.arg(target()?).args(directory))?)
+}
+
+fn cluster() -> Result<(), String> {
+    setup::run(&["cassandra"])?;
+    write("cluster", "", &show(&mut cluster::fault_test()?)?)
 }
 
 /// Hands the output of a run to the program that writes the page

@@ -19,7 +19,7 @@ Runs that take too long for `cargo xtask test`, with the figures of the last run
 ";
 
 /// All sections in their order: name and description
-const SECTIONS: [(&str, &str); 6] = [
+const SECTIONS: [(&str, &str); 7] = [
     (
         "simulation",
         "Chains, forks, requests and storage failures are generated from a seed. The engine's responses and wake-ups are\n\
@@ -42,6 +42,12 @@ const SECTIONS: [(&str, &str); 6] = [
         "catch-up",
         "Blocks far behind the head are imported into memory and into a file, read on one thread while those before are\n\
          committed on another, several in one commit; and with a commit for each block. Wall-clock time.",
+    ),
+    (
+        "cluster",
+        "An archive in three nodes of Cassandra with three copies of each row is written by 4 threads, 10 rows of 2 kB in a\n\
+         call, and read by 4, one row in a call, while nodes are killed by SIGKILL and paused. A row that was acknowledged\n\
+         and is missing or different fails the run. Nodes, writers and readers share one machine and one disk.",
     ),
     ("bench", "Processor time compared with the node's path: [BENCHMARKS.md](BENCHMARKS.md)."),
     (

@@ -276,8 +276,8 @@ const OPTIONS: [&str; 21] = [
     "-Dcassandra.available_processors=2",
 ];
 
-/// Acknowledges what is in its log on disk: by default a node that is killed forgets what came after
-/// the last marker in its log (CASSANDRA-13987), also when it was acknowledged
+/// Acknowledges what is in its log on disk: by default a node that is killed forgets what came
+/// after the last marker in its log (CASSANDRA-13987), also when it was acknowledged
 const CONFIGURATION: &str = r#"cluster_name: milepost
 num_tokens: 1
 initial_token: "@TOKEN@"
