@@ -11,9 +11,10 @@ use std::process::Command;
 use serde_json::Value;
 
 /// The crates that depend on `core` and not on each other
-const HOSTS: [&str; 6] = [
+const HOSTS: [&str; 7] = [
     "milepost-archive",
     "milepost-redb",
+    "milepost-cassandra",
     "milepost-feeds",
     "milepost-practice",
     "milepost-ffi",

@@ -4,16 +4,17 @@
 //! that fails writes nothing. `cargo xtask test` runs a small version of each.
 
 use crate::shell::{cargo, feed, show, target};
-use crate::{bench, setup, simulate};
+use crate::{bench, cluster, setup, simulate};
 
 /// What there is: name, about
-const NAMES: [(&str, &str); 8] = [
+const NAMES: [(&str, &str); 9] = [
     ("simulation", "1,000,000 seeds of waiting (ten minutes); `--seeds N` takes another number"),
     ("open-requests", "10,000 open HTTP requests on a release build (three minutes)"),
     ("watchers", "100,000 watchers of 20,000 transactions, beside clients that poll (six minutes)"),
     ("follow", "follows a day of a chain with faults, and kills a server 200 times (half an hour)"),
     ("catch-up", "imports 10,000 blocks (two minutes); `--blocks DIR` also messages of mainnet"),
     ("archive", "sizes and reads of archived rows (a minute); `--blocks DIR` takes real blocks"),
+    ("cluster", "kills and pauses nodes of a cluster under an archive (ten minutes)"),
     ("bench", "all benches beside the node's path (half an hour); `--rocksdb` adds its database"),
     ("bench-http", "what a response costs over HTTP, with `wrk` (four minutes)"),
 ];
@@ -40,6 +41,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
         ["catch-up", "--blocks", directory] => catch_up(Some(directory)),
         ["archive"] => archive(None),
         ["archive", "--blocks", directory] => archive(Some(directory)),
+        ["cluster"] => cluster(),
         ["bench"] => bench::write_ratios(false),
         ["bench", "--rocksdb"] => bench::write_ratios(true),
         ["bench-http"] => setup::run(&["wrk"]).and_then(|()| bench::write_http()),
@@ -90,6 +92,11 @@ fn catch_up(directory: Option<&str>) -> Result<(), String> {
 fn archive(directory: Option<&str>) -> Result<(), String> {
     let mut program = cargo("run --release -p milepost-benches --bin archive --");
     write("archive", "", &show(program.arg(target()?).args(directory))?)
+}
+
+fn cluster() -> Result<(), String> {
+    setup::run(&["cassandra"])?;
+    write("cluster", "", &show(&mut cluster::fault_test()?)?)
 }
 
 /// Hands the output of a run to the program that writes the page

@@ -9,6 +9,7 @@ mod bench;
 mod c;
 mod check;
 mod clients;
+mod cluster;
 mod evidence;
 mod fuzz;
 mod gate;
@@ -58,6 +59,8 @@ cargo xtask <command>
   simulate --seed S                        run one seed of the simulation and print its events
   fuzz [--minutes N] [--keep] [TARGET ..]  run the fuzz targets, or these, for N minutes each, by default one;
                                            `--keep` adds inputs that reach new code to fuzz/corpus
+  cluster-faults                           kill and pause nodes of a cluster of Cassandra while an archive in it
+                                           is written and read, and print figures (ten minutes)
   bench [--rocksdb] NAME                   run the benches with this in their names beside the node's path and
                                            print the ratios
   help                                     print this text
@@ -86,6 +89,7 @@ fn main() -> ExitCode {
         ["install", rest @ ..] => done(install::run_with(rest)),
         ["simulate", rest @ ..] => done(simulate::replay(rest)),
         ["fuzz", rest @ ..] => done(setup::run(&["fuzz"]).and_then(|()| fuzz::run(rest))),
+        ["cluster-faults"] => done(setup::run(&["cassandra"]).and_then(|()| cluster::faults())),
         ["bench", rest @ ..] => done(bench::run(rest)),
         [] | ["help" | "--help" | "-h"] => {
             let help = HELP.replace("{steps}", &test::list()).replace("{parts}", &setup::list());

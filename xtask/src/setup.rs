@@ -12,7 +12,7 @@ use std::process::Command;
 
 use crate::shell::{self, cargo, output, program_at_root, root};
 use crate::toolchain::{Toolchain, Wanted};
-use crate::{clients, no_std, npm, page};
+use crate::{clients, cluster, no_std, npm, page};
 
 /// What some commands need in common
 struct Part {
@@ -39,6 +39,8 @@ enum Need {
     NodeModules(&'static str),
     /// The packages of `requirements.txt` in this folder
     PythonPackages(&'static str),
+    /// What `pom.xml` in this folder depends on
+    Jars(&'static str),
 }
 
 const NODE: Need = Need::Package("nodejs", "node --version");
@@ -47,7 +49,7 @@ const VALGRIND: Need = Need::Package("valgrind", "valgrind --version");
 /// Compiles an empty program under a sanitizer, which needs both packages
 const CLANG: &str = "clang-22 -fsanitize=address -xc /dev/null -shared -o /dev/null";
 
-const PARTS: [Part; 9] = [
+const PARTS: [Part; 10] = [
     Part {
         name: "no_std",
         about: "a target without std, for the crates that need none",
@@ -99,6 +101,15 @@ const PARTS: [Part; 9] = [
         needs: &[
             Need::Package("g++", "c++ --version"),
             Need::Crate("cargo-fuzz", "^0.13", "cargo fuzz --version"),
+        ],
+    },
+    Part {
+        name: "cassandra",
+        about: "Java 17, Maven and Apache Cassandra, for tests that start nodes",
+        needs: &[
+            Need::Package("openjdk-17-jre-headless", cluster::JAVA_17),
+            Need::Package("maven", "mvn --version"),
+            Need::Jars(cluster::NODES),
         ],
     },
     Part {
@@ -194,6 +205,7 @@ fn install(needs: &[Need]) -> Result<(), String> {
                 shell::run(npm.args(["--prefix", folder, "ci", "--no-audit", "--no-fund"]))?;
             }
             Need::PythonPackages(folder) => install_python_packages(&root().join(folder))?,
+            Need::Jars(folder) => install_jars(&root().join(folder))?,
         }
     }
     Ok(())
@@ -252,6 +264,7 @@ impl Need {
             Self::OptionalSources => Wanted::Sources.is_installed(),
             Self::NodeModules(folder) => has_modules(&root().join(folder)),
             Self::PythonPackages(folder) => has_python_packages(&root().join(folder)),
+            Self::Jars(folder) => has_jars(&root().join(folder)),
         }
     }
 
@@ -272,6 +285,7 @@ impl Need {
             Self::OptionalSources => Wanted::Sources.name(),
             Self::NodeModules(folder) => format!("{folder}/node_modules"),
             Self::PythonPackages(folder) => format!("the packages of {folder}/requirements.txt"),
+            Self::Jars(folder) => format!("the jars of {folder}/pom.xml"),
         }
     }
 
@@ -295,6 +309,9 @@ impl Need {
             Self::PythonPackages(folder) => {
                 format!("`pip install --requirement {folder}/requirements.txt` in target/python")
             }
+            Self::Jars(folder) => {
+                format!("`mvn dependency:copy-dependencies` in {folder}, into target/jars")
+            }
         }
     }
 }
@@ -311,7 +328,7 @@ pub(crate) fn python_environment() -> Result<PathBuf, String> {
     Ok(shell::target()?.join("python"))
 }
 
-/// The list of what the environment has, which is written last
+/// The list of what a folder has, which is written last
 const INSTALLED: &str = "installed.txt";
 
 fn has_python_packages(folder: &Path) -> bool {
@@ -329,6 +346,33 @@ fn install_python_packages(folder: &Path) -> Result<(), String> {
     shell::run(pip.args(["install", "--quiet", "--requirement"]).arg(&list))?;
     let copied = fs::copy(&list, environment.join(INSTALLED));
     copied.map(|_| ()).map_err(|error| format!("{}: {error}", list.display()))
+}
+
+/// The folder of jars; not beside the list of them, where checks would read its files
+pub(crate) fn jars() -> Result<PathBuf, String> {
+    Ok(shell::target()?.join("jars"))
+}
+
+fn has_jars(folder: &Path) -> bool {
+    let wanted = fs::read(folder.join("pom.xml")).ok();
+    let installed = jars().ok().and_then(|path| fs::read(path.join(INSTALLED)).ok());
+    wanted.is_some() && installed == wanted
+}
+
+fn install_jars(folder: &Path) -> Result<(), String> {
+    let jars = jars()?;
+    let failed = |error: std::io::Error| format!("{}: {error}", jars.display());
+    // Jars of another version would be loaded too.
+    match fs::remove_dir_all(&jars) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(failed(error)),
+        _ => fs::create_dir_all(&jars).map_err(failed)?,
+    }
+    let list = folder.join("pom.xml");
+    let mut maven = program_at_root("mvn");
+    maven.args(["--batch-mode", "--quiet", "--file"]).arg(&list);
+    maven.args(["dependency:copy-dependencies", "-DincludeScope=runtime"]);
+    shell::run(maven.arg(format!("-DoutputDirectory={}", jars.display())))?;
+    fs::copy(&list, jars.join(INSTALLED)).map(|_| ()).map_err(failed)
 }
 
 #[cfg(test)]

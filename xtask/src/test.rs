@@ -12,7 +12,7 @@ use crate::runner::{self, Job};
 use crate::shell::{cargo, run as run_command};
 use crate::tally::Format;
 use crate::workspace::{WORKSPACE, build_server, interop_cargo};
-use crate::{bench, c, clients, fuzz, gate, no_std, npm, page, simulate};
+use crate::{bench, c, clients, cluster, fuzz, gate, no_std, npm, page, simulate};
 
 /// One check
 struct Step {
@@ -29,7 +29,7 @@ struct Step {
 ///
 /// Short ones are first. Then steps that build into different directories alternate, because cargo
 /// builds into one directory for one command at a time.
-const STEPS: [Step; 15] = [
+const STEPS: [Step; 16] = [
     step("fmt", "the formatting of all Rust code", &[], fmt),
     step("clippy", "lints of all code, as errors", &[], clippy),
     step("simulation", "10,000 seeds of waiting, compared with an oracle", &[], simulation),
@@ -73,6 +73,15 @@ const STEPS: [Step; 15] = [
             "published clients submit transactions to a server that forwards",
             &["clients"],
             clients::test,
+        )
+    },
+    Step {
+        after: &["tests"],
+        ..step(
+            "cluster",
+            "an archive in a node of Cassandra that is started for it",
+            &["cassandra"],
+            cluster::test,
         )
     },
     Step {
