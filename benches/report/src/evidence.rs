@@ -122,6 +122,8 @@ fn figures(output: &str) -> String {
     for line in output.lines() {
         // The harness prints the name of a test before the test's first line.
         let line = match line.strip_prefix("test ").and_then(|line| line.split_once(" ... ")) {
+            // It may also print it after the last one.
+            Some((_, "ok")) => continue,
             Some((name, first)) => {
                 let _ = writeln!(figures, "{}:", name.replace('_', " "));
                 first
@@ -130,7 +132,8 @@ fn figures(output: &str) -> String {
         };
         let is_progress = line.contains(" seeds, ") && line.ends_with(" a second");
         let is_harness =
-            ["running ", "test result: "].iter().any(|prefix| line.starts_with(prefix));
+            ["running ", "test result: "].iter().any(|prefix| line.starts_with(prefix))
+                || line.ends_with(" has been running for over 60 seconds");
         if !is_progress && !is_harness && !line.trim().is_empty() && line != "ok" {
             let _ = writeln!(figures, "{line}");
         }
@@ -173,5 +176,8 @@ mod tests {
                        test result: ok. 1 passed; 0 failed\n";
         assert_eq!(figures(harness), "a stop answers:\nmemory: 3 MB\ntime: 1 s\n");
         assert_eq!(figures("running 0 tests\n"), "");
+        let long = "test a_stop_answers has been running for over 60 seconds\nkills: 7\n\
+                    test a_stop_answers ... ok\n";
+        assert_eq!(figures(long), "kills: 7\n");
     }
 }
