@@ -15,6 +15,7 @@ mod faults;
 mod feed;
 mod lake;
 mod node;
+mod practice_node;
 mod server;
 
 pub use chain::FeedChain;

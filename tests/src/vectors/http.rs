@@ -126,8 +126,17 @@ impl Server {
     ///
     /// The server ended before it listened.
     pub fn practice(program: &Path) -> Result<Self, String> {
+        Self::with_flags(program, &[])
+    }
+
+    /// Starts a server with these flags alone
+    ///
+    /// # Errors
+    ///
+    /// The server ended before it listened.
+    pub fn with_flags(program: &Path, flags: &[&str]) -> Result<Self, String> {
         let mut command = Command::new(program);
-        command.args(["--listen", "127.0.0.1:0"]);
+        command.args(["--listen", "127.0.0.1:0"]).args(flags);
         Self::spawn(command)
     }
 
@@ -184,11 +193,24 @@ impl Server {
     ///
     /// The connection failed, or the response does not have its `content-length`.
     pub fn post(&self, path: &str, body: &[u8]) -> io::Result<(u16, Vec<u8>)> {
+        self.send("POST", path, body)
+    }
+
+    /// Gets a path and returns the status and the body of the response
+    ///
+    /// # Errors
+    ///
+    /// As of [`post`](Self::post).
+    pub fn get(&self, path: &str) -> io::Result<(u16, Vec<u8>)> {
+        self.send("GET", path, &[])
+    }
+
+    fn send(&self, verb: &str, path: &str, body: &[u8]) -> io::Result<(u16, Vec<u8>)> {
         let mut stream = TcpStream::connect(self.address)?;
         stream.set_read_timeout(Some(READ_TIMEOUT))?;
         let length = body.len();
         let head = format!(
-            "POST /{path} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\n\
+            "{verb} /{path} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\n\
              content-length: {length}\r\nconnection: close\r\n\r\n",
             self.address
         );

@@ -1,41 +1,13 @@
-//! A practice chain that goes on in real time and takes in transactions: a feed and a node at one
-//! address, which is printed. Ends when its standard input does.
+//! The practice node as a program, which prints its address. Ends when its standard input does.
 
 #![expect(unused_crate_dependencies, reason = "those of the library")]
 
-use core::iter;
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::time::UNIX_EPOCH;
 
-use milepost_feed_server::{Faults, Feed, FeedChain, FeedServer};
-use milepost_practice::{Practice, Settings};
-
-/// Blocks from before the start, so that some are final
-const FIRST_BLOCKS: usize = 10;
+use milepost_feed_server::FeedServer;
 
 fn main() -> io::Result<()> {
-    let now = UNIX_EPOCH.elapsed().map_err(io::Error::other)?.as_nanos();
-    let genesis_time = u64::try_from(now).map_err(io::Error::other)?;
-    let settings =
-        Settings { genesis_time, interval: 100..=100, transactions: 0..=2, ..Settings::demo(5) };
-    let first = settings.genesis_height;
-    let practice = Arc::new(Mutex::new(Practice::new(settings)));
-    let (producer, mut produced) = (Arc::clone(&practice), 0);
-    let messages = iter::from_fn(move || {
-        let mut practice = producer.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut message = practice.next_message();
-        if produced < FIRST_BLOCKS {
-            message.arrival_ms = 0;
-        }
-        produced += 1;
-        Some(message)
-    });
-    let feed = Feed::new(FeedChain::new(messages, first, 10_000), Faults::default());
-    let feed = feed.with_submit(move |signed| {
-        practice.lock().unwrap_or_else(PoisonError::into_inner).submit(signed).is_ok()
-    });
-    let server = FeedServer::start(feed)?;
-    println!("{}", server.endpoint());
+    let node = FeedServer::practice_node()?;
+    println!("{}", node.endpoint());
     io::copy(&mut io::stdin(), &mut io::sink()).map(|_| ())
 }
