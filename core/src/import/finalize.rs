@@ -116,22 +116,27 @@ fn candidates(
 ) -> Result<Vec<CryptoHash>, Suspend> {
     let rows = blocks.iter().flat_map(|block| &block.record.rows);
     let outcomes = rows.filter(|row_id| row_id.table == Table::Outcomes).map(|row_id| row_id.id);
-    overlay.prefetch(outcomes.clone().flat_map(|id| {
-        let [outcome, transaction] =
-            [Table::Outcomes, Table::Transactions].map(|table| Key::hash(table, id));
-        [outcome, transaction, ReceiptParent::key(id)]
-    }))?;
-    let mut transactions = Vec::new();
+    overlay.prefetch(
+        outcomes.clone().flat_map(|id| [Key::hash(Table::Outcomes, id), ReceiptParent::key(id)]),
+    )?;
+    let (mut transactions, mut without_parent) = (Vec::new(), Vec::new());
     for id in outcomes {
         let Some(row) = overlay.row(Key::hash(Table::Outcomes, id))? else { continue };
         match OutcomeRow::decode(&row)? {
             OutcomeRow::Outcome(outcome) if outcome.receipt_ids.is_empty() => {}
             _ => continue,
         }
-        if overlay.row(Key::hash(Table::Transactions, id))?.is_some() {
+        match overlay.row(ReceiptParent::key(id))? {
+            Some(row) => transactions.push(ReceiptParent::decode(&row)?.transaction),
+            None => without_parent.push(id),
+        }
+    }
+    // Few are left that may be transactions themselves; see `receipt_parents`.
+    let transaction = |id: &CryptoHash| Key::hash(Table::Transactions, *id);
+    overlay.prefetch(without_parent.iter().map(transaction))?;
+    for id in without_parent {
+        if overlay.row(transaction(&id))?.is_some() {
             transactions.push(id);
-        } else if let Some(row) = overlay.row(ReceiptParent::key(id))? {
-            transactions.push(ReceiptParent::decode(&row)?.transaction);
         }
     }
     transactions.sort_unstable();
@@ -170,6 +175,7 @@ fn finalize(
 mod tests {
     use alloc::format;
     use alloc::vec::Vec;
+    use core::sync::atomic::{AtomicUsize, Ordering};
 
     use milepost_practice::{Practice, Settings};
 
@@ -181,7 +187,7 @@ mod tests {
     use crate::status::Milestone;
     use crate::storage::restartable::RestartableQuery;
     use crate::storage::rows::FinalizedTransaction;
-    use crate::storage::{Batch, MemoryStorage, Snapshot as _, Storage as _, run};
+    use crate::storage::{Batch, MemoryStorage, Snapshot, Storage as _, run};
 
     /// Imports a message and finalizes no transaction
     fn import_without_finalizing(
@@ -279,6 +285,38 @@ mod tests {
                 assert!(row_count(&finalized, table) < row_count(&walked, table));
             }
         }
+    }
+
+    /// A snapshot that counts which rows of transactions it is asked for and does not have
+    struct Counting<'a>(&'a MemoryStorage, AtomicUsize);
+
+    impl Snapshot for Counting<'_> {
+        fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
+            let row = self.0.get(key)?;
+            let is_absent = key.table() == Table::Transactions && row.is_none();
+            self.1.fetch_add(usize::from(is_absent), Ordering::Relaxed);
+            Ok(row)
+        }
+    }
+
+    #[test]
+    fn receipts_are_not_looked_for_among_transactions() {
+        let mut chain = Practice::new(Settings::demo(5));
+        let (mut storage, mut transactions, mut outcomes) = (MemoryStorage::new(), 0, 0);
+        let mut absent = 0;
+        for _ in 0..40 {
+            let message = chain.next_message();
+            let import = BlockImport::new(&message.json, ImportSettings::default()).unwrap();
+            let snapshot = Counting(&storage, AtomicUsize::new(0));
+            let (batch, summary) = import.run(&snapshot).unwrap();
+            absent += snapshot.1.into_inner();
+            transactions += summary.transactions;
+            outcomes += summary.outcomes;
+            storage.commit(batch).unwrap();
+        }
+        // Each transaction is looked for once, before it is written.
+        assert_eq!(absent, transactions);
+        assert!(outcomes > 3 * transactions, "{outcomes} outcomes, {transactions} transactions");
     }
 
     #[test]

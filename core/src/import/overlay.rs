@@ -39,6 +39,11 @@ impl<'rows, 'source> WriteOverlay<'rows, 'source> {
         }
     }
 
+    /// Whether a row of this key is to be written
+    pub(super) fn is_planned(&self, key: &Key) -> bool {
+        matches!(self.changes.get(key), Some(Some(_)))
+    }
+
     /// Fetches the rows of all these keys in one round trip
     pub(super) fn prefetch(&mut self, keys: impl IntoIterator<Item = Key>) -> Result<(), Suspend> {
         self.prefetch_each(&mut keys.into_iter())

@@ -250,10 +250,10 @@ impl PlanImport {
         let mut count = 0;
         for (row_id, row) in rows {
             receipt_parents::add_keys(row_id, row, &mut keys);
-            count += 1;
+            count += usize::from(row_id.table != Table::Outcomes);
         }
-        // Each row is a change, and so is a parent row for each receipt that an outcome generated.
-        let changes = count + keys.len() / 2;
+        // Each row is a change, an outcome counted by its parent's key, and so is each parent row.
+        let changes = count + keys.len();
         overlay.prefetch(keys)?;
         overlay.reserve(changes);
         for block in branch {

@@ -20,7 +20,6 @@ use crate::storage::{Key, Row, Table};
 pub(super) fn add_keys(row_id: &RowId, row: &Row, keys: &mut Vec<Key>) {
     if row_id.table == Table::Outcomes {
         keys.push(ReceiptParent::key(row_id.id));
-        keys.push(Key::hash(Table::Transactions, row_id.id));
         // A row that cannot be decoded is an error where it is applied.
         if let Ok(outcome) = OutcomeRecord::decode(row) {
             keys.extend(outcome.receipts().map(ReceiptParent::key));
@@ -30,7 +29,9 @@ pub(super) fn add_keys(row_id: &RowId, row: &Row, keys: &mut Vec<Key>) {
 
 /// Writes the parents of the receipts that these outcomes of one block generated
 ///
-/// A parent and its child may be executed in one block, in any order of its shards.
+/// A parent and its child may be executed in one block, in any order of its shards. Storages are
+/// asked last whether an id is that of a transaction: most are those of receipts, and finding
+/// nothing among the largest rows is what costs most in a file.
 pub(super) fn record(
     outcomes: &[(CryptoHash, Row)],
     block: &mut BlockRecord,
@@ -39,13 +40,38 @@ pub(super) fn record(
     let mut unresolved: HashMap<CryptoHash, &Row, HashBuilder> = HashMap::default();
     let mut resolved = Vec::new();
     for (id, outcome) in outcomes {
-        match parent_row(*id, overlay)? {
-            Some(parent) => resolved.push((parent, outcome)),
-            None => {
-                unresolved.insert(*id, outcome);
-            }
+        let transaction = Key::hash(Table::Transactions, *id);
+        if overlay.is_planned(&transaction) {
+            resolved.push((parent_row(*id), outcome));
+        } else if let Some(parent) = overlay.row(ReceiptParent::key(*id))? {
+            ReceiptParent::decode(&parent)?;
+            resolved.push((parent, outcome));
+        } else {
+            unresolved.insert(*id, outcome);
         }
     }
+    record_children(resolved, &mut unresolved, block, overlay)?;
+    // In the order of the outcomes, so that every host writes the same rows.
+    let without_parent = || outcomes.iter().filter(|(id, _)| unresolved.contains_key(id));
+    let transaction = |id: CryptoHash| Key::hash(Table::Transactions, id);
+    overlay.prefetch(without_parent().map(|(id, _)| transaction(*id)))?;
+    let mut resolved = Vec::new();
+    for (id, outcome) in without_parent() {
+        if overlay.row(transaction(*id))?.is_some() {
+            resolved.push((parent_row(*id), outcome));
+        }
+    }
+    record_children(resolved, &mut unresolved, block, overlay)
+}
+
+/// Writes the parent of each receipt that these outcomes generated, and that of its own receipts if
+/// its outcome is among the unresolved ones
+fn record_children<'row>(
+    mut resolved: Vec<(Row, &'row Row)>,
+    unresolved: &mut HashMap<CryptoHash, &'row Row, HashBuilder>,
+    block: &mut BlockRecord,
+    overlay: &mut WriteOverlay<'_, '_>,
+) -> Result<(), Suspend> {
     while let Some((parent, outcome)) = resolved.pop() {
         for receipt in OutcomeRecord::decode(outcome)?.receipts() {
             let key = ReceiptParent::key(receipt);
@@ -62,13 +88,7 @@ pub(super) fn record(
     Ok(())
 }
 
-/// Returns the row of the parent of what an outcome generated, which all of its receipts share: the
-/// transaction whose outcome it is, or the transaction that the outcome's receipt comes from
-fn parent_row(id: CryptoHash, overlay: &mut WriteOverlay<'_, '_>) -> Result<Option<Row>, Suspend> {
-    if overlay.row(Key::hash(Table::Transactions, id))?.is_some() {
-        return Ok(Some(ReceiptParent { transaction: id }.encode().into()));
-    }
-    let row = overlay.row(ReceiptParent::key(id))?;
-    row.as_deref().map(ReceiptParent::decode).transpose()?;
-    Ok(row)
+/// The row of the parent of what this transaction generated
+fn parent_row(transaction: CryptoHash) -> Row {
+    ReceiptParent { transaction }.encode().into()
 }
