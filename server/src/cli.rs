@@ -3,6 +3,7 @@
 //! Values are checked while they are parsed, so an invalid one is rejected before anything is
 //! opened. What the commands do is in `serve`, `query_commands` and `conformance`.
 
+use core::num::NonZero;
 use core::time::Duration;
 use std::path::PathBuf;
 
@@ -14,6 +15,7 @@ use milepost::primitives::{AccountId, CryptoHash};
 use milepost::status::Milestone;
 use milepost_feeds::{FeedUrl, Start};
 
+use crate::archive::ArchiveLocation;
 use crate::http::{self, BasePath, Cors, StatusMode};
 use crate::upstream::Upstream;
 use crate::value_parsers::{self, StoreLocation};
@@ -66,6 +68,8 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     pub(crate) seed: u64,
     #[command(flatten)]
+    pub(crate) archive: ArchiveArgs,
+    #[command(flatten)]
     pub(crate) follow: FollowArgs,
     #[command(flatten)]
     pub(crate) feed: FeedArgs,
@@ -117,6 +121,38 @@ pub(crate) struct ServeArgs {
     /// open, at most 65536]
     #[arg(long, value_name = "NUMBER", value_parser = up_to_a_million)]
     pub(crate) max_connections: Option<usize>,
+}
+
+/// The archive behind the store of `milepost serve`
+#[derive(Args, Clone, Debug)]
+pub(crate) struct ArchiveArgs {
+    /// Where finalized transactions are kept beyond the retention of the store: `memory`
+    #[arg(long, value_name = "memory")]
+    pub(crate) archive: Option<ArchiveLocation>,
+    /// Whether this server puts its final blocks into the archive: `on`, or `off` if others do
+    #[arg(
+        long,
+        value_name = "on|off",
+        default_value = "on",
+        requires = "archive",
+        value_parser = value_parsers::switch,
+        action = clap::ArgAction::Set
+    )]
+    pub(crate) archive_write: bool,
+    /// Maximum number of blocks that the store keeps while the archive does not have them; beyond
+    /// it the oldest are forgotten, with a warning
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 50_000,
+        requires = "archive",
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
+    pub(crate) archive_backlog: u64,
+    /// Maximum number of reads of the archive in a second about what it does not have; further
+    /// requests get INTERNAL_ERROR with `Retry-After`
+    #[arg(long, value_name = "NUMBER", default_value = "1000", requires = "archive")]
+    pub(crate) archive_misses: NonZero<u32>,
 }
 
 /// The live feed that `milepost serve` follows

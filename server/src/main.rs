@@ -10,6 +10,7 @@
 
 extern crate alloc;
 
+mod archive;
 mod block_importer;
 mod block_verifier;
 mod cli;

@@ -20,7 +20,8 @@ use tokio::task;
 use tokio::time::{self, MissedTickBehavior};
 use tracing::{error, info, warn};
 
-use crate::cli::{FeedArgs, ImportArgs, ServeArgs};
+use crate::archive::{self, ArchiveOptions, Exporter, Lookups, run_exporter};
+use crate::cli::{ArchiveArgs, FeedArgs, ImportArgs, ServeArgs};
 use crate::demo_index::DemoIndex;
 use crate::feed::{self, FeedSummary, HeightRange, PracticeFeed};
 use crate::follow::Follow;
@@ -107,8 +108,13 @@ async fn run(args: ServeArgs) -> Result<(), String> {
     let verify_mode =
         args.feed.verify.unwrap_or(if goes_on { VerifyMode::Report } else { VerifyMode::Off });
     let service = Service::new(engine, store, import_settings, wait_config, args.max_watches);
-    let service = Arc::new(service.with_verify_mode(verify_mode));
+    let archive = open_archive(&args.archive);
+    let service = service.with_verify_mode(verify_mode).with_archive(archive.clone());
+    let service = Arc::new(service);
     shutdown_on_signals(&service)?;
+    if let Some(archive) = archive {
+        tokio::spawn(run_exporter(Arc::clone(&service), archive));
+    }
 
     let practice = {
         let service = Arc::clone(&service);
@@ -158,6 +164,14 @@ async fn run(args: ServeArgs) -> Result<(), String> {
         Some(following) => following.await.unwrap_or_else(|error| Err(error.to_string())),
         None => Ok(()),
     }
+}
+
+/// The archive of the command line
+fn open_archive(args: &ArchiveArgs) -> Option<Arc<Exporter>> {
+    let location = args.archive.as_ref()?;
+    let options = ArchiveOptions { writes: args.archive_write, max_blocks: args.archive_backlog };
+    let lookups = Lookups::new(archive::open(location), args.archive_misses);
+    Some(Arc::new(Exporter::new(lookups, options)))
 }
 
 /// Follows a feed; what ends it before the service shuts down, shuts the service down

@@ -33,6 +33,7 @@ use tokio::task;
 use tokio::time::Instant;
 use tracing::warn;
 
+use crate::archive::{Exporter, Read, ServiceSnapshot};
 use crate::block_importer::BlockImporter;
 use crate::block_verifier::BlockVerifier;
 use crate::compact_status::{Include, compact_with};
@@ -72,6 +73,7 @@ pub(crate) struct Service {
     engine: Engine,
     store: Store,
     import_settings: ImportSettings,
+    archive: Option<Arc<Exporter>>,
     logged_deviations: LoggedKinds,
     verifier: BlockVerifier,
     commits: watch::Sender<u64>,
@@ -103,6 +105,7 @@ impl Service {
             engine,
             store,
             import_settings,
+            archive: None,
             logged_deviations: LoggedKinds::default(),
             verifier: BlockVerifier::default(),
             commits: watch::Sender::new(0),
@@ -120,6 +123,29 @@ impl Service {
     /// The shards that the blocks must have
     pub(crate) const fn track_shards(&self) -> TrackedShards {
         self.import_settings.track_shards
+    }
+
+    /// The same service with an archive behind its store
+    pub(crate) fn with_archive(mut self, archive: Option<Arc<Exporter>>) -> Self {
+        self.archive = archive;
+        self
+    }
+
+    /// The archive, if there is one
+    pub(crate) const fn archive(&self) -> Option<&Arc<Exporter>> {
+        self.archive.as_ref()
+    }
+
+    pub(crate) const fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// The engine, which asks the archive if there is one
+    fn engine(&self) -> Engine {
+        match &self.archive {
+            Some(archive) => Engine::new(self.engine.settings().with_archive(archive.lookup())),
+            None => self.engine,
+        }
     }
 
     /// A receiver of the number of commits
@@ -209,10 +235,10 @@ impl Service {
         self: &Arc<Self>,
         hashes: Vec<CryptoHash>,
     ) -> Result<Vec<Option<BlockHeight>>, QueryError> {
-        let query =
-            move |service: &Self| service.engine.block_heights(&hashes, &service.store.snapshot());
-        let heights = self.run(false, query).await;
-        QueryError::result_of(heights)
+        let query = move |service: &Self, snapshot: &ServiceSnapshot<'_>| {
+            service.engine().block_heights(&hashes, snapshot)
+        };
+        QueryError::result_of(self.read(false, query).await.map(|read| read.output))
     }
 
     /// The compact status of a transaction with these parts, and its JSON; `None` if it is in no
@@ -225,18 +251,22 @@ impl Service {
         include: Include,
         end: ProofEnd,
     ) -> Result<(Option<StatusSummary>, String), QueryError> {
-        let query = move |service: &Self| {
-            let snapshot = service.store.snapshot();
-            let observation = service.engine.observe(hash, &snapshot)?;
+        let query = move |service: &Self, snapshot: &ServiceSnapshot<'_>| {
+            let observation = service.engine().observe(hash, snapshot)?;
             let proof = match include.proof {
-                true => service.engine.prove(hash, end, &snapshot).map_err(QueryError::of_proof)?,
-                false => None,
+                true => service.engine().prove(hash, end, snapshot),
+                false => Ok(None),
+            };
+            let proof = match proof {
+                Ok(proof) => proof,
+                Err(error) => return Ok(Err(QueryError::of_proof(error))),
             };
             let json = compact_with(&observation, include, proof.as_ref())?;
-            Ok((observation.summary, json))
+            Ok(Ok((observation.summary, json)))
         };
         // A proof reads up to a thousand blocks.
-        self.run(include.proof, query).await.unwrap_or(Err(QueryError::Panicked))
+        let read = self.read(include.proof, query).await.map(|read| read.output);
+        QueryError::result_of(read).flatten()
     }
 
     /// The state of a transaction, and the whole result of a request about it; `None` if it is in
@@ -245,13 +275,11 @@ impl Service {
         self: &Arc<Self>,
         hash: CryptoHash,
     ) -> Result<(CompactStatus, Option<String>), QueryError> {
-        let query = move |service: &Self| {
-            let snapshot = service.store.snapshot();
-            let observation = service.engine.observe(hash, &snapshot)?;
+        let query = move |service: &Self, snapshot: &ServiceSnapshot<'_>| {
+            let observation = service.engine().observe(hash, snapshot)?;
             observation.result().map(|result| (CompactStatus::new(&observation), result))
         };
-        let status = self.run(false, query).await;
-        QueryError::result_of(status)
+        QueryError::result_of(self.read(false, query).await.map(|read| read.output))
     }
 
     /// Observes transactions, on one snapshot
@@ -279,11 +307,10 @@ impl Service {
         self: &Arc<Self>,
         receipt: CryptoHash,
     ) -> Result<Option<CryptoHash>, QueryError> {
-        let query = move |service: &Self| {
-            service.engine.receipt_transaction(receipt, &service.store.snapshot())
+        let query = move |service: &Self, snapshot: &ServiceSnapshot<'_>| {
+            service.engine().receipt_transaction(receipt, snapshot)
         };
-        let found = self.run(false, query).await;
-        QueryError::result_of(found)
+        QueryError::result_of(self.read(false, query).await.map(|read| read.output))
     }
 
     /// Imports a block message; blocks the thread for the duration of a commit
@@ -319,7 +346,11 @@ impl Service {
     /// Reads a block message, which needs nothing of the store
     pub(crate) fn read_block(&self, message: &[u8]) -> Result<BlockImport, Error> {
         let start = Instant::now();
-        let import = self.verifier.read(message, self.import_settings, &self.metrics);
+        let settings = match &self.archive {
+            Some(archive) => archive.import_settings(self.import_settings),
+            None => self.import_settings,
+        };
+        let import = self.verifier.read(message, settings, &self.metrics);
         self.metrics.block_step(BlockStep::Read, start.elapsed());
         import
     }
@@ -332,6 +363,9 @@ impl Service {
             self.head.send_replace(summary.block.height);
         }
         self.metrics.block_imported(summary);
+        if let Some(archive) = &self.archive {
+            archive.blocks_shed(summary.shed_blocks);
+        }
         let block = || format!("block {}", summary.block.height);
         self.report_deviations(&summary.deviations, block);
         self.notify_commit(summary);
@@ -368,42 +402,41 @@ impl Service {
         self: &Arc<Self>,
         body: impl AsRef<[u8]> + Send + 'static,
         url_method: Option<Cow<'static, str>>,
-    ) -> (MethodLabel, RequestState<ResponseBody>) {
+    ) -> Responded<ResponseBody> {
         let is_long = body.as_ref().len() > MAX_INLINE_BODY;
-        let query = move |service: &Self| {
-            let request = service.engine.parse(body.as_ref(), url_method.as_deref());
+        let query = move |service: &Self, snapshot: &ServiceSnapshot<'_>| {
+            let engine = service.engine();
+            let request = engine.parse(body.as_ref(), url_method.as_deref());
             let label = MethodLabel::of_request(&request, url_method.as_deref());
-            let snapshot = service.store.snapshot();
-            (label, service.engine.respond_chunks(request, &snapshot, MIN_CHUNKED_RESPONSE))
+            (label, engine.respond_chunks(request, snapshot, MIN_CHUNKED_RESPONSE))
         };
-        self.run(is_long, query).await.unwrap_or_else(|| {
-            let body = ResponseBody::Contiguous(panic_response());
-            (MethodLabel::OTHER, RequestState::Ready(body))
-        })
+        match self.read(is_long, query).await {
+            Some(Read { output: (label, state), retry_after }) => {
+                Responded { label, state, retry_after }
+            }
+            None => {
+                let body = ResponseBody::Contiguous(panic_response());
+                let (label, state) = (MethodLabel::OTHER, RequestState::Ready(body));
+                Responded { label, state, retry_after: None }
+            }
+        }
     }
 
     /// Responds to a call for the status of a transaction; one that is in no block is waited for,
     /// whatever the setting is
     pub(crate) async fn respond_waiting(self: &Arc<Self>, call: MethodCall) -> RequestState {
-        let query = move |service: &Self| {
-            let settings = service.engine.settings().with_unknown(UnknownTransaction::Wait);
-            let engine = Engine::new(settings);
-            engine.respond(Request::Single(Ok(call)), &service.store.snapshot())
+        let query = move |service: &Self, snapshot: &ServiceSnapshot<'_>| {
+            let settings = service.engine().settings().with_unknown(UnknownTransaction::Wait);
+            Engine::new(settings).respond(Request::Single(Ok(call.clone())), snapshot)
         };
-        let state = self.run(false, query).await;
-        state.unwrap_or_else(|| RequestState::Ready(panic_response()))
-    }
-
-    /// Evaluates a pending request again
-    pub(crate) async fn evaluate(self: &Arc<Self>, evaluation: Evaluation) -> RequestState {
-        let query = move |service: &Self| evaluation.run(&service.store.snapshot());
-        let state = self.run(false, query).await;
+        let state = self.read(false, query).await.map(|read| read.output);
         state.unwrap_or_else(|| RequestState::Ready(panic_response()))
     }
 
     /// Answers a request without waiting for its milestone; may block the thread on I/O
     pub(crate) fn respond_blocking(&self, body: &[u8]) -> Response {
         let snapshot = self.store.snapshot();
+        // Of the newest transactions, which are in the store.
         match self.engine.respond(self.engine.parse(body, None), &snapshot) {
             RequestState::Ready(response) => response,
             RequestState::Pending(pending) => pending.expire(&snapshot),
@@ -420,7 +453,7 @@ impl Service {
 
     /// Runs a query on this thread, or on the blocking thread pool if it is long or the disk may be
     /// slow; `None` if it panicked
-    async fn run<T: Send + 'static>(
+    pub(crate) async fn run<T: Send + 'static>(
         self: &Arc<Self>,
         is_long: bool,
         query: impl FnOnce(&Self) -> T + Send + 'static,
@@ -445,6 +478,15 @@ impl Service {
             self.commits.send_modify(|commits| *commits += 1);
         }
     }
+}
+
+/// The response to a request body, or the request that has to wait
+pub(crate) struct Responded<R> {
+    /// The method, as a label
+    pub(crate) label: MethodLabel,
+    pub(crate) state: RequestState<R>,
+    /// When to try again, if the archive failed
+    pub(crate) retry_after: Option<Duration>,
 }
 
 /// Why a query has no result
@@ -540,7 +582,7 @@ mod tests {
     async fn what_a_call_that_panicked_woke_is_sent_by_the_next_call_of_any_kind() {
         let service = service();
         let body = br#"{"id":1,"method":"tx","params":{"tx_hash":"11111111111111111111111111111111","sender_account_id":"a.near"}}"#;
-        let (_, RequestState::Pending(pending)) = service.respond(body, None).await else {
+        let RequestState::Pending(pending) = service.respond(body, None).await.state else {
             panic!("answered at once");
         };
         let (sender, mut woken) = oneshot::channel();

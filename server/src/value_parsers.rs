@@ -90,6 +90,15 @@ pub(crate) fn unknown_transaction(text: &str) -> Result<UnknownTransaction, Stri
     }
 }
 
+/// Parses `on` or `off`
+pub(crate) fn switch(text: &str) -> Result<bool, String> {
+    match text {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(format!("`{text}` is neither on nor off")),
+    }
+}
+
 /// Parses where a feed is followed from: a height, `final` or `resume`
 pub(crate) fn start(text: &str) -> Result<Start, String> {
     match text {
@@ -156,6 +165,7 @@ mod tests {
         for text in ["", "none", "blocks", "blocks:", "blocks:0", "days:3", "epochs:-1"] {
             assert!(retention(text).is_err(), "{text}");
         }
+        assert!(switch("yes").is_err() && switch("on") == Ok(true) && switch("off") == Ok(false));
         assert!(finality("final").is_err());
         assert!(start("-1").is_err() && start("latest").is_err());
     }

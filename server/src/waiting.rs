@@ -20,7 +20,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{self, Instant};
 
 use crate::metrics::{MethodLabel, WaitEnd};
-use crate::service::{Service, Wakeup, panic_response};
+use crate::service::{Responded, Service, Wakeup, panic_response};
 
 /// The response to a request body
 pub(crate) struct Answer {
@@ -89,8 +89,9 @@ pub(crate) async fn respond(
     url_method: Option<Cow<'static, str>>,
     options: WaitOptions,
 ) -> Answer {
-    let (label, state) = service.respond(body, url_method).await;
-    complete(service, label, state, options).await
+    let Responded { label, state, retry_after } = service.respond(body, url_method).await;
+    let answer = complete(service, label, state, options).await;
+    Answer { retry_after: answer.retry_after.or(retry_after), ..answer }
 }
 
 /// The answer to a request that was evaluated, after its wait if it has to wait

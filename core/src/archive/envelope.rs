@@ -10,7 +10,7 @@ use core::fmt;
 
 use crate::primitives::CryptoHash;
 use crate::storage::rows::cursor::{RowWriter, decode};
-use crate::storage::{Row, Table};
+use crate::storage::{Key, Row, Table};
 use crate::{Error, ErrorKind};
 
 /// Maximum length of a content whose hash is not stored
@@ -23,6 +23,30 @@ const ZSTD: u8 = 1;
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 #[expect(clippy::exhaustive_structs, reason = "a number")]
 pub struct WriterId(pub u64);
+
+impl WriterId {
+    /// The key under which the storage of a writer keeps the id
+    pub fn key() -> Key {
+        Key::number(Table::Chain, 2)
+    }
+
+    /// Encodes the id as a row of a storage
+    pub fn encode(self) -> Vec<u8> {
+        RowWriter::new(Table::Chain, 8).u64(self.0).finish()
+    }
+
+    /// Decodes a row of a storage
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Version`] or [`ErrorKind::Corrupt`].
+    pub fn decode(row: &[u8]) -> Result<Self, Error> {
+        decode(Table::Chain, row, |cursor| {
+            let id = Self(cursor.u64()?);
+            cursor.end().map(|()| id)
+        })
+    }
+}
 
 /// 16 hexadecimal digits
 impl fmt::Display for WriterId {
@@ -280,6 +304,14 @@ mod tests {
             "0123456789abcdef 3.200.770"
         );
         assert_eq!(alloc::format!("{}", Release::CURRENT), env!("CARGO_PKG_VERSION"));
+    }
+
+    #[test]
+    fn a_storage_keeps_the_id_of_its_writer() {
+        let row = ORIGIN.writer.encode();
+        assert_eq!(WriterId::decode(&row).unwrap(), ORIGIN.writer);
+        assert_eq!(WriterId::decode(&row[..8]).unwrap_err().kind(), ErrorKind::Corrupt);
+        assert_eq!(WriterId::key().table(), Table::Chain);
     }
 
     #[test]

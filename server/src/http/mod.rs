@@ -4,6 +4,8 @@
 //! is disconnected after a timeout. At a shutdown, every request that was received or sent before
 //! it gets its response, and idle connections close. `route` decides what a request gets.
 
+#[cfg(test)]
+mod archive_tests;
 mod base_path;
 mod blocks;
 mod cors;

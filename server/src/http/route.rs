@@ -372,6 +372,9 @@ fn health(context: &HttpContext, chain: &ChainStatus) -> HttpResponse {
 fn metrics(context: &HttpContext, chain: &ChainStatus) -> HttpResponse {
     let mut text = context.service.metrics.text(chain);
     context.service.watching.text(&mut text);
+    if let Some(archive) = context.service.archive() {
+        archive.text(&mut text);
+    }
     if let Some(feed) = &context.feed_status {
         feed.text(&mut text);
     }
@@ -385,7 +388,7 @@ fn status(context: &HttpContext, chain: &ChainStatus) -> HttpResponse {
     let point = |point: Option<BlockPoint>| {
         point.map(|point| json!({ "height": point.height, "hash": point.hash.to_string() }))
     };
-    let body = json!({
+    let mut body = json!({
         "version": env!("CARGO_PKG_VERSION"),
         "chain_id": chain.chain_id,
         "protocol_version": chain.protocol_version,
@@ -396,6 +399,11 @@ fn status(context: &HttpContext, chain: &ChainStatus) -> HttpResponse {
         "blocks": chain.blocks,
         "waiting": context.service.metrics.pending_count(),
     });
+    if let Some(archive) = context.service.archive() {
+        let heights = archive.complete_heights();
+        let ranges: Vec<_> = heights.iter().map(|range| [*range.start(), *range.end()]).collect();
+        body["archive"] = json!({ "complete": ranges });
+    }
     json_value(StatusCode::OK, &body)
 }
 

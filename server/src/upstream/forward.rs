@@ -23,7 +23,7 @@ use super::pool::{Envelope, MAX_RESPONSE, Pool, UpstreamError, UpstreamResponse}
 use super::submission::Submissions;
 use super::{batch, history};
 use crate::metrics::{MethodLabel, family, sample};
-use crate::service::Service;
+use crate::service::{Responded, Service};
 use crate::waiting::{self, Answer, Rest, WaitOptions};
 
 /// Maximum number of requests that are with the upstreams at a time, each of up to 64 KiB
@@ -65,7 +65,8 @@ impl Upstreams {
         if body.trim_ascii_start().starts_with(b"[") {
             return batch::respond(self, service, body, url_method, options).await;
         }
-        let (label, state) = service.respond(body.clone(), url_method.clone()).await;
+        let Responded { label, state, retry_after } =
+            service.respond(body.clone(), url_method.clone()).await;
         if label == MethodLabel::OTHER
             && let RequestState::Ready(ResponseBody::Contiguous(response)) = &state
             && response.kind == ResponseKind::RequestValidation
@@ -77,7 +78,8 @@ impl Upstreams {
         if self.history && history::is_unknown(&state) {
             return history::respond(self, service, &body, (label, state), options).await;
         }
-        waiting::complete(service, label, state, options).await
+        let answer = waiting::complete(service, label, state, options).await;
+        Answer { retry_after: answer.retry_after.or(retry_after), ..answer }
     }
 
     /// Answers a call that is not for the engine

@@ -43,8 +43,17 @@ fn the_dashboard_and_the_alerts_name_metrics_that_exist() {
     let chain = FeedChain::new(messages.into_iter(), first, 1_000);
     let feed = FeedServer::start(Feed::new(chain, Default::default())).expect("a port");
     let (url, from) = (feed.url(), first.to_string());
-    let server =
-        Server::start(&["--follow", &url, "--from", &from, "--upstream", CLOSED, "--forward"]);
+    let server = Server::start(&[
+        "--follow",
+        &url,
+        "--from",
+        &from,
+        "--upstream",
+        CLOSED,
+        "--forward",
+        "--archive",
+        "memory",
+    ]);
     server.until("a final block", || server.metric("milepost_final_height").is_some());
     let exported = metrics(&server.get("/metrics").text());
 

@@ -447,6 +447,18 @@ fn own_schemas() -> Map<String, Value> {
             "complete_from": height(),
             "blocks": { "type": "integer", "minimum": 0 },
             "waiting": { "type": "integer", "minimum": 0 },
+            "archive": {
+                "description": "What the archive has, if the server has one: the first and the last height of each range without a gap",
+                "type": "object",
+                "required": ["complete"],
+                "properties": {
+                    "complete": {
+                        "type": "array",
+                        "items": { "type": "array", "items": height(), "minItems": 2, "maxItems": 2 },
+                    },
+                },
+                "additionalProperties": false,
+            },
         },
         "additionalProperties": false,
     });

@@ -1,0 +1,159 @@
+//! The rows that a query of the service reads: those of the store and those of the archive.
+//!
+//! A query runs on a thread that serves sockets as long as it needs no archive. Where it does, the
+//! read fails, which is noted, and the query starts again on a thread that may block: there every
+//! read of the store is of its newest state, so that no commit waits for the archive.
+
+use core::cell::Cell;
+
+use milepost::archive::{Archive, WithArchive};
+use milepost::endpoint::{RequestQuery, RequestState};
+use milepost::storage::{Isolation, Key, Query as _, Row, Snapshot, Step, Table};
+use milepost::{Error, ErrorKind};
+
+use super::Lookups;
+use crate::store::{Store, StoreSnapshot};
+
+/// The rows of the store, and those of the archive if there is one
+pub(crate) type ServiceSnapshot<'service> =
+    WithArchive<StoreRows<'service>, ArchiveAccess<'service>>;
+
+/// The rows of the store
+pub(crate) enum StoreRows<'service> {
+    /// Of one state
+    Held(StoreSnapshot<'service>),
+    /// Of the newest state at each read
+    Newest(&'service Store),
+}
+
+impl Snapshot for StoreRows<'_> {
+    fn isolation(&self) -> Isolation {
+        match self {
+            Self::Held(_) => Isolation::Snapshot,
+            Self::Newest(_) => Isolation::ReadCommitted,
+        }
+    }
+
+    fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
+        match self {
+            Self::Held(snapshot) => snapshot.get(key),
+            Self::Newest(store) => store.snapshot().get(key),
+        }
+    }
+
+    fn get_with(
+        &self,
+        key: &Key,
+        reader: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<Option<Row>, Error> {
+        match self {
+            Self::Held(snapshot) => snapshot.get_with(key, reader),
+            Self::Newest(store) => store.snapshot().get_with(key, reader),
+        }
+    }
+
+    fn get_many(&self, keys: &[Key], rows: &mut Vec<Option<Row>>) -> Result<(), Error> {
+        match self {
+            Self::Held(snapshot) => snapshot.get_many(keys, rows),
+            Self::Newest(store) => store.snapshot().get_many(keys, rows),
+        }
+    }
+}
+
+/// The rows of the archive, or that they cannot be read on this thread
+pub(crate) struct ArchiveAccess<'service> {
+    /// `None` on a thread that may not block
+    lookups: Option<&'service Lookups>,
+    state: Cell<AccessState>,
+}
+
+/// What became of the reads of the archive
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) enum AccessState {
+    /// There was none, or all went well
+    #[default]
+    Fine,
+    /// There would have been one, on a thread that may not block
+    Needed,
+    /// One failed
+    Failed,
+}
+
+impl ArchiveAccess<'_> {
+    pub(crate) const fn state(&self) -> AccessState {
+        self.state.get()
+    }
+}
+
+impl Archive for ArchiveAccess<'_> {
+    fn get_many(&self, keys: &[Key], rows: &mut Vec<Option<Row>>) -> Result<(), Error> {
+        let Some(lookups) = self.lookups else {
+            self.state.set(AccessState::Needed);
+            return Err(unsupported("the archive is read on another thread"));
+        };
+        lookups.get_many(keys, rows).inspect_err(|_| self.state.set(AccessState::Failed))
+    }
+
+    fn put_many(&self, _: &[(Key, Row)]) -> Result<(), Error> {
+        Err(unsupported("queries do not write"))
+    }
+
+    fn replace_many(&self, _: &[(Key, Row)]) -> Result<(), Error> {
+        Err(unsupported("queries do not write"))
+    }
+
+    fn scan(
+        &self,
+        _: Table,
+        _: Option<&Key>,
+        _: usize,
+        _: &mut Vec<(Key, Row)>,
+    ) -> Result<(), Error> {
+        Err(unsupported("queries do not scan"))
+    }
+}
+
+fn unsupported(detail: &str) -> Error {
+    Error::new(ErrorKind::Usage, detail)
+}
+
+/// The rows for a query on a thread that may not wait for the archive
+pub(crate) fn held(store: &Store) -> ServiceSnapshot<'_> {
+    let archive = ArchiveAccess { lookups: None, state: Cell::default() };
+    WithArchive { snapshot: StoreRows::Held(store.snapshot()), archive }
+}
+
+/// The rows for a query on a thread that may block
+pub(crate) fn blocking<'service>(
+    store: &'service Store,
+    lookups: &'service Lookups,
+) -> ServiceSnapshot<'service> {
+    let archive = ArchiveAccess { lookups: Some(lookups), state: Cell::default() };
+    WithArchive { snapshot: StoreRows::Newest(store), archive }
+}
+
+/// Runs the query of a request; suspended before it reads the archive unless it `may_block`
+pub(crate) fn run_request(
+    mut query: RequestQuery,
+    snapshot: &ServiceSnapshot<'_>,
+    may_block: bool,
+) -> Result<RequestState, Box<RequestQuery>> {
+    let mut rows = Vec::new();
+    loop {
+        rows.clear();
+        let read = match query.poll() {
+            Ok(Step::Done(state)) => return Ok(state),
+            Ok(Step::NeedRows(keys)) => {
+                // The keys of the archive are asked for alone.
+                if !may_block && keys.first().is_some_and(|key| key.table().is_archive()) {
+                    return Err(Box::new(query));
+                }
+                snapshot.get_many(keys, &mut rows)
+            }
+            Err(error) => Err(error),
+        };
+        if let Err(error) = read.and_then(|()| query.supply_rows(&rows)) {
+            return Ok(RequestState::Ready(query.fail(&error)));
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! The task that exports final blocks to the archive, and says what the store may forget.
+//!
+//! After each commit it puts what became final; nothing is forgotten before it is durable there. A
+//! server that does not write reads the progress of those that do. While the archive fails, the
+//! store keeps its blocks up to a bound, and the task tries again with growing pauses.
+
+use alloc::sync::Arc;
+use core::hash::BuildHasher as _;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use core::time::Duration;
+use std::hash::RandomState;
+use std::sync::{Mutex, PoisonError};
+
+use milepost::Error;
+use milepost::archive::{ArchiveLookup, ArchiveWriter, HeightRanges, WriterId, WriterProgress};
+use milepost::import::{ArchiveFloor, ImportSettings};
+use milepost::storage::{Batch, Snapshot as _, Storage as _, run};
+use tokio::time::Instant;
+use tracing::{info, warn};
+
+use super::{ArchiveOptions, Lookups};
+use crate::metrics::{family, sample};
+use crate::service::Service;
+use crate::store::Store;
+
+/// How often the progress of all writers is read, by a server that writes and by one that does not
+const PROGRESS_INTERVAL: Duration = Duration::from_secs(10);
+const READER_INTERVAL: Duration = Duration::from_secs(2);
+/// Pauses after a failure: the first one, and the longest
+const MIN_PAUSE: Duration = Duration::from_secs(1);
+const MAX_PAUSE: Duration = Duration::from_secs(30);
+/// The head lags if the archive has blocks this far above it
+const LAG: u64 = 10;
+
+/// The archive of a service
+pub(crate) struct Exporter {
+    pub(crate) lookups: Lookups,
+    options: ArchiveOptions,
+    /// `None` until the archive could be read
+    writer: Mutex<Option<ArchiveWriter>>,
+    /// The progress of all writers, and when it was read
+    union: Mutex<(WriterProgress, Option<Instant>)>,
+    /// The height from which on the store keeps its blocks
+    floor: AtomicU64,
+    lags: AtomicBool,
+    exported_height: AtomicU64,
+    exported_transactions: AtomicU64,
+    open_transactions: AtomicU64,
+    failures: AtomicU64,
+    shed_blocks: AtomicU64,
+}
+
+impl Exporter {
+    pub(crate) fn new(lookups: Lookups, options: ArchiveOptions) -> Self {
+        Self {
+            lookups,
+            options,
+            writer: Mutex::default(),
+            union: Mutex::default(),
+            floor: AtomicU64::default(),
+            lags: AtomicBool::default(),
+            exported_height: AtomicU64::default(),
+            exported_transactions: AtomicU64::default(),
+            open_transactions: AtomicU64::default(),
+            failures: AtomicU64::default(),
+            shed_blocks: AtomicU64::default(),
+        }
+    }
+
+    /// These settings of an import, which keeps what is not archived
+    pub(crate) fn import_settings(&self, settings: ImportSettings) -> ImportSettings {
+        let max_blocks = self.options.max_blocks;
+        settings.with_archive_floor(ArchiveFloor { height: self.floor.load(Relaxed), max_blocks })
+    }
+
+    /// When requests ask the archive
+    pub(crate) fn lookup(&self) -> ArchiveLookup {
+        match self.lags.load(Relaxed) {
+            true => ArchiveLookup::Unfinished,
+            false => ArchiveLookup::Unknown,
+        }
+    }
+
+    /// Counts blocks that the store forgot although they are not archived
+    pub(crate) fn blocks_shed(&self, count: u64) {
+        if count > 0 && self.shed_blocks.fetch_add(count, Relaxed) == 0 {
+            let max_blocks = self.options.max_blocks;
+            warn!("the store forgets blocks that are not archived: it keeps {max_blocks} at most");
+        }
+    }
+
+    /// The heights that are complete in the archive, as they were read last
+    pub(crate) fn complete_heights(&self) -> HeightRanges {
+        self.union.lock().unwrap_or_else(PoisonError::into_inner).0.heights.clone()
+    }
+
+    /// Exports what became final, and finds out what may be forgotten; blocks the thread
+    pub(crate) fn step(&self, service: &Service) -> Result<(), Error> {
+        let (store, archive) = (service.store(), self.lookups.archive());
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.options.writes {
+            if writer.is_none() {
+                let opened = ArchiveWriter::open(writer_id(store)?, archive)?;
+                info!("writes to the archive as {}", opened.id());
+                *writer = Some(opened);
+            }
+            while let Some(writer) = writer.as_mut().filter(|_| !service.is_shut_down()) {
+                // The snapshot is dropped before the archive is waited for.
+                let export = run(&mut writer.export(), &store.snapshot())?;
+                let Some(export) = export else { break };
+                let (last, transactions) = (export.last, export.transactions);
+                writer.put(export, archive)?;
+                self.lookups.forget_misses();
+                self.exported_transactions.fetch_add(transactions as u64, Relaxed);
+                if let Some(last) = last {
+                    self.exported_height.store(last.height, Relaxed);
+                }
+            }
+        }
+        let chain = service.chain_status_blocking()?;
+        let mut union = self.union.lock().unwrap_or_else(PoisonError::into_inner);
+        let interval = if self.options.writes { PROGRESS_INTERVAL } else { READER_INTERVAL };
+        if union.1.is_none_or(|read| read.elapsed() >= interval) {
+            *union = (WriterProgress::read_union(archive)?, Some(Instant::now()));
+        }
+        if let Some(writer) = writer.as_ref() {
+            union.0.heights.extend(&writer.progress().heights);
+        }
+        let newest = union.0.heights.iter().last().map_or(0, |range| *range.end());
+        let head = chain.head.map_or(0, |head| head.height);
+        self.lags.store(newest > head.saturating_add(LAG), Relaxed);
+        let progress = writer.as_ref().map_or(&union.0, ArchiveWriter::progress);
+        self.open_transactions.store(progress.open.len() as u64, Relaxed);
+        let floor = chain.earliest.map_or(0, |earliest| progress.floor(earliest.height));
+        self.floor.store(floor, Relaxed);
+        Ok(())
+    }
+
+    /// Appends the metrics
+    pub(crate) fn text(&self, out: &mut String) {
+        self.lookups.text(out);
+        let gauge = |out: &mut String, name, help, value: &AtomicU64| {
+            family(out, name, "gauge", help);
+            sample(out, name, "", value.load(Relaxed));
+        };
+        let counter = |out: &mut String, name, help, value: &AtomicU64| {
+            family(out, name, "counter", help);
+            sample(out, name, "", value.load(Relaxed));
+        };
+        let height = "Height of the newest block that this server has archived";
+        gauge(out, "archive_exported_height", height, &self.exported_height);
+        let open = "Transactions of archived heights that are not finalized";
+        gauge(out, "archive_open_transactions", open, &self.open_transactions);
+        let floor = "Height from which on the store keeps blocks for the archive";
+        gauge(out, "archive_floor_height", floor, &self.floor);
+        let exported = "Transactions that this server has archived";
+        counter(out, "archive_exported_transactions_total", exported, &self.exported_transactions);
+        let failures = "Exports that failed, and were tried again";
+        counter(out, "archive_export_failures_total", failures, &self.failures);
+        let shed = "Blocks that the store forgot although they were not archived";
+        counter(out, "archive_shed_blocks_total", shed, &self.shed_blocks);
+    }
+}
+
+/// The id of the writer of a store, which is chosen at the first time
+fn writer_id(store: &Store) -> Result<WriterId, Error> {
+    let mut writer = store.config_writer();
+    if let Some(row) = writer.snapshot()?.get(&WriterId::key())? {
+        return WriterId::decode(&row);
+    }
+    // Random per process.
+    let id = WriterId(RandomState::new().hash_one(0));
+    let mut batch = Batch::new();
+    batch.put(WriterId::key(), id.encode());
+    writer.commit(batch)?;
+    Ok(id)
+}
+
+/// Exports after each commit, until the service shuts down
+pub(crate) async fn run_exporter(service: Arc<Service>, exporter: Arc<Exporter>) {
+    let mut commits = service.commits();
+    let mut pause = MIN_PAUSE;
+    loop {
+        commits.borrow_and_update();
+        let step = {
+            let exporter = Arc::clone(&exporter);
+            service.spawn_blocking(move |service| exporter.step(service)).await
+        };
+        let failure = match step {
+            Some(Ok(())) => None,
+            Some(Err(error)) => Some(error.to_string()),
+            None => Some("a defect of the server: the export panicked".to_owned()),
+        };
+        if let Some(text) = failure {
+            exporter.failures.fetch_add(1, Relaxed);
+            warn!("the export to the archive failed, and is tried again in {pause:?}: {text}");
+            tokio::select! {
+                () = service.shutdown_signal() => return,
+                () = tokio::time::sleep(pause) => {}
+            }
+            pause = (pause * 2).min(MAX_PAUSE);
+            continue;
+        }
+        pause = MIN_PAUSE;
+        tokio::select! {
+            () = service.shutdown_signal() => return,
+            changed = commits.changed() => if changed.is_err() { return },
+            () = tokio::time::sleep(READER_INTERVAL) => {}
+        }
+    }
+}

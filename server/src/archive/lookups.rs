@@ -1,0 +1,303 @@
+//! Reads of the archive by requests: coalesced, bounded and counted.
+//!
+//! Requests about one thing at the same time cost one read. What the archive does not have is
+//! remembered for a second, or until this server has exported more, and the number of such reads in
+//! a second is limited: asking for hashes at random costs the archive a constant. A read that is
+//! refused is an error, and never an unknown transaction.
+
+use alloc::sync::Arc;
+use core::fmt::Display;
+use core::num::NonZero;
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::time::Duration;
+use std::collections::HashMap;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use milepost::storage::{Key, Row};
+use milepost::{Error, ErrorKind};
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::Instant;
+
+use super::SharedArchive;
+use crate::metrics::{family, sample};
+
+/// Maximum number of threads that wait for the archive; further reads wait without a thread
+const MAX_CONCURRENT: usize = 64;
+/// How long it is remembered that the archive does not have something, if another server may put it
+const MISS_TTL: Duration = Duration::from_secs(1);
+/// Maximum number of things that the archive does not have and that are remembered, some 10 MB
+const MAX_REMEMBERED: usize = 100_000;
+
+/// The archive as requests read it
+pub(crate) struct Lookups {
+    archive: SharedArchive,
+    turns: Semaphore,
+    max_misses: u32,
+    state: Mutex<State>,
+    counters: Counters,
+}
+
+#[derive(Default)]
+struct State {
+    /// The reads in progress
+    running: HashMap<Key, Arc<Flight>>,
+    /// What the archive does not have, and until when that is believed
+    missing: HashMap<Key, Instant>,
+    /// The second that is counted, and the misses in it
+    second: Option<Instant>,
+    misses: u32,
+}
+
+/// A read that others wait for
+#[derive(Default)]
+struct Flight {
+    result: Mutex<Option<Result<Option<Row>, Error>>>,
+    done: Condvar,
+}
+
+#[derive(Default)]
+struct Counters {
+    found: AtomicU64,
+    missed: AtomicU64,
+    remembered: AtomicU64,
+    coalesced: AtomicU64,
+    refused: AtomicU64,
+    failed: AtomicU64,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // No code that can panic runs under these locks.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Lookups {
+    pub(crate) fn new(archive: SharedArchive, max_misses: NonZero<u32>) -> Self {
+        Self {
+            archive,
+            turns: Semaphore::new(MAX_CONCURRENT),
+            max_misses: max_misses.get(),
+            state: Mutex::default(),
+            counters: Counters::default(),
+        }
+    }
+
+    /// The archive itself
+    pub(crate) const fn archive(&self) -> &SharedArchive {
+        &self.archive
+    }
+
+    /// Waits for one of the threads that may read; `None` never happens, as it is never closed
+    pub(crate) async fn turn(&self) -> Option<SemaphorePermit<'_>> {
+        self.turns.acquire().await.ok()
+    }
+
+    /// Forgets what the archive did not have, because rows were put
+    pub(crate) fn forget_misses(&self) {
+        lock(&self.state).missing.clear();
+    }
+
+    /// Reads rows; blocks the thread
+    pub(super) fn get_many(&self, keys: &[Key], rows: &mut Vec<Option<Row>>) -> Result<(), Error> {
+        if let [key] = keys {
+            rows.push(self.get(key)?);
+            return Ok(());
+        }
+        // The calls of a batch: what is not known to be missing is read in one call.
+        let now = Instant::now();
+        let unknown: Vec<Key> = {
+            let state = lock(&self.state);
+            let is_missing = |key: &&Key| state.missing.get(*key).is_none_or(|until| *until <= now);
+            keys.iter().filter(is_missing).copied().collect()
+        };
+        self.counters.remembered.fetch_add((keys.len() - unknown.len()) as u64, Relaxed);
+        let mut found = Vec::new();
+        if !unknown.is_empty() {
+            self.check_limit(now)?;
+            self.read(&unknown, &mut found)?;
+        }
+        let mut read: HashMap<Key, Option<Row>> = unknown.into_iter().zip(found).collect();
+        rows.extend(keys.iter().map(|key| match read.get_mut(key) {
+            Some(row) => row.clone(),
+            None => None,
+        }));
+        Ok(())
+    }
+
+    /// Reads a row, with all others that ask for it now
+    fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
+        let now = Instant::now();
+        let flight = {
+            let mut state = lock(&self.state);
+            if state.missing.get(key).is_some_and(|until| *until > now) {
+                self.counters.remembered.fetch_add(1, Relaxed);
+                return Ok(None);
+            }
+            match state.running.get(key) {
+                Some(flight) => Err(Arc::clone(flight)),
+                None => {
+                    let flight = Arc::<Flight>::default();
+                    state.running.insert(*key, Arc::clone(&flight));
+                    Ok(flight)
+                }
+            }
+        };
+        match flight {
+            Ok(own) => {
+                let _end = EndOnDrop { lookups: self, key, flight: &own };
+                let result = self.check_limit(now).and_then(|()| {
+                    let mut found = Vec::new();
+                    self.read(&[*key], &mut found)?;
+                    Ok(found.pop().flatten())
+                });
+                *lock(&own.result) = Some(result.clone());
+                result
+            }
+            Err(other) => {
+                self.counters.coalesced.fetch_add(1, Relaxed);
+                let result = other.done.wait_while(lock(&other.result), |result| result.is_none());
+                let result = result.unwrap_or_else(PoisonError::into_inner);
+                result.clone().unwrap_or(Ok(None))
+            }
+        }
+    }
+
+    /// Reads rows from the archive, counts them and remembers what is missing
+    fn read(&self, keys: &[Key], found: &mut Vec<Option<Row>>) -> Result<(), Error> {
+        let counters = &self.counters;
+        if let Err(error) = self.archive.get_many(keys, found) {
+            counters.failed.fetch_add(1, Relaxed);
+            let detail = format!("the archive cannot be read: {}", error.detail());
+            return Err(Error::new(error.kind(), detail).at(error.path()).with_source(error));
+        }
+        let until = Instant::now() + MISS_TTL;
+        let mut state = lock(&self.state);
+        for (key, row) in keys.iter().zip(&*found) {
+            if row.is_some() {
+                counters.found.fetch_add(1, Relaxed);
+                continue;
+            }
+            counters.missed.fetch_add(1, Relaxed);
+            state.misses = state.misses.saturating_add(1);
+            if state.missing.len() >= MAX_REMEMBERED {
+                state.missing.clear();
+            }
+            state.missing.insert(*key, until);
+        }
+        Ok(())
+    }
+
+    /// Checks that fewer reads than the limit have missed in this second
+    fn check_limit(&self, now: Instant) -> Result<(), Error> {
+        let mut state = lock(&self.state);
+        let is_over = state.second.is_none_or(|second| now >= second + Duration::from_secs(1));
+        if is_over {
+            (state.second, state.misses) = (Some(now), 0);
+        }
+        if state.misses < self.max_misses {
+            return Ok(());
+        }
+        self.counters.refused.fetch_add(1, Relaxed);
+        let detail = format_args!(
+            "more than {} reads of the archive in a second were about what it does not have",
+            self.max_misses
+        );
+        Err(Error::new(ErrorKind::Limit, detail))
+    }
+
+    /// Appends the metrics
+    pub(crate) fn text(&self, out: &mut String) {
+        family(out, "archive_reads_total", "counter", "Rows that requests asked the archive for");
+        let counters = &self.counters;
+        let results: [(&str, &dyn Display); 6] = [
+            ("found", &counters.found.load(Relaxed)),
+            ("missed", &counters.missed.load(Relaxed)),
+            ("remembered", &counters.remembered.load(Relaxed)),
+            ("coalesced", &counters.coalesced.load(Relaxed)),
+            ("refused", &counters.refused.load(Relaxed)),
+            ("failed", &counters.failed.load(Relaxed)),
+        ];
+        for (result, count) in results {
+            sample(out, "archive_reads_total", &format!("{{result=\"{result}\"}}"), count);
+        }
+    }
+}
+
+/// Ends a read, also by a panic, which those who wait see as an error
+struct EndOnDrop<'read> {
+    lookups: &'read Lookups,
+    key: &'read Key,
+    flight: &'read Flight,
+}
+
+impl Drop for EndOnDrop<'_> {
+    fn drop(&mut self) {
+        lock(&self.lookups.state).running.remove(self.key);
+        let panicked = || Err(Error::new(ErrorKind::Storage, "the read of the archive panicked"));
+        lock(&self.flight.result).get_or_insert_with(panicked);
+        self.flight.done.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use milepost::archive::{Archive as _, Envelope, Origin, WriterId};
+    use milepost::storage::Table;
+    use tokio::time;
+
+    use super::*;
+    use crate::archive::{ArchiveLocation, open};
+
+    fn key(number: u64) -> Key {
+        Key::number(Table::ArchivedHeights, number)
+    }
+
+    fn lookups() -> Lookups {
+        let archive = open(&ArchiveLocation::Memory);
+        let row = Envelope::plain(Origin::of(WriterId(1)), b"content").encode();
+        archive.put_many(&[(key(0), row.into())]).unwrap();
+        Lookups::new(archive, NonZero::new(5).unwrap())
+    }
+
+    /// Whether each of these is found
+    fn found(lookups: &Lookups, keys: &[Key]) -> Result<Vec<bool>, ErrorKind> {
+        let mut rows = Vec::new();
+        lookups.get_many(keys, &mut rows).map_err(|error| error.kind())?;
+        Ok(rows.iter().map(Option::is_some).collect())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn reads_that_miss_are_limited_in_each_second() {
+        let lookups = lookups();
+        for _ in 0..3 {
+            for number in 1..=5 {
+                assert_eq!(found(&lookups, &[key(number)]), Ok(vec![false]));
+            }
+            assert_eq!(found(&lookups, &[key(6)]), Err(ErrorKind::Limit));
+            assert_eq!(found(&lookups, &[key(0)]), Err(ErrorKind::Limit));
+            assert_eq!(found(&lookups, &[key(7), key(0)]), Err(ErrorKind::Limit));
+            // What is remembered costs no read.
+            assert_eq!(found(&lookups, &[key(3)]), Ok(vec![false]));
+            assert_eq!(found(&lookups, &[key(3), key(4)]), Ok(vec![false; 2]));
+            time::advance(Duration::from_secs(1)).await;
+        }
+        assert_eq!(found(&lookups, &[key(0), key(1), key(0)]), Ok(vec![true, false, true]));
+        for _ in 0..20 {
+            assert_eq!(found(&lookups, &[key(0)]), Ok(vec![true]));
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_missing_is_remembered_for_a_second_or_until_rows_are_put() {
+        let lookups = lookups();
+        let row = Envelope::plain(Origin::of(WriterId(1)), b"content").encode();
+        assert_eq!(found(&lookups, &[key(1)]), Ok(vec![false]));
+        lookups.archive().put_many(&[(key(1), row.clone().into())]).unwrap();
+        assert_eq!(found(&lookups, &[key(1)]), Ok(vec![false]));
+        lookups.forget_misses();
+        assert_eq!(found(&lookups, &[key(1)]), Ok(vec![true]));
+        assert_eq!(found(&lookups, &[key(2)]), Ok(vec![false]));
+        lookups.archive().put_many(&[(key(2), row.into())]).unwrap();
+        time::advance(MISS_TTL).await;
+        assert_eq!(found(&lookups, &[key(2)]), Ok(vec![true]));
+    }
+}

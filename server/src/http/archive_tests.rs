@@ -1,0 +1,295 @@
+//! A store that forgets, with an archive that can be slow or down, over real sockets.
+//!
+//! The exporter is called between blocks, so what is archived after each is known. Leaves out what
+//! archives do: they have tests of their own.
+
+use alloc::sync::Arc;
+use core::num::NonZero;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
+use std::sync::{Condvar, Mutex};
+
+use http_body_util::{BodyExt as _, Full};
+use hyper::Request;
+use hyper::body::Bytes;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use milepost::archive::Archive;
+use milepost::endpoint::{Engine, WaitConfig};
+use milepost::import::{ImportSettings, Retention};
+use milepost::primitives::CryptoHash;
+use milepost::storage::{Key, Row, Table};
+use milepost::{Error, ErrorKind};
+use milepost_practice::{BlockMessage, Practice, Settings};
+use serde_json::Value;
+use tokio::net::TcpStream;
+use tokio::time;
+
+use super::event_tests::{GUARD, start, until};
+use crate::archive::{self, ArchiveLocation, ArchiveOptions, Exporter, Lookups, SharedArchive};
+use crate::service::Service;
+use crate::store::Store;
+use crate::value_parsers::StoreLocation;
+
+/// An archive in memory that can be down, or hold its readers
+struct TestArchive {
+    archive: SharedArchive,
+    is_down: AtomicBool,
+    reads: AtomicU64,
+    is_held: Mutex<bool>,
+    released: Condvar,
+}
+
+impl TestArchive {
+    fn new() -> Arc<Self> {
+        Arc::new(Self {
+            archive: archive::open(&ArchiveLocation::Memory),
+            is_down: AtomicBool::default(),
+            reads: AtomicU64::default(),
+            is_held: Mutex::default(),
+            released: Condvar::new(),
+        })
+    }
+
+    fn hold(&self, is_held: bool) {
+        *self.is_held.lock().unwrap() = is_held;
+        self.released.notify_all();
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        match self.is_down.load(SeqCst) {
+            true => Err(Error::new(ErrorKind::Storage, "no replica is alive")),
+            false => Ok(()),
+        }
+    }
+}
+
+impl Archive for TestArchive {
+    fn get_many(&self, keys: &[Key], rows: &mut Vec<Option<Row>>) -> Result<(), Error> {
+        self.reads.fetch_add(1, SeqCst);
+        let held = self.is_held.lock().unwrap();
+        drop(self.released.wait_while(held, |is_held| *is_held).unwrap());
+        self.check()?;
+        self.archive.get_many(keys, rows)
+    }
+
+    fn put_many(&self, rows: &[(Key, Row)]) -> Result<(), Error> {
+        self.check()?;
+        self.archive.put_many(rows)
+    }
+
+    fn replace_many(&self, rows: &[(Key, Row)]) -> Result<(), Error> {
+        self.check()?;
+        self.archive.replace_many(rows)
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        after: Option<&Key>,
+        limit: usize,
+        rows: &mut Vec<(Key, Row)>,
+    ) -> Result<(), Error> {
+        self.check()?;
+        self.archive.scan(table, after, limit, rows)
+    }
+}
+
+/// A service that keeps a few blocks, and its archive
+fn service(archive: &Arc<TestArchive>, max_misses: u32) -> (Arc<Service>, Arc<Exporter>) {
+    let options = ArchiveOptions { writes: true, max_blocks: 1_000 };
+    let shared: SharedArchive = Arc::<TestArchive>::clone(archive);
+    let lookups = Lookups::new(shared, NonZero::new(max_misses).unwrap());
+    let exporter = Arc::new(Exporter::new(lookups, options));
+    let settings = ImportSettings::default().with_retention(Retention::Blocks(6));
+    let service = plain_service(settings).with_archive(Some(Arc::clone(&exporter)));
+    (Arc::new(service), exporter)
+}
+
+fn plain_service(settings: ImportSettings) -> Service {
+    let store = Store::open(&StoreLocation::Memory).unwrap();
+    Service::new(Engine::default(), store, settings, WaitConfig::default(), 10)
+}
+
+/// The height of the oldest block that is kept
+fn earliest(service: &Service) -> u64 {
+    service.chain_status_blocking().unwrap().earliest.unwrap().height
+}
+
+fn chain(count: usize) -> (Vec<BlockMessage>, Vec<CryptoHash>) {
+    let settings = Settings { transactions: 0..=2, ..Settings::simulation(5) };
+    let mut practice = Practice::new(settings);
+    let messages: Vec<_> = (0..count).map(|_| practice.next_message()).collect();
+    let transactions = messages.iter().flat_map(|message| &message.transactions);
+    let hashes = transactions.map(|transaction| transaction.hash).collect();
+    (messages, hashes)
+}
+
+/// Imports these blocks, and exports after each
+fn import(service: &Service, exporter: &Exporter, messages: &[BlockMessage]) {
+    for message in messages {
+        // Some messages of this chain are on forks that are refused.
+        let _ = service.import_block(&message.json);
+        exporter.step(service).unwrap();
+    }
+}
+
+fn body(hash: CryptoHash) -> String {
+    format!(
+        r#"{{"id":1,"method":"tx","params":{{"tx_hash":"{hash}","sender_account_id":"a.near","wait_until":"NONE"}}}}"#
+    )
+}
+
+async fn post(address: &str, body: String) -> (u16, Option<String>, String) {
+    let request = Request::post("/").header("content-type", "application/json");
+    send(address, request.header("host", address).body(Full::new(Bytes::from(body))).unwrap()).await
+}
+
+async fn get(address: &str, path: &str) -> (u16, Option<String>, String) {
+    let request = Request::get(path).header("host", address);
+    send(address, request.body(Full::default()).unwrap()).await
+}
+
+/// Sends a request on a connection of its own: the status, `Retry-After` and the body
+async fn send(address: &str, request: Request<Full<Bytes>>) -> (u16, Option<String>, String) {
+    let stream = TcpStream::connect(address).await.unwrap();
+    let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
+    tokio::spawn(connection);
+    let response = time::timeout(GUARD, sender.send_request(request)).await.unwrap().unwrap();
+    let retry_after = response.headers().get("retry-after");
+    let retry_after = retry_after.map(|value| value.to_str().unwrap().to_owned());
+    let status = response.status().as_u16();
+    let bytes = time::timeout(GUARD, response.into_body().collect()).await.unwrap().unwrap();
+    (status, retry_after, String::from_utf8(bytes.to_bytes().to_vec()).unwrap())
+}
+
+fn cause(body: &str) -> String {
+    let body: Value = serde_json::from_str(body).unwrap();
+    body["error"]["cause"]["name"].as_str().unwrap_or_default().to_owned()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_answers_what_its_store_has_forgotten() {
+    let archive = TestArchive::new();
+    let (service, exporter) = service(&archive, 1_000_000);
+    let whole = Arc::new(plain_service(ImportSettings::default()));
+    let (messages, hashes) = chain(80);
+    import(&service, &exporter, &messages);
+    messages.iter().for_each(|message| drop(whole.import_block(&message.json)));
+    assert!(earliest(&service) > earliest(&whole) + 20);
+    let (address, whole) = (start(&service).await, start(&whole).await);
+    for hash in hashes.iter().copied().chain([CryptoHash::digest(b"unknown")]) {
+        let expected = post(&whole, body(hash)).await;
+        assert!(post(&address, body(hash)).await == expected, "{hash}");
+    }
+    let batch = |hashes: &[CryptoHash]| {
+        let calls: Vec<String> = hashes.iter().map(|hash| body(*hash)).collect();
+        format!("[{}]", calls.join(","))
+    };
+    for hashes in hashes.chunks(20) {
+        assert!(post(&address, batch(hashes)).await == post(&whole, batch(hashes)).await);
+    }
+    let status: Value = serde_json::from_str(&get(&address, "/status").await.2).unwrap();
+    let first = messages.first().unwrap().height;
+    assert_eq!(status["archive"]["complete"].as_array().unwrap().len(), 1, "{status}");
+    assert_eq!(status["archive"]["complete"][0][0], first, "{status}");
+    let status: Value = serde_json::from_str(&get(&whole, "/status").await.2).unwrap();
+    assert!(status.get("archive").is_none(), "{status}");
+    let metrics = get(&address, "/metrics").await.2;
+    let value = |name: &str| -> u64 {
+        let line = metrics.lines().find_map(|line| line.strip_prefix(name));
+        line.and_then(|value| value.trim().parse().ok()).unwrap_or_else(|| panic!("{metrics}"))
+    };
+    assert!(value("milepost_archive_reads_total{result=\"found\"}") > 20);
+    assert!(value("milepost_archive_exported_transactions_total") > 20);
+    assert_eq!(value("milepost_archive_shed_blocks_total"), 0);
+    assert!(value("milepost_archive_exported_height") > 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn while_the_archive_is_down_hot_requests_go_on_and_nothing_is_forgotten() {
+    let archive = TestArchive::new();
+    let (service, exporter) = service(&archive, 1_000_000);
+    let (messages, hashes) = chain(90);
+    import(&service, &exporter, &messages[..60]);
+    let address = start(&service).await;
+    let kept = earliest(&service);
+    archive.is_down.store(true, SeqCst);
+    for message in &messages[60..80] {
+        let _ = service.import_block(&message.json);
+        assert!(exporter.step(&service).is_err());
+    }
+    // Forgotten is at most what was archived before.
+    let held = earliest(&service);
+    let last = messages[79].height;
+    for message in &messages[60..80] {
+        let _ = service.import_block(&message.json);
+    }
+    assert!(earliest(&service) == held && last > held + 10);
+    let (mut failed, mut served) = (0, 0);
+    for hash in &hashes {
+        let (status, retry_after, body) = post(&address, body(*hash)).await;
+        match cause(&body).as_str() {
+            "INTERNAL_ERROR" => {
+                assert_eq!((status, retry_after.as_deref()), (500, Some("1")), "{body}");
+                assert!(body.contains("the archive cannot be read: no replica is alive"), "{body}");
+                failed += 1;
+            }
+            "" => served += 1,
+            other => panic!("{other}"),
+        }
+    }
+    assert!(failed > 10 && served > 10, "{failed} {served}");
+    // It is back: what was missed is archived, and forgotten with the next blocks.
+    archive.is_down.store(false, SeqCst);
+    exporter.step(&service).unwrap();
+    import(&service, &exporter, &messages[80..]);
+    assert!(earliest(&service) > held && held >= kept, "{kept} {held}");
+    let whole = Arc::new(plain_service(ImportSettings::default()));
+    messages.iter().for_each(|message| drop(whole.import_block(&message.json)));
+    let whole = start(&whole).await;
+    for hash in &hashes {
+        assert!(post(&address, body(*hash)).await == post(&whole, body(*hash)).await, "{hash}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 1)]
+async fn requests_about_one_thing_are_one_read_and_block_no_others() {
+    let archive = TestArchive::new();
+    let (service, exporter) = service(&archive, 1_000_000);
+    let (messages, hashes) = chain(30);
+    import(&service, &exporter, &messages[..20]);
+    let address = start(&service).await;
+    archive.reads.store(0, SeqCst);
+    archive.hold(true);
+    let unknown = CryptoHash::digest(b"unknown");
+    let waiting: Vec<_> = (0..20)
+        .map(|_| {
+            let address = address.clone();
+            tokio::spawn(async move { post(&address, body(unknown)).await })
+        })
+        .collect();
+    until(|| archive.reads.load(SeqCst) == 1).await;
+    // The one thread that serves sockets is free, and commits are.
+    let newest = hashes.iter().rev().find(|hash| {
+        messages[..20].iter().rev().take(3).any(|message| {
+            message.transactions.iter().any(|transaction| transaction.hash == **hash)
+        })
+    });
+    let (status, _, hot) = post(&address, body(*newest.unwrap())).await;
+    assert_eq!((status, cause(&hot).as_str()), (200, ""));
+    messages[20..].iter().for_each(|message| drop(service.import_block(&message.json)));
+    until(|| {
+        let mut metrics = String::new();
+        exporter.text(&mut metrics);
+        metrics.contains("milepost_archive_reads_total{result=\"coalesced\"} 19\n")
+    })
+    .await;
+    archive.hold(false);
+    for response in waiting {
+        let (_, _, body) = response.await.unwrap();
+        assert_eq!(cause(&body), "UNKNOWN_TRANSACTION");
+    }
+    // A commit while they waited makes them read the store again, and no more than that.
+    let reads = archive.reads.load(SeqCst);
+    assert!(reads <= 2, "{reads} reads");
+}
