@@ -42,8 +42,8 @@ const MAX_REQUEST: usize = 4096;
 /// Vectors whose hash or height is on no chain
 const ON_ANY_CHAIN: [&str; 4] =
     ["config-largest-height", "config-unknown-hash", "timeout-unknown", "unknown-transaction"];
-/// Invalid requests that a node answers otherwise: it has no limit of an id, ignores a broken signed
-/// transaction beside a hash, and can make the proofs of its light clients
+/// Invalid requests that a node answers otherwise: it has no limit of an id, ignores a broken
+/// signed transaction beside a hash, and can make the proofs of its light clients
 const OWN_DECISIONS: [&str; 4] = [
     "envelope-id-long",
     "params-signed-broken-with-hash",
