@@ -41,6 +41,14 @@ export interface ClientRequestOptions {
   timeout?: number;
 }
 
+export interface ProofOptions {
+  /** The block in which the headers of the proof end: its hash, or `final` for the newest final
+   *  one; default the block that confirms the newest outcome */
+  block?: CryptoHash | "final";
+  /** Cancels the request */
+  signal?: Platform<"AbortSignal">;
+}
+
 /** A server. It keeps no connection while nothing is watched and no request is pending. */
 export class Client {
   private constructor();
@@ -65,6 +73,16 @@ export class Client {
     body: RequestBody,
     options?: ClientRequestOptions,
   ): Promise<EndpointResponse<Result>>;
+
+  /**
+   * The outcomes of the transaction of this hash with their proof, as JSON: both texts of
+   * `verify_answer` in Rust and C. Its `proof` is null while no block confirms an outcome.
+   *
+   * @throws {RequestError} The transaction or the block is unknown, the block is too far away, or
+   *   the server's blocks prove nothing.
+   * @throws {StorageError} The server cannot read its store.
+   */
+  prove(hash: CryptoHash, options?: ProofOptions): Promise<string>;
 }
 
 /**

@@ -372,6 +372,18 @@ fn blocks_that_were_not_checked_prove_nothing() {
 }
 
 #[test]
+fn there_is_no_proof_over_a_gap_of_the_feed() {
+    let (mut chain, transaction, _, proof) = small();
+    chain.practice.next_message();
+    chain.import(5);
+    let head = ProofEnd::Block(*chain.blocks.last().unwrap());
+    let error = chain.engine.prove(transaction, head, &chain.storage).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Usage);
+    assert!(error.detail().contains("the feed had a gap"), "{error}");
+    assert_eq!(chain.proof(transaction, ProofEnd::Confirmation), Some(proof));
+}
+
+#[test]
 fn a_remote_storage_is_asked_a_few_times() {
     let (chain, transaction, _, proof) = small();
     let mut query = ProofQuery::new(transaction, 1_000, ProofEnd::Confirmation);

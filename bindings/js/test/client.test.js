@@ -2,7 +2,9 @@
 
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, describe, test } from "node:test";
@@ -184,5 +186,34 @@ test("the client is within its size budget, and has no engine", () => {
     assert.ok(!text.includes("WebAssembly"));
   } finally {
     rmSync(directory, { recursive: true, force: true });
+  }
+});
+
+test("a proof is asked for with the outcomes that it proves", async () => {
+  const asked = [];
+  let status = 200;
+  const prover = createServer((request, response) => {
+    asked.push(request.url);
+    response.writeHead(status).end(status === 200 ? '{"proof":null}' : '{"status":"failed","error":"why"}');
+  });
+  prover.listen(0, "127.0.0.1");
+  await once(prover, "listening");
+  try {
+    const client = connect(`http://127.0.0.1:${prover.address().port}/base`);
+    assert.equal(await client.prove("hash", { block: "final" }), '{"proof":null}');
+    await client.prove("hash");
+    const path = "/base/tx/hash?include=outcomes%2Cstatus%2Cproof";
+    assert.deepEqual(asked, [`${path}&block=final`, path]);
+    for (const [code, type] of [[404, RequestError], [501, RequestError], [503, StorageError]]) {
+      status = code;
+      await assert.rejects(client.prove("hash"), (error) => {
+        assert.ok(error instanceof type, String(error));
+        assert.match(error.message, new RegExp(`HTTP status ${code}: .*why`));
+        return true;
+      });
+    }
+    await assert.rejects(client.prove("hash", { end: "final" }), UsageError);
+  } finally {
+    prover.close();
   }
 });

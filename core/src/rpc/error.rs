@@ -285,10 +285,16 @@ impl RpcError {
 
     fn write_data(&self, out: &mut Vec<u8>) {
         match self {
-            Self::Parse { message: text }
-            | Self::MethodNotFound { method: text }
-            | Self::NoConfig { message: text } => {
+            Self::Parse { message: text } | Self::NoConfig { message: text } => {
                 write_string(text, out);
+            }
+            Self::MethodNotFound { method } => {
+                let is_light = matches!(
+                    method.as_str(),
+                    "EXPERIMENTAL_light_client_proof" | "light_client_proof"
+                );
+                let why = if is_light { NO_BLOCK_PROOF } else { "" };
+                write_string(&[method, why].concat(), out);
             }
             Self::InvalidTransaction { error } => {
                 put(out, &[r#"{"TxExecutionError":{"InvalidTxError":"#, error, "}}"]);
@@ -336,6 +342,10 @@ impl TimeoutCause {
         }
     }
 }
+
+/// Why the proofs of a node's light clients cannot be made
+const NO_BLOCK_PROOF: &str = ": its block_proof needs the hashes of all blocks since the genesis, \
+    and only those of imported blocks are known";
 
 fn put(out: &mut Vec<u8>, parts: &[&str]) {
     parts.iter().for_each(|part| out.extend_from_slice(part.as_bytes()));

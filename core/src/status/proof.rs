@@ -93,8 +93,9 @@ struct Search {
     confirmations: HashMap<CryptoHash, Option<(CryptoHash, Vec<MerklePathItem>)>, HashBuilder>,
     /// Number of roots that are confirmed
     confirmed: usize,
-    /// The headers from the first block that confirms an outcome on
+    /// The headers from the first block that confirms an outcome on, and the hash of the last one
     headers: Vec<LightHeader>,
+    last_hash: CryptoHash,
     /// Number of headers up to the newest block that confirms an outcome
     needed_headers: usize,
     /// Whether the headers end with that block
@@ -205,6 +206,7 @@ impl Search {
             outcomes,
             confirmations,
             headers: Vec::new(),
+            last_hash: CryptoHash::ZERO,
             needed_headers: 0,
             ends_with_confirmation: end == ProofEnd::Confirmation,
             next: 0,
@@ -285,7 +287,11 @@ impl Search {
             }
         }
         if self.confirmed > 0 {
+            if !self.headers.is_empty() && header.prev_hash != self.last_hash {
+                return Err(unproven(hash, "its parent is not stored: the feed had a gap"));
+            }
             self.headers.push(header);
+            self.last_hash = hash;
         }
         if self.confirmed > confirmed_before {
             self.needed_headers = self.headers.len();
@@ -320,6 +326,7 @@ impl Search {
         if self.ends_with_confirmation {
             self.headers.truncate(self.needed_headers);
         }
+        // Of the newest header, which is not the last one if they are truncated.
         let block_hash = self.headers.last()?.hash();
         let outcomes = self.outcomes.into_iter().filter_map(|(id, root)| {
             let (block_hash, outcome_root_proof) = self.confirmations.get(&root)?.clone()?;

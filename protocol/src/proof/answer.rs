@@ -5,7 +5,6 @@
 //! values; what it cannot prove is only named, so no unproven value can be taken for a proven one.
 //! The id of the transaction and the hash of the block are the client's own, never the answer's.
 
-use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -147,16 +146,41 @@ pub fn verify_answer(
 /// A proof whose headers are a chain to the trusted block
 struct Proof {
     headers: Vec<LightHeader>,
-    /// Indices of the headers by their hashes
-    index_by_hash: BTreeMap<CryptoHash, usize>,
-    /// By the ids of outcomes
-    outcomes: BTreeMap<CryptoHash, OutcomeProof>,
+    header_index: Index,
+    outcomes: Vec<OutcomeProof>,
+    outcome_index: Index,
 }
 
-/// Which block confirms the outcomes of a shard, and the path from their root to that of the block
+/// Which block confirms an outcome, and the path from the root of its shard to that of the block
 struct OutcomeProof {
+    id: CryptoHash,
     block_hash: CryptoHash,
     path: Vec<Step>,
+}
+
+/// The positions of hashes in a list, sorted by the hashes: less code than a map
+struct Index(Vec<(CryptoHash, usize)>);
+
+impl Index {
+    fn new(hashes: &mut dyn Iterator<Item = CryptoHash>) -> Self {
+        let mut index = Vec::new();
+        for hash in hashes {
+            index.push((hash, index.len()));
+        }
+        index.sort_unstable();
+        Self(index)
+    }
+
+    fn get(&self, hash: CryptoHash) -> Option<usize> {
+        let at = self.0.partition_point(|(other, _)| *other < hash);
+        self.0.get(at).filter(|(other, _)| *other == hash).map(|(_, position)| *position)
+    }
+
+    /// A hash that is there twice
+    fn duplicate(&self) -> Option<CryptoHash> {
+        let twice = self.0.windows(2).find(|pair| matches!(pair, [one, next] if one.0 == next.0));
+        twice.and_then(|pair| pair.first()).map(|(hash, _)| *hash)
+    }
 }
 
 /// What is read of an answer
@@ -197,26 +221,20 @@ impl Proof {
         }
         let headers = read_headers(&mut reader.required(headers, NAMES[3]).map_err(unread)?);
         let headers = headers.map_err(unread)?;
-        let index_by_hash = chain_to(known.block, &headers).map_err(|error| error.at(NAMES[3]))?;
-        let mut proof = Self { headers, index_by_hash, outcomes: BTreeMap::new() };
-        let mut outcomes = reader.required(outcomes, NAMES[2]).map_err(unread)?;
-        each(&mut outcomes, |reader| proof.outcome(reader)).map_err(unread)?;
-        Ok(proof)
-    }
-
-    fn outcome(&mut self, reader: &mut Reader<'_>) -> Result<(), ReadError> {
-        const NAMES: [&str; 3] = ["id", "block_hash", "outcome_root_proof"];
-        let found = reader.members(NAMES, "the proof of an outcome")?;
-        let [id, block_hash, steps] = found;
-        let id = hash(&mut reader.required(id, NAMES[0])?)?;
-        let block_hash = hash(&mut reader.required(block_hash, NAMES[1])?)?;
+        let header_index = chain_to(known.block, &headers).map_err(|error| error.at(NAMES[3]))?;
         let mut found = Vec::new();
-        path(&mut reader.required(steps, NAMES[2])?, &mut found)?;
-        let proof = OutcomeProof { block_hash, path: found };
-        if self.outcomes.insert(id, proof).is_some() {
-            return Err(reader.schema_error(format_args!("outcome {id} occurs twice")));
+        let mut outcomes = reader.required(outcomes, NAMES[2]).map_err(unread)?;
+        each(&mut outcomes, |reader| {
+            found.push(OutcomeProof::read(reader)?);
+            Ok(())
+        })
+        .map_err(unread)?;
+        let outcome_index = Index::new(&mut found.iter().map(|outcome| outcome.id));
+        if let Some(id) = outcome_index.duplicate() {
+            let detail = format_args!("outcome {id} occurs twice");
+            return Err(Error::new(ErrorKind::Schema, detail).at(NAMES[2]));
         }
-        Ok(())
+        Ok(Self { headers, header_index, outcomes: found, outcome_index })
     }
 
     /// The header of the block that confirms an outcome; `None` if the proof does not have the
@@ -226,10 +244,10 @@ impl Proof {
         id: CryptoHash,
         shard_root: CryptoHash,
     ) -> Result<Option<(CryptoHash, &LightHeader)>, Error> {
-        let Some(OutcomeProof { block_hash, path }) = self.outcomes.get(&id) else {
-            return Ok(None);
-        };
-        let header = self.index_by_hash.get(block_hash).and_then(|index| self.headers.get(*index));
+        let outcome = self.outcome_index.get(id).and_then(|index| self.outcomes.get(index));
+        let Some(OutcomeProof { block_hash, path, .. }) = outcome else { return Ok(None) };
+        let header = self.header_index.get(*block_hash);
+        let header = header.and_then(|index| self.headers.get(index));
         let Some(header) = header else {
             return Err(wrong(format_args!("block {block_hash} is not among the headers")));
         };
@@ -254,17 +272,25 @@ impl Proof {
             unproven_outcomes: Vec::new(),
             unprovable: answer.unprovable,
         };
-        let (mut seen, mut start) = (BTreeSet::new(), 0);
-        for (index, outcome) in answer.outcomes.into_iter().enumerate() {
+        let own = answer.outcomes.first().map(|outcome| outcome.id);
+        if let Some(id) = own.filter(|id| *id != known.transaction) {
+            return Err(wrong(format_args!("about transaction {id}")).at("answer"));
+        }
+        let index = Index::new(&mut answer.outcomes.iter().map(|outcome| outcome.id));
+        if let Some(id) = index.duplicate() {
+            let error = wrong("it occurs twice in the answer");
+            return Err(error.at(format_args!("outcome {id}")));
+        }
+        if let Some(id) =
+            self.outcomes.iter().map(|outcome| outcome.id).find(|id| index.get(*id).is_none())
+        {
+            let detail = format_args!("outcome {id} is not in the answer, which may be older");
+            return Err(Error::new(ErrorKind::Schema, detail).at("proof.outcomes"));
+        }
+        let mut start = 0;
+        for outcome in answer.outcomes {
             let AnswerOutcome { id, content, has_metadata, path_end } = outcome;
             let at = |error: Error| error.at(format_args!("outcome {id}"));
-            if index == 0 && id != known.transaction {
-                let detail = format_args!("the answer is about transaction {id}");
-                return Err(wrong(detail).at("answer"));
-            }
-            if !seen.insert(id) {
-                return Err(at(wrong("it occurs twice in the answer")));
-            }
             let path = answer.steps.get(start..path_end).unwrap_or_default();
             start = path_end;
             let confirming = match content.leaf(id) {
@@ -288,13 +314,21 @@ impl Proof {
             }
             proven.outcomes.push(ProvenOutcome::new(id, confirmed_by, header.height, content));
         }
-        if let Some(id) = self.outcomes.keys().find(|id| !seen.contains(*id)) {
-            let detail = format_args!("outcome {id} is not in the answer, which may be older");
-            return Err(Error::new(ErrorKind::Schema, detail).at("proof.outcomes"));
-        }
         proven.link()?;
         proven.check_final_status(answer.final_status.as_ref())?;
         Ok(proven)
+    }
+}
+
+impl OutcomeProof {
+    fn read(reader: &mut Reader<'_>) -> Result<Self, ReadError> {
+        const NAMES: [&str; 3] = ["id", "block_hash", "outcome_root_proof"];
+        let [id, block_hash, steps] = reader.members(NAMES, "the proof of an outcome")?;
+        let id = hash(&mut reader.required(id, NAMES[0])?)?;
+        let block_hash = hash(&mut reader.required(block_hash, NAMES[1])?)?;
+        let mut found = Vec::new();
+        path(&mut reader.required(steps, NAMES[2])?, &mut found)?;
+        Ok(Self { id, block_hash, path: found })
     }
 }
 
@@ -334,28 +368,26 @@ impl ProvenAnswer {
     /// Keeps the outcomes that belong to the transaction: its own, and those of receipts that they
     /// created
     fn link(&mut self) -> Result<(), Error> {
-        let index_by_id: BTreeMap<_, _> = self
-            .outcomes
-            .iter()
-            .zip(0_usize..)
-            .map(|(outcome, index)| (outcome.id, index))
-            .collect();
-        let mut reached = BTreeSet::new();
-        let mut next = Vec::from([self.transaction_hash]);
-        while let Some(id) = next.pop() {
-            if !reached.insert(id) {
-                continue;
+        let index = Index::new(&mut self.outcomes.iter().map(|outcome| outcome.id));
+        let mut is_reached: Vec<bool> = self.outcomes.iter().map(|_| false).collect();
+        let mut next: Vec<usize> = index.get(self.transaction_hash).into_iter().collect();
+        while let Some(position) = next.pop() {
+            match is_reached.get_mut(position) {
+                Some(reached) if !*reached => *reached = true,
+                _ => continue,
             }
-            match index_by_id.get(&id).and_then(|index| self.outcomes.get(*index)) {
-                Some(outcome) => next.extend(&outcome.receipt_ids),
-                None if id == self.transaction_hash => {}
-                None => self.pending_receipts.push(id),
+            let Some(outcome) = self.outcomes.get(position) else { continue };
+            for id in &outcome.receipt_ids {
+                match index.get(*id) {
+                    Some(position) => next.push(position),
+                    None => self.pending_receipts.push(*id),
+                }
             }
         }
         let has_unproven = !self.unproven_outcomes.is_empty();
-        let mut unlinked = Vec::new();
+        let (mut unlinked, mut reached) = (Vec::new(), is_reached.into_iter());
         self.outcomes.retain(|outcome| {
-            let is_reached = reached.contains(&outcome.id);
+            let is_reached = reached.next().unwrap_or(false);
             if !is_reached {
                 unlinked.push(outcome.id);
             }
@@ -372,16 +404,16 @@ impl ProvenAnswer {
 
     /// Follows the receipts that determine the result, and compares the status of the answer
     fn check_final_status(&mut self, stated: Option<&Status>) -> Result<(), Error> {
-        let by_id: BTreeMap<_, _> =
-            self.outcomes.iter().map(|outcome| (outcome.id, &outcome.status)).collect();
+        let index = Index::new(&mut self.outcomes.iter().map(|outcome| outcome.id));
         let mut id = self.transaction_hash;
         // As many steps as there are outcomes, unless it is a cycle.
         for _ in 0..=self.outcomes.len() {
-            match by_id.get(&id) {
+            let outcome = index.get(id).and_then(|position| self.outcomes.get(position));
+            match outcome.map(|outcome| &outcome.status) {
                 Some(ProvenStatus::SuccessReceiptId(next)) => id = *next,
                 Some(ProvenStatus::Unknown) | None => break,
                 Some(status) => {
-                    self.final_status = Some((*status).clone());
+                    self.final_status = Some(status.clone());
                     break;
                 }
             }
@@ -466,25 +498,18 @@ fn read_headers(reader: &mut Reader<'_>) -> Result<Vec<LightHeader>, ReadError> 
     Ok(headers)
 }
 
-/// Checks that these headers, oldest first, are a chain to the trusted block; returns their indices
-fn chain_to(
-    trusted: CryptoHash,
-    headers: &[LightHeader],
-) -> Result<BTreeMap<CryptoHash, usize>, Error> {
-    let mut index_by_hash = BTreeMap::new();
-    let mut last = None;
+/// Checks that these headers, oldest first, are a chain to the trusted block; returns their hashes
+fn chain_to(trusted: CryptoHash, headers: &[LightHeader]) -> Result<Index, Error> {
+    let mut hashes: Vec<CryptoHash> = Vec::with_capacity(headers.len());
     for (index, header) in headers.iter().enumerate() {
-        let at = |error: Error| error.at(format_args!("[{index}]"));
-        if let Some(last) = last.filter(|last| *last != header.prev_hash) {
+        if let Some(last) = hashes.last().filter(|last| **last != header.prev_hash) {
             let detail = format_args!("its parent is {}, not {last} before it", header.prev_hash);
-            return Err(at(wrong(detail)));
+            return Err(wrong(detail).at(format_args!("[{index}]")));
         }
-        let hash = header.hash();
-        index_by_hash.insert(hash, index);
-        last = Some(hash);
+        hashes.push(header.hash());
     }
-    match last {
-        Some(last) if last == trusted => Ok(index_by_hash),
+    match hashes.last() {
+        Some(last) if *last == trusted => Ok(Index::new(&mut hashes.into_iter())),
         Some(last) => Err(wrong(format_args!("they end in block {last}, expected {trusted}"))),
         None => Err(Error::new(ErrorKind::Schema, "no headers")),
     }

@@ -9,7 +9,6 @@ use alloc::string::String;
 use core::fmt::{Display, Write as _};
 
 use super::{ProvenAnswer, ProvenOutcome, ProvenStatus, Unprovable};
-use crate::codec::json;
 
 impl ProvenAnswer {
     /// The JSON of what is proven, and of what is not
@@ -46,9 +45,9 @@ impl ProvenOutcome {
             list(&self.receipt_ids, quoted),
             self.gas_burnt,
             self.tokens_burnt,
-            json::write(&self.executor_id),
+            string(&self.executor_id),
             self.status.json(),
-            list(&self.logs, json::write),
+            list(&self.logs, |log| string(log)),
         )
     }
 }
@@ -85,6 +84,22 @@ fn quoted(value: &impl Display) -> String {
     format!("\"{value}\"")
 }
 
+/// A text as JSON; not by serde, which is more code than this in a module that only verifies
+fn string(text: &str) -> String {
+    let mut json = String::with_capacity(text.len() + 2);
+    json.push('"');
+    for character in text.chars() {
+        match character {
+            '"' | '\\' => json.extend(['\\', character]),
+            // Writing to a string cannot fail.
+            '\0'..' ' => drop(write!(json, "\\u{:04x}", character as u32)),
+            _ => json.push(character),
+        }
+    }
+    json.push('"');
+    json
+}
+
 fn list<T>(items: &[T], json: impl Fn(&T) -> String) -> String {
     let mut text = String::from("[");
     for (item, index) in items.iter().zip(0_usize..) {
@@ -94,4 +109,17 @@ fn list<T>(items: &[T], json: impl Fn(&T) -> String) -> String {
     }
     text.push(']');
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::codec::json;
+
+    #[test]
+    fn a_text_is_written_as_json() {
+        let text: String = (0..0x300).filter_map(char::from_u32).chain(['\u{1f600}']).collect();
+        assert_eq!(json::read::<String>(&string(&text)).as_deref(), Ok(text.as_str()));
+        assert_eq!(string("a\"\\\n"), r#""a\"\\\u000a""#);
+    }
 }

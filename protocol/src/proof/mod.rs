@@ -1,10 +1,11 @@
-//! Proofs: Merkle trees, the hashes of outcomes and blocks, and the check of a block message.
+//! Proofs: Merkle trees, the hashes of outcomes and blocks, the check of messages and of answers.
 //!
 //! A block's hash covers its header, the header has the roots of what is in its chunks, and each
 //! outcome has a path to the root of its shard, which a later header contains. So a message can be
-//! checked against its own hash, without state, by the rules before SPICE (header versions 1 to 6).
-//! Not checked are signatures of validators, and bodies of transactions and receipts: the hash of
-//! a transaction covers a recent block that no message names, and the id of a receipt no content.
+//! checked against its own hash, and an answer by a chain of headers to a block that is trusted, by
+//! the rules before SPICE (header versions 1 to 6). Not checked are signatures of validators, and
+//! bodies of transactions and receipts: the hash of a transaction covers a recent block that no
+//! message names, and the id of a receipt no content.
 
 mod answer;
 mod answer_json;

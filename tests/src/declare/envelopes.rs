@@ -220,6 +220,24 @@ fn invalid_requests(declarations: &mut Declarations) {
             "Unknown method.",
         );
     }
+    for (name, method) in [
+        ("light-client-proof", "EXPERIMENTAL_light_client_proof"),
+        ("light-client-proof-stable", "light_client_proof"),
+    ] {
+        let body = format!(r#"{{"jsonrpc":"2.0","id":1,"method":"{method}","params":{params}}}"#);
+        let mut response = no_method(method, "1");
+        let why = "its block_proof needs the hashes of all blocks since the genesis, and only \
+                   those of imported blocks are known";
+        let data = format!(r#""data":"{method}: {why}""#);
+        response.body = response.body.replace(&format!(r#""data":"{method}""#), &data);
+        declare_vector(
+            declarations,
+            &format!("method-{name}"),
+            &body,
+            response,
+            "A method whose result cannot be made from imported blocks says so.",
+        );
+    }
 }
 
 fn not_json(declarations: &mut Declarations) {

@@ -43,9 +43,14 @@ const MAX_REQUEST: usize = 4096;
 /// Vectors whose hash or height is on no chain
 const ON_ANY_CHAIN: [&str; 4] =
     ["config-largest-height", "config-unknown-hash", "timeout-unknown", "unknown-transaction"];
-/// Invalid requests that a node answers otherwise: it has no limit of an id, and ignores a broken
-/// signed transaction beside a hash
-const OWN_DECISIONS: [&str; 2] = ["envelope-id-long", "params-signed-broken-with-hash"];
+/// Invalid requests that a node answers otherwise: it has no limit of an id, ignores a broken
+/// signed transaction beside a hash, and can make the proofs of its light clients
+const OWN_DECISIONS: [&str; 4] = [
+    "envelope-id-long",
+    "params-signed-broken-with-hash",
+    "method-light-client-proof",
+    "method-light-client-proof-stable",
+];
 
 impl Declarations {
     /// All vectors of the project

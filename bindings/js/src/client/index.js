@@ -4,14 +4,15 @@
 // all. Both reconnect, with the state first, so nothing is lost but states in between.
 
 import { changes, watchRequest } from "../core/changes.js";
-import { ErrorCode, RequestError, usageError } from "../core/errors.js";
+import { ErrorCode, RequestError, StorageError, usageError } from "../core/errors.js";
 import { writeJson } from "../core/json.js";
 import { checkOptions, oneOf } from "../core/options.js";
 import { EndpointResponse } from "../core/response.js";
 import { watchByEvents } from "./events.js";
 import { SocketPool } from "./socket.js";
 
-/** @import { ClientOptions, ConnectionState, ClientRequestOptions } from "../../client.js" */
+/** @import { ClientOptions, ClientRequestOptions } from "../../client.js" */
+/** @import { ConnectionState, ProofOptions } from "../../client.js" */
 /** @import { RequestBody, ResponseKind, RpcTransactionResponse } from "../../index.js" */
 /** @import { TransactionChange, WatchOptions } from "../../index.js" */
 
@@ -26,6 +27,7 @@ export { parseJson, writeJson } from "../core/json.js";
 export { EndpointResponse } from "../core/response.js";
 
 const CLIENT_OPTIONS = ["transport", "onConnection", "fetch", "WebSocket"];
+const PROOF_OPTIONS = ["block", "signal"];
 const REQUEST_OPTIONS = ["signal", "timeout"];
 
 /**
@@ -112,6 +114,23 @@ export class Client {
       throw new RequestError(ErrorCode.SYNTAX, `HTTP status ${response.status}: not JSON`, { cause });
     }
     return parsed.error ? new EndpointResponse(bytes, "handler") : result;
+  }
+
+  /**
+   * @param {string} hash
+   * @param {ProofOptions} [options]
+   */
+  async prove(hash, options = {}) {
+    checkOptions(options, "options", PROOF_OPTIONS);
+    const url = new URL(`tx/${encodeURIComponent(hash)}`, this.#url);
+    url.searchParams.set("include", "outcomes,status,proof");
+    if (options.block !== undefined) url.searchParams.set("block", options.block);
+    const response = await this.#fetch(url.href, { signal: options.signal });
+    const text = await response.text();
+    if (response.status === 200) return text;
+    const detail = `HTTP status ${response.status}: ${text.slice(0, 300)}`;
+    if (response.status === 503) throw new StorageError(ErrorCode.STORAGE, detail);
+    throw new RequestError(ErrorCode.VALUE, detail);
   }
 }
 
