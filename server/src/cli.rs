@@ -126,8 +126,10 @@ pub(crate) struct ServeArgs {
 /// The archive behind the store of `milepost serve`
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ArchiveArgs {
-    /// Where finalized transactions are kept beyond the retention of the store: `memory`
-    #[arg(long, value_name = "memory")]
+    /// Where finalized transactions are kept beyond the retention of the store: `memory`, a
+    /// directory, or `cassandra://HOST,HOST/KEYSPACE?dc=NAME` in a program that is built with the
+    /// feature `cassandra`
+    #[arg(long, value_name = "PLACE")]
     pub(crate) archive: Option<ArchiveLocation>,
     /// Whether this server puts its final blocks into the archive: `on`, or `off` if others do
     #[arg(

@@ -108,7 +108,7 @@ async fn run(args: ServeArgs) -> Result<(), String> {
     let verify_mode =
         args.feed.verify.unwrap_or(if goes_on { VerifyMode::Report } else { VerifyMode::Off });
     let service = Service::new(engine, store, import_settings, wait_config, args.max_watches);
-    let archive = open_archive(&args.archive);
+    let archive = open_archive(&args.archive).await?;
     let service = service.with_verify_mode(verify_mode).with_archive(archive.clone());
     let service = Arc::new(service);
     shutdown_on_signals(&service)?;
@@ -167,11 +167,14 @@ async fn run(args: ServeArgs) -> Result<(), String> {
 }
 
 /// The archive of the command line
-fn open_archive(args: &ArchiveArgs) -> Option<Arc<Exporter>> {
-    let location = args.archive.as_ref()?;
+async fn open_archive(args: &ArchiveArgs) -> Result<Option<Arc<Exporter>>, String> {
+    let Some(location) = args.archive.clone() else { return Ok(None) };
     let options = ArchiveOptions { writes: args.archive_write, max_blocks: args.archive_backlog };
-    let lookups = Lookups::new(archive::open(location), args.archive_misses);
-    Some(Arc::new(Exporter::new(lookups, options)))
+    let opened = task::spawn_blocking(move || archive::open(&location, options.writes)).await;
+    let opened = opened.map_err(|error| format!("cannot open the archive: {error}"))?;
+    let archive = opened.map_err(|error| format!("cannot open the archive: {error}"))?;
+    let lookups = Lookups::new(archive, args.archive_misses);
+    Ok(Some(Arc::new(Exporter::new(lookups, options))))
 }
 
 /// Follows a feed; what ends it before the service shuts down, shuts the service down

@@ -252,7 +252,7 @@ mod tests {
     }
 
     fn lookups() -> Lookups {
-        let archive = open(&ArchiveLocation::Memory);
+        let archive = open(&ArchiveLocation::Memory, true).unwrap();
         let row = Envelope::plain(Origin::of(WriterId(1)), b"content").encode();
         archive.put_many(&[(key(0), row.into())]).unwrap();
         Lookups::new(archive, NonZero::new(5).unwrap())

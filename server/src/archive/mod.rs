@@ -13,11 +13,15 @@ mod reads;
 use alloc::sync::Arc;
 use core::str::FromStr;
 use core::time::Duration;
+use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use milepost::Error;
-use milepost::archive::{Archive, MemoryArchive};
+use milepost::archive::{Archive, MemoryArchive, Origin, WriterId};
 use milepost::storage::{Key, Row, Table};
+use milepost_archive::{CompressedArchive, DirectoryArchive};
+#[cfg(feature = "cassandra")]
+use milepost_cassandra::{Address, CassandraArchive};
 
 pub(crate) use access::ServiceSnapshot;
 pub(crate) use exporter::{Exporter, run_exporter};
@@ -30,11 +34,19 @@ pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(1);
 /// An archive that threads share
 pub(crate) type SharedArchive = Arc<dyn Archive + Send + Sync>;
 
+/// The writer of dictionaries: none of the servers that share an archive
+const DICTIONARIES: Origin = Origin::of(WriterId(0));
+
 /// Where an archive is
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(crate) enum ArchiveLocation {
     /// In memory, until the program ends
     Memory,
+    /// In a directory of this machine
+    Directory(PathBuf),
+    /// In Apache Cassandra
+    #[cfg(feature = "cassandra")]
+    Cassandra(Address),
 }
 
 impl FromStr for ArchiveLocation {
@@ -42,8 +54,20 @@ impl FromStr for ArchiveLocation {
 
     fn from_str(text: &str) -> Result<Self, String> {
         match text {
+            "" => Err("no archive: `memory`, a directory or cassandra://HOST/KEYSPACE".to_owned()),
             "memory" => Ok(Self::Memory),
-            _ => Err(format!("`{text}` is no archive: memory")),
+            #[cfg(feature = "cassandra")]
+            _ if text.starts_with("cassandra://") => {
+                text.parse().map(Self::Cassandra).map_err(|error| format!("{error}"))
+            }
+            #[cfg(not(feature = "cassandra"))]
+            _ if text.starts_with("cassandra://") => {
+                Err("this program was built without the feature `cassandra`".to_owned())
+            }
+            _ if text.contains("://") => Err(format!(
+                "`{text}` is no archive: `memory`, a directory or cassandra://HOST/KEYSPACE"
+            )),
+            _ => Ok(Self::Directory(text.into())),
         }
     }
 }
@@ -57,10 +81,25 @@ pub(crate) struct ArchiveOptions {
     pub(crate) max_blocks: u64,
 }
 
-/// Opens the archive at this location
-pub(crate) fn open(location: &ArchiveLocation) -> SharedArchive {
+/// Opens the archive at this location, which is made if it does not exist and this server writes;
+/// blocks the thread
+pub(crate) fn open(location: &ArchiveLocation, writes: bool) -> Result<SharedArchive, Error> {
+    #[cfg(not(feature = "cassandra"))]
+    let _ = writes;
     match location {
-        ArchiveLocation::Memory => Arc::<LockedArchive>::default(),
+        ArchiveLocation::Memory => Ok(Arc::<LockedArchive>::default()),
+        ArchiveLocation::Directory(directory) => {
+            let directory = DirectoryArchive::open(directory)?;
+            Ok(Arc::new(CompressedArchive::new(directory, DICTIONARIES)?))
+        }
+        #[cfg(feature = "cassandra")]
+        ArchiveLocation::Cassandra(address) => {
+            if writes {
+                CassandraArchive::create(address)?;
+            }
+            let archive = CassandraArchive::open(address)?;
+            Ok(Arc::new(CompressedArchive::new(archive, DICTIONARIES)?))
+        }
     }
 }
 

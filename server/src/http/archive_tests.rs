@@ -42,7 +42,7 @@ struct TestArchive {
 impl TestArchive {
     fn new() -> Arc<Self> {
         Arc::new(Self {
-            archive: archive::open(&ArchiveLocation::Memory),
+            archive: archive::open(&ArchiveLocation::Memory, true).unwrap(),
             is_down: AtomicBool::default(),
             reads: AtomicU64::default(),
             is_held: Mutex::default(),
