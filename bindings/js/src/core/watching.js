@@ -85,7 +85,9 @@ export class Watches {
         const watches = [...watched.watches];
         const withResult = watches.some(([, request]) => request.withResult);
         const text = await this.#driver.observe(hash, withResult);
-        const { id, status: parsed, result } = parseJson(text, { bigint: true });
+        /** @type {any} */
+        const seen = parseJson(text, { bigint: true });
+        const { id, status: parsed, result } = seen;
         const status = compactStatus(parsed);
         for (const [mailbox, { waitUntil, withResult }] of watches) {
           const isReached = satisfies(status.final_execution_status, waitUntil);
