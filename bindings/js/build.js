@@ -30,6 +30,8 @@ const optimize = (module, ...options) =>
   execFileSync(process.execPath, [
     here("node_modules/binaryen/bin/wasm-opt"),
     here(`build/${module}.wasm`),
+    // Locals that are assigned once are merged better afterwards: 0.6 kB less after gzip.
+    "--ssa-nomerge",
     "-O2",
     "--converge",
     // Inlining larger functions into their only caller saves a call but adds 0.8 kB after gzip.

@@ -14,8 +14,7 @@ export type TxExecutionStatus =
   | "EXECUTED"
   | "FINAL";
 
-/** A compact status of a transaction, as a server reports it; an endpoint leaves out `block` and
- *  `finalized` */
+/** A compact status of a transaction, as an endpoint or a server reports it */
 export interface CompactStatus {
   transaction_hash: CryptoHash;
   /** `NONE` if it is in no block; then the other members are missing */
@@ -38,7 +37,7 @@ export interface TransactionChange {
   /** Another status, or the first one; a fork took away its block; or the milestone is reached,
    *  which is the last change */
   readonly event: "status" | "un-included" | "reached";
-  /** Equal states have equal ids: of all servers, or of all endpoints */
+  /** Equal states have equal ids, of servers and endpoints alike */
   readonly id: string;
   readonly status: CompactStatus;
 }

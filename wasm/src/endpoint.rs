@@ -151,6 +151,16 @@ impl Endpoint {
         self.inner.handle_chain_query().to_bits()
     }
 
+    /// Asks for the compact status of a transaction, and returns the handle of this query
+    ///
+    /// # Errors
+    ///
+    /// The text is no hash.
+    pub fn handle_observation_query(&mut self, hash: &str) -> Result<u64, EngineError> {
+        let hash = hash.parse().map_err(|error| Error::new(ErrorKind::Value, error).at("hash"))?;
+        Ok(self.inner.handle_observation_query(hash).to_bits())
+    }
+
     /// Appends a row to those that [`handle_rows`](Self::handle_rows) takes, or that there is none
     pub fn push_row(&mut self, row: Option<Vec<u8>>) {
         self.rows.push(row.map(Row::from));
@@ -235,7 +245,7 @@ impl Endpoint {
             Output::Commit { handle, .. } => (OutputKind::Commit, handle),
             Output::Completed { handle, .. } => (OutputKind::Completed, handle),
             // Over a storage of the host the endpoint evaluates all requests, so none is woken
-            // outside of it. Nothing is watched here: the high-level API looks after each block.
+            // outside of it. Nothing is watched here: the high-level API observes after each block.
             Output::Timeout(_) | Output::Wakeup { .. } | Output::Watch { .. } => {
                 return OutputKind::Timeout;
             }
@@ -258,16 +268,18 @@ impl Endpoint {
         }
     }
 
-    /// The result of the operation that the last output completed, as JSON text
+    /// The result of the operation that the last output completed, as JSON text; of an observation
+    /// the whole result of the transaction as well, if it is asked for
     ///
     /// # Errors
     ///
     /// Those of the operation.
-    pub fn take_completion(&mut self) -> Result<String, EngineError> {
+    pub fn take_completion(&mut self, with_result: bool) -> Result<String, EngineError> {
         match core::mem::replace(&mut self.output, Output::Timeout(None)) {
             Output::Completed { result, .. } => Ok(match result? {
                 Completion::Block(summary) => json::import_summary(&summary),
                 Completion::Chain(chain) => json::chain_status(&chain),
+                Completion::Observation(seen) => json::observation(&seen, with_result)?,
                 _ => "null".to_owned(),
             }),
             _ => Err(EngineError::usage("no operation was completed")),

@@ -9,6 +9,7 @@ use milepost::config::{BlockReference, Finality, SyncCheckpoint};
 use milepost::endpoint::ChainStatus;
 use milepost::import::{BlockPosition, ImportSummary};
 use milepost::rpc::{Method, MethodCall, StatusRequest, TransactionRef};
+use milepost::status::{CompactStatus, Observation};
 use milepost::storage::BlockPoint;
 use milepost::transaction::SignedTransaction;
 
@@ -49,6 +50,14 @@ pub(crate) fn chain_status(chain: &ChainStatus) -> String {
         chain.blocks,
         chain.generation
     )
+}
+
+/// The state of a transaction: an id, which equal states share, and the compact status
+pub(crate) fn observation(observation: &Observation, with_result: bool) -> Result<String, Error> {
+    let CompactStatus { id, json, .. } = CompactStatus::new(observation);
+    let result = if with_result { observation.result()? } else { None };
+    let result = result.as_deref().unwrap_or("null");
+    Ok(format!(r#"{{"id":"{id}","status":{json},"result":{result}}}"#))
 }
 
 fn block_point(point: &BlockPoint) -> String {

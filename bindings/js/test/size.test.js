@@ -9,7 +9,7 @@ const dist = new URL("../dist/", import.meta.url);
 const wasm = readFileSync(new URL("milepost.wasm", dist));
 const verifier = readFileSync(new URL("verifier.wasm", dist));
 
-/** Maximum size of the module after gzip, in bytes: 172,202 at the last change */
+/** Maximum size of the module after gzip, in bytes: 176,333 at the last change */
 const BUDGET = 178_000;
 
 test("the module is within its size budget", () => {
@@ -43,7 +43,7 @@ test("the entry that follows feeds is within its size budget", () => {
   }
 });
 
-/** Maximum size of the module that checks blocks after gzip, in bytes: 38,500 at the last change */
+/** Maximum size of the module that checks blocks after gzip, in bytes: 38,442 at the last change */
 const VERIFIER_BUDGET = 40_000;
 
 test("the module that checks blocks is within its size budget, and imports only its glue", () => {

@@ -3,7 +3,7 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { BlockError, Endpoint, MemoryStorage, StorageError, UsageError } from "milepost";
+import { BlockError, Endpoint, ErrorCode, MemoryStorage, RequestError, StorageError, UsageError } from "milepost";
 import { HEIGHTS, block, idle, request } from "./happy-path.js";
 import { SlowStorage } from "./slow-storage.js";
 import { read } from "./vectors.js";
@@ -50,6 +50,11 @@ for (const [storage, open] of Object.entries(storages)) {
       assert.ok(milestones.includes("INCLUDED") && milestones.includes("EXECUTED"), String(seen));
       const { result, status, receipts_known: known, receipts_executed: executed } = last.status;
       assert.equal(status, "SuccessValue");
+      const { header } = JSON.parse(block(101)).block;
+      assert.deepEqual(last.status.block, { height: 101n, hash: header.hash });
+      assert.equal(last.status.finalized, true);
+      // The id that a server has for this state.
+      assert.match(last.id, /^FINAL-101-[1-9A-HJ-NP-Za-km-z]{10}$/);
       assert.ok(known > 0 && known === executed && executed === result.receipts_outcome.length);
       endpoint.dispose();
     });
@@ -114,6 +119,26 @@ async function newest(endpoint) {
   await changes.return();
   return value;
 }
+
+test("a hash that is none is refused, and names the digit", async () => {
+  const endpoint = await Endpoint.create();
+  await assert.rejects(endpoint.watch("0" + HASH.slice(1)).next(), (error) => {
+    assert.ok(error instanceof RequestError);
+    assert.deepEqual([error.code, error.path], [ErrorCode.VALUE, "hash"]);
+    return true;
+  });
+  endpoint.dispose();
+});
+
+test("the result of a watch that is added during an observation is there", async () => {
+  const endpoint = await Endpoint.create({ storage: new SlowStorage() });
+  for (const height of HEIGHTS) await endpoint.handleBlock(block(height));
+  const plain = endpoint.watch(HASH).next();
+  const whole = endpoint.watch(HASH, { include: "status" }).next();
+  assert.equal((await plain).value.status.result, undefined);
+  assert.equal((await whole).value.status.result.transaction.hash, HASH);
+  endpoint.dispose();
+});
 
 test("a storage that fails ends the watches of the transaction", async () => {
   const storage = new MemoryStorage();

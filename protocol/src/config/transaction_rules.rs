@@ -2,8 +2,8 @@
 //!
 //! The rules, their order and their errors are those of node 2.14: first the actions, then the
 //! version of the transaction, then its size. The signature comes after them and is checked
-//! elsewhere. An absent limit is not checked. Left out is the state init of a universal account:
-//! its receiver, and what is inside of it.
+//! elsewhere. An absent limit is not checked. Of two limits for state inits that are both exceeded,
+//! keys and entries, the one of keys is named; the order of the node is not published.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -14,7 +14,8 @@ use crate::codec::floor_char_boundary;
 use crate::codec::json::{self, Number, ReadError, Reader, Scalar};
 use crate::primitives::{AccountId, Balance, BlockHeight, PublicKey, Scheme, Signature};
 use crate::transaction::{
-    Action, NonceMode, SignedTransaction, TransactionVersion, derive_account_id, try_is_staking_key,
+    Action, NonceMode, SignedTransaction, TransactionVersion, UniversalState, derive_account_id,
+    derive_universal_account_id, try_is_staking_key,
 };
 use crate::views::{
     AccessKeyPermission, AddKeyAction, DeterministicAccountStateInit, FunctionCallPermission,
@@ -38,6 +39,7 @@ pub struct TransactionRules {
     max_storage_value: Limit,
     max_method_names: Limit,
     max_state_init_entries: Limit,
+    max_state_init_keys: Limit,
     max_prepaid_gas: Limit,
     max_transaction_size: Limit,
 }
@@ -55,7 +57,7 @@ mod feature {
     pub(super) const VERSION_1: u64 = 85;
     /// No delegate actions of version 2, no withdrawal in a delegate action, no empty method name
     pub(super) const STRICT_ACTIONS: u64 = 87;
-    /// Universal accounts
+    /// Universal accounts, whose state init has one accepted encoding
     pub(super) const UNIVERSAL_ACCOUNTS: u64 = 88;
 }
 
@@ -107,12 +109,35 @@ impl<'a> Item<'a> {
             Self::Plain(NonDelegateAction::WithdrawFromGasKey(action)) => {
                 is_new(&action.public_key)
             }
+            Self::Plain(NonDelegateAction::UniversalStateInit(action)) => {
+                UniversalState::read(&action.state_init.0)
+                    .is_ok_and(|state| state.is_post_quantum())
+            }
             Self::Plain(_) => false,
             Self::Delegate { actions, key, signature, .. } => {
                 is_new(key)
                     || signature.scheme() == Scheme::MlDsa65
                     || actions.iter().any(|action| Self::Plain(action).is_post_quantum())
             }
+        }
+    }
+
+    /// Numbers of access keys and of entries in its state inits; none in those that are malformed
+    fn state_init_counts(self) -> (usize, usize) {
+        match self {
+            Self::Plain(NonDelegateAction::DeterministicStateInit(action)) => {
+                match &action.state_init {
+                    DeterministicAccountStateInit::V1(state) => (0, state.data.0.len()),
+                    _ => (0, 0),
+                }
+            }
+            Self::Plain(NonDelegateAction::UniversalStateInit(action)) => {
+                UniversalState::read(&action.state_init.0)
+                    .map(|state| (state.access_key_count(), state.entry_count()))
+                    .unwrap_or_default()
+            }
+            Self::Plain(_) => (0, 0),
+            Self::Delegate { actions, .. } => state_init_counts(actions.iter().map(Self::Plain)),
         }
     }
 
@@ -124,6 +149,13 @@ impl<'a> Item<'a> {
             Self::Delegate { actions, .. } => prepaid_gas(actions.iter().map(Self::Plain)),
         }
     }
+}
+
+fn state_init_counts<'a>(items: impl Iterator<Item = Item<'a>>) -> (usize, usize) {
+    items.map(Item::state_init_counts).fold((0, 0), |total, counts| {
+        // Each is a part of the transaction, so the sum is below its size.
+        (total.0 + counts.0, total.1 + counts.1)
+    })
 }
 
 fn prepaid_gas<'a>(mut items: impl Iterator<Item = Item<'a>>) -> Option<u64> {
@@ -170,6 +202,7 @@ impl TransactionRules {
             ("max_state_init_entries", &mut rules.max_state_init_entries),
             ("max_total_prepaid_gas", &mut rules.max_prepaid_gas),
             ("max_transaction_size", &mut rules.max_transaction_size),
+            ("max_universal_state_init_keys", &mut rules.max_state_init_keys),
         ];
         let found = limits.members(fields.each_ref().map(|(name, _)| *name), OBJECT)?;
         for ((_, field), found) in fields.into_iter().zip(found) {
@@ -228,7 +261,7 @@ impl TransactionRules {
     fn check_actions(&self, items: &[Item<'_>], outer: &AccountId) -> Result<(), Violation> {
         const COUNT: &str = "TotalNumberOfActionsExceeded";
         within(self.max_actions, COUNT, "total_number_of_actions", items.len())?;
-        if items.iter().any(|item| item.is_post_quantum()) {
+        if !self.has(feature::VERSION_1) && items.iter().any(|item| item.is_post_quantum()) {
             self.require(feature::VERSION_1, "PostQuantumSignatures")?;
         }
         let is_deploy = |item: &&Item<'_>| {
@@ -238,7 +271,7 @@ impl TransactionRules {
         let deploys = items.iter().filter(is_deploy).count();
         const DEPLOYS: &str = "TotalNumberOfDeployActionsExceeded";
         within(self.max_deploy_actions, DEPLOYS, "number_of_deploy_actions", deploys)?;
-        self.check_state_init_entries(items)?;
+        self.check_state_init_counts(items)?;
 
         let mut has_delegate = false;
         for (index, item) in items.iter().enumerate() {
@@ -268,21 +301,11 @@ impl TransactionRules {
         }
     }
 
-    fn check_state_init_entries(&self, items: &[Item<'_>]) -> Result<(), Violation> {
-        let mut entries = 0;
-        for item in items {
-            match item {
-                Item::Plain(NonDelegateAction::DeterministicStateInit(action)) => {
-                    let DeterministicAccountStateInit::V1(state) = &action.state_init else {
-                        continue;
-                    };
-                    entries += state.data.0.len();
-                }
-                // Its number of entries is not known here.
-                Item::Plain(NonDelegateAction::UniversalStateInit(_)) => return Ok(()),
-                _ => {}
-            }
-        }
+    /// Checks what the state inits contain in sum, also those inside of delegate actions
+    fn check_state_init_counts(&self, items: &[Item<'_>]) -> Result<(), Violation> {
+        let (keys, entries) = state_init_counts(items.iter().copied());
+        const KEYS: &str = "TotalNumberOfStateInitKeysExceeded";
+        within(self.max_state_init_keys, KEYS, "number_of_keys", keys)?;
         const ENTRIES: &str = "TotalNumberOfStateInitEntriesExceeded";
         within(self.max_state_init_entries, ENTRIES, "number_of_entries", entries)
     }
@@ -344,18 +367,13 @@ impl TransactionRules {
                 let DeterministicAccountStateInit::V1(state) = &action.state_init else {
                     return Ok(());
                 };
-                if let Some(derived) = derive_account_id(&action.state_init)
-                    && derived != *receiver
-                {
-                    let members: [(_, &dyn Display); 2] =
-                        [("derived_id", &quoted(&derived)), ("receiver_id", &quoted(receiver))];
-                    return Err(variant("InvalidDeterministicStateInitReceiver", &members));
+                if let Some(derived) = derive_account_id(&action.state_init) {
+                    check_derived_id("InvalidDeterministicStateInitReceiver", &derived, receiver)?;
                 }
                 state.data.0.iter().try_for_each(|(key, value)| {
                     const KEY: &str = "DeterministicStateInitKeyLengthExceeded";
-                    within(self.max_storage_key, KEY, "length", key.0.len())?;
                     const VALUE: &str = "DeterministicStateInitValueLengthExceeded";
-                    within(self.max_storage_value, VALUE, "length", value.0.len())
+                    self.check_entry([KEY, VALUE], &key.0, &value.0)
                 })
             }
             // Accounts that cannot be created yet would keep what they receive.
@@ -370,11 +388,29 @@ impl TransactionRules {
             NonDelegateAction::TransferToGasKey(_) | NonDelegateAction::WithdrawFromGasKey(_) => {
                 self.require(feature::VERSION_1, "GasKeys")
             }
-            NonDelegateAction::UniversalStateInit(_) => {
-                self.require(feature::UNIVERSAL_ACCOUNTS, "UniversalAccounts")
+            NonDelegateAction::UniversalStateInit(action) => {
+                self.require(feature::UNIVERSAL_ACCOUNTS, "UniversalAccounts")?;
+                let bytes = &action.state_init.0;
+                let derived = derive_universal_account_id(bytes);
+                check_derived_id("InvalidUniversalStateInitReceiver", &derived, receiver)?;
+                let state = UniversalState::read(bytes).ok().filter(UniversalState::is_canonical);
+                let Some(state) = state else {
+                    return Err(variant("MalformedUniversalStateInit", &[]));
+                };
+                state.data.iter().try_for_each(|(key, value)| {
+                    const KEY: &str = "UniversalStateInitKeyLengthExceeded";
+                    const VALUE: &str = "UniversalStateInitValueLengthExceeded";
+                    self.check_entry([KEY, VALUE], key, value)
+                })
             }
             _ => Ok(()),
         }
+    }
+
+    /// Checks an entry of a state init; `errors` are those of a key and of a value
+    fn check_entry(&self, errors: [&str; 2], key: &[u8], value: &[u8]) -> Result<(), Violation> {
+        within(self.max_storage_key, errors[0], "length", key.len())?;
+        within(self.max_storage_value, errors[1], "length", value.len())
     }
 
     fn check_contract(&self, size: usize) -> Result<(), Violation> {
@@ -442,6 +478,20 @@ impl TransactionRules {
         let feature = quoted(&feature);
         variant(error, &[("protocol_feature", &feature), ("version", &self.protocol_version)])
     }
+}
+
+/// Checks that the receiver of a state init is the account that is derived from it
+fn check_derived_id(
+    error: &str,
+    derived: &AccountId,
+    receiver: &AccountId,
+) -> Result<(), Violation> {
+    if derived == receiver {
+        return Ok(());
+    }
+    let members: [(_, &dyn Display); 2] =
+        [("derived_id", &quoted(derived)), ("receiver_id", &quoted(receiver))];
+    Err(variant(error, &members))
 }
 
 /// Whether an account id is that of a universal account: 256 bits in Crockford's base 32, of which

@@ -14,6 +14,8 @@ mod read;
 mod signature;
 #[cfg(feature = "transaction-rules")]
 mod state_init;
+#[cfg(feature = "transaction-rules")]
+mod universal_state;
 mod view;
 mod write;
 
@@ -29,6 +31,8 @@ pub use signature::try_verify;
 pub use signature::verify;
 #[cfg(feature = "transaction-rules")]
 pub(crate) use state_init::derive_account_id;
+#[cfg(feature = "transaction-rules")]
+pub(crate) use universal_state::{UniversalState, derive_universal_account_id};
 
 use self::builder::OwnedParts;
 use crate::Error;

@@ -383,7 +383,7 @@ fn deploy_mode(reader: &mut Reader<'_>) -> Result<GlobalContractDeployMode, Erro
     }
 }
 
-fn identifier<'a>(reader: &mut Reader<'a>) -> Result<Identifier<'a>, Error> {
+pub(super) fn identifier<'a>(reader: &mut Reader<'a>) -> Result<Identifier<'a>, Error> {
     match reader.tag()? {
         (0, _) => hash(reader).map(Identifier::CodeHash),
         (1, _) => account_id(reader).map(Identifier::Account),
@@ -392,7 +392,7 @@ fn identifier<'a>(reader: &mut Reader<'a>) -> Result<Identifier<'a>, Error> {
 }
 
 /// The identifier of a global contract
-enum Identifier<'a> {
+pub(super) enum Identifier<'a> {
     CodeHash(CryptoHash),
     Account(Account<'a>),
 }

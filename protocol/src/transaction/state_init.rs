@@ -1,8 +1,7 @@
 //! The id of an account that its initial state determines.
 //!
 //! It is `0s` and the last 20 bytes, in hex, of the Keccak-256 of the state's borsh encoding, with
-//! the keys of the map in order. Universal accounts, whose ids are derived in another way, are left
-//! out.
+//! the keys of the map in order. Ids of universal accounts are derived in another way.
 
 use alloc::string::ToString as _;
 use core::fmt::Write as _;

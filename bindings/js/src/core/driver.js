@@ -3,7 +3,7 @@
 // All outputs are handled whenever something was handed in. Subclasses add what depends on where
 // the storage is.
 
-import { BlockError, ConfigError, usageError } from "./errors.js";
+import { BlockError, ConfigError, RequestError, usageError } from "./errors.js";
 import { Instance } from "./load.js";
 import { PendingCalls, Timer, now } from "./waiting.js";
 import { Watches } from "./watching.js";
@@ -85,6 +85,18 @@ export class Driver {
   async chainStatus() {
     const handle = this.run((endpoint) => endpoint.handle_chain_query());
     return new Promise((resolve, reject) => this.#start(handle, { resolve, reject }));
+  }
+
+  /**
+   * The state of a transaction, with its whole result if it is asked for
+   *
+   * @param {string} hash
+   * @param {boolean} withResult
+   * @returns {Promise<string>}
+   */
+  async observe(hash, withResult) {
+    const handle = this.run((endpoint) => endpoint.handle_observation_query(hash), RequestError);
+    return new Promise((resolve, reject) => this.#start(handle, { resolve, reject, withResult }));
   }
 
   /**
@@ -174,7 +186,8 @@ export class Driver {
     } else if (kind === OutputKind.Completed) {
       this.calls.remove(handle);
       try {
-        call.resolve(this.run((endpoint) => endpoint.take_completion(), call.errorClass));
+        const { withResult = false, errorClass } = call;
+        call.resolve(this.run((endpoint) => endpoint.take_completion(withResult), errorClass));
         if (call.readRows) this.watches.handleBlock();
       } catch (error) {
         call.reject(call.storageError ?? error);

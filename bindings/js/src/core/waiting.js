@@ -22,6 +22,7 @@
  *   request that would have to wait
  * @property {(error: unknown) => void} reject
  * @property {boolean} [waits] Whether it is a request that may wait
+ * @property {boolean} [withResult] Whether an observation has the whole result
  * @property {AbortSignal} [signal]
  * @property {() => void} [onAbort]
  * @property {ErrorClass} [errorClass] Of the engine's errors

@@ -1,13 +1,11 @@
 // The watches of an endpoint in this process.
 //
-// The module has no room for what observes a transaction, so the state of each watched transaction
-// is made of its response, after each block that was imported: one response, however many watch it.
-// Blocks that come in meanwhile cause one more.
+// Each watched transaction is observed after each block that was imported: once, however many watch
+// it. Blocks that come in meanwhile cause one more observation.
 
-import { changes, satisfies } from "./changes.js";
-import { ErrorCode, StorageError } from "./errors.js";
+import { changes, compactStatus, satisfies } from "./changes.js";
+import { parseJson } from "./json.js";
 
-/** @import { CompactStatus, Exact, RpcTransactionResponse } from "../../index.js" */
 /** @import { TransactionChange } from "../../index.js" */
 /** @import { Mailbox, WatchRequest } from "./changes.js" */
 /** @import { Driver } from "./driver.js" */
@@ -83,12 +81,18 @@ export class Watches {
     try {
       while (watched.isStale && watched.watches.size > 0) {
         watched.isStale = false;
-        const result = await this.#result(hash);
-        const status = compactStatus(hash, result);
-        const id = stateId(status);
-        for (const [mailbox, { waitUntil, withResult }] of watched.watches) {
+        // Those that are added meanwhile are observed next, with their result.
+        const watches = [...watched.watches];
+        const withResult = watches.some(([, request]) => request.withResult);
+        const text = await this.#driver.observe(hash, withResult);
+        /** @type {any} */
+        const seen = parseJson(text, { bigint: true });
+        const { id, status: parsed, result } = seen;
+        const status = compactStatus(parsed);
+        for (const [mailbox, { waitUntil, withResult }] of watches) {
           const isReached = satisfies(status.final_execution_status, waitUntil);
-          mailbox.put({ id, isReached, status: isReached && withResult ? { ...status, result } : status });
+          const hasResult = isReached && withResult && result;
+          mailbox.put({ id, isReached, status: hasResult ? { ...status, result } : status });
         }
       }
     } catch (error) {
@@ -97,22 +101,6 @@ export class Watches {
     } finally {
       watched.isObserving = false;
     }
-  }
-
-  /**
-   * The result of a transaction; `undefined` if it is in no block
-   *
-   * @param {string} hash
-   * @returns {Promise<Exact<RpcTransactionResponse> | undefined>}
-   */
-  async #result(hash) {
-    // Any account: a transaction is found by its hash.
-    const params = { tx_hash: hash, sender_account_id: "near", wait_until: "NONE" };
-    const body = JSON.stringify({ method: "EXPERIMENTAL_tx_status", params });
-    const response = await this.#driver.respond(body, undefined);
-    const { result, error } = response ?? {};
-    if (result || error?.cause?.name === "UNKNOWN_TRANSACTION") return result;
-    throw new StorageError(ErrorCode.STORAGE, String(error?.data ?? error?.message));
   }
 
   /**
@@ -127,40 +115,4 @@ export class Watches {
     }
     this.#watched.clear();
   }
-}
-
-/**
- * The compact status that a result has
- *
- * @param {string} hash
- * @param {any} result
- * @returns {CompactStatus}
- */
-function compactStatus(hash, result) {
-  if (!result) return { transaction_hash: hash, final_execution_status: "NONE" };
-  const { final_execution_status, status, transaction_outcome, receipts_outcome } = result;
-  const known = new Set();
-  let executed = 0;
-  for (const { id, outcome } of [transaction_outcome, ...receipts_outcome]) {
-    if (id !== transaction_outcome.id) known.add(id);
-    for (const receipt of outcome.receipt_ids) known.add(receipt);
-    if (id !== transaction_outcome.id && outcome.status !== "Unknown") executed += 1;
-  }
-  return {
-    transaction_hash: hash,
-    final_execution_status,
-    status: /** @type {CompactStatus["status"]} */ (typeof status === "string" ? status : Object.keys(status)[0]),
-    receipts_known: known.size,
-    receipts_executed: executed,
-  };
-}
-
-/**
- * Equal states have equal ids
- *
- * @param {CompactStatus} status
- */
-function stateId({ final_execution_status, status, receipts_known, receipts_executed }) {
-  if (final_execution_status === "NONE") return "NONE";
-  return `${final_execution_status}-${status}-${receipts_executed}-${receipts_known}`;
 }

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use milepost_testkit::Rng;
-use near_crypto::{KeyType, PublicKey, SecretKey, Signature};
+use near_crypto::{KeyType, PublicKey, PublicKeyHandle, SecretKey, Signature};
 use near_primitives::account::{
     AccessKey, AccessKeyPermission, FunctionCallPermission, GasKeyInfo,
 };
@@ -30,8 +30,10 @@ use near_primitives::transaction::{
     TransactionV1,
 };
 use near_primitives::types::{AccountId, Balance, Gas};
-use near_primitives::universal_state_init::RawStateInit;
-use near_primitives::utils::derive_near_deterministic_account_id;
+use near_primitives::universal_state_init::{
+    RawStateInit, UniversalStateInit, UniversalStateInitV1,
+};
+use near_primitives::utils::{derive_near_deterministic_account_id, derive_universal_account_id};
 
 /// The number of action variants
 pub(crate) const TAGS: u64 = 16;
@@ -217,10 +219,28 @@ impl Generator {
             })),
             DELEGATE_V2 => self.delegate_v2(),
             15 => Action::UniversalStateInit(Box::new(UniversalStateInitAction {
-                state_init: RawStateInit(self.bytes(40)),
+                state_init: self.universal_state_init(),
                 deposit: self.balance(),
             })),
             _ => panic!("unknown tag {tag} of an action"),
+        }
+    }
+
+    /// The state init of a universal account; one in four has its keys in any order, and one in
+    /// eight is any bytes
+    fn universal_state_init(&mut self) -> RawStateInit {
+        let code = (self.below(2) == 0).then(|| self.identifier());
+        let data: Vec<_> = (0..self.below(5)).map(|_| (self.bytes(6), self.bytes(6))).collect();
+        let keys = (0..self.below(4)).map(|_| PublicKeyHandle::from(self.public_key()));
+        let access_keys: Vec<_> = keys.collect();
+        match self.below(8) {
+            0 => RawStateInit(self.bytes(40)),
+            1 | 2 => RawStateInit(borsh::to_vec(&(0_u8, code, data, access_keys)).unwrap()),
+            _ => {
+                let (data, access_keys) =
+                    (data.into_iter().collect(), access_keys.into_iter().collect());
+                UniversalStateInit::V1(UniversalStateInitV1 { code, data, access_keys }).to_raw()
+            }
         }
     }
 
@@ -250,6 +270,9 @@ impl Generator {
         let derived = actions.into_iter().find_map(|action| match action {
             Action::DeterministicStateInit(action) => {
                 Some(derive_near_deterministic_account_id(&action.state_init))
+            }
+            Action::UniversalStateInit(action) => {
+                Some(derive_universal_account_id(&action.state_init))
             }
             _ => None,
         });

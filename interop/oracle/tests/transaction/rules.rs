@@ -2,8 +2,7 @@
 //!
 //! The version and the size of a transaction are checked by the node's crates themselves. The rules
 //! for actions are in no published crate, so they are written here a second time, over the node's
-//! types, features and limits. What the engine leaves out is left out: the state init of a
-//! universal account.
+//! types, features and limits.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -16,10 +15,12 @@ use near_crypto::key_conversion::is_valid_staking_key;
 use near_parameters::vm::LimitConfig;
 use near_parameters::{RuntimeConfig, RuntimeConfigStore, RuntimeConfigView};
 use near_primitives::account::{AccessKey, AccessKeyPermission};
+use near_primitives::action::StateInitCounts;
 use near_primitives::errors::{ActionsValidationError as Violation, InvalidTxError};
 use near_primitives::transaction::{Action, ValidatedTransaction};
 use near_primitives::types::{AccountId, Balance, Gas};
-use near_primitives::utils::derive_near_deterministic_account_id;
+use near_primitives::universal_state_init::{DecodeMode, RawStateInit, UniversalStateInit};
+use near_primitives::utils::{derive_near_deterministic_account_id, derive_universal_account_id};
 use near_primitives::version::ProtocolFeature;
 use serde_json::json;
 
@@ -63,15 +64,16 @@ impl Rules<'_> {
                 limit,
             });
         }
-        let entries = actions.iter().map(|action| match action {
-            Action::DeterministicStateInit(action) => Some(action.state_init.data().len() as u64),
-            Action::UniversalStateInit(_) => None,
-            _ => Some(0),
-        });
-        let limit = limits.max_state_init_entries;
-        if let Some(number_of_entries) = entries.sum::<Option<u64>>()
-            && number_of_entries > limit
-        {
+        let counts = actions
+            .iter()
+            .map(Action::state_init_counts)
+            .fold(StateInitCounts::ZERO, StateInitCounts::saturating_add);
+        let (number_of_keys, limit) = (counts.keys, limits.max_universal_state_init_keys);
+        if number_of_keys > limit {
+            return Err(Violation::TotalNumberOfStateInitKeysExceeded { number_of_keys, limit });
+        }
+        let (number_of_entries, limit) = (counts.entries, limits.max_state_init_entries);
+        if number_of_entries > limit {
             return Err(Violation::TotalNumberOfStateInitEntriesExceeded {
                 number_of_entries,
                 limit,
@@ -166,8 +168,9 @@ impl Rules<'_> {
             Action::TransferToGasKey(_) | Action::WithdrawFromGasKey(_) => {
                 self.require(ProtocolFeature::GasKeys, "GasKeys")
             }
-            Action::UniversalStateInit(_) => {
-                self.require(ProtocolFeature::UniversalAccounts, "UniversalAccounts")
+            Action::UniversalStateInit(action) => {
+                self.require(ProtocolFeature::UniversalAccounts, "UniversalAccounts")?;
+                self.universal_state_init(&action.state_init, receiver)
             }
             Action::Delegate(delegate) => {
                 let delegate = &delegate.delegate_action;
@@ -207,6 +210,28 @@ impl Rules<'_> {
             return Err(Violation::WithdrawFromGasKeyNotAllowedInDelegate);
         }
         self.list(actions, receiver)
+    }
+
+    fn universal_state_init(&self, raw: &RawStateInit, receiver: &AccountId) -> Checked {
+        let derived_id = derive_universal_account_id(raw);
+        if derived_id != *receiver {
+            let receiver_id = receiver.clone();
+            return Err(Violation::InvalidUniversalStateInitReceiver { receiver_id, derived_id });
+        }
+        let is_strict = ProtocolFeature::CanonicalUniversalStateInit.enabled(self.version);
+        let state = UniversalStateInit::from_raw(raw, DecodeMode::strict_if(is_strict))
+            .map_err(|_| Violation::MalformedUniversalStateInit)?;
+        for (key, value) in state.data() {
+            let (length, limit) = (key.len() as u64, self.limits.max_length_storage_key);
+            if length > limit {
+                return Err(Violation::UniversalStateInitKeyLengthExceeded { length, limit });
+            }
+            let (length, limit) = (value.len() as u64, self.limits.max_length_storage_value);
+            if length > limit {
+                return Err(Violation::UniversalStateInitValueLengthExceeded { length, limit });
+            }
+        }
+        Ok(())
     }
 
     fn contract(&self, code: &[u8]) -> Checked {
@@ -287,6 +312,7 @@ fn runtime_config(
         (&mut limits.max_actions_per_receipt, 8),
         (&mut limits.max_deploy_actions_per_receipt, 4),
         (&mut limits.max_state_init_entries, 12),
+        (&mut limits.max_universal_state_init_keys, 6),
         (&mut limits.max_contract_size, 80),
         (&mut limits.max_length_method_name, 24),
         (&mut limits.max_arguments_length, 80),
@@ -369,6 +395,9 @@ fn unknown_transactions_are_refused_for_the_reasons_of_a_node() {
                  DeterministicStateInitKeyLengthExceeded \
                  DeterministicStateInitValueLengthExceeded RemovedProtocolFeature \
                  WithdrawFromGasKeyNotAllowedInDelegate TransferToUniversalAccountNotAllowed \
+                 InvalidUniversalStateInitReceiver MalformedUniversalStateInit \
+                 UniversalStateInitKeyLengthExceeded UniversalStateInitValueLengthExceeded \
+                 TotalNumberOfStateInitKeysExceeded \
                  TotalPrepaidGasExceeded IntegerOverflow InvalidTransactionVersion \
                  TransactionSizeExceeded"
         .split_whitespace()

@@ -28,7 +28,8 @@ fn rules(version: u32) -> TransactionRules {
             "max_deploy_actions_per_receipt":1,"max_length_method_name":6,
             "max_length_storage_key":2,"max_length_storage_value":3,
             "max_number_bytes_method_names":9,"max_state_init_entries":2,
-            "max_total_prepaid_gas":"100","max_transaction_size":4000}}}}}}}}"#
+            "max_total_prepaid_gas":"100","max_transaction_size":4000,
+            "max_universal_state_init_keys":2}}}}}}}}"#
     );
     TransactionRules::read(&text).unwrap()
 }
@@ -59,6 +60,9 @@ fn plain(texts: &[&str]) -> SignedTransaction {
 fn receiver(texts: &[&str]) -> String {
     let derived = actions(texts).iter().find_map(|action| match action {
         NonDelegateAction::DeterministicStateInit(init) => derive_account_id(&init.state_init),
+        NonDelegateAction::UniversalStateInit(init) => {
+            Some(derive_universal_account_id(&init.state_init.0))
+        }
         _ => None,
     });
     derived.map_or_else(|| "bob.near".to_string(), |derived| derived.to_string())
@@ -127,6 +131,12 @@ fn init(data: &str) -> String {
     )
 }
 
+fn unsupported(feature: &str, version: u32) -> String {
+    format!(
+        r#"{{"UnsupportedProtocolFeature":{{"protocol_feature":"{feature}","version":{version}}}}}"#
+    )
+}
+
 /// Asserts that the only violation is this variant of `InvalidTxError`
 fn assert_violation(version: u32, signed: &SignedTransaction, expected: &str) {
     let violation = rules(version).check(signed).expect_err(expected);
@@ -158,11 +168,6 @@ fn each_rule_for_actions_has_its_error() {
     let long = "é".repeat(100);
     let (ok, init_ok) = (call("method", "AAAAAA==", 100), init(r#"{"AAA=":"AAAA"}"#));
     let withdraw = WITHDRAW.replace("KEY", KEY);
-    let unsupported = |feature: &str, version: u32| {
-        format!(
-            r#"{{"UnsupportedProtocolFeature":{{"protocol_feature":"{feature}","version":{version}}}}}"#
-        )
-    };
     for (version, texts, expected) in [
         (
             88,
@@ -345,6 +350,92 @@ fn the_receiver_of_a_state_init_is_the_account_derived_from_it() {
     assert_eq!(rules(85).check(&delegated("bob.near")), Ok(()));
     assert_violation(84, &delegated("bob.near"), &error("bob.near"));
     assert_eq!(rules(84).check(&delegated(DERIVED)), Ok(()));
+}
+
+/// The state init of a universal account with these entries and access keys, of tag and content
+fn universal(entries: &[(&str, &str)], access_keys: &[(u8, u8)]) -> String {
+    let mut writer = crate::codec::borsh::Writer::default();
+    writer.u8(0).u8(0).count(entries.len());
+    for (key, value) in entries {
+        writer.text(key).text(value);
+    }
+    writer.count(access_keys.len());
+    for (tag, content) in access_keys {
+        writer.u8(*tag).raw(&[*content; 32]);
+    }
+    universal_of(&writer.into_bytes())
+}
+
+fn universal_of(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    crate::codec::base64::encode(bytes, &mut text);
+    format!(r#"{{"UniversalStateInit":{{"deposit":"0","state_init":"{text}"}}}}"#)
+}
+
+#[test]
+fn the_state_init_of_a_universal_account_is_checked_from_version_88_on() {
+    let error = |error: &str| format!(r#"{{"ActionsValidation":{error}}}"#);
+    let to_delegate = |text: &str| with_delegates([delegate(&[text])].into());
+    let malformed = "\"MalformedUniversalStateInit\"";
+    let keys = |keys| {
+        format!(r#"{{"TotalNumberOfStateInitKeysExceeded":{{"limit":2,"number_of_keys":{keys}}}}}"#)
+    };
+    let entries = r#"{"TotalNumberOfStateInitEntriesExceeded":{"limit":2,"number_of_entries":3}}"#;
+    for (text, expected) in [
+        (universal(&[("b", ""), ("a", "")], &[]), malformed),
+        (universal(&[("a", ""), ("a", "")], &[]), malformed),
+        (universal(&[], &[(3, 1), (0, 1)]), malformed),
+        (universal_of(b""), malformed),
+        (universal_of(&[1, 0, 0, 0, 0, 0, 0, 0, 0, 0]), malformed),
+        (
+            universal(&[("abc", "")], &[]),
+            r#"{"UniversalStateInitKeyLengthExceeded":{"length":3,"limit":2}}"#,
+        ),
+        (
+            universal(&[("a", ""), ("ab", "abcd")], &[]),
+            r#"{"UniversalStateInitValueLengthExceeded":{"length":4,"limit":3}}"#,
+        ),
+        (universal(&[], &[(0, 1), (0, 2), (3, 1)]), &keys(3)),
+        (universal(&[("a", ""), ("b", ""), ("c", "")], &[(0, 1)]), entries),
+    ] {
+        assert_violation(88, &plain(&[&text]), &error(expected));
+        assert_violation(88, &to_delegate(&text), &error(expected));
+    }
+    let valid = universal(&[("a", "abc"), ("ab", "")], &[(0, 9), (3, 1)]);
+    assert_eq!(rules(88).check(&plain(&[&valid])), Ok(()));
+    assert_eq!(rules(88).check(&to_delegate(&valid)), Ok(()));
+    assert_violation(87, &plain(&[&valid]), &error(&unsupported("UniversalAccounts", 87)));
+    assert_violation(84, &plain(&[&valid]), &error(&unsupported("PostQuantumSignatures", 84)));
+
+    // The receiver comes before what is in the state init.
+    let actions = |text| actions(&[text]).into_iter().map(Action::NonDelegate).collect();
+    let receiver = "0uzvdgbyea2rd8ywx0kw3cg4vc0ez1x5fc2gyks4fdz9ae0xxvzan0";
+    let other = signed(actions(&universal_of(b"")), TransactionVersion::V0 { nonce: 1 }, receiver);
+    let derived = derive_universal_account_id(b"");
+    let expected = format!(
+        r#"{{"InvalidUniversalStateInitReceiver":{{"derived_id":"{derived}","receiver_id":"{receiver}"}}}}"#
+    );
+    assert_violation(88, &other, &error(&expected));
+}
+
+#[test]
+fn state_inits_are_counted_in_sum_also_in_delegate_actions() {
+    let init = |entries| Action::NonDelegate(json::read(&init(entries)).unwrap());
+    let mixed = universal(&[("a", ""), ("b", "")], &[]);
+    let entries = |count| {
+        format!(
+            r#"{{"ActionsValidation":{{"TotalNumberOfStateInitEntriesExceeded":{{"limit":2,"number_of_entries":{count}}}}}}}"#
+        )
+    };
+    let sum = [init(r#"{"AA==":""}"#), delegate(&[&mixed])];
+    assert_violation(88, &with_delegates(sum.into()), &entries(3));
+    let keys = universal(&[], &[(0, 1), (0, 2)]);
+    let key = Action::NonDelegate(json::read(&universal(&[], &[(0, 1)])).unwrap());
+    let expected = r#"{"ActionsValidation":{"TotalNumberOfStateInitKeysExceeded":{"limit":2,"number_of_keys":3}}}"#;
+    assert_violation(88, &with_delegates([key, delegate(&[&keys])].into()), expected);
+    // Twice the same in one state init counts once, though it is malformed.
+    let twice = universal(&[("a", ""), ("a", ""), ("a", "")], &[]);
+    assert!(rules(88).check(&plain(&[&twice])).unwrap_err().contains("Malformed"));
 }
 
 #[test]
