@@ -91,6 +91,10 @@ fn a_missing_object_is_named() {
         assert_eq!(output.status.code(), Some(1));
         let expected = format!("s3://lake/chain/{lost}: missing, but ");
         assert!(errors(&output).contains(&expected), "{}", errors(&output));
+        // A partial feed needs the shards that are tracked, and the block.
+        let args = [&args[..], &["--track-shards", "0"]].concat();
+        let output = import(&server, &directory.path().join("partial"), &args);
+        assert_eq!(output.status.success(), lost.ends_with("shard_1.json"), "{}", errors(&output));
     }
 }
 
