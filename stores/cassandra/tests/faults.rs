@@ -66,6 +66,9 @@ fn nothing_acknowledged_is_lost() {
             cluster.nodes()[number].kill().unwrap();
         }
         load.phase("nodes 1 and 3 killed");
+        // The node that is left knows by now.
+        load.phase("ten seconds later");
+        load.phase("twenty seconds later");
         for number in [0, 2] {
             cluster.nodes()[number].start().unwrap();
         }
