@@ -31,7 +31,6 @@ const PHASE: Duration = Duration::from_secs(10);
 const RECOVERY: Duration = Duration::from_secs(300);
 
 #[test]
-#[ignore = "starts nodes: cargo xtask cluster-faults"]
 fn nothing_acknowledged_is_lost() {
     let mut cluster = Cluster::start(3, Security::None).unwrap();
     let address: Address =
