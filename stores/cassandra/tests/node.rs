@@ -21,7 +21,6 @@ use milepost_test_cluster::{Cluster, DATA_CENTER, PASSWORD, Security, USER};
 use {futures_util as _, rustls as _, scylla as _};
 
 #[test]
-#[ignore = "starts nodes: cargo xtask test --only cluster"]
 fn an_archive_in_one_node() {
     let mut cluster = Cluster::start(1, Security::PasswordAndTls).unwrap();
     let password = tempfile::NamedTempFile::new().unwrap();
