@@ -31,6 +31,7 @@ mod log;
 mod logged_kinds;
 mod metrics;
 mod query_commands;
+mod query_error;
 mod receipt_tree;
 mod serve;
 mod served_feed;

@@ -6,7 +6,6 @@
 
 use alloc::borrow::Cow;
 use alloc::sync::Arc;
-use core::fmt;
 use core::hash::BuildHasher as _;
 use core::marker::PhantomData;
 use core::panic::AssertUnwindSafe;
@@ -15,6 +14,7 @@ use std::hash::RandomState;
 use std::panic;
 use std::sync::Mutex;
 
+use milepost::Error;
 use milepost::config::TrackedShards;
 use milepost::endpoint::{
     ChainStatus, Endpoint, Engine, Evaluation, RequestState, Response, ResponseBody,
@@ -22,11 +22,10 @@ use milepost::endpoint::{
 };
 use milepost::import::{BlockImport, BlockPosition, ImportSettings, ImportSummary, VerifyMode};
 use milepost::primitives::{BlockHeight, CryptoHash};
-use milepost::rpc::{MethodCall, Request, ResponseKind};
+use milepost::rpc::{MethodCall, Request};
 use milepost::status::{CompactStatus, Observation, ProofEnd, StatusSummary};
 use milepost::storage::Storage as _;
 use milepost::views::Deviations;
-use milepost::{Error, ErrorKind};
 use milepost_feeds::{ImportError, import_all};
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::task;
@@ -39,6 +38,7 @@ use crate::block_verifier::BlockVerifier;
 use crate::compact_status::{Include, compact_with};
 use crate::logged_kinds::LoggedKinds;
 use crate::metrics::{BlockStep, Commit, MethodLabel, Metrics};
+use crate::query_error::{QueryError, panic_response};
 use crate::shared_endpoint::SharedEndpoint;
 use crate::store::Store;
 use crate::watching::Watching;
@@ -489,69 +489,14 @@ pub(crate) struct Responded<R> {
     pub(crate) retry_after: Option<Duration>,
 }
 
-/// Why a query has no result
-#[derive(Clone, Debug, Eq, PartialEq)]
-pub(crate) enum QueryError {
-    /// The store failed
-    Failed(Error),
-    /// There is no proof with the block that the request names
-    InvalidBlock(Error),
-    /// The blocks in the store prove nothing
-    NotProvable(Error),
-    /// The query panicked, which no data and no request may bring about; the log has the place
-    Panicked,
-}
-
-impl From<Error> for QueryError {
-    fn from(error: Error) -> Self {
-        Self::Failed(error)
-    }
-}
-
-impl QueryError {
-    /// Why there is no proof
-    fn of_proof(error: Error) -> Self {
-        match error.kind() {
-            ErrorKind::Value | ErrorKind::Limit => Self::InvalidBlock(error),
-            ErrorKind::Usage => Self::NotProvable(error),
-            _ => Self::Failed(error),
-        }
-    }
-
-    fn result_of<T>(ran: Option<Result<T, Error>>) -> Result<T, Self> {
-        ran.map_or(Err(Self::Panicked), |result| result.map_err(Self::Failed))
-    }
-}
-
-impl fmt::Display for QueryError {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Failed(error) | Self::InvalidBlock(error) | Self::NotProvable(error) => {
-                error.fmt(formatter)
-            }
-            Self::Panicked => formatter.write_str(DEFECT),
-        }
-    }
-}
-
-/// What clients get when a query panicked
-const DEFECT: &str =
-    "a defect of the server: the query panicked; the log of the server has the place";
-
-/// The response to a request whose query panicked
-pub(crate) fn panic_response() -> Response {
-    let body = format!(
-        r#"{{"jsonrpc":"2.0","error":{{"name":"INTERNAL_ERROR","cause":{{"info":{{"error_message":"{DEFECT}"}},"name":"INTERNAL_ERROR"}},"code":-32000,"message":"Server error","data":"{DEFECT}"}},"id":null}}"#
-    );
-    Response { body: body.into_bytes(), kind: ResponseKind::Internal }
-}
-
 #[cfg(test)]
 mod tests {
     use milepost::endpoint::Settings;
+    use milepost::rpc::ResponseKind;
     use serde_json::Value;
 
     use super::*;
+    use crate::query_error::DEFECT;
     use crate::value_parsers::StoreLocation;
 
     fn service() -> Arc<Service> {

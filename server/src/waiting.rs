@@ -20,7 +20,8 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{self, Instant};
 
 use crate::metrics::{MethodLabel, WaitEnd};
-use crate::service::{Responded, Service, Wakeup, panic_response};
+use crate::query_error::panic_response;
+use crate::service::{Responded, Service, Wakeup};
 
 /// The response to a request body
 pub(crate) struct Answer {

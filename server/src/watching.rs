@@ -18,7 +18,8 @@ use milepost::status::{CompactStatus, Observation};
 use tokio::sync::Notify;
 
 use crate::metrics::{family, sample};
-use crate::service::{QueryError, Service};
+use crate::query_error::QueryError;
+use crate::service::Service;
 
 /// Number of transactions that are observed at a time, on one snapshot
 const BATCH: usize = 64;

@@ -10,7 +10,8 @@ use milepost::endpoint::{Evaluation, RequestState};
 
 use super::RETRY_AFTER;
 use super::access::{self, AccessState, ServiceSnapshot};
-use crate::service::{Service, panic_response};
+use crate::query_error::panic_response;
+use crate::service::Service;
 
 /// What a query read
 pub(crate) struct Read<T> {

@@ -15,7 +15,8 @@ use milepost::status::{CompactStatus, Milestone};
 use tokio::task;
 
 use super::route::failed;
-use crate::service::{QueryError, Service};
+use crate::query_error::QueryError;
+use crate::service::Service;
 use crate::watching::{Change, TooManyWatches, Watcher};
 
 /// The end of the id of the event with which a transaction has reached its milestone

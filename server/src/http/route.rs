@@ -38,7 +38,8 @@ use super::{blocks, events, head, transaction};
 use crate::demo_index::DemoIndex;
 use crate::feed_status::FeedStatus;
 use crate::metrics::MethodLabel;
-use crate::service::{QueryError, Service};
+use crate::query_error::QueryError;
+use crate::service::Service;
 use crate::upstream::Upstreams;
 
 pub(super) type HttpResponse = Response<HttpBody>;
