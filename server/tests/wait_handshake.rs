@@ -206,16 +206,29 @@ impl Service {
     }
 }
 
+/// Size of the stack of a modelled thread, in words: evaluating a request without optimization
+/// takes more than the 32 KiB that loom gives
+const STACK: usize = 32 << 10;
+
+/// Runs a model, whose first thread has such a stack as well
+fn model(run: impl Fn() + Copy + Send + Sync + 'static) {
+    loom::model(move || spawn(run).join().unwrap());
+}
+
+fn spawn<T: Send + 'static>(run: impl FnOnce() -> T + Send + 'static) -> thread::JoinHandle<T> {
+    thread::Builder::new().stack_size(STACK).spawn(run).unwrap()
+}
+
 /// Sends two requests while two blocks are committed, each of which answers one of them; some
 /// 78,000 interleavings
 fn two_requests_and_two_blocks(reads: Reads) {
     LazyLock::force(&CHAIN);
-    loom::model(move || {
+    model(move || {
         let service = Service::new(reads);
         let requests: Vec<_> = (0..2)
             .map(|number| {
                 let service = Arc::clone(&service);
-                thread::spawn(move || service.send(number, &CHAIN.requests[number]))
+                spawn(move || service.send(number, &CHAIN.requests[number]))
             })
             .collect();
         service.commit();
@@ -239,7 +252,7 @@ fn a_query_that_read_two_states_would_lose_a_wakeup() {
 #[test]
 fn a_request_that_was_woken_early_is_woken_again() {
     LazyLock::force(&CHAIN);
-    loom::model(|| {
+    model(|| {
         let service = Service::new(Reads::OneState);
         service.send(0, &CHAIN.woken_twice);
         // The request that the first block wakes is evaluated on another thread, while the second
@@ -250,7 +263,7 @@ fn a_request_that_was_woken_early_is_woken_again() {
         assert_eq!(outputs.wakeups.len(), 1);
         let woken = {
             let service = Arc::clone(&service);
-            thread::spawn(move || service.evaluate(outputs))
+            spawn(move || service.evaluate(outputs))
         };
         service.commit();
         woken.join().unwrap();
@@ -261,11 +274,11 @@ fn a_request_that_was_woken_early_is_woken_again() {
 #[test]
 fn a_shutdown_answers_all_requests_and_later_ones() {
     LazyLock::force(&CHAIN);
-    loom::model(|| {
+    model(|| {
         let service = Service::new(Reads::OneState);
         let shutdown = {
             let service = Arc::clone(&service);
-            thread::spawn(move || service.evaluate(service.endpoint.call(Endpoint::shutdown).1))
+            spawn(move || service.evaluate(service.endpoint.call(Endpoint::shutdown).1))
         };
         service.send(0, &CHAIN.requests[0]);
         shutdown.join().unwrap();
@@ -276,14 +289,14 @@ fn a_shutdown_answers_all_requests_and_later_ones() {
 #[test]
 fn a_cancelled_request_is_not_woken() {
     LazyLock::force(&CHAIN);
-    loom::model(|| {
+    model(|| {
         let service = Service::new(Reads::OneState);
         let request = pending(&CHAIN.requests[1], &service.snapshot()).expect("it is pending");
         let outputs = service.hand_in(1, request);
         assert!(outputs.is_earlier && outputs.wakeups.is_empty());
         let timeout = {
             let service = Arc::clone(&service);
-            thread::spawn(move || {
+            spawn(move || {
                 service.endpoint.call(|endpoint| endpoint.handle_timeout(1_000)).1.wakeups.len()
             })
         };

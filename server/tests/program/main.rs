@@ -5,6 +5,7 @@
 
 #![expect(unused_crate_dependencies, reason = "the program runs as a process")]
 
+mod archive;
 mod cli;
 mod connections;
 mod dashboard;
