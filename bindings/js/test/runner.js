@@ -60,7 +60,7 @@ export function runner(manifest, read) {
     return { response: await pending, early };
   }
 
-  return { createEndpoint, run, vectors: manifest.vectors };
+  return { createEndpoint, run, vectors };
 }
 
 /** Lets the event loop run everything that is ready */
