@@ -148,7 +148,7 @@ impl ExportFrom {
             prev_hash: record.prev_hash,
             epoch_id: record.epoch_id,
             protocol_version: record.protocol_version,
-            lite_header: b"",
+            light_header: b"",
         };
         let row = plain_row(self.origin, &archived.encode());
         export.rows.push((ArchivedBlock::key(*hash), row));

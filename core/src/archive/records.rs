@@ -59,7 +59,7 @@ pub struct ArchivedBlock<'row> {
     /// `latest_protocol_version` of its header
     pub protocol_version: u32,
     /// What proofs need of its header; empty if the writer did not know it
-    pub lite_header: &'row [u8],
+    pub light_header: &'row [u8],
 }
 
 impl<'row> ArchivedBlock<'row> {
@@ -75,12 +75,12 @@ impl<'row> ArchivedBlock<'row> {
 
     /// The content of the row
     pub fn encode(&self) -> Vec<u8> {
-        RowWriter::part(76 + self.lite_header.len())
+        RowWriter::part(76 + self.light_header.len())
             .u64(self.height)
             .hash(&self.prev_hash)
             .hash(&self.epoch_id)
             .u32(self.protocol_version)
-            .raw(self.lite_header)
+            .raw(self.light_header)
             .finish()
     }
 
@@ -97,7 +97,7 @@ impl<'row> ArchivedBlock<'row> {
                 prev_hash: cursor.hash()?,
                 epoch_id: cursor.hash()?,
                 protocol_version: cursor.u32()?,
-                lite_header: cursor.rest(),
+                light_header: cursor.rest(),
             })
         })
     }
@@ -135,7 +135,7 @@ mod tests {
             prev_hash: CryptoHash::digest(b"parent"),
             epoch_id: CryptoHash::digest(b"epoch"),
             protocol_version: 82,
-            lite_header: b"header",
+            light_header: b"header",
         };
         let row = plain_row(ORIGIN, &block.encode());
         assert_eq!(ArchivedBlock::decode(&row).unwrap(), block);

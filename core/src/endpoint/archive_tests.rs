@@ -85,7 +85,7 @@ impl Counted {
                     prev_hash: block.prev_hash,
                     epoch_id: block.epoch_id,
                     protocol_version: block.protocol_version,
-                    lite_header: b"",
+                    light_header: b"",
                 };
                 self.put(ArchivedBlock::key(hash), &archived.encode());
                 self.put(ArchivedBlock::height_key(block.height), hash.as_bytes());

@@ -49,15 +49,6 @@ impl DirectoryArchive {
         Ok(Self { database, tables, conflicts, put: Mutex::new(()) })
     }
 
-    /// Bytes on disk, of the journal and of all tables
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Storage`] if the sizes of files cannot be read.
-    pub fn disk_bytes(&self) -> Result<u64, Error> {
-        self.database.disk_space().map_err(failed)
-    }
-
     /// Bytes on disk of a table, without what is only in the journal; 0 for one that is not of an
     /// archive
     pub fn table_bytes(&self, table: Table) -> u64 {
@@ -106,8 +97,8 @@ impl DirectoryArchive {
         Ok(())
     }
 
-    fn has_conflicts(&self) -> Result<bool, Error> {
-        Ok(self.conflicts.first_key_value().is_some())
+    fn has_conflicts(&self) -> bool {
+        self.conflicts.first_key_value().is_some()
     }
 
     fn batch(&self) -> OwnedWriteBatch {
@@ -117,7 +108,7 @@ impl DirectoryArchive {
 
 impl Archive for DirectoryArchive {
     fn get_many(&self, keys: &[Key], rows: &mut Vec<Option<Row>>) -> Result<(), Error> {
-        let has_conflicts = self.has_conflicts()?;
+        let has_conflicts = self.has_conflicts();
         rows.reserve(keys.len());
         for key in keys {
             rows.push(self.get(key, has_conflicts)?);
@@ -179,7 +170,7 @@ impl Archive for DirectoryArchive {
         limit: usize,
         rows: &mut Vec<(Key, Row)>,
     ) -> Result<(), Error> {
-        let has_conflicts = self.has_conflicts()?;
+        let has_conflicts = self.has_conflicts();
         let after = match after {
             Some(key) => Bound::Excluded(key.bytes_in_table().to_vec()),
             None => Bound::Unbounded,
