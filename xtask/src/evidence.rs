@@ -10,8 +10,11 @@ use crate::{bench, cluster, setup, simulate};
 const NAMES: [(&str, &str); 9] = [
     ("simulation", "1,000,000 seeds of waiting (ten minutes); `--seeds N` takes another number"),
     ("open-requests", "10,000 open HTTP requests on a release build (three minutes)"),
-    ("watchers", "100,000 watchers of 20,000 transactions, beside clients that poll (six minutes)"),
-    ("follow", "follows a day of a chain with faults, and kills a server 200 times (half an hour)"),
+    (
+        "watchers",
+        "100,000 watchers of 20,000 transactions, beside clients that poll (four minutes)",
+    ),
+    ("follow", "follows a day of a chain with faults, and kills a server 200 times (four minutes)"),
     ("catch-up", "imports 10,000 blocks (two minutes); `--blocks DIR` also messages of mainnet"),
     ("archive", "sizes and reads of archived rows (a minute); `--blocks DIR` takes real blocks"),
     ("cluster", "kills and pauses nodes of a cluster under an archive (ten minutes)"),
