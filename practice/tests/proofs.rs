@@ -353,3 +353,96 @@ fn the_number_of_shards_that_are_compared_is_limited() {
     let text = str::from_utf8(&message).unwrap().replace(r#""chunks":["#, &chunks);
     assert_eq!(unverifiable(text.into_bytes()), "block.chunks");
 }
+
+/// The message as a feed of these shards has it
+fn partial(message: &[u8], shards: &[u64]) -> Value {
+    let mut message: Value = serde_json::from_slice(message).unwrap();
+    let is_kept = |shard: &Value| shards.contains(&shard["shard_id"].as_u64().unwrap());
+    message["shards"].as_array_mut().unwrap().retain(is_kept);
+    message
+}
+
+/// The shards with a new chunk
+fn new_chunks(message: &Value) -> Vec<u64> {
+    let height = &message["block"]["header"]["height"];
+    let chunks = message["block"]["chunks"].as_array().unwrap().iter();
+    let new = chunks.filter(|chunk| chunk["height_included"] == *height);
+    new.map(|chunk| chunk["shard_id"].as_u64().unwrap()).collect()
+}
+
+#[test]
+fn blocks_of_a_partial_feed_are_never_wrong_and_their_shards_are_checked() {
+    let (mut unverifiable, mut wrong, mut wrong_next) = (0, 0, 0);
+    for seed in 0..3 {
+        let settings = Settings {
+            shards: 4,
+            missing_chunks: 200,
+            epoch_length: 15,
+            split_epoch: Some(1),
+            ..Settings::simulation(seed)
+        };
+        let tracked: Vec<u64> = (0..3).collect();
+        let mut practice = Practice::new(settings);
+        let mut links = OutcomeLinks::default();
+        let mut changed: Option<OutcomeLinks> = None;
+        for _ in 0..50 {
+            let message = partial(&practice.next_message().json, &tracked);
+            let check = check_block(message.to_string().as_bytes());
+            // What an earlier block executed is another than what this one confirms.
+            if let Some(changed) = &mut changed {
+                let result = changed.verify(&check);
+                wrong_next += usize::from(matches!(result, VerificationResult::Wrong(_)));
+            }
+            let before = links.clone();
+            match links.verify(&check) {
+                VerificationResult::Verified => {
+                    assert!(new_chunks(&message).iter().all(|id| tracked.contains(id)));
+                }
+                VerificationResult::Unverifiable(error) => {
+                    assert!(new_chunks(&message).iter().any(|id| !tracked.contains(id)));
+                    assert_eq!(error.path(), "shards", "{error}");
+                    unverifiable += 1;
+                }
+                VerificationResult::Wrong(error) => panic!("{error}"),
+            }
+            for index in 0..message["shards"].as_array().unwrap().len() {
+                let path = format!("/shards/{index}/receipt_execution_outcomes");
+                let count = message.pointer(&path).unwrap().as_array().unwrap().len();
+                if count == 0 {
+                    continue;
+                }
+                let mut message = message.clone();
+                let outcome = format!("{path}/0/execution_outcome/outcome/gas_burnt");
+                *message.pointer_mut(&outcome).unwrap() = 7.into();
+                let check = check_block(message.to_string().as_bytes());
+                if matches!(check.result, VerificationResult::Wrong(_)) {
+                    wrong += 1;
+                } else {
+                    // The only outcome of a shard is compared when the next chunk confirms it.
+                    let mut before = before.clone();
+                    assert!(!matches!(before.verify(&check), VerificationResult::Wrong(_)));
+                    changed = Some(before);
+                }
+            }
+        }
+    }
+    let found = [unverifiable, wrong, wrong_next];
+    assert!(found.iter().all(|count| *count > 10), "{found:?}");
+}
+
+#[test]
+fn blocks_without_a_list_of_chunks_are_never_wrong_in_a_partial_feed() {
+    let settings = Settings { shards: 3, ..Settings::demo(6) };
+    let mut practice = Practice::new(settings);
+    for _ in 0..20 {
+        let message = practice.next_message().json;
+        let mut message = partial(&message, &[0, 2]);
+        message["block"].as_object_mut().unwrap().remove("chunks").unwrap();
+        let result = check_block(message.to_string().as_bytes()).result;
+        let VerificationResult::Unverifiable(error) = result else { panic!("{result:?}") };
+        assert_eq!(error.path(), "shards");
+        message["block"]["header"]["gas_price"] = "1".into();
+        let result = check_block(message.to_string().as_bytes()).result;
+        assert!(matches!(result, VerificationResult::Wrong(_)), "{result:?}");
+    }
+}

@@ -2,6 +2,8 @@
 
 #[path = "config/errors.rs"]
 mod errors;
+#[path = "config/layouts.rs"]
+mod layouts;
 #[path = "config/practice.rs"]
 mod practice;
 #[path = "config/recorded.rs"]

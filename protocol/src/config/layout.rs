@@ -64,11 +64,7 @@ impl ShardLayout {
     /// ```
     pub fn shard_of(&self, account_id: &AccountId) -> Option<ShardId> {
         match self {
-            Self::V0(layout) => {
-                let digest = CryptoHash::digest(account_id.as_str().as_bytes());
-                let [a, b, c, d, e, f, g, h, ..] = *digest.as_bytes();
-                u64::from_le_bytes([a, b, c, d, e, f, g, h]).checked_rem(layout.num_shards)
-            }
+            Self::V0(layout) => shard_by_hash(layout.num_shards, account_id.as_str()),
             Self::V1(layout) => {
                 ShardId::try_from(shard_index(&layout.boundary_accounts, account_id)?).ok()
             }
@@ -77,6 +73,13 @@ impl ShardLayout {
             Self::Other(_) => None,
         }
     }
+}
+
+/// The shard of `account_id` by the hash of its id, if there is a shard
+pub(super) fn shard_by_hash(num_shards: u64, account_id: &str) -> Option<ShardId> {
+    let digest = CryptoHash::digest(account_id.as_bytes());
+    let [a, b, c, d, e, f, g, h, ..] = *digest.as_bytes();
+    u64::from_le_bytes([a, b, c, d, e, f, g, h]).checked_rem(num_shards)
 }
 
 /// The position of the shard of `account_id` in the order of accounts, if boundaries are in order
@@ -207,10 +210,18 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for ShardMap<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::ShardAssignment;
 
     fn shards<const N: usize>(layout: &str, accounts: [&str; N]) -> [Option<ShardId>; N] {
+        let config = alloc::format!(r#"{{"a":1,"shard_layout":{layout}}}"#);
+        let assignment = ShardAssignment::read(&config).unwrap();
         let layout: ShardLayout = json::read(layout).unwrap();
-        accounts.map(|account| layout.shard_of(&account.parse().unwrap()))
+        accounts.map(|account| {
+            let account_id = account.parse().unwrap();
+            let shard = layout.shard_of(&account_id);
+            assert_eq!(assignment.shard_of(account).ok(), shard, "{account} in {config}");
+            shard
+        })
     }
 
     fn v2(boundaries: &str, ids: &str) -> String {

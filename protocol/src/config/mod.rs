@@ -11,6 +11,7 @@ mod layout;
 mod limits;
 mod protocol;
 mod runtime;
+mod shard_assignment;
 #[cfg(feature = "transaction-rules")]
 mod transaction_rules;
 mod values;
@@ -30,6 +31,8 @@ pub use protocol::ProtocolConfigView;
 pub use runtime::{
     AccountCreationConfigView, CongestionControlConfigView, RuntimeConfigView, WitnessConfigView,
 };
+#[doc(hidden)]
+pub use shard_assignment::ShardAssignment;
 #[cfg(feature = "transaction-rules")]
 #[doc(hidden)]
 pub use transaction_rules::TransactionRules;

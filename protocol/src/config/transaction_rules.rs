@@ -240,7 +240,13 @@ impl TransactionRules {
     /// It can be as long as the head is at most `transaction_validity_period` heights above the
     /// base block; skipped heights count.
     pub fn is_expired(&self, base: BlockHeight, head: BlockHeight) -> bool {
-        self.validity_period.is_some_and(|period| head > base.saturating_add(period))
+        self.last_height(base).is_some_and(|last| head > last)
+    }
+
+    /// The greatest height of a head on top of which a transaction can be included, given the
+    /// height of its base block; `None` if it does not expire
+    pub fn last_height(&self, base: BlockHeight) -> Option<BlockHeight> {
+        self.validity_period.map(|period| base.saturating_add(period))
     }
 
     fn has(&self, feature: u64) -> bool {

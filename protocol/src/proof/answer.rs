@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use super::LightHeader;
-use super::confirmation::is_confirmed;
+use super::confirmation::block_roots;
 use super::message::{OutcomeContent, Status, Step, each, hash, outcome_members, path};
 use crate::codec::json::{ReadError, Reader};
 use crate::primitives::{Balance, BlockHeight, Bytes, CryptoHash, Gas};
@@ -64,6 +64,10 @@ pub struct ProvenOutcome {
     pub confirmed_by: CryptoHash,
     /// The height of that block
     pub confirmed_at: BlockHeight,
+    /// The root of the outcomes that its shard executed with it, to which its path leads
+    pub shard_root: CryptoHash,
+    /// Its leaf in the tree of that root, which covers all members below
+    pub leaf: CryptoHash,
     /// Ids of the receipts that it created: all of them, in their order
     pub receipt_ids: Vec<CryptoHash>,
     /// Gas burnt
@@ -251,10 +255,10 @@ impl Proof {
         let Some(header) = header else {
             return Err(wrong(format_args!("block {block_hash} is not among the headers")));
         };
-        match is_confirmed(header, shard_root, path) {
-            Some(true) => Ok(Some((*block_hash, header))),
-            Some(false) => Err(wrong(format_args!(
-                "block {block_hash} does not confirm the root {shard_root}, to which it leads"
+        match block_roots(header, shard_root, path) {
+            Some((expected, found)) if expected == found => Ok(Some((*block_hash, header))),
+            Some((expected, found)) => Err(wrong(format_args!(
+                "expected the outcome root {expected} of block {block_hash}, found {found}"
             ))),
             None => Err(unknown_direction()),
         }
@@ -298,10 +302,10 @@ impl Proof {
                 None => None,
                 Some(leaf) => {
                     let root = Step::fold(leaf, path).ok_or_else(|| at(unknown_direction()))?;
-                    self.confirming(id, root).map_err(at)?
+                    self.confirming(id, root).map_err(at)?.map(|header| (header, root, leaf))
                 }
             };
-            let Some((confirmed_by, header)) = confirming else {
+            let Some(((confirmed_by, header), shard_root, leaf)) = confirming else {
                 proven.unproven_outcomes.push(id);
                 continue;
             };
@@ -312,7 +316,19 @@ impl Proof {
             if matches!(content.status, Status::Failure) {
                 proven.unprovable.push(Unprovable::Error(id));
             }
-            proven.outcomes.push(ProvenOutcome::new(id, confirmed_by, header.height, content));
+            proven.outcomes.push(ProvenOutcome {
+                id,
+                confirmed_by,
+                confirmed_at: header.height,
+                shard_root,
+                leaf,
+                receipt_ids: content.receipt_ids,
+                gas_burnt: content.gas_burnt,
+                tokens_burnt: content.tokens_burnt,
+                executor_id: content.executor_id.into_owned(),
+                status: content.status.into(),
+                logs: content.logs.into_iter().map(|log| log.into_owned()).collect(),
+            });
         }
         proven.link()?;
         proven.check_final_status(answer.final_status.as_ref())?;
@@ -332,29 +348,14 @@ impl OutcomeProof {
     }
 }
 
-impl ProvenOutcome {
-    fn new(
-        id: CryptoHash,
-        confirmed_by: CryptoHash,
-        confirmed_at: BlockHeight,
-        content: OutcomeContent<'_>,
-    ) -> Self {
-        Self {
-            id,
-            confirmed_by,
-            confirmed_at,
-            receipt_ids: content.receipt_ids,
-            gas_burnt: content.gas_burnt,
-            tokens_burnt: content.tokens_burnt,
-            executor_id: content.executor_id.into_owned(),
-            status: match content.status {
-                Status::Failure => ProvenStatus::Failure,
-                Status::Value(value) => ProvenStatus::SuccessValue(value),
-                Status::Receipt(id) => ProvenStatus::SuccessReceiptId(id),
-                // Another variant has no leaf.
-                Status::Unknown | Status::Other => ProvenStatus::Unknown,
-            },
-            logs: content.logs.into_iter().map(|log| log.into_owned()).collect(),
+impl From<Status> for ProvenStatus {
+    fn from(status: Status) -> Self {
+        match status {
+            Status::Failure => Self::Failure,
+            Status::Value(value) => Self::SuccessValue(value),
+            Status::Receipt(id) => Self::SuccessReceiptId(id),
+            // Another variant has no leaf.
+            Status::Unknown | Status::Other => Self::Unknown,
         }
     }
 }

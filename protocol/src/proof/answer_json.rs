@@ -36,12 +36,14 @@ impl ProvenAnswer {
 impl ProvenOutcome {
     fn json(&self) -> String {
         format!(
-            "{{\"id\":\"{}\",\"confirmed_by\":\"{}\",\"confirmed_at\":{},\"receipt_ids\":{},\
-             \"gas_burnt\":{},\"tokens_burnt\":\"{}\",\"executor_id\":{},\"status\":{},\
+            "{{\"id\":\"{}\",\"confirmed_by\":\"{}\",\"confirmed_at\":{},\
+             \"shard_root\":\"{}\",\"leaf\":\"{}\",\"receipt_ids\":{},\"gas_burnt\":{},\"tokens_burnt\":\"{}\",\"executor_id\":{},\"status\":{},\
              \"logs\":{}}}",
             self.id,
             self.confirmed_by,
             self.confirmed_at,
+            self.shard_root,
+            self.leaf,
             list(&self.receipt_ids, quoted),
             self.gas_burnt,
             self.tokens_burnt,

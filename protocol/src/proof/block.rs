@@ -32,8 +32,8 @@ pub struct BlockCheck {
     pub hashes: Option<(CryptoHash, CryptoHash)>,
     /// The shards of the chunk headers; none if the message lacks some of these headers
     pub shard_ids: Vec<ShardId>,
-    /// The root of the outcomes of each shard with a new chunk, which the next new chunk of the
-    /// shard has to confirm
+    /// The root of the outcomes of each shard with a new chunk that is in the message, which the
+    /// next new chunk of the shard has to confirm
     pub outcome_roots: Vec<OutcomeRoot>,
     /// The root of the outcomes before each new chunk, as its header confirms it
     pub confirmed_roots: Vec<OutcomeRoot>,
@@ -69,7 +69,8 @@ pub struct OutcomeRoot {
 /// Checks a block message against the hash of its block
 ///
 /// Costs a hash for each outcome, log and step of a path, and the decoding of all outcomes; a
-/// message is read once more. Bounded by the message.
+/// message is read once more. Bounded by the message. A message that lacks the new chunk of a
+/// shard, as those of a partial feed do, is unverifiable; its other members are checked first.
 ///
 /// ```
 /// use milepost_protocol::proof::{VerificationResult, check_block};
@@ -122,11 +123,18 @@ impl BlockCheck {
         let Message { header, chunks, shards } = message;
         let header = BlockHeaderView::from_json(header).map_err(unverifiable("block.header"))?;
         self.hashes = Some((header.hash, header.prev_hash));
+        let new_chunks = match (&chunks, &shards) {
+            (None, Ok(shards)) => shards.iter().filter(|it| it.chunk_header.is_some()).count(),
+            _ => header.chunk_mask.len(),
+        };
         let chunks = match (chunks, &shards) {
             (Some(chunks), _) => chunks,
-            // Messages made before 2022 have the headers of new chunks only.
-            (None, Ok(shards)) => chunks_of_shards(shards)?,
-            (None, Err(_)) => Vec::new(),
+            // Messages made before 2022 have the headers of new chunks only, and those of a partial
+            // feed not even these.
+            (None, Ok(shards)) if shards.len() == header.chunk_mask.len() => {
+                chunks_of_shards(shards)?
+            }
+            (None, _) => Vec::new(),
         };
         if chunks.len() > MAX_CHUNKS {
             return Err(missing("block.chunks", format_args!("more than {MAX_CHUNKS}")));
@@ -158,16 +166,36 @@ impl BlockCheck {
             Ok(OutcomeRoot { shard_id: shard.id, root })
         });
         let mut roots = roots.collect::<Result<Vec<_>, _>>()?;
+        let mut absent = None;
         for chunk in chunks.iter().filter(|chunk| chunk.height_included == header.height) {
             let shard_id = chunk.shard_id;
             self.confirmed_roots.push(OutcomeRoot { shard_id, root: chunk.outcome_root });
-            let Some(index) = roots.iter().position(|root| root.shard_id == shard_id) else {
-                let detail = format!("shard {shard_id} has a new chunk, which is not there");
-                return Err(missing("shards", detail));
-            };
-            self.outcome_roots.push(roots.swap_remove(index));
+            match roots.iter().position(|root| root.shard_id == shard_id) {
+                Some(index) => self.outcome_roots.push(roots.swap_remove(index)),
+                None => absent = absent.or(Some(shard_id)),
+            }
         }
-        Ok(())
+        // The roots of the shards that are there are compared all the same.
+        match absent {
+            Some(shard_id) => {
+                let detail = format!("shard {shard_id} has a new chunk, which is not there");
+                Err(missing("shards", detail))
+            }
+            None if new_chunks < header.chunk_mask.iter().filter(|is_new| **is_new).count() => {
+                Err(missing("shards", "some new chunks are not there"))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Whether the header has the hash that it states, and what it confirms can be compared
+    pub(super) fn is_linked(&self) -> bool {
+        match self.result {
+            VerificationResult::Verified => true,
+            // The shards are the last that is read, so only a new chunk is missing.
+            VerificationResult::Unverifiable(_) => !self.confirmed_roots.is_empty(),
+            VerificationResult::Wrong(_) => false,
+        }
     }
 }
 

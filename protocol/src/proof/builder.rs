@@ -94,6 +94,7 @@ impl<'t> BlockCheckBuilder<'t> {
     /// The check of the block; `None` if what is wrong is in a shard, or of a form not read here
     pub fn check(self) -> Option<BlockCheck> {
         let header = self.header.filter(|_| !self.has_failed)?;
+        let has_list = self.chunks.is_some();
         let chunks = self.chunks.unwrap_or(self.shard_chunks);
         let message = Message { header, chunks: Some(chunks), shards: Ok(self.shards) };
         let mut check = BlockCheck::new();
@@ -103,8 +104,9 @@ impl<'t> BlockCheckBuilder<'t> {
             else {
                 return None;
             };
-            // Which outcome is named first is up to their order, which is another one here.
-            if error.path().starts_with("shards") {
+            // Which outcome is named first is up to their order, which is another one here; without
+            // a list of chunks a partial feed lacks headers that the roots need.
+            if !has_list || error.path().starts_with("shards[") {
                 return None;
             }
             check.result = stop;

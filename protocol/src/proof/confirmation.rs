@@ -31,14 +31,15 @@ pub fn confirmation_path(
     Some(paths.swap_remove(chunk))
 }
 
-/// Whether the block of this header confirms the root of a shard's outcomes, by this path; `None`
-/// if the path has a direction of no known variant
-pub(super) fn is_confirmed(
+/// The root that the header of a block has, and the root to which the root of a shard's outcomes
+/// leads by this path: the block confirms it if they are equal. `None` if the path has a direction
+/// of no known variant
+pub(super) fn block_roots(
     header: &LightHeader,
     shard_root: CryptoHash,
     path: &[Step],
-) -> Option<bool> {
-    Step::fold(leaf(shard_root), path).map(|root| root == header.outcome_root)
+) -> Option<(CryptoHash, CryptoHash)> {
+    Some((header.outcome_root, Step::fold(leaf(shard_root), path)?))
 }
 
 /// Roots of shards are hashed once more in the tree of the block

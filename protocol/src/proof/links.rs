@@ -3,7 +3,7 @@
 //! What a shard executed in a block is confirmed by the shard's next new chunk, in the first block
 //! after it that has one; of a shard that is split, by the first chunk of each part. Kept are the
 //! open roots of the newest blocks, forks among them; a block whose parent is not kept has nothing
-//! to compare.
+//! to compare, and neither has a shard that a partial feed lacks.
 
 use alloc::collections::VecDeque;
 use alloc::format;
@@ -45,8 +45,7 @@ impl OutcomeLinks {
     ///
     /// Blocks are to be passed with each after its parent.
     pub fn verify(&mut self, check: &BlockCheck) -> VerificationResult {
-        let (VerificationResult::Verified, Some((hash, prev_hash))) = (&check.result, check.hashes)
-        else {
+        let Some((hash, prev_hash)) = check.hashes.filter(|_| check.is_linked()) else {
             return check.result.clone();
         };
         let parent = self.blocks.iter().find(|block| block.hash == prev_hash);
@@ -71,7 +70,7 @@ impl OutcomeLinks {
             self.blocks.pop_front();
         }
         self.blocks.push_back(OpenRoots { hash, shard_ids: check.shard_ids.clone(), roots });
-        VerificationResult::Verified
+        check.result.clone()
     }
 }
 
