@@ -469,3 +469,22 @@ fn answers_of_a_server_are_read_as_results_are() {
     assert_eq!(json["is_complete"], json!(true));
     assert_eq!(json["unproven_outcomes"], json!([]));
 }
+
+#[test]
+fn why_there_is_no_proof_is_reported_when_the_query_is_polled() {
+    let (chain, transaction, ..) = small();
+    let unknown = ProofEnd::Block(CryptoHash::digest(b"no block"));
+    let mut query = ProofQuery::new(transaction, 1_000, unknown);
+    let error = loop {
+        let mut rows = Vec::new();
+        match query.poll() {
+            Ok(Step::NeedRows(keys)) => chain.storage.get_many(keys, &mut rows).unwrap(),
+            Ok(Step::Done(found)) => panic!("{found:?}"),
+            Err(error) => break error,
+        }
+        // As of every query: the host that supplies the right number of rows has done its part.
+        assert_eq!(query.supply_rows(&rows), Ok(()));
+    };
+    assert_eq!((error.kind(), error.path()), (ErrorKind::Value, "block"));
+    assert_eq!(query.poll().unwrap_err().kind(), ErrorKind::Usage);
+}

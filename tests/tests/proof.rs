@@ -1,10 +1,20 @@
-//! The check of block messages against their own hashes, on recorded blocks of the network.
+//! The check of block messages against their own hashes, and the proofs that follow from them, on
+//! recorded blocks of the network. Skipped without them.
 
 use std::collections::BTreeMap;
 
+use milepost::codec::json;
+use milepost::endpoint::Engine;
 use milepost::import::{BlockVerifier, ImportSettings, VerifyMode};
-use milepost::proof::{OutcomeLinks, VerificationResult, check_block};
+use milepost::primitives::CryptoHash;
+use milepost::proof::{
+    KnownHashes, OutcomeLinks, VerificationResult, check_block, fold, leaf, verify_answer,
+};
+use milepost::status::{ProofEnd, StatusQuery};
+use milepost::storage::{MemoryStorage, Storage as _, run};
+use milepost::views::ExecutionOutcomeWithIdView;
 use milepost_tests::recorded;
+use serde_json::{Value, json};
 
 /// Blocks whose `chunk_receipts_root` is a copy of another root, in the files as they were found
 const CORRUPT: [&str; 5] = [
@@ -100,4 +110,117 @@ fn the_next_chunk_of_a_shard_confirms_the_root_of_its_outcomes() {
         assert!(matches!(links.verify(&next), VerificationResult::Wrong(_)));
     }
     assert_eq!(shards, 2);
+}
+
+/// The outcomes of a message by shard, transactions first
+fn outcomes(message: &Value) -> BTreeMap<u64, Vec<ExecutionOutcomeWithIdView>> {
+    let shards = message["shards"].as_array().unwrap();
+    let shards = shards.iter().map(|shard| {
+        let of_transactions = shard["chunk"]["transactions"].as_array().into_iter().flatten();
+        let of_receipts = shard["receipt_execution_outcomes"].as_array().into_iter().flatten();
+        let outcomes = of_transactions
+            .map(|transaction| &transaction["outcome"]["execution_outcome"])
+            .chain(of_receipts.map(|executed| &executed["execution_outcome"]))
+            .map(|outcome| json::read(&outcome.to_string()).unwrap());
+        (shard["shard_id"].as_u64().unwrap(), outcomes.collect())
+    });
+    shards.collect()
+}
+
+#[test]
+fn the_paths_of_all_outcomes_of_a_shard_lead_to_one_root() {
+    let (mut count, mut files) = (0, 0);
+    let blocks = blocks();
+    for (name, message) in &blocks {
+        let check = check_block(&repaired(message));
+        let message: Value = serde_json::from_slice(message).unwrap();
+        files += 1;
+        for (shard, outcomes) in outcomes(&message) {
+            let roots: Vec<CryptoHash> = outcomes
+                .iter()
+                .map(|outcome| fold(leaf(outcome).unwrap(), &outcome.proof).unwrap())
+                .collect();
+            let Some(root) = roots.first() else { continue };
+            assert!(roots.iter().all(|other| other == root), "{name}, shard {shard}");
+            // What cannot be checked against the hash has no roots either.
+            let found = check.outcome_roots.iter().find(|found| found.shard_id == shard);
+            assert!(
+                found.map_or(INCOMPLETE.contains(&name.as_str()), |found| found.root == *root),
+                "{name}, shard {shard}"
+            );
+            count += roots.len();
+        }
+    }
+    assert!(files == 0 || (files, count) == (27, 2_224), "{count} outcomes in {files} files");
+}
+
+/// Recorded blocks that follow one another; the last one lacks all chunks, so it confirms nothing
+const CHAINS: [&[&str]; 3] = [
+    &["mainnet_000034834052", "mainnet_000034834053"],
+    &["mainnet_000051188689", "mainnet_000051188690"],
+    &["mainnet_000070834059", "mainnet_000070834061"],
+];
+
+#[test]
+fn outcomes_of_recorded_transactions_are_proven_by_the_block_after() {
+    let blocks = blocks();
+    let mut proven_outcomes = Vec::new();
+    for names in CHAINS {
+        let Some(chain) = names.iter().map(|name| blocks.get(*name)).collect::<Option<Vec<_>>>()
+        else {
+            return;
+        };
+        let (engine, mut storage) = (Engine::default(), MemoryStorage::new());
+        let mut verifier = BlockVerifier::new(VerifyMode::Strict);
+        let mut transactions = Vec::new();
+        for message in chain {
+            let (_, import) = verifier.read(&repaired(message), ImportSettings::default());
+            let (batch, _) = import.unwrap().run(&storage).unwrap();
+            storage.commit(batch).unwrap();
+            let message: Value = serde_json::from_slice(message).unwrap();
+            for shard in message["shards"].as_array().unwrap() {
+                let list = shard["chunk"]["transactions"].as_array();
+                let hashes = list.into_iter().flatten().map(|it| &it["transaction"]["hash"]);
+                transactions.extend(hashes.map(|hash| hash.as_str().unwrap().to_owned()));
+            }
+        }
+        // Proven outcomes, and transactions of which all are proven.
+        let mut counts = (0, 0);
+        for hash in transactions {
+            let hash: CryptoHash = hash.parse().unwrap();
+            let Some(proof) = engine.prove(hash, ProofEnd::Confirmation, &storage).unwrap() else {
+                continue;
+            };
+            let known = KnownHashes { transaction: hash, block: proof.block_hash };
+            let mut answer = Vec::new();
+            let status = run(&mut StatusQuery::new(hash, 1_000), &storage).unwrap().unwrap();
+            status.write(true, &mut answer).unwrap();
+            let text = proof.to_json();
+            let proven = verify_answer(&answer, text.as_bytes(), known).unwrap();
+            assert_eq!(proven.outcomes.len(), proof.outcomes.len());
+            counts.0 += proven.outcomes.len();
+            counts.1 += usize::from(proven.is_complete());
+
+            // Every outcome is that of the message, and another one is refused.
+            let answer: Value = serde_json::from_slice(&answer).unwrap();
+            for outcome in &proven.outcomes {
+                let of_receipts = answer["receipts_outcome"].as_array().unwrap();
+                let receipt = of_receipts.iter().position(|it| it["id"] == json!(outcome.id));
+                let place = match receipt {
+                    Some(index) => format!("/receipts_outcome/{index}/outcome"),
+                    None => "/transaction_outcome/outcome".to_owned(),
+                };
+                let mut changed = answer.clone();
+                let content = changed.pointer_mut(&place).unwrap();
+                assert_eq!(content["gas_burnt"], json!(outcome.gas_burnt));
+                assert_eq!(content["logs"], json!(outcome.logs));
+                content["gas_burnt"] = json!(outcome.gas_burnt.0 + 1);
+                let changed = changed.to_string();
+                let error = verify_answer(changed.as_bytes(), text.as_bytes(), known).unwrap_err();
+                assert_eq!(error.path(), format!("outcome {}", outcome.id));
+            }
+        }
+        proven_outcomes.push(counts);
+    }
+    assert_eq!(proven_outcomes, [(2, 0), (16, 1), (0, 0)]);
 }

@@ -60,6 +60,17 @@ fn the_engine_gives_every_response() {
 }
 
 #[test]
+fn the_check_of_every_proof_finds_what_is_declared() {
+    let proofs = manifest().proofs;
+    let failures = proofs.iter().filter_map(|proof| {
+        let difference = engine::verify(proof).err()?;
+        Some(format!("{}: {difference}", proof.name))
+    });
+    assert_none(&failures.collect::<Vec<_>>(), proofs.len());
+    assert!(proofs.len() > 60, "{} proofs", proofs.len());
+}
+
+#[test]
 fn the_server_gives_every_response() {
     let manifest = manifest();
     let program = http::program().expect("the server is built");

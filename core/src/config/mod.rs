@@ -11,7 +11,6 @@ mod tracked_shards;
 
 pub use import::ConfigImport;
 pub use milepost_protocol::config::*;
-#[cfg(any(feature = "track-shards", feature = "transaction-rules"))]
 pub(crate) use query::ResolveConfig;
 pub use query::{ConfigQuery, ConfigResult};
 pub use selector::{BlockReference, Finality, SyncCheckpoint};

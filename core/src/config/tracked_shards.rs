@@ -42,6 +42,12 @@ impl TrackedShards {
         ids.into_iter().try_fold(Self::ALL, Self::with_shard)
     }
 
+    /// The shards whose ids are the numbers of the bits that are set, from the lowest bit of the
+    /// first word on; all shards if there is none
+    pub const fn from_bits(bits: [u64; 2]) -> Self {
+        Self { bits }
+    }
+
     /// These shards and this one; this one alone if all were tracked
     ///
     /// # Errors
@@ -86,6 +92,8 @@ mod tests {
             assert_eq!(shards.contains(id), ids.contains(&id), "{id}");
             assert!(TrackedShards::ALL.contains(id));
         }
+        let bits = [1 | 1 << 1 | 1 << 63, 1 | 1 << 63];
+        assert_eq!(TrackedShards::from_bits(bits), shards);
         assert!(!shards.is_all() && TrackedShards::new([]).unwrap().is_all());
         for id in [128, 1 << 38, u64::MAX] {
             assert_eq!(shards.with_shard(id).unwrap_err().kind(), ErrorKind::Limit);

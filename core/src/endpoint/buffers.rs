@@ -37,7 +37,8 @@ impl Buffers {
         snapshot: &(impl Snapshot + ?Sized),
         out: &mut Vec<u8>,
     ) -> RequestState<ResponseKind> {
-        let (call, attempt) = StatusCall::new(id, request, settings);
+        #[cfg_attr(not(feature = "validity"), expect(unused_mut, reason = "of validity"))]
+        let (mut call, attempt) = StatusCall::new(id, request, settings);
         let walk = mem::take(&mut self.walk);
         let transaction = transaction.filter(|_| snapshot.isolation() == Isolation::Snapshot);
         let query =
@@ -75,6 +76,11 @@ impl Buffers {
         }
         let generation = query.generation();
         let evaluation = call.evaluate(status.as_ref(), None, &attempt, settings, out);
+        #[cfg(feature = "validity")]
+        if let AttemptResult::Unmet(_) = evaluation {
+            // Without a check, as it is in a block, this cannot fail.
+            let _ = call.retain_validity(status.as_ref(), &attempt, None);
+        }
         let walk = status.and_then(|status| status.into_buffers());
         self.walk = walk.unwrap_or_else(|| query.into_buffers());
         match evaluation {

@@ -8,15 +8,12 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::mem;
 
+use super::config_check::{CheckQuery, ConfigCheck, ReadCheck};
 #[cfg(feature = "track-shards")]
-use super::shard_check::{LayoutQuery, ShardCheck, layout_query};
+use super::shard_check::ShardCheck;
 #[cfg(not(feature = "track-shards"))]
 use super::status_call::ShardCheck;
-#[cfg(not(feature = "transaction-rules"))]
-use super::status_call::TransactionCheck;
 use super::status_call::{Attempt, AttemptResult, StatusCall};
-#[cfg(feature = "transaction-rules")]
-use super::transaction_check::{CheckQuery, ReadCheck, TransactionCheck};
 use super::{EndReason, Response, Settings};
 use crate::Error;
 use crate::config::{BlockReference, ConfigQuery, ConfigResult};
@@ -49,21 +46,12 @@ pub(super) enum RunningCall {
         query: Box<StatusQuery>,
         attempt: Attempt,
     },
-    /// The milestone is not reached, and whether its shards are tracked is checked by the
-    /// configuration in force
-    #[cfg(feature = "track-shards")]
-    Shards {
-        call: StatusCall,
-        query: LayoutQuery,
-        status: Option<Box<TransactionStatus>>,
-        attempt: Attempt,
-        generation: u64,
-    },
-    /// The transaction is in no block, and is checked by the configuration in force
-    #[cfg(feature = "transaction-rules")]
+    /// The milestone is not reached, and what the configuration in force says of it is checked: the
+    /// shards that are tracked, or a transaction that is in no block
     Check {
         call: StatusCall,
         query: CheckQuery,
+        status: Option<Box<TransactionStatus>>,
         attempt: Attempt,
         generation: u64,
     },
@@ -141,11 +129,6 @@ impl Call {
             Self::Running(RunningCall::Status { call, attempt, .. }) => {
                 call.clone().start(settings, attempt.clone())
             }
-            #[cfg(feature = "track-shards")]
-            Self::Running(RunningCall::Shards { call, attempt, .. }) => {
-                call.clone().start(settings, attempt.clone())
-            }
-            #[cfg(feature = "transaction-rules")]
             Self::Running(RunningCall::Check { call, attempt, .. }) => {
                 call.clone().start(settings, attempt.clone())
             }
@@ -181,60 +164,31 @@ impl Call {
                 }
                 Ok(Step::Done(status)) => {
                     let generation = query.generation();
-                    #[cfg(feature = "track-shards")]
-                    if call.depends_on_shards(status.as_ref(), settings) {
-                        *self = Self::Running(RunningCall::Shards {
+                    // Only here: the check costs more than most responses, and is pointless for a
+                    // transaction that is in a block whose shards are tracked.
+                    if call.depends_on_config(status.as_ref(), attempt, settings) {
+                        let base = call.base_to_check(attempt).filter(|_| status.is_none());
+                        *self = Self::Running(RunningCall::Check {
                             call: call.take(),
-                            query: layout_query(),
+                            query: ReadCheck::query(base),
                             status: status.map(Box::new),
                             attempt: attempt.clone(),
                             generation,
                         });
                         return self.poll(settings, keys);
                     }
-                    *self = Self::after_status(call, status, None, attempt, generation, settings);
-                    return self.poll(settings, keys);
+                    Self::evaluated(call, status.as_ref(), None, attempt, generation, settings)
                 }
                 Err(error) => Self::Answered(internal_error(&call.id, &error), None),
             },
-            #[cfg(feature = "track-shards")]
-            RunningCall::Shards { call, query, status, attempt, generation } => {
-                match query.poll() {
-                    Ok(Step::NeedRows(needed)) => {
-                        keys.extend_from_slice(needed);
-                        return;
-                    }
-                    Ok(Step::Done(config)) => {
-                        let tracked_shards = settings.track_shards;
-                        match ShardCheck::new(call, status.as_deref(), tracked_shards, &config) {
-                            Ok(shards) => {
-                                let (status, shards) = (status.take().map(|it| *it), Some(&shards));
-                                *self = Self::after_status(
-                                    call,
-                                    status,
-                                    shards,
-                                    attempt,
-                                    *generation,
-                                    settings,
-                                );
-                                return self.poll(settings, keys);
-                            }
-                            Err(rpc_error) => {
-                                Self::Answered(error_response(&call.id, &rpc_error), None)
-                            }
-                        }
-                    }
-                    Err(error) => Self::Answered(internal_error(&call.id, &error), None),
-                }
-            }
-            #[cfg(feature = "transaction-rules")]
-            RunningCall::Check { call, query, attempt, generation } => match query.poll() {
+            RunningCall::Check { call, query, status, attempt, generation } => match query.poll() {
                 Ok(Step::NeedRows(needed)) => {
                     keys.extend_from_slice(needed);
                     return;
                 }
                 Ok(Step::Done(check)) => {
-                    Self::evaluated(call, None, None, Some(&check), attempt, *generation, settings)
+                    let status = status.as_deref();
+                    Self::evaluated(call, status, Some(&check), attempt, *generation, settings)
                 }
                 Err(error) => Self::Answered(internal_error(&call.id, &error), None),
             },
@@ -242,44 +196,23 @@ impl Call {
         *self = next;
     }
 
-    /// The call after its status is known, and its shards if they are checked
-    fn after_status(
-        call: &mut StatusCall,
-        status: Option<TransactionStatus>,
-        shards: Option<&ShardCheck>,
-        attempt: &Attempt,
-        generation: u64,
-        settings: &Settings,
-    ) -> Self {
-        #[cfg(feature = "transaction-rules")]
-        if let (None, Some(signed)) = (&status, &attempt.signed)
-            && shards.is_none_or(|shards| shards.untracked().is_none())
-        {
-            // Only here: the check costs more than most responses, and is pointless for a
-            // transaction that is in a block.
-            return Self::Running(RunningCall::Check {
-                call: call.take(),
-                query: ReadCheck::query(signed),
-                attempt: attempt.clone(),
-                generation,
-            });
-        }
-        Self::evaluated(call, status.as_ref(), shards, None, attempt, generation, settings)
-    }
-
     /// The call after an evaluation of its status; a transaction that is in no block is checked
     fn evaluated(
         call: &mut StatusCall,
         status: Option<&TransactionStatus>,
-        shards: Option<&ShardCheck>,
-        check: Option<&TransactionCheck>,
+        check: Option<&ConfigCheck>,
         attempt: &Attempt,
         generation: u64,
         settings: &Settings,
     ) -> Self {
+        let shards = check.map(|check| ShardCheck::new(call, status, check, settings)).transpose();
+        let shards = match &shards {
+            Ok(shards) => shards.as_ref(),
+            Err(rpc_error) => return Self::Answered(error_response(&call.id, rpc_error), None),
+        };
         // Of an account of another shard it cannot be said whether its transaction is valid.
         if status.is_none() && shards.is_none_or(|shards| shards.untracked().is_none()) {
-            match attempt.violation(check) {
+            match call.violation(attempt, check) {
                 Ok(None) => {}
                 Ok(Some(error)) => {
                     let rpc_error = RpcError::InvalidTransaction { error };
@@ -301,6 +234,10 @@ impl Call {
             }
             AttemptResult::PermanentResponse(kind) => Self::Answered(Response { body, kind }, None),
             AttemptResult::Unmet(condition) => {
+                #[cfg(feature = "validity")]
+                if let Err(error) = call.retain_validity(status, attempt, check) {
+                    return Self::Answered(internal_error(&call.id, &error), None);
+                }
                 Self::Pending(PendingCall { call: call.take(), condition, generation })
             }
         }
@@ -321,9 +258,6 @@ impl Call {
         let (result, id) = match running {
             RunningCall::Config { id, query, .. } => (query.supply_rows(rows), id),
             RunningCall::Status { call, query, .. } => (query.supply_rows(rows), &mut call.id),
-            #[cfg(feature = "track-shards")]
-            RunningCall::Shards { call, query, .. } => (query.supply_rows(rows), &mut call.id),
-            #[cfg(feature = "transaction-rules")]
             RunningCall::Check { call, query, .. } => (query.supply_rows(rows), &mut call.id),
         };
         if let Err(error) = result {
@@ -339,9 +273,6 @@ impl Call {
             | Self::Running(RunningCall::Status { call, .. }) => &call.id,
             #[cfg(feature = "archive")]
             Self::Archived(call) => &call.id,
-            #[cfg(feature = "track-shards")]
-            Self::Running(RunningCall::Shards { call, .. }) => &call.id,
-            #[cfg(feature = "transaction-rules")]
             Self::Running(RunningCall::Check { call, .. }) => &call.id,
             Self::Running(RunningCall::Config { id, .. }) => id,
         };

@@ -8,9 +8,10 @@
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
-use super::end_reason::StaleRows;
 use super::operation::{OperationKind, Operations, Progress};
 use super::pending_request::RetainedRequest;
+#[cfg(feature = "validity")]
+use super::validity_map::ValidityMap;
 #[cfg(feature = "watch")]
 use super::watches::Watches;
 use super::{
@@ -30,12 +31,14 @@ use crate::primitives::CryptoHash;
 use crate::rpc::Request;
 #[cfg(feature = "observe")]
 use crate::status::SummaryQuery;
+#[cfg(feature = "prove")]
+use crate::status::{ProofEnd, ProofQuery};
 use crate::storage::{OptimisticQuery, Row, Snapshot};
-use crate::waiting::{InsertError, InsertErrorKind, RequestHandle, WaiterMap};
+use crate::waiting::{RequestHandle, WaiterMap};
 
 /// Who evaluates a request
 #[derive(Clone, Copy, Debug)]
-enum Evaluator {
+pub(super) enum Evaluator {
     /// The endpoint, with rows that the host supplies
     Endpoint,
     /// The host, over its snapshots
@@ -44,9 +47,9 @@ enum Evaluator {
 
 /// A request in the waiters
 pub(super) struct Waiting<T> {
-    request: RetainedRequest,
-    evaluator: Evaluator,
-    tag: T,
+    pub(super) request: RetainedRequest,
+    pub(super) evaluator: Evaluator,
+    pub(super) tag: T,
 }
 
 /// The engine together with the requests that wait
@@ -136,13 +139,20 @@ pub(super) struct Waiting<T> {
 /// ```
 ///
 /// In both ways a host may stop polling at any time and hand in something else.
+///
+/// With the feature `validity`, a request that contains a signed transaction and waits for it also
+/// ends once the transaction can never be included any more, with `INVALID_TRANSACTION`: it has
+/// expired, or a final block that came in during the wait has a transaction with the same access
+/// key and at least its nonce. Both need that no block since its base block is missing.
 pub struct Endpoint<T = ()> {
     engine: Engine,
     pub(super) wait_config: WaitConfig,
     pub(super) waiters: WaiterMap<Waiting<T>>,
     operations: Operations<T>,
-    outputs: VecDeque<Output<T>>,
+    pub(super) outputs: VecDeque<Output<T>>,
     pub(super) stopping: bool,
+    #[cfg(feature = "validity")]
+    pub(super) validity: ValidityMap,
     #[cfg(feature = "verify")]
     verifier: BlockVerifier,
     #[cfg(feature = "watch")]
@@ -170,6 +180,8 @@ impl<T> Endpoint<T> {
             operations: Operations::new(),
             outputs: VecDeque::new(),
             stopping: false,
+            #[cfg(feature = "validity")]
+            validity: ValidityMap::default(),
             #[cfg(feature = "verify")]
             verifier: BlockVerifier::default(),
             #[cfg(feature = "watch")]
@@ -230,7 +242,7 @@ impl<T> Endpoint<T> {
     pub fn handle_evaluation(&mut self, handle: RequestHandle, state: RequestState, tag: T) {
         match state {
             RequestState::Ready(response) => {
-                if self.waiters.remove(handle) {
+                if self.remove(handle) {
                     self.outputs.push_back(Output::Response { handle, response, tag });
                 }
             }
@@ -318,6 +330,16 @@ impl<T> Endpoint<T> {
         self.start(OperationKind::Observation(Box::new(query)))
     }
 
+    /// Asks for the proof of the answer about a transaction, with rows that the host supplies, as
+    /// [`Engine::prove`] makes it; ends in [`Output::Completed`]
+    #[cfg(feature = "prove")]
+    pub fn handle_proof_query(&mut self, transaction: CryptoHash, end: ProofEnd) -> RequestHandle {
+        let settings = self.engine.settings();
+        let query = ProofQuery::new(transaction, settings.max_receipts, end);
+        let query = OptimisticQuery::new(query, settings.isolation);
+        self.start(OperationKind::Proof(Box::new(query)))
+    }
+
     /// Takes in the rows of an [`Output::NeedRows`], in the order of its keys, or why there are
     /// none; those of a request that was cancelled are ignored
     ///
@@ -363,7 +385,13 @@ impl<T> Endpoint<T> {
     /// Takes in what a block changed, after its commit, when the host imports by itself, and wakes
     /// the requests that it affects
     pub fn handle_chain_update(&mut self, update: &ChainUpdate) {
+        #[cfg(feature = "validity")]
+        let before = self.waiters.generation();
         self.waiters.handle_chain_update(update);
+        #[cfg(feature = "validity")]
+        for handle in self.validity.handle_chain_update(update, before) {
+            self.waiters.wake_request(handle);
+        }
         #[cfg(feature = "watch")]
         self.watches.handle_chain_update(update);
     }
@@ -391,7 +419,7 @@ impl<T> Endpoint<T> {
     pub fn cancel(&mut self, handle: RequestHandle) -> bool {
         #[cfg(feature = "watch")]
         self.watches.remove(handle);
-        self.operations.cancel(handle) && self.waiters.remove(handle)
+        self.operations.cancel(handle) && self.remove(handle)
     }
 
     /// Returns what is to be done or handed out next; [`Output::Timeout`] if there is nothing
@@ -414,6 +442,8 @@ impl<T> Endpoint<T> {
                 self.take(handle, progress);
             } else if let Some(wakeup) = self.waiters.poll_wakeup() {
                 let Waiting { request, evaluator, tag } = wakeup.request;
+                #[cfg(feature = "validity")]
+                let request = self.validity.with_used_nonces(request);
                 let end_reason = match wakeup.expired {
                     _ if self.stopping => Some(EndReason::Shutdown),
                     true => Some(EndReason::Timeout),
@@ -468,12 +498,25 @@ impl<T> Endpoint<T> {
         }
     }
 
+    /// Removes a request; returns whether there was one
+    fn remove(&mut self, handle: RequestHandle) -> bool {
+        #[cfg(feature = "validity")]
+        self.validity.remove(handle);
+        self.waiters.remove(handle)
+    }
+
     fn deadline(&self, now: u64, timeout: Option<u64>) -> u64 {
         now.saturating_add(timeout.unwrap_or(self.wait_config.timeout))
     }
 
     /// Starts an evaluation of a request
-    fn start_request(&mut self, handle: RequestHandle, query: RequestQuery, waits: bool, tag: T) {
+    pub(super) fn start_request(
+        &mut self,
+        handle: RequestHandle,
+        query: RequestQuery,
+        waits: bool,
+        tag: T,
+    ) {
         let isolation = query.isolation();
         let query = Box::new(OptimisticQuery::new(query, isolation));
         self.operations.start(handle, OperationKind::Request { query, waits, tag });
@@ -501,7 +544,7 @@ impl<T> Endpoint<T> {
                 Output::Completed { handle, result }
             }
             Progress::Evaluated { state: RequestState::Ready(response), tag, .. } => {
-                if !self.waiters.remove(handle) {
+                if !self.remove(handle) {
                     return;
                 }
                 Output::Response { handle, response, tag }
@@ -515,62 +558,5 @@ impl<T> Endpoint<T> {
             }
         };
         self.outputs.push_back(output);
-    }
-
-    /// Lets a request wait that was evaluated, or has it evaluated again
-    fn suspend(
-        &mut self,
-        handle: RequestHandle,
-        pending: PendingRequest,
-        evaluator: Evaluator,
-        tag: T,
-    ) {
-        let newest = self.waiters.generation();
-        let (request, key) = pending.into_parts(newest);
-        let calls = request.calls();
-        let waiting = Waiting { request, evaluator, tag };
-        let (waiting, end_reason, stale_rows) = if self.stopping {
-            (waiting, Some(EndReason::Shutdown), None)
-        } else {
-            let Err(InsertError { request, kind }) =
-                self.waiters.insert(handle, waiting, calls, key)
-            else {
-                if let Evaluator::Endpoint = evaluator {
-                    self.outputs.push_back(Output::Pending { handle });
-                }
-                return;
-            };
-            match kind {
-                InsertErrorKind::Cancelled => return,
-                InsertErrorKind::Expired => (request, Some(EndReason::Timeout), None),
-                InsertErrorKind::Full => {
-                    let (pending, limit) = (self.waiters.len(), self.waiters.limit());
-                    (request, Some(EndReason::OverLimit { pending, limit, calls }), None)
-                }
-                InsertErrorKind::Stale => {
-                    let stale_rows = StaleRows { rows: key.generation, waiters: newest };
-                    (request, None, Some(stale_rows))
-                }
-            }
-        };
-        let Waiting { request, tag, .. } = waiting;
-        let evaluation = Evaluation { request, end_reason, stale_rows };
-        self.evaluate(handle, evaluation, evaluator, tag);
-    }
-
-    /// Starts an evaluation, or hands it to the host
-    fn evaluate(
-        &mut self,
-        handle: RequestHandle,
-        evaluation: Evaluation,
-        evaluator: Evaluator,
-        tag: T,
-    ) {
-        match evaluator {
-            Evaluator::Host => self.outputs.push_back(Output::Wakeup { handle, evaluation, tag }),
-            Evaluator::Endpoint => {
-                self.start_request(handle, evaluation.into_query(), true, tag);
-            }
-        }
     }
 }

@@ -7,6 +7,7 @@ use alloc::vec::Vec;
 
 use super::call::error_response;
 use super::fast_path::{self, FastPath, FastResult};
+use super::newest::ReadNewest;
 use super::{
     Buffers, ChainQuery, ChainStatus, RequestQuery, RequestState, Response, ResponseBody, Settings,
 };
@@ -23,7 +24,8 @@ use crate::rpc::{self, Method, MethodCall, Request, ResponseKind};
 use crate::status::{Observation, SummaryQuery};
 #[cfg(feature = "prove")]
 use crate::status::{ProofEnd, ProofQuery};
-use crate::storage::rows::{BlockRecord, OutcomeRow, ReceiptParent};
+use crate::storage::restartable::RestartableQuery;
+use crate::storage::rows::{BlockPoint, BlockRecord, OutcomeRow, ReceiptParent};
 use crate::storage::{Key, Row, Snapshot, Storage, Table, check_row_count, run};
 use crate::views::Deviations;
 
@@ -321,6 +323,43 @@ impl Engine {
             self.archived_heights(hashes, &mut heights, snapshot)?;
         }
         Ok(heights)
+    }
+
+    /// The times of these blocks in nanoseconds since 1970, in one read; `None` for a block that is
+    /// unknown, archived, or was imported without a check against its hash
+    ///
+    /// # Errors
+    ///
+    /// The storage's error, or a corrupt row.
+    pub fn block_times(
+        &self,
+        hashes: &[CryptoHash],
+        snapshot: &(impl Snapshot + ?Sized),
+    ) -> Result<Vec<Option<u64>>, Error> {
+        let keys: Vec<Key> = hashes.iter().map(|hash| Key::hash(Table::Blocks, *hash)).collect();
+        let mut rows = Vec::new();
+        snapshot.get_many(&keys, &mut rows)?;
+        check_row_count(rows.len(), keys.len())?;
+        let time = |row: &Option<Row>| {
+            let Some(row) = row else { return Ok(None) };
+            let proof = BlockRecord::decode(row)?.proof.parts();
+            Ok(proof.map(|(header, _)| header.timestamp))
+        };
+        rows.iter().map(time).collect()
+    }
+
+    /// The newest transactions of the canonical chain with the block of each, newest block first:
+    /// at most `limit`, and those of the newest 96 blocks at most
+    ///
+    /// # Errors
+    ///
+    /// The storage's error, or a corrupt row.
+    pub fn newest_transactions(
+        &self,
+        limit: usize,
+        snapshot: &(impl Snapshot + ?Sized),
+    ) -> Result<Vec<(CryptoHash, BlockPoint)>, Error> {
+        run(&mut RestartableQuery::new(ReadNewest(limit)), snapshot)
     }
 
     /// Reads the heights that are missing from the archive

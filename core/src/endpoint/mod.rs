@@ -15,12 +15,14 @@ mod archive_writer_tests;
 mod buffers;
 mod call;
 mod chain;
+mod config_check;
 mod end_reason;
 #[expect(clippy::module_inception, reason = "named after the type it holds, as every file here is")]
 mod endpoint;
 mod engine;
 mod evaluation;
 mod fast_path;
+mod newest;
 mod operation;
 mod output;
 #[cfg(test)]
@@ -37,12 +39,15 @@ mod shard_check;
 #[cfg(all(test, feature = "track-shards"))]
 mod shard_tests;
 mod status_call;
+mod suspend;
 #[cfg(test)]
 mod tests;
-#[cfg(feature = "transaction-rules")]
-mod transaction_check;
 #[cfg(test)]
 mod unknown_tests;
+#[cfg(feature = "validity")]
+mod validity;
+#[cfg(feature = "validity")]
+mod validity_map;
 mod wait_config;
 mod watch_event;
 #[cfg(feature = "watch")]

@@ -1,9 +1,9 @@
 //! The operations that an endpoint runs over rows of its host, and the line of imports.
 //!
-//! An operation is a request that is evaluated, an import, an observation, or a query for the
-//! chain's status; it asks for rows until it ends. Imports run one after the other, because each
-//! reads what the one before has committed. What an end means for waiting requests is left to the
-//! endpoint.
+//! An operation is a request that is evaluated, an import, an observation, or a query for a proof
+//! or the chain's status; it asks for rows until it ends. Imports run one after the other, because
+//! each reads what the one before has committed. What an end means for waiting requests is left to
+//! the endpoint.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -16,6 +16,8 @@ use hashbrown::HashTable;
 use super::{ChainQuery, Completion, RequestQuery, RequestState};
 use crate::config::ConfigImport;
 use crate::import::BlockImport;
+#[cfg(feature = "prove")]
+use crate::status::ProofQuery;
 #[cfg(feature = "observe")]
 use crate::status::SummaryQuery;
 use crate::storage::{Batch, Key, OptimisticQuery, Query, Row, Step};
@@ -49,6 +51,8 @@ pub(super) enum OperationKind<T> {
     Chain(Box<OptimisticQuery<ChainQuery>>),
     #[cfg(feature = "observe")]
     Observation(Box<OptimisticQuery<SummaryQuery>>),
+    #[cfg(feature = "prove")]
+    Proof(Box<OptimisticQuery<ProofQuery>>),
     /// Its batch was handed out
     Committing(Box<Completion>),
 }
@@ -184,6 +188,8 @@ impl<T> Operations<T> {
             OperationKind::Chain(query) => query.supply_rows(rows)?,
             #[cfg(feature = "observe")]
             OperationKind::Observation(query) => query.supply_rows(rows)?,
+            #[cfg(feature = "prove")]
+            OperationKind::Proof(query) => query.supply_rows(rows)?,
             OperationKind::Committing(_) => return Err(needs_no_rows(handle)),
         }
         operation.awaits_rows = false;
@@ -294,6 +300,10 @@ impl<T> OperationKind<T> {
             Self::Observation(query) => step(&mut **query, |observation| {
                 Poll::Completed(Completion::Observation(Arc::new(observation)))
             }),
+            #[cfg(feature = "prove")]
+            Self::Proof(query) => {
+                step(&mut **query, |proof| Poll::Completed(Completion::Proof(proof.map(Arc::new))))
+            }
             Self::Committing(_) => {
                 Err(Error::new(ErrorKind::Usage, "a commit in progress is not polled"))
             }

@@ -10,6 +10,8 @@ use alloc::vec::Vec;
 use super::{ChainStatus, Evaluation, Response, WatchEvent};
 use crate::Error;
 use crate::import::ImportSummary;
+#[cfg(feature = "prove")]
+use crate::proof::AnswerProof;
 #[cfg(feature = "observe")]
 use crate::status::Observation;
 use crate::storage::{Batch, Key};
@@ -107,4 +109,7 @@ pub enum Completion {
     /// What was seen of a transaction
     #[cfg(feature = "observe")]
     Observation(Arc<Observation>),
+    /// The proof of an answer; `None` if no stored block confirms an outcome
+    #[cfg(feature = "prove")]
+    Proof(Option<Arc<AnswerProof>>),
 }

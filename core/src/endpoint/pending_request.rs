@@ -12,6 +12,8 @@ use core::mem;
 use super::call::{Call, PendingCall, RetainedCall};
 use super::end_reason::StaleRows;
 use super::status_call::StatusCall;
+#[cfg(feature = "validity")]
+use super::validity::Validity;
 use super::{EndReason, RequestQuery, RequestState, Response, Settings};
 use crate::primitives::CryptoHash;
 use crate::status::WaitCondition;
@@ -126,8 +128,10 @@ impl PendingRequest {
 
     /// An unmet condition: while it stays unmet, the request has no result
     ///
-    /// An error can become the response earlier, such as a corrupt row or too many receipts. A host
-    /// that waits for this condition sees it at the next evaluation, at the latest at the deadline.
+    /// An error can become the response earlier, such as a corrupt row, too many receipts, or that
+    /// a signed transaction expires. A host that waits for this condition sees it at the next
+    /// evaluation, at the latest at the deadline. Only an [`Endpoint`](super::Endpoint) notices
+    /// that another transaction has used the nonce.
     pub const fn condition(&self) -> WaitCondition {
         self.condition
     }
@@ -174,12 +178,12 @@ impl PendingRequest {
         // wakes on, the condition is unknown. Waiters that took in another block since would miss
         // that one.
         let is_stale = |stale: StaleRows| self.generation <= stale.rows && waiters == stale.waiters;
-        let condition = if self.stale_rows.is_some_and(is_stale) {
-            WaitCondition::Anything
+        let key = if self.stale_rows.is_some_and(is_stale) {
+            WaitKey { generation: waiters, condition: WaitCondition::Anything }
         } else {
-            self.condition
+            WaitKey { generation: self.generation, condition: self.condition }
         };
-        (self.retained, WaitKey { generation: self.generation, condition })
+        (self.retained, key)
     }
 }
 
@@ -206,6 +210,20 @@ impl BatchEntry {
 }
 
 impl RetainedRequest {
+    /// What is retained of the transactions that may become invalid, of the calls that wait
+    #[cfg(feature = "validity")]
+    pub(super) fn validities_mut(&mut self) -> impl Iterator<Item = &mut Validity> {
+        let (single, batch) = match &mut self.calls {
+            RetainedCalls::One(call) => (Some(call), &mut [][..]),
+            RetainedCalls::Batch(entries) => (None, &mut entries[..]),
+        };
+        let pending = batch.iter_mut().filter_map(|entry| match entry {
+            BatchEntry::Pending(call) => Some(call),
+            BatchEntry::Answered(_) | BatchEntry::Permanent(_) => None,
+        });
+        single.into_iter().chain(pending).filter_map(StatusCall::validity_mut)
+    }
+
     /// Number of calls of the request
     pub(super) const fn calls(&self) -> usize {
         match &self.calls {

@@ -7,28 +7,16 @@
 
 use alloc::borrow::Cow;
 
+use super::Settings;
 use super::call::no_config;
+use super::config_check::ConfigCheck;
 use super::status_call::StatusCall;
-use crate::codec::json::{self, Reader};
-use crate::config::{
-    BlockReference, ConfigResult, Finality, ResolveConfig, ShardLayout, TrackedShards,
-};
-use crate::primitives::{AccountId, ParseError, ShardId};
+use crate::codec::json::Reader;
+use crate::config::{ConfigResult, ShardAssignment, TrackedShards};
+use crate::primitives::ShardId;
 use crate::rpc::RpcError;
 use crate::status::TransactionStatus;
-use crate::storage::Row;
-use crate::storage::restartable::RestartableQuery;
-use crate::storage::rows::{ConfigRecord, ReceiptRecord};
 use crate::{Error, ErrorKind};
-
-/// The query for the configuration with the shard layout
-pub(super) type LayoutQuery = RestartableQuery<ResolveConfig>;
-
-/// The query for the configuration in force at the head
-pub(super) fn layout_query() -> LayoutQuery {
-    let reference = BlockReference::Finality(Finality::Optimistic);
-    RestartableQuery::new(ResolveConfig::in_storage(reference))
-}
 
 /// The shards that a request depends on
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -45,20 +33,50 @@ impl ShardCheck {
     pub(super) fn new(
         call: &StatusCall,
         status: Option<&TransactionStatus>,
-        tracked_shards: TrackedShards,
-        config: &ConfigResult,
+        check: &ConfigCheck,
+        settings: &Settings,
     ) -> Result<Self, RpcError> {
-        let config = match config {
-            ConfigResult::InForce(row) => row,
-            ConfigResult::NoConfig { height, first } => return Err(no_config(*height, *first)),
-            ConfigResult::UnknownBlock { .. } => return Ok(Self::default()),
-        };
-        let layout = Layout::read(config, tracked_shards);
-        let check = layout.and_then(|layout| match status {
-            None => layout.check_account(call.sender()),
-            Some(status) => layout.check_receipts(call.awaited_receipts(status)),
+        if !call.depends_on_shards(status, settings) {
+            return Ok(Self::default());
+        }
+        if let ConfigResult::NoConfig { height, first } = &check.config {
+            return Err(no_config(*height, *first));
+        }
+        let shards = settings.track_shards;
+        let read = check.text().and_then(|config| match config {
+            Some(config) => Self::read(call, status, ShardAssignment::read(config)?, shards),
+            None => Ok(Self::default()),
         });
-        check.map_err(|error| RpcError::internal(&error))
+        read.map_err(|error| RpcError::internal(&error))
+    }
+
+    fn read(
+        call: &StatusCall,
+        status: Option<&TransactionStatus>,
+        assignment: ShardAssignment<'_>,
+        tracked_shards: TrackedShards,
+    ) -> Result<Self, Error> {
+        let (mut untracked, mut lacks_bodies) = (None, false);
+        let mut add = |account: &str| {
+            let shard = assignment.shard_of(account)?;
+            if !tracked_shards.contains(shard) {
+                untracked.get_or_insert(shard);
+            }
+            Ok::<_, Error>(())
+        };
+        match status {
+            None => call.sender().map_or(Ok(()), add)?,
+            Some(status) => {
+                for body in call.awaited_receipts(status)? {
+                    match body.map(receiver).transpose()? {
+                        None => lacks_bodies = true,
+                        Some(receiver) if receiver == "system" => {}
+                        Some(receiver) => add(&receiver)?,
+                    }
+                }
+            }
+        }
+        Ok(Self { untracked, lacks_bodies })
     }
 
     /// A shard that the request depends on and that is not tracked
@@ -72,74 +90,13 @@ impl ShardCheck {
     }
 }
 
-/// The shard layout in force, and which of its shards are tracked
-struct Layout {
-    layout: ShardLayout,
-    tracked_shards: TrackedShards,
-}
-
-impl Layout {
-    fn read(config: &Row, tracked_shards: TrackedShards) -> Result<Self, Error> {
-        let config = str::from_utf8(ConfigRecord::decode(config)?.fragment)
-            .map_err(|error| Error::new(ErrorKind::Corrupt, error).at("configuration"))?;
-        let found = Reader::new(config).members(["shard_layout"], "an object");
-        let [layout] = found.map_err(|error| error.into_error(config).at("configuration"))?;
-        let layout = layout.map(|mut layout| layout.raw()).transpose();
-        let Some(layout) = layout.map_err(|error| error.into_error(config).at("configuration"))?
-        else {
-            let detail = "the configuration in force has no shard layout";
-            return Err(Error::new(ErrorKind::Value, detail));
-        };
-        let layout = json::read(layout).map_err(|error| error.at("configuration.shard_layout"))?;
-        Ok(Self { layout, tracked_shards })
-    }
-
-    fn check_account(&self, sender: Option<&AccountId>) -> Result<ShardCheck, Error> {
-        let untracked = sender.map(|sender| self.untracked_shard(sender)).transpose()?.flatten();
-        Ok(ShardCheck { untracked, lacks_bodies: false })
-    }
-
-    fn check_receipts<'row>(
-        &self,
-        bodies: impl Iterator<Item = Result<Option<ReceiptRecord<'row>>, Error>>,
-    ) -> Result<ShardCheck, Error> {
-        let mut check = ShardCheck::default();
-        for body in bodies {
-            let Some(body) = body? else {
-                check.lacks_bodies = true;
-                continue;
-            };
-            let receiver = receiver(&body)?;
-            if !receiver.is_system() {
-                check.untracked = check.untracked.or(self.untracked_shard(&receiver)?);
-            }
-        }
-        Ok(check)
-    }
-
-    /// The shard of an account, if it is not tracked
-    fn untracked_shard(&self, account: &AccountId) -> Result<Option<ShardId>, Error> {
-        let shard = self.layout.shard_of(account).ok_or_else(|| {
-            let detail =
-                format_args!("its layout {} has no shard of {account}", self.layout.name());
-            Error::new(ErrorKind::Value, detail).at("configuration")
-        })?;
-        Ok((!self.tracked_shards.contains(shard)).then_some(shard))
-    }
-}
-
 /// The receiver in the wire text of a receipt
-fn receiver(body: &ReceiptRecord<'_>) -> Result<AccountId, Error> {
-    let corrupt = |error: Error| Error::new(ErrorKind::Corrupt, error).at("receipt");
-    let text = str::from_utf8(body.fragment)
-        .map_err(|error| Error::new(ErrorKind::Corrupt, error).at("receipt"))?;
-    let read = || {
-        let mut receipt = Reader::new(text);
-        let [receiver] = receipt.members(["receiver_id"], "a receipt")?;
-        receipt.required(receiver, "receiver_id")?.text("an account id")
-    };
-    let receiver: Cow<'_, str> = read().map_err(|error| corrupt(error.into_error(text)))?;
-    receiver.parse().map_err(|error: ParseError| {
-        Error::new(ErrorKind::Corrupt, error).at("receipt.receiver_id")
-    })
+fn receiver(fragment: &[u8]) -> Result<Cow<'_, str>, Error> {
+    // What is not UTF-8 is no receipt, as is an empty text.
+    let text = str::from_utf8(fragment).unwrap_or_default();
+    let mut receipt = Reader::new(text);
+    let found = receipt
+        .members(["receiver_id"], "a receipt")
+        .and_then(|[receiver]| receipt.required(receiver, "receiver_id")?.text("an account id"));
+    found.map_err(|error| Error::new(ErrorKind::Corrupt, error.into_error(text)).at("receipt"))
 }

@@ -10,10 +10,11 @@ use alloc::vec::Vec;
 use core::mem;
 
 use super::call::{Call, RunningCall, write_error};
+use super::config_check::ConfigCheck;
 #[cfg(feature = "track-shards")]
 use super::shard_check::ShardCheck;
-#[cfg(feature = "transaction-rules")]
-use super::transaction_check::TransactionCheck;
+#[cfg(feature = "validity")]
+use super::validity::Validity;
 use super::{EndReason, Settings, UnknownTransaction};
 use crate::Error;
 #[cfg(feature = "archive")]
@@ -27,8 +28,6 @@ use crate::rpc::{
     self, RequestId, ResponseKind, RpcError, StatusRequest, TimeoutCause, TransactionRef,
 };
 use crate::status::{Milestone, StatusQuery, TransactionStatus, WaitCondition};
-#[cfg(feature = "track-shards")]
-use crate::storage::rows::ReceiptRecord;
 use crate::transaction::EncodedTransaction;
 
 /// One evaluation of a call for a status
@@ -52,6 +51,9 @@ pub(super) struct StatusCall {
     /// The account in the request, if not all shards are tracked
     #[cfg(feature = "track-shards")]
     sender: Option<AccountId>,
+    /// Whether the transaction can still be included, if the request contained it and waits
+    #[cfg(feature = "validity")]
+    validity: Option<Box<Validity>>,
 }
 
 impl Attempt {
@@ -72,41 +74,39 @@ impl Attempt {
 
     /// Why the transaction can never be executed, if it is known to be invalid: first what the
     /// configuration demands, then the signature, unless the build lacks its scheme
-    pub(super) fn violation(
-        &self,
-        check: Option<&TransactionCheck>,
-    ) -> Result<Option<String>, Error> {
+    pub(super) fn violation(&self, check: Option<&ConfigCheck>) -> Result<Option<String>, Error> {
         let Some(signed) = &self.signed else { return Ok(None) };
+        #[cfg(feature = "transaction-rules")]
         if let Some(violation) = check.map(|check| check.violation(signed)).transpose()?.flatten() {
             return Ok(Some(violation));
         }
+        #[cfg(not(feature = "transaction-rules"))]
+        let _ = check;
         Ok((signed.try_verify() == Some(false)).then(|| "\"InvalidSignature\"".to_string()))
-    }
-}
-
-/// The check by the configuration, which this build lacks
-#[cfg(not(feature = "transaction-rules"))]
-pub(super) enum TransactionCheck {}
-
-#[cfg(not(feature = "transaction-rules"))]
-impl TransactionCheck {
-    const fn violation(&self, _: &EncodedTransaction) -> Result<Option<String>, Error> {
-        match *self {}
     }
 }
 
 /// The check of shards, which this build lacks
 #[cfg(not(feature = "track-shards"))]
-pub(super) enum ShardCheck {}
+pub(super) struct ShardCheck;
 
 #[cfg(not(feature = "track-shards"))]
 impl ShardCheck {
+    pub(super) const fn new(
+        _: &StatusCall,
+        _: Option<&TransactionStatus>,
+        _: &ConfigCheck,
+        _: &Settings,
+    ) -> Result<Self, RpcError> {
+        Ok(Self)
+    }
+
     pub(super) const fn untracked(&self) -> Option<ShardId> {
-        match *self {}
+        None
     }
 
     const fn lacks_bodies(&self) -> bool {
-        match *self {}
+        false
     }
 }
 
@@ -147,23 +147,40 @@ impl StatusCall {
             receipts,
             #[cfg(feature = "track-shards")]
             sender,
+            #[cfg(feature = "validity")]
+            validity: None,
         };
         (call, attempt)
     }
 
     /// The account in the request, if not all shards are tracked
     #[cfg(feature = "track-shards")]
-    pub(super) const fn sender(&self) -> Option<&AccountId> {
-        self.sender.as_ref()
+    pub(super) fn sender(&self) -> Option<&str> {
+        self.sender.as_ref().map(AccountId::as_str)
     }
 
-    /// The receipts that the call waits for, with their bodies as far as they are known
+    /// The receipts that the call waits for: the text of each, if its body is known
     #[cfg(feature = "track-shards")]
     pub(super) fn awaited_receipts<'status>(
         &self,
         status: &'status TransactionStatus,
-    ) -> impl Iterator<Item = Result<Option<ReceiptRecord<'status>>, Error>> + use<'status> {
+    ) -> Result<Vec<Option<&'status [u8]>>, Error> {
         status.awaited_receipts(self.wait_until)
+    }
+
+    /// Whether the configuration in force has to be known before the call can be answered
+    pub(super) fn depends_on_config(
+        &self,
+        status: Option<&TransactionStatus>,
+        attempt: &Attempt,
+        settings: &Settings,
+    ) -> bool {
+        let is_checked = status.is_none() && self.base_to_check(attempt).is_some();
+        #[cfg(feature = "track-shards")]
+        let is_checked = is_checked || self.depends_on_shards(status, settings);
+        #[cfg(not(feature = "track-shards"))]
+        let _ = settings;
+        is_checked
     }
 
     /// Whether it has to be known which shards are tracked before the call can be answered
@@ -179,7 +196,7 @@ impl StatusCall {
         match status {
             None => self.sender.is_some(),
             Some(status) if status.milestone().satisfies(self.wait_until) => false,
-            Some(status) => self.awaited_receipts(status).next().is_some(),
+            Some(status) => self.awaited_receipts(status).map_or(true, |it| !it.is_empty()),
         }
     }
 
@@ -205,8 +222,69 @@ impl StatusCall {
             id: mem::take(&mut self.id),
             #[cfg(feature = "track-shards")]
             sender: self.sender.take(),
+            #[cfg(feature = "validity")]
+            validity: self.validity.take(),
             ..*self
         }
+    }
+
+    /// The base block of the transaction, if that has to be checked unless it is in a block
+    pub(super) fn base_to_check(&self, attempt: &Attempt) -> Option<CryptoHash> {
+        #[cfg(feature = "transaction-rules")]
+        if let Some(signed) = &attempt.signed {
+            return Some(signed.decode().transaction().block_hash);
+        }
+        #[cfg(feature = "validity")]
+        if let (Some(validity), None) = (&self.validity, attempt.end_reason) {
+            return Some(validity.base());
+        }
+        #[cfg(not(feature = "transaction-rules"))]
+        let _ = attempt;
+        None
+    }
+
+    /// Why a transaction that is in no block can never be included, if that is known
+    pub(super) fn violation(
+        &mut self,
+        attempt: &Attempt,
+        check: Option<&ConfigCheck>,
+    ) -> Result<Option<String>, Error> {
+        #[cfg(feature = "validity")]
+        if let (Some(validity), Some(check)) = (&mut self.validity, check) {
+            return validity.violation(check);
+        }
+        attempt.violation(check)
+    }
+
+    /// Retains what decides whether the transaction of the request can still be included
+    #[cfg(feature = "validity")]
+    pub(super) fn retain_validity(
+        &mut self,
+        status: Option<&TransactionStatus>,
+        attempt: &Attempt,
+        check: Option<&ConfigCheck>,
+    ) -> Result<(), Error> {
+        let is_final =
+            |status: &TransactionStatus| status.milestone().satisfies(Milestone::IncludedFinal);
+        if status.is_some_and(is_final) {
+            self.validity = None;
+        } else if let Some(signed) = &attempt.signed {
+            let mut validity = Validity::new(signed);
+            if let Some(check) = check {
+                validity.violation(check)?;
+            }
+            self.validity = Some(Box::new(validity));
+        }
+        if let (Some(validity), Some(_)) = (&mut self.validity, status) {
+            validity.set_included();
+        }
+        Ok(())
+    }
+
+    /// What is retained to tell whether the transaction can still be included
+    #[cfg(feature = "validity")]
+    pub(super) fn validity_mut(&mut self) -> Option<&mut Validity> {
+        self.validity.as_deref_mut()
     }
 
     /// Appends the response to `out`, or returns the condition that the call has to wait for

@@ -10,6 +10,8 @@ use alloc::vec::Vec;
 
 use crate::primitives::{BlockHeight, CryptoHash};
 use crate::storage::Table;
+#[cfg(feature = "validity")]
+use crate::storage::rows::BlockPoint;
 use crate::storage::rows::{OutcomeRecord, ReceiptRecord, RowId};
 use crate::{Error, storage::Row};
 
@@ -47,13 +49,33 @@ pub struct ChainUpdate {
     pub reverted_above: Option<BlockHeight>,
     /// Height up to which canonical blocks are final now
     pub last_final: Option<BlockHeight>,
+    /// Blocks that joined the canonical chain, oldest first: the last one is the head
+    #[cfg(feature = "validity")]
+    pub joined: Vec<JoinedBlock>,
+}
+
+/// A block that joined the canonical chain
+#[cfg(feature = "validity")]
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct JoinedBlock {
+    /// Its height and hash
+    pub point: BlockPoint,
+    /// The rows of its transactions
+    pub transactions: Vec<Row>,
 }
 
 impl ChainUpdate {
-    /// Lists a row that joined the canonical chain
+    /// Lists a row that joined the canonical chain, with the last block that did
     pub(super) fn add_row(&mut self, row_id: &RowId, row: &Row) -> Result<(), Error> {
         let change = match row_id.table {
-            Table::Transactions => Change::Transaction(row_id.id),
+            Table::Transactions => {
+                #[cfg(feature = "validity")]
+                if let Some(block) = self.joined.last_mut() {
+                    block.transactions.push(Row::clone(row));
+                }
+                Change::Transaction(row_id.id)
+            }
             Table::Outcomes => Change::Outcome(row_id.id),
             Table::Receipts if ReceiptRecord::decode(row)?.refund => Change::Refund(row_id.id),
             _ => return Ok(()),

@@ -39,6 +39,8 @@ use crate::storage::sealed::Sealed;
 use crate::storage::{Batch, Key, Query, Row, Snapshot, Step, already_complete, sorted_by_keys};
 use crate::views::Deviations;
 pub use builder::{BlockHeader, MessageBuilder};
+#[cfg(feature = "validity")]
+pub use chain_update::JoinedBlock;
 pub use chain_update::{ChainUpdate, Change};
 use content::BlockContent;
 pub use finality::FinalityImport;

@@ -12,6 +12,8 @@ use alloc::vec::Vec;
 use hashbrown::HashSet;
 
 use super::canonical_blocks::{CanonicalBlock, block_key, canonical_blocks, corrupt};
+#[cfg(feature = "validity")]
+use super::chain_update::JoinedBlock;
 use super::chain_update::{ChainUpdate, Change};
 use super::content::BlockContent;
 use super::overlay::{RowChanges, WriteOverlay};
@@ -465,6 +467,11 @@ fn apply(
     update: &mut ChainUpdate,
 ) -> Result<(), Suspend> {
     let JoiningBlock { hash, mut record, rows } = block;
+    #[cfg(feature = "validity")]
+    update.joined.push(JoinedBlock {
+        point: BlockPoint { height: record.height, hash },
+        transactions: Vec::new(),
+    });
     let mut outcomes = Vec::new();
     for (row_id, row) in rows {
         if overlay.row(row_id.key())?.is_none() {

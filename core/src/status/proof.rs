@@ -80,7 +80,8 @@ pub struct ProofQuery {
 enum Stage {
     Walk(Box<StatusQuery>),
     Search(Search),
-    Complete(Option<AnswerProof>),
+    /// The proof, or why there is none, which `poll` returns
+    Complete(Result<Option<AnswerProof>, Error>),
     Ended,
 }
 
@@ -145,30 +146,24 @@ impl ProofQuery {
             Step::Done(None) => None,
             Step::Done(Some(status)) => Search::new(&status, last, self.end)?,
         };
-        self.stage = search.map_or(Stage::Complete(None), Stage::Search);
+        self.stage = search.map_or(Stage::Complete(Ok(None)), Stage::Search);
         Ok(())
     }
 
+    /// Takes in rows of the expected number
     fn supply(&mut self, rows: &[Option<Row>]) -> Result<(), Error> {
-        match &mut self.stage {
-            Stage::Walk(walk) => {
-                walk.supply_rows(rows)?;
-                self.end_walk()
-            }
-            Stage::Search(search) => {
-                check_row_count(rows.len(), search.keys.len())?;
-                let Stage::Search(mut search) = mem::replace(&mut self.stage, Stage::Ended) else {
-                    return Ok(());
-                };
+        match mem::replace(&mut self.stage, Stage::Ended) {
+            Stage::Search(mut search) => {
                 search.supply_rows(rows)?;
                 self.stage = match search.needs {
-                    Needs::Nothing => Stage::Complete(search.into_proof(self.hash)),
+                    Needs::Nothing => Stage::Complete(Ok(search.into_proof(self.hash))),
                     _ => Stage::Search(search),
                 };
                 Ok(())
             }
-            Stage::Complete(_) | Stage::Ended => {
-                Err(Error::new(ErrorKind::Usage, "no rows were asked for"))
+            stage => {
+                self.stage = stage;
+                self.end_walk()
             }
         }
     }
@@ -350,9 +345,9 @@ impl Query for ProofQuery {
 
     fn poll(&mut self) -> Result<Step<'_, Self::Output>, Error> {
         if let Stage::Complete(proof) = &mut self.stage {
-            let proof = proof.take();
+            let proof = mem::replace(proof, Ok(None));
             self.stage = Stage::Ended;
-            return Ok(Step::Done(proof));
+            return Ok(Step::Done(proof?));
         }
         match &mut self.stage {
             Stage::Walk(walk) => match walk.poll()? {
@@ -365,11 +360,17 @@ impl Query for ProofQuery {
     }
 
     fn supply_rows(&mut self, rows: &[Option<Row>]) -> Result<(), Error> {
-        let result = self.supply(rows);
-        if matches!(&result, Err(error) if error.kind() != ErrorKind::Usage) {
-            self.stage = Stage::Ended;
+        match &mut self.stage {
+            Stage::Walk(walk) => walk.supply_rows(rows)?,
+            Stage::Search(search) => check_row_count(rows.len(), search.keys.len())?,
+            Stage::Complete(_) | Stage::Ended => {
+                return Err(Error::new(ErrorKind::Usage, "no rows were asked for"));
+            }
         }
-        result
+        if let Err(error) = self.supply(rows) {
+            self.stage = Stage::Complete(Err(error));
+        }
+        Ok(())
     }
 }
 

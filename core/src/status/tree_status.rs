@@ -201,21 +201,24 @@ impl TreeStatus {
         pending.map(|node| node.is_refund().map(|refund| (node.id, refund)))
     }
 
-    /// The receipts that `milestone` waits for, with their bodies as far as they are known
+    /// The receipts that `milestone` waits for: the text of each, if its body is known
     #[cfg(feature = "track-shards")]
     pub(super) fn awaited_receipts(
         &self,
         milestone: Milestone,
-    ) -> impl Iterator<Item = Result<Option<ReceiptRecord<'_>>, Error>> + use<'_> {
-        let waits = milestone.satisfies(Milestone::ExecutedOptimistic);
-        let nodes = self.buffers.tree.nodes().iter().skip(1);
-        let pending = nodes.filter(move |node| waits && node.executed().is_none());
-        pending.filter_map(move |node| {
-            match node.body.as_deref().map(ReceiptRecord::decode).transpose() {
-                Ok(Some(body)) if body.refund && milestone != Milestone::Final => None,
-                body => Some(body),
+    ) -> Result<Vec<Option<&[u8]>>, Error> {
+        let mut bodies = Vec::new();
+        if milestone.satisfies(Milestone::ExecutedOptimistic) {
+            for node in self.buffers.tree.nodes().iter().skip(1) {
+                if node.executed().is_none() {
+                    let body = node.body.as_deref().map(ReceiptRecord::decode).transpose()?;
+                    if milestone == Milestone::Final || !body.is_some_and(|body| body.refund) {
+                        bodies.push(body.map(|body| body.fragment));
+                    }
+                }
             }
-        })
+        }
+        Ok(bodies)
     }
 
     pub(super) fn size_hint(&self) -> usize {

@@ -179,7 +179,7 @@ fn it_wakes_the_requests_that_a_linear_search_finds() {
                             Err(InsertErrorKind::Full)
                         } else if request.is_expired {
                             Err(InsertErrorKind::Expired)
-                        } else if lag > 0 && condition != WaitCondition::Anything {
+                        } else if lag > 0 {
                             Err(InsertErrorKind::Stale)
                         } else {
                             Ok(())

@@ -247,8 +247,8 @@ impl<T> WaiterMap<T> {
     /// # Errors
     ///
     /// [`InsertErrorKind::Cancelled`], for the first insertion [`InsertErrorKind::Full`],
-    /// [`InsertErrorKind::Expired`], and [`InsertErrorKind::Stale`] unless the request waits for
-    /// [`WaitCondition::Anything`], in this order. The error returns the request.
+    /// [`InsertErrorKind::Expired`], and [`InsertErrorKind::Stale`], in this order. The error returns
+    /// the request.
     pub fn insert(
         &mut self,
         handle: RequestHandle,
@@ -256,7 +256,7 @@ impl<T> WaiterMap<T> {
         weight: usize,
         key: WaitKey,
     ) -> Result<(), InsertError<T>> {
-        let (is_stale, weight) = (self.is_stale(&key), weight.max(1));
+        let (is_stale, weight) = (key.generation < self.generation, weight.max(1));
         let is_full = weight > self.limit.saturating_sub(self.len);
         let kind = match self.waiter(handle) {
             None => InsertErrorKind::Cancelled,
@@ -354,6 +354,21 @@ impl<T> WaiterMap<T> {
         }
     }
 
+    /// Whether there is an entry of this handle
+    #[cfg(feature = "validity")]
+    pub(crate) fn contains(&self, handle: RequestHandle) -> bool {
+        let waiter = self.waiters.get(handle.index());
+        waiter.is_some_and(|waiter| waiter.version == handle.version())
+    }
+
+    /// Wakes one request, if it waits
+    #[cfg(feature = "validity")]
+    pub(crate) fn wake_request(&mut self, handle: RequestHandle) {
+        if self.contains(handle) {
+            self.wake(handle.index());
+        }
+    }
+
     /// Wakes every request
     pub fn wake_all(&mut self) {
         let indices: Vec<u32> = self.waiters.indices().collect();
@@ -378,10 +393,6 @@ impl<T> WaiterMap<T> {
         // An idle service does not keep the memory of its peak.
         self.wakeups.shrink_to(MAX_STALE_WAKEUPS);
         None
-    }
-
-    fn is_stale(&self, key: &WaitKey) -> bool {
-        key.generation < self.generation && key.condition != WaitCondition::Anything
     }
 
     fn waiter(&mut self, handle: RequestHandle) -> Option<&mut Waiter> {

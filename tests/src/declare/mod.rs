@@ -15,7 +15,10 @@ mod json;
 mod params;
 mod partial_feed;
 mod parts;
+mod proof_chain;
+mod proofs;
 mod transaction_rules;
+mod validity;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -31,6 +34,7 @@ pub struct Declarations {
     files: BTreeMap<String, Vec<u8>>,
     fixtures: Vec<Value>,
     vectors: Vec<Value>,
+    proofs: Vec<Value>,
     /// The vectors that hold on any chain, as `milepost conformance` reads them
     expectations: Vec<Value>,
     names: BTreeSet<String>,
@@ -61,10 +65,12 @@ impl Declarations {
         forks::declare(&mut declarations);
         configs::declare(&mut declarations);
         expiry::declare(&mut declarations);
+        validity::declare(&mut declarations);
         transaction_rules::declare(&mut declarations);
         partial_feed::declare(&mut declarations);
         envelopes::declare(&mut declarations);
         params::declare(&mut declarations);
+        proofs::declare(&mut declarations);
         declarations
     }
 
@@ -77,6 +83,7 @@ impl Declarations {
             "about": "Shared vectors, written by `cargo xtask vectors`; README.md describes the format.",
             "fixtures": self.fixtures,
             "vectors": self.vectors,
+            "proofs": self.proofs,
         });
         self.files.insert("manifest.json".into(), json::indented(&manifest).into_bytes());
         let expectations = json::indented(&Value::from(self.expectations));
@@ -94,7 +101,7 @@ impl Declarations {
     pub fn sync(self, directory: &Path, write: bool) -> io::Result<Vec<String>> {
         let declared = self.files();
         let mut changes = Vec::new();
-        for folder in ["blocks", "configs", "requests", "responses"] {
+        for folder in ["blocks", "configs", "requests", "responses", "proofs"] {
             let folder_path = directory.join(folder);
             if write {
                 fs::create_dir_all(&folder_path)?;
@@ -208,6 +215,60 @@ impl Declarations {
         self.files.insert(response, vector.response.body.into_bytes());
         self.vectors.push(row);
     }
+}
+
+impl Declarations {
+    /// Adds an answer with its proof; texts that are the same are one file
+    fn proof(&mut self, name: &str, proof: Proof) {
+        assert!(self.names.insert(format!("proof {name}")), "two proofs are called {name}");
+        let mut file = |kind: &str, text: String| {
+            let mut same = self.files.iter().filter(|(path, bytes)| {
+                path.starts_with("proofs/") && path.ends_with(kind) && **bytes == text.as_bytes()
+            });
+            let path = match same.next() {
+                Some((path, _)) => path.clone(),
+                None => format!("proofs/{name}.{kind}"),
+            };
+            self.files.insert(path.clone(), text.into_bytes());
+            path
+        };
+        let mut row = json!({
+            "name": name,
+            "about": proof.about,
+            "transaction_hash": proof.known.0,
+            "block_hash": proof.known.1,
+            "answer": file("answer.json", proof.answer),
+            "proof": file("proof.json", proof.proof),
+        });
+        let (result, member, value) = match proof.result {
+            ProofResult::Verified(json) => ("verified", "proven", file("proven.json", json)),
+            ProofResult::Wrong(path) => ("wrong", "path", path),
+            ProofResult::Unverifiable(path) => ("unverifiable", "path", path),
+        };
+        row["result"] = result.into();
+        row[member] = value.into();
+        self.proofs.push(row);
+    }
+}
+
+/// An answer with its proof
+struct Proof {
+    about: &'static str,
+    answer: String,
+    proof: String,
+    /// The hashes of the transaction and of the block that the client knows
+    known: (String, String),
+    result: ProofResult,
+}
+
+/// What the check of an answer finds
+enum ProofResult {
+    /// What is proven, as JSON
+    Verified(String),
+    /// The place of a contradiction
+    Wrong(String),
+    /// The place of what cannot be read
+    Unverifiable(String),
 }
 
 /// The content of a storage before a request is sent

@@ -5,17 +5,19 @@
 use std::fs;
 use std::path::Path;
 
+use milepost::ErrorKind;
 use milepost::config::TrackedShards;
 use milepost::endpoint::{
     Completion, Endpoint, Engine, Output, RequestOptions, RequestState, Response, Settings,
     UnknownTransaction, WaitConfig,
 };
 use milepost::import::{FinalityRule, ImportSettings, ImportSummary};
+use milepost::proof::{KnownHashes, verify_answer};
 use milepost::rpc::ResponseKind;
 use milepost::storage::Storage;
 use milepost::waiting::RequestHandle;
 
-use super::{Fixture, Vector, Wait, with_path};
+use super::{Fixture, Proof, ProofResult, Vector, Wait, with_path};
 
 /// The time from a request to its deadline, in any unit
 const TIMEOUT: u64 = 1_000;
@@ -44,8 +46,28 @@ pub fn import_fixture<S: Storage>(fixture: &Fixture, mut storage: S) -> Result<S
     Ok(storage)
 }
 
+/// Checks an answer by its proof, and compares what is found
+///
+/// # Errors
+///
+/// Something else is found; the error says what.
+pub fn verify(proof: &Proof) -> Result<(), String> {
+    let hash = |text: &str| text.parse().map_err(|error| format!("{text}: {error}"));
+    let known = KnownHashes { transaction: hash(&proof.transaction)?, block: hash(&proof.block)? };
+    let found = match verify_answer(&proof.answer, &proof.proof, known) {
+        Ok(proven) => ProofResult::Verified(proven.to_json()),
+        Err(error) if error.kind() == ErrorKind::Chain => ProofResult::Wrong(error.path().into()),
+        Err(error) => ProofResult::Unverifiable(error.path().into()),
+    };
+    match found == proof.result {
+        true => Ok(()),
+        false => Err(format!("{found:?}\nexpected {:?}", proof.result)),
+    }
+}
+
 /// Sends the request of a vector and compares the response with the expected one: once evaluated
-/// over snapshots, and once by the endpoint with rows that are supplied to it
+/// over snapshots, once by the endpoint with rows that are supplied to it, and once with its blocks
+/// imported while it is evaluated
 ///
 /// # Errors
 ///
@@ -77,7 +99,12 @@ pub fn run<S: Storage + Clone>(
     let endpoint = || Endpoint::new(Engine::new(settings), wait_config);
     run_once(&mut endpoint(), Evaluator::Host, vector, fixture, storage)?;
     let remote = run_once(&mut endpoint(), Evaluator::Endpoint, vector, fixture, storage);
-    remote.map_err(|error| format!("with supplied rows: {error}"))
+    remote.map_err(|error| format!("with supplied rows: {error}"))?;
+    if let Wait::Blocks(blocks) = &vector.wait {
+        let late = run_late(&mut endpoint(), vector, blocks, fixture, storage);
+        late.map_err(|error| format!("with blocks during its evaluation: {error}"))?;
+    }
+    Ok(())
 }
 
 /// Who evaluates the request and imports the blocks
@@ -130,6 +157,33 @@ fn run_once<S: Storage + Clone>(
             resume(endpoint, evaluator, handle, blocks, fixture, storage)?
         }
     };
+    check_response(endpoint, vector, &response)
+}
+
+/// Evaluates the request before the blocks, and hands it in to wait after them
+fn run_late<S: Storage + Clone>(
+    endpoint: &mut Endpoint,
+    vector: &Vector,
+    blocks: &[impl AsRef<Path>],
+    fixture: &Fixture,
+    storage: &S,
+) -> Result<(), String> {
+    let request = endpoint.engine().parse(&vector.request, vector.url_method.as_deref());
+    let state = endpoint.engine().respond(request, &snapshot(storage)?);
+    let RequestState::Pending(pending) = state else { return Err("is ready at once".into()) };
+    let mut storage = storage.clone();
+    for path in blocks {
+        let summary = import_block(path.as_ref(), fixture, &mut storage)?;
+        endpoint.handle_chain_update(&summary.chain_update);
+    }
+    let handle = endpoint.handle_pending(0, pending, None, ());
+    match next_response(endpoint, &storage)? {
+        Some((ready, response)) if ready == handle => check_response(endpoint, vector, &response),
+        _ => Err("waits".into()),
+    }
+}
+
+fn check_response(endpoint: &Endpoint, vector: &Vector, response: &Response) -> Result<(), String> {
     if endpoint.pending_count() != 0 {
         return Err(format!("{} calls are pending after the response", endpoint.pending_count()));
     }

@@ -74,6 +74,36 @@ pub enum Wait {
     Blocks(Vec<PathBuf>),
 }
 
+/// An answer about a transaction with its proof, and what the check of it finds
+#[derive(Clone, Debug)]
+pub struct Proof {
+    /// Its name
+    pub name: String,
+    /// What it tests
+    pub about: String,
+    /// The hash of the transaction that the client knows
+    pub transaction: String,
+    /// The hash of the block that the client trusts
+    pub block: String,
+    /// The text of the answer
+    pub answer: Vec<u8>,
+    /// The text of the proof
+    pub proof: Vec<u8>,
+    /// What is found
+    pub result: ProofResult,
+}
+
+/// What the check of an answer finds
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub enum ProofResult {
+    /// What is proven, as JSON
+    Verified(String),
+    /// The place of a contradiction
+    Wrong(String),
+    /// The place of what cannot be read, so that nothing is known
+    Unverifiable(String),
+}
+
 /// All vectors and their fixtures
 #[derive(Clone, Debug)]
 pub struct Manifest {
@@ -81,6 +111,8 @@ pub struct Manifest {
     pub fixtures: Vec<Fixture>,
     /// The vectors, in the order of the manifest
     pub vectors: Vec<Vector>,
+    /// The answers with proofs, in the order of the manifest
+    pub proofs: Vec<Proof>,
 }
 
 /// The directory of the vectors
@@ -100,7 +132,8 @@ pub fn load() -> Result<Manifest, String> {
         serde_json::from_str(&text).map_err(|error| with_path(&manifest, &error))?;
     let fixtures = array(&manifest, "fixtures")?.iter().map(fixture).collect::<Result<_, _>>()?;
     let vectors = array(&manifest, "vectors")?.iter().map(vector).collect::<Result<_, _>>()?;
-    Ok(Manifest { fixtures, vectors })
+    let proofs = array(&manifest, "proofs")?.iter().map(proof).collect::<Result<_, _>>()?;
+    Ok(Manifest { fixtures, vectors, proofs })
 }
 
 impl Manifest {
@@ -171,6 +204,27 @@ fn vector(row: &Value) -> Result<Vector, String> {
         http_status: status.ok_or_else(|| format!("{name}: http_status is not a status"))?,
         response: file("response")?,
         name,
+    })
+}
+
+fn proof(row: &Value) -> Result<Proof, String> {
+    let file = |member: &str| {
+        let path = directory().join(string(row, member)?);
+        fs::read_to_string(&path).map_err(|error| with_path(&path, &error))
+    };
+    Ok(Proof {
+        name: string(row, "name")?,
+        about: string(row, "about")?,
+        transaction: string(row, "transaction_hash")?,
+        block: string(row, "block_hash")?,
+        answer: file("answer")?.into_bytes(),
+        proof: file("proof")?.into_bytes(),
+        result: match string(row, "result")?.as_str() {
+            "verified" => ProofResult::Verified(file("proven")?),
+            "wrong" => ProofResult::Wrong(string(row, "path")?),
+            "unverifiable" => ProofResult::Unverifiable(string(row, "path")?),
+            unknown => return Err(format!("{row}: unknown result {unknown}")),
+        },
     })
 }
 

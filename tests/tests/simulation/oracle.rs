@@ -429,7 +429,7 @@ impl Oracle {
         let hash = &call.hash;
         match self.result(hash, call.with_receipts()) {
             Some(result) => format!(r#"{{"jsonrpc":"2.0","result":{result},"id":{id}}}"#),
-            None if call.by_bytes && self.is_expired(&call.base) => failure(
+            None if self.is_invalid(call) => failure(
                 &json!({ "info": {}, "name": "INVALID_TRANSACTION" }),
                 &json!({ "TxExecutionError": { "InvalidTxError": "Expired" } }),
                 id,
@@ -440,6 +440,12 @@ impl Oracle {
                 id,
             ),
         }
+    }
+
+    /// Whether the request has a transaction that is in no block, and no further one can include
+    pub(crate) fn is_invalid(&self, call: &StatusCall) -> bool {
+        let is_known = self.index.transactions.contains_key(&call.hash);
+        call.by_bytes && !is_known && self.is_expired(&call.base)
     }
 
     /// Whether no further block can include a transaction with this base block; the chain has no

@@ -18,6 +18,8 @@ pub(crate) struct ExpectedCall {
     wait_until: Milestone,
     id: Value,
     response: Option<String>,
+    /// Whether the transaction was invalid, which no later block changes
+    is_invalid: bool,
 }
 
 /// A request that is pending
@@ -29,7 +31,7 @@ pub(crate) struct OpenRequest {
 
 impl ExpectedCall {
     pub(crate) fn new(call: StatusCall, wait_until: Milestone, id: Value) -> Self {
-        Self { call, wait_until, id, response: None }
+        Self { call, wait_until, id, response: None, is_invalid: false }
     }
 
     fn request(&self) -> Value {
@@ -37,7 +39,11 @@ impl ExpectedCall {
     }
 
     fn evaluate(&mut self, oracle: &Oracle) {
-        let reached = oracle.satisfies(&self.call.hash, self.wait_until);
+        if self.is_invalid {
+            return;
+        }
+        self.is_invalid = oracle.is_invalid(&self.call);
+        let reached = self.is_invalid || oracle.satisfies(&self.call.hash, self.wait_until);
         self.response = reached.then(|| oracle.response(&self.call, &self.id));
     }
 }

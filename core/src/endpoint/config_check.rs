@@ -1,0 +1,103 @@
+//! What is read to check a call by the configuration in force at the head.
+//!
+//! The configuration has the shards of accounts, and the rules for a signed transaction that is in
+//! no block. Whether the transaction is too old to be included is known only if its base block is
+//! canonical and no block since is missing: then it is in none of them, and no block on top of the
+//! head can include it. A base block that is unknown, on a fork or below a gap proves nothing.
+
+#[cfg(feature = "transaction-rules")]
+use alloc::string::{String, ToString};
+
+#[cfg(feature = "transaction-rules")]
+use crate::config::TransactionRules;
+use crate::config::{BlockReference, ConfigResult, Finality, ResolveConfig};
+use crate::primitives::{BlockHeight, CryptoHash};
+use crate::storage::restartable::{Restartable, RestartableQuery, RowCache, Suspend};
+use crate::storage::rows::{ChainRecord, ConfigIndex, ConfigRecord};
+use crate::storage::{Key, Table};
+#[cfg(feature = "transaction-rules")]
+use crate::transaction::EncodedTransaction;
+use crate::{Error, ErrorKind};
+
+/// The query for what the check of a call needs
+///
+/// Beside the rows of the configuration it reads that of the base block of a transaction.
+pub(super) type CheckQuery = RestartableQuery<ReadCheck>;
+
+/// The function that the query restarts until it has all rows
+#[derive(Debug)]
+pub(super) struct ReadCheck {
+    base: Option<CryptoHash>,
+}
+
+/// What the check of a call needs
+pub(super) struct ConfigCheck {
+    pub(super) config: ConfigResult,
+    /// The heights of the base block and of the head, if no block after the base block is missing
+    #[cfg_attr(not(feature = "transaction-rules"), expect(dead_code, reason = "of the rules"))]
+    heights: Option<(BlockHeight, BlockHeight)>,
+}
+
+impl ReadCheck {
+    /// The query for a call, with the base block of its transaction if that is in no block
+    pub(super) fn query(base: Option<CryptoHash>) -> CheckQuery {
+        RestartableQuery::new(Self { base })
+    }
+}
+
+impl Restartable for ReadCheck {
+    type Output = ConfigCheck;
+
+    fn run(&self, rows: &mut RowCache<'_>) -> Result<ConfigCheck, Suspend> {
+        let mut heights = None;
+        if let Some(base) = self.base {
+            let base_key = Key::hash(Table::Blocks, base);
+            rows.prefetch([ChainRecord::key(), ConfigIndex::key(), base_key])?;
+            let chain = ChainRecord::decode(rows.row(ChainRecord::key())?.map(|row| &**row))?;
+            let base = rows.block(base)?.filter(|base| {
+                // The block at the start is there itself, and so is every block after it.
+                base.ordinal.is_some() && base.height >= chain.complete_from
+            });
+            heights = base.zip(chain.head).map(|(base, head)| (base.height, head.height));
+        }
+        let reference = BlockReference::Finality(Finality::Optimistic);
+        let resolve = ResolveConfig::in_storage(reference);
+        Ok(ConfigCheck { config: resolve.run(rows)?, heights })
+    }
+}
+
+impl ConfigCheck {
+    /// The text of the configuration, if one is in force
+    #[cfg_attr(
+        not(any(feature = "track-shards", feature = "transaction-rules")),
+        expect(dead_code, reason = "of the checks")
+    )]
+    pub(super) fn text(&self) -> Result<Option<&str>, Error> {
+        let ConfigResult::InForce(row) = &self.config else { return Ok(None) };
+        let text = str::from_utf8(ConfigRecord::decode(row)?.fragment);
+        text.map(Some).map_err(|error| Error::new(ErrorKind::Corrupt, error).at("configuration"))
+    }
+
+    /// The first rule that the transaction violates, as the JSON of an `InvalidTxError`; as a node
+    /// does, expiry is looked at before everything else
+    #[cfg(feature = "transaction-rules")]
+    pub(super) fn violation(&self, signed: &EncodedTransaction) -> Result<Option<String>, Error> {
+        let Some(rules) = self.rules()? else { return Ok(None) };
+        if self.heights.is_some_and(|(base, head)| rules.is_expired(base, head)) {
+            return Ok(Some("\"Expired\"".to_string()));
+        }
+        Ok(rules.check(&signed.decode()).err())
+    }
+
+    /// The rules of the configuration, if one is in force
+    #[cfg(feature = "transaction-rules")]
+    pub(super) fn rules(&self) -> Result<Option<TransactionRules>, Error> {
+        self.text()?.map(TransactionRules::read).transpose()
+    }
+
+    /// The heights of the base block and of the head, if the transaction is in no block up to it
+    #[cfg(feature = "validity")]
+    pub(super) const fn heights(&self) -> Option<(BlockHeight, BlockHeight)> {
+        self.heights
+    }
+}

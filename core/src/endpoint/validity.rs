@@ -1,0 +1,177 @@
+//! Whether a signed transaction that is in no block can still be included: what a call that waits
+//! for it retains, and decides it from.
+//!
+//! It can not once its base block is too old, or once a transaction with the same access key and
+//! at least its nonce is in a final block. Either counts only if the base block is canonical and no
+//! block since is missing: otherwise the transaction may be in that one. The nonces of blocks are
+//! not stored: an endpoint collects those of the access keys that it knows waits of
+//! ([`ValidityMap`](super::validity_map::ValidityMap)).
+
+use alloc::borrow::Cow;
+use alloc::format;
+use alloc::string::{String, ToString as _};
+use alloc::sync::Arc;
+
+use super::config_check::ConfigCheck;
+use crate::Error;
+use crate::codec::json::Reader;
+use crate::primitives::{BlockHeight, CryptoHash, Nonce};
+use crate::storage::Row;
+use crate::storage::rows::TransactionRecord;
+use crate::transaction::EncodedTransaction;
+
+/// What is retained of a signed transaction while it is waited for
+#[derive(Clone, Debug)]
+pub(super) struct Validity {
+    access_key: AccessKey,
+    nonce: Nonce,
+    base: CryptoHash,
+    /// The greatest height of a head on top of which it can be included, once that is known
+    last_height: Option<BlockHeight>,
+    /// The nonce that its access key has used, unless that is lower
+    used: Option<UsedNonce>,
+    wakes_on: WakesOn,
+}
+
+/// What has to happen before the transaction is found to be invalid, except that its nonce is used
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum WakesOn {
+    /// It is in a block, which a fork may take away
+    Nothing,
+    /// A head above this height
+    Height(BlockHeight),
+    /// That the base block becomes canonical, or that no block since is missing
+    Base(CryptoHash),
+    /// Only that its nonce is used: nothing is known of how long it is valid
+    NonceOnly,
+}
+
+/// A nonce in a final block
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct UsedNonce {
+    pub(super) nonce: Nonce,
+    /// The height of the block
+    pub(super) height: BlockHeight,
+}
+
+/// An access key of an account; the nonces of a gas key count as access keys of their own
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(super) struct AccessKey {
+    pub(super) signer: Arc<str>,
+    pub(super) key: CryptoHash,
+}
+
+impl Validity {
+    /// Of a transaction that may be waited for
+    pub(super) fn new(signed: &EncodedTransaction) -> Self {
+        let signed = signed.decode();
+        let transaction = signed.transaction();
+        let public_key = transaction.public_key.to_string();
+        Self {
+            access_key: AccessKey {
+                signer: transaction.signer_id.as_str().into(),
+                key: key_id(&public_key, transaction.nonce_index()),
+            },
+            nonce: transaction.nonce(),
+            base: transaction.block_hash,
+            last_height: None,
+            used: None,
+            wakes_on: WakesOn::Nothing,
+        }
+    }
+
+    pub(super) const fn base(&self) -> CryptoHash {
+        self.base
+    }
+
+    pub(super) const fn access_key(&self) -> &AccessKey {
+        &self.access_key
+    }
+
+    pub(super) const fn nonce(&self) -> Nonce {
+        self.nonce
+    }
+
+    pub(super) const fn wakes_on(&self) -> WakesOn {
+        self.wakes_on
+    }
+
+    /// Why the transaction, which is in no block, can never be included, as the JSON of an
+    /// `InvalidTxError`; as a node does, expiry is looked at first
+    pub(super) fn violation(&mut self, check: &ConfigCheck) -> Result<Option<String>, Error> {
+        let Some((base, head)) = check.heights() else {
+            self.wakes_on = WakesOn::Base(self.base);
+            return Ok(None);
+        };
+        // The period is that of the genesis in every configuration of a chain.
+        if self.last_height.is_none() {
+            self.last_height = check.rules()?.and_then(|rules| rules.last_height(base));
+        }
+        self.wakes_on = self.last_height.map_or(WakesOn::NonceOnly, WakesOn::Height);
+        if self.last_height.is_some_and(|last| head > last) {
+            return Ok(Some("\"Expired\"".to_string()));
+        }
+        // It may be in a block that these rows lack.
+        let used = self.used.filter(|used| used.height <= head);
+        Ok(used.map(|UsedNonce { nonce, .. }| {
+            format!(r#"{{"InvalidNonce":{{"ak_nonce":{nonce},"tx_nonce":{}}}}}"#, self.nonce)
+        }))
+    }
+
+    /// Takes in that the transaction is in a block
+    pub(super) const fn set_included(&mut self) {
+        self.wakes_on = WakesOn::Nothing;
+    }
+
+    /// Takes in the nonce that the access key has used; returns whether that decides something new
+    pub(super) fn set_used(&mut self, used: Option<UsedNonce>) -> bool {
+        let used = used.filter(|used| used.nonce >= self.nonce);
+        let is_new = self.wakes_on != WakesOn::Nothing && used.is_some() && used != self.used;
+        if is_new {
+            self.used = used;
+        }
+        is_new
+    }
+}
+
+/// The nonce that a transaction in a block has used
+pub(super) struct IncludedNonce<'row> {
+    pub(super) signer: Cow<'row, str>,
+    public_key: Cow<'row, str>,
+    nonce_index: Option<u16>,
+    pub(super) used: UsedNonce,
+}
+
+impl<'row> IncludedNonce<'row> {
+    /// Reads the row of a transaction; `None` if it has members of other types
+    pub(super) fn read(row: &'row Row) -> Option<Self> {
+        let TransactionRecord { height, fragment, .. } = TransactionRecord::decode(row).ok()?;
+        let mut reader = Reader::new(str::from_utf8(fragment).ok()?);
+        let names = ["nonce", "nonce_index", "public_key", "signer_id"];
+        let [nonce, index, public_key, signer] = reader.members(names, "a transaction").ok()?;
+        let nonce_index = match index {
+            None => None,
+            Some(mut index) => match index.null().ok()? {
+                true => None,
+                // At most the limit, which fits.
+                false => Some(index.unsigned(u16::MAX.into(), "u16").ok()? as u16),
+            },
+        };
+        let nonce = nonce?.unsigned(u64::MAX, "u64").ok()?;
+        Some(Self {
+            signer: signer?.text("an account").ok()?,
+            public_key: public_key?.text("a public key").ok()?,
+            nonce_index,
+            used: UsedNonce { nonce, height },
+        })
+    }
+
+    pub(super) fn key(&self) -> CryptoHash {
+        key_id(&self.public_key, self.nonce_index)
+    }
+}
+
+/// A name for a key of an account, of the same length for keys of all schemes
+fn key_id(public_key: &str, nonce_index: Option<u16>) -> CryptoHash {
+    CryptoHash::digest(format!("{public_key} {nonce_index:?}").as_bytes())
+}

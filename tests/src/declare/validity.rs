@@ -1,0 +1,133 @@
+//! Waits by signed transaction that end because the transaction can never be included any more.
+//!
+//! As in `expiry.rs`, the configuration allows six heights after the base block, and the head is
+//! 108. All transactions but those of requests are made up, with the public key of their signer.
+
+use serde_json::json;
+
+use super::block::Block;
+use super::parts::{Transaction, signed_on, transaction, transfer};
+use super::{Declarations, Vector, Wait, invalid_transaction, request, timeout};
+
+/// Declares waits that end so, and waits that go on
+pub(super) fn declare(declarations: &mut Declarations) {
+    expires(declarations);
+    uses_nonces(declarations);
+}
+
+/// Declares a wait for a transaction of `alice.near` with this base block and the nonce 5
+fn declare_wait(
+    declarations: &mut Declarations,
+    name: &str,
+    about: &'static str,
+    base: &str,
+    blocks: &[&Block],
+    error: Option<&str>,
+) {
+    let bytes = signed_on(base, 5, "alice.near", "bob.near", 1).base64.unwrap_or_default();
+    let params = format!(r#"{{"signed_tx_base64":"{bytes}","wait_until":"FINAL"}}"#);
+    let request = request("EXPERIMENTAL_tx_status", &params);
+    let (response, wait) = match error {
+        Some(error) => (invalid_transaction(error), Wait::Blocks(blocks)),
+        None => (timeout(None), Wait::Expires),
+    };
+    let mut vector = Vector::new("expiry", &request, response).about(about).wait(wait);
+    vector.needs = Some("validity");
+    declarations.vector(name, vector);
+}
+
+/// Waits that end when the head passes the last height of the transaction
+fn expires(declarations: &mut Declarations) {
+    let next = Block::new("validity-109", 109, ("expiry-108", 108));
+    let last = Block::new("validity-115", 115, ("validity-109", 109));
+    let past = Block::new("validity-116", 116, ("validity-115", 115));
+    let late = Block::new("validity-117", 117, ("expiry-108", 108));
+    let above_gap = Block::new("validity-130", 130, ("validity-129", 129));
+    let longer = Block::new("validity-131", 131, ("expiry-108", 108));
+    let expired = Some("\"Expired\"");
+    for (name, about, base, blocks, error) in [
+        ("wait-expires", "It was valid until the head.", "expiry-102", &[&next][..], expired),
+        (
+            "wait-expires-base-block-later",
+            "The base block is not known at first.",
+            "validity-109",
+            &[&next, &last, &past],
+            expired,
+        ),
+        (
+            "wait-expires-gap-reverted",
+            "It may be in the gap, until a fork without the gap wins.",
+            "expiry-108",
+            &[&above_gap, &longer],
+            expired,
+        ),
+        (
+            "wait-expires-at-a-jump",
+            "The heights between the blocks are skipped, not missing.",
+            "expiry-108",
+            &[&late],
+            expired,
+        ),
+        ("wait-no-base-block", "The base block is never known.", "validity-129", &[], None),
+    ] {
+        declare_wait(declarations, name, about, base, blocks, error);
+    }
+}
+
+/// Waits for a nonce that other transactions use, or do not
+fn uses_nonces(declarations: &mut Declarations) {
+    let with_nonce = |name: &str, nonce: u64| {
+        transaction(name, "alice.near", "bob.near", &[transfer("1")]).with("nonce", json!(nonce))
+    };
+    let chain = |name: &str, included: &[&Transaction], end: u64| -> Vec<Block> {
+        let height = |height: u64| format!("validity-{name}-{height}");
+        let (first, second) = (height(109), height(110));
+        let block = Block::new(&first, 109, ("expiry-108", 108));
+        let block =
+            included.iter().fold(block, |block, one| block.transaction_without_outcome(one));
+        vec![
+            block,
+            Block::new(&second, 110, (&first, 109)),
+            Block::new(&height(end), end, (&second, 110)).finality(&first, &second),
+        ]
+    };
+    let invalid = |used: u64| format!(r#"{{"InvalidNonce":{{"ak_nonce":{used},"tx_nonce":5}}}}"#);
+    let [lower, same, higher, highest] =
+        [4, 5, 6, 9].map(|nonce| with_nonce(&format!("validity transaction {nonce}"), nonce));
+    let of_gas_key = with_nonce("validity of a gas key", 6).with("nonce_index", json!(0));
+    let of_other_key = with_nonce("validity of another key", 6)
+        .with("public_key", json!(super::parts::public_key("carol.near")));
+    let of_other_account =
+        with_nonce("validity of another account", 6).with("signer_id", json!("carol.near"));
+    let expired = "\"Expired\"".to_owned();
+    for (name, about, included, end, error) in [
+        ("used-nonce", "Another transaction has its nonce.", vec![&same], 111, invalid(5)),
+        (
+            "used-higher-nonce",
+            "The highest nonce of its access key that is final is named.",
+            vec![&higher, &highest],
+            111,
+            invalid(9),
+        ),
+        (
+            "used-other-nonces",
+            "Lower nonces, gas keys, other keys and other accounts do not count.",
+            vec![&lower, &of_gas_key, &of_other_key, &of_other_account],
+            115,
+            expired.clone(),
+        ),
+    ] {
+        let blocks = chain(name, &included, end);
+        let blocks: Vec<&Block> = blocks.iter().collect();
+        declare_wait(declarations, name, about, "expiry-108", &blocks, Some(&error));
+    }
+
+    let [fork, ..] = &chain("fork", &[&higher], 111)[..] else { return };
+    let on_chain = Block::new("validity-110", 110, ("expiry-108", 108));
+    let last = Block::new("validity-114", 114, ("validity-110", 110))
+        .finality("validity-110", "validity-110");
+    let past = Block::new("validity-115-fork", 115, ("validity-114", 114));
+    let blocks = [fork, &on_chain, &last, &past];
+    let about = "The block with the higher nonce is reverted before it is final.";
+    declare_wait(declarations, "used-nonce-reverted", about, "expiry-108", &blocks, Some(&expired));
+}
