@@ -6,8 +6,11 @@
 
 use core::fmt;
 use core::ops::Bound;
+use std::ffi::OsString;
+use std::fs::{self, File};
 use std::io;
 use std::path::Path;
+use std::process;
 use std::sync::{Mutex, PoisonError};
 
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
@@ -15,6 +18,9 @@ use milepost::archive::{Archive, is_new_version, served_version};
 use milepost::storage::{Key, Row, Table};
 use milepost::{Error, ErrorKind};
 
+/// The folder of the database; a folder of its own, so that it can be renamed where the directory
+/// is that of a mounted disk
+const DATABASE: &str = "rows";
 /// The keyspace of the further rows of keys whose contents differ
 const CONFLICTS: &str = "conflicts";
 
@@ -40,8 +46,16 @@ impl DirectoryArchive {
     /// [`ErrorKind::Corrupt`] if it is damaged.
     pub fn open(directory: impl AsRef<Path>) -> Result<Self, Error> {
         let directory = directory.as_ref();
-        let at = |error: fjall::Error| failed(error).at(directory.display());
-        let database = Database::builder(directory).open().map_err(at)?;
+        let path = directory.join(DATABASE);
+        if !fs::exists(&path).unwrap_or(false) {
+            create(directory, &path)?;
+        }
+        Self::open_or_create(&path)
+    }
+
+    fn open_or_create(path: &Path) -> Result<Self, Error> {
+        let at = |error: fjall::Error| failed(error).at(path.display());
+        let database = Database::builder(path).open().map_err(at)?;
         let keyspace = |name: &str| database.keyspace(name, KeyspaceCreateOptions::default);
         let tables = Table::ARCHIVE.iter().map(|table| keyspace(table.name()));
         let tables = tables.collect::<Result<_, _>>().map_err(at)?;
@@ -197,6 +211,67 @@ impl fmt::Debug for DirectoryArchive {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("DirectoryArchive").finish_non_exhaustive()
     }
+}
+
+/// Creates the database under another name, then renames it
+///
+/// fjall does not open what it had begun to create, so a process that dies or a disk that is full
+/// must leave nothing under the name.
+fn create(directory: &Path, path: &Path) -> Result<(), Error> {
+    let io_error = |error: io::Error| {
+        Error::new(ErrorKind::Storage, &error).at(directory.display()).with_source(error)
+    };
+    fs::create_dir_all(directory).map_err(io_error)?;
+    let mut temporary = OsString::from(path);
+    temporary.push(format!(".{}.new", process::id()));
+    let temporary = Path::new(&temporary);
+    // Left by a process with the same id.
+    match fs::remove_dir_all(temporary) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(io_error(error)),
+        _ => {}
+    }
+    let created = DirectoryArchive::open_or_create(temporary).map(drop);
+    // fjall syncs what is in the folders of keyspaces, and not that they are there.
+    let synced = created.and_then(|()| sync_directories(temporary).map_err(io_error));
+    let renamed = synced.and_then(|()| match fs::rename(temporary, path) {
+        // Another process was faster.
+        Err(_) if fs::exists(path).unwrap_or(false) => {
+            let _ = fs::remove_dir_all(temporary);
+            Ok(())
+        }
+        renamed => renamed.map_err(io_error),
+    });
+    if renamed.is_err() {
+        // What remains takes space and is harmless.
+        let _ = fs::remove_dir_all(temporary);
+        return renamed;
+    }
+    sync_directory(directory).map_err(io_error)?;
+    directory.parent().map_or(Ok(()), sync_directory).map_err(io_error)
+}
+
+/// Makes the names in a directory and in all below it durable
+fn sync_directories(directory: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            sync_directories(&entry.path())?;
+        }
+    }
+    sync_directory(directory)
+}
+
+/// Makes the names in a directory durable
+#[cfg(unix)]
+fn sync_directory(path: &Path) -> io::Result<()> {
+    let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+    File::open(path)?.sync_all()
+}
+
+/// Does nothing: only Unix opens directories; elsewhere the journal of the file system covers them
+#[cfg(not(unix))]
+fn sync_directory(_: &Path) -> io::Result<()> {
+    Ok(())
 }
 
 /// What the keys of the further rows of a key begin with: its length, so that no key is the

@@ -2,6 +2,8 @@
 
 #![expect(unused_crate_dependencies, reason = "a test uses some of the dependencies")]
 
+use std::fs::File;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{env, fs, thread};
@@ -219,18 +221,20 @@ fn numbered(number: u64) -> (Key, Row) {
 fn what_was_acknowledged_survives_a_kill() {
     if let Some(directory) = env::var_os(KILLED) {
         let archive = DirectoryArchive::open(Path::new(&directory)).unwrap();
-        for number in 0.. {
+        let mut done = File::create(PathBuf::from(&directory).with_extension("done")).unwrap();
+        for number in 0_u64.. {
             archive.put_many(&[numbered(number)]).unwrap();
             // Written whole by one call, or not at all.
-            fs::write(PathBuf::from(&directory).with_extension("done"), number.to_le_bytes())
-                .unwrap();
+            done.write_all(&number.to_le_bytes()).unwrap();
         }
     }
     let parent = tempfile::tempdir().unwrap();
     let directory = parent.path().join("archive");
     let done = directory.with_extension("done");
-    let acknowledged =
-        || fs::read(&done).ok().and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes);
+    let acknowledged = || {
+        let bytes = fs::read(&done).ok()?;
+        bytes.as_chunks().0.last().copied().map(u64::from_le_bytes)
+    };
     for kill in 1..=5_u64 {
         let _ = fs::remove_file(&done);
         let mut child = Command::new(env::current_exe().unwrap())

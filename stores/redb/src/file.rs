@@ -23,7 +23,7 @@ use crate::{OpenError, OpenErrorKind, Options};
 /// The format version: names of the tables, checksums of the rows, and this header
 ///
 /// The rows have versions of their own.
-const VERSION: u32 = 3;
+pub const FORMAT_VERSION: u32 = 3;
 /// The table that distinguishes a storage from other redb databases
 const HEADER: TableDefinition<'static, &str, &[u8]> = TableDefinition::new("milepost");
 const HEADER_KEY: &str = "format";
@@ -142,9 +142,10 @@ fn check_header(path: &Path, database: &impl ReadableDatabase) -> Result<(), Ope
     let Some(version) = version.map(u32::from_le_bytes) else {
         return not_a_storage("the file is a redb database whose header is not milepost's");
     };
-    if version != VERSION {
-        let detail =
-            format!("the file has format version {version}, this release reads version {VERSION}");
+    if version != FORMAT_VERSION {
+        let detail = format!(
+            "the file has format version {version}, this release reads version {FORMAT_VERSION}"
+        );
         return Err(OpenError::new(OpenErrorKind::Version, path, detail));
     }
     Ok(())
@@ -172,7 +173,7 @@ fn create(path: &Path, options: &Options) -> Result<Database, OpenError> {
     let created = panic_guard::call(|| {
         let database = builder_for(options).create_file(file)?;
         let transaction = begin(&database)?;
-        let header = [&MAGIC[..], &VERSION.to_le_bytes()].concat();
+        let header = [&MAGIC[..], &FORMAT_VERSION.to_le_bytes()].concat();
         transaction.open_table(HEADER)?.insert(HEADER_KEY, header.as_slice())?;
         for table in Table::ALL {
             transaction.open_table(definition(table))?;
@@ -218,7 +219,7 @@ fn create_temporary(path: &Path) -> io::Result<(PathBuf, File)> {
 }
 
 /// Renames a file without replacing an existing one
-fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+pub(crate) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
     match fs::hard_link(from, to) {
         Ok(()) => {
             // A remaining second name is harmless.
@@ -234,14 +235,14 @@ fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
 
 /// Makes the directory entry of the file durable
 #[cfg(unix)]
-fn sync_directory(path: &Path) -> io::Result<()> {
+pub(crate) fn sync_directory(path: &Path) -> io::Result<()> {
     let directory = path.parent().filter(|directory| !directory.as_os_str().is_empty());
     File::open(directory.unwrap_or(Path::new(".")))?.sync_all()
 }
 
 /// Does nothing: only Unix opens directories; elsewhere the journal of the file system covers them
 #[cfg(not(unix))]
-fn sync_directory(_: &Path) -> io::Result<()> {
+pub(crate) fn sync_directory(_: &Path) -> io::Result<()> {
     Ok(())
 }
 

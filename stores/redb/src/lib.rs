@@ -4,8 +4,8 @@
 //! process that is killed at any moment leaves every acknowledged batch complete, and any other
 //! complete or absent. Every row has a checksum over itself and its key.
 //!
-//! Not supported: sharing a file between processes (the second cannot open it), and shrinking the
-//! file (the space of removed rows is reused).
+//! Not supported: sharing a file between processes (the second cannot open it). A file shrinks only
+//! when it is [compacted](RedbStorage::compact); the space of removed rows is reused.
 //!
 //! # Versions
 //!
@@ -39,12 +39,15 @@ extern crate alloc;
 
 mod checksum;
 mod file;
+mod maintenance;
 mod open_error;
 mod options;
 mod panic_guard;
 mod snapshot;
 mod storage;
 
+pub use file::FORMAT_VERSION;
+pub use maintenance::{FileCopy, RowVisitor, TableSize};
 pub use open_error::{OpenError, OpenErrorKind};
 pub use options::Options;
 pub use snapshot::RedbSnapshot;

@@ -55,6 +55,11 @@ impl<T> PanicGuard<T> {
     pub(crate) fn value(&self) -> Result<&T, Error> {
         self.0.as_ref().ok_or_else(|| Error::new(ErrorKind::Usage, "the storage is closed"))
     }
+
+    /// The value, to be changed
+    pub(crate) fn value_mut(&mut self) -> Result<&mut T, Error> {
+        self.0.as_mut().ok_or_else(|| Error::new(ErrorKind::Usage, "the storage is closed"))
+    }
 }
 
 impl<T> Drop for PanicGuard<T> {

@@ -39,7 +39,7 @@ impl RedbSnapshot {
         })
     }
 
-    fn table(&self, table: Table) -> Result<&OpenTable, Error> {
+    pub(crate) fn table(&self, table: Table) -> Result<&OpenTable, Error> {
         let slot = self.tables.get(usize::from(table.number()));
         let slot = slot.ok_or_else(|| {
             Error::new(ErrorKind::Usage, format_args!("no table {} in this file", table.name()))
@@ -87,7 +87,7 @@ impl fmt::Debug for RedbSnapshot {
 }
 
 /// Checks the checksum of a value on disk and returns the row after it
-fn verify_row<'row>(key: &Key, value: &'row [u8]) -> Result<&'row [u8], Error> {
+pub(crate) fn verify_row<'row>(key: &Key, value: &'row [u8]) -> Result<&'row [u8], Error> {
     match value.split_first_chunk::<{ checksum::LENGTH }>() {
         Some((checksum, row)) if *checksum == checksum::of(key, row) => Ok(row),
         _ => Err(Error::new(

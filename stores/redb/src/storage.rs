@@ -40,7 +40,7 @@ use crate::{OpenError, Options, RedbSnapshot, checksum, file};
 /// ```
 #[derive(Clone)]
 pub struct RedbStorage {
-    database: Arc<PanicGuard<Database>>,
+    pub(crate) database: Arc<PanicGuard<Database>>,
     path: Arc<PathBuf>,
 }
 

@@ -3,6 +3,7 @@
 mod conformance;
 mod damage;
 mod kill;
+mod maintenance;
 mod opening;
 mod snapshots;
 
