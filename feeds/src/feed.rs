@@ -78,6 +78,13 @@ impl Source for Feed {
         }
     }
 
+    async fn chain_id(&self) -> Result<Option<String>, SourceError> {
+        match self {
+            Self::NearData(feed) => feed.chain_id().await,
+            Self::Node(feed) => feed.chain_id().await,
+        }
+    }
+
     async fn last_final(&self) -> Result<Fetched, SourceError> {
         match self {
             Self::NearData(feed) => feed.last_final().await,

@@ -32,6 +32,8 @@ const NO_FINAL_BLOCK: &str = "the feed has no final block";
 const MAX_SKIPPED: u64 = 20;
 /// Maximum wait that a source can ask for
 const MAX_RETRY_AFTER: Duration = Duration::from_secs(3600);
+/// Characters of the name of a chain that an error has
+const MAX_NAME: usize = 64;
 /// The wait for a height that is above what the feed has
 const TOO_HIGH_DELAY: Duration = Duration::from_secs(1);
 
@@ -181,10 +183,24 @@ impl<S: Source> Fetcher<S> {
         })
     }
 
-    /// Refuses a source that does not have a final block of the chain that is followed
+    /// Refuses a source that names another chain, or does not have a final block of the chain that
+    /// is followed
     async fn check_chain(&self, index: usize) -> Result<(), SourceError> {
-        let Some(anchor) = self.sources.unchecked_anchor(index) else { return Ok(()) };
         let temporary = |detail| SourceError::new(SourceErrorKind::Temporary, detail);
+        if let Some(expected) = &self.settings.chain_id
+            && self.sources.is_unnamed(index)
+        {
+            match self.sources.source(index).chain_id().await? {
+                Some(found) if found != *expected => {
+                    let shown = found.chars().filter(|it| !it.is_control()).take(MAX_NAME);
+                    let found: String = shown.collect();
+                    let detail = format!("is of another chain: {found}, and not {expected}");
+                    return Err(temporary(self.refuse(index, detail)));
+                }
+                _ => self.sources.accept_name(index),
+            }
+        }
+        let Some(anchor) = self.sources.unchecked_anchor(index) else { return Ok(()) };
         let BlockPoint { height, hash } = anchor;
         // The next block says whether a height without a block is skipped or the source lacks it.
         for at in height..height.saturating_add(MAX_SKIPPED) {
@@ -206,11 +222,16 @@ impl<S: Source> Fetcher<S> {
             let detail = format!(
                 "is of another chain: its block at height {height} is {what}, and that of the chain is {hash}"
             );
-            self.sources.refuse(index, detail.clone());
-            self.settings.observe(Event::SourceRefused { source: index, detail: detail.clone() });
-            return Err(temporary(detail));
+            return Err(temporary(self.refuse(index, detail)));
         }
         Err(temporary(format!("no block at height {height}")))
+    }
+
+    /// Asks a source no more
+    fn refuse(&self, source: usize, detail: String) -> String {
+        self.sources.refuse(source, detail.clone());
+        self.settings.observe(Event::SourceRefused { source, detail: detail.clone() });
+        detail
     }
 
     /// The blocks of the final chain at ten heights; `None` if single blocks have to be asked for

@@ -78,6 +78,12 @@ struct Cause {
     info: Value,
 }
 
+/// What is read of `status`
+#[derive(Deserialize)]
+struct StatusView {
+    chain_id: String,
+}
+
 /// A block without its shards
 #[derive(Deserialize)]
 struct BlockView<'text> {
@@ -341,6 +347,19 @@ impl Source for Node {
 
     async fn block_by_hash(&self, hash: CryptoHash) -> Result<Option<Vec<u8>>, SourceError> {
         self.message(hash).await.map(Some)
+    }
+
+    async fn chain_id(&self) -> Result<Option<String>, SourceError> {
+        let (id, body) = self.call("status", &json!([])).await?;
+        let result = match result_of("status", id, &body)? {
+            Ok(result) => result,
+            // What serves blocks only does not say it.
+            Err(error) if error.cause.name == "METHOD_NOT_FOUND" => return Ok(None),
+            Err(error) => return Err(explain("status", &error)),
+        };
+        let status: StatusView = serde_json::from_str(result.get())
+            .map_err(|error| temporary(format!("status: {error}")))?;
+        Ok(Some(status.chain_id))
     }
 
     async fn last_final(&self) -> Result<Fetched, SourceError> {

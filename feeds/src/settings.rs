@@ -24,6 +24,7 @@ pub struct Settings {
     pub(crate) max_unfinalized: usize,
     pub(crate) start_margin: u64,
     pub(crate) track_shards: TrackedShards,
+    pub(crate) chain_id: Option<String>,
     pub(crate) seed: u64,
     pub(crate) observer: Option<Arc<dyn Fn(Event) + Send + Sync>>,
 }
@@ -91,6 +92,14 @@ impl Settings {
         self
     }
 
+    /// The name of the chain: a source that says that it is of another one is not believed; by
+    /// default any is
+    #[must_use]
+    pub fn with_chain_id(mut self, chain_id: impl Into<String>) -> Self {
+        self.chain_id = Some(chain_id.into());
+        self
+    }
+
     /// The seed of the random part of waits; different in each process by default
     #[must_use]
     pub const fn with_seed(mut self, seed: u64) -> Self {
@@ -123,6 +132,7 @@ impl Default for Settings {
             max_unfinalized: 1_000,
             start_margin: 0,
             track_shards: TrackedShards::ALL,
+            chain_id: None,
             seed: RandomState::new().hash_one(0),
             observer: None,
         }
@@ -139,6 +149,7 @@ impl fmt::Debug for Settings {
             .field("frozen_after", &self.frozen_after)
             .field("start_margin", &self.start_margin)
             .field("track_shards", &self.track_shards)
+            .field("chain_id", &self.chain_id)
             .field("return_after", &self.return_after)
             .field("max_unfinalized", &self.max_unfinalized)
             .finish_non_exhaustive()

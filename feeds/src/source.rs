@@ -60,6 +60,19 @@ pub trait Source: Send + Sync + 'static {
         core::future::ready(Ok(None))
     }
 
+    /// The name of the chain (`chain_id` of its configurations); `None` if the source does not say
+    /// it, as is the default
+    ///
+    /// Asked for once, and only if [`Settings::with_chain_id`](crate::Settings::with_chain_id)
+    /// names the chain.
+    ///
+    /// # Errors
+    ///
+    /// Why there is none, as far as it is known.
+    fn chain_id(&self) -> impl Future<Output = Result<Option<String>, SourceError>> + Send {
+        core::future::ready(Ok(None))
+    }
+
     /// The message of the last final block
     ///
     /// # Errors

@@ -46,6 +46,8 @@ struct State {
 #[derive(Clone, Debug, Eq, PartialEq)]
 enum Identity {
     Unknown,
+    /// It does not contradict the name of the chain
+    SameName,
     SameChain,
     /// It is of another chain, with the predicate of the sentence that says so
     OtherChain(String),
@@ -137,9 +139,19 @@ impl<S> Sources<S> {
     /// The block that this source has to have before it is believed, if that is not known yet
     pub(crate) fn unchecked_anchor(&self, index: usize) -> Option<BlockPoint> {
         let state = self.state();
-        let is_unknown = state.known[index] == Identity::Unknown;
+        let is_unknown = matches!(state.known[index], Identity::Unknown | Identity::SameName);
         // A single source is compared with the store, and with itself.
         state.anchor.filter(|_| is_unknown && self.sources.len() > 1)
+    }
+
+    /// Whether it is not known if a source contradicts the name of the chain
+    pub(crate) fn is_unnamed(&self, index: usize) -> bool {
+        self.state().known[index] == Identity::Unknown
+    }
+
+    /// Notes that a source does not contradict the name of the chain
+    pub(crate) fn accept_name(&self, index: usize) {
+        self.state().known[index] = Identity::SameName;
     }
 
     /// Notes that a source is of the chain that is followed
@@ -164,7 +176,7 @@ impl<S> Sources<S> {
         let refusals =
             state.known.iter().zip(1..).filter_map(|(identity, number)| match identity {
                 Identity::OtherChain(detail) => Some(format!("feed {number} {detail}")),
-                Identity::Unknown | Identity::SameChain => None,
+                Identity::Unknown | Identity::SameName | Identity::SameChain => None,
             });
         refusals.collect::<Vec<_>>().join("; ")
     }

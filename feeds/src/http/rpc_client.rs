@@ -8,7 +8,7 @@ use core::time::Duration;
 
 use bytes::Bytes;
 use reqwest::Url;
-use reqwest::header::{AUTHORIZATION, CONTENT_TYPE};
+use reqwest::header::{AUTHORIZATION, CONTENT_TYPE, HeaderMap};
 
 use super::client::{Token, http_error, new_http, retry_after};
 use crate::source::{SourceError, SourceErrorKind};
@@ -45,7 +45,8 @@ impl RpcClient {
         Ok(Self { http, address, token })
     }
 
-    /// Sends a request; returns once the head of the response is there
+    /// Sends a request with these headers besides its own; returns once the head of the response is
+    /// there
     ///
     /// A connection has 10 s to open, and a response 20 s between two of its bytes; the whole is
     /// not bounded here.
@@ -53,8 +54,8 @@ impl RpcClient {
     /// # Errors
     ///
     /// Why there is no response. One attempt is made.
-    pub async fn post(&self, json: Bytes) -> Result<RpcResponse, SourceError> {
-        let mut request = self.http.post(self.address.clone());
+    pub async fn post(&self, json: Bytes, headers: HeaderMap) -> Result<RpcResponse, SourceError> {
+        let mut request = self.http.post(self.address.clone()).headers(headers);
         if let Some(token) = &self.token {
             request = request.header(AUTHORIZATION, token.header().clone());
         }

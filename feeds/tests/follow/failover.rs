@@ -54,6 +54,8 @@ enum Behaviour {
     Incomplete,
     /// After some heights the client is refused
     Denied,
+    /// It says that it is of the chain with this name
+    Named(&'static str),
 }
 
 impl Source for Bad {
@@ -71,6 +73,13 @@ impl Source for Bad {
             }
             _ => Ok(fetched),
         }
+    }
+
+    async fn chain_id(&self) -> Result<Option<String>, SourceError> {
+        Ok(match self.fault {
+            Behaviour::Named(name) => Some(name.to_owned()),
+            _ => None,
+        })
     }
 
     async fn last_final(&self) -> Result<Fetched, SourceError> {
@@ -181,4 +190,35 @@ async fn an_error_for_good_ends_the_follower_when_all_sources_have_it() {
         }
     });
     assert_eq!(error.await.kind, FollowErrorKind::PermissionDenied);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_source_that_names_another_chain_is_refused_before_its_first_block() {
+    let (chain, other) = (chain_settings(90), chain_settings(91));
+    let expected = quiet(chain.clone(), 200);
+    let bad = |settings: &ChainSettings, fault| {
+        Arc::new(Bad { feed: source(settings, Faults::default()), fault })
+    };
+    let events = Events::default();
+    // The first has another chain, and nothing but its name says so to a host without blocks.
+    let sources = vec![
+        bad(&other, Behaviour::Named("practice-2")),
+        bad(&chain, Behaviour::Named("practice")),
+        bad(&chain, Behaviour::None),
+    ];
+    let host = follow(sources, &expected, events.settings(90).with_chain_id("practice")).await;
+    assert!(host.rows() == expected.host.rows(), "the rows differ");
+    assert_eq!(events.count("refused"), 1);
+
+    // Without a name for the chain, any source is believed.
+    let named = || bad(&other, Behaviour::Named("practice-2"));
+    let first = |settings| {
+        let mut follower = Follower::shared(named(), Start::LastFinal, None, settings);
+        async move { within(Duration::from_secs(60), follower.next()).await }
+    };
+    assert!(first(Settings::default()).await.is_ok());
+    let error = first(Settings::default().with_chain_id("practice")).await.unwrap_err();
+    assert_eq!(error.kind, FollowErrorKind::Contradiction);
+    let detail = "feed 1 is of another chain: practice-2, and not practice";
+    assert_eq!(error.detail, detail);
 }

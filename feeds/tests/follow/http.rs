@@ -65,13 +65,16 @@ async fn follow(source: NearData, settings: Settings, seed: u64, count: usize) {
 #[tokio::test]
 async fn faults_of_the_transport_are_overcome() {
     let events = Events::default();
+    // How far the follower is behind depends on the machine; without archives it asks for each
+    // block all the same, and some requests in seven fail.
     let faults = Faults {
+        lacks_archives: true,
         too_many: 0,
         delays: 0,
         stale: 0,
         stalls: Vec::new(),
         loops: 10,
-        cut: 60,
+        cut: 100,
         ..Faults::all(3)
     };
     let server = server(3, faults, None);

@@ -47,6 +47,8 @@ pub struct Faults {
     pub is_disabled: bool,
     /// Whether a node does not save what whole blocks need
     pub is_unsupported: bool,
+    /// Whether there are no archives, as at a server that serves the feed that it follows
+    pub lacks_archives: bool,
     /// Objects that a lake has lost, such as `000000000007/shard_1.json`
     pub lost_objects: Vec<String>,
     /// When the feed has no new block: from, to, in milliseconds since its start
@@ -84,6 +86,7 @@ impl Faults {
             behind: 50,
             is_disabled: false,
             is_unsupported: false,
+            lacks_archives: false,
             lost_objects: Vec::new(),
             stalls: vec![(40_000, 75_000), (300_000, 302_000)],
             outages: Vec::new(),

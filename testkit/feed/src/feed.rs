@@ -279,7 +279,11 @@ impl Feed {
         let missing = || FeedResponse::new(404, "not found");
         let Ok(first) = first.parse::<u64>() else { return missing() };
         let last = state.chain.last(true).unwrap_or_default();
-        if first % 10 != 0 || first.saturating_add(9) > last || first < state.chain.first() {
+        if self.faults.lacks_archives
+            || first % 10 != 0
+            || first.saturating_add(9) > last
+            || first < state.chain.first()
+        {
             return missing();
         }
         let encoder = GzEncoder::new(Vec::new(), Compression::fast());

@@ -1,5 +1,5 @@
-//! The feed as a node: the calls `block` and `EXPERIMENTAL_indexer_block` of JSON-RPC; of a
-//! node that takes in transactions, also what clients call that send them.
+//! The feed as a node: the calls `block`, `EXPERIMENTAL_indexer_block` and `status` of JSON-RPC; of
+//! a node that takes in transactions, also what clients call that send them.
 //!
 //! A node knows all branches by hash, and its heights are those of the highest branch. A node that
 //! is behind does not know blocks that another one at the same address has. Names of errors and
@@ -43,7 +43,8 @@ impl Feed {
                 self.whole_block(number, params)
             }
             "EXPERIMENTAL_protocol_config" => self.config(params),
-            "send_tx" | "query" | "status" | "gas_price" if self.submit.is_some() => {
+            "status" => self.serve_client(number, method, params),
+            "send_tx" | "query" | "gas_price" if self.submit.is_some() => {
                 self.serve_client(number, method, params)
             }
             name => Err(NodeError(400, "METHOD_NOT_FOUND", json!({"method_name": name}))),
