@@ -275,7 +275,7 @@ typedef int32_t milepost_watch_event_t;
  * What an endpoint asks of its host, or hands out; members of other kinds are zero
  *
  * Keys, changes and the texts of an event belong to the endpoint, until the next call on it. The
- * host frees `response`, `summary`, `chain_status` and `error`.
+ * host frees `response`, `summary`, `chain_status`, `proof` and `error`.
  */
 typedef struct milepost_output {
     /**
@@ -347,6 +347,10 @@ typedef struct milepost_output {
      * WATCH: the compact status as JSON
      */
     struct milepost_bytes compact_status;
+    /**
+     * COMPLETED, of a query for a proof: the proof; NULL if no stored block confirms an outcome
+     */
+    struct milepost_json *proof;
 } milepost_output;
 
 /**
@@ -857,7 +861,8 @@ typedef int32_t milepost_verify_t;
 #define MILEPOST_OUTPUT_COMMIT 5
 
 /**
- * An operation other than a request is done: an import, or a query for the state of the chain
+ * An operation other than a request is done: an import, or a query for the state of the chain or
+ * for a proof
  */
 #define MILEPOST_OUTPUT_COMPLETED 6
 
@@ -1346,6 +1351,26 @@ milepost_status_t milepost_endpoint_handle_chain_query(struct milepost_endpoint 
                                                        uint64_t *handle,
                                                        struct milepost_error **error)
 MILEPOST_NONNULL(1, 2);
+
+/**
+ * Asks for the proof of the outcomes of a transaction, with rows that the host supplies; it
+ * comes as `MILEPOST_OUTPUT_COMPLETED`, or `MILEPOST_OUTPUT_FAILED`, with the handle `handle`
+ *
+ * `block` and the failures are those of `milepost_engine_prove`, except that a text which is
+ * neither a hash nor `final` is refused at once (`MILEPOST_STATUS_VALUE`).
+ *
+ * Threads: one at a time for each `endpoint`.
+ *
+ * May be NULL: `error`.
+ */
+MILEPOST_NODISCARD
+milepost_status_t milepost_endpoint_handle_proof_query(struct milepost_endpoint *endpoint,
+                                                       const struct milepost_hash *transaction,
+                                                       const uint8_t *block,
+                                                       size_t block_len,
+                                                       uint64_t *handle,
+                                                       struct milepost_error **error)
+MILEPOST_NONNULL(1, 2, 5);
 
 /**
  * Watches a transaction until it reaches a milestone, `MILEPOST_MILESTONE_...`

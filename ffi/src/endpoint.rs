@@ -21,6 +21,7 @@ use crate::engine::milepost_engine;
 use crate::error::milepost_error;
 use crate::import_summary::milepost_import_summary;
 use crate::output::{BorrowedOutput, MILEPOST_TIMEOUT_NEVER, milepost_output};
+use crate::proof::proof_end;
 use crate::response::{ParsedResponse, milepost_milestone_t, milepost_response};
 use crate::settings::{HostSettings, milepost_settings};
 use crate::status::CallError;
@@ -214,6 +215,27 @@ ffi_function! {
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         handle.write(endpoint.endpoint.handle_chain_query().to_bits());
+        Ok(())
+    }
+}
+
+ffi_function! {
+    /// Asks for the proof of the outcomes of a transaction, with rows that the host supplies; it
+    /// comes as `MILEPOST_OUTPUT_COMPLETED`, or `MILEPOST_OUTPUT_FAILED`, with the handle `handle`
+    ///
+    /// `block` and the failures are those of `milepost_engine_prove`, except that a text which is
+    /// neither a hash nor `final` is refused at once (`MILEPOST_STATUS_VALUE`).
+    fn milepost_endpoint_handle_proof_query(
+        endpoint: *mut milepost_endpoint,
+        transaction: *const milepost_hash,
+        block: *const u8,
+        block_len: usize,
+        handle: *mut u64,
+        #[optional] error: *mut *mut milepost_error,
+    ) -> milepost_status_t {
+        let end = proof_end(block.text(block_len)?)?;
+        let query = endpoint.endpoint.handle_proof_query(transaction.bytes.into(), end);
+        handle.write(query.to_bits());
         Ok(())
     }
 }

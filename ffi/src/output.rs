@@ -11,6 +11,7 @@ use crate::boundary::parameter::sized_outputs;
 use crate::chain::milepost_chain_status;
 use crate::error::{ErrorDetails, milepost_error};
 use crate::import_summary::milepost_import_summary;
+use crate::proof::milepost_json;
 use crate::response::{ParsedResponse, milepost_milestone_t, milepost_response};
 use crate::status::CallError;
 use crate::storage::{FlatBatch, FlatKeys, milepost_change};
@@ -33,7 +34,8 @@ pub const MILEPOST_OUTPUT_NEED_ROWS: milepost_output_kind_t = 4;
 /// The changes of an import are to be committed, all or none; then call
 /// `milepost_endpoint_handle_commit_result`
 pub const MILEPOST_OUTPUT_COMMIT: milepost_output_kind_t = 5;
-/// An operation other than a request is done: an import, or a query for the state of the chain
+/// An operation other than a request is done: an import, or a query for the state of the chain or
+/// for a proof
 pub const MILEPOST_OUTPUT_COMPLETED: milepost_output_kind_t = 6;
 /// An operation other than a request has failed, for the reason `error`; nothing was changed. Of a
 /// watch: it has ended
@@ -58,7 +60,7 @@ pub const MILEPOST_TIMEOUT_NEVER: u64 = 0xffff_ffff_ffff_ffff;
 /// What an endpoint asks of its host, or hands out; members of other kinds are zero
 ///
 /// Keys, changes and the texts of an event belong to the endpoint, until the next call on it. The
-/// host frees `response`, `summary`, `chain_status` and `error`.
+/// host frees `response`, `summary`, `chain_status`, `proof` and `error`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub struct milepost_output {
@@ -97,6 +99,8 @@ pub struct milepost_output {
     pub event_id: milepost_bytes,
     /// WATCH: the compact status as JSON
     pub compact_status: milepost_bytes,
+    /// COMPLETED, of a query for a proof: the proof; NULL if no stored block confirms an outcome
+    pub proof: *mut milepost_json,
 }
 
 sized_outputs! { milepost_output }
@@ -134,6 +138,7 @@ impl BorrowedOutput {
             milestone: 0,
             event_id: milepost_bytes::NONE,
             compact_status: milepost_bytes::NONE,
+            proof: core::ptr::null_mut(),
         };
         *self = Self::default();
         let (kind, handle) = match output {
@@ -163,6 +168,9 @@ impl BorrowedOutput {
                 match completion {
                     Completion::Block(summary) => converted.summary = handle::create(summary),
                     Completion::Chain(status) => converted.chain_status = handle::create(status),
+                    Completion::Proof(Some(proof)) => {
+                        converted.proof = handle::create(proof.to_json());
+                    }
                     _ => {}
                 }
                 (MILEPOST_OUTPUT_COMPLETED, handle)

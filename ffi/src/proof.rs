@@ -3,6 +3,7 @@
 //! Both are JSON texts, in a handle of their own. What is checked is bound to two hashes that the
 //! host knows, never to what the answer says about itself.
 
+use milepost::Error;
 use milepost::proof::{KnownHashes, verify_answer};
 use milepost::status::ProofEnd;
 
@@ -40,15 +41,20 @@ ffi_function! {
         proof: *mut *mut milepost_json,
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
-        let end = match block.text(block_len)? {
-            "" => ProofEnd::Confirmation,
-            block => block.parse()?,
-        };
+        let end = proof_end(block.text(block_len)?)?;
         let found = engine.engine.prove(transaction.bytes.into(), end, &engine.snapshot()?)?;
         if let Some(found) = found {
             proof.write(found.to_json());
         }
         Ok(())
+    }
+}
+
+/// The block in which a proof ends; without a text the one that confirms the newest outcome
+pub(crate) fn proof_end(block: &str) -> Result<ProofEnd, Error> {
+    match block {
+        "" => Ok(ProofEnd::Confirmation),
+        block => block.parse(),
     }
 }
 

@@ -109,6 +109,7 @@ static milepost_status_t run(call *self, const char *where) {
             milepost_response_free(output.response);
             milepost_import_summary_free(output.summary);
             milepost_chain_status_free(output.chain_status);
+            milepost_json_free(output.proof);
             milepost_error_free(output.error);
         }
         if (parameter->form == OUTPUT_HANDLE) {

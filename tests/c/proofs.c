@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "check.h"
+#include "remote_host.h"
 
 static uint8_t content[1 << 20];
 
@@ -30,6 +31,59 @@ static milepost_engine *new_engine(uint64_t verify, int blocks, char **paths) {
         OK(milepost_engine_import_block(engine, content, read_file(paths[i]), NULL, NULL));
     }
     return engine;
+}
+
+/* The end of an operation over rows of the host */
+static milepost_output complete(remote_host *host, uint64_t handle) {
+    milepost_output output = remote_next(host);
+    CHECK(output.handle == handle);
+    CHECK(remote_next(host).kind == MILEPOST_OUTPUT_TIMEOUT);
+    return output;
+}
+
+/* Makes the same proof without an engine, over rows of the host */
+static void prove_over_rows(const milepost_hash *transaction, const milepost_hash *unknown,
+                            const char *end, milepost_bytes expected, int blocks, char **paths) {
+    static remote_host host;
+    static store rows;
+    milepost_settings *settings;
+    milepost_output output;
+    milepost_bytes json;
+    uint64_t handle;
+    OK(milepost_settings_new(&settings, NULL));
+    OK(milepost_settings_set(settings, MILEPOST_SETTING_VERIFY, MILEPOST_VERIFY_STRICT, NULL));
+    OK(milepost_endpoint_new(NULL, settings, &host.endpoint, NULL));
+    milepost_settings_free(settings);
+    host.store = &rows;
+    for (int i = 0; i < blocks; i++) {
+        milepost_import_summary *summary;
+        OK(milepost_endpoint_handle_block(host.endpoint, content, read_file(paths[i]), &handle,
+                                          &summary, NULL));
+        output = complete(&host, handle);
+        CHECK(output.kind == MILEPOST_OUTPUT_COMPLETED && output.proof == NULL);
+        milepost_import_summary_free(output.summary);
+    }
+    OK(milepost_endpoint_handle_proof_query(host.endpoint, transaction, TEXT(end), &handle, NULL));
+    output = complete(&host, handle);
+    CHECK(output.kind == MILEPOST_OUTPUT_COMPLETED && output.proof != NULL);
+    OK(milepost_json_text(output.proof, &json, NULL));
+    CHECK(json.len == expected.len && memcmp(json.data, expected.data, json.len) == 0);
+    milepost_json_free(output.proof);
+
+    OK(milepost_endpoint_handle_proof_query(host.endpoint, unknown, NULL, 0, &handle, NULL));
+    output = complete(&host, handle);
+    CHECK(output.kind == MILEPOST_OUTPUT_COMPLETED && output.proof == NULL);
+    CHECK(milepost_endpoint_handle_proof_query(host.endpoint, transaction, TEXT("last"), &handle,
+                                               NULL) == MILEPOST_STATUS_VALUE);
+    /* A block that is not in the chain. */
+    OK(milepost_endpoint_handle_proof_query(host.endpoint, transaction,
+                                            TEXT("11111111111111111111111111111111"), &handle,
+                                            NULL));
+    output = complete(&host, handle);
+    CHECK(output.kind == MILEPOST_OUTPUT_FAILED && output.error != NULL);
+    milepost_error_free(output.error);
+    milepost_endpoint_free(host.endpoint);
+    store_clear(&rows);
 }
 
 int main(int argc, char **argv) {
@@ -83,6 +137,7 @@ int main(int argc, char **argv) {
                                  &is_complete, &proven, NULL) == MILEPOST_STATUS_CHAIN);
     CHECK(milepost_verify_answer(answer.data, answer.len, TEXT("{}"), &transaction, &block,
                                  &is_complete, &proven, NULL) == MILEPOST_STATUS_SCHEMA);
+    prove_over_rows(&transaction, &block, argv[2], json, argc - 3, argv + 3);
     milepost_json_free(proof);
 
     OK(milepost_engine_prove(engine, &transaction, TEXT("final"), &proof, NULL));

@@ -8,11 +8,14 @@
  *     block <len>                           a block message
  *     request <now> <len> <url method len>  a request, then the method of its URL
  *     time <now>                            the time
+ *     verify <answer len> <proof len> <transaction> <block>
+ *                                           an answer, then its proof; needs no storage
  *     view                                  contents of the last response, without a JSON parser
  *
  * Replies are `ok`, `pending`, `response <kind> <len>` followed by the body, or `error <status>
- * <text>`. The argument is the storage: `memory`, `get`, `get_many`, or `remote`. With `remote`
- * rows and commits are served in random order, beside queries for the state of the chain.
+ * <text>`. For `verify` the body is what is proven, and the kind is 1 if it is complete. The
+ * argument is the storage: `memory`, `get`, `get_many`, or `remote`. With `remote` rows and commits
+ * are served in random order, beside queries for the state of the chain.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -268,6 +271,29 @@ static void view_outcome(const milepost_response *response, size_t index) {
     putchar('\n');
 }
 
+static void verify(input answer, input proof, const char *transaction, const char *block) {
+    milepost_hash hashes[2];
+    milepost_json *proven;
+    milepost_error *error;
+    milepost_bytes json;
+    milepost_status_t status;
+    int32_t is_complete;
+    must(milepost_hash_parse((const uint8_t *)transaction, strlen(transaction), &hashes[0], NULL),
+         "no hash of a transaction");
+    must(milepost_hash_parse((const uint8_t *)block, strlen(block), &hashes[1], NULL),
+         "no hash of a block");
+    status = milepost_verify_answer(answer.bytes, answer.len, proof.bytes, proof.len, &hashes[0],
+                                    &hashes[1], &is_complete, &proven, &error);
+    if (status != MILEPOST_STATUS_OK) {
+        reply_error(status, error);
+        return;
+    }
+    must(milepost_json_text(proven, &json, NULL), "what is proven has no text");
+    printf("response %" PRId32 " %zu\n", is_complete, json.len);
+    fwrite(json.data, 1, json.len, stdout);
+    milepost_json_free(proven);
+}
+
 /* Prints a line for the response and one for each of its parts; the last line is `.` */
 static void view(const milepost_response *response) {
     milepost_transaction_status status = {.size = sizeof status};
@@ -315,7 +341,7 @@ static void view(const milepost_response *response) {
 
 int main(int argc, char **argv) {
     host self;
-    char line[256];
+    char line[256], transaction[64], block[64];
     memset(&self, 0, sizeof self);
     self.mode = argc == 2 ? argv[1] : "memory";
     if (milepost_version_number() != MILEPOST_VERSION_NUMBER) {
@@ -324,7 +350,7 @@ int main(int argc, char **argv) {
     reset_host(&self);
     while (fgets(line, sizeof line, stdin) != NULL) {
         uint64_t number;
-        size_t len, method_len;
+        size_t len, method_len, proof_len;
         int setting;
         if (strcmp(line, "new\n") == 0) {
             reset_host(&self);
@@ -356,6 +382,13 @@ int main(int argc, char **argv) {
             must(milepost_endpoint_handle_timeout(self.endpoint, number, NULL),
                  "an endpoint does not accept the time");
             drain(&self, "ok");
+        } else if (sscanf(line, "verify %zu %zu %63s %63s", &len, &proof_len, transaction, block) ==
+                   4) {
+            input answer = read_input(len);
+            input proof = read_input(proof_len);
+            verify(answer, proof, transaction, block);
+            free(answer.bytes);
+            free(proof.bytes);
         } else if (strcmp(line, "view\n") == 0) {
             view(self.last);
         } else {

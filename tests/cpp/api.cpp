@@ -230,6 +230,17 @@ void test_proofs() {
     Engine engine = Engine::in_memory().value();
     EXPECT(!engine.prove(transaction).value());
     EXPECT(engine.prove(transaction, "last").error().kind() == ErrorKind::Value);
+    Endpoint endpoint = Endpoint::without_engine().value();
+    EXPECT(endpoint.handle_proof_query(transaction, "last").error().kind() == ErrorKind::Value);
+    RequestHandle query = endpoint.handle_proof_query(transaction).value();
+    Output output = endpoint.poll_output().value();
+    EXPECT(output.kind == OutputKind::NeedRows && output.handle == query && output.is_first);
+    while (output.kind == OutputKind::NeedRows) {
+        std::vector<Row> rows(output.keys.size());
+        EXPECT(!!endpoint.handle_rows(query, rows));
+        output = endpoint.poll_output().value();
+    }
+    EXPECT(output.kind == OutputKind::Completed && output.handle == query && !output.proof);
 }
 
 void test_inputs() {

@@ -188,6 +188,16 @@ public:
         drain("ok\n");
     }
 
+    static void verify(std::string_view answer, std::string_view proof,
+                       std::string_view transaction, std::string_view block) {
+        Result<ProvenAnswer> proven =
+            verify_answer(answer, proof, must(parse_hash(transaction)), must(parse_hash(block)));
+        if (!proven) return reply_error(proven.error());
+        std::string_view json = must(proven->json.text());
+        std::printf("response %d %zu\n", proven->is_complete ? 1 : 0, json.size());
+        print(json);
+    }
+
     void view() const {
         for (std::size_t i = 0, size = must(last_.batch_size()); i < size; i++) {
             Response item = must(last_.batch_item(i));
@@ -329,7 +339,8 @@ int main(int argc, char **argv) {
     if (version_number() != MILEPOST_VERSION_NUMBER) fail("the header has another version");
     while (std::fgets(line, sizeof line, stdin) != nullptr) {
         std::uint64_t number = 0;
-        std::size_t len = 0, method_len = 0;
+        std::size_t len = 0, method_len = 0, proof_len = 0;
+        char transaction[64], block[64];
         int setting = 0;
         if (std::string_view(line) == "new\n") {
             host.reset();
@@ -346,6 +357,10 @@ int main(int argc, char **argv) {
             host.request(number, body, read_input(method_len));
         } else if (std::sscanf(line, "time %" SCNu64, &number) == 1) {
             host.time(number);
+        } else if (std::sscanf(line, "verify %zu %zu %63s %63s", &len, &proof_len, transaction,
+                               block) == 4) {
+            std::string answer = read_input(len);
+            host.verify(answer, read_input(proof_len), transaction, block);
         } else if (std::string_view(line) == "view\n") {
             host.view();
         } else {

@@ -189,6 +189,13 @@ fn the_feed_thread_hands_messages_in() {
     assert!(!run(&[&directory.path().join("no-file")]).status.success());
 }
 
+#[test]
+fn a_watch_prints_each_state() {
+    let directory = tempfile::tempdir().expect("a directory for the program");
+    let source = c::root().join("bindings/cpp/examples/watch.cpp");
+    c::check_watch(&c::program(&source, directory.path()));
+}
+
 /// Returns the output of a program, on both streams, for these events
 fn run_events(program: &Path, events: &str) -> String {
     let mut child = Command::new(program)

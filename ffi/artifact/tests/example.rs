@@ -62,6 +62,13 @@ fn the_c_lines_of_the_readme_compile() {
 }
 
 #[test]
+fn a_watch_prints_each_state() {
+    let directory = tempfile::tempdir().expect("a directory for the program");
+    let program = c::program(&c::root().join("bindings/c/watch.c"), directory.path());
+    c::check_watch(&program);
+}
+
+#[test]
 fn a_file_keeps_imported_blocks() {
     let (vector, fixture) = c::vector("milestone-final");
     let directory = tempfile::tempdir().expect("a directory for the program and its file");

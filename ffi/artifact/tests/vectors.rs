@@ -16,7 +16,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use milepost::codec::base64::{self, Padding};
 use milepost::primitives::CryptoHash;
-use milepost_tests::vectors::{self, Fixture, Manifest, Vector, Wait};
+use milepost_tests::vectors::{self, Fixture, Manifest, Proof, ProofResult, Vector, Wait};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
@@ -36,6 +36,9 @@ mod setting {
     pub(super) const MAX_ID_BYTES: i32 = 13;
     pub(super) const TRACK_SHARDS: i32 = 15;
 }
+
+/// The number of `MILEPOST_STATUS_CHAIN`
+const CHAIN: i32 = 5;
 
 /// Kinds of responses, in the order of `MILEPOST_RESPONSE_KIND_...`, from 1
 const KINDS: [&str; 7] = [
@@ -231,6 +234,33 @@ impl Program {
             false => Err(format!("the view is\n{view}expected\n{expected}")),
         }
     }
+
+    fn verify(&mut self, proof: &Proof) -> Result<(), String> {
+        let Proof { answer, proof, transaction, block, result, .. } = proof;
+        let line = format!("verify {} {} {transaction} {block}", answer.len(), proof.len());
+        let reply = self.command(&line, &[answer, proof]);
+        let is_expected = match (&reply, result) {
+            (ProgramReply::Response(complete, body), ProofResult::Verified(proven)) => {
+                let is_complete = proven.contains("\"is_complete\":true");
+                body == proven.as_bytes() && *complete == usize::from(is_complete)
+            }
+            (ProgramReply::Error(reply), ProofResult::Wrong(path)) => {
+                reply.starts_with(&format!("error {CHAIN} {path}: "))
+            }
+            (ProgramReply::Error(reply), ProofResult::Unverifiable(path)) => {
+                !reply.starts_with(&format!("error {CHAIN} "))
+                    && reply.split_once(' ').is_some_and(|(_, rest)| {
+                        rest.split_once(' ')
+                            .is_some_and(|(_, at)| at.starts_with(&format!("{path}: ")))
+                    })
+            }
+            _ => false,
+        };
+        match is_expected {
+            true => Ok(()),
+            false => Err(format!("{reply:?}, expected {result:?}")),
+        }
+    }
 }
 
 fn text(body: &[u8]) -> String {
@@ -362,7 +392,8 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 fn run_all(source: &str, mode: &str) {
-    let Manifest { fixtures, vectors, .. } = &vectors::load().expect("the manifest and its files");
+    let Manifest { fixtures, vectors, proofs } =
+        &vectors::load().expect("the manifest and its files");
     let directory = tempfile::tempdir().expect("a directory for the program");
     let program = c::program(&c::root().join(source), directory.path());
     let mut program = Program::start(&program, mode);
@@ -374,8 +405,14 @@ fn run_all(source: &str, mode: &str) {
             failures.push(format!("{}: {difference}", vector.name));
         }
     }
+    // Once for each language: no storage takes part.
+    for proof in proofs.iter().filter(|_| mode == "memory") {
+        if let Err(difference) = program.verify(proof) {
+            failures.push(format!("{}: {difference}", proof.name));
+        }
+    }
     program.finish();
-    let count = (failures.len(), vectors.len());
+    let count = (failures.len(), vectors.len() + proofs.len());
     assert!(failures.is_empty(), "{count:?}\n{}\n", failures.join("\n"));
     assert!(count.1 > 100, "most vectors are missing");
 }

@@ -91,6 +91,7 @@ struct Output {
     Milestone milestone = Milestone::None;      ///< Watch: that of the transaction
     std::string_view event_id;        ///< Watch: equal events have equal ids, as over HTTP
     std::string_view compact_status;  ///< Watch: JSON, until the next call on the endpoint
+    Json proof;  ///< Completed, of handle_proof_query; empty if no block confirms an outcome
 
     Output() noexcept = default;
 
@@ -101,7 +102,7 @@ struct Output {
           changes(raw.changes, raw.changes_len), summary(raw.summary),
           watch_event(static_cast<WatchEvent>(raw.watch_event)),
           milestone(static_cast<Milestone>(raw.milestone)), event_id(view(raw.event_id)),
-          compact_status(view(raw.compact_status)) {
+          compact_status(view(raw.compact_status)), proof(raw.proof) {
         if (raw.chain_status != nullptr) {
             Result<ChainStatus> taken = ChainStatus::take(raw.chain_status);
             if (taken) chain_status = std::move(taken).value();
@@ -183,6 +184,18 @@ public:
         RequestHandle handle = 0;
         milepost_error *error = nullptr;
         milepost_status_t status = milepost_endpoint_handle_chain_query(get(), &handle, &error);
+        if (status != MILEPOST_STATUS_OK) return to_error(status, error);
+        return handle;
+    }
+
+    /// Asks for the proof of the outcomes of a transaction, which comes as an output; `block` is
+    /// that of Engine::prove
+    Result<RequestHandle> handle_proof_query(const Hash &transaction,
+                                             std::string_view block = {}) noexcept {
+        RequestHandle handle = 0;
+        milepost_error *error = nullptr;
+        milepost_status_t status = milepost_endpoint_handle_proof_query(
+            get(), &transaction, data(block), block.size(), &handle, &error);
         if (status != MILEPOST_STATUS_OK) return to_error(status, error);
         return handle;
     }

@@ -125,3 +125,31 @@ pub(crate) fn program_by(
     run(command.args(tool.arguments(library())));
     tool.wrap(program)
 }
+
+/// Runs a program that watches the transaction of a vector, with its blocks
+pub(crate) fn check_watch(program: &Path) {
+    let (vector, fixture) = vector("wait-for-final");
+    let vectors::Wait::Blocks(later) = &vector.wait else { panic!("the vector waits") };
+    let request = String::from_utf8_lossy(&vector.request).into_owned();
+    let hash = request.split("\"tx_hash\":\"").nth(1).and_then(|rest| rest.split('"').next());
+    let hash = hash.expect("the hash of the transaction");
+    let output = run(Command::new(program).arg(hash).args(fixture.blocks.iter().chain(later)));
+    let states: Vec<&str> = output.lines().collect();
+    assert!(states.windows(2).all(|pair| pair[0] != pair[1]), "a state is printed twice: {output}");
+    let start = format!("{{\"transaction_hash\":\"{hash}\",\"final_execution_status\":\"");
+    let milestones = states.iter().map(|state| {
+        let rest = state.strip_prefix(&start).and_then(|rest| rest.split('"').next());
+        rest.unwrap_or_else(|| panic!("{state} is no state"))
+    });
+    let mut milestones: Vec<&str> = milestones.collect();
+    milestones.dedup();
+    assert_eq!((milestones.first(), milestones.last()), (Some(&"NONE"), Some(&"FINAL")));
+    assert!(milestones.len() > 3, "{milestones:?}");
+
+    for arguments in [&["no-hash"][..], &[hash, "no-file"], &[hash, file!()]] {
+        let failed = Command::new(program).args(arguments).current_dir(root()).output();
+        let failed = failed.expect("the program runs");
+        let is_reported = !failed.stderr.is_empty();
+        assert!(failed.status.code() > Some(0) && is_reported, "{arguments:?}: {failed:?}");
+    }
+}
