@@ -1,13 +1,15 @@
 //! The command line: subcommands and their arguments.
 //!
 //! Values are checked while they are parsed, so an invalid one is rejected before anything is
-//! opened. What the commands do is in `serve`, `query_commands` and `conformance`.
+//! opened. What the commands do is in `serve`, `query_commands`, `store_commands` and
+//! `conformance`.
 
 use core::num::NonZero;
 use core::time::Duration;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
 use milepost::config::TrackedShards;
 use milepost::endpoint::UnknownTransaction;
 use milepost::import::{FinalityRule, ImportSettings, Retention, VerifyMode};
@@ -17,6 +19,8 @@ use milepost_feeds::{FeedUrl, Start};
 
 use crate::archive::ArchiveLocation;
 use crate::http::{self, BasePath, Cors, StatusMode};
+use crate::log::LogFormat;
+use crate::store_commands::StoreCommand;
 use crate::upstream::Upstream;
 use crate::value_parsers::{self, StoreLocation};
 
@@ -34,6 +38,18 @@ pub(crate) struct Cli {
     pub(crate) serve: ServeArgs,
 }
 
+impl Cli {
+    /// How the command logs
+    pub(crate) fn log_format(&self) -> LogFormat {
+        match &self.command {
+            None => self.serve.sources.log_format,
+            Some(Command::Serve(args)) => args.sources.log_format,
+            Some(Command::Import(args)) => args.sources.log_format,
+            Some(_) => LogFormat::Text,
+        }
+    }
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Serves transaction statuses and protocol configurations over HTTP
@@ -44,8 +60,18 @@ pub(crate) enum Command {
     Import(ImportArgs),
     /// Shows the status of a transaction as a tree of receipts
     Status(StatusArgs),
-    /// Shows a protocol configuration
+    /// Shows a protocol configuration; `config check` checks a file of settings
     Config(ConfigArgs),
+    /// Looks after the file of a store: sizes, a check of all of it, compaction, backup
+    #[command(subcommand)]
+    Store(StoreCommand),
+    /// Prints the manual page, in the format of `man`
+    Man,
+    /// Prints the completions of a shell
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
     /// Compares the responses of a server with the interface, and prints what differs
     Conformance(ConformanceArgs),
 }
@@ -54,6 +80,8 @@ pub(crate) enum Command {
 #[derive(Args, Debug)]
 #[command(after_help = http::fixed_limits())]
 pub(crate) struct ServeArgs {
+    #[command(flatten)]
+    pub(crate) sources: SourceArgs,
     /// Address to listen on; port 0 picks a free one
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:3030")]
     pub(crate) listen: String,
@@ -121,6 +149,19 @@ pub(crate) struct ServeArgs {
     /// open, at most 65536]
     #[arg(long, value_name = "NUMBER", value_parser = up_to_a_million)]
     pub(crate) max_connections: Option<usize>,
+}
+
+/// Where options come from that are not on the command line
+#[derive(Args, Clone, Debug)]
+pub(crate) struct SourceArgs {
+    /// File (TOML) with options by their names, such as `max-wait = "30s"`; any option can also be
+    /// set by a variable such as `MILEPOST_MAX_WAIT`, which comes before the file
+    #[arg(long, value_name = "PATH")]
+    settings: Option<PathBuf>,
+    /// How standard error is written: `text`, or `json`, one object a line, in which what is logged
+    /// about a request has its `x-request-id` and its `traceparent`
+    #[arg(long, value_name = "text|json", default_value = "text")]
+    pub(crate) log_format: LogFormat,
 }
 
 /// The archive behind the store of `milepost serve`
@@ -286,6 +327,8 @@ impl FeedArgs {
 /// Arguments of `milepost import`
 #[derive(Args, Debug)]
 pub(crate) struct ImportArgs {
+    #[command(flatten)]
+    pub(crate) sources: SourceArgs,
     /// The file of the durable store
     #[arg(long, value_name = "PATH")]
     pub(crate) store: PathBuf,
@@ -331,11 +374,24 @@ pub(crate) struct StatusArgs {
 
 /// Arguments of `milepost config`
 #[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true)]
 pub(crate) struct ConfigArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<ConfigCommand>,
     #[command(flatten)]
     pub(crate) target: TargetArgs,
     #[command(flatten)]
     pub(crate) block: BlockArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ConfigCommand {
+    /// Says whether a file is valid for `--settings`, and what is wrong in which line
+    Check {
+        /// The file
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
 }
 
 /// Arguments of `milepost conformance`

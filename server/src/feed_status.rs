@@ -157,9 +157,14 @@ impl FeedStatus {
         (timestamp > 0).then(|| now.saturating_sub(Duration::from_nanos(timestamp)))
     }
 
+    /// Whether no further block is asked for
+    pub(crate) fn is_complete(&self) -> bool {
+        self.is_complete.load(Relaxed)
+    }
+
     /// Whether the newest block is recent enough, or no further one is asked for
     pub(crate) fn is_up_to_date(&self) -> bool {
-        if self.is_complete.load(Relaxed) {
+        if self.is_complete() {
             return true;
         }
         !self.is_frozen.load(Relaxed) && self.age().is_some_and(|age| age <= self.max_age)

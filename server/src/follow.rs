@@ -123,6 +123,10 @@ impl Follow {
         {
             return Err(format!("the store is of {stored}, and --follow has a feed of {other}"));
         }
+        let named = chain
+            .chain_id
+            .clone()
+            .or_else(|| sources.iter().find_map(|source| source.chain_id).map(str::to_owned));
         let mut feeds = sources.into_iter().map(|source| source.feed);
         let Some(first) = feeds.next() else { return Ok(()) };
         let url = urls.join(", or else ");
@@ -154,6 +158,11 @@ impl Follow {
         let settings = Settings::default()
             .with_start_margin(start_margin)
             .with_track_shards(self.track_shards);
+        // A store with blocks is compared by them.
+        let settings = match named.filter(|_| chain.head.is_none()) {
+            Some(name) => settings.with_chain_id(name),
+            None => settings,
+        };
         let observing = Arc::clone(&service);
         let settings = settings.with_observer(move |event| {
             log.observe(&event);

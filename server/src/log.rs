@@ -6,6 +6,8 @@
 
 use core::any::Any;
 use core::panic::Location;
+use core::str::FromStr;
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::io::{self, IsTerminal as _, Write as _};
 use std::panic;
@@ -14,18 +16,51 @@ use tracing::error;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::EnvFilter;
 
+/// How lines on standard error are written
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum LogFormat {
+    /// For people
+    Text,
+    /// One object a line
+    Json,
+}
+
+impl FromStr for LogFormat {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "text" => Ok(Self::Text),
+            "json" => Ok(Self::Json),
+            _ => Err(format!("`{text}` is neither text nor json")),
+        }
+    }
+}
+
+/// Whether logs are JSON, in which spans are written
+static IS_JSON: AtomicBool = AtomicBool::new(false);
+
+/// Whether logs are JSON
+pub(crate) fn is_json() -> bool {
+    IS_JSON.load(Ordering::Relaxed)
+}
+
 /// Starts logging to standard error
-pub(crate) fn init() {
+pub(crate) fn init(format: LogFormat) {
     let filter = EnvFilter::builder()
         .with_default_directive(LevelFilter::INFO.into())
         .with_env_var("MILEPOST_LOG")
         .from_env_lossy();
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr)
-        .with_ansi(io::stderr().is_terminal())
-        .with_target(false)
-        .init();
+    let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
+    match format {
+        LogFormat::Text => {
+            subscriber.with_ansi(io::stderr().is_terminal()).with_target(false).init();
+        }
+        LogFormat::Json => {
+            IS_JSON.store(true, Ordering::Relaxed);
+            subscriber.json().flatten_event(true).with_span_list(false).init();
+        }
+    }
     panic::set_hook(Box::new(|panic| {
         error!("{}", describe_panic(panic.payload(), panic.location()));
         let backtrace = Backtrace::capture();

@@ -8,19 +8,21 @@
 use alloc::sync::Arc;
 use core::fmt::Display;
 use core::net::SocketAddr;
+use core::num::NonZero;
 use core::time::Duration;
 use std::path::PathBuf;
 use std::process::{self, ExitCode};
 
 use milepost::endpoint::{ChainStatus, Engine, Settings, WaitConfig};
 use milepost::import::{FinalityRule, Retention, VerifyMode};
+use milepost::primitives::BlockHeight;
 use tokio::net::{TcpListener, TcpSocket, lookup_host};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task;
 use tokio::time::{self, MissedTickBehavior};
 use tracing::{error, info, warn};
 
-use crate::archive::{self, ArchiveOptions, Exporter, Lookups, run_exporter};
+use crate::archive::{self, ArchiveLocation, ArchiveOptions, Exporter, Lookups, run_exporter};
 use crate::cli::{ArchiveArgs, FeedArgs, ImportArgs, ServeArgs};
 use crate::demo_index::DemoIndex;
 use crate::feed::{self, FeedSummary, HeightRange, PracticeFeed};
@@ -28,6 +30,8 @@ use crate::follow::Follow;
 use crate::log::print_line;
 use crate::service::Service;
 use crate::store::Store;
+#[cfg(unix)]
+use crate::store_commands::serve_backups;
 use crate::value_parsers::StoreLocation;
 use crate::{file_limit, finality, http, io_budget, waiting, watching};
 
@@ -108,7 +112,10 @@ async fn run(args: ServeArgs) -> Result<(), String> {
     let verify_mode =
         args.feed.verify.unwrap_or(if goes_on { VerifyMode::Report } else { VerifyMode::Off });
     let service = Service::new(engine, store, import_settings, wait_config, args.max_watches);
-    let archive = open_archive(&args.archive).await?;
+    // What is printed at the start, and in the README, is answered as long as the server runs.
+    let keeps_start = is_memory && follow.is_none() && args.blocks.is_empty();
+    let kept_height = keeps_start.then(PracticeFeed::kept_height);
+    let archive = open_archive(&args.archive, kept_height).await?;
     let service = service.with_verify_mode(verify_mode).with_archive(archive.clone());
     let service = Arc::new(service);
     shutdown_on_signals(&service)?;
@@ -147,6 +154,8 @@ async fn run(args: ServeArgs) -> Result<(), String> {
     }
     tokio::spawn(waiting::run_timeouts(Arc::clone(&service)));
     tokio::spawn(watching::run(Arc::clone(&service)));
+    #[cfg(unix)]
+    let backups = tokio::spawn(serve_backups(Arc::clone(&service)));
     let feed_status = follow.as_ref().map(|follow| Arc::clone(&follow.status));
     let upstreams = follow.as_ref().and_then(|follow| follow.upstreams.clone());
     let following = follow.map(|follow| tokio::spawn(run_follow(Arc::clone(&service), follow)));
@@ -159,6 +168,8 @@ async fn run(args: ServeArgs) -> Result<(), String> {
         max_wait: args.max_wait,
     };
     http::serve(listener, Arc::clone(&service), demo_index, feed_status, upstreams, options).await;
+    #[cfg(unix)]
+    let _ = backups.await;
     info!("stopped");
     match following {
         Some(following) => following.await.unwrap_or_else(|error| Err(error.to_string())),
@@ -166,15 +177,34 @@ async fn run(args: ServeArgs) -> Result<(), String> {
     }
 }
 
-/// The archive of the command line
-async fn open_archive(args: &ArchiveArgs) -> Result<Option<Arc<Exporter>>, String> {
-    let Some(location) = args.archive.clone() else { return Ok(None) };
-    let options = ArchiveOptions { writes: args.archive_write, max_blocks: args.archive_backlog };
+/// The archive of the command line, or one of the blocks up to this height in memory
+async fn open_archive(
+    args: &ArchiveArgs,
+    kept_height: Option<BlockHeight>,
+) -> Result<Option<Arc<Exporter>>, String> {
+    let options = ArchiveOptions {
+        writes: args.archive_write,
+        max_blocks: args.archive_backlog,
+        until: None,
+    };
+    let Some(location) = args.archive.clone() else {
+        return kept_height.map(|height| first_blocks_archive(options, height)).transpose();
+    };
     let opened = task::spawn_blocking(move || archive::open(&location, options.writes)).await;
     let opened = opened.map_err(|error| format!("cannot open the archive: {error}"))?;
     let archive = opened.map_err(|error| format!("cannot open the archive: {error}"))?;
     let lookups = Lookups::new(archive, args.archive_misses);
     Ok(Some(Arc::new(Exporter::new(lookups, options))))
+}
+
+/// An archive in memory of the blocks up to this height, whatever it is asked for
+fn first_blocks_archive(
+    options: ArchiveOptions,
+    height: BlockHeight,
+) -> Result<Arc<Exporter>, String> {
+    let archive = archive::open(&ArchiveLocation::Memory, true).map_err(|it| it.to_string())?;
+    let options = ArchiveOptions { until: Some(height), ..options };
+    Ok(Arc::new(Exporter::new(Lookups::new(archive, NonZero::<u32>::MAX), options)))
 }
 
 /// Follows a feed; what ends it before the service shuts down, shuts the service down
@@ -344,5 +374,62 @@ impl Signals {
             // Signals are not available: run until the process is killed.
             core::future::pending::<()>().await;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::fs;
+
+    use milepost::import::ImportSettings;
+    use milepost::primitives::CryptoHash;
+
+    use super::*;
+
+    /// The hashes of transactions in a text
+    fn transaction_hashes(text: &str) -> BTreeSet<CryptoHash> {
+        let after_names = text.split("\"tx_hash\":").skip(1);
+        let by_name = after_names.filter_map(|rest| rest.split('"').nth(1));
+        let by_command = text.split(" status ").skip(1).filter_map(|rest| rest.split(' ').next());
+        by_name.chain(by_command).filter_map(|hash| hash.parse().ok()).collect()
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_printed_at_the_start_is_answered_after_the_store_has_forgotten_it() {
+        let store = Store::open(&StoreLocation::Memory).unwrap();
+        let settings = ImportSettings::default().with_retention(Retention::Blocks(130));
+        let options = ArchiveOptions { writes: true, max_blocks: 1_000, until: None };
+        let archive = first_blocks_archive(options, PracticeFeed::kept_height()).unwrap();
+        let service = Service::new(Engine::default(), store, settings, WaitConfig::default(), 0);
+        let service = Arc::new(service.with_archive(Some(Arc::clone(&archive))));
+        let chain = service.chain_status_blocking().unwrap();
+        let practice = PracticeFeed::start(&service, 1, &chain).unwrap();
+
+        let printed = practice.examples(&service, "http://localhost").join("\n");
+        let readme = concat!(env!("CARGO_MANIFEST_DIR"), "/../README.md");
+        let mut hashes = transaction_hashes(&fs::read_to_string(readme).unwrap());
+        assert_eq!(hashes.len(), 1, "{hashes:?}");
+        hashes.append(&mut transaction_hashes(&printed));
+        assert!(hashes.len() >= 3, "{hashes:?} of {printed}");
+
+        let index = Arc::new(DemoIndex::default());
+        tokio::spawn(run_practice(Arc::clone(&service), practice, index, String::new()));
+        let exporter = tokio::spawn(run_exporter(Arc::clone(&service), archive));
+        // It ends when it has the first blocks.
+        exporter.await.unwrap();
+        // The newest of the first blocks is forgotten as well.
+        let mut head = service.head();
+        let is_past = |head: &u64| *head > PracticeFeed::kept_height() + 140;
+        head.wait_for(is_past).await.unwrap();
+        let chain = service.chain_status().await.unwrap();
+        assert!(chain.earliest.unwrap().height > PracticeFeed::kept_height());
+        assert!(chain.blocks <= 130, "the archive keeps no blocks in the store");
+        for hash in hashes {
+            let (status, result) = service.full_status(hash).await.unwrap();
+            assert_eq!(status.milestone.name(), "FINAL", "{hash}");
+            assert!(result.is_some());
+        }
+        service.shutdown();
     }
 }

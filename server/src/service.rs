@@ -27,6 +27,7 @@ use milepost::status::{CompactStatus, Observation, ProofEnd, StatusSummary};
 use milepost::storage::Storage as _;
 use milepost::views::Deviations;
 use milepost_feeds::{ImportError, import_all};
+use serde_json::Value;
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::task;
 use tokio::time::Instant;
@@ -39,6 +40,7 @@ use crate::compact_status::{Include, compact_with};
 use crate::logged_kinds::LoggedKinds;
 use crate::metrics::{BlockStep, Commit, MethodLabel, Metrics};
 use crate::query_error::{QueryError, panic_response};
+use crate::recent::RecentTransactions;
 use crate::shared_endpoint::SharedEndpoint;
 use crate::store::Store;
 use crate::watching::Watching;
@@ -74,6 +76,7 @@ pub(crate) struct Service {
     store: Store,
     import_settings: ImportSettings,
     archive: Option<Arc<Exporter>>,
+    recent: RecentTransactions,
     logged_deviations: LoggedKinds,
     verifier: BlockVerifier,
     commits: watch::Sender<u64>,
@@ -106,6 +109,7 @@ impl Service {
             store,
             import_settings,
             archive: None,
+            recent: RecentTransactions::default(),
             logged_deviations: LoggedKinds::default(),
             verifier: BlockVerifier::default(),
             commits: watch::Sender::new(0),
@@ -239,6 +243,23 @@ impl Service {
             service.engine().block_heights(&hashes, snapshot)
         };
         QueryError::result_of(self.read(false, query).await.map(|read| read.output))
+    }
+
+    /// The times of these blocks in nanoseconds since 1970; `None` where it is not known
+    pub(crate) async fn block_times(
+        self: &Arc<Self>,
+        hashes: Vec<CryptoHash>,
+    ) -> Result<Vec<Option<u64>>, QueryError> {
+        let query =
+            move |service: &Self| service.engine.block_times(&hashes, &service.store.snapshot());
+        QueryError::result_of(self.run(false, query).await)
+    }
+
+    /// The newest transactions in blocks as JSON, newest first
+    pub(crate) async fn recent_transactions(self: &Arc<Self>) -> Result<Value, QueryError> {
+        let query =
+            |service: &Self| service.recent.read(&service.engine, &service.store.snapshot());
+        QueryError::result_of(self.run(true, query).await)
     }
 
     /// The compact status of a transaction with these parts, and its JSON; `None` if it is in no

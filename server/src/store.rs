@@ -45,6 +45,14 @@ impl Store {
         Ok(Self { backend, block_writer: Mutex::new(()), config_writer: Mutex::new(()) })
     }
 
+    /// The file, unless the rows are in memory
+    pub(crate) const fn file(&self) -> Option<&RedbStorage> {
+        match &self.backend {
+            Backend::Memory(_) => None,
+            Backend::File(storage, _) => Some(storage),
+        }
+    }
+
     /// Permission to read on a thread that serves sockets; `None` if the disk may block it
     pub(crate) fn try_inline_read(&self) -> Option<InlineRead<'_>> {
         match &self.backend {

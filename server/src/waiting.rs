@@ -80,6 +80,8 @@ pub(crate) struct WaitOptions {
     pub(crate) since: Instant,
     /// Time from then to its deadline; `None` for that of the service
     pub(crate) timeout: Option<Duration>,
+    /// Whether a client waits, so that the wait is counted
+    pub(crate) is_request: bool,
 }
 
 /// Answers a request body: immediately, when its milestone is reached, at its deadline, or when the
@@ -173,7 +175,8 @@ pub(crate) async fn wait(
 struct Entry<'service> {
     service: &'service Service,
     handle: RequestHandle,
-    /// Whether the request waited, and was not only handed in
+    is_request: bool,
+    /// Whether the request is counted as waiting
     has_waited: bool,
     end: WaitEnd,
 }
@@ -192,7 +195,8 @@ impl<'service> Entry<'service> {
         let (handle, woken_count) = service.call_endpoint(None, |endpoint| {
             endpoint.handle_pending(received, pending, timeout, sender)
         });
-        let mut entry = Self { service, handle, has_waited: false, end: WaitEnd::Disconnected };
+        let (is_request, end) = (options.is_request, WaitEnd::Disconnected);
+        let mut entry = Self { service, handle, is_request, has_waited: false, end };
         entry.count(woken_count);
         (entry, woken)
     }
@@ -210,7 +214,7 @@ impl<'service> Entry<'service> {
 
     /// Counts the request as waiting, unless it was woken at once
     fn count(&mut self, woken_count: usize) {
-        if woken_count == 0 && !mem::replace(&mut self.has_waited, true) {
+        if self.is_request && woken_count == 0 && !mem::replace(&mut self.has_waited, true) {
             self.service.metrics.wait_started();
         }
     }

@@ -14,6 +14,7 @@ use std::sync::{Mutex, PoisonError};
 use milepost::Error;
 use milepost::archive::{ArchiveLookup, ArchiveWriter, HeightRanges, WriterId, WriterProgress};
 use milepost::import::{ArchiveFloor, ImportSettings};
+use milepost::primitives::BlockHeight;
 use milepost::storage::{Batch, Snapshot as _, Storage as _, run};
 use tokio::time::Instant;
 use tracing::{info, warn};
@@ -95,12 +96,15 @@ impl Exporter {
     }
 
     /// Exports what became final, and finds out what may be forgotten; blocks the thread
-    pub(crate) fn step(&self, service: &Service) -> Result<(), Error> {
+    ///
+    /// Returns whether there will never be more to export.
+    pub(crate) fn step(&self, service: &Service) -> Result<bool, Error> {
         let (store, archive) = (service.store(), self.lookups.archive());
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         if self.options.writes {
             if writer.is_none() {
                 let opened = ArchiveWriter::open(writer_id(store)?, archive)?;
+                let opened = opened.until(self.options.until.unwrap_or(BlockHeight::MAX));
                 info!("writes to the archive as {}", opened.id());
                 *writer = Some(opened);
             }
@@ -131,9 +135,16 @@ impl Exporter {
         self.lags.store(newest > head.saturating_add(LAG), Relaxed);
         let progress = writer.as_ref().map_or(&union.0, ArchiveWriter::progress);
         self.open_transactions.store(progress.open.len() as u64, Relaxed);
-        let floor = chain.earliest.map_or(0, |earliest| progress.floor(earliest.height));
+        let last_final = chain.last_final.map_or(0, |block| block.height);
+        let is_past_end = self.options.until.is_some_and(|until| last_final > until);
+        let is_complete = is_past_end && progress.open.is_empty();
+        let floor = match chain.earliest {
+            _ if is_complete => BlockHeight::MAX,
+            Some(earliest) => progress.floor(earliest.height),
+            None => 0,
+        };
         self.floor.store(floor, Relaxed);
-        Ok(())
+        Ok(is_complete)
     }
 
     /// Appends the metrics
@@ -176,7 +187,7 @@ fn writer_id(store: &Store) -> Result<WriterId, Error> {
     Ok(id)
 }
 
-/// Exports after each commit, until the service shuts down
+/// Exports after each commit, until nothing more is to be exported or the service shuts down
 pub(crate) async fn run_exporter(service: Arc<Service>, exporter: Arc<Exporter>) {
     let mut commits = service.commits();
     let mut pause = MIN_PAUSE;
@@ -187,7 +198,8 @@ pub(crate) async fn run_exporter(service: Arc<Service>, exporter: Arc<Exporter>)
             service.spawn_blocking(move |service| exporter.step(service)).await
         };
         let failure = match step {
-            Some(Ok(())) => None,
+            Some(Ok(true)) => return,
+            Some(Ok(false)) => None,
             Some(Err(error)) => Some(error.to_string()),
             None => Some("a defect of the server: the export panicked".to_owned()),
         };

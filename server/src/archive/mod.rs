@@ -18,6 +18,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use milepost::Error;
 use milepost::archive::{Archive, MemoryArchive, Origin, WriterId};
+use milepost::primitives::BlockHeight;
 use milepost::storage::{Key, Row, Table};
 use milepost_archive::{CompressedArchive, DirectoryArchive};
 #[cfg(feature = "cassandra")]
@@ -79,6 +80,8 @@ pub(crate) struct ArchiveOptions {
     pub(crate) writes: bool,
     /// Maximum number of blocks that the store keeps for the archive
     pub(crate) max_blocks: u64,
+    /// The height up to which blocks are exported; without it all
+    pub(crate) until: Option<BlockHeight>,
 }
 
 /// Opens the archive at this location, which is made if it does not exist and this server writes;

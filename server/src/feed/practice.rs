@@ -8,6 +8,7 @@ use std::env;
 
 use milepost::codec::base64;
 use milepost::endpoint::ChainStatus;
+use milepost::primitives::BlockHeight;
 use milepost::status::Milestone;
 use milepost_practice::config::protocol_config;
 use milepost_practice::{BlockMessage, Kind, Practice, PracticeTransaction, Settings};
@@ -21,6 +22,9 @@ use crate::service::Service;
 /// Number of blocks at the start: enough for every milestone and for both protocol versions of the
 /// chain (it is upgraded after two epochs of 50 blocks)
 const INITIAL_BLOCKS: usize = 110;
+/// Number of heights from genesis on whose transactions a server in memory never forgets: those of
+/// the blocks at the start, also where the chain skips heights
+const KEPT_HEIGHTS: u64 = INITIAL_BLOCKS as u64 + 10;
 /// Number of blocks between two log lines while the chain is generated again
 const LOG_INTERVAL: u64 = 20_000;
 
@@ -37,6 +41,11 @@ impl PracticeFeed {
             Some(name) => *name == Settings::demo(0).chain_id,
             None => chain.head.is_none(),
         }
+    }
+
+    /// The height up to which a server in memory never forgets transactions
+    pub(crate) fn kept_height() -> BlockHeight {
+        Settings::demo(0).genesis_height + KEPT_HEIGHTS
     }
 
     /// Starts the chain on an empty store, or continues it at the head of the store

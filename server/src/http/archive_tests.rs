@@ -96,7 +96,7 @@ impl Archive for TestArchive {
 
 /// A service that keeps a few blocks, and its archive
 fn service(archive: &Arc<TestArchive>, max_misses: u32) -> (Arc<Service>, Arc<Exporter>) {
-    let options = ArchiveOptions { writes: true, max_blocks: 1_000 };
+    let options = ArchiveOptions { writes: true, max_blocks: 1_000, until: None };
     let shared: SharedArchive = Arc::<TestArchive>::clone(archive);
     let lookups = Lookups::new(shared, NonZero::new(max_misses).unwrap());
     let exporter = Arc::new(Exporter::new(lookups, options));

@@ -1,4 +1,4 @@
-//! `GET /blocks/<hash>,<hash>,…`: the heights of blocks.
+//! `GET /blocks/<hash>,<hash>,…`: the heights of blocks, and their times if they are included.
 //!
 //! An outcome names its block by hash, so a client that orders outcomes in time needs the heights.
 //! The height of an unknown block (never seen, or no longer in the store) is `null`. At most 100
@@ -7,29 +7,63 @@
 use alloc::sync::Arc;
 
 use hyper::StatusCode;
-use milepost::primitives::CryptoHash;
-use serde_json::{Map, Value};
+use milepost::primitives::{BlockHeight, CryptoHash};
+use serde_json::{Map, Value, json};
 
+use super::query_string::QueryString;
 use super::route::{error_status, failed};
+use crate::query_error::QueryError;
 use crate::service::Service;
 
 /// Maximum number of hashes per request: each is a read of the store
 pub(super) const MAX_HASHES: usize = 100;
 
-/// The heights of the blocks with these comma-separated hashes
-pub(super) async fn heights(service: &Arc<Service>, list: &str) -> (StatusCode, Value) {
+/// The heights of the blocks with these comma-separated hashes; each with the time of the block if
+/// the query includes that
+pub(super) async fn heights(
+    service: &Arc<Service>,
+    list: &str,
+    query: &QueryString,
+) -> (StatusCode, Value) {
     let hashes = match parse(list) {
         Ok(hashes) => hashes,
         Err(text) => return (StatusCode::BAD_REQUEST, failed(text)),
     };
+    let has_times = match query.get("include") {
+        None | Some("") => false,
+        Some("timestamp") => true,
+        Some(name) => {
+            let text = format!("include: `{name}` is not timestamp");
+            return (StatusCode::BAD_REQUEST, failed(text));
+        }
+    };
     let names = hashes.iter().map(ToString::to_string).collect::<Vec<_>>();
-    match service.heights(hashes).await {
-        Ok(heights) => {
-            let members = names.into_iter().zip(heights.into_iter().map(Value::from));
-            (StatusCode::OK, Value::Object(Map::from_iter(members)))
+    match read(service, hashes, has_times).await {
+        Ok(blocks) => {
+            (StatusCode::OK, Value::Object(Map::from_iter(names.into_iter().zip(blocks))))
         }
         Err(error) => (error_status(&error), failed(error)),
     }
+}
+
+async fn read(
+    service: &Arc<Service>,
+    hashes: Vec<CryptoHash>,
+    has_times: bool,
+) -> Result<Vec<Value>, QueryError> {
+    if !has_times {
+        return Ok(service.heights(hashes).await?.into_iter().map(Value::from).collect());
+    }
+    let times = service.block_times(hashes.clone()).await?;
+    let heights = service.heights(hashes).await?;
+    let block = |(height, time): (Option<BlockHeight>, Option<u64>)| match height {
+        Some(height) => {
+            let time = time.map(|time| time.to_string());
+            json!({ "height": height, "timestamp_nanosec": time })
+        }
+        None => Value::Null,
+    };
+    Ok(heights.into_iter().zip(times).map(block).collect())
 }
 
 fn parse(list: &str) -> Result<Vec<CryptoHash>, String> {

@@ -16,6 +16,7 @@ use hyper::body::Bytes;
 use hyper::header::{CACHE_CONTROL, CONTENT_ENCODING, ETAG, HeaderValue, VARY};
 use milepost::endpoint::Response;
 use milepost::rpc::{RequestId, ResponseKind, RpcError, write_result};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::base_path::BasePath;
@@ -86,6 +87,27 @@ impl Documents {
         body.extend_from_slice(id);
         *response = Response { body, kind: ResponseKind::Result };
     }
+
+    /// The same for each response to a batch
+    pub(super) fn discover_in_batch(&self, response: &mut Response) {
+        let Ok(items) = serde_json::from_slice::<Vec<&RawValue>>(&response.body) else { return };
+        let mut body = Vec::new();
+        for item in items {
+            body.push(if body.is_empty() { b'[' } else { b',' });
+            let text = item.get().as_bytes().to_vec();
+            let mut item = Response { body: text, kind: ResponseKind::RequestValidation };
+            self.discover(&mut item);
+            body.extend_from_slice(&item.body);
+        }
+        body.push(b']');
+        response.body = body;
+    }
+}
+
+/// Whether a request body is a batch that may contain `rpc.discover`
+pub(super) fn is_in_batch(body: &[u8]) -> bool {
+    body.trim_ascii_start().starts_with(b"[")
+        && body.windows(DISCOVER.len()).any(|text| text == DISCOVER.as_bytes())
 }
 
 impl Document {

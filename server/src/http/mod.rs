@@ -23,6 +23,7 @@ mod page;
 mod prefer;
 mod query_string;
 mod request_body;
+mod request_context;
 mod response_body;
 mod route;
 mod rpc;
@@ -51,6 +52,7 @@ use tracing::{debug, warn};
 
 pub(crate) use base_path::BasePath;
 pub(crate) use cors::Cors;
+pub(crate) use request_context::{CURRENT, RequestContext};
 pub(crate) use route::Options;
 pub(crate) use rpc::StatusMode;
 

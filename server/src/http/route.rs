@@ -1,10 +1,10 @@
 //! Routes: which path serves what, and the HTTP status of each response.
 //!
 //! `POST /` and `POST /<method>` are JSON-RPC, as is `/ws`. `/tx/<hash>`, `/tx/<hash>/events`,
-//! `/events` and `/receipt/<id>` are about transactions. `/health`, `/ready`, `/status` and
-//! `/metrics` serve operators, `/practice/<milestone>` and `/practice/recent` the practice chain,
-//! `GET /` the page, `/blocks/<hashes>` its script, `/openrpc.json` and `/openapi.json` generators
-//! of clients. Any other path is 404. All are below the base path.
+//! `/tx/recent`, `/events` and `/receipt/<id>` are about transactions. `/health`, `/ready`,
+//! `/status` and `/metrics` serve operators, `/practice/<milestone>` and `/practice/recent` the
+//! practice chain, `GET /` the page, `/blocks/<hashes>` its script, `/openrpc.json` and
+//! `/openapi.json` generators of clients. Any other path is 404. All are below the base path.
 
 use alloc::borrow::Cow;
 use alloc::sync::Arc;
@@ -23,7 +23,7 @@ use milepost::primitives::BlockHeight;
 use milepost::status::Milestone;
 use milepost::storage::BlockPoint;
 use serde_json::{Value, json};
-use tracing::debug;
+use tracing::{Instrument as _, debug};
 
 use super::base_path::BasePath;
 use super::cors::Cors;
@@ -31,6 +31,7 @@ use super::discovery::Documents;
 use super::feed;
 use super::page::StaticFile;
 use super::query_string::QueryString;
+use super::request_context::{CURRENT, RequestContext};
 use super::response_body::HttpBody;
 use super::rpc::{self, RpcRequest, StatusMode};
 use super::websocket::{self, Permit};
@@ -92,17 +93,22 @@ pub(super) fn respond(
     request: Request<Incoming>,
     permit: &Permit,
 ) -> impl Future<Output = Result<HttpResponse, Infallible>> + Send + 'static + use<> {
-    debug!("{} {}", request.method(), request.uri().path());
+    let request_context = RequestContext::of(request.headers());
+    let (own_headers, span) = (request_context.headers(), request_context.span());
+    span.in_scope(|| debug!("{} {}", request.method(), request.uri().path()));
     let handler = handler(context, request, permit);
     let context = Arc::clone(context);
-    async move {
+    let respond = async move {
         let mut response = match handler {
             Handler::Rpc(request) => rpc::respond(&context, request).await,
             Handler::Other(response) => response.await,
         };
         head::add_header(&context.service, response.headers_mut());
+        response.headers_mut().extend(own_headers);
+        debug!("answered with {}", response.status());
         Ok(response)
-    }
+    };
+    CURRENT.scope(request_context, respond.instrument(span))
 }
 
 fn handler(context: &Arc<HttpContext>, request: Request<Incoming>, permit: &Permit) -> Handler {
@@ -227,13 +233,14 @@ async fn route(context: &HttpContext, request: &RequestHead, path: &str) -> Http
                 return practice(context, demo_index, verb, name).await;
             }
             _ if let Some(list) = path.strip_prefix("/blocks/") => {
-                return heights(context, verb, list).await;
+                return heights(context, request, list).await;
             }
             _ if let Some(path) = path.strip_prefix("/tx/")
                 && let Some(hash) = path.strip_suffix("/events") =>
             {
                 return events(context, request, Some(hash)).await;
             }
+            _ if path == "/tx/recent" => return recent(context, verb).await,
             _ if let Some(hash) = path.strip_prefix("/tx/") => {
                 return transaction_status(context, request, hash).await;
             }
@@ -319,15 +326,27 @@ fn without_body(response: HttpResponse) -> HttpResponse {
 }
 
 /// The heights of the blocks in the path
-async fn heights(context: &HttpContext, verb: &Method, list: &str) -> HttpResponse {
-    if *verb != Method::GET {
+async fn heights(context: &HttpContext, request: &RequestHead, list: &str) -> HttpResponse {
+    if request.verb != Method::GET {
         return method_not_allowed(context, "GET");
     }
-    let (status, body) = blocks::heights(&context.service, list).await;
+    let query = QueryString::parse(request.query.as_deref().unwrap_or_default());
+    let (status, body) = blocks::heights(&context.service, list, &query).await;
     if status != StatusCode::OK {
         context.service.metrics.request_rejected(status.as_u16());
     }
     json_value(status, &body)
+}
+
+/// The newest transactions in blocks
+async fn recent(context: &HttpContext, verb: &Method) -> HttpResponse {
+    if !is_read(verb) {
+        return method_not_allowed(context, "GET,HEAD");
+    }
+    match context.service.recent_transactions().await {
+        Ok(list) => json_value(StatusCode::OK, &list),
+        Err(error) => json_value(error_status(&error), &failed(error)),
+    }
 }
 
 /// A practice transaction that is at the milestone in the path, or the list of recent ones
@@ -399,6 +418,7 @@ fn status(context: &HttpContext, chain: &ChainStatus) -> HttpResponse {
         "complete_from": chain.complete_from,
         "blocks": chain.blocks,
         "waiting": context.service.metrics.pending_count(),
+        "feed": feed_state(context),
     });
     if let Some(archive) = context.service.archive() {
         let heights = archive.complete_heights();
@@ -406,6 +426,17 @@ fn status(context: &HttpContext, chain: &ChainStatus) -> HttpResponse {
         body["archive"] = json!({ "complete": ranges });
     }
     json_value(StatusCode::OK, &body)
+}
+
+/// Whether blocks come in: `none`, the `practice` chain, or a feed that is `followed` or `behind`
+fn feed_state(context: &HttpContext) -> &'static str {
+    match (&context.feed_status, &context.demo_index) {
+        (Some(feed), _) if feed.is_complete() => "none",
+        (Some(feed), _) if feed.is_up_to_date() => "followed",
+        (Some(_), _) => "behind",
+        (None, Some(_)) => "practice",
+        (None, None) => "none",
+    }
 }
 
 /// The status of a query without a result

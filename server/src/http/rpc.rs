@@ -24,7 +24,7 @@ use super::cors::Cors;
 use super::request_body::{self, HttpError};
 use super::response_body::HttpBody;
 use super::route::{HttpContext, HttpResponse};
-use super::{head, prefer};
+use super::{discovery, head, prefer};
 use crate::waiting::{self, Answer, WaitOptions};
 
 /// The transactions of a request that ended before their milestones were reached
@@ -142,6 +142,7 @@ pub(super) async fn answer(
     url_method: Option<Cow<'static, str>>,
     options: WaitOptions,
 ) -> Answer {
+    let in_batch = discovery::is_in_batch(&body);
     let mut answer = match &context.upstreams {
         // Boxed, so that a server which forwards nothing has smaller futures.
         Some(upstreams) => {
@@ -150,7 +151,10 @@ pub(super) async fn answer(
         None => waiting::respond(&context.service, body, url_method, options).await,
     };
     if let (ResponseBody::Contiguous(response), None) = (&mut answer.body, &answer.rest) {
-        context.documents.discover(response);
+        match in_batch {
+            true => context.documents.discover_in_batch(response),
+            false => context.documents.discover(response),
+        }
     }
     answer
 }
@@ -165,7 +169,7 @@ async fn run(
     let (service, start) = (&context.service, Instant::now());
     let answer = match head::reach(service, min_height).await {
         Ok(()) => {
-            let options = WaitOptions { since: start, timeout: wait };
+            let options = WaitOptions { since: start, timeout: wait, is_request: true };
             answer(context, body, url_method, options).await
         }
         Err(text) => waiting::unavailable(service, &body, url_method.as_deref(), text),

@@ -222,7 +222,7 @@ impl Connection {
         }
         let context = Arc::clone(&self.context);
         self.running.spawn(async move {
-            let options = WaitOptions { since: Instant::now(), timeout: None };
+            let options = WaitOptions { since: Instant::now(), timeout: None, is_request: true };
             let text = Bytes::from(text);
             let answer = answer(&context, text.clone(), None, options).await;
             match answer.into_whole().await {

@@ -84,6 +84,9 @@ async fn all_methods_are_answered_in_any_order() {
     assert_eq!(response["error"]["cause"]["name"], "METHOD_NOT_FOUND");
     let discovered = client.call("rpc.discover", json!([])).await;
     assert_eq!(discovered["result"]["info"]["version"], "1.2.11");
+    let one = json!({ "jsonrpc": "2.0", "id": 7, "method": "rpc.discover" });
+    client.0.send(Message::from(json!([one]).to_string())).await.unwrap();
+    assert_eq!(client.json().await, json!([discovered]));
     client.0.send(Message::from("{")).await.unwrap();
     assert_eq!(client.json().await["error"]["cause"]["name"], "PARSE_ERROR");
     client.0.send(Message::from(r#"[{"method":"tx","params":5},{"method":"x"}]"#)).await.unwrap();

@@ -17,6 +17,7 @@ use serde_json::value::RawValue;
 use tokio::time;
 
 use super::circuit_breaker::CircuitBreaker;
+use crate::http::RequestContext;
 use crate::metrics::{family, sample};
 
 /// Responses up to this size are read and checked as a whole
@@ -227,7 +228,8 @@ impl UpstreamNode {
         let failed = |result, detail: String, retry_after| {
             (result, Err(UpstreamError { detail, retry_after }))
         };
-        let mut response = match self.client.post(body.clone()).await {
+        let headers = RequestContext::current().into_iter().flat_map(|it| it.headers()).collect();
+        let mut response = match self.client.post(body.clone(), headers).await {
             Ok(response) => response,
             Err(error) => return failed(FAILED, error.detail, None),
         };

@@ -2,9 +2,10 @@
 //! waited for here.
 //!
 //! A transaction is sent by one task, whatever the number of requests that have it, to several
-//! upstreams, and again until it is in a block here, an upstream calls it invalid, or it is too
-//! old. That an upstream includes it ends no wait: only a block that came in does. That an upstream
-//! calls it invalid counts only while the transaction is in no block here.
+//! upstreams, and again until it is in a block here, an upstream calls it invalid, or it can never
+//! be included, which a wait of the task's own reports. That an upstream includes it ends no wait:
+//! only a block that came in does. That an upstream calls it invalid counts only while the
+//! transaction is in no block here.
 
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -16,7 +17,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use hyper::body::Bytes;
 use milepost::codec::base64;
-use milepost::endpoint::{RequestState, Response, ResponseBody};
+use milepost::endpoint::{RequestState, ResponseBody};
 use milepost::primitives::CryptoHash;
 use milepost::rpc::{
     Method, MethodCall, Request, RequestId, ResponseKind, RpcError, StatusRequest, TransactionRef,
@@ -32,6 +33,7 @@ use super::Upstreams;
 use super::call::{self, Call, unavailable};
 use super::methods::Submit;
 use super::pool::{Envelope, UpstreamError};
+use crate::http::{CURRENT, RequestContext};
 use crate::metrics::{MethodLabel, family, sample};
 use crate::service::Service;
 use crate::waiting::{self, Answer, WaitOptions};
@@ -49,6 +51,9 @@ const MAX_PAUSE: Duration = Duration::from_secs(10);
 /// the upstream may have included it, and the feed be behind the upstream
 const NONCE_GRACE: Duration = Duration::from_secs(5);
 const NONCE_GRACE_HEIGHTS: u64 = 3;
+
+/// In the response about a transaction that is too old
+const EXPIRED: &[u8] = br#""InvalidTxError":"Expired""#;
 
 /// The values of the label `end`
 const ENDS: [&str; 5] = ["included", "invalid", "expired", "known", "given_up"];
@@ -211,20 +216,25 @@ impl Upstreams {
         running.insert(hash, progress.clone());
         drop(running);
         let (upstreams, service) = (Arc::clone(self), Arc::clone(service));
-        tokio::spawn(async move {
+        let submit = async move {
             let guard = Running { upstreams: &upstreams, hash };
             let end = tokio::select! {
                 end = upstreams.send(&service, &signed, &sender) => end,
-                () = included(&service, guard.hash) => End::Included,
+                end = wait(&service, signed.clone()) => end,
                 () = service.shutdown_signal() => End::GivenUp,
             };
             upstreams.submissions.ended(end);
             drop(guard);
-        });
+        };
+        // The submission outlives the request, and is still part of it.
+        match RequestContext::current() {
+            Some(context) => tokio::spawn(CURRENT.scope(context, submit)),
+            None => tokio::spawn(submit),
+        };
         Some(progress)
     }
 
-    /// Sends a transaction to upstreams until what comes of it is known
+    /// Sends a transaction to upstreams until one calls it invalid
     async fn send(
         &self,
         service: &Arc<Service>,
@@ -236,7 +246,7 @@ impl Upstreams {
         base64::encode(signed.as_bytes(), &mut base64);
         let params = format!(r#"{{"signed_tx_base64":"{base64}","wait_until":"INCLUDED"}}"#);
         let request = call::request(&id, "send_tx", &params);
-        let (start, mut pause) = (Instant::now(), PAUSE);
+        let mut pause = PAUSE;
         loop {
             let upstreams = 0..self.pool.len().min(MAX_UPSTREAMS);
             let mut is_included = false;
@@ -247,15 +257,6 @@ impl Upstreams {
                 if let Some(end) = self.take_in(service, signed.hash(), sent, progress).await {
                     return end;
                 }
-            }
-            match check(service, signed).await {
-                Check::Included => return End::Included,
-                Check::Invalid(error) => {
-                    progress.send_modify(|progress| progress.verdict = Some(error));
-                    return End::Expired;
-                }
-                Check::Unknown if start.elapsed() >= MAX_TIME => return End::GivenUp,
-                Check::Unknown => {}
             }
             // A block of the upstream takes a moment to come in here.
             time::sleep(if is_included { MAX_PAUSE } else { pause }).await;
@@ -362,14 +363,6 @@ impl Drop for Running<'_> {
     }
 }
 
-/// What is known here of a transaction that is sent
-enum Check {
-    Included,
-    /// It can never be included, as when it is too old: the `error` of a response
-    Invalid(Arc<str>),
-    Unknown,
-}
-
 /// The transaction of a call and the milestone that it names, or the answer to an invalid call
 fn read(service: &Service, call: &Call) -> Result<(EncodedTransaction, Milestone), Box<Answer>> {
     // By the params of `tx`, which can have a hash in place of the transaction.
@@ -407,43 +400,36 @@ fn sent(call: &Call, submit: Submit, hash: CryptoHash) -> Answer {
     call::response(&call.id, "result", &result, ResponseKind::Result)
 }
 
-/// Returns once a transaction is in a block here; looks at each block that comes in
-async fn included(service: &Arc<Service>, hash: CryptoHash) {
-    let mut head = service.head();
-    while !is_in_a_block(service, hash).await {
-        if head.changed().await.is_err() {
-            // The service is gone, and so is what waits for this.
-            return core::future::pending().await;
+/// Returns once a transaction is in a block here or can never be, or is not sent any more
+async fn wait(service: &Arc<Service>, signed: EncodedTransaction) -> End {
+    let deadline = Instant::now() + MAX_TIME;
+    let transaction = TransactionRef::Signed(signed);
+    let call = status_call(&RequestId::default(), transaction, Milestone::Included);
+    let response = match service.respond_waiting(call).await {
+        RequestState::Ready(response) => response,
+        RequestState::Pending(pending) => {
+            let options =
+                WaitOptions { since: Instant::now(), timeout: Some(MAX_TIME), is_request: false };
+            waiting::wait(service, pending, options).await.0
+        }
+    };
+    match response.kind {
+        ResponseKind::Result => End::Included,
+        ResponseKind::Handler if response.body.windows(EXPIRED.len()).any(|it| it == EXPIRED) => {
+            End::Expired
+        }
+        ResponseKind::Handler => End::Invalid,
+        // As when too many requests wait: it is sent without a look at the blocks.
+        _ => {
+            time::sleep_until(deadline).await;
+            End::GivenUp
         }
     }
 }
 
 async fn is_in_a_block(service: &Arc<Service>, hash: CryptoHash) -> bool {
     let transaction = TransactionRef::Hash { hash, sender: None };
-    respond_now(service, transaction).await.is_some_and(|it| it.kind == ResponseKind::Result)
-}
-
-async fn check(service: &Arc<Service>, signed: &EncodedTransaction) -> Check {
-    let Some(response) = respond_now(service, TransactionRef::Signed(signed.clone())).await else {
-        return Check::Unknown;
-    };
-    if response.kind == ResponseKind::Result {
-        return Check::Included;
-    }
-    let envelope = Envelope::read(&response.body, &RequestId::default());
-    let error = envelope.ok().and_then(|envelope| envelope.error);
-    let error = error.map_or("", |error| error.get());
-    match serde_json::from_str::<NodeError>(error) {
-        Ok(read) if read.cause.name == "INVALID_TRANSACTION" => Check::Invalid(error.into()),
-        _ => Check::Unknown,
-    }
-}
-
-/// The response to a request for the status of a transaction that does not wait
-async fn respond_now(service: &Arc<Service>, transaction: TransactionRef) -> Option<Response> {
     let call = status_call(&RequestId::default(), transaction, Milestone::None);
-    match service.respond_waiting(call).await {
-        RequestState::Ready(response) => Some(response),
-        RequestState::Pending(_) => None,
-    }
+    let state = service.respond_waiting(call).await;
+    matches!(state, RequestState::Ready(response) if response.kind == ResponseKind::Result)
 }

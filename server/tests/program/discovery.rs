@@ -64,6 +64,23 @@ fn discover_returns_the_document_of_the_route() {
 }
 
 #[test]
+fn discover_in_a_batch_is_answered_as_alone() {
+    let server = Server::with_blocks(&[]);
+    let discover = |id: u64| {
+        let call = json!({ "jsonrpc": "2.0", "id": id, "method": "rpc.discover" }).to_string();
+        (server.post("/", &call).text(), call)
+    };
+    let other = request("rpc.discovery", &json!({}));
+    let ((first, first_call), (last, last_call)) = (discover(1), discover(2));
+    let rejected = server.post("/", &other).text();
+    let batch = server.post("/", &format!(" [{first_call},{other},{last_call}]"));
+    assert_eq!((batch.status, batch.text()), (200, format!("[{first},{rejected},{last}]")));
+    // A batch as a whole is rejected as before.
+    let many = format!("[{}]", vec![first_call; 1_000].join(","));
+    assert!(server.post("/", &many).text().starts_with("{\"jsonrpc\":\"2.0\",\"error\""));
+}
+
+#[test]
 fn every_method_of_the_document_is_known() {
     let server = Server::with_blocks(&[]);
     let document = server.get("/openrpc.json").json();
@@ -120,7 +137,11 @@ fn every_route_of_the_document_is_served_as_it_says() {
                     "/receipt/x".into(),
                 ]
             }
-            "/blocks/{hashes}" => vec![format!("/blocks/{block},{UNKNOWN}"), "/blocks/x".into()],
+            "/blocks/{hashes}" => vec![
+                format!("/blocks/{block},{UNKNOWN}"),
+                format!("/blocks/{block}?include=timestamp"),
+                "/blocks/x".into(),
+            ],
             path => vec![path.to_owned()],
         };
         for request in requests {

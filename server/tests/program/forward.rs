@@ -1,10 +1,14 @@
 //! `--forward`: requests that an upstream answers, and upstreams that fail.
 
+use core::time::Duration;
 use std::fs;
 use std::net::TcpListener;
 
+use futures_util::{SinkExt as _, StreamExt as _};
 use milepost_feed_server::{Feed, FeedChain, FeedServer};
 use serde_json::{Value, json};
+use tokio_tungstenite::client_async;
+use tokio_tungstenite::tungstenite::Message;
 
 use crate::fixture;
 use crate::support::{Response, Server, errors, post, request, run};
@@ -21,7 +25,7 @@ fn feed() -> FeedServer {
 }
 
 /// A server that has all blocks and forwards to these upstreams
-fn forward(upstreams: &[&str], args: &[&str]) -> Server {
+pub(crate) fn forward(upstreams: &[&str], args: &[&str]) -> Server {
     let (feed, first) = (feed().url(), fixture::messages()[0].height.to_string());
     let mut all = vec!["--follow", &feed, "--from", &first, "--forward", "--max-age", "1h"];
     upstreams.iter().for_each(|url| all.extend(["--upstream", url]));
@@ -31,7 +35,7 @@ fn forward(upstreams: &[&str], args: &[&str]) -> Server {
 }
 
 /// An upstream that answers each call by its method
-fn echo() -> Upstream {
+pub(crate) fn echo() -> Upstream {
     Upstream::start(|call| Scripted::Result(json!({ "of": call["method"], "at": call["params"] })))
 }
 
@@ -93,6 +97,59 @@ fn other_methods_are_not_found_and_own_methods_are_answered_here() {
     assert!(upstream.calls("tx").is_empty());
     let without = Server::with_blocks(&[]);
     assert_eq!(without.post("/", &block_call()).cause(), "METHOD_NOT_FOUND");
+}
+
+/// The responses to these messages over a WebSocket, in the order in which they come
+fn over_websocket(server: &Server, messages: &[String]) -> Vec<Value> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let address = server.url().replace("http://", "");
+        let stream = tokio::net::TcpStream::connect(&address).await.unwrap();
+        let (mut socket, _) = client_async(format!("ws://{address}/ws"), stream).await.unwrap();
+        for message in messages {
+            socket.send(Message::from(message.as_str())).await.unwrap();
+        }
+        let mut responses = Vec::new();
+        while responses.len() < messages.len() {
+            let next = tokio::time::timeout(Duration::from_secs(60), socket.next()).await;
+            if let Message::Text(text) = next.expect("a message").unwrap().unwrap() {
+                responses.push(serde_json::from_str(&text).unwrap());
+            }
+        }
+        responses
+    })
+}
+
+#[test]
+fn methods_are_forwarded_over_a_websocket() {
+    // The second of them in one piece after another, as it is longer than what is read at once.
+    let long = "x".repeat(200_000);
+    let text = long.clone();
+    let upstream = Upstream::start(move |call| match call["method"].as_str() {
+        Some("block") => Scripted::Result(text.as_str().into()),
+        Some("chunk") => Scripted::Raw(http(502, "", 0, "")),
+        _ => Scripted::Result(json!({ "of": call["method"], "at": call["params"] })),
+    });
+    let server = forward(&[&upstream.url()], &[]);
+    let call = |id: u64, method: &str| {
+        json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": { "a": 1 } }).to_string()
+    };
+    let batch = format!("[{},{}]", call(5, "query"), call(6, "evil"));
+    let calls = [call(1, "query"), call(2, "block"), call(3, "chunk"), call(4, "evil"), batch];
+    let mut responses = over_websocket(&server, &calls);
+    responses.sort_by_key(|response| response["id"].as_u64().unwrap_or(5));
+    let result = json!({ "of": "query", "at": { "a": 1 } });
+    assert_eq!(responses[0], json!({ "jsonrpc": "2.0", "result": result, "id": 1 }));
+    assert_eq!(responses[1], json!({ "jsonrpc": "2.0", "result": long, "id": 2 }));
+    let cause = |response: &Value| response["error"]["cause"]["name"].clone();
+    assert_eq!(
+        (cause(&responses[2]), cause(&responses[3])),
+        (json!("INTERNAL_ERROR"), json!("METHOD_NOT_FOUND"),)
+    );
+    let items = responses[4].as_array().expect("a batch");
+    assert_eq!((&items[0]["result"], &items[0]["id"]), (&result, &json!(5)));
+    assert_eq!((cause(&items[1]), items.len()), (json!("METHOD_NOT_FOUND"), 2));
+    assert!(upstream.calls("evil").is_empty() && upstream.calls("query").len() == 2);
 }
 
 #[test]

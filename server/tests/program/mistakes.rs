@@ -107,6 +107,24 @@ fn a_store_of_another_network_is_refused_before_the_feed_is_asked() {
 }
 
 #[test]
+fn a_node_of_another_network_is_refused_before_its_first_block() {
+    let node = serve_feed(&chain(36, 60), Faults::default());
+    let directory = tempfile::tempdir().unwrap();
+    let store = directory.path().join("empty.milepost");
+    let configs = directory.path().join("configs");
+    fs::create_dir(&configs).unwrap();
+    let config = protocol_config("testnet", 42_376_888, 80, &[]);
+    fs::write(configs.join("42376888.json"), config).unwrap();
+    let args = ["serve", "--listen", "127.0.0.1:0", "--store", text(&store), "--configs"];
+    let url = node.node_url();
+    let args = [&args[..], &[text(&configs), "--follow", &url]].concat();
+    let output = command(&args).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let log = errors(&output);
+    assert!(log.contains("feed 1 is of another chain: practice, and not testnet"), "{log}");
+}
+
+#[test]
 fn a_clock_that_is_wrong_is_reported_with_the_difference() {
     let now = UNIX_EPOCH.elapsed().unwrap();
     let feed = |time: Duration| serve_feed(&chain_from(33, 60, time), Faults::default());

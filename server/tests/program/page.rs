@@ -102,6 +102,18 @@ fn heights_of_blocks_are_served_by_hash() {
         name(head): head["height"], name(last): last["height"], unknown: null,
     });
     assert_eq!((response.status, response.json()), (200, expected));
+    // The time is that of the header, where a block was checked against its hash.
+    let with_times = server.get(&format!("{path}?include=timestamp")).json();
+    assert_eq!(with_times[name(head)]["height"], head["height"]);
+    assert!(with_times[name(head)]["timestamp_nanosec"].is_null());
+    assert!(with_times[unknown].is_null());
+    let practice = Server::start(&[]);
+    let head = &practice.get("/status").json()["head"];
+    let path = format!("/blocks/{}?include=timestamp", name(head));
+    let time = practice.get(&path).json()[name(head)]["timestamp_nanosec"].clone();
+    let time: u64 = time.as_str().and_then(|time| time.parse().ok()).expect("a time");
+    assert!(time > 1_767_225_600_000_000_000, "{time} is before genesis");
+    assert_eq!(practice.get(&path.replace("timestamp", "time")).status, 400);
     for path in ["/blocks/", "/blocks/x", "/blocks/,"] {
         let response = server.get(path);
         assert_eq!(response.status, 400, "{path}");
@@ -130,4 +142,36 @@ fn recent_practice_transactions_are_listed() {
     assert!(height.as_u64() >= listed["height"].as_u64(), "{height}, {listed}");
     // Only a server with the practice chain has this path.
     assert_eq!(Server::with_blocks(&[]).get("/practice/recent").status, 404);
+}
+
+#[test]
+fn the_newest_transactions_are_listed_whatever_the_feed() {
+    let (files, practice) =
+        (Server::with_blocks(&["--timeout", "10ms"]), Server::start(&["--timeout", "60s"]));
+    for (server, feed) in [(files, "none"), (practice, "practice")] {
+        assert_eq!(server.get("/status").json()["feed"], feed);
+        let list = server.get("/tx/recent").json();
+        let list = list.as_array().expect("a list");
+        assert!((1..=24).contains(&list.len()), "{list:?}");
+        let heights: Vec<_> = list.iter().map(|one| one["height"].as_u64().unwrap()).collect();
+        assert!(heights.is_sorted_by(|a, b| a >= b), "{heights:?}");
+        for listed in list {
+            assert!(listed["actions"][0].is_string(), "{listed}");
+            let hash = listed["tx_hash"].as_str().expect("a hash");
+            let params = json!({ "tx_hash": hash, "sender_account_id": listed["signer_id"],
+                "wait_until": "EXECUTED_OPTIMISTIC" });
+            let response = server.post("/", &request("EXPERIMENTAL_tx_status", &params)).json();
+            let transaction = &response["result"]["transaction"];
+            // The last blocks of a file end before the receipts of their transactions.
+            if response["error"]["cause"]["name"] == "TIMEOUT_ERROR" {
+                assert_eq!(feed, "none");
+                continue;
+            }
+            for name in ["signer_id", "receiver_id"] {
+                assert_eq!(transaction[name], listed[name], "{response}");
+            }
+        }
+        assert_eq!(list[0]["timestamp_nanosec"].is_string(), feed == "practice");
+        assert_eq!(server.post("/tx/recent", "{}").status, 405);
+    }
 }

@@ -299,3 +299,67 @@ fn a_transaction_in_a_batch_and_of_many_requests_is_sent_once() {
     }
     assert_eq!(upstream.calls("send_tx").len(), 1);
 }
+
+/// A chain of blocks of the shared vectors, whose transactions are valid for six heights
+fn vector_chain(names: &[&str], first: usize) -> (Chain, tempfile::TempDir) {
+    let file = |path: &str| {
+        let path = format!("{}/../tests/vectors/{path}", env!("CARGO_MANIFEST_DIR"));
+        std::fs::read(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
+    };
+    let mut blocks: Vec<BlockMessage> = Vec::new();
+    for name in names {
+        let json = file(&format!("blocks/{name}.json"));
+        let mut block = serde_json::from_slice::<Value>(&json).expect("JSON");
+        let header = &mut block["block"]["header"];
+        // A feed needs a final block.
+        if let Some(first) = blocks.first() {
+            header["last_final_block"] = first.hash.to_string().into();
+        }
+        let hash = |name: &str| header[name].as_str().and_then(|it| it.parse().ok());
+        let mut message = messages()[0].clone();
+        message.height = header["height"].as_u64().expect("a height");
+        message.hash = hash("hash").expect("a hash");
+        message.prev_hash = hash("prev_hash").expect("a hash");
+        (message.json, message.transactions) = (block.to_string().into_bytes(), Vec::new());
+        blocks.push(message);
+    }
+    let configs = tempfile::tempdir().expect("a directory");
+    let config = file("configs/expiry-100.json");
+    std::fs::write(configs.path().join("100.json"), config).expect("a file");
+    let released = Arc::new(AtomicUsize::new(first));
+    let (mut next, limit, height) = (0, Arc::clone(&released), blocks[0].height);
+    let blocks = iter::from_fn(move || {
+        let message = blocks.get(next).filter(|_| next < limit.load(SeqCst))?;
+        next += 1;
+        Some(message.clone())
+    });
+    let chain = FeedChain::new(blocks, height, 1_000);
+    let feed = FeedServer::start(Feed::new(chain, Default::default())).expect("a port");
+    (Chain { feed, released }, configs)
+}
+
+#[test]
+fn a_wait_and_its_sending_end_when_the_transaction_expires() {
+    let (chain, configs) =
+        vector_chain(&["expiry-101", "expiry-102", "expiry-108", "validity-109"], 3);
+    let upstream = upstream(|| Scripted::Result(Value::Null));
+    let (feed, url, configs) = (chain.feed.url(), upstream.url(), fixture::text(configs.path()));
+    let follow = ["--follow", &feed, "--from", "101", "--max-age", "1h"];
+    let forward = ["--forward", "--upstream", &url, "--timeout", "1h"];
+    let server = Server::start(&[&follow[..], &forward, &["--configs", configs]].concat());
+    server.until_metric("milepost_head_height", 108);
+    let request: Value =
+        serde_json::from_slice(include_bytes!("../../../tests/vectors/requests/wait-expires.json"))
+            .expect("JSON");
+    let mut waiting = server.connect();
+    waiting.send(&post("/", &self::request("send_tx", &request["params"])));
+    server.until("the sending", || upstream.calls("send_tx").len() == 1);
+    server.until_metric("milepost_requests_pending", 1);
+    Chain::release(&chain.released);
+    let response = waiting.response();
+    assert_eq!((response.status, response.cause().as_str()), (200, "INVALID_TRANSACTION"));
+    let reason = &response.json()["error"]["data"]["TxExecutionError"]["InvalidTxError"];
+    assert_eq!(reason, "Expired");
+    server.until("the end of the sending", || ended(&server, "expired") == Some(1));
+    assert_eq!(server.metric("milepost_submissions_running"), Some(0));
+}

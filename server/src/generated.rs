@@ -1,0 +1,63 @@
+//! The manual page and the completions, made of the command line as clap knows it.
+//!
+//! One page has every command with its options, so `man milepost` finds them all. Packages write
+//! both into files when they are built.
+
+use std::io::{self, Write as _};
+use std::process::ExitCode;
+
+use clap::{Command, CommandFactory as _};
+use clap_complete::Shell;
+use clap_mangen::Man;
+
+use crate::cli::Cli;
+
+/// The name of the program
+const NAME: &str = "milepost";
+
+/// Prints the manual page
+pub(crate) fn manual_page() -> Result<ExitCode, (String, u8)> {
+    let mut command = named();
+    // Gives subcommands their whole names.
+    command.build();
+    let mut page = Vec::new();
+    Man::new(command.clone()).render(&mut page).map_err(failed)?;
+    for command in commands_of(&command) {
+        // A section each, without the heading of a page of its own.
+        let name = command.get_bin_name().unwrap_or(command.get_name()).to_uppercase();
+        writeln!(page, ".SH \"{name}\"").map_err(failed)?;
+        let man = Man::new(command.clone());
+        man.render_description_section(&mut page).map_err(failed)?;
+        man.render_synopsis_section(&mut page).map_err(failed)?;
+        man.render_options_section(&mut page).map_err(failed)?;
+    }
+    print(&page)
+}
+
+/// Prints the completions of a shell
+pub(crate) fn completions(shell: Shell) -> Result<ExitCode, (String, u8)> {
+    let mut text = Vec::new();
+    clap_complete::generate(shell, &mut named(), NAME, &mut text);
+    print(&text)
+}
+
+/// The command line under the name of the program, which is not that of its package
+fn named() -> Command {
+    Cli::command().name(NAME).bin_name(NAME)
+}
+
+/// The commands of a command and theirs, in the order of the help
+fn commands_of(command: &Command) -> Vec<&Command> {
+    let own = command.get_subcommands().filter(|command| command.get_name() != "help");
+    own.flat_map(|command| [vec![command], commands_of(command)].concat()).collect()
+}
+
+fn print(bytes: &[u8]) -> Result<ExitCode, (String, u8)> {
+    let mut out = io::stdout().lock();
+    out.write_all(bytes).and_then(|()| out.flush()).map_err(failed)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn failed(error: io::Error) -> (String, u8) {
+    (format!("cannot print: {error}"), 2)
+}

@@ -1,0 +1,80 @@
+//! The newest transactions in blocks, whatever the feed: what the list of the page shows.
+//!
+//! Their hashes are read from the newest blocks of the store, so a restart loses nothing. What a
+//! transaction does never changes, so it is read once and kept while the transaction is listed; the
+//! memory is bounded by the number that is listed.
+
+use alloc::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+use milepost::Error;
+use milepost::endpoint::Engine;
+use milepost::primitives::CryptoHash;
+use milepost::storage::{BlockPoint, Snapshot};
+use serde_json::{Value, json};
+
+/// Number of transactions that are listed
+const LISTED: usize = 24;
+/// Number of actions of which the names are listed
+const LISTED_ACTIONS: usize = 8;
+
+/// What is known of the transactions that were listed last
+#[derive(Debug, Default)]
+pub(crate) struct RecentTransactions(Mutex<HashMap<CryptoHash, Arc<Value>>>);
+
+impl RecentTransactions {
+    /// The newest transactions as JSON, newest first
+    pub(crate) fn read(&self, engine: &Engine, snapshot: &impl Snapshot) -> Result<Value, Error> {
+        let newest = engine.newest_transactions(LISTED, snapshot)?;
+        let blocks: Vec<_> = newest.iter().map(|(_, block)| block.hash).collect();
+        let times = engine.block_times(&blocks, snapshot)?;
+        let known = self.lock().clone();
+        let mut listed = HashMap::new();
+        let mut list = Vec::new();
+        for ((hash, block), time) in newest.into_iter().zip(times) {
+            let transaction = match known.get(&hash) {
+                Some(transaction) => Arc::clone(transaction),
+                None => Arc::new(describe(hash, engine, snapshot)?),
+            };
+            list.push(with_block(&transaction, block, time));
+            listed.insert(hash, transaction);
+        }
+        *self.lock() = listed;
+        Ok(list.into())
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<CryptoHash, Arc<Value>>> {
+        // It is replaced as a whole.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Who sent a transaction to whom, and the names of its actions
+fn describe(hash: CryptoHash, engine: &Engine, snapshot: &impl Snapshot) -> Result<Value, Error> {
+    let observation = engine.observe(hash, snapshot)?;
+    let transaction: Value = match &observation.status {
+        Some(status) => serde_json::from_slice(status.transaction()?.fragment).unwrap_or_default(),
+        None => Value::Null,
+    };
+    let actions = transaction["actions"].as_array().map_or(&[][..], Vec::as_slice);
+    let name = |action: &Value| match action {
+        Value::Object(members) => members.keys().next().cloned(),
+        other => other.as_str().map(str::to_owned),
+    };
+    let called = actions.iter().find_map(|action| action["FunctionCall"]["method_name"].as_str());
+    Ok(json!({
+        "tx_hash": hash.to_string(),
+        "signer_id": transaction["signer_id"],
+        "receiver_id": transaction["receiver_id"],
+        "actions": actions.iter().take(LISTED_ACTIONS).filter_map(name).collect::<Vec<_>>(),
+        "method_name": called,
+    }))
+}
+
+fn with_block(transaction: &Value, block: BlockPoint, time: Option<u64>) -> Value {
+    let mut entry = transaction.clone();
+    entry["height"] = block.height.into();
+    entry["timestamp_nanosec"] = time.map(|time| time.to_string()).into();
+    entry
+}

@@ -1,0 +1,197 @@
+//! `milepost store`: what is in the file of a store, whether it is sound, a smaller file, a copy.
+//!
+//! None of them creates the file or changes a row. A server holds its file alone, so all need a
+//! file that no server has open, except `backup`, which asks the server for a snapshot (Unix). Exit
+//! codes: 0 done, and nothing wrong was found; 1 `check` found something; 2 the command failed.
+
+mod backup;
+mod check;
+mod links;
+mod row_stream;
+#[cfg(test)]
+mod tests;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use milepost::endpoint::{ChainStatus, Engine};
+use milepost::storage::{Storage as _, Table, rows};
+use milepost_redb::{OpenError, Options, RedbStorage, TableSize};
+use serde_json::{Map, Value, json};
+
+#[cfg(unix)]
+pub(crate) use backup::serve as serve_backups;
+
+use crate::log::print_line;
+
+/// What `milepost store` does
+#[derive(Debug, Subcommand)]
+pub(crate) enum StoreCommand {
+    /// Prints the heights, the versions and the sizes of the tables; reads the whole file
+    Info(InfoArgs),
+    /// Reads every row and page, and prints what is wrong; exit code 1 if anything is
+    Check(FileArgs),
+    /// Makes the file as small as its rows allow
+    Compact(FileArgs),
+    /// Copies the store into a new file; works while a server has the file open (Unix)
+    Backup(BackupArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct InfoArgs {
+    #[command(flatten)]
+    store: FileArgs,
+    /// Prints the report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct FileArgs {
+    /// The file of the store
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct BackupArgs {
+    #[command(flatten)]
+    store: FileArgs,
+    /// The new file; it gets this name when it is complete
+    #[arg(value_name = "TO")]
+    to: PathBuf,
+}
+
+/// Runs a command
+pub(crate) fn run(command: &StoreCommand) -> Result<ExitCode, String> {
+    match command {
+        StoreCommand::Info(args) => info(&args.store.file, args.json),
+        StoreCommand::Check(args) => {
+            let (text, found) = check::check(&args.file)?;
+            print_line(text.trim_end());
+            Ok(ExitCode::from(u8::from(found > 0)))
+        }
+        StoreCommand::Compact(args) => compact(&args.file),
+        StoreCommand::Backup(args) => {
+            let rows = backup::backup(&args.store.file, &args.to)?;
+            let (to, bytes) = (args.to.display(), file_bytes(&args.to)?);
+            print_line(format_args!("{to}: {rows} rows, {bytes} bytes"));
+            Ok(ExitCode::SUCCESS)
+        }
+    }
+}
+
+/// Opens a file that is there; `verify` reads and compares every page
+fn open(path: &Path, verify: bool) -> Result<RedbStorage, OpenFailure> {
+    // Opening would create an empty store.
+    if !path.exists() {
+        return Err(OpenFailure::Missing(format!("{}: no such store", path.display())));
+    }
+    let mut options = Options::default();
+    options.verify_bytes = if verify { u64::MAX } else { 0 };
+    RedbStorage::open(path, &options).map_err(OpenFailure::Open)
+}
+
+/// Why a file was not opened
+#[derive(Debug)]
+enum OpenFailure {
+    Missing(String),
+    Open(OpenError),
+}
+
+impl From<OpenFailure> for String {
+    fn from(failure: OpenFailure) -> Self {
+        match failure {
+            OpenFailure::Missing(text) => text,
+            OpenFailure::Open(error) => error.to_string(),
+        }
+    }
+}
+
+fn info(path: &Path, as_json: bool) -> Result<ExitCode, String> {
+    let storage = open(path, false)?;
+    let snapshot = storage.snapshot().map_err(|error| error.to_string())?;
+    let chain = Engine::default().chain_status(&snapshot).map_err(|error| error.to_string())?;
+    let size = |table| snapshot.table_size(table).map(|size| (table, size));
+    let sizes: Result<Vec<(Table, TableSize)>, _> = Table::ALL.into_iter().map(size).collect();
+    let (sizes, bytes) = (sizes.map_err(|error| error.to_string())?, file_bytes(path)?);
+    if as_json {
+        print_line(info_json(&chain, &sizes, bytes));
+    } else {
+        print_line(info_text(path, &chain, &sizes, bytes).trim_end());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn info_json(chain: &ChainStatus, sizes: &[(Table, TableSize)], bytes: u64) -> Value {
+    let tables: Map<String, Value> = sizes
+        .iter()
+        .map(|(table, size)| {
+            let members = json!({
+                "version": rows::version(*table),
+                "rows": size.rows,
+                "stored_bytes": size.stored_bytes,
+                "page_bytes": size.page_bytes,
+            });
+            (table.name().to_owned(), members)
+        })
+        .collect();
+    json!({
+        "format_version": milepost_redb::FORMAT_VERSION,
+        "file_bytes": bytes,
+        "chain_id": chain.chain_id,
+        "protocol_version": chain.protocol_version,
+        "blocks": chain.blocks,
+        "earliest": chain.earliest.map(|block| block.height),
+        "complete_from": chain.complete_from,
+        "final": chain.last_final.map(|block| block.height),
+        "head": chain.head.map(|block| block.height),
+        "tables": tables,
+    })
+}
+
+fn info_text(path: &Path, chain: &ChainStatus, sizes: &[(Table, TableSize)], bytes: u64) -> String {
+    let height = |height: Option<u64>| height.map_or("-".to_owned(), |height| height.to_string());
+    let mut lines = vec![
+        format!("file            {}", path.display()),
+        format!("bytes           {bytes}"),
+        format!("format version  {}", milepost_redb::FORMAT_VERSION),
+        format!("chain           {}", chain.chain_id.as_deref().unwrap_or("-")),
+        format!("blocks          {}", chain.blocks),
+        format!("earliest        {}", height(chain.earliest.map(|block| block.height))),
+        format!("complete from   {}", height(chain.complete_from)),
+        format!("final           {}", height(chain.last_final.map(|block| block.height))),
+        format!("head            {}", height(chain.head.map(|block| block.height))),
+        String::new(),
+        format!("{:<16}{:>8}{:>14}{:>16}{:>16}", "table", "version", "rows", "bytes", "in pages"),
+    ];
+    lines.extend(sizes.iter().map(|(table, size)| {
+        format!(
+            "{:<16}{:>8}{:>14}{:>16}{:>16}",
+            table.name(),
+            rows::version(*table),
+            size.rows,
+            size.stored_bytes,
+            size.page_bytes,
+        )
+    }));
+    lines.join("\n")
+}
+
+fn compact(path: &Path) -> Result<ExitCode, String> {
+    let mut storage = open(path, false)?;
+    let before = file_bytes(path)?;
+    storage.compact().map_err(|error| format!("{}: {error}", path.display()))?;
+    // The end of the file is cut off when it is closed.
+    drop(storage);
+    let after = file_bytes(path)?;
+    print_line(format_args!("{}: {before} bytes, now {after}", path.display()));
+    Ok(ExitCode::SUCCESS)
+}
+
+fn file_bytes(path: &Path) -> Result<u64, String> {
+    let metadata = fs::metadata(path).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(metadata.len())
+}

@@ -1,0 +1,70 @@
+//! Options from the environment and from a file, and `milepost config check`.
+
+use std::fs;
+
+use crate::fixture::text;
+use crate::support::{Server, command, errors, run};
+
+/// The wait that applies to a request that asks for a minute
+fn longest_wait(server: &Server) -> String {
+    let body = r#"{"jsonrpc":"2.0","id":1,"method":"EXPERIMENTAL_protocol_config","params":{"finality":"final"}}"#;
+    let response = server.post_with(body, "prefer: wait=60");
+    response.header("preference-applied").expect("a wait applies").to_owned()
+}
+
+#[test]
+fn an_option_comes_from_the_command_line_the_environment_or_the_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("milepost.toml");
+    fs::write(&path, "# Comments are allowed\nmax-wait = \"3s\"\n").unwrap();
+    for (environment, options, expected) in [
+        (None, &[][..], "wait=3"),
+        (Some("2s"), &[], "wait=2"),
+        (Some("2s"), &["--max-wait", "1s"], "wait=1"),
+    ] {
+        let mut serve = command(&["serve", "--listen", "127.0.0.1:0", "--settings", text(&path)]);
+        serve.args(options).envs(environment.map(|value| ("MILEPOST_MAX_WAIT", value)));
+        assert_eq!(longest_wait(&Server::spawn(serve)), expected);
+    }
+}
+
+#[test]
+fn a_wrong_value_is_an_error_that_says_where_it_stands() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("milepost.toml");
+    for (file, expected) in [
+        ("listen = '127.0.0.1:0'\nmax-wait = 'long'\n", "milepost.toml:2"),
+        ("listen = '127.0.0.1:0'\nmax_wait = '1s'\n", "milepost.toml:2: no setting is called"),
+    ] {
+        fs::write(&path, file).unwrap();
+        for args in [&["serve", "--settings", text(&path)][..], &["config", "check", text(&path)]] {
+            let output = run(args);
+            assert_eq!(output.status.code(), Some(2), "{args:?}");
+            assert!(errors(&output).contains(expected), "{args:?}: {}", errors(&output));
+        }
+    }
+    let output = command(&["serve"]).env("MILEPOST_MAX_WAIT", "long").output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let note = "note: --max-wait is set by MILEPOST_MAX_WAIT";
+    assert!(errors(&output).contains(note), "{}", errors(&output));
+    let output = command(&["serve"]).env("MILEPOST_TIMEOUT_CAUSE", "1").output().unwrap();
+    assert!(errors(&output).contains("neither true nor false"), "{}", errors(&output));
+}
+
+#[test]
+fn a_file_of_settings_is_checked_without_a_server() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("milepost.toml");
+    let file = "store = '/var/lib/milepost/store'\nfollow = ['mainnet']\nretention = 'epochs:5'\n";
+    fs::write(&path, file).unwrap();
+    let output = run(&["config", "check", text(&path)]);
+    assert!(output.status.success(), "{}", errors(&output));
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(printed.contains("3 settings, all valid"), "{printed}");
+    // What an option requires is in the file, or it is an error.
+    fs::write(&path, "forward = true\n").unwrap();
+    let output = run(&["config", "check", text(&path)]);
+    assert_eq!(output.status.code(), Some(2), "{}", errors(&output));
+    let output = run(&["config", "check", "missing.toml"]);
+    assert!(errors(&output).contains("missing.toml: "), "{}", errors(&output));
+}
