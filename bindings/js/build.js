@@ -1,5 +1,5 @@
-// Builds `dist`: `node build.js`, with `glue.js` and `module.wasm` of the engine in `build` and of
-// the verifier in `build/verifier`.
+// Builds `dist`: `node build.js`, with `glue.js` and `module.wasm` of the engine in `build`, and of
+// the modules beside it in `build/verifier` and `build/proof`.
 //
 // Optimizes the modules and strips their names (`build/names.wasm` has them, for `tools/size.js`),
 // bundles the sources of each folder into one ES module and one CommonJS module, and writes the
@@ -46,7 +46,7 @@ const optimize = (module, ...options) =>
 const STRIP = ["--strip-debug", "--strip-producers"];
 optimize("module", ...STRIP, "-o", here("dist/milepost.wasm"));
 optimize("module", "-g", "-o", here("build/names.wasm"));
-optimize("verifier/module", ...STRIP, "-o", here("dist/verifier.wasm"));
+for (const name of ["verifier", "proof"]) optimize(`${name}/module`, ...STRIP, "-o", here(`dist/${name}.wasm`));
 
 /** Bundles sources with their maps, and returns the names that the first of them exports */
 async function bundle(format, extension, entryPoints, options) {
@@ -86,9 +86,13 @@ async function bundles(name) {
 }
 
 await bundle("cjs", "cjs", { core: here("src/node.js") }, { footer });
-// The client shares its classes with the core, and not the whole of it.
-const modules = { core: here("src/core/index.js"), client: here("src/client/index.js") };
-const split = { ...minify, splitting: true, chunkNames: "shared" };
+// The client and the check of answers share their classes with the core, and not the whole of it.
+const modules = {
+  core: here("src/core/index.js"),
+  client: here("src/client/index.js"),
+  proof: here("src/proof/index.js"),
+};
+const split = { ...minify, splitting: true, chunkNames: "shared-[hash]" };
 const names = (await bundle("esm", "js", modules, split)).filter((name) => !["setLoader", "internal"].includes(name)).sort();
 const without = (...omitted) => names.filter((name) => !omitted.includes(name)).join(", ");
 const followNames = (await bundles("follow")).join(", ");
@@ -103,7 +107,7 @@ const ENTRIES = {
   // For Node.js: reads the `.wasm` file beside it when the engine is first needed.
   "node.cjs": `const { readFileSync } = require("node:fs");
 const { join } = require("node:path");
-const { initSync, internal, setLoader, init, Client, connect, ...exported } = require("./core.cjs");
+const { initSync, internal, setLoader, init, Client, connect, loadAnswerVerifier, ...exported } = require("./core.cjs");
 
 const read = () => readFileSync(join(__dirname, "milepost.wasm"));
 setLoader({ loadSync: read, source: read });
@@ -142,7 +146,7 @@ export const init = () => load();
 export { ${without("init", "initSync")} } from "./core.js";
 `,
   // Without a loader: the user passes the source of the engine to `init`.
-  "slim.cjs": `const { internal, setLoader, Client, connect, ...exported } = require("./core.cjs");
+  "slim.cjs": `const { internal, setLoader, Client, connect, loadAnswerVerifier, ...exported } = require("./core.cjs");
 
 module.exports = exported;
 `,
@@ -167,7 +171,8 @@ export const { Client, connect, ${CLIENT} } = client;
 
 export const { ${followNames} } = entry;
 `,
-  // The entries of the verifier differ in how they load its module, as those of the engine do.
+  // The entries of the modules beside the engine differ in how they load them, as those of the
+  // engine do.
   "verifier-node.cjs": `const { readFileSync } = require("node:fs");
 const { join } = require("node:path");
 const { load } = require("./verifier.cjs");
@@ -186,6 +191,34 @@ const read = async () =>
   );
 
 export const loadVerifier = (source = read()) => verifier.load(source);
+`,
+  "proof-node.cjs": `const { readFileSync } = require("node:fs");
+const { join } = require("node:path");
+const { loadAnswerVerifier: load } = require("./core.cjs");
+
+const read = async () => readFileSync(join(__dirname, "proof.wasm"));
+
+module.exports = { loadAnswerVerifier: (source = read()) => load(source) };
+`,
+  "proof-node.js": `import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import core from "./core.cjs";
+
+const read = async () =>
+  readFileSync(
+    import.meta.url ? new URL("./proof.wasm", import.meta.url) : join(__dirname, "proof.wasm"),
+  );
+
+export const loadAnswerVerifier = (source = read()) => core.loadAnswerVerifier(source);
+`,
+  "proof-web.js": `import { load } from "./proof.js";
+
+export const loadAnswerVerifier = (source = new URL("./proof.wasm", import.meta.url)) => load(source);
+`,
+  "proof-workerd.js": `import module from "./proof.wasm";
+import { load } from "./proof.js";
+
+export const loadAnswerVerifier = (source = module) => load(source);
 `,
   "verifier-web.js": `import { load } from "./verifier.js";
 

@@ -71,6 +71,10 @@ export interface Settings {
   /** Whether a block or a configuration with a member that is not of its type is an error; default
    *  `false`: it is served as it came and counted in `deviations` */
   strictTypes?: boolean;
+  /** Ids of the shards that the blocks have, each at most 127; default all, which an empty array
+   *  means, too. Messages need the chunks of these shards only, and a request that depends on an
+   *  account of another shard is answered with `DOES_NOT_TRACK_SHARD` */
+  trackShards?: number[];
   /** Whether blocks are checked against their own hashes before they are imported, by the
    *  `verifier` of the options: not (default), with the result in the summary, or so that a wrong
    *  block is refused as well; one that cannot be verified is not */

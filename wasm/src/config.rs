@@ -1,5 +1,6 @@
 //! The configuration of an endpoint, set before the endpoint is created.
 
+use milepost::config::TrackedShards;
 use milepost::endpoint::{Settings, UnknownTransaction, WaitConfig};
 use milepost::import::{FinalityRule, ImportSettings, Retention};
 use milepost::storage::Isolation;
@@ -72,6 +73,13 @@ impl Config {
     /// Sets [`ImportSettings::strict_types`]
     pub fn strict_types(&mut self, on: bool) {
         self.import_settings.strict_types = on;
+    }
+
+    /// Tracks the shards whose bits are set: those up to 63, and those from 64 to 127
+    pub fn track_shards(&mut self, low: u64, high: u64) {
+        let shards = TrackedShards::from_bits([low, high]);
+        self.settings.track_shards = shards;
+        self.import_settings.track_shards = shards;
     }
 
     /// Retains this many of the newest blocks

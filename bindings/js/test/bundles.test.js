@@ -71,9 +71,12 @@ test("webpack's bundle for Node.js has the module beside it", () => {
 
 test("an edge runtime gets the module by an import, and refuses bytes", async () => {
   const main = `import { ${NAMES}, methodNames } from "milepost";
+    import { loadAnswerVerifier } from "milepost/proof";
     import { loadVerifier } from "milepost/verifier";
     methodNames();
-    const verified = async () => (await loadVerifier()).check("{}").result;
+    const known = { transactionHash: "1", blockHash: "1" };
+    const verified = async () => (await loadVerifier()).check("{}").result + " " +
+      (await loadAnswerVerifier()).verifyAnswer("{}", "{}", known).result;
     const work = async () => {${PROGRAM}\n return output + " " + (await verified()); };
     export default { fetch: async () => new Response(await work()) };`;
   const bytes = `import { init } from "milepost/slim";
@@ -88,7 +91,7 @@ test("an edge runtime gets the module by an import, and refuses bytes", async ()
   esbuild("bytes.mjs", "--outfile=dist/bytes.js");
   // The older of the two has no finalization registry.
   for (const date of ["2024-01-01", "2026-10-01"]) {
-    assert.equal(await inWorkerd(directory, "main.js", date, ["milepost.wasm", "verifier.wasm"]), `${OUTPUT} unverifiable`);
+    assert.equal(await inWorkerd(directory, "main.js", date, ["milepost.wasm", "verifier.wasm", "proof.wasm"]), `${OUTPUT} unverifiable unverifiable`);
   }
   assert.match(
     await inWorkerd(directory, "bytes.js", "2026-10-01", []),
@@ -146,11 +149,13 @@ test("a page whose policy forbids WebAssembly is told what to allow", async (con
 const PAGE = {
   "index.html": '<!doctype html><title>waiting</title><script type="module" src="/main.js"></script>',
   "main.js": `import { init, ${NAMES} } from "milepost";
+    import { loadAnswerVerifier } from "milepost/proof";
     import { loadVerifier } from "milepost/verifier";
     try {
       await init();${PROGRAM}
-      const { result } = (await loadVerifier()).check("{}");
-      if (result !== "unverifiable") throw new Error(result);
+      const known = { transactionHash: "1", blockHash: "1" };
+      const results = [(await loadVerifier()).check("{}"), (await loadAnswerVerifier()).verifyAnswer("{}", "{}", known)];
+      for (const { result } of results) if (result !== "unverifiable") throw new Error(result);
       const worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
       worker.onmessage = ({ data }) => (document.title = output + " / " + data);
       worker.onerror = (event) => (document.title = "worker: " + event.message);

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { fileURLToPath } from "node:url";
 import { inBrowser, serve } from "./browser.js";
-import { vectors } from "./vectors.js";
+import { proofs, vectors } from "./vectors.js";
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
@@ -24,9 +24,36 @@ for (const storage of ["memory", "IndexedDB"]) {
   });
 }
 
+test("the check of every proof in Chromium finds what is declared", async (context) => {
+  const server = await serve(here(".."), here("../../../tests/vectors"));
+  try {
+    const report = await inBrowser(server.address().port, (page) => page.evaluate(verifyAll));
+    if (!report) return context.skip("Chromium is not installed");
+    assert.deepEqual(report, { passed: proofs.length, failures: [], isEngineLoaded: false });
+  } finally {
+    server.close();
+  }
+});
+
+/** Checks all proofs; called in the page */
+async function verifyAll() {
+  const { loadAnswerVerifier } = await import("/dist/proof-web.js");
+  const json = await import("/dist/client.js");
+  const { runner } = await import("/test/runner.js");
+  const read = async (path) => (await fetch(`/${path}`)).arrayBuffer();
+  const manifest = await (await fetch("/manifest.json")).json();
+  const { proofs, verify } = runner(manifest, read, json);
+  const verifier = await loadAnswerVerifier();
+  const found = await Promise.all(proofs.map((vector) => verify(verifier, vector)));
+  const failures = found.filter((difference) => difference !== null);
+  const loaded = performance.getEntriesByType("resource").map(({ name }) => name);
+  const isEngineLoaded = loaded.some((name) => /\/(milepost\.wasm|core\.js)$/.test(name));
+  return { passed: found.length - failures.length, failures, isEngineLoaded };
+}
+
 /** Runs all vectors; called in the page */
 async function runAll(useDatabase) {
-  const { Endpoint, IndexedDbStorage } = await import("/dist/web.js");
+  const { Endpoint, IndexedDbStorage, parseJson, writeJson } = await import("/dist/web.js");
   const { runner } = await import("/test/runner.js");
   const files = new Map();
   const read = async (path) => {
@@ -36,7 +63,7 @@ async function runAll(useDatabase) {
     return files.get(path);
   };
   const manifest = await (await fetch("/manifest.json")).json();
-  const { createEndpoint, run, vectors } = runner(manifest, read);
+  const { createEndpoint, run, vectors } = runner(manifest, read, { parseJson, writeJson });
   const report = { passed: 0, failures: [] };
   for (const vector of vectors) {
     const options = { durability: "relaxed" };

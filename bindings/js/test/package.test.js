@@ -7,13 +7,13 @@ import { join } from "node:path";
 import { test } from "node:test";
 import { NAMES, OUTPUT, PROGRAM, here, node, project, tarball, tool } from "./project.js";
 
-test("the tarball has the required files, and the modules of the engine and of the verifier", () => {
+test("the tarball has the required files, and the modules of the engine and of both checks", () => {
   const directory = project("tarball", {});
   const installed = join(directory, "node_modules/milepost");
   const files = readdirSync(installed, { recursive: true }).map(String);
   const modules = files.filter((name) => name.endsWith(".wasm"));
-  assert.deepEqual(modules.sort(), ["dist/milepost.wasm", "dist/verifier.wasm"]);
-  for (const name of ["README.md", "LICENSE-MIT", "LICENSE-APACHE", "index.d.ts", "slim.d.ts", "follow.d.ts", "verifier.d.ts"]) {
+  assert.deepEqual(modules.sort(), ["dist/milepost.wasm", "dist/proof.wasm", "dist/verifier.wasm"]);
+  for (const name of ["README.md", "LICENSE-MIT", "LICENSE-APACHE", "index.d.ts", "slim.d.ts", "follow.d.ts", "verifier.d.ts", "proof.d.ts"]) {
     assert.ok(files.includes(name), name);
   }
   assert.ok(!files.some((name) => /^(test|src|tools|build|page|bench)/.test(name)), files.join(" "));
@@ -67,6 +67,17 @@ test("milepost/verifier reads its module, in modules and in CommonJS", () => {
   for (const main of ["main.mjs", "main.cjs"]) assert.equal(node(directory, main).trim(), "unverifiable true");
 });
 
+test("milepost/proof reads its module, in modules and in CommonJS", () => {
+  const report = `loadAnswerVerifier().then((verifier) => {
+    const { result, error } = verifier.verifyAnswer("{}", "{}", { transactionHash: "1", blockHash: "1" });
+    console.log(result, error instanceof MilepostError);
+  });`;
+  const module = `import { MilepostError } from "milepost"; import { loadAnswerVerifier } from "milepost/proof"; ${report}`;
+  const common = `const { MilepostError } = require("milepost"); const { loadAnswerVerifier } = require("milepost/proof"); ${report}`;
+  const directory = project("proof", { "main.mjs": module, "main.cjs": common });
+  for (const main of ["main.mjs", "main.cjs"]) assert.equal(node(directory, main).trim(), "unverifiable true");
+});
+
 test("milepost/follow shares the classes of the package, in modules and in CommonJS", () => {
   const report = `follow(null, {}).catch((error) => console.log(error instanceof UsageError, error.message));`;
   const module = `import { UsageError } from "milepost"; import { follow } from "milepost/follow"; ${report}`;
@@ -110,6 +121,8 @@ test("the types compile, for modules and for CommonJS", () => {
     import { FollowError, follow, type FollowEvent } from "milepost/follow";
     import { loadVerifier, type Verification } from "milepost/verifier";
     import verifierSource from "milepost/verifier.wasm";
+    import { loadAnswerVerifier, type ProvenAnswer } from "milepost/proof";
+    import proofSource from "milepost/proof.wasm";
     import source from "milepost/milepost.wasm";
     export async function use(bytes: Uint8Array<ArrayBuffer>): Promise<bigint> {
       await init(bytes);
@@ -146,6 +159,31 @@ test("the types compile, for modules and for CommonJS", () => {
       const verifier = await loadVerifier(verifierSource);
       const verification: Verification | null = (await (await Endpoint.create({ verifier, settings: { verify: "report" } })).handleBlock(bytes)).verification;
       if (verification?.result === "wrong") verification.error?.path satisfies string | undefined;
+      const checked = (await loadAnswerVerifier(proofSource)).verifyAnswer(bytes, "", { transactionHash: "", blockHash: "" });
+      // @ts-expect-error: nothing is proven before the result is looked at
+      checked.proven.outcomes;
+      if (checked.result === "verified") {
+        const proven: ProvenAnswer = checked.proven;
+        [proven.block_height, proven.outcomes[0]?.gas_burnt] satisfies [bigint, bigint | undefined];
+        if (typeof proven.status === "object" && proven.status && "SuccessValue" in proven.status) proven.status.SuccessValue satisfies string;
+        // @ts-expect-error: the error of a failure is not proven
+        if (typeof proven.status === "object") proven.status?.Failure;
+        // @ts-expect-error: metadata is not proven
+        proven.outcomes[0]?.metadata;
+        // @ts-expect-error: the block that executed an outcome is not proven
+        proven.outcomes[0]?.block_hash;
+        // @ts-expect-error: nor is the milestone
+        proven.final_execution_status;
+        // @ts-expect-error: what cannot be proven has no value
+        proven.unprovable[0]?.value;
+        // @ts-expect-error: what is proven does not change
+        proven.is_complete = true;
+        // @ts-expect-error: an unknown member
+        proven.unprovable[0]?.member === "gas_burnt";
+      } else {
+        checked.error.path satisfies string;
+        checked.proven satisfies null;
+      }
       const onEvent = (event: FollowEvent) => { if (event.type === "imported") event.summary.outcomes satisfies number; };
       await follow(endpoint, { url: "mainnet", from: "final", onEvent, fetch, signal: AbortSignal.timeout(5) });
       // @ts-expect-error: no place to start at
@@ -230,8 +268,8 @@ function compileProject(name, compiler, main, options) {
 
 test("the exports are exactly those that the types declare", async () => {
   const directory = project("names", { "main.mjs": `
-    import * as main from "milepost"; import * as slim from "milepost/slim"; import * as follow from "milepost/follow"; import * as verifier from "milepost/verifier";
-    console.log(JSON.stringify([main, slim, follow, verifier].map((entry) => Object.keys(entry).sort())));` });
+    import * as main from "milepost"; import * as slim from "milepost/slim"; import * as follow from "milepost/follow"; import * as verifier from "milepost/verifier"; import * as proof from "milepost/proof";
+    console.log(JSON.stringify([main, slim, follow, verifier, proof].map((entry) => Object.keys(entry).sort())));` });
   const found = JSON.parse(node(directory, "main.mjs"));
   const declared = (name) => [...readFileSync(join(here, name), "utf8").matchAll(/^export (?:const|class|function) (\w+)/gm)].map((match) => match[1]);
   const main = [...new Set(declared("index.d.ts"))].sort();
@@ -239,12 +277,13 @@ test("the exports are exactly those that the types declare", async () => {
   assert.deepEqual(found[1], [...new Set([...main, ...declared("slim.d.ts")])].sort());
   assert.deepEqual(found[2], declared("follow.d.ts").sort());
   assert.deepEqual(found[3], declared("verifier.d.ts").sort());
+  assert.deepEqual(found[4], declared("proof.d.ts").sort());
 });
 
 test("publint and arethetypeswrong report no problem", () => {
   const lint = node(here, tool("publint/src/cli.js"), tarball(), "--strict");
   assert.match(lint, /All good!/);
   // What the `.wasm` file is depends on the bundler.
-  node(here, tool("@arethetypeswrong/cli/dist/index.js"), tarball(), "--profile", "node16", "--exclude-entrypoints", "./milepost.wasm", "./verifier.wasm");
+  node(here, tool("@arethetypeswrong/cli/dist/index.js"), tarball(), "--profile", "node16", "--exclude-entrypoints", "./milepost.wasm", "./verifier.wasm", "./proof.wasm");
   assert.ok(existsSync(tarball()));
 });

@@ -3,13 +3,16 @@
 import "fake-indexeddb/auto";
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { test } from "node:test";
 import * as milepost from "milepost";
 import { follow } from "milepost/follow";
 import { loadVerifier } from "milepost/verifier";
 import { startFeed } from "./feed-server.js";
+import { connect } from "milepost/client";
+import { loadAnswerVerifier } from "milepost/proof";
 import { block, HEIGHTS, idle, milestone, request } from "./happy-path.js";
-import { read } from "./vectors.js";
+import { proofs, read } from "./vectors.js";
 
 const pages = ["../README.md", "../../../README.md"];
 const [packageReadme, readme] = pages.map((path) => readFileSync(new URL(path, import.meta.url), "utf8"));
@@ -19,7 +22,7 @@ function example(heading, names, text = packageReadme) {
   const code = text.split(heading)[1].split("```js\n")[1].split("```")[0];
   const lines = code.trim().split("\n").filter((line) => line && !line.startsWith("import "));
   assert.ok(lines.length <= 10, `${heading}: ${lines.length} lines`);
-  const imported = code.match(/import \{ (.*) \} from "milepost";/)[1].split(", ");
+  const imported = code.match(/import \{ (.*) \} from "milepost";/)?.[1].split(", ") ?? [];
   const AsyncFunction = (async () => {}).constructor;
   const result = ["response", "endpoint"].find((name) => code.includes(`\nconst ${name} =`));
   if (result) lines.push(`return ${result};`);
@@ -112,6 +115,19 @@ test("the example of a check verifies a block", async () => {
   const endpoint = await example("## Checking blocks", { message, console, loadVerifier });
   assert.deepEqual(logged, [["verified", undefined]]);
   endpoint.dispose();
+});
+
+test("the example of a proof verifies what a server says", async () => {
+  const vector = proofs.find(({ name }) => name === "document");
+  const { transaction_hash: transactionHash, block_hash: blockHash } = vector;
+  const server = createServer((_, response) => response.end(read(vector.answer)));
+  await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const logged = [];
+  const console = { log: (...words) => logged.push(words) };
+  const url = `http://127.0.0.1:${server.address().port}`;
+  const names = { url, transactionHash, blockHash, connect, loadAnswerVerifier, console };
+  await example("## Checking answers", names).finally(() => server.close());
+  assert.deepEqual(logged, [["verified", { SuccessValue: "aGk=" }, true, undefined]]);
 });
 
 let following;

@@ -1,9 +1,10 @@
 // Runs shared vectors on the package, in Node.js and in a page: see `tests/vectors/README.md`.
 
-/** The runner of a manifest; `read` returns the bytes of a file, or a promise of them */
-export function runner(manifest, read) {
-  // The module is built without partial feeds.
-  const vectors = manifest.vectors.filter(({ needs }) => needs === undefined);
+/** The runner of a manifest; `read` returns the bytes of a file, or a promise of them, and the last
+ *  parameter has two functions of the package */
+export function runner(manifest, read, { parseJson, writeJson }) {
+  // The module has no room for what `validity` needs: 19 kB after gzip.
+  const vectors = manifest.vectors.filter(({ needs }) => needs !== "validity");
   const fixtures = new Map(manifest.fixtures.map((fixture) => [fixture.name, fixture]));
 
   /** Creates an endpoint with the settings and the fixture of a vector */
@@ -18,6 +19,7 @@ export function runner(manifest, read) {
         maxBatch: max_batch,
         maxIdBytes: max_id_bytes,
         maxReceipts: max_receipts,
+        trackShards: fixture.track_shards,
         finality: fixture.finality,
       },
       waitConfig: { maxWaiting: max_waiting },
@@ -60,7 +62,21 @@ export function runner(manifest, read) {
     return { response: await pending, early };
   }
 
-  return { createEndpoint, run, vectors };
+  /** Checks an answer by its proof; returns what differs, or `null` */
+  async function verify(verifier, vector) {
+    const { transaction_hash: transactionHash, block_hash: blockHash } = vector;
+    const texts = [await read(vector.answer), await read(vector.proof)].map((bytes) => new Uint8Array(bytes));
+    const { result, proven, error } = verifier.verifyAnswer(...texts, { transactionHash, blockHash });
+    const expected = vector.proven && new TextDecoder().decode(await read(vector.proven));
+    const found = proven && writeJson(proven);
+    const isSame = result === vector.result && error?.path === vector.path && (found ?? undefined) === normal(expected);
+    return isSame ? null : `${vector.name}: ${result} ${error?.message} ${found}`;
+  }
+
+  /** A text as it is written after it was parsed */
+  const normal = (text) => text && writeJson(parseJson(text, { bigint: true }));
+
+  return { createEndpoint, proofs: manifest.proofs, run, vectors, verify };
 }
 
 /** Lets the event loop run everything that is ready */

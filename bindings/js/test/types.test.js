@@ -38,6 +38,8 @@ const MUTATIONS = {
   "a member that is not read-only": ["index.d.ts", "readonly bytes: Bytes;", "bytes: Bytes;"],
   "a handwritten function without a source": ["slim.d.ts", "export function initSync", "export function initLater(): void;\nexport function initSync"],
   "a handwritten type of an entry": ["follow.d.ts", "readonly kind: FollowErrorKind;", "readonly kind: string;"],
+  "a parameter of the check of answers": ["build/proof/glue.d.ts", "answer: Uint8Array", "answer: string"],
+  "a result of the check of answers": ["proof.d.ts", "known: KnownHashes,\n  ): AnswerVerification", "known: KnownHashes,\n  ): AnswerVerification | null"],
   "a result in the sources": ["src/core/stateless.js", "return run((glue) => glue.method_names());", "return 7;"],
   "a parameter in the sources": ["src/core/endpoint.js", "@param {number | bigint} height", "@param {number} height"],
 };
@@ -46,9 +48,9 @@ for (const [name, [file, original, mutated]] of Object.entries(MUTATIONS)) {
   test(`a change of ${name} is found`, async () => {
     const work = mkdtempSync(join(tmpdir(), "milepost-types-"));
     try {
-      const names = ["index", "slim", "chain", "client", "follow", "verifier", "watch", "wire", "config", "errors", "platform", "storage"];
+      const names = ["index", "slim", "chain", "client", "follow", "proof", "verifier", "watch", "wire", "config", "errors", "platform", "storage"];
       const parts = names.map((part) => `${part}.d.ts`);
-      for (const part of [...parts, "tsconfig.json", "build/glue.d.ts", "build/verifier/glue.d.ts", "src", "test/types"]) {
+      for (const part of [...parts, "tsconfig.json", "build/glue.d.ts", "build/verifier/glue.d.ts", "build/proof/glue.d.ts", "src", "test/types"]) {
         cpSync(join(here, part), join(work, part), { recursive: true });
       }
       const text = readFileSync(join(work, file), "utf8");

@@ -122,7 +122,8 @@ export async function* changes({ signal }, start) {
           ? "un-included"
           : "status";
       before = state;
-      yield { event, id, status };
+      // A server marks the id of the last event; that of the state is without.
+      yield { event, id: id.replace(/-reached$/, ""), status };
       if (isReached) return;
     }
   } finally {

@@ -47,8 +47,11 @@ const SETTINGS = [
   "finality",
   "retention",
   "strictTypes",
+  "trackShards",
   "verify",
 ];
+/** As in the engine */
+const MAX_SHARD_ID = 127;
 const WAIT_CONFIG = ["timeout", "maxWaiting"];
 const RETENTION = ["blocks", "epochs"];
 const WAIT_OPTIONS = ["urlMethod", "signal", "timeout"];
@@ -375,6 +378,14 @@ function checkConfig(settings, waitConfig) {
   for (const limit of /** @type {const} */ (["maxReceipts", "maxBatch", "maxIdBytes"])) {
     if (settings[limit] !== undefined) uint32(settings[limit], `settings.${limit}`, 1);
   }
+  const { trackShards } = settings;
+  if (trackShards !== undefined) {
+    if (!Array.isArray(trackShards)) throw usageError("settings.trackShards: expected an array");
+    trackShards.forEach((id, index) => {
+      const path = `settings.trackShards[${index}]`;
+      if (uint32(id, path) > MAX_SHARD_ID) throw usageError(`${path}: expected at most ${MAX_SHARD_ID}`);
+    });
+  }
   if (waitConfig.maxWaiting !== undefined) uint32(waitConfig.maxWaiting, "waitConfig.maxWaiting");
   if (retention === undefined || retention === "everything") return;
   const { blocks, epochs } = retentionCounts(retention);
@@ -402,11 +413,13 @@ function retentionCounts(retention) {
  */
 function configure(config, settings, waitConfig) {
   const { timeoutCause, unknown, finality, retention, strictTypes } = settings;
-  const { maxReceipts, maxBatch, maxIdBytes } = settings;
+  const { maxReceipts, maxBatch, maxIdBytes, trackShards = [] } = settings;
   if (timeoutCause) config.timeout_cause(true);
   if (unknown === "immediate") config.unknown_immediate();
   if (finality === "all") config.all_final();
   if (strictTypes) config.strict_types(true);
+  const shards = trackShards.reduce((bits, id) => bits | (1n << BigInt(id)), 0n);
+  config.track_shards(BigInt.asUintN(64, shards), shards >> 64n);
   if (maxReceipts !== undefined) config.max_receipts(maxReceipts);
   if (maxBatch !== undefined) config.max_batch(maxBatch);
   if (maxIdBytes !== undefined) config.max_id_bytes(maxIdBytes);

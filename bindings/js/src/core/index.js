@@ -1,11 +1,12 @@
 // Everything that the package exports, and what its entries need to load the engine.
 
+import { fileHint, instantiateBeside, panicError } from "./compile.js";
 import { checkSignal } from "./endpoint.js";
 import { BlockError, usageError } from "./errors.js";
 import { textBytes } from "./input.js";
-import { compile, fileHint, loadError, panicError, version } from "./load.js";
 import { checkOptions, oneOf, optionalString } from "./options.js";
 
+export { version } from "./compile.js";
 export { Endpoint } from "./endpoint.js";
 export {
   BlockError,
@@ -19,7 +20,7 @@ export {
   UsageError,
 } from "./errors.js";
 export { parseJson, writeJson } from "./json.js";
-export { init, initSync, setLoader, version } from "./load.js";
+export { init, initSync, setLoader } from "./load.js";
 export { EndpointResponse } from "./response.js";
 export { decodeTransaction, methodNames, validateRequest } from "./stateless.js";
 export { IndexedDbStorage, MemoryStorage } from "./storages.js";
@@ -29,13 +30,11 @@ export const internal = {
   BlockError,
   checkOptions,
   checkSignal,
-  compile,
   fileHint,
-  loadError,
+  instantiateBeside,
   oneOf,
   optionalString,
   panicError,
   textBytes,
   usageError,
-  version,
 };

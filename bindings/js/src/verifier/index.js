@@ -52,16 +52,6 @@ class Verifier {
  * @param {WasmSource} source
  */
 export async function load(source) {
-  try {
-    const module = await internal.compile(source, HINT);
-    const bindings = glue();
-    bindings.initSync({ module });
-    const found = bindings.version();
-    if (found !== internal.version) {
-      throw internal.usageError(`the source is a verifier of version ${found}, expected ${internal.version}`);
-    }
-    return new Verifier(new bindings.Verifier());
-  } catch (cause) {
-    throw internal.loadError(cause, HINT, WHAT);
-  }
+  const bindings = await internal.instantiateBeside(source, glue(), HINT, WHAT);
+  return new Verifier(new bindings.Verifier());
 }

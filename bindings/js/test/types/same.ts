@@ -11,6 +11,8 @@ import type * as verifierSources from "../../src/verifier/index.js";
 import type * as follow from "../../follow.js";
 import type * as slim from "../../slim.js";
 import type * as verifier from "../../verifier.js";
+import type * as proofSources from "../../src/proof/index.js";
+import type * as proof from "../../proof.js";
 import type * as clientSources from "../../src/client/index.js";
 import type * as client from "../../client.js";
 
@@ -69,4 +71,6 @@ assertNone<Different<typeof client, typeof clientSources>>();
 assertNone<Different<typeof follow, typeof followSources>>();
 type Loaded = Awaited<ReturnType<typeof verifierSources.load>>;
 assertNone<Same<Members<Loaded>, Members<written.Verifier>> extends true ? never : "Verifier">();
+type LoadedProof = Awaited<ReturnType<typeof proofSources.load>>;
+assertNone<Same<Members<LoadedProof>, Members<proof.AnswerVerifier>> extends true ? never : "AnswerVerifier">();
 assertNone<Same<typeof written.init, () => Promise<void>> extends true ? never : "init">();
