@@ -20,6 +20,7 @@ export default defineConfig({
     alias: [
       { find: /^milepost$/, replacement: hasEngine ? engine : here('src/engine-stub.ts') },
       { find: /^milepost\/follow$/, replacement: here(hasEngine ? '../dist/follow.js' : 'src/engine-stub.ts') },
+      { find: /^milepost\/proof$/, replacement: here(hasEngine ? '../dist/proof-web.js' : 'src/engine-stub.ts') },
     ],
   },
   build: {
@@ -32,7 +33,7 @@ export default defineConfig({
   server: {
     // `npm run dev` serves the page and forwards requests to a node.
     proxy: {
-      ...Object.fromEntries(['/status', '/practice', '/blocks', '/tx'].map((path) => [path, node])),
+      ...Object.fromEntries(['/status', '/practice', '/blocks', '/tx', '/receipt'].map((path) => [path, node])),
       // The page and JSON-RPC share the path `/`: POST goes to the node.
       '^/$': { target: node, bypass: (request) => (request.method === 'POST' ? null : request.url) },
     },

@@ -1,5 +1,6 @@
 // The engine in the page, loaded once, when it is first needed. Until it is loaded, and if it
-// cannot be loaded, only the node checks requests. Only this file and `feed/` use the package.
+// cannot be loaded, only the node checks requests. Only this file, `feed/` and `proof/` use the
+// package.
 
 /** The transaction that a request is for */
 export interface RequestedTransaction {

@@ -42,7 +42,10 @@ export function grouped(digits: string): Child[] {
   return groups.map((group, index) => (index === 0 ? group : h('span', { class: 'group' }, group)));
 }
 
-/** Bytes in base64 as text if they are text, else their number */
+/** Number of bytes that are shown of a value that is not text */
+const SHOWN_BYTES = 24;
+
+/** Bytes in base64 as text if they are text, else their number and the first of them */
 export function decoded(base64: string): string | null {
   let bytes: Uint8Array;
   try {
@@ -57,12 +60,22 @@ export function decoded(base64: string): string | null {
   } catch {
     // Not UTF-8.
   }
-  return `${bytes.length} ${bytes.length === 1 ? 'byte' : 'bytes'}`;
+  const first = Array.from(bytes.subarray(0, SHOWN_BYTES), (byte) => byte.toString(16).padStart(2, '0')).join('');
+  return `${bytes.length} ${bytes.length === 1 ? 'byte' : 'bytes'}: 0x${first}${bytes.length > SHOWN_BYTES ? '…' : ''}`;
 }
 
-/** Local time of day, to tenths of a second */
+/** Local time of day, to seconds */
 export function timeOfDay(date: Date): string {
-  const twoDigits = (number: number) => String(number).padStart(2, '0');
-  const tenth = Math.floor(date.getMilliseconds() / 100);
-  return `${twoDigits(date.getHours())}:${twoDigits(date.getMinutes())}:${twoDigits(date.getSeconds())}.${tenth}`;
+  return [date.getHours(), date.getMinutes(), date.getSeconds()].map((number) => String(number).padStart(2, '0')).join(':');
+}
+
+/** The span between two times: `3.2 s` */
+export function span(from: Date, to: Date): string {
+  const seconds = (to.getTime() - from.getTime()) / 1000;
+  return Math.abs(seconds) < 600 ? `${seconds.toFixed(1)} s` : `${Math.round(seconds / 60)} min`;
+}
+
+/** A time with `shown`, or its time of day, and its date on hover */
+export function timeElement(date: Date, shown: string = timeOfDay(date)): HTMLTimeElement {
+  return h('time', { datetime: date.toISOString(), title: `${date.toLocaleString()} (block time)` }, shown);
 }

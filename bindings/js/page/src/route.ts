@@ -1,22 +1,30 @@
 // Routes in the fragment of the URL, so that every screen can be linked to:
-// `#/tx/<hash>/<signer>`, `#/config`, `#/config/<block>`, `#/config/<block>/<block>`.
+// `#/tx/<hash>/<signer>`, `#/receipt/<id>`, `#/config`, `#/config/<block>/<block>`.
 
 export type Route =
   | { page: 'home' }
   | { page: 'transaction'; hash: string; signer: string | null }
-  | { page: 'config'; block: string; other: string | null };
+  | { page: 'receipt'; id: string }
+  | { page: 'config'; block: string; other: string | null }
+  | { page: 'nothing'; fragment: string };
 
-/** The route of a fragment; `home` if it is not valid */
+/** The route of a fragment */
 export function routeOf(fragment: string): Route {
   const parts = fragment.replace(/^#\/?/, '').split('/').map(decode);
   const [page, first, second] = parts;
-  if (page === 'tx' && first) return { page: 'transaction', hash: first, signer: second || null };
-  if (page === 'config') return { page: 'config', block: first || 'final', other: second || null };
-  return { page: 'home' };
+  const isLong = parts.length > 3;
+  if (page === 'tx' && first && !isLong) return { page: 'transaction', hash: first, signer: second || null };
+  if (page === 'receipt' && first && !second) return { page: 'receipt', id: first };
+  if (page === 'config' && !isLong) return { page: 'config', block: first || 'final', other: second || null };
+  return page === '' && parts.length === 1 ? { page: 'home' } : { page: 'nothing', fragment };
 }
 
 export function transactionFragment(hash: string, signer: string | null): string {
   return signer ? `#/tx/${encodeURIComponent(hash)}/${encodeURIComponent(signer)}` : `#/tx/${encodeURIComponent(hash)}`;
+}
+
+export function receiptFragment(id: string): string {
+  return `#/receipt/${encodeURIComponent(id)}`;
 }
 
 export function configFragment(block: string, other: string | null): string {

@@ -70,6 +70,11 @@ export async function get(path: string, signal?: AbortSignal): Promise<Json> {
   return read(body);
 }
 
+/** Gets a path of the node as text, whatever its status is */
+export function document(path: string, signal: AbortSignal): Promise<{ status: number; body: string }> {
+  return send(path, { signal });
+}
+
 type Answer = (path: string, init: RequestInit) => Promise<{ status: number; body: string }>;
 
 const askNode: Answer = async (path, init) => {

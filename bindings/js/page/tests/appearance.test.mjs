@@ -2,13 +2,9 @@
 // review. axe checks each screen for accessibility: contrast, names, roles.
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
 import { after, before, test } from 'node:test';
 
-import { DESKTOP, findFinal, overflow, PHONE, saveScreenshot, startBrowser, startNode } from './support.mjs';
-
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+import { axeViolations, DESKTOP, findFinal, overflow, PHONE, saveScreenshot, startBrowser, startNode } from './support.mjs';
 
 let node;
 let browser;
@@ -56,10 +52,7 @@ for (const [device, options] of [['desktop', desktop], ['phone', phone]]) {
         await page.evaluate(() => Promise.all(document.getAnimations().map((animation) => animation.effect.getTiming().iterations === Infinity || animation.finished)));
         await saveScreenshot(page, `${name}-${device}-${colorScheme}`, { fullPage: true });
         assert.ok((await overflow(page)) <= 0, `${name} is wider than its window`);
-        await page.evaluate(axe);
-        const { violations } = await page.evaluate(() => globalThis.axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa', 'best-practice'] }));
-        const messages = violations.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((element) => `${element.target} ${element.any[0]?.message ?? ''}`).join('; ')}`);
-        assert.deepEqual(messages, [], name);
+        assert.deepEqual(await axeViolations(page), [], name);
         assert.deepEqual([...tab.otherOrigins, ...tab.errors], [], name);
         await tab.close();
       }

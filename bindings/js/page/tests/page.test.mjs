@@ -47,7 +47,7 @@ test('a transaction is found by its hash', async () => {
   const hashes = new Set([status.transaction_outcome, ...status.receipts_outcome].map((outcome) => outcome.block_hash));
   const heights = await (await fetch(`${node.url}/blocks/${[...hashes].join(',')}`)).json();
   const expected = Object.values(heights).sort((a, b) => a - b).map(String);
-  const columns = await page.locator('.captions .column').evaluateAll((all) => all.map((column) => column.lastChild.textContent));
+  const columns = await page.locator('.captions .column').evaluateAll((all) => all.map((column) => column.querySelector('.column-name').textContent));
   assert.deepEqual(columns, expected);
   const refunds = status.receipts.filter((receipt) => receipt.predecessor_id === 'system').length;
   assert.equal(await page.locator('.step.is-refund').count(), refunds);
@@ -81,7 +81,7 @@ test('the engine in the page validates input without the node', async (context) 
   page.on('request', (request) => request.method() === 'POST' && requests.push(request.postData()));
   const input = page.getByLabel('Hash, or signed transaction in base64');
   await input.fill('GKwe8PT8YLdO');
-  await page.locator('.find .message').getByText("'O' at offset 11 is not base58").waitFor();
+  await page.locator('.find .message').getByText('“O” (character 12) cannot be in a hash').waitFor();
   await input.fill('AQ4AAABncmFjZS5wcmFjdGljZQDOOoJHBRTk7OsbBobeV1c83yTK1626g9iDOBGugPAgegDLRXoQ81oAAA4A');
   await page.locator('.find .message.is-error').waitFor();
   await page.getByRole('button', { name: 'Follow' }).click();
@@ -316,7 +316,7 @@ test('errors show the message of the node', async () => {
   await page.getByText('BLOCK HEIGHT: 5').waitFor();
   await saveScreenshot(page, 'error-desktop-light');
   await page.goto(`${node.url}/#/tx/GKwe8PT8YLdO/alice.near`);
-  await page.getByText("params.tx_hash: 'O' at offset 11 is not base58").waitFor();
+  await page.getByText("This is not a hash: 'O' at offset 11 is not base58").waitFor();
   await page.getByRole('link', { name: 'Find another transaction' }).click();
   await page.getByRole('heading', { name: 'Follow a NEAR transaction' }).waitFor();
   assertNoErrors(tab);

@@ -3,7 +3,8 @@
 // are none.
 
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -99,6 +100,17 @@ function record(page, node) {
     if (message.type() === 'error' && !/status of (400|404|408|422)|ERR_INTERNET_DISCONNECTED/.test(message.text())) errors.push(message.text());
   });
   return { otherOrigins, errors };
+}
+
+const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+
+/** What axe finds on a page: contrast, names, roles */
+export async function axeViolations(page) {
+  // A colour that is still changing is none to judge.
+  await page.evaluate(() => Promise.all(document.getAnimations().map((animation) => animation.effect.getTiming().iterations === Infinity || animation.finished)));
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => globalThis.axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa', 'best-practice'] }));
+  return violations.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((element) => `${element.target} ${element.any[0]?.message ?? ''}`).join('; ')}`);
 }
 
 /** Saves a screenshot */

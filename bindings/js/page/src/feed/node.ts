@@ -3,7 +3,9 @@
 // stored. The newest blocks are kept, and a database that is far behind starts anew.
 
 import type { Endpoint } from 'milepost';
-import type { FollowEvent } from 'milepost/follow';
+import type { FollowEvent, FollowOptions } from 'milepost/follow';
+
+import { at, isObject, list, type Json } from '../exact';
 
 /** Number of newest blocks that are kept, some ten minutes */
 const RETAINED_BLOCKS = 1_000;
@@ -12,6 +14,14 @@ const START_MARGIN = 20;
 /** Number of heights that are caught up; of a longer gap the blocks are left out */
 const MAX_CATCH_UP = 200;
 const MINUTE = 60_000;
+/** Number of transactions that are listed, as by a server */
+const LISTED = 24;
+
+/** What is known of a block that was imported since the page was loaded */
+interface StoredBlock {
+  height: number;
+  timestamp_nanosec: string;
+}
 
 /** What the panel shows */
 export interface FeedState {
@@ -27,7 +37,8 @@ export interface FeedState {
 }
 
 export class FeedNode {
-  private heights = new Map<string, number>();
+  private blocks = new Map<string, StoredBlock>();
+  private recent: Json[] = [];
   private times: number[] = [];
   private running: AbortController | null = null;
   private height: number | null = null;
@@ -62,15 +73,32 @@ export class FeedNode {
     this.running = control;
     this.problem = null;
     const onEvent = (event: FollowEvent) => this.handle(event);
-    const options = { url: this.feed, signal: control.signal, startMargin: START_MARGIN, maxCatchUp: MAX_CATCH_UP, onEvent };
+    const options: FollowOptions = { url: this.feed, signal: control.signal, startMargin: START_MARGIN, maxCatchUp: MAX_CATCH_UP, onEvent };
     try {
       const { follow } = await import('milepost/follow');
-      await follow(this.endpoint, options);
+      await follow({ chainStatus: () => this.endpoint.chainStatus(), handleBlock: (message) => this.importBlock(message) }, options);
     } catch (error) {
       if (!control.signal.aborted) this.problem = error instanceof Error ? error.message : String(error);
     } finally {
       this.running = null;
     }
+  }
+
+  /** Imports a block, and keeps what the page lists of it */
+  private async importBlock(message: Parameters<Endpoint['handleBlock']>[0]): ReturnType<Endpoint['handleBlock']> {
+    const summary = await this.endpoint.handleBlock(message);
+    if (summary.position !== 'head') return summary;
+    const block = JSON.parse(typeof message === 'string' ? message : new TextDecoder().decode(message)) as Json;
+    const header = at(block, 'block', 'header');
+    const timestamp = String(at(header, 'timestamp_nanosec'));
+    const height = Number(at(header, 'height'));
+    this.blocks.set(summary.block.hash, { height, timestamp_nanosec: timestamp });
+    const [oldest] = this.blocks.keys();
+    if (this.blocks.size > RETAINED_BLOCKS && oldest !== undefined) this.blocks.delete(oldest);
+    const transactions = list(at(block, 'shards')).flatMap((shard) => list(at(shard, 'chunk', 'transactions')));
+    const listed = transactions.slice(0, LISTED).map((item) => describe(at(item, 'transaction'), height, timestamp));
+    this.recent = [...listed, ...this.recent].slice(0, LISTED);
+    return summary;
   }
 
   stop(): void {
@@ -83,9 +111,6 @@ export class FeedNode {
       this.times.push(performance.now());
     } else if (event.type === 'imported') {
       this.height = event.height;
-      this.heights.set(event.summary.block.hash, event.height);
-      const [oldest] = this.heights.keys();
-      if (this.heights.size > RETAINED_BLOCKS && oldest !== undefined) this.heights.delete(oldest);
       this.problem = null;
     } else if (event.type === 'retry') {
       this.problem = event.detail;
@@ -104,13 +129,31 @@ export class FeedNode {
     if (path === '/status') {
       const { head } = await this.endpoint.chainStatus();
       const chain_id = head === null ? null : this.feed.replace(/^\w+:\/\//, '');
-      return { status: 200, body: this.milepost.writeJson({ chain_id, head }) };
+      const feed = this.running === null ? 'none' : this.problem === null ? 'followed' : 'behind';
+      return { status: 200, body: this.milepost.writeJson({ chain_id, head, feed }) };
     }
     if (path.startsWith('/blocks/')) {
-      const hashes = path.slice('/blocks/'.length).split(',');
-      const known = hashes.map((hash) => [hash, this.heights.get(hash) ?? null]);
+      const hashes = path.slice('/blocks/'.length).replace(/\?.*/, '').split(',');
+      const known = hashes.map((hash) => [hash, this.blocks.get(hash) ?? null]);
       return { status: 200, body: JSON.stringify(Object.fromEntries(known)) };
     }
+    if (path === '/tx/recent') return { status: 200, body: JSON.stringify(this.recent) };
     return { status: 404, body: '' };
   }
+}
+
+/** A transaction in the list, as a server lists it */
+function describe(transaction: Json, height: number, timestamp: string): Json {
+  const actions = list(at(transaction, 'actions'));
+  const names = actions.map((action) => (isObject(action) ? (Object.keys(action)[0] ?? null) : action));
+  const call = actions.find((action) => at(action, 'FunctionCall') !== null);
+  return {
+    tx_hash: at(transaction, 'hash'),
+    signer_id: at(transaction, 'signer_id'),
+    receiver_id: at(transaction, 'receiver_id'),
+    actions: names,
+    method_name: at(call, 'FunctionCall', 'method_name'),
+    height,
+    timestamp_nanosec: timestamp,
+  };
 }

@@ -6,11 +6,13 @@
 import { hierarchy, tree } from 'd3-hierarchy';
 
 import type { Lifecycle, Step } from './lifecycle';
-import type { ShardOf } from './locations';
+import type { Blocks, ShardOf } from './locations';
 
 export interface Column {
   /** The height or the number of the level; `null` for steps that were not executed yet */
   name: string | null;
+  /** The time of the block, if it is known */
+  time: Date | null;
   /** Number of blocks between this column and the one before it */
   skipped: number;
 }
@@ -34,16 +36,16 @@ export interface Layout {
 }
 
 /** Lays out a lifecycle */
-export function layOut(lifecycle: Lifecycle, heightOf: (block: string) => bigint | null, shardOf: ShardOf): Layout {
+export function layOut(lifecycle: Lifecycle, blocks: Blocks, shardOf: ShardOf): Layout {
   const heights = new Map<Step, bigint>();
   let isTimed = true;
   for (const step of lifecycle.steps) {
     if (step.block === null) continue;
-    const height = heightOf(step.block);
+    const height = blocks.height(step.block);
     if (height === null) isTimed = false;
     else heights.set(step, height);
   }
-  const { columns, columnOf } = isTimed ? byHeight(lifecycle, heights) : byLevel(lifecycle);
+  const { columns, columnOf } = isTimed ? byHeight(lifecycle, heights, blocks) : byLevel(lifecycle);
   const { lanes, laneOf } = byShard(lifecycle, shardOf);
   const order = tidyOrder(lifecycle);
   const stepsByCell = new Map<string, Step[]>();
@@ -71,13 +73,14 @@ interface Columns {
   columnOf: (step: Step) => number;
 }
 
-function byHeight(lifecycle: Lifecycle, heights: Map<Step, bigint>): Columns {
+function byHeight(lifecycle: Lifecycle, heights: Map<Step, bigint>, blocks: Blocks): Columns {
   const order = [...new Set(heights.values())].sort((a, b) => (a < b ? -1 : 1));
+  const times = new Map([...heights].map(([step, height]) => [height, blocks.time(step.block)]));
   const columns: Column[] = order.map((height, index) => {
     const previous = order[index - 1];
-    return { name: String(height), skipped: previous === undefined ? 0 : Number(height - previous) - 1 };
+    return { name: String(height), time: times.get(height) ?? null, skipped: previous === undefined ? 0 : Number(height - previous) - 1 };
   });
-  if (lifecycle.steps.some((step) => !heights.has(step))) columns.push({ name: null, skipped: 0 });
+  if (lifecycle.steps.some((step) => !heights.has(step))) columns.push({ name: null, time: null, skipped: 0 });
   const last = columns.length - 1;
   return {
     columns,
@@ -90,7 +93,7 @@ function byHeight(lifecycle: Lifecycle, heights: Map<Step, bigint>): Columns {
 
 function byLevel(lifecycle: Lifecycle): Columns {
   const maxDepth = Math.max(...lifecycle.steps.map((step) => step.depth));
-  const columns = Array.from({ length: maxDepth + 1 }, (_, depth) => ({ name: String(depth + 1), skipped: 0 }));
+  const columns = Array.from({ length: maxDepth + 1 }, (_, depth) => ({ name: String(depth + 1), time: null, skipped: 0 }));
   return { columns, columnOf: (step) => step.depth };
 }
 

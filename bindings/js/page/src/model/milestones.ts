@@ -31,6 +31,16 @@ export const MEANING: Record<Milestone, string> = {
   FINAL: 'executed with all refunds, in final blocks only',
 };
 
+/** What must happen until a milestone is reached, after `Waiting` */
+export const AWAITED: Record<Milestone, string> = {
+  NONE: 'to hear of it',
+  INCLUDED: 'for a block that includes it',
+  EXECUTED_OPTIMISTIC: 'for its receipts to be executed',
+  INCLUDED_FINAL: 'for the block that includes it to be final, usually two blocks later',
+  EXECUTED: 'for both: that its receipts are executed, and that the block that includes it is final',
+  FINAL: 'for its refunds, and for the blocks of all its receipts to be final',
+};
+
 export function isMilestone(name: unknown): name is Milestone {
   return (MILESTONES as readonly unknown[]).includes(name);
 }

@@ -1,31 +1,28 @@
-// The line in the header: the chain and the height of its head, polled while the page is visible.
-// If the node does not respond the line says so, and polling continues.
+// The line in the header: the chain, the height of its newest block, and whether blocks come in. A
+// coloured dot is only for a chain that grows; everything is said in words as well.
 
 import { h, replace } from '../dom';
-import { at, integer, text } from '../exact';
 import { plain } from '../format';
-import { get } from '../rpc';
+import { onChain, type Feed } from '../model/chain';
 
-/** Milliseconds between polls */
-const POLL_INTERVAL = 3_000;
+const WORDS: Record<Feed, string> = {
+  followed: 'following',
+  behind: 'the feed is behind',
+  practice: 'practice chain',
+  none: 'not following any feed',
+  unreachable: 'the node does not respond',
+};
 
 export function showChain(line: HTMLElement): void {
-  const poll = async () => {
-    if (document.visibilityState === 'visible') await update(line);
-    setTimeout(poll, POLL_INTERVAL);
-  };
-  void poll();
-}
-
-async function update(line: HTMLElement): Promise<void> {
-  try {
-    const status = await get('/status');
-    const name = text(at(status, 'chain_id')) ?? 'no chain yet';
-    const head = integer(at(status, 'head', 'height'));
-    line.classList.remove('is-unreachable');
-    replace(line, h('span', { class: 'name' }, plain(name)), head !== null && h('span', { class: 'height', title: 'Height of the newest block' }, String(head)));
-  } catch {
-    line.classList.add('is-unreachable');
-    replace(line, 'the node does not respond');
-  }
+  onChain(({ feed, name, height }) => {
+    line.className = `chain is-${feed}`;
+    const isReachable = feed !== 'unreachable';
+    const chainName = name === null ? (height === null ? 'no chain yet' : 'no configuration') : plain(name);
+    replace(
+      line,
+      isReachable && feed !== 'practice' && h('span', { class: 'name' }, chainName),
+      h('span', { class: 'state' }, WORDS[feed] ?? plain(feed)),
+      isReachable && h('span', { class: 'height', title: 'Height of the newest block' }, height === null ? 'no block' : String(height)),
+    );
+  });
 }

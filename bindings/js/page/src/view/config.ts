@@ -3,10 +3,10 @@
 
 import { copyButton, h, replace, type Child } from '../dom';
 import { engine } from '../engine';
-import { at, text, type Json } from '../exact';
+import { at, integer, text, type Json } from '../exact';
 import { grouped, plain } from '../format';
 import { changes, leaves, NAMED, paramsOf, valueText, type Change, type Leaf } from '../model/configs';
-import { protocolConfig, request, type RpcResponse } from '../rpc';
+import { get, NodeError, protocolConfig, request, type RpcResponse } from '../rpc';
 import { configFragment } from '../route';
 import { jsonTree } from './json';
 import { problem } from './problem';
@@ -52,8 +52,24 @@ async function load(route: { block: string; other: string | null }, result: HTML
     if (signal.aborted || first === undefined) return;
     replace(result, ...(second === undefined ? browse(first) : compare(route, first, second)));
   } catch (error) {
-    if (!signal.aborted) replace(result, problem('No configuration', error));
+    const advice = await missing(error, signal).catch(() => null);
+    if (signal.aborted) return;
+    replace(result, problem('No configuration', error, advice !== null && h('p', { class: 'advice' }, advice)));
   }
+}
+
+/** What the node lacks, so that there is no configuration; `null` if that is not the matter */
+async function missing(error: unknown, signal: AbortSignal): Promise<string | null> {
+  if (!(error instanceof NodeError) || error.cause === 'UNREACHABLE') return null;
+  const status = await get('/status', signal);
+  const height = (name: string) => integer(at(status, name, 'height'));
+  const [earliest, head] = [height('earliest'), height('head')];
+  if (text(at(status, 'chain_id')) === null) {
+    return 'This node has no protocol configuration at all: blocks do not contain it. Start it with “--configs DIRECTORY”, or with “--upstream URL” of a node that has them.';
+  }
+  if (head === null) return 'This node has no block yet.';
+  if (error.cause !== 'UNKNOWN_BLOCK') return null;
+  return `This node has the blocks ${earliest ?? head} to ${head}, except heights that the chain has skipped.`;
 }
 
 /** Requests the configuration, after the engine in the page has validated the request */

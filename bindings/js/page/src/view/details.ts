@@ -3,16 +3,21 @@
 
 import { copyButton, h, replace, type Child } from '../dom';
 import { at, integer, list, text, type Json } from '../exact';
-import { decoded, grouped, near, plain, tera } from '../format';
-import { reason } from '../model/failure';
+import { decoded, grouped, near, plain, span, tera, timeElement } from '../format';
+import { receiptFragment } from '../route';
+import { headline, reason } from '../model/failure';
 import { actionTitle, type Step } from '../model/lifecycle';
 import { jsonTree } from './json';
 import { STATUS_TEXT } from './lifecycle';
+import { proofSlot } from './proof-slot';
 
 const NAMES = { transaction: 'Transaction', receipt: 'Receipt', refund: 'Refund' };
 
 export interface Location {
-  height: string | null;
+  height: bigint | null;
+  time: Date | null;
+  /** The time of the block that includes the transaction */
+  start: Date | null;
   shard: string | null;
 }
 
@@ -52,22 +57,25 @@ export class Details {
 
 function sections(step: Step, location: Location, transaction: Json): Child[] {
   const status = at(step.outcome, 'outcome', 'status');
-  const failure = reason(status);
+  const failure = headline(status, text(at(step.outcome, 'outcome', 'executor_id')));
   const value = text(at(status, 'SuccessValue'));
   const next = text(at(status, 'SuccessReceiptId'));
   const source = step.kind === 'transaction' || step.receipt === null ? transaction : at(step.receipt, 'receipt', 'Action');
   const executor = at(step.outcome, 'outcome', 'executor_id');
   const isLocal = step.kind === 'receipt' && step.receipt === null;
   const entries: [string, Child[] | null][] = [
-    ['Status', [h('span', { class: `badge is-${step.status}` }, STATUS_TEXT[step.status])]],
-    ['Reason', failure === null ? null : [h('span', { class: 'reason' }, failure)]],
+    ['Status', [h('span', { class: `badge is-${step.status}` }, STATUS_TEXT[step.status]), proofSlot(step.id)]],
+    ['Reason', failure === null ? null : [h('span', { class: 'reason' }, failure), h('code', { class: 'path' }, reason(status))]],
     ['Value', value === null ? null : [h('code', {}, decoded(value) ?? 'empty')]],
-    ['Result in', next === null ? null : [h('code', {}, plain(next))]],
-    [step.kind === 'transaction' ? 'Hash' : 'Receipt id', [h('code', {}, plain(step.id)), ' ', copyButton(step.kind === 'transaction' ? 'hash' : 'receipt id', () => step.id)]],
+    ['Result in', next === null ? null : [receiptLink(next)]],
+    step.kind === 'transaction'
+      ? ['Hash', [h('code', {}, plain(step.id)), ' ', copyButton('hash', () => step.id)]]
+      : ['Receipt id', [receiptLink(step.id), ' ', copyButton('receipt id', () => step.id)]],
     ['From', from(step, transaction)],
     ['To', plainText(at(step.receipt, 'receiver_id') ?? (step.kind === 'transaction' ? at(transaction, 'receiver_id') : null))],
     ['Executor', executor === step.account && step.receipt !== null ? null : plainText(executor)],
-    ['Block', step.block === null ? null : [location.height !== null && h('span', {}, ...grouped(location.height), ' '), h('code', { class: 'soft' }, plain(step.block))]],
+    ['Block', step.block === null ? null : [location.height !== null && h('span', {}, ...grouped(String(location.height)), ' '), h('code', { class: 'soft' }, plain(step.block))]],
+    ['Block time', location.time === null ? null : [timeElement(location.time), ...spanText(step, location.start, location.time)]],
     ['Shard', location.shard === null ? null : [location.shard]],
     ['Gas burnt', step.gas === null || step.status === 'pending' ? null : [tera(step.gas), h('span', { class: 'exact' }, ...grouped(String(step.gas)))]],
     ['Tokens burnt', step.tokens === null || step.status === 'pending' ? null : [near(step.tokens), h('span', { class: 'exact' }, ...grouped(String(step.tokens)))]],
@@ -81,6 +89,15 @@ function sections(step: Step, location: Location, transaction: Json): Child[] {
     step.receipt !== null && fold('Receipt (JSON)', step.receipt),
     step.outcome !== null && fold('Outcome (JSON)', step.outcome),
   ];
+}
+
+/** The address of a receipt */
+function receiptLink(id: string): HTMLElement {
+  return h('a', { href: receiptFragment(id) }, h('code', {}, plain(id)));
+}
+
+function spanText(step: Step, start: Date | null, time: Date): Child[] {
+  return step.kind === 'transaction' || start === null ? [] : [`, ${span(start, time)} after inclusion`];
 }
 
 function from(step: Step, transaction: Json): Child[] | null {

@@ -1,110 +1,132 @@
-// The form that finds a transaction, by its hash and signer or by the signed transaction in base64.
-// The engine in the page validates the input and shows errors at once; without the engine the node
-// does so when the form is submitted.
+// The forms that find a transaction or a receipt: a large one with the signer, and one in the
+// header of all other screens. Input is checked while it is typed, by its characters and by the
+// engine in the page; without the engine the node reads a signed transaction when it is submitted.
 
 import { h, replace } from '../dom';
 import { engine, type RequestedTransaction } from '../engine';
 import { at, text } from '../exact';
 import { plain } from '../format';
+import { ANY_ACCOUNT, inputProblem, inWords, paramsOf } from '../model/input';
 import { spacedWords } from '../model/lifecycle';
-import { NodeError, request, transactionStatus, type TransactionParams } from '../rpc';
-import { transactionFragment } from '../route';
+import { get, request, transactionStatus, type TransactionParams } from '../rpc';
+import { receiptFragment, transactionFragment } from '../route';
 
-/** Sender in requests without a signer: a node that tracks all shards finds the transaction by its
- *  hash */
-export const ANY_ACCOUNT = 'system';
-/** Length of the longest base58 of 32 bytes: longer input is a signed transaction */
-const MAX_HASH_LENGTH = 44;
+const TEXT_INPUT = { spellcheck: 'false', autocapitalize: 'off', autocomplete: 'off' };
 
-export function findForm(signal: AbortSignal): HTMLElement {
-  const input = h('textarea', {
-    id: 'transaction', name: 'transaction', rows: 1, required: true, spellcheck: 'false', autocapitalize: 'off',
-    autocomplete: 'off', placeholder: 'G5XjCXwhNqd2QN8S…', 'aria-describedby': 'input-message',
-  });
-  const signer = h('input', {
-    id: 'signer', name: 'signer', type: 'text', spellcheck: 'false', autocapitalize: 'off',
-    autocomplete: 'off', placeholder: 'alice.near',
-  });
-  const message = h('p', { id: 'input-message', class: 'message', role: 'status' });
-  const form = h(
+/** The large form; `suggest` puts a transaction that exists into the empty boxes, as an example */
+export function findForm(signal: AbortSignal): { element: HTMLElement; suggest(hash: string, signer: string): void } {
+  const input = h('textarea', { ...TEXT_INPUT, id: 'transaction', name: 'transaction', rows: 1, required: true, 'aria-describedby': 'input-message' });
+  const signer = h('input', { ...TEXT_INPUT, id: 'signer', name: 'signer', type: 'text', 'aria-describedby': 'input-message' });
+  const element = h(
     'form',
     { class: 'find', novalidate: true },
     h('div', { class: 'field wide' }, h('label', { for: 'transaction' }, 'Hash, or signed transaction in base64'), input),
     h('div', { class: 'field' }, h('label', { for: 'signer' }, 'Signer ', h('small', {}, 'optional')), signer),
     h('button', { type: 'submit', class: 'primary' }, 'Follow'),
-    message,
   );
+  connect(element, input, signer, 'input-message', signal);
+  input.addEventListener('keydown', (event) => {
+    // Enter submits the form, as in an input of one line.
+    if (event.key !== 'Enter' || event.shiftKey) return;
+    event.preventDefault();
+    element.requestSubmit();
+  });
+  return {
+    element,
+    suggest(hash, account) {
+      input.placeholder = hash;
+      signer.placeholder = account;
+    },
+  };
+}
+
+/** The form in the header */
+export function searchForm(signal: AbortSignal): HTMLElement {
+  const input = h('input', { ...TEXT_INPUT, id: 'search', name: 'search', type: 'search', 'aria-label': 'Find a transaction or a receipt', placeholder: 'Hash or receipt id', 'aria-describedby': 'search-message' });
+  const element = h('form', { class: 'search', role: 'search', novalidate: true }, input, h('button', { type: 'submit', class: 'quiet' }, 'Find'));
+  connect(element, input, null, 'search-message', signal);
+  return element;
+}
+
+/** Adds the message of a form, and checks and submits what is typed */
+function connect(
+  form: HTMLFormElement,
+  input: HTMLInputElement | HTMLTextAreaElement,
+  signer: HTMLInputElement | null,
+  messageId: string,
+  signal: AbortSignal,
+): void {
+  const message = h('p', { id: messageId, class: 'message', role: 'status' });
+  form.append(message);
   const showMessage = (text: string, isError: boolean) => {
     message.classList.toggle('is-error', isError);
     input.setAttribute('aria-invalid', String(isError));
     replace(message, text);
   };
+  const values = (): [string, string] => [input.value, signer?.value ?? ''];
   const check = async () => {
-    const params = paramsOf(input.value, signer.value);
-    if (params === null) return showMessage('', false);
-    const loaded = await engine();
-    if (loaded === null || signal.aborted) return showMessage('', false);
+    const typed = values();
+    const problem = inputProblem(...typed);
+    if (problem !== null) return showMessage(plain(problem), true);
+    const params = paramsOf(...typed);
+    const loaded = params === null ? null : await engine();
+    if (signal.aborted || typed.join() !== values().join()) return;
+    if (params === null || loaded === null) return showMessage('', false);
     try {
       const requested = loaded.readTransactionRequest(request('EXPERIMENTAL_tx_status', params));
       showMessage(requested.signed === null ? '' : describe(requested), requested.signed?.signatureValid === false);
     } catch (error) {
-      showMessage(plain((error as Error).message), true);
+      showMessage(plain(inWords((error as Error).message)), true);
     }
   };
-  for (const field of [input, signer]) field.addEventListener('input', () => void check());
-  input.addEventListener('keydown', (event) => {
-    // Enter submits the form, as in an input of one line.
-    if (event.key !== 'Enter' || event.shiftKey) return;
-    event.preventDefault();
-    form.requestSubmit();
-  });
+  for (const field of [input, signer]) field?.addEventListener('input', () => void check());
   form.addEventListener('submit', (event) => {
     event.preventDefault();
-    void submit(paramsOf(input.value, signer.value), showMessage, signal);
+    void submit(values(), showMessage, signal);
   });
-  return form;
 }
 
 async function submit(
-  params: TransactionParams | null,
+  typed: [string, string],
   showMessage: (text: string, isError: boolean) => void,
   signal: AbortSignal,
 ): Promise<void> {
+  const problem = inputProblem(...typed);
+  const params = paramsOf(...typed);
   if (params === null) return showMessage('Enter a hash or a signed transaction.', true);
-  const loaded = await engine();
+  if (problem !== null) return showMessage(plain(problem), true);
   try {
-    const requested = loaded === null
+    const fragment = await fragmentOf(params, signal);
+    if (!signal.aborted) location.hash = fragment;
+  } catch (error) {
+    if (!signal.aborted) showMessage(plain(inWords((error as Error).message)), true);
+  }
+}
+
+/** Where the transaction or the receipt is shown */
+async function fragmentOf(params: TransactionParams, signal: AbortSignal): Promise<string> {
+  const loaded = await engine();
+  const { tx_hash: hash, sender_account_id: sender } = params;
+  if (hash === undefined) {
+    const { hash, signer } = loaded === null
       ? await requestFromNode(params, signal)
       : loaded.readTransactionRequest(request('EXPERIMENTAL_tx_status', params));
-    const isAnySigner = requested.signer === ANY_ACCOUNT && params.signed_tx_base64 === undefined;
-    location.hash = transactionFragment(requested.hash, isAnySigner ? null : requested.signer);
-  } catch (error) {
-    if (!signal.aborted) showMessage(plain((error as Error).message), true);
+    return transactionFragment(hash, signer);
   }
+  loaded?.validate(request('EXPERIMENTAL_tx_status', params));
+  if (sender !== ANY_ACCOUNT) return transactionFragment(hash, sender ?? null);
+  // A hash without a signer may be that of a receipt.
+  const found = await get(`/receipt/${hash}`, signal).catch(() => null);
+  return found === null ? transactionFragment(hash, null) : receiptFragment(hash);
 }
 
 /** Without the engine: takes hash and signer from the node, if it knows the transaction */
 async function requestFromNode(params: TransactionParams, signal: AbortSignal): Promise<Pick<RequestedTransaction, 'hash' | 'signer'>> {
-  try {
-    const { result } = await transactionStatus({ ...params, wait_until: 'NONE' }, signal);
-    const transaction = at(result, 'transaction');
-    const hash = text(at(transaction, 'hash')) ?? params.tx_hash;
-    if (hash === undefined) throw new Error('the response has no transaction hash');
-    return { hash, signer: text(at(transaction, 'signer_id')) ?? ANY_ACCOUNT };
-  } catch (error) {
-    const { tx_hash: hash, sender_account_id: signer } = params;
-    const isUnknown = error instanceof NodeError && error.cause === 'UNKNOWN_TRANSACTION';
-    if (!isUnknown || hash === undefined) throw error;
-    return { hash, signer: signer ?? ANY_ACCOUNT };
-  }
-}
-
-function paramsOf(transaction: string, signer: string): TransactionParams | null {
-  // Pasted text may have line breaks and spaces.
-  const encoded = transaction.replace(/\s+/g, '');
-  if (encoded === '') return null;
-  if (encoded.length > MAX_HASH_LENGTH) return { signed_tx_base64: encoded };
-  return { tx_hash: encoded, sender_account_id: signer.trim() || ANY_ACCOUNT };
+  const { result } = await transactionStatus({ ...params, wait_until: 'NONE' }, signal);
+  const transaction = at(result, 'transaction');
+  const hash = text(at(transaction, 'hash'));
+  if (hash === null) throw new Error('the response has no transaction hash');
+  return { hash, signer: text(at(transaction, 'signer_id')) ?? ANY_ACCOUNT };
 }
 
 function describe({ hash, signer, signed }: RequestedTransaction): string {

@@ -32,20 +32,22 @@ export interface Geometry {
 const CARD = { minWidth: 130, width: 150, maxWidth: 164, height: 46 };
 const GAP = { min: 34, max: 110, y: 10 };
 const LANE_LABEL_WIDTH = 68;
-const AXIS_HEIGHT = 34;
+/** Height of the names and times of the columns */
+export const AXIS_HEIGHT = 48;
 const LANE_PADDING = 12;
 
 /** Geometry with time to the right, at least as wide as `available` */
 export function wide(lifecycle: Lifecycle, layout: Layout, available: number): Geometry {
   const count = layout.columns.length;
+  const labelWidth = layout.lanes.some((lane) => lane !== null) ? LANE_LABEL_WIDTH : 0;
   // Cards are narrower if that avoids scrolling; otherwise they have the default width. Few columns
   // have wider gaps, up to a limit.
-  const pitchThatFits = Math.floor((available - LANE_LABEL_WIDTH) / count);
+  const pitchThatFits = Math.floor((available - labelWidth) / count);
   const fits = pitchThatFits - GAP.min >= CARD.minWidth;
   const card = { width: fits ? Math.min(pitchThatFits - GAP.min, CARD.maxWidth) : CARD.width, height: CARD.height };
   const gap = clamp(pitchThatFits - card.width, GAP.min, GAP.max);
   const pitch = card.width + gap;
-  const width = Math.max(available, LANE_LABEL_WIDTH + count * pitch);
+  const width = Math.max(available, labelWidth + count * pitch);
   const lanes: Box[] = [];
   let top = AXIS_HEIGHT;
   for (const depth of layout.depths) {
@@ -55,7 +57,7 @@ export function wide(lifecycle: Lifecycle, layout: Layout, available: number): G
   }
   const height = top;
   const columns = layout.columns.map((_, index) => ({
-    x: LANE_LABEL_WIDTH + index * pitch + gap / 2, y: 0, width: card.width, height,
+    x: labelWidth + index * pitch + gap / 2, y: 0, width: card.width, height,
   }));
   const boxes = new Map<Step, Box>();
   const marks = new Map<Step, { x: number; y: number }>();

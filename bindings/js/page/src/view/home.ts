@@ -1,65 +1,61 @@
-// The home screen: the form to find a transaction, and the newest transactions of the practice
-// chain, one of each kind, because the lifecycles of the kinds differ.
+// The home screen: the form to find a transaction, and the newest transactions, of the practice
+// chain one of each kind, because the lifecycles of the kinds differ.
 
 import { h, replace } from '../dom';
-import { at, list, text, type Json } from '../exact';
-import { plain, short } from '../format';
-import { get } from '../rpc';
+import { plain, short, timeElement } from '../format';
+import { isLive, noteHeight, onChain } from '../model/chain';
+import { recentTransactions, type Recent, type RecentTransaction } from '../model/recent';
 import { transactionFragment } from '../route';
 import { findForm } from './find';
 import { problem } from './problem';
 
-interface RecentTransaction {
-  hash: string;
-  signer: string;
-  receiver: string;
-  kind: string;
-  label: string;
-  height: string;
-}
+/** Milliseconds until an empty list is requested again */
+const RETRY_DELAY = 1_000;
 
 export function showHome(main: HTMLElement, signal: AbortSignal): void {
   const recent = h('div', { class: 'recent' });
+  const form = findForm(signal);
   replace(
     main,
     h(
       'section',
       { class: 'intro' },
       h('h1', {}, 'Follow a NEAR transaction'),
-      h('p', { class: 'lead' }, 'See its milestones and receipts, live, from its block to the last receipt.'),
-      findForm(signal),
+      h('p', { class: 'lead' }, 'See its milestones and receipts, from its block to the last receipt.'),
+      form.element,
     ),
     recent,
   );
-  void showRecent(recent, signal);
-}
-
-async function showRecent(container: HTMLElement, signal: AbortSignal): Promise<void> {
-  replace(container, h('p', { class: 'loading', role: 'status' }, 'Loading recent transactions…'));
-  try {
-    const response = await get('/practice/recent', signal);
-    if (response === null) return replace(container, noPracticeChain());
-    const transactions = list(response).map(read);
-    if (transactions.length === 0) return void setTimeout(() => void showRecent(container, signal), 500);
-    replace(container, recentTransactions(container, transactions, signal));
-  } catch (error) {
-    if (signal.aborted) return;
-    const retry = h('button', { type: 'button', onclick: () => void showRecent(container, signal) }, 'Try again');
-    replace(container, problem('Recent transactions cannot be loaded', error, retry));
-  }
-}
-
-function recentTransactions(container: HTMLElement, transactions: RecentTransaction[], signal: AbortSignal): HTMLElement {
-  const byKind = new Map<string, RecentTransaction>();
-  for (const transaction of transactions) {
-    if (!byKind.has(transaction.kind)) byKind.set(transaction.kind, transaction);
-  }
-  const followNewest = async () => {
-    // Requested again, because transactions become final within seconds.
-    const newest = list(await get('/practice/recent', signal))[0];
-    if (newest !== undefined) location.hash = fragment(read(newest));
+  const load = async () => {
+    try {
+      const found = await recentTransactions(signal);
+      const [newest] = found.transactions;
+      if (signal.aborted) return;
+      if (newest === undefined) {
+        replace(recent, h('p', { class: 'empty', role: 'status' }, 'There is no transaction in the newest blocks of this node. They are listed here as soon as a block has some.'));
+        setTimeout(() => !signal.aborted && void load(), RETRY_DELAY);
+        return;
+      }
+      form.suggest(newest.hash, newest.signer);
+      noteHeight(newest.height);
+      replace(recent, list(found, load, signal));
+    } catch (error) {
+      if (signal.aborted) return;
+      const retry = h('button', { type: 'button', onclick: () => void load() }, 'Try again');
+      replace(recent, problem('Recent transactions cannot be loaded', error, retry));
+    }
   };
-  const refresh = h('button', { type: 'button', class: 'quiet', onclick: () => void showRecent(container, signal) }, 'Refresh');
+  replace(recent, h('p', { class: 'loading', role: 'status' }, 'Loading recent transactions…'));
+  void load();
+}
+
+function list({ isPractice, transactions }: Recent, load: () => Promise<void>, signal: AbortSignal): HTMLElement {
+  const kinds = new Set<string>();
+  const isNew = ({ kind }: RecentTransaction) => !kinds.has(kind) && Boolean(kinds.add(kind));
+  const shown = isPractice ? transactions.filter(isNew) : transactions;
+  const watch = h('button', { type: 'button', class: 'primary', hidden: true, onclick: () => void followNewest(signal) }, 'Watch the newest');
+  onChain(({ feed }) => (watch.hidden = !isLive(feed)), signal);
+  const about = isPractice ? 'The newest transactions of the practice chain, one of each kind.' : 'The transactions in the newest blocks of this node.';
   return h(
     'section',
     { 'aria-labelledby': 'recent-title' },
@@ -67,48 +63,35 @@ function recentTransactions(container: HTMLElement, transactions: RecentTransact
       'div',
       { class: 'heading' },
       h('h2', { id: 'recent-title' }, 'Recent transactions'),
-      h('p', {}, 'The newest transactions of the practice chain, one of each kind.'),
-      h('div', { class: 'buttons' }, h('button', { type: 'button', class: 'primary', onclick: () => void followNewest() }, 'Watch the newest'), refresh),
+      h('p', {}, about),
+      h('div', { class: 'buttons' }, watch, h('button', { type: 'button', class: 'quiet', onclick: () => void load() }, 'Refresh')),
     ),
-    h('ul', { class: 'cards' }, [...byKind.values()].map(card)),
+    h('ul', { class: 'cards' }, shown.map(card)),
   );
 }
 
+async function followNewest(signal: AbortSignal): Promise<void> {
+  // Requested again, because transactions become final within seconds.
+  const [newest] = (await recentTransactions(signal)).transactions;
+  if (newest !== undefined) location.hash = fragment(newest);
+}
+
 function card(transaction: RecentTransaction): HTMLElement {
+  const { hash, signer, receiver, kind, label, height, time } = transaction;
   return h(
     'li',
     {},
     h(
       'a',
       { href: fragment(transaction) },
-      h('span', { class: 'kind' }, transaction.kind),
-      h('span', { class: 'label' }, plain(transaction.label)),
-      h('span', { class: 'accounts' }, `${plain(transaction.signer)} → ${plain(transaction.receiver)}`),
-      h('span', { class: 'block' }, `block ${transaction.height}`, h('code', {}, short(transaction.hash))),
+      h('span', { class: kind.endsWith('()') ? 'kind' : 'kind is-name' }, plain(kind)),
+      label !== '' && h('span', { class: 'label' }, plain(label)),
+      h('span', { class: 'accounts' }, `${plain(signer)} → ${plain(receiver)}`),
+      h('span', { class: 'block' }, height !== null && `block ${height}`, time !== null && timeElement(time), h('code', {}, short(hash))),
     ),
   );
 }
 
-function noPracticeChain(): HTMLElement {
-  return h(
-    'p',
-    { class: 'empty' },
-    'This node has no practice chain, so there is no list of recent transactions. Enter the hash of any transaction in its blocks.',
-  );
-}
-
-function fragment(transaction: RecentTransaction): string {
-  return transactionFragment(transaction.hash, transaction.signer);
-}
-
-function read(item: Json): RecentTransaction {
-  const member = (name: string) => text(at(item, name)) ?? '';
-  return {
-    hash: member('tx_hash'),
-    signer: member('signer_id'),
-    receiver: member('receiver_id'),
-    kind: member('kind'),
-    label: member('label'),
-    height: String(at(item, 'height')),
-  };
+function fragment({ hash, signer }: RecentTransaction): string {
+  return transactionFragment(hash, signer === '?' ? null : signer);
 }

@@ -3,10 +3,11 @@
 // parent, right to the first child, Enter selects. Redrawn for every response; the focus is kept.
 
 import { h, replace, s, setBox } from '../dom';
-import { plain, tera } from '../format';
+import { plain, span, tera, timeElement } from '../format';
 import type { Layout } from '../model/layout';
 import type { Lifecycle, Status, Step } from '../model/lifecycle';
-import { narrow, wide, type Geometry } from './geometry';
+import { AXIS_HEIGHT, narrow, wide, type Geometry } from './geometry';
+import { proofSlot } from './proof-slot';
 
 /** Below this width in pixels the geometry is narrow */
 const MIN_WIDE = 700;
@@ -55,6 +56,11 @@ export class LifecycleView {
     for (const [name, button] of this.buttons) button.setAttribute('aria-selected', String(name === id));
   }
 
+  /** Shows the start of a drawing that scrolled along while it grew */
+  showStart(): void {
+    this.viewport.scrollLeft = 0;
+  }
+
   /** Focuses the step that had the focus last */
   focus(): void {
     if (this.focused !== null) this.buttons.get(this.focused)?.focus();
@@ -72,7 +78,7 @@ export class LifecycleView {
     if (this.focused === null || !lifecycle.steps.some((step) => step.id === this.focused)) this.focused = lifecycle.root.id;
     setBox(this.picture, { x: 0, y: 0, width: geometry.width, height: geometry.height });
     this.picture.classList.toggle('is-wide', geometry.isWide);
-    replace(this.picture, drawing(lifecycle, geometry), captions(layout, geometry), this.tree(lifecycle, layout, geometry));
+    replace(this.picture, drawing(lifecycle, layout, geometry), captions(layout, geometry), this.tree(lifecycle, layout, geometry));
     for (const step of lifecycle.steps) this.drawnStatuses.set(step.id, step.status);
     if (hadFocus) this.focus();
     // Scrolls with a growing lifecycle, unless the user scrolled back.
@@ -133,6 +139,7 @@ export class LifecycleView {
       h('span', { class: 'account' }, plain(step.account ?? 'account not known')),
       h('span', { class: 'status-text' }, step.status === 'failure' ? 'failed' : step.status === 'pending' ? 'pending' : ''),
       h('span', { class: 'measures' }, measures(step)),
+      proofSlot(step.id),
     );
   }
 
@@ -172,19 +179,20 @@ function measures(step: Step): string {
 }
 
 /** Lanes, edges and marks */
-function drawing(lifecycle: Lifecycle, geometry: Geometry): SVGElement {
+function drawing(lifecycle: Lifecycle, layout: Layout, geometry: Geometry): SVGElement {
   const svg = s('svg', { width: geometry.width, height: geometry.height, 'aria-hidden': 'true' });
-  for (const lane of geometry.lanes) {
-    const { x, y, width, height } = lane;
+  geometry.lanes.forEach(({ x, y, width, height }, index) => {
+    // Where the shard is not known there is no lane.
+    if (layout.lanes[index] === null) return;
     svg.append(
       geometry.isWide
         ? s('rect', { class: 'lane', x, y, width, height, rx: 6 })
         : s('line', { class: 'lane-line', x1: x, x2: x, y1: 6, y2: height - 6 }),
     );
-  }
+  });
   if (geometry.isWide) {
     for (const { x, width, height } of geometry.columns) {
-      svg.append(s('line', { class: 'tick', x1: x + width / 2, x2: x + width / 2, y1: 30, y2: height }));
+      svg.append(s('line', { class: 'tick', x1: x + width / 2, x2: x + width / 2, y1: AXIS_HEIGHT - 4, y2: height }));
     }
   }
   for (const [from, to] of lifecycle.data) svg.append(s('path', { class: 'edge is-data', d: geometry.path(from, to) }));
@@ -216,13 +224,18 @@ function captions(layout: Layout, geometry: Geometry): HTMLElement {
     const y = geometry.isWide ? 0 : (geometry.columns[index]?.y ?? 0);
     const name = column.name === null ? 'not executed yet' : layout.isTimed ? column.name : `level ${column.name}`;
     const skipped = column.skipped > 0 && h('span', { class: 'skipped', title: 'Blocks in between' }, `+${column.skipped}`);
-    const caption = h('span', { class: 'column' }, skipped, !geometry.isWide && layout.isTimed && column.name !== null && h('span', { class: 'unit' }, 'block '), name);
+    const { time } = column;
+    const first = layout.columns[0]?.time ?? null;
+    const isFirst = index === 0 || first === null;
+    const shown = time !== null && timeElement(time, isFirst ? undefined : `+${span(first, time)}`);
+    const caption = h('span', { class: 'column' }, skipped, !geometry.isWide && layout.isTimed && column.name !== null && h('span', { class: 'unit' }, 'block '), h('span', { class: 'column-name' }, name), shown);
     setBox(caption, { x, y, width });
     container.append(caption);
   });
   if (!geometry.isWide) return container;
   layout.lanes.forEach((lane, index) => {
-    const caption = h('span', { class: 'shard' }, h('span', {}, lane === null ? 'shard ?' : `shard ${lane}`));
+    if (lane === null) return;
+    const caption = h('span', { class: 'shard' }, h('span', {}, `shard ${lane}`));
     const box = geometry.lanes[index];
     if (box !== undefined) setBox(caption, box);
     container.append(caption);

@@ -2,12 +2,11 @@
 
 import { h, type Child } from '../dom';
 import { plain } from '../format';
+import { inWords } from '../model/input';
 import { NodeError } from '../rpc';
 
 const ADVICE: Record<string, string> = {
   UNKNOWN_TRANSACTION: 'Check the hash. The node may also have removed the block: it retains only the newest ones.',
-  UNKNOWN_BLOCK: 'The block may be skipped, removed or in the future. Try another height, or “final”.',
-  PARSE_ERROR: 'The request is invalid. Check the input.',
   UNREACHABLE: 'Check that it is running. This page retries automatically.',
   INVALID_RESPONSE: 'Another program may be listening at this address.',
 };
@@ -15,7 +14,7 @@ const ADVICE: Record<string, string> = {
 /** A box with the error */
 export function problem(title: string, error: unknown, ...more: Child[]): HTMLElement {
   const cause = error instanceof NodeError ? error.cause : null;
-  const message = error instanceof Error ? error.message : String(error);
+  const message = inWords(error instanceof Error ? error.message : String(error));
   return h(
     'section',
     { class: 'problem', role: 'alert' },

@@ -2,25 +2,29 @@
 // response as JSON. Follows the transaction until FINAL; a response is drawn when the heights of
 // its blocks are loaded.
 
-import { copyButton, h, replace } from '../dom';
+import { copyButton, h, replace, type Child } from '../dom';
 import { at, text, type Json } from '../exact';
-import { decoded, near, plain, tera } from '../format';
-import { reason } from '../model/failure';
+import { decoded, near, plain, short, span, tera, timeElement } from '../format';
+import { isLive, noteHeight, onChain, type Feed } from '../model/chain';
+import { headline, reason } from '../model/failure';
+import { ANY_ACCOUNT } from '../model/input';
 import { layOut } from '../model/layout';
 import { readLifecycle, type Lifecycle, type Step } from '../model/lifecycle';
-import { BlockHeights, blocksOf, loadShards, type ShardOf } from '../model/locations';
+import { Blocks, blocksOf, loadShards, type ShardOf } from '../model/locations';
 import { next, type Milestone } from '../model/milestones';
 import { watch } from '../model/watch';
+import { ProofPanel } from '../proof/panel';
 import type { RpcResponse } from '../rpc';
 import { Details } from './details';
-import { ANY_ACCOUNT } from './find';
 import { RawResponse } from './json';
 import { LifecycleView } from './lifecycle';
 import { Milestones } from './milestones';
 import { problem } from './problem';
+import { proofSlot } from './proof-slot';
 
-export function showTransaction(main: HTMLElement, route: { hash: string; signer: string | null }, signal: AbortSignal): void {
-  const screen = new Screen(route.hash, signal);
+/** Shows a transaction; with the id of a receipt, its details too */
+export function showTransaction(main: HTMLElement, route: { hash: string; signer: string | null; receipt?: string }, signal: AbortSignal): void {
+  const screen = new Screen(route.hash, route.receipt ?? null, signal);
   main.append(screen.element);
   const params = { tx_hash: route.hash, sender_account_id: route.signer ?? ANY_ACCOUNT };
   void watch(params, screen, signal);
@@ -35,21 +39,26 @@ class Screen {
   private readonly view: LifecycleView;
   private readonly details: Details;
   private readonly raw: RawResponse;
+  private readonly proof: ProofPanel;
   private readonly content: HTMLElement;
-  private readonly heights = new BlockHeights();
+  private readonly blocks = new Blocks();
   private shards: ShardOf | null = null;
   private result: Json = null;
-  private selected: string | null = null;
+  private lifecycle: Lifecycle | null = null;
   private body = '';
   private responseCount = 0;
   private awaited: Milestone[] = [];
   private isConnected = true;
+  private feed: Feed = 'followed';
+  /** Whether the transaction was not final when it was drawn first */
+  private hasGrown = false;
 
-  constructor(hash: string, private readonly signal: AbortSignal) {
+  constructor(private readonly hash: string, private selected: string | null, private readonly signal: AbortSignal) {
     this.view = new LifecycleView((step) => this.select(step), signal);
     this.details = new Details(() => this.deselect());
     this.raw = new RawResponse(copyButton('the response', () => this.body));
-    this.content = h('div', { class: 'content', hidden: true }, h('div', { class: 'left' }, this.view.element, this.details.element), this.raw.element);
+    this.proof = new ProofPanel(hash, signal);
+    this.content = h('div', { class: 'content', hidden: true }, this.view.element, this.details.element, this.raw.element);
     this.element = h(
       'div',
       { class: 'transaction' },
@@ -57,17 +66,32 @@ class Screen {
       this.message,
       h('div', { class: 'overview' }, h('div', { class: 'progress' }, this.milestones.element, this.progress), this.summary),
       this.content,
+      this.proof.element,
     );
     replace(this.progress, 'Loading…');
+    this.title(null);
+    onChain(({ feed }) => {
+      if (this.feed === feed) return;
+      this.feed = feed;
+      if (this.isConnected && this.awaited.length > 0) this.waiting(this.awaited);
+    }, signal);
+  }
+
+  /** The tab names the transaction, and how far it is */
+  private title(milestone: Milestone | null): void {
+    document.title = `${short(this.hash)}${milestone === null ? '' : ` ${milestone}`} · Milepost`;
   }
 
   updated(response: RpcResponse, milestone: Milestone): void {
     replace(this.message);
     this.milestones.show(milestone);
+    this.title(milestone);
+    this.hasGrown ||= milestone !== 'FINAL';
     if (milestone !== 'FINAL') this.milestones.wait(next(milestone));
     if (response.body === this.body) return;
     this.body = response.body;
     this.raw.show(response.result);
+    this.proof.show(response.result);
     this.responseCount += 1;
     void this.draw(response.result, this.responseCount);
   }
@@ -77,14 +101,20 @@ class Screen {
     this.milestones.wait(milestones);
     if (milestones.length === 0) return replace(this.progress, 'The transaction is final: its status does not change any more.');
     const names = milestones.flatMap((name, index) => [index > 0 && ' or ', h('b', {}, name)]);
-    replace(this.progress, h('span', { class: 'live', 'aria-hidden': 'true' }), 'Live: waiting for ', ...names);
+    const isGrowing = isLive(this.feed);
+    this.milestones.element.classList.toggle('is-still', !isGrowing);
+    if (isGrowing) return replace(this.progress, h('span', { class: 'live', 'aria-hidden': 'true' }), 'Live: waiting for ', ...names);
+    const why = this.feed === 'behind' ? 'The feed of this node is behind, so this may be old.' : 'No blocks come in, so nothing changes here.';
+    replace(this.progress, `${why} Not reached: `, ...names);
   }
 
   unknown(): void {
     this.milestones.show(null);
+    this.title(null);
     this.content.hidden = true;
+    this.proof.show(null);
     this.body = '';
-    const message = 'The node does not know this transaction. This page shows it when a block includes it.';
+    const message = 'The node does not know this transaction. This page shows it when a block includes it. It may also be in a block that is not kept any more.';
     if (this.message.childElementCount === 0) replace(this.message, h('p', { class: 'empty', role: 'status' }, message));
   }
 
@@ -105,27 +135,36 @@ class Screen {
   private async draw(result: Json, responseNumber: number): Promise<void> {
     const lifecycle = readLifecycle(result);
     if (lifecycle === null) return;
-    replace(this.summary, ...summary(result, lifecycle));
     await this.loadLocations(lifecycle);
     // A later response may have been drawn in the meantime.
     if (this.signal.aborted || responseNumber !== this.responseCount) return;
-    const layout = layOut(lifecycle, (block) => this.heights.get(block), this.shards ?? (() => null));
-    this.result = result;
+    const layout = layOut(lifecycle, this.blocks, this.shards ?? (() => null));
+    const isFirst = this.lifecycle === null;
+    [this.result, this.lifecycle] = [result, lifecycle];
+    for (const block of blocksOf(lifecycle)) noteHeight(this.blocks.height(block));
+    replace(this.summary, ...summary(result, lifecycle, this.blocks));
+    this.milestones.showBlockTimes(...blockTimes(lifecycle, this.blocks));
     this.content.hidden = false;
     this.view.show(lifecycle, layout);
+    this.proof.mark();
+    if (this.hasGrown && this.awaited.length === 0) this.view.showStart();
     const selected = lifecycle.steps.find((step) => step.id === this.selected);
-    if (selected !== undefined) this.showDetails(selected);
+    if (selected === undefined) return;
+    this.showDetails(selected);
+    if (!isFirst) return;
+    this.view.select(selected.id);
+    this.details.focus();
   }
 
   /** Loads heights and shards; without heights the lifecycle is drawn by levels */
   private async loadLocations(lifecycle: Lifecycle): Promise<void> {
     const blocks = blocksOf(lifecycle);
     const [first] = blocks;
-    const heights = this.heights.load(blocks, this.signal).catch(() => undefined);
+    const loaded = this.blocks.load(blocks, this.signal).catch(() => undefined);
     if (this.shards === null && first !== undefined) {
       this.shards = await loadShards(first, this.signal).catch(() => null);
     }
-    await heights;
+    await loaded;
   }
 
   private select(step: Step): void {
@@ -136,9 +175,11 @@ class Screen {
   }
 
   private showDetails(step: Step): void {
-    const height = step.block === null ? null : this.heights.get(step.block);
+    const [height, time] = [this.blocks.height(step.block), this.blocks.time(step.block)];
+    const start = this.blocks.time(this.lifecycle?.root.block ?? null);
     const shard = step.account === null ? null : (this.shards?.(step.account) ?? null);
-    this.details.show(step, { height: height === null ? null : String(height), shard }, at(this.result, 'transaction'));
+    this.details.show(step, { height, time, start, shard }, at(this.result, 'transaction'));
+    this.proof.mark();
   }
 
   private deselect(): void {
@@ -148,23 +189,40 @@ class Screen {
   }
 }
 
-/** Status, accounts, number of receipts, gas and tokens */
-function summary(result: Json, lifecycle: Lifecycle): HTMLElement[] {
+/** The times of the block that includes a transaction, and of the one that executed the last of its
+ *  receipts except refunds, if all are executed */
+function blockTimes({ root, steps }: Lifecycle, blocks: Blocks): [included: Date | null, executed: Date | null] {
+  const times = steps.filter((step) => step.kind !== 'refund').map((step) => blocks.time(step.block));
+  const known = times.filter((time) => time !== null);
+  const last = known.length < times.length ? null : known.reduce((a, b) => (a > b ? a : b));
+  return [blocks.time(root.block), last];
+}
+
+/** Status, accounts, number of receipts, time, gas and tokens */
+function summary(result: Json, lifecycle: Lifecycle, blocks: Blocks): HTMLElement[] {
   const { root, steps, omitted } = lifecycle;
   const status = at(result, 'status');
-  const failure = reason(status);
+  const path = reason(status);
+  const cause = steps.findLast((step) => step.isResult && step.status === 'failure');
+  const failed = steps.find((step) => step.status === 'failure');
   const value = text(at(status, 'SuccessValue'));
+  const [included, executed] = blockTimes(lifecycle, blocks);
   const total = (amounts: (bigint | null)[]) => amounts.reduce<bigint>((sum, amount) => sum + (amount ?? 0n), 0n);
   const [kind, statusText] =
-    failure !== null ? ['failure', `Failed: ${failure}`]
-    : value !== null ? ['value', successText(value)]
+    path !== null ? ['failure', headline(status, cause?.account ?? null) ?? 'Failed']
+    : value !== null && failed !== undefined ? ['mixed', 'Succeeded, but a receipt failed']
+    : value !== null ? ['value', 'Succeeded']
     : ['pending', text(status) === 'NotStarted' ? 'Not started' : 'In progress'];
-  const entry = (name: string, ...children: (Node | string)[]) => h('div', {}, h('dt', {}, name), h('dd', {}, ...children));
+  const entry = (name: string, ...children: Child[]) => h('div', {}, h('dt', {}, name), h('dd', {}, ...children));
   return [
-    h('p', { class: `status is-${kind}` }, statusText),
+    h('p', { class: `status is-${kind}` }, statusText, proofSlot('answer')),
+    ...(path === null ? [] : [h('p', { class: 'path' }, h('code', {}, path))]),
+    ...(path === null && failed !== undefined ? [h('p', { class: 'reason' }, headline(at(failed.outcome, 'outcome', 'status'), failed.account) ?? '')] : []),
     h(
       'dl',
       {},
+      ...(value === null ? [] : [entry('Result', h('code', {}, resultText(value)))]),
+      ...(included === null ? [] : [entry('Time', timeElement(included, included.toLocaleString()), ...(executed === null ? [] : [`, executed ${span(included, executed)} later`]))]),
       entry('From', plain(root.account ?? '?')),
       entry('To', plain(text(at(result, 'transaction', 'receiver_id')) ?? '?')),
       entry('Actions', plain(root.title)),
@@ -175,7 +233,8 @@ function summary(result: Json, lifecycle: Lifecycle): HTMLElement[] {
   ];
 }
 
-function successText(base64: string): string {
+/** The value of a result: its text, or its bytes */
+function resultText(base64: string): string {
   const value = decoded(base64);
-  return value === null ? 'Succeeded' : `Succeeded: ${value.length > 80 ? `${value.slice(0, 80)}…` : value}`;
+  return value === null ? 'none' : value.length > 80 ? `${value.slice(0, 80)}…` : value;
 }
