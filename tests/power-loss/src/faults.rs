@@ -1,0 +1,173 @@
+//! Runs of the process, and what is checked after each.
+//!
+//! A run is repeated by its seed: which disks are made and which calls fail depends on nothing else.
+//! Compaction has threads of its own, so the order of its calls differs between runs.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::thread;
+
+use milepost_testkit::Rng;
+
+use crate::check::Expected;
+use crate::disk::{Disk, Unsynced};
+use crate::trace::{self, Call};
+use crate::workload::ACKNOWLEDGED;
+
+/// One in this many disks goes on with the rest of the chain
+const GO_ON: u64 = 50;
+
+/// What was checked
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct Summary {
+    /// System calls after which the power failed
+    pub points: usize,
+    /// Disks
+    pub disks: usize,
+    /// Disks with a message that was not acknowledged
+    pub further: usize,
+    /// Errors of the disk that ended the process
+    pub ended: usize,
+}
+
+/// Lets the power fail this many times, after each call that changes something in turn
+///
+/// # Errors
+///
+/// The first disk that does not show what it must, with its number, which the seed repeats.
+pub fn power_failures(program: &Path, cuts: usize, seed: u64) -> Result<Summary, String> {
+    let expected = Expected::new()?;
+    let directory = temporary()?;
+    let root = directory.path().join("disk");
+    std::fs::create_dir(&root).map_err(|error| error.to_string())?;
+    let calls = trace::record(program, &root, &directory.path().join("log"))?;
+    let points = points(&calls, &root)?;
+    let threads = thread::available_parallelism().map_or(1, usize::from);
+    let run = |thread| cut(&calls, &root, &expected, (points, cuts, seed), (thread, threads));
+    let results = thread::scope(|scope| {
+        let run = &run;
+        let threads: Vec<_> = (0..threads).map(|thread| scope.spawn(move || run(thread))).collect();
+        let joined = threads.into_iter().map(|thread| thread.join());
+        joined.map(|result| result.unwrap_or_else(|_| Err("a panic".to_owned()))).collect()
+    });
+    let results: Result<Vec<Summary>, String> = results;
+    let results = results?;
+    let sum = |count: fn(&Summary) -> usize| results.iter().map(count).sum();
+    Ok(Summary { points, disks: sum(|one| one.disks), further: sum(|one| one.further), ended: 0 })
+}
+
+/// Number of calls that change the disk or what is certain
+fn points(calls: &[Call], root: &Path) -> Result<usize, String> {
+    let mut disk = Disk::new(root);
+    let mut points = 0;
+    for call in calls {
+        points += usize::from(disk.apply(call)?);
+    }
+    Ok(points)
+}
+
+/// Lets the power fail at each point whose number belongs to this thread
+fn cut(
+    calls: &[Call],
+    root: &Path,
+    expected: &Expected,
+    (points, cuts, seed): (usize, usize, u64),
+    (thread, threads): (usize, usize),
+) -> Result<Summary, String> {
+    let mut disk = Disk::new(root);
+    let (mut point, mut acknowledged) = (0, 0);
+    let mut summary = Summary::default();
+    for call in calls {
+        acknowledged = acknowledged_by(call).unwrap_or(acknowledged);
+        if !disk.apply(call)? {
+            continue;
+        }
+        point += 1;
+        // Spread evenly: the cuts up to this point, less those up to the one before.
+        let here = (point - 1) * cuts / points..point * cuts / points;
+        for cut in here.filter(|cut| cut % threads == thread) {
+            let mut rng = Rng::new(seed.wrapping_add(cut as u64));
+            let unsynced = *rng.pick(&[
+                Unsynced::Lost,
+                Unsynced::LastTorn,
+                Unsynced::Random,
+                Unsynced::Random,
+            ]);
+            let directory = temporary()?;
+            let written = disk.write_image(directory.path(), unsynced, &mut rng);
+            written.map_err(|error| format!("an image: {error}"))?;
+            let messages = expected.check(directory.path(), acknowledged, rng.one_in(GO_ON));
+            let messages = messages.map_err(|error| {
+                format!(
+                    "cut {cut} of {cuts}, seed {seed}, after call {point}, {unsynced:?}: {error}"
+                )
+            })?;
+            summary.disks += 1;
+            summary.further += usize::from(messages > acknowledged);
+        }
+    }
+    Ok(summary)
+}
+
+/// The number of messages that a call acknowledges
+fn acknowledged_by(call: &Call) -> Option<usize> {
+    let Call::Write { fd: 1, data } = call else { return None };
+    acknowledged_in(core::str::from_utf8(data).ok()?)
+}
+
+/// The number in the last line that acknowledges messages
+fn acknowledged_in(text: &str) -> Option<usize> {
+    text.lines().rev().find_map(|line| line.strip_prefix(ACKNOWLEDGED)?.parse().ok())
+}
+
+/// Lets calls of the process fail from one on, or only that one, and checks what is left
+///
+/// # Errors
+///
+/// As with [`power_failures`].
+pub fn errors(program: &Path, runs: usize, seed: u64) -> Result<Summary, String> {
+    let expected = Expected::new()?;
+    let mut summary = Summary::default();
+    for run in 0..runs {
+        let mut rng = Rng::new(seed.wrapping_add(run as u64));
+        let calls =
+            *rng.pick(&["pwrite64,write", "fsync,fdatasync", "ftruncate,fallocate", "openat"]);
+        let error = *rng.pick(&["EIO", "ENOSPC"]);
+        // The first calls of a process open libraries; some thousands are made in all.
+        let first = match calls {
+            "openat" => rng.between(10, 60),
+            "ftruncate,fallocate" => rng.between(1, 20),
+            _ => rng.between(1, 400),
+        };
+        // Only that call, or all from it on, as on a disk that is full.
+        let until = if rng.one_in(2) { "" } else { "+" };
+        let inject = format!("inject={calls}:error={error}:when={first}{until}");
+        let directory = temporary()?;
+        let traced = format!("trace={calls}");
+        let output = trace::strace(&["-o", "/dev/null", "-e", &traced, "-e", &inject], program)
+            .arg("--fill")
+            .arg(directory.path())
+            .stdin(Stdio::null())
+            .output()
+            .map_err(|error| format!("strace: {error}"))?;
+        let acknowledged = acknowledged_in(&String::from_utf8_lossy(&output.stdout)).unwrap_or(0);
+        if !output.status.success() {
+            summary.ended += 1;
+        } else if acknowledged != expected.messages() {
+            return Err(format!("run {run}, {inject}: it ended without an error"));
+        }
+        let failed = |error| format!("run {run}, {inject}, seed {seed}: {error}");
+        let messages = expected.check(directory.path(), acknowledged, true).map_err(failed)?;
+        summary.disks += 1;
+        summary.further += usize::from(messages > acknowledged);
+    }
+    Ok(summary)
+}
+
+/// A directory in memory where there is one: its disks are read once
+fn temporary() -> Result<tempfile::TempDir, String> {
+    let memory = PathBuf::from("/dev/shm");
+    let parent = if memory.is_dir() { memory } else { std::env::temp_dir() };
+    tempfile::tempdir_in(parent).map_err(|error| error.to_string())
+}

@@ -1,0 +1,56 @@
+//! Lets the power fail and calls fail: `[--cuts N] [--errors N] [--seed S]`.
+//!
+//! `--fill DIR` is the process under test.
+
+#![forbid(unsafe_code)]
+
+// Dependencies of the library.
+use {
+    milepost as _, milepost_archive as _, milepost_practice as _, milepost_redb as _,
+    milepost_testkit as _, tempfile as _,
+};
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use milepost_power_loss::{faults, workload};
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let result = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["--fill", directory] => {
+            workload::fill(Path::new(directory), 0, &mut std::io::stdout().lock())
+                .map_err(|error| error.to_string())
+        }
+        _ => run(&arguments),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("milepost-power-loss: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: &[String]) -> Result<(), String> {
+    let (mut cuts, mut errors, mut seed) = (10_000, 500, 0);
+    for pair in arguments.chunks(2) {
+        let [flag, value] = pair else { return Err("a flag needs a number".to_owned()) };
+        let number = value.parse().map_err(|_| format!("`{value}` is no number"))?;
+        match flag.as_str() {
+            "--cuts" => cuts = number,
+            "--errors" => errors = number,
+            "--seed" => seed = number as u64,
+            other => return Err(format!("unknown flag `{other}`")),
+        }
+    }
+    let program = std::env::current_exe().map_err(|error| error.to_string())?;
+    let power = faults::power_failures(&program, cuts, seed)?;
+    println!("power failures: {} disks, at {} system calls", power.disks, power.points);
+    println!("  with a message that was not acknowledged: {}", power.further);
+    let failures = faults::errors(&program, errors, seed)?;
+    println!("calls that fail: {} disks, {} ended the process", failures.disks, failures.ended);
+    println!("  with a message that was not acknowledged: {}", failures.further);
+    Ok(())
+}

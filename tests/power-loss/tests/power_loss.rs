@@ -1,0 +1,27 @@
+//! A small version of the run that `cargo xtask evidence power-loss` makes.
+
+// Dependencies of the library.
+use {
+    milepost as _, milepost_archive as _, milepost_practice as _, milepost_redb as _,
+    milepost_testkit as _, tempfile as _,
+};
+
+use std::path::Path;
+
+use milepost_power_loss::faults;
+
+const PROGRAM: &str = env!("CARGO_BIN_EXE_milepost-power-loss");
+
+#[test]
+fn what_is_acknowledged_survives_a_power_failure() {
+    let summary = faults::power_failures(Path::new(PROGRAM), 200, 0).unwrap();
+    println!("{summary:?}");
+    assert!(summary.disks == 200 && summary.points > 1_000 && summary.further > 5, "{summary:?}");
+}
+
+#[test]
+fn what_is_acknowledged_survives_errors_of_the_disk() {
+    let summary = faults::errors(Path::new(PROGRAM), 12, 0).unwrap();
+    println!("{summary:?}");
+    assert!(summary.disks == 12 && summary.ended > 4, "{summary:?}");
+}
