@@ -7,7 +7,7 @@ use crate::shell::{cargo, feed, show, target};
 use crate::{bench, cluster, setup, simulate};
 
 /// What there is: name, about
-const NAMES: [(&str, &str); 9] = [
+const NAMES: [(&str, &str); 10] = [
     ("simulation", "1,000,000 seeds of waiting (ten minutes); `--seeds N` takes another number"),
     ("open-requests", "10,000 open HTTP requests on a release build (three minutes)"),
     (
@@ -17,6 +17,7 @@ const NAMES: [(&str, &str); 9] = [
     ("follow", "follows a day of a chain with faults, and kills a server 200 times (four minutes)"),
     ("catch-up", "imports 10,000 blocks (two minutes); `--blocks DIR` also messages of mainnet"),
     ("archive", "sizes and reads of archived rows (a minute); `--blocks DIR` takes real blocks"),
+    ("power-loss", "cuts the power under a store and its archive, and fails calls (ten minutes)"),
     ("cluster", "kills and pauses nodes of a cluster under an archive (ten minutes)"),
     ("bench", "all benches beside the node's path (half an hour); `--rocksdb` adds its database"),
     ("bench-http", "what a response costs over HTTP, with `wrk` (four minutes)"),
@@ -44,6 +45,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
         ["catch-up", "--blocks", directory] => catch_up(Some(directory)),
         ["archive"] => archive(None),
         ["archive", "--blocks", directory] => archive(Some(directory)),
+        ["power-loss"] => power_loss(),
         ["cluster"] => cluster(),
         ["bench"] => bench::write_ratios(false),
         ["bench", "--rocksdb"] => bench::write_ratios(true),
@@ -95,6 +97,11 @@ fn catch_up(directory: Option<&str>) -> Result<(), String> {
 fn archive(directory: Option<&str>) -> Result<(), String> {
     let mut program = cargo("run --release -p milepost-benches --bin archive --");
     write("archive", "", &show(program.arg(target()?).args(directory))?)
+}
+
+fn power_loss() -> Result<(), String> {
+    setup::run(&["strace"])?;
+    write("power-loss", "", &show(&mut cargo("run --release -p milepost-power-loss"))?)
 }
 
 fn cluster() -> Result<(), String> {

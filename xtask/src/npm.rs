@@ -1,6 +1,6 @@
 //! Builds and tests the npm package.
 //!
-//! The modules of the engine and of the verifier are built with a standard library that is made for
+//! The modules of the engine and beside it are built with a standard library that is made for
 //! them: small, and without the texts of panics, which a page has no use for. Their glue is made by
 //! `xtask/npm`, and everything of JavaScript by the package's own scripts, which need Node.js
 //! (`cargo xtask setup npm`).
@@ -11,6 +11,7 @@ use std::process::Command;
 
 use crate::shell::{self, cargo, output, program_at_root, root, run};
 use crate::toolchain::{Toolchain, Wanted};
+use crate::workspace::build_server;
 
 /// The folder of the package
 pub(crate) const PACKAGE: &str = "bindings/js";
@@ -20,6 +21,7 @@ const TARGET: &str = "wasm32-unknown-unknown";
 pub(crate) fn build() -> Result<(), String> {
     module("milepost-wasm", "", "build")?;
     module("milepost-wasm-verifier", "", "build/verifier")?;
+    module("milepost-wasm-proof", "", "build/proof")?;
     run(node().arg("build.js"))
 }
 
@@ -27,8 +29,10 @@ pub(crate) fn build() -> Result<(), String> {
 pub(crate) fn test() -> Result<(), String> {
     build()?;
     module("milepost-wasm", "--features test-panic", "build/panic")?;
+    build_server()?;
     run(node()
         .env("MILEPOST_FEED_SERVER", feed_server()?)
+        .env("MILEPOST_BIN", shell::target()?.join("debug").join("milepost"))
         .args(["--expose-gc", "--test", "--test-reporter=tap"])
         .args(tests()?))
 }

@@ -49,7 +49,7 @@ const VALGRIND: Need = Need::Package("valgrind", "valgrind --version");
 /// Compiles an empty program under a sanitizer, which needs both packages
 const CLANG: &str = "clang-22 -fsanitize=address -xc /dev/null -shared -o /dev/null";
 
-const PARTS: [Part; 10] = [
+const PARTS: [Part; 11] = [
     Part {
         name: "no_std",
         about: "a target without std, for the crates that need none",
@@ -111,6 +111,11 @@ const PARTS: [Part; 10] = [
             Need::Package("maven", "mvn --version"),
             Need::Jars(cluster::NODES),
         ],
+    },
+    Part {
+        name: "strace",
+        about: "strace, which records and fails the system calls of a store",
+        needs: &[Need::Package("strace", "strace -V")],
     },
     Part {
         name: "wrk",

@@ -35,7 +35,7 @@ const STEPS: [Step; 16] = [
     step("simulation", "10,000 seeds of waiting, compared with an oracle", &[], simulation),
     step("gate", "instructions of ten hot paths, within 3 %", &["gate"], gate::check),
     step("npm", "the npm package, built and tested in Node.js", &["npm", "browser"], npm::test),
-    step("tests", "unit, documentation and cross-crate tests", &[], tests),
+    step("tests", "unit, documentation and cross-crate tests", &["strace"], tests),
     step("interop", "tests beside the node's crates", &[], interop),
     step("c", "the interface for C and C++, also under sanitizers", &["c"], c::test),
     step(

@@ -5,6 +5,8 @@
 //! when it serves the document. Leaves out the page, and the feed for other servers, which is that
 //! of neardata.
 
+mod blocks;
+
 use serde_json::{Map, Value, json};
 
 use crate::json_schema::{self, reference};
@@ -106,23 +108,8 @@ fn paths() -> Result<Value, String> {
                 BAD_REQUEST(), NOT_FOUND(), UNAVAILABLE(),
             ],
         ) },
-        "/blocks/{hashes}": { "get": get(
-            "blockHeights",
-            "The heights of up to 100 blocks",
-            "The height of a block that is not stored is null.",
-            &[
-                json!({
-                    "name": "hashes",
-                    "in": "path",
-                    "required": true,
-                    "description": "Hashes of blocks, separated by commas",
-                    "style": "simple",
-                    "schema": { "type": "array", "items": reference("CryptoHash"), "maxItems": 100 },
-                }),
-                shared("minHeight"),
-            ],
-            &[("200", json_response("Heights by hash", "BlockHeights", false)), BAD_REQUEST(), UNAVAILABLE()],
-        ) },
+        "/tx/recent": { "get": blocks::recent() },
+        "/blocks/{hashes}": { "get": blocks::blocks() },
         "/status": { "get": get(
             "status",
             "The chain as the server has it",
@@ -436,7 +423,7 @@ fn own_schemas() -> Map<String, Value> {
     event["properties"]["result"] = reference("RpcTransactionResponse");
     let status = json!({
         "type": "object",
-        "required": ["version", "chain_id", "protocol_version", "head", "final", "earliest", "complete_from", "blocks", "waiting"],
+        "required": ["version", "chain_id", "protocol_version", "head", "final", "earliest", "complete_from", "blocks", "waiting", "feed"],
         "properties": {
             "version": text(),
             "chain_id": { "type": ["string", "null"] },
@@ -447,6 +434,10 @@ fn own_schemas() -> Map<String, Value> {
             "complete_from": height(),
             "blocks": { "type": "integer", "minimum": 0 },
             "waiting": { "type": "integer", "minimum": 0 },
+            "feed": {
+                "description": "Whether blocks come in, and from where",
+                "enum": ["followed", "behind", "practice", "none"],
+            },
             "archive": {
                 "description": "What the archive has, if the server has one: the first and the last height of each range without a gap",
                 "type": "object",
@@ -503,11 +494,6 @@ fn own_schemas() -> Map<String, Value> {
             },
         },
     });
-    let heights = json!({
-        "type": "object",
-        "propertyNames": reference("CryptoHash"),
-        "additionalProperties": height(),
-    });
     [
         ("AnswerProof", answer_proof()),
         ("CompactStatus", compact),
@@ -518,7 +504,8 @@ fn own_schemas() -> Map<String, Value> {
         ("NotReady", json!({ "anyOf": [health("behind"), reference("Failed")] })),
         ("Failed", failed),
         ("ReceiptTransaction", receipt),
-        ("BlockHeights", heights),
+        ("BlockHeights", blocks::heights()),
+        ("RecentTransactions", blocks::recent_transactions()),
     ]
     .into_iter()
     .map(|(name, schema)| (name.to_owned(), schema))

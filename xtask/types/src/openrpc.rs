@@ -93,7 +93,7 @@ const METHODS: [Method; 7] = [
     Method {
         name: "rpc.discover",
         summary: "This document",
-        description: "Also at /openrpc.json; a batch cannot have it.",
+        description: "Also at /openrpc.json.",
         params: Vec::new,
         result: (
             "OpenRPC Schema",

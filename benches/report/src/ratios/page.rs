@@ -188,7 +188,8 @@ const DISK: &str = "\
 
 The size of the file of the durable storage, divided by the number of finalized transactions: 1,200 blocks of a
 practice chain without pruning, committed one by one and several at a time. *Responses* are the bytes that clients
-receive. *Rows* are all tables with their keys: the texts of responses, the positions of outcomes in them, blocks. *Used
+receive. *Rows* are all tables with their keys: the texts of responses, the positions of outcomes in them, blocks. *For
+proofs* is what of them each block has so that it proves outcomes: its light header and the root of each shard. *Used
 pages* are those that redb allocates: 4 KiB, or that times a power of two for a longer row, and half empty where rows
 became short. The file grows in steps.
 
