@@ -443,7 +443,9 @@ impl<T> Endpoint<T> {
             } else if let Some(wakeup) = self.waiters.poll_wakeup() {
                 let Waiting { request, evaluator, tag } = wakeup.request;
                 #[cfg(feature = "validity")]
-                let request = self.validity.with_used_nonces(request);
+                let mut request = request;
+                #[cfg(feature = "validity")]
+                self.validity.set_used(&mut request);
                 let end_reason = match wakeup.expired {
                     _ if self.stopping => Some(EndReason::Shutdown),
                     true => Some(EndReason::Timeout),

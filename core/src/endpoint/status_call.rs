@@ -244,6 +244,10 @@ impl StatusCall {
     }
 
     /// Why a transaction that is in no block can never be included, if that is known
+    #[cfg_attr(
+        not(feature = "validity"),
+        expect(clippy::needless_pass_by_ref_mut, reason = "of what is retained of a transaction")
+    )]
     pub(super) fn violation(
         &mut self,
         attempt: &Attempt,

@@ -32,7 +32,7 @@ pub(super) struct ValidityMap {
     unfinal: BTreeMap<BlockHeight, Vec<(AccessKey, Nonce)>>,
     last_final: Option<BlockHeight>,
     /// The blocks of the last updates, with the generation after each
-    recent: VecDeque<(u64, Vec<JoinedBlock>)>,
+    recent: VecDeque<(u64, Arc<Vec<JoinedBlock>>)>,
 }
 
 /// A call of a request
@@ -78,6 +78,9 @@ impl ValidityMap {
             self.retain_key(&entry.access_key, generation);
         }
         self.remove(handle);
+        if entries.is_empty() {
+            return (request, false);
+        }
         for Entry { access_key, nonce, wakes_on } in &entries {
             match *wakes_on {
                 WakesOn::Nothing => continue,
@@ -89,17 +92,9 @@ impl ValidityMap {
                 key.nonces.insert((*nonce, handle));
             }
         }
-        if !entries.is_empty() {
-            self.requests.insert(handle, entries);
-        }
+        self.requests.insert(handle, entries);
         let has_news = self.set_used(&mut request);
         (request, has_news)
-    }
-
-    /// The request with the nonces that its access keys have used, before it is evaluated again
-    pub(super) fn with_used_nonces(&mut self, mut request: RetainedRequest) -> RetainedRequest {
-        self.set_used(&mut request);
-        request
     }
 
     /// Removes a request, if it is there
@@ -146,12 +141,12 @@ impl ValidityMap {
         if let Some(root) = update.reverted_above {
             self.unfinal.retain(|height, _| *height <= root);
             for (_, blocks) in &mut self.recent {
-                blocks.retain(|block| block.point.height <= root);
+                Arc::make_mut(blocks).retain(|block| block.point.height <= root);
             }
             // A gap may have left the chain.
             woken.extend(self.by_base.iter().map(|(_, handle)| *handle));
         }
-        for JoinedBlock { point, .. } in &update.joined {
+        for JoinedBlock { point, .. } in update.joined.iter() {
             let range = (point.hash, FIRST)..=(point.hash, LAST);
             woken.extend(self.by_base.range(range).map(|(_, handle)| *handle));
         }
@@ -170,7 +165,7 @@ impl ValidityMap {
         if self.recent.len() == MAX_RECENT {
             self.recent.pop_front();
         }
-        self.recent.push_back((update.generation, update.joined.clone()));
+        self.recent.push_back((update.generation, Arc::clone(&update.joined)));
         woken
     }
 
@@ -228,8 +223,13 @@ impl ValidityMap {
         }
     }
 
-    fn set_used(&mut self, request: &mut RetainedRequest) -> bool {
+    /// Supplies the nonces that the access keys of a request have used; returns whether one of them
+    /// is news to it
+    pub(super) fn set_used(&mut self, request: &mut RetainedRequest) -> bool {
         let mut has_news = false;
+        if self.access_keys.is_empty() {
+            return has_news;
+        }
         for validity in request.validities_mut() {
             let AccessKey { signer, key } = validity.access_key();
             let used = self.key(signer, key).and_then(|key| key.used);

@@ -134,6 +134,7 @@ impl WatchMap {
             // The rows do not become newer, so what they lack is unknown until the next block.
             conditions = [WaitCondition::Anything].into();
         }
+        let generation = generation.max(newest);
         watch.stale = stale;
         let mut entries = core::mem::take(&mut watch.entries);
         for condition in conditions {

@@ -7,6 +7,8 @@
 //! after a batch is thus a function of the blocks imported, and each row belongs to a canonical
 //! block.
 
+#[cfg(feature = "validity")]
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use hashbrown::HashSet;
@@ -468,7 +470,7 @@ fn apply(
 ) -> Result<(), Suspend> {
     let JoiningBlock { hash, mut record, rows } = block;
     #[cfg(feature = "validity")]
-    update.joined.push(JoinedBlock {
+    Arc::make_mut(&mut update.joined).push(JoinedBlock {
         point: BlockPoint { height: record.height, hash },
         transactions: Vec::new(),
     });

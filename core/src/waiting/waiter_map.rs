@@ -247,8 +247,8 @@ impl<T> WaiterMap<T> {
     /// # Errors
     ///
     /// [`InsertErrorKind::Cancelled`], for the first insertion [`InsertErrorKind::Full`],
-    /// [`InsertErrorKind::Expired`], and [`InsertErrorKind::Stale`], in this order. The error returns
-    /// the request.
+    /// [`InsertErrorKind::Expired`], and [`InsertErrorKind::Stale`], in this order. The error
+    /// returns the request.
     pub fn insert(
         &mut self,
         handle: RequestHandle,

@@ -1,7 +1,7 @@
 //! Runs of the process, and what is checked after each.
 //!
-//! A run is repeated by its seed: which disks are made and which calls fail depends on nothing else.
-//! Compaction has threads of its own, so the order of its calls differs between runs.
+//! A run is repeated by its seed: which disks are made and which calls fail depends on nothing
+//! else. Compaction has threads of its own, so the order of its calls differs between runs.
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
