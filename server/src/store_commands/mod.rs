@@ -116,7 +116,11 @@ fn info(path: &Path, as_json: bool) -> Result<ExitCode, String> {
     let chain = Engine::default().chain_status(&snapshot).map_err(|error| error.to_string())?;
     let size = |table| snapshot.table_size(table).map(|size| (table, size));
     let sizes: Result<Vec<(Table, TableSize)>, _> = Table::ALL.into_iter().map(size).collect();
-    let (sizes, bytes) = (sizes.map_err(|error| error.to_string())?, file_bytes(path)?);
+    let sizes = sizes.map_err(|error| error.to_string())?;
+    // An open file may have pages at its end that are given back when it is closed.
+    drop(snapshot);
+    drop(storage);
+    let bytes = file_bytes(path)?;
     if as_json {
         print_line(info_json(&chain, &sizes, bytes));
     } else {
