@@ -1,8 +1,8 @@
 //! The command line: subcommands and their arguments.
 //!
 //! Values are checked while they are parsed, so an invalid one is rejected before anything is
-//! opened. What the commands do is in `serve`, `query_commands`, `store_commands` and
-//! `conformance`.
+//! opened. What the commands do is in `serve`, `query_commands`, `store_commands`,
+//! `archive_commands` and `conformance`.
 
 use core::num::NonZero;
 use core::time::Duration;
@@ -18,6 +18,7 @@ use milepost::status::Milestone;
 use milepost_feeds::{FeedUrl, Start};
 
 use crate::archive::ArchiveLocation;
+use crate::archive_commands::ArchiveCommand;
 use crate::http::{self, BasePath, Cors, StatusMode};
 use crate::log::LogFormat;
 use crate::store_commands::StoreCommand;
@@ -65,6 +66,9 @@ pub(crate) enum Command {
     /// Looks after the file of a store: sizes, a check of all of it, compaction, backup
     #[command(subcommand)]
     Store(StoreCommand),
+    /// Looks after an archive: sizes and progress, a check of all of it, copies, dictionaries
+    #[command(subcommand)]
+    Archive(ArchiveCommand),
     /// Prints the manual page, in the format of `man`
     Man,
     /// Prints the completions of a shell

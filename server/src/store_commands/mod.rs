@@ -23,6 +23,7 @@ use serde_json::{Map, Value, json};
 
 #[cfg(unix)]
 pub(crate) use backup::serve as serve_backups;
+pub(crate) use check::{Problems, check_row};
 
 use crate::log::print_line;
 

@@ -6,6 +6,7 @@
 #![expect(unused_crate_dependencies, reason = "the program runs as a process")]
 
 mod archive;
+mod archive_commands;
 mod cli;
 mod connections;
 mod dashboard;
