@@ -18,13 +18,13 @@ use crate::follow::status_of;
 use crate::support::{Server, command, errors, run};
 
 /// Blocks of a chain, and the files of them
-struct Blocks {
-    messages: Vec<BlockMessage>,
-    files: TempDir,
+pub(crate) struct Blocks {
+    pub(crate) messages: Vec<BlockMessage>,
+    pub(crate) files: TempDir,
 }
 
 impl Blocks {
-    fn new(count: usize) -> Self {
+    pub(crate) fn new(count: usize) -> Self {
         let mut chain = Practice::new(Settings { transactions: 2..=4, ..Settings::demo(3) });
         let messages: Vec<BlockMessage> = (0..count).map(|_| chain.next_message()).collect();
         let files = tempfile::tempdir().unwrap();
@@ -36,7 +36,7 @@ impl Blocks {
     }
 
     /// The transactions of the first blocks, which are finalized
-    fn finalized(&self) -> Vec<&PracticeTransaction> {
+    pub(crate) fn finalized(&self) -> Vec<&PracticeTransaction> {
         self.messages.iter().take(8).flat_map(|message| &message.transactions).collect()
     }
 
@@ -70,13 +70,13 @@ fn answers(archive: &Path, transactions: &[&PracticeTransaction]) -> Vec<Vec<u8>
     transactions.iter().map(answer).collect()
 }
 
-fn printed(args: &[&str], code: i32) -> String {
+pub(crate) fn printed(args: &[&str], code: i32) -> String {
     let output = run(args);
     assert_eq!(output.status.code(), Some(code), "{args:?}: {}", errors(&output));
     String::from_utf8(output.stdout).unwrap()
 }
 
-fn stats(archive: &Path) -> Value {
+pub(crate) fn stats(archive: &Path) -> Value {
     serde_json::from_str(&printed(&["archive", "stats", text(archive), "--json"], 0)).unwrap()
 }
 

@@ -30,6 +30,7 @@ mod query_commands;
 mod settings;
 mod shutdown;
 mod store_commands;
+mod store_directory;
 mod strict_types;
 mod submit;
 mod support;
