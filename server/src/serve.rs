@@ -257,7 +257,7 @@ fn import_feeds(
         let count = feed::import_configs(service, directory)?;
         info!("protocol configurations imported: {count}");
     }
-    feed::import_blocks(service, blocks, HeightRange { from, until: feed.until })
+    feed::import_blocks(service, blocks, HeightRange { from, until: feed.until }, &|| ())
 }
 
 /// Prints example requests, then runs the practice chain until the service shuts down
@@ -342,7 +342,7 @@ fn describe(chain: &ChainStatus) -> String {
 }
 
 /// Shuts the service down on SIGTERM or SIGINT; a second signal ends the program at once
-fn shutdown_on_signals(service: &Arc<Service>) -> Result<(), String> {
+pub(crate) fn shutdown_on_signals(service: &Arc<Service>) -> Result<(), String> {
     let mut signals =
         Signals::new().map_err(|error| format!("cannot install signal handlers: {error}"))?;
     let service = Arc::clone(service);

@@ -1,10 +1,11 @@
 //! `milepost archive`: what is in an archive, whether it is sound, a copy of it, a new dictionary.
 //!
 //! The commands take the addresses of `--archive`. An archive in a directory is open in one process
-//! at a time, so they need one that no server has open. Only `copy` makes an archive, and none
-//! changes the content of a row. Exit codes: 0 done, and nothing wrong was found; 1 `check` found
-//! something; 2 the command failed.
+//! at a time, so they need one that no server has open. Only `backfill` and `copy` make an archive,
+//! and none changes the content of a row. Exit codes: 0 done, and nothing wrong was found; 1 `check`
+//! found something, or `backfill` left something open; 2 the command failed.
 
+mod backfill;
 mod check;
 mod stats;
 
@@ -27,6 +28,8 @@ pub(crate) enum ArchiveCommand {
     Stats(StatsArgs),
     /// Reads every row, and prints what is wrong; exit code 1 if anything is
     Check(PlaceArgs),
+    /// Fills heights of the archive that are not complete, from blocks; exit code 1 if some stay so
+    Backfill(backfill::BackfillArgs),
     /// Copies all rows into another archive, which is made if it does not exist; can be repeated
     Copy(CopyArgs),
     /// Makes a dictionary from the transactions of the archive, for new rows from then on
@@ -88,6 +91,7 @@ pub(crate) fn run(command: &ArchiveCommand) -> Result<ExitCode, String> {
             print_line(text.trim_end());
             return Ok(ExitCode::from(u8::from(found > 0)));
         }
+        ArchiveCommand::Backfill(args) => return backfill::backfill(args),
         ArchiveCommand::Copy(args) => copy(args)?,
         ArchiveCommand::Train(args) => train(args)?,
     }
@@ -101,7 +105,7 @@ fn open(location: &ArchiveLocation) -> Result<CompressedArchive<SharedArchive>, 
     opened.map_err(|error| at(location, error))
 }
 
-/// Opening an archive would make one
+/// Refuses what is not there, because opening an archive would make one
 fn refuse_missing(location: &ArchiveLocation) -> Result<(), String> {
     match location {
         ArchiveLocation::Memory => Err("an archive in memory ends with its server".to_owned()),

@@ -55,7 +55,7 @@ impl Blocks {
 }
 
 /// The answers of a server that has nothing but this archive
-fn answers(archive: &Path, transactions: &[&PracticeTransaction]) -> Vec<Vec<u8>> {
+pub(crate) fn answers(archive: &Path, transactions: &[&PracticeTransaction]) -> Vec<Vec<u8>> {
     let empty = tempfile::tempdir().unwrap();
     let store = empty.path().join("empty.milepost");
     // Blocks of another chain, so that no practice chain starts.
@@ -72,8 +72,9 @@ fn answers(archive: &Path, transactions: &[&PracticeTransaction]) -> Vec<Vec<u8>
 
 pub(crate) fn printed(args: &[&str], code: i32) -> String {
     let output = run(args);
-    assert_eq!(output.status.code(), Some(code), "{args:?}: {}", errors(&output));
-    String::from_utf8(output.stdout).unwrap()
+    let out = String::from_utf8(output.stdout.clone()).unwrap();
+    assert_eq!(output.status.code(), Some(code), "{args:?}: {out} {}", errors(&output));
+    out
 }
 
 pub(crate) fn stats(archive: &Path) -> Value {

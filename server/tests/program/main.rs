@@ -7,6 +7,7 @@
 
 mod archive;
 mod archive_commands;
+mod backfill;
 mod cli;
 mod connections;
 mod dashboard;
