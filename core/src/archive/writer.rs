@@ -143,9 +143,9 @@ const PAGE: usize = 256;
 
 /// Copies the rows of an archive into another one, progress included; returns their number
 ///
-/// Dictionaries are left out: rows are copied plain, and an archive that compresses has dictionaries
-/// of its own, whose numbers may be the same. May be repeated, and run while writers write: what they put after its table was passed is copied
-/// by the next run.
+/// Dictionaries are left out: rows are copied plain, and an archive that compresses has
+/// dictionaries of its own, whose numbers may be the same. May be repeated, and run while writers
+/// write: what they put after its table was passed is copied by the next run.
 ///
 /// # Errors
 ///
