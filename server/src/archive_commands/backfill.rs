@@ -1,9 +1,10 @@
-//! `milepost archive backfill`: fills heights of an archive from blocks, in parallel ranges.
+//! `milepost archive backfill` and `repair`: heights of an archive from blocks, in parallel ranges.
 //!
 //! What is missing is found from the progress rows, so an interrupted run is continued by the same
 //! command, and several processes may fill parts of one chain. Each part has a store in memory and
 //! a writer of its own, and reads on past its end until every transaction that it included is
-//! finalized. What is left open is printed, and stays listed in the archive.
+//! finalized. What is left open is printed, and stays listed in the archive. A repair reads all
+//! heights, and leaves the progress rows as they are.
 
 use alloc::sync::Arc;
 use core::num::NonZero;
@@ -19,6 +20,7 @@ use milepost::endpoint::{Engine, WaitConfig};
 use milepost::import::{FinalityRule, Retention};
 use milepost::primitives::BlockHeight;
 
+use super::repair::RepairedArchive;
 use super::{at, refuse_missing};
 use crate::archive::{self, ArchiveLocation, ArchiveOptions, Exporter, Lookups, SharedArchive};
 use crate::cli::FeedArgs;
@@ -77,20 +79,52 @@ pub(crate) struct BackfillArgs {
 /// Fills the archive
 pub(super) fn backfill(args: &BackfillArgs) -> Result<ExitCode, String> {
     let BackfillArgs { archive: location, from, to, .. } = args;
-    if to < from {
-        return Err(format!("--to {to} is below --from {from}"));
-    }
-    if args.feed.retention.is_some() {
-        return Err("--retention is of a store, and an archive keeps everything".to_owned());
-    }
+    check_args(args)?;
     if *location == ArchiveLocation::Memory {
         refuse_missing(location)?;
     }
     let failed = |error| at(location, error);
     let archive = archive::open(location, true).map_err(failed)?;
     let before = WriterProgress::read_union(&archive).map_err(failed)?;
+    fill_parts(args, parts(&before, *from..=*to, args.jobs), &archive)?;
+    let after = WriterProgress::read_union(&archive).map_err(failed)?;
+    Ok(report(location, &after, *from..=*to))
+}
+
+/// Replaces what is wrong in the archive
+pub(super) fn repair(args: &BackfillArgs) -> Result<ExitCode, String> {
+    let BackfillArgs { archive: location, from, to, .. } = args;
+    check_args(args)?;
+    refuse_missing(location)?;
+    let failed = |error| at(location, error);
+    let archive = archive::open(location, true).map_err(failed)?;
+    let repaired = Arc::new(RepairedArchive::new(archive));
+    let archive: SharedArchive = Arc::<RepairedArchive>::clone(&repaired);
+    fill_parts(args, parts(&WriterProgress::default(), *from..=*to, args.jobs), &archive)?;
+    print_line(format_args!("{location}: {} rows replaced", repaired.replaced()));
+    let done = WriterProgress::read_union(&archive).map_err(failed)?;
+    Ok(report(location, &done, *from..=*to))
+}
+
+fn check_args(args: &BackfillArgs) -> Result<(), String> {
+    let BackfillArgs { from, to, .. } = args;
+    if to < from {
+        return Err(format!("--to {to} is below --from {from}"));
+    }
+    if args.feed.retention.is_some() {
+        return Err("--retention is of a store, and an archive keeps everything".to_owned());
+    }
+    Ok(())
+}
+
+/// Fills these parts, some at a time
+fn fill_parts(
+    args: &BackfillArgs,
+    parts: Vec<Part>,
+    archive: &SharedArchive,
+) -> Result<(), String> {
     let runtime = serve::runtime(None)?;
-    let queue = Mutex::new(parts(&before, *from..=*to, args.jobs).into_iter());
+    let queue = Mutex::new(parts.into_iter());
     let failure: Mutex<Option<String>> = Mutex::default();
     let is_stopped = AtomicBool::new(false);
     thread::scope(|scope| {
@@ -99,7 +133,7 @@ pub(super) fn backfill(args: &BackfillArgs) -> Result<ExitCode, String> {
                 let _guard = runtime.enter();
                 while !is_stopped.load(Relaxed) {
                     let Some(part) = lock(&queue).next() else { return };
-                    match fill(args, &part, &archive) {
+                    match fill(args, &part, archive) {
                         Ok(Filled::Whole) => {}
                         Ok(Filled::Interrupted) => is_stopped.store(true, Relaxed),
                         Err(error) => {
@@ -111,11 +145,7 @@ pub(super) fn backfill(args: &BackfillArgs) -> Result<ExitCode, String> {
             });
         }
     });
-    if let Some(error) = lock(&failure).take() {
-        return Err(error);
-    }
-    let after = WriterProgress::read_union(&archive).map_err(failed)?;
-    Ok(report(location, &after, *from..=*to))
+    lock(&failure).take().map_or(Ok(()), Err)
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -2,11 +2,12 @@
 //!
 //! The commands take the addresses of `--archive`. An archive in a directory is open in one process
 //! at a time, so they need one that no server has open. Only `backfill` and `copy` make an archive,
-//! and none changes the content of a row. Exit codes: 0 done, and nothing wrong was found; 1
+//! and only `repair` changes the content of a row. Exit codes: 0 done, and nothing wrong was found; 1
 //! `check` found something, or `backfill` left something open; 2 the command failed.
 
 mod backfill;
 mod check;
+mod repair;
 mod stats;
 
 use std::process::ExitCode;
@@ -30,6 +31,9 @@ pub(crate) enum ArchiveCommand {
     Check(PlaceArgs),
     /// Fills heights of the archive that are not complete, from blocks; exit code 1 if some stay so
     Backfill(backfill::BackfillArgs),
+    /// Replaces the rows of some heights that differ from those of blocks; exit code 1 if some stay
+    /// open
+    Repair(backfill::BackfillArgs),
     /// Copies all rows into another archive, which is made if it does not exist; can be repeated
     Copy(CopyArgs),
     /// Makes a dictionary from the transactions of the archive, for new rows from then on
@@ -92,6 +96,7 @@ pub(crate) fn run(command: &ArchiveCommand) -> Result<ExitCode, String> {
             return Ok(ExitCode::from(u8::from(found > 0)));
         }
         ArchiveCommand::Backfill(args) => return backfill::backfill(args),
+        ArchiveCommand::Repair(args) => return backfill::repair(args),
         ArchiveCommand::Copy(args) => copy(args)?,
         ArchiveCommand::Train(args) => train(args)?,
     }

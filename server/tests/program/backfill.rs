@@ -4,6 +4,9 @@ use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 
+use milepost::archive::Archive as _;
+use milepost::storage::Table;
+use milepost_archive::DirectoryArchive;
 use serde_json::Value;
 
 use crate::archive_commands::{Blocks, answers, printed, stats};
@@ -126,4 +129,50 @@ fn a_backfill_that_makes_no_sense_is_refused() {
         assert!(errors(&output).contains(problem), "{}", errors(&output));
     }
     assert!(!archive.exists());
+}
+
+#[test]
+fn a_repair_replaces_what_differs_from_the_blocks() {
+    let (blocks, directory) = (Blocks::new(80), tempfile::tempdir().unwrap());
+    let [wrong, right] = ["wrong", "right"].map(|name| directory.path().join(name));
+    let [first, last] = [0, 40].map(|number| blocks.messages[number].height);
+    for archive in [&wrong, &right] {
+        backfill(&blocks, archive, [first, last], &[], 0);
+    }
+    let replaced = exchange_transactions(&wrong);
+    let included = blocks.messages.iter().filter(|message| message.height <= last);
+    let transactions: Vec<_> = included.flat_map(|message| &message.transactions).collect();
+    let before = stats(&wrong);
+
+    let [from, to] = [first, last].map(|height| height.to_string());
+    let args = ["archive", "repair", text(&wrong), text(blocks.files.path())];
+    let args = [&args[..], &["--from", &from, "--to", &to, "--jobs", "2"]].concat();
+    let report = printed(&args, 0);
+    assert!(report.contains(&format!(": {replaced} rows replaced")), "{report}");
+    assert!(
+        report.contains(&format!(": {first}-{last} complete, 0 transactions open")),
+        "{report}"
+    );
+    assert!(printed(&["archive", "check", text(&wrong)], 0).contains(": sound, "));
+    assert_eq!(answers(&wrong, &transactions), answers(&right, &transactions));
+    assert_eq!(stats(&wrong)["writers"], before["writers"]);
+    assert!(printed(&args, 0).contains(": 0 rows replaced"));
+}
+
+/// Puts the content of one transaction under the key of another, a second content beside a third,
+/// and a damaged row under a fourth; the number of keys that are wrong then
+fn exchange_transactions(archive: &Path) -> usize {
+    let archive = DirectoryArchive::open(archive).unwrap();
+    let mut rows = Vec::new();
+    archive.scan(Table::ArchivedTransactions, None, 4, &mut rows).unwrap();
+    let [(one, _), (two, row_of_two), (three, _), (four, row_of_four)] = &rows[..4] else {
+        panic!("{} transactions", rows.len());
+    };
+    archive.replace_many(&[(*one, row_of_two.clone())]).unwrap();
+    archive.put_many(&[(*three, row_of_two.clone())]).unwrap();
+    let mut damaged = row_of_four.to_vec();
+    *damaged.last_mut().unwrap() ^= 1;
+    archive.replace_many(&[(*four, damaged.into())]).unwrap();
+    assert_ne!(one, two);
+    3
 }

@@ -1,0 +1,109 @@
+//! The archive that `milepost archive repair` writes to: what differs is replaced.
+//!
+//! A row that is put is compared with the one that is there. Conflicts and rows that cannot be read
+//! are replaced as well, and rows that are right stay as they are. The progress of the writers is
+//! kept in memory, because it says what was repaired, not what the archive has. Leaves out rows
+//! that the blocks do not have: nothing removes a row.
+
+use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
+
+use milepost::archive::{Archive, MemoryArchive, is_new_version};
+use milepost::storage::{Key, Row, Table};
+use milepost::{Error, ErrorKind};
+
+use crate::archive::SharedArchive;
+
+/// An archive whose rows are replaced by those that are put
+pub(super) struct RepairedArchive {
+    archive: SharedArchive,
+    progress: Mutex<MemoryArchive>,
+    replaced: AtomicU64,
+}
+
+impl RepairedArchive {
+    pub(super) fn new(archive: SharedArchive) -> Self {
+        Self { archive, progress: Mutex::default(), replaced: AtomicU64::default() }
+    }
+
+    /// Number of keys whose rows were replaced
+    pub(super) fn replaced(&self) -> u64 {
+        self.replaced.load(Relaxed)
+    }
+
+    /// The rows of these keys; of one key also nothing if what it holds cannot be served
+    fn stored(&self, keys: &[Key]) -> Result<Vec<Stored>, Error> {
+        let mut rows = Vec::with_capacity(keys.len());
+        match (self.archive.get_many(keys, &mut rows), keys) {
+            (Ok(()), _) => Ok(rows.into_iter().map(Stored::Readable).collect()),
+            (Err(error), [_]) if is_of_row(&error) => Ok(vec![Stored::Unreadable]),
+            (Err(error), [_, _, ..]) if is_of_row(&error) => {
+                let each = keys.iter().map(|key| self.stored(&[*key]));
+                Ok(each.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
+            }
+            (Err(error), _) => Err(error),
+        }
+    }
+
+    fn with_progress<R>(&self, work: impl FnOnce(&mut MemoryArchive) -> R) -> R {
+        // A thread that panicked has added its row or not.
+        work(&mut self.progress.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// What a key holds
+enum Stored {
+    /// A row, or none
+    Readable(Option<Row>),
+    /// Rows that are damaged, or contradict one another
+    Unreadable,
+}
+
+/// Whether this is an error of what a key holds, and not of the archive
+fn is_of_row(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Corrupt)
+}
+
+impl Archive for RepairedArchive {
+    fn get_many(&self, keys: &[Key], rows: &mut Vec<Option<Row>>) -> Result<(), Error> {
+        if keys.iter().all(|key| key.table() == Table::ArchiveProgress) {
+            return self.with_progress(|progress| progress.get_many(keys, rows));
+        }
+        self.archive.get_many(keys, rows)
+    }
+
+    fn put_many(&self, rows: &[(Key, Row)]) -> Result<(), Error> {
+        let keys: Vec<Key> = rows.iter().map(|(key, _)| *key).collect();
+        let (mut missing, mut wrong) = (Vec::new(), Vec::new());
+        for (stored, (key, row)) in self.stored(&keys)?.into_iter().zip(rows) {
+            match stored {
+                Stored::Readable(None) => missing.push((*key, row.clone())),
+                Stored::Readable(Some(other)) if !is_new_version(row, [&*other])? => {}
+                Stored::Readable(Some(_)) | Stored::Unreadable => wrong.push((*key, row.clone())),
+            }
+        }
+        self.archive.put_many(&missing)?;
+        self.archive.replace_many(&wrong)?;
+        self.replaced.fetch_add(wrong.len() as u64, Relaxed);
+        Ok(())
+    }
+
+    fn replace_many(&self, rows: &[(Key, Row)]) -> Result<(), Error> {
+        self.with_progress(|progress| progress.replace_many(rows))
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        after: Option<&Key>,
+        limit: usize,
+        rows: &mut Vec<(Key, Row)>,
+    ) -> Result<(), Error> {
+        match table {
+            Table::ArchiveProgress => {
+                self.with_progress(|progress| progress.scan(table, after, limit, rows))
+            }
+            _ => self.archive.scan(table, after, limit, rows),
+        }
+    }
+}
