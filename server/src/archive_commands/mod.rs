@@ -2,8 +2,8 @@
 //!
 //! The commands take the addresses of `--archive`. An archive in a directory is open in one process
 //! at a time, so they need one that no server has open. Only `backfill` and `copy` make an archive,
-//! and only `repair` changes the content of a row. Exit codes: 0 done, and nothing wrong was found; 1
-//! `check` found something, or `backfill` left something open; 2 the command failed.
+//! and only `repair` changes the content of a row. Exit codes: 0 done, and nothing wrong was found;
+//! 1 `check` found something, or something was left open; 2 the command failed.
 
 mod backfill;
 mod check;
