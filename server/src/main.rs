@@ -54,7 +54,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 #[cfg(test)]
-use {loom as _, milepost_feed_server as _, tempfile as _};
+use {loom as _, milepost_feed_server as _, milepost_test_cluster as _, tempfile as _};
 
 use cli::{Cli, Command, ConfigArgs, ConfigCommand};
 use settings::Arguments;

@@ -13,11 +13,15 @@ pub(crate) const NODES: &str = "testkit/cluster";
 /// Prints the path of a Java 17, wherever Debian puts it for this processor
 pub(crate) const JAVA_17: &str = "ls /usr/lib/jvm/java-17-openjdk-*/bin/java";
 
-/// One node: conformance, large rows, errors, restarts
+const SERVER: &str = "-p milepost-server --features cassandra --test program";
+
+/// One node: conformance, large rows, errors, restarts; and servers that share it
 pub(crate) fn test() -> Result<(), String> {
     // The step `clippy` leaves out what plain tests do not run.
     run(&mut cargo("clippy -p milepost-cassandra --test node --test faults -- -D warnings"))?;
-    run(&mut nodes("test -p milepost-cassandra --test node -- --nocapture")?)
+    run(&mut cargo(&format!("clippy {SERVER} -- -D warnings")))?;
+    run(&mut nodes("test -p milepost-cassandra --test node -- --nocapture")?)?;
+    run(&mut nodes(&format!("test {SERVER} cluster::"))?)
 }
 
 /// Three nodes, which are killed and paused under load; prints figures

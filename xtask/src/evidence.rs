@@ -7,7 +7,7 @@ use crate::shell::{cargo, feed, show, target};
 use crate::{bench, cluster, setup, simulate};
 
 /// What there is: name, about
-const NAMES: [(&str, &str); 10] = [
+const NAMES: [(&str, &str); 11] = [
     ("simulation", "1,000,000 seeds of waiting (ten minutes); `--seeds N` takes another number"),
     ("open-requests", "10,000 open HTTP requests on a release build (three minutes)"),
     (
@@ -17,6 +17,7 @@ const NAMES: [(&str, &str); 10] = [
     ("follow", "follows a day of a chain with faults, and kills a server 200 times (four minutes)"),
     ("catch-up", "imports 10,000 blocks (two minutes); `--blocks DIR` also messages of mainnet"),
     ("archive", "sizes and reads of archived rows (a minute); `--blocks DIR` takes real blocks"),
+    ("archive-growth", "reads of archives up to 5,000,000 transactions (six minutes)"),
     ("power-loss", "cuts the power under a store and its archive, and fails calls (ten minutes)"),
     ("cluster", "kills and pauses nodes of a cluster under an archive (ten minutes)"),
     ("bench", "all benches beside the node's path (half an hour); `--rocksdb` adds its database"),
@@ -45,6 +46,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
         ["catch-up", "--blocks", directory] => catch_up(Some(directory)),
         ["archive"] => archive(None),
         ["archive", "--blocks", directory] => archive(Some(directory)),
+        ["archive-growth"] => archive_growth(),
         ["power-loss"] => power_loss(),
         ["cluster"] => cluster(),
         ["bench"] => bench::write_ratios(false),
@@ -97,6 +99,11 @@ fn catch_up(directory: Option<&str>) -> Result<(), String> {
 fn archive(directory: Option<&str>) -> Result<(), String> {
     let mut program = cargo("run --release -p milepost-benches --bin archive --");
     write("archive", "", &show(program.arg(target()?).args(directory))?)
+}
+
+fn archive_growth() -> Result<(), String> {
+    let mut program = cargo("run --release -p milepost-benches --bin archive_growth --");
+    write("archive-growth", "", &show(program.arg(target()?))?)
 }
 
 fn power_loss() -> Result<(), String> {

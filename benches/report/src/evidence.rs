@@ -19,7 +19,7 @@ Runs that take too long for `cargo xtask test`, with the figures of the last run
 ";
 
 /// All sections in their order: name and description
-const SECTIONS: [(&str, &str); 10] = [
+const SECTIONS: [(&str, &str); 11] = [
     (
         "simulation",
         "Chains, forks, requests and storage failures are generated from a seed. The engine's responses and wake-ups are\n\
@@ -55,6 +55,11 @@ const SECTIONS: [(&str, &str); 10] = [
         "Answers are made of the transactions, receipts and outcomes of blocks, with hashes and signatures of their own. A\n\
          dictionary is trained on one half of the answers and measured on the other; both halves are made of the same\n\
          blocks, so the content of another day is somewhat larger. Level 9 is after recompression; files are compacted.",
+    ),
+    (
+        "archive-growth",
+        "Archives of small transactions in a directory are filled and read at random, in a control group whose memory,\n\
+         page cache included, is smaller than the largest archive.",
     ),
     (
         "power-loss",

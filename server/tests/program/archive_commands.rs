@@ -25,7 +25,8 @@ pub(crate) struct Blocks {
 
 impl Blocks {
     pub(crate) fn new(count: usize) -> Self {
-        let mut chain = Practice::new(Settings { transactions: 2..=4, ..Settings::demo(3) });
+        // Another chain than that of the fixture.
+        let mut chain = Practice::new(Settings { transactions: 2..=4, ..Settings::demo(17) });
         let messages: Vec<BlockMessage> = (0..count).map(|_| chain.next_message()).collect();
         let files = tempfile::tempdir().unwrap();
         for message in &messages {
@@ -41,9 +42,8 @@ impl Blocks {
     }
 
     /// Fills an archive by a server, as far as the blocks go
-    fn archive(&self, archive: &Path) {
-        let server =
-            Server::start(&["--blocks", text(self.files.path()), "--archive", text(archive)]);
+    pub(crate) fn archive(&self, archive: &str) {
+        let server = Server::start(&["--blocks", text(self.files.path()), "--archive", archive]);
         let last_final = server.get("/status").json()["final"]["height"].as_u64().unwrap();
         server.until("all is archived", || {
             let complete = &server.get("/status").json()["archive"]["complete"];
@@ -54,14 +54,19 @@ impl Blocks {
     }
 }
 
-/// The answers of a server that has nothing but this archive
-pub(crate) fn answers(archive: &Path, transactions: &[&PracticeTransaction]) -> Vec<Vec<u8>> {
+/// A server that has nothing but this archive, and the directory of its store
+pub(crate) fn reader(archive: &str) -> (Server, TempDir) {
     let empty = tempfile::tempdir().unwrap();
     let store = empty.path().join("empty.milepost");
-    // Blocks of another chain, so that no practice chain starts.
+    // The blocks of the fixture, so that no practice chain starts.
     let other = crate::fixture::shared();
-    let args = ["--store", text(&store), "--blocks", text(other), "--archive", text(archive)];
-    let server = Server::start(&[&args[..], &["--archive-write", "off"]].concat());
+    let args = ["--store", text(&store), "--blocks", text(other), "--archive", archive];
+    (Server::start(&[&args[..], &["--archive-write", "off"]].concat()), empty)
+}
+
+/// The answers of a server that has nothing but this archive
+pub(crate) fn answers(archive: &Path, transactions: &[&PracticeTransaction]) -> Vec<Vec<u8>> {
+    let (server, _empty) = reader(text(archive));
     let answer = |transaction: &&PracticeTransaction| {
         let response = server.post("/", &status_of(transaction, "FINAL"));
         assert_eq!(response.status, 200, "{}", response.text());
@@ -85,7 +90,7 @@ pub(crate) fn stats(archive: &Path) -> Value {
 fn an_archive_is_described_and_checked() {
     let (blocks, directory) = (Blocks::new(16), tempfile::tempdir().unwrap());
     let archive = directory.path().join("archive");
-    blocks.archive(&archive);
+    blocks.archive(text(&archive));
 
     let described = stats(&archive);
     let table = |name: &str| described["tables"][name].clone();
@@ -158,7 +163,7 @@ fn damage(archive: &Path) -> [Key; 2] {
 fn a_copy_of_an_archive_and_one_with_another_dictionary_answer_alike() {
     let (blocks, directory) = (Blocks::new(160), tempfile::tempdir().unwrap());
     let [archive, copy] = ["archive", "copy"].map(|name| directory.path().join(name));
-    blocks.archive(&archive);
+    blocks.archive(text(&archive));
     let transactions = blocks.finalized();
     let before = answers(&archive, &transactions);
 

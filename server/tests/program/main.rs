@@ -9,6 +9,8 @@ mod archive;
 mod archive_commands;
 mod backfill;
 mod cli;
+#[cfg(feature = "cassandra")]
+mod cluster;
 mod connections;
 mod dashboard;
 mod discovery;

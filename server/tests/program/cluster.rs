@@ -1,0 +1,96 @@
+//! Servers that share an archive in Cassandra, in a node that is started for the test.
+//!
+//! Built with the feature `cassandra` only; `cargo xtask test --only cluster` runs it. Leaves out
+//! the loss of nodes under load, which the archive's own tests have.
+
+use core::net::SocketAddr;
+use core::time::Duration;
+use std::io::{self, Read as _, Write as _};
+use std::net::TcpStream;
+use std::thread;
+
+use milepost_test_cluster::{Cluster, DATA_CENTER, Security};
+use tempfile::TempDir;
+
+use crate::archive_commands::{Blocks, reader};
+use crate::fixture::text;
+use crate::follow::status_of;
+use crate::support::{Server, post};
+
+const SERVERS: usize = 4;
+const CLIENTS: usize = 4;
+
+#[test]
+fn servers_answer_from_one_cluster() {
+    let mut cluster = Cluster::start(1, Security::None).unwrap();
+    let hosts = cluster.hosts();
+    let archive = format!("cassandra://{hosts}/servers?dc={DATA_CENTER}&replication=1");
+    let blocks = Blocks::new(60);
+    let transactions = blocks.finalized();
+    let bodies: Vec<String> = transactions.iter().map(|it| status_of(it, "FINAL")).collect();
+    let whole = Server::start(&["--blocks", text(blocks.files.path())]);
+    let expected: Vec<Vec<u8>> = bodies.iter().map(|body| whole.post("/", body).body).collect();
+    blocks.archive(&archive);
+
+    let mut servers: Vec<(Server, TempDir)> = (0..SERVERS).map(|_| reader(&archive)).collect();
+    let addresses: Vec<SocketAddr> = servers.iter().map(|(server, _)| server.address).collect();
+    thread::scope(|scope| {
+        let clients: Vec<_> = (0..CLIENTS)
+            .map(|client| {
+                let (addresses, bodies, expected) = (&addresses, &bodies, &expected);
+                scope.spawn(move || {
+                    for round in 0..20 {
+                        for (number, body) in bodies.iter().enumerate() {
+                            let first = client + round + number;
+                            let answer = ask_any(addresses, first, body);
+                            assert!(answer == expected[number], "transaction {number}");
+                        }
+                    }
+                })
+            })
+            .collect();
+        // One ends without notice while it is asked.
+        let killed = servers.remove(1);
+        killed.0.signal("KILL");
+        drop(killed);
+        for client in clients {
+            client.join().unwrap();
+        }
+    });
+
+    // Without the node nothing is said to be unknown, and what needs no archive is answered.
+    let (server, _store) = &servers[0];
+    cluster.nodes()[0].kill().unwrap();
+    let response = server.post("/", &bodies[0]);
+    assert_eq!(response.cause(), "INTERNAL_ERROR", "{}", response.text());
+    assert!(response.header("retry-after").is_some());
+    assert_eq!(server.get("/health").status, 200);
+    cluster.nodes()[0].start().unwrap();
+    cluster.nodes()[0].wait().unwrap();
+    server.until("the archive is read again", || server.post("/", &bodies[0]).body == expected[0]);
+}
+
+/// Asks the servers in turn until one answers
+fn ask_any(addresses: &[SocketAddr], first: usize, body: &str) -> Vec<u8> {
+    let mut tries = (0..3 * addresses.len()).map(|number| {
+        let address = &addresses[(first + number) % addresses.len()];
+        ask(address, body)
+    });
+    tries.find_map(Result::ok).expect("a server answers")
+}
+
+/// One request on a new connection, which may be refused or break at any time
+fn ask(address: &SocketAddr, body: &str) -> io::Result<Vec<u8>> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_read_timeout(Some(Duration::from_secs(60)))?;
+    let request = post("/", body).replacen("\r\n", "\r\nconnection: close\r\n", 1);
+    stream.write_all(request.as_bytes())?;
+    let mut response = Vec::new();
+    stream.read_to_end(&mut response)?;
+    let broken = || io::Error::from(io::ErrorKind::UnexpectedEof);
+    let end = response.windows(4).position(|part| part == b"\r\n\r\n").ok_or_else(broken)?;
+    let body = response.split_off(end + 4);
+    let head = String::from_utf8_lossy(&response).to_lowercase();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")?.parse().ok());
+    if length == Some(body.len()) { Ok(body) } else { Err(broken()) }
+}
