@@ -154,8 +154,15 @@ fn every_route_of_the_document_is_served_as_it_says() {
 fn check(document: &Value, operation: &Value, verb: &str, path: &str, response: &Response) {
     let declared = &operation["responses"][response.status.to_string()];
     assert!(declared.is_object(), "{verb} {path}: status {} is not declared", response.status);
+    for name in ["x-request-id", "traceparent"] {
+        let component = declared["headers"][name]["$ref"].as_str().expect("a declared header");
+        let component = document.pointer(component.trim_start_matches('#'));
+        assert!(component.is_some_and(Value::is_object), "{verb} {path}: {name}");
+    }
     for (name, _) in declared["headers"].as_object().into_iter().flatten() {
-        let is_optional = ["x-milepost-transaction", "Preference-Applied"].contains(&name.as_str());
+        // These depend on the request.
+        let is_optional = ["x-milepost-transaction", "Preference-Applied", "traceparent"]
+            .contains(&name.as_str());
         let header = response.header(&name.to_lowercase());
         assert!(is_optional || header.is_some(), "{verb} {path}: no header {name}");
     }

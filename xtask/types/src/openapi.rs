@@ -6,6 +6,7 @@
 //! of neardata.
 
 mod blocks;
+mod request_context;
 
 use serde_json::{Map, Value, json};
 
@@ -19,7 +20,7 @@ pub(crate) fn document() -> Result<Value, String> {
     schemas.extend(rpc_errors::components());
     schemas.extend(openrpc::envelopes());
     schemas.extend(own_schemas());
-    Ok(json!({
+    let mut document = json!({
         "openapi": "3.1.0",
         "info": {
             "title": "Milepost: NEAR transaction status and protocol configuration",
@@ -35,7 +36,9 @@ pub(crate) fn document() -> Result<Value, String> {
             "headers": headers(),
             "parameters": parameters(),
         },
-    }))
+    });
+    request_context::add_to(&mut document);
+    Ok(document)
 }
 
 fn paths() -> Result<Value, String> {
