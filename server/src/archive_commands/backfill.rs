@@ -11,7 +11,7 @@ use core::num::NonZero;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::thread;
 
 use clap::Args;
@@ -21,7 +21,7 @@ use milepost::import::{FinalityRule, Retention};
 use milepost::primitives::BlockHeight;
 
 use super::repair::RepairedArchive;
-use super::{at, refuse_missing};
+use super::{at, lock, refuse_missing};
 use crate::archive::{self, ArchiveLocation, ArchiveOptions, Exporter, Lookups, SharedArchive};
 use crate::cli::FeedArgs;
 use crate::feed::{self, HeightRange};
@@ -146,11 +146,6 @@ fn fill_parts(
         }
     });
     lock(&failure).take().map_or(Ok(()), Err)
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Each value is replaced as a whole.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The parts of these heights that are not complete, or have a transaction that is open

@@ -11,6 +11,7 @@ mod repair;
 mod stats;
 
 use std::process::ExitCode;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use clap::{Args, Subcommand};
 use milepost::Error;
@@ -121,6 +122,11 @@ fn refuse_missing(location: &ArchiveLocation) -> Result<(), String> {
 
 fn at(location: &ArchiveLocation, error: Error) -> String {
     format!("{location}: {error}")
+}
+
+/// What a mutex holds; of a thread that panicked, the work is done or not
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn copy(args: &CopyArgs) -> Result<(), String> {

@@ -5,30 +5,31 @@
 //! kept in memory, because it says what was repaired, not what the archive has. Leaves out rows
 //! that the blocks do not have: nothing removes a row.
 
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use milepost::archive::{Archive, MemoryArchive, is_new_version};
 use milepost::storage::{Key, Row, Table};
 use milepost::{Error, ErrorKind};
 
+use super::lock;
 use crate::archive::SharedArchive;
 
 /// An archive whose rows are replaced by those that are put
 pub(super) struct RepairedArchive {
     archive: SharedArchive,
     progress: Mutex<MemoryArchive>,
-    replaced: AtomicU64,
+    /// Locked while rows are compared and replaced: parts overlap, and each key counts once
+    replaced: Mutex<u64>,
 }
 
 impl RepairedArchive {
     pub(super) fn new(archive: SharedArchive) -> Self {
-        Self { archive, progress: Mutex::default(), replaced: AtomicU64::default() }
+        Self { archive, progress: Mutex::default(), replaced: Mutex::default() }
     }
 
     /// Number of keys whose rows were replaced
     pub(super) fn replaced(&self) -> u64 {
-        self.replaced.load(Relaxed)
+        *lock(&self.replaced)
     }
 
     /// The rows of these keys; of one key also nothing if what it holds cannot be served
@@ -46,8 +47,7 @@ impl RepairedArchive {
     }
 
     fn with_progress<R>(&self, work: impl FnOnce(&mut MemoryArchive) -> R) -> R {
-        // A thread that panicked has added its row or not.
-        work(&mut self.progress.lock().unwrap_or_else(PoisonError::into_inner))
+        work(&mut lock(&self.progress))
     }
 }
 
@@ -73,6 +73,7 @@ impl Archive for RepairedArchive {
     }
 
     fn put_many(&self, rows: &[(Key, Row)]) -> Result<(), Error> {
+        let mut replaced = lock(&self.replaced);
         let keys: Vec<Key> = rows.iter().map(|(key, _)| *key).collect();
         let (mut missing, mut wrong) = (Vec::new(), Vec::new());
         for (stored, (key, row)) in self.stored(&keys)?.into_iter().zip(rows) {
@@ -84,7 +85,7 @@ impl Archive for RepairedArchive {
         }
         self.archive.put_many(&missing)?;
         self.archive.replace_many(&wrong)?;
-        self.replaced.fetch_add(wrong.len() as u64, Relaxed);
+        *replaced += wrong.len() as u64;
         Ok(())
     }
 

@@ -34,6 +34,8 @@ use crate::watching::{self, TooManyWatches, Watcher};
 /// Only a test that fails waits that long
 pub(super) const GUARD: Duration = Duration::from_secs(60);
 pub(super) const MAX_WATCHES: usize = 300;
+/// Maximum size of a body, and of a message of a WebSocket
+pub(super) const BODY_LIMIT: usize = 1 << 20;
 
 pub(super) fn service() -> Arc<Service> {
     let store = Store::open(&StoreLocation::Memory).unwrap();
@@ -64,7 +66,7 @@ pub(super) async fn start(service: &Arc<Service>) -> String {
         base_path: "/".parse().unwrap(),
         cors: Cors::AnyOrigin,
         statuses: StatusMode::Node,
-        body_limit: 1 << 20,
+        body_limit: BODY_LIMIT,
         max_connections: 100,
         max_wait: Duration::from_secs(1),
     };

@@ -15,7 +15,9 @@ use tokio::time;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::{WebSocketStream, client_async};
 
-use super::event_tests::{GUARD, MAX_WATCHES, chain, finalized, naive, service, start, until};
+use super::event_tests::{
+    BODY_LIMIT, GUARD, MAX_WATCHES, chain, finalized, naive, service, start, until,
+};
 use super::subscriptions::MAX_SUBSCRIPTIONS;
 use super::websocket::MAX_RUNNING;
 
@@ -251,9 +253,10 @@ async fn what_breaks_the_rules_is_closed_with_a_reason() {
     // A masked frame of text that announces 1 TiB, of which nothing is sent.
     for (head, code) in [
         (&[0x81, 0xff, 0, 0, 1, 0, 0, 0, 0, 0, 1, 2, 3, 4][..], 1009),
-        // A frame that is not masked, and a reserved opcode.
+        // A frame that is not masked, a reserved opcode, and a frame that claims to be compressed.
         (&[0x81, 0x01, b'x'], 1002),
         (&[0x83, 0x80, 1, 2, 3, 4], 1002),
+        (&[0xc1, 0x80, 1, 2, 3, 4], 1002),
     ] {
         let mut client = Client::connect(&address).await;
         client.0.get_mut().write_all(head).await.unwrap();
@@ -276,6 +279,87 @@ async fn what_breaks_the_rules_is_closed_with_a_reason() {
     // Others are served all the time.
     let response = quiet.call("tx", tx_params(hash, "FINAL")).await;
     assert!(response.get("result").is_some());
+}
+
+#[tokio::test]
+async fn fragments_are_limited_by_their_sum() {
+    let service = service();
+    let address = start(&service).await;
+    let mut client = Client::connect(&address).await;
+    for (opcode, size) in [(0x01, BODY_LIMIT - 10), (0x00, 20)] {
+        let mut frame = vec![opcode, 0xff];
+        frame.extend((size as u64).to_be_bytes());
+        // A mask of zeros changes nothing.
+        frame.extend([0; 4]);
+        frame.resize(frame.len() + size, b' ');
+        client.0.get_mut().write_all(&frame).await.unwrap();
+    }
+    let (code, reason) = client.close().await;
+    assert_eq!(code, 1009, "{reason}");
+}
+
+#[tokio::test]
+async fn no_compression_is_agreed_on() {
+    let service = service();
+    let address = start(&service).await;
+    let mut stream = TcpStream::connect(&address).await.unwrap();
+    let request = "GET /ws HTTP/1.1\r\nhost: x\r\nconnection: upgrade\r\nupgrade: websocket\r\n\
+        sec-websocket-version: 13\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\n\
+        sec-websocket-extensions: permessage-deflate; client_max_window_bits\r\n\r\n";
+    stream.write_all(request.as_bytes()).await.unwrap();
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(time::timeout(GUARD, stream.read_u8()).await.expect("a response").unwrap());
+    }
+    let head = String::from_utf8(head).unwrap();
+    assert!(head.starts_with("HTTP/1.1 101 "), "{head}");
+    assert!(!head.contains("sec-websocket-extensions"), "{head}");
+}
+
+#[tokio::test]
+async fn connections_that_end_without_a_close_leave_nothing() {
+    let service = service();
+    let address = start(&service).await;
+    let unknown = CryptoHash::digest(b"unknown").to_string();
+    let mut clients = Vec::new();
+    for _ in 0..3 {
+        let mut client = Client::connect(&address).await;
+        let params = json!({ "tx_hashes": [&unknown] });
+        assert_eq!(client.call("subscribe_tx_status", params).await["result"], 1);
+        clients.push(client);
+    }
+    assert_eq!(service.watching.counts(), (3, 1));
+    // One closes its side only, and reads on.
+    let mut half = clients.pop().unwrap();
+    half.0.get_mut().shutdown().await.unwrap();
+    until(|| service.watching.counts() == (2, 1)).await;
+    drop(clients);
+    until(|| service.watching.counts() == (0, 0)).await;
+}
+
+#[tokio::test]
+async fn a_flood_of_subscriptions_that_end_harms_no_other() {
+    let (service, hash) = finalized().await;
+    let address = start(&service).await;
+    let (mut client, mut other) =
+        (Client::connect(&address).await, Client::connect(&address).await);
+    let unknown = CryptoHash::digest(b"unknown").to_string();
+    for round in 1..=200 {
+        let params = json!({ "tx_hashes": [&unknown] });
+        client.send("subscribe_tx_status", params).await;
+        client.send("unsubscribe", json!([round])).await;
+        if round % 50 == 0 {
+            let response = other.call("tx", tx_params(hash, "FINAL")).await;
+            assert!(response.get("result").is_some(), "{response}");
+        }
+    }
+    let mut answered = 0;
+    while answered < 400 {
+        let message = client.json().await;
+        assert_eq!(message.get("error"), None, "{message}");
+        answered += usize::from(message.get("id").is_some());
+    }
+    assert_eq!(service.watching.counts(), (0, 0));
 }
 
 // The clock is paused, and advances to the next timer when all tasks are idle.
