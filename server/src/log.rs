@@ -51,6 +51,13 @@ pub(crate) fn init(format: LogFormat) {
         .with_default_directive(LevelFilter::INFO.into())
         .with_env_var("MILEPOST_LOG")
         .from_env_lossy();
+    // The driver of Cassandra repeats why it cannot connect each second; what that means is logged
+    // by the archive.
+    #[cfg(feature = "cassandra")]
+    let filter = match (format!("{filter}").contains("scylla"), "scylla=off".parse()) {
+        (false, Ok(directive)) => filter.add_directive(directive),
+        _ => filter,
+    };
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
     match format {
         LogFormat::Text => {

@@ -307,18 +307,36 @@ fn links_lead_somewhere() {
         let directory = root().join(&path);
         let directory = directory.parent().expect("a file has a parent");
         for rest in text.split("](").skip(1) {
-            let target = rest.split([')', ' ', '#']).next().unwrap_or_default();
-            if target.is_empty() || target.contains("://") || target.starts_with("mailto:") {
+            let link = rest.split([')', ' ']).next().unwrap_or_default();
+            if link.is_empty() || link.contains("://") || link.starts_with("mailto:") {
                 continue;
             }
             links += 1;
-            if !directory.join(target).exists() {
+            let (target, anchor) = link.split_once('#').unwrap_or((link, ""));
+            let page = match target {
+                "" => root().join(&path),
+                _ => directory.join(target),
+            };
+            if !page.exists() {
                 complaints.push(format!("{path}: {target} does not exist"));
+            } else if !anchor.is_empty() && link.contains(".md#") | target.is_empty() {
+                let page = fs::read_to_string(&page).expect("a page is text");
+                let headings = page.lines().filter(|line| line.starts_with('#'));
+                if !headings.map(anchor_of).any(|heading| heading == anchor) {
+                    complaints.push(format!("{path}: {link} names no heading"));
+                }
             }
         }
     }
     none(&complaints);
     assert!(links > 0, "no page links to another");
+}
+
+/// What links to a heading name, as sites for code make it of the text
+fn anchor_of(heading: &str) -> String {
+    let text = heading.trim_start_matches('#').trim().to_lowercase();
+    let kept = |letter: &char| letter.is_alphanumeric() || matches!(letter, ' ' | '-' | '_');
+    text.chars().filter(kept).map(|letter| if letter == ' ' { '-' } else { letter }).collect()
 }
 
 #[test]

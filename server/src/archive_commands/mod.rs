@@ -1,9 +1,9 @@
 //! `milepost archive`: what is in an archive, whether it is sound, a copy of it, a new dictionary.
 //!
 //! The commands take the addresses of `--archive`. An archive in a directory is open in one process
-//! at a time, so they need one that no server has open. Only `backfill` and `copy` make an archive,
-//! and only `repair` changes the content of a row. Exit codes: 0 done, and nothing wrong was found;
-//! 1 `check` found something, or something was left open; 2 the command failed.
+//! at a time, so they need one that no server has open. Only `init`, `backfill` and `copy` make an
+//! archive, and only `repair` changes the content of a row. Exit codes: 0 done, and nothing wrong
+//! was found; 1 `check` found something, or something was left open; 2 the command failed.
 
 mod backfill;
 mod check;
@@ -26,6 +26,8 @@ use crate::value_parsers;
 /// What `milepost archive` does
 #[derive(Debug, Subcommand)]
 pub(crate) enum ArchiveCommand {
+    /// Makes an empty archive, such as a keyspace with its tables; one that is there stays as it is
+    Init(PlaceArgs),
     /// Prints the sizes of the tables, what each writer has archived, and the dictionaries
     Stats(StatsArgs),
     /// Reads every row, and prints what is wrong; exit code 1 if anything is
@@ -82,6 +84,7 @@ pub(crate) struct TrainArgs {
 /// Runs a command
 pub(crate) fn run(command: &ArchiveCommand) -> Result<ExitCode, String> {
     match command {
+        ArchiveCommand::Init(args) => init(&args.archive)?,
         ArchiveCommand::Stats(args) => {
             let location = &args.place.archive;
             let stats =
@@ -127,6 +130,15 @@ fn at(location: &ArchiveLocation, error: Error) -> String {
 /// What a mutex holds; of a thread that panicked, the work is done or not
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn init(location: &ArchiveLocation) -> Result<(), String> {
+    if *location == ArchiveLocation::Memory {
+        return refuse_missing(location);
+    }
+    archive::open(location, true).map_err(|error| at(location, error))?;
+    print_line(format_args!("{location}: ready"));
+    Ok(())
 }
 
 fn copy(args: &CopyArgs) -> Result<(), String> {

@@ -189,6 +189,18 @@ fn a_copy_of_an_archive_and_one_with_another_dictionary_answer_alike() {
 }
 
 #[test]
+fn an_archive_is_made_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let archive = directory.path().join("archive");
+    for _ in 0..2 {
+        assert!(printed(&["archive", "init", text(&archive)], 0).contains(": ready"));
+    }
+    assert_eq!(stats(&archive)["tables"]["archived_transactions"]["rows"], 0);
+    assert!(printed(&["archive", "check", text(&archive)], 0).contains(": sound, "));
+    assert_eq!(run(&["archive", "init", "memory"]).status.code(), Some(2));
+}
+
+#[test]
 fn commands_on_an_archive_that_is_not_there_or_open_are_errors() {
     let directory = tempfile::tempdir().unwrap();
     let [archive, copy] = ["archive", "copy"].map(|name| directory.path().join(name));
