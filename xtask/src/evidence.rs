@@ -4,10 +4,10 @@
 //! that fails writes nothing. `cargo xtask test` runs a small version of each.
 
 use crate::shell::{cargo, feed, show, target};
-use crate::{bench, cluster, setup, simulate};
+use crate::{bench, cluster, platforms, setup, simulate};
 
 /// What there is: name, about
-const NAMES: [(&str, &str); 10] = [
+const NAMES: [(&str, &str); 11] = [
     ("simulation", "1,000,000 seeds of waiting (ten minutes); `--seeds N` takes another number"),
     ("open-requests", "10,000 open HTTP requests on a release build (three minutes)"),
     (
@@ -19,6 +19,7 @@ const NAMES: [(&str, &str); 10] = [
     ("archive", "sizes and reads of archived rows (a minute); `--blocks DIR` takes real blocks"),
     ("power-loss", "cuts the power under a store and its archive, and fails calls (ten minutes)"),
     ("cluster", "kills and pauses nodes of a cluster under an archive (ten minutes)"),
+    ("platforms", "builds and tests for other processors, under QEMU (an hour)"),
     ("bench", "all benches beside the node's path (half an hour); `--rocksdb` adds its database"),
     ("bench-http", "what a response costs over HTTP, with `wrk` (four minutes)"),
 ];
@@ -47,6 +48,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
         ["archive", "--blocks", directory] => archive(Some(directory)),
         ["power-loss"] => power_loss(),
         ["cluster"] => cluster(),
+        ["platforms"] => platforms(),
         ["bench"] => bench::write_ratios(false),
         ["bench", "--rocksdb"] => bench::write_ratios(true),
         ["bench-http"] => setup::run(&["wrk"]).and_then(|()| bench::write_http()),
@@ -107,6 +109,11 @@ fn power_loss() -> Result<(), String> {
 fn cluster() -> Result<(), String> {
     setup::run(&["cassandra"])?;
     write("cluster", "", &show(&mut cluster::fault_test()?)?)
+}
+
+fn platforms() -> Result<(), String> {
+    setup::run(&["platforms"])?;
+    write("platforms", "", &platforms::run_all()?)
 }
 
 /// Hands the output of a run to the program that writes the page
