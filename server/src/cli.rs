@@ -1,8 +1,8 @@
 //! The command line: subcommands and their arguments.
 //!
 //! Values are checked while they are parsed, so an invalid one is rejected before anything is
-//! opened. What the commands do is in `serve`, `query_commands`, `store_commands` and
-//! `conformance`.
+//! opened. What the commands do is in `serve`, `query_commands`, `store_commands`,
+//! `archive_commands` and `conformance`.
 
 use core::num::NonZero;
 use core::time::Duration;
@@ -18,6 +18,7 @@ use milepost::status::Milestone;
 use milepost_feeds::{FeedUrl, Start};
 
 use crate::archive::ArchiveLocation;
+use crate::archive_commands::ArchiveCommand;
 use crate::http::{self, BasePath, Cors, StatusMode};
 use crate::log::LogFormat;
 use crate::store_commands::StoreCommand;
@@ -65,6 +66,9 @@ pub(crate) enum Command {
     /// Looks after the file of a store: sizes, a check of all of it, compaction, backup
     #[command(subcommand)]
     Store(StoreCommand),
+    /// Looks after an archive: sizes and progress, a check of all of it, copies, dictionaries
+    #[command(subcommand)]
+    Archive(ArchiveCommand),
     /// Prints the manual page, in the format of `man`
     Man,
     /// Prints the completions of a shell
@@ -85,7 +89,8 @@ pub(crate) struct ServeArgs {
     /// Address to listen on; port 0 picks a free one
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:3030")]
     pub(crate) listen: String,
-    /// `memory`, or the file of a durable store
+    /// `memory`, or a durable store: a file, or a directory (`PATH/` for a new one), which has the
+    /// file and an archive beside it, so that nothing is lost by `--retention`
     #[arg(long, value_name = "PATH|memory", default_value = "memory")]
     pub(crate) store: StoreLocation,
     /// File with a block message or an array of them, or a directory of such files or of a lake;
@@ -164,12 +169,15 @@ pub(crate) struct SourceArgs {
     pub(crate) log_format: LogFormat,
 }
 
+/// Maximum number of blocks that a store keeps while its archive does not have them, by default
+pub(crate) const ARCHIVE_BACKLOG: u64 = 50_000;
+
 /// The archive behind the store of `milepost serve`
 #[derive(Args, Clone, Debug)]
 pub(crate) struct ArchiveArgs {
     /// Where finalized transactions are kept beyond the retention of the store: `memory`, a
     /// directory, or `cassandra://HOST,HOST/KEYSPACE?dc=NAME` in a program that is built with the
-    /// feature `cassandra`
+    /// feature `cassandra` [default: beside the file of a store in a directory]
     #[arg(long, value_name = "PLACE")]
     pub(crate) archive: Option<ArchiveLocation>,
     /// Whether this server puts its final blocks into the archive: `on`, or `off` if others do
@@ -187,7 +195,7 @@ pub(crate) struct ArchiveArgs {
     #[arg(
         long,
         value_name = "NUMBER",
-        default_value_t = 50_000,
+        default_value_t = ARCHIVE_BACKLOG,
         requires = "archive",
         value_parser = clap::value_parser!(u64).range(1..)
     )]
@@ -329,9 +337,10 @@ impl FeedArgs {
 pub(crate) struct ImportArgs {
     #[command(flatten)]
     pub(crate) sources: SourceArgs,
-    /// The file of the durable store
-    #[arg(long, value_name = "PATH")]
-    pub(crate) store: PathBuf,
+    /// The durable store: a file, or a directory (`PATH/` for a new one), which has the file and an
+    /// archive beside it
+    #[arg(long, value_name = "PATH", value_parser = StoreLocation::durable)]
+    pub(crate) store: StoreLocation,
     #[command(flatten)]
     pub(crate) feed: FeedArgs,
     /// Lowest height that is imported; needed for a lake in an object store
@@ -347,9 +356,9 @@ pub(crate) struct ImportArgs {
 #[derive(Args, Debug)]
 #[group(multiple = false)]
 pub(crate) struct TargetArgs {
-    /// Queries the durable store in this file
-    #[arg(long, value_name = "PATH")]
-    pub(crate) store: Option<PathBuf>,
+    /// Queries the durable store in this file or directory
+    #[arg(long, value_name = "PATH", value_parser = StoreLocation::durable)]
+    pub(crate) store: Option<StoreLocation>,
     /// Queries the node at this address
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:3030")]
     pub(crate) url: String,

@@ -3,14 +3,15 @@
 //! The program feeds block messages to the engine and serves the engine's responses over HTTP; the
 //! engine alone decides what a response says. Each file here has one task: the command line, the
 //! feeds, the store, pending requests, HTTP, metrics, and the text output for people. Exit codes: 0
-//! success or found; 1 not found, or the server failed, or a store is not sound; 2 invalid command
-//! line, or the query or another command failed.
+//! success or found; 1 not found, or the server failed, or a store or an archive is not sound; 2
+//! invalid command line, or the query or another command failed.
 
 #![forbid(unsafe_code)]
 
 extern crate alloc;
 
 mod archive;
+mod archive_commands;
 mod block_importer;
 mod block_verifier;
 mod cli;
@@ -88,6 +89,7 @@ fn main() -> ExitCode {
         Command::Man => generated::manual_page(),
         Command::Completions { shell } => generated::completions(shell),
         Command::Store(command) => store_commands::run(&command).map_err(|text| (text, 2)),
+        Command::Archive(command) => archive_commands::run(&command).map_err(|text| (text, 2)),
         Command::Conformance(args) => conformance::run(&args).map_err(|text| (text, 2)),
     };
     match result {

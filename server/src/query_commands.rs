@@ -5,13 +5,15 @@
 
 use std::process::ExitCode;
 
-use milepost::endpoint::{Engine, RequestState};
+use milepost::archive::{ArchiveLookup, WithArchive};
+use milepost::endpoint::{Engine, RequestState, Settings};
+use milepost::storage::Snapshot;
 use serde_json::{Map, Value, json};
 
+use crate::archive::{self, ArchiveLocation};
 use crate::cli::{BlockArgs, ConfigArgs, StatusArgs, TargetArgs};
 use crate::log::print_line;
 use crate::store::Store;
-use crate::value_parsers::StoreLocation;
 use crate::{client, receipt_tree, serve};
 
 /// An account that exists on every chain: nodes that track all shards require a sender and ignore
@@ -74,20 +76,32 @@ fn query(target: &TargetArgs, method: &str, params: Value) -> Result<Vec<u8>, St
     request.insert("method".into(), method.into());
     request.insert("params".into(), params);
     let request = Value::Object(request).to_string().into_bytes();
-    let Some(path) = &target.store else {
+    let Some(location) = &target.store else {
         return serve::runtime(None)?.block_on(client::post(&target.url, request));
     };
-    if !path.exists() {
+    if let Some(path) = location.file().filter(|path| !path.exists()) {
         // Opening would create an empty store.
         return Err(format!("{}: no such store", path.display()));
     }
-    let store = Store::open(&StoreLocation::File(path.clone()))?;
-    let (engine, snapshot) = (Engine::default(), store.snapshot());
-    Ok(match engine.respond(engine.parse(&request, None), &snapshot) {
+    let store = Store::open(location)?;
+    match location.archive().filter(ArchiveLocation::exists) {
+        None => Ok(response(&Engine::default(), &request, &store.snapshot())),
+        Some(place) => {
+            let archive = archive::open(&place, false);
+            let archive = archive.map_err(|error| format!("{place}: {error}"))?;
+            let engine = Engine::new(Settings::default().with_archive(ArchiveLookup::Unknown));
+            let snapshot = WithArchive { snapshot: store.snapshot(), archive };
+            Ok(response(&engine, &request, &snapshot))
+        }
+    }
+}
+
+fn response(engine: &Engine, request: &[u8], snapshot: &impl Snapshot) -> Vec<u8> {
+    match engine.respond(engine.parse(request, None), snapshot) {
         RequestState::Ready(response) => response.body,
         // The file is locked, so it does not change and waiting is of no use.
-        RequestState::Pending(pending) => pending.expire(&snapshot).body,
-    })
+        RequestState::Pending(pending) => pending.expire(snapshot).body,
+    }
 }
 
 fn parse(body: &[u8]) -> Result<Value, String> {

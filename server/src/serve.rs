@@ -23,7 +23,7 @@ use tokio::time::{self, MissedTickBehavior};
 use tracing::{error, info, warn};
 
 use crate::archive::{self, ArchiveLocation, ArchiveOptions, Exporter, Lookups, run_exporter};
-use crate::cli::{ArchiveArgs, FeedArgs, ImportArgs, ServeArgs};
+use crate::cli::{ARCHIVE_BACKLOG, ArchiveArgs, FeedArgs, ImportArgs, ServeArgs};
 use crate::demo_index::DemoIndex;
 use crate::feed::{self, FeedSummary, HeightRange, PracticeFeed};
 use crate::follow::Follow;
@@ -67,15 +67,25 @@ pub(crate) fn serve(args: ServeArgs) -> Result<ExitCode, String> {
 /// Imports blocks into a store
 pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, String> {
     let runtime = runtime(None)?;
-    let store = Store::open(&StoreLocation::File(args.store.clone()))?;
+    let store = Store::open(&args.store)?;
+    let archive =
+        args.store.archive().map(|location| open_archive_beside(&location)).transpose()?;
     let engine = Engine::default();
     let finality = finality::rule_of_store(&engine, &store, args.feed.finality)?;
     let import_settings = args.feed.import_settings(finality);
     let service = Service::new(engine, store, import_settings, WaitConfig::default(), 0);
-    let service = Arc::new(service.with_verify_mode(args.feed.verify.unwrap_or_default()));
+    let service = service.with_verify_mode(args.feed.verify.unwrap_or_default());
+    let service = Arc::new(service.with_archive(archive.clone()));
     let _guard = runtime.enter();
     shutdown_on_signals(&service)?;
+    // Retention removes what is archived, so blocks are archived while others are imported.
+    if let Some(archive) = &archive {
+        runtime.spawn(run_exporter(Arc::clone(&service), Arc::clone(archive)));
+    }
     let summary = import_feeds(&service, &args.feed, &args.paths, args.from)?;
+    if let Some(archive) = archive {
+        archive.step(&service).map_err(|error| format!("the archive: {error}"))?;
+    }
     print_line(summary);
     if summary.interrupted {
         info!("stopped before the last message");
@@ -115,7 +125,7 @@ async fn run(args: ServeArgs) -> Result<(), String> {
     // What is printed at the start, and in the README, is answered as long as the server runs.
     let keeps_start = is_memory && follow.is_none() && args.blocks.is_empty();
     let kept_height = keeps_start.then(PracticeFeed::kept_height);
-    let archive = open_archive(&args.archive, kept_height).await?;
+    let archive = open_archive(&args.archive, args.store.archive(), kept_height).await?;
     let service = service.with_verify_mode(verify_mode).with_archive(archive.clone());
     let service = Arc::new(service);
     shutdown_on_signals(&service)?;
@@ -177,9 +187,11 @@ async fn run(args: ServeArgs) -> Result<(), String> {
     }
 }
 
-/// The archive of the command line, or one of the blocks up to this height in memory
+/// The archive of the command line, or that of the store, or one of the blocks up to this height in
+/// memory
 async fn open_archive(
     args: &ArchiveArgs,
+    of_store: Option<ArchiveLocation>,
     kept_height: Option<BlockHeight>,
 ) -> Result<Option<Arc<Exporter>>, String> {
     let options = ArchiveOptions {
@@ -187,7 +199,7 @@ async fn open_archive(
         max_blocks: args.archive_backlog,
         until: None,
     };
-    let Some(location) = args.archive.clone() else {
+    let Some(location) = args.archive.clone().or(of_store) else {
         return kept_height.map(|height| first_blocks_archive(options, height)).transpose();
     };
     let opened = task::spawn_blocking(move || archive::open(&location, options.writes)).await;
@@ -195,6 +207,14 @@ async fn open_archive(
     let archive = opened.map_err(|error| format!("cannot open the archive: {error}"))?;
     let lookups = Lookups::new(archive, args.archive_misses);
     Ok(Some(Arc::new(Exporter::new(lookups, options))))
+}
+
+/// The archive of a store in a directory, for an import
+fn open_archive_beside(location: &ArchiveLocation) -> Result<Arc<Exporter>, String> {
+    let archive = archive::open(location, true);
+    let archive = archive.map_err(|error| format!("cannot open the archive: {error}"))?;
+    let options = ArchiveOptions { writes: true, max_blocks: ARCHIVE_BACKLOG, until: None };
+    Ok(Arc::new(Exporter::new(Lookups::new(archive, NonZero::<u32>::MAX), options)))
 }
 
 /// An archive in memory of the blocks up to this height, whatever it is asked for
@@ -237,7 +257,7 @@ fn import_feeds(
         let count = feed::import_configs(service, directory)?;
         info!("protocol configurations imported: {count}");
     }
-    feed::import_blocks(service, blocks, HeightRange { from, until: feed.until })
+    feed::import_blocks(service, blocks, HeightRange { from, until: feed.until }, &|| ())
 }
 
 /// Prints example requests, then runs the practice chain until the service shuts down
@@ -322,7 +342,7 @@ fn describe(chain: &ChainStatus) -> String {
 }
 
 /// Shuts the service down on SIGTERM or SIGINT; a second signal ends the program at once
-fn shutdown_on_signals(service: &Arc<Service>) -> Result<(), String> {
+pub(crate) fn shutdown_on_signals(service: &Arc<Service>) -> Result<(), String> {
     let mut signals =
         Signals::new().map_err(|error| format!("cannot install signal handlers: {error}"))?;
     let service = Arc::clone(service);

@@ -4,6 +4,7 @@
 //! configurations at a time change it. The memory store blocks its readers only while a finished
 //! batch is applied, never while a block is checked. This module does not interpret rows.
 
+use std::fs;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
 use milepost::Error;
@@ -33,11 +34,15 @@ pub(crate) struct InlineRead<'store> {
 }
 
 impl Store {
-    /// Opens the store at this location; creates a file that does not exist
+    /// Opens the store at this location; creates a file or a directory that does not exist
     pub(crate) fn open(location: &StoreLocation) -> Result<Self, String> {
-        let backend = match location {
-            StoreLocation::Memory => Backend::Memory(RwLock::new(MemoryStorage::new())),
-            StoreLocation::File(path) => {
+        if let StoreLocation::Directory(path) = location {
+            let made = fs::create_dir_all(path);
+            made.map_err(|error| format!("{}: {error}", path.display()))?;
+        }
+        let backend = match location.file() {
+            None => Backend::Memory(RwLock::new(MemoryStorage::new())),
+            Some(path) => {
                 let storage = RedbStorage::open(path, &Options::default());
                 Backend::File(storage.map_err(|error| error.to_string())?, IoBudget::new())
             }

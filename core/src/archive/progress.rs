@@ -93,7 +93,6 @@ impl WriterProgress {
     ///
     /// Those of the archive, or a corrupt row.
     pub fn read_union(archive: &(impl Archive + ?Sized)) -> Result<Self, Error> {
-        let mut union = Self::default();
         let mut writers = Vec::new();
         for_each_row(archive, Table::ArchiveProgress, &mut |key, row| {
             if key.bytes_in_table().last() == Some(&FORMAT_VERSION) {
@@ -101,12 +100,21 @@ impl WriterProgress {
             }
             Ok(())
         })?;
-        for writer in &writers {
+        Ok(Self::union(&writers))
+    }
+
+    /// What several writers together have archived; a transaction is open if it is in every range
+    /// that has its height
+    pub fn union<'progress>(
+        writers: impl IntoIterator<Item = &'progress Self, IntoIter: Clone>,
+    ) -> Self {
+        let (mut union, writers) = (Self::default(), writers.into_iter());
+        for writer in writers.clone() {
             union.heights.extend(&writer.heights);
         }
-        for writer in &writers {
+        for writer in writers.clone() {
             let is_open = |open: &&OpenTransaction| {
-                writers.iter().all(|other| {
+                writers.clone().all(|other| {
                     !other.heights.contains(open.height) || other.open.binary_search(open).is_ok()
                 })
             };
@@ -114,7 +122,7 @@ impl WriterProgress {
         }
         union.open.sort_unstable();
         union.open.dedup();
-        Ok(union)
+        union
     }
 }
 

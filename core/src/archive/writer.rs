@@ -141,10 +141,11 @@ impl WriterProgress {
 /// Rows of a page of a copy
 const PAGE: usize = 256;
 
-/// Copies all rows of an archive into another one, progress included; returns their number
+/// Copies the rows of an archive into another one, progress included; returns their number
 ///
-/// May be repeated, and run while writers write: what they put after its table was passed is copied
-/// by the next run.
+/// Dictionaries are left out: rows are copied plain, and an archive that compresses has
+/// dictionaries of its own, whose numbers may be the same. May be repeated, and run while writers
+/// write: what they put after its table was passed is copied by the next run.
 ///
 /// # Errors
 ///
@@ -158,7 +159,9 @@ pub fn copy(
 
     let mut count = 0;
     // Progress comes last, so that it does not name rows that are not copied.
-    let tables = Table::ARCHIVE.into_iter().filter(|table| *table != Table::ArchiveProgress);
+    let is_copied =
+        |table: &Table| !matches!(table, Table::ArchiveProgress | Table::ArchiveDictionaries);
+    let tables = Table::ARCHIVE.into_iter().filter(is_copied);
     // It is read first for the same reason.
     let mut progress = Vec::new();
     super::for_each_row(from, Table::ArchiveProgress, &mut |key, row| {

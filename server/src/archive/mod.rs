@@ -11,6 +11,7 @@ mod lookups;
 mod reads;
 
 use alloc::sync::Arc;
+use core::fmt;
 use core::str::FromStr;
 use core::time::Duration;
 use std::path::PathBuf;
@@ -50,6 +51,32 @@ pub(crate) enum ArchiveLocation {
     Cassandra(Address),
 }
 
+impl ArchiveLocation {
+    /// Whether there may be an archive, without making one
+    pub(crate) fn exists(&self) -> bool {
+        match self {
+            Self::Memory => false,
+            Self::Directory(directory) => DirectoryArchive::exists(directory),
+            #[cfg(feature = "cassandra")]
+            Self::Cassandra(_) => true,
+        }
+    }
+}
+
+/// The text of the command line
+impl fmt::Display for ArchiveLocation {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Memory => formatter.write_str("memory"),
+            Self::Directory(directory) => directory.display().fmt(formatter),
+            #[cfg(feature = "cassandra")]
+            Self::Cassandra(address) => {
+                write!(formatter, "cassandra keyspace {}", address.keyspace())
+            }
+        }
+    }
+}
+
 impl FromStr for ArchiveLocation {
     type Err = String;
 
@@ -87,21 +114,31 @@ pub(crate) struct ArchiveOptions {
 /// Opens the archive at this location, which is made if it does not exist and this server writes;
 /// blocks the thread
 pub(crate) fn open(location: &ArchiveLocation, writes: bool) -> Result<SharedArchive, Error> {
+    let rows = open_rows(location, writes)?;
+    match location {
+        ArchiveLocation::Memory => Ok(rows),
+        _ => Ok(Arc::new(compressed(rows)?)),
+    }
+}
+
+/// The archive of these rows, which are compressed
+pub(crate) fn compressed(rows: SharedArchive) -> Result<CompressedArchive<SharedArchive>, Error> {
+    CompressedArchive::new(rows, DICTIONARIES)
+}
+
+/// As [`open`], with the rows as they are stored
+pub(crate) fn open_rows(location: &ArchiveLocation, writes: bool) -> Result<SharedArchive, Error> {
     #[cfg(not(feature = "cassandra"))]
     let _ = writes;
     match location {
         ArchiveLocation::Memory => Ok(Arc::<LockedArchive>::default()),
-        ArchiveLocation::Directory(directory) => {
-            let directory = DirectoryArchive::open(directory)?;
-            Ok(Arc::new(CompressedArchive::new(directory, DICTIONARIES)?))
-        }
+        ArchiveLocation::Directory(directory) => Ok(Arc::new(DirectoryArchive::open(directory)?)),
         #[cfg(feature = "cassandra")]
         ArchiveLocation::Cassandra(address) => {
             if writes {
                 CassandraArchive::create(address)?;
             }
-            let archive = CassandraArchive::open(address)?;
-            Ok(Arc::new(CompressedArchive::new(archive, DICTIONARIES)?))
+            Ok(Arc::new(CassandraArchive::open(address)?))
         }
     }
 }

@@ -84,11 +84,12 @@ pub(crate) fn import_configs(service: &Service, directory: &Path) -> Result<usiz
 }
 
 /// Imports every block message of these heights below these paths, in the order of heights, and
-/// then the lakes in object stores
+/// then the lakes in object stores; calls `after_block` after the commit of each block
 pub(crate) fn import_blocks(
     service: &Service,
     paths: &[PathBuf],
     range: HeightRange,
+    after_block: &(dyn Fn() + Sync),
 ) -> Result<FeedSummary, String> {
     let is_lake = |path: &&PathBuf| object_store::address(path).is_some();
     let (lakes, paths): (Vec<&PathBuf>, Vec<&PathBuf>) = paths.iter().partition(is_lake);
@@ -109,6 +110,7 @@ pub(crate) fn import_blocks(
     let committed = |message: &FileMessage<'_>, imported: &ImportSummary| {
         summary.add(imported);
         progress.update(summary.blocks + summary.known, message.source.height);
+        after_block();
     };
     let imported = service.import_blocks(messages, committed, || ());
     progress.finish();
@@ -126,7 +128,7 @@ pub(crate) fn import_blocks(
     }
     for url in lakes.into_iter().filter_map(|path| object_store::address(path)) {
         if !summary.interrupted {
-            object_store::import(service, url, range, &mut summary)?;
+            object_store::import(service, url, range, &mut summary, after_block)?;
         }
     }
     Ok(summary)

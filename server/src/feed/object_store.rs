@@ -20,6 +20,7 @@ pub(super) fn import(
     url: &str,
     range: HeightRange,
     summary: &mut FeedSummary,
+    after_block: &(dyn Fn() + Sync),
 ) -> Result<(), String> {
     use milepost::import::ImportSummary;
     use milepost_feeds::{FeedBlock, ImportError, Lake};
@@ -45,6 +46,7 @@ pub(super) fn import(
         // Skipped heights are done as well.
         let height = block.block.height;
         progress.update(height - from + 1, height);
+        after_block();
     };
     let imported = service.import_blocks(blocks, committed, || ());
     progress.finish();
@@ -66,6 +68,7 @@ pub(super) fn import(
     url: &str,
     _: HeightRange,
     _: &mut FeedSummary,
+    _: &(dyn Fn() + Sync),
 ) -> Result<(), String> {
     Err(format!("{url}: this program was built without object stores"))
 }

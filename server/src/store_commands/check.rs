@@ -20,19 +20,38 @@ use super::{OpenFailure, open};
 /// Problems that are printed; further ones are counted
 const MAX_PRINTED: usize = 100;
 
-/// What is wrong with a store
+/// What is wrong with a store or an archive
 #[derive(Debug, Default)]
-pub(super) struct Problems {
-    pub(super) printed: Vec<String>,
-    pub(super) count: u64,
+pub(crate) struct Problems {
+    printed: Vec<String>,
+    pub(crate) count: u64,
 }
 
 impl Problems {
-    pub(super) fn add(&mut self, problem: impl core::fmt::Display) {
+    pub(crate) fn add(&mut self, problem: impl core::fmt::Display) {
         if self.printed.len() < MAX_PRINTED {
             self.printed.push(problem.to_string());
         }
         self.count += 1;
+    }
+
+    /// The report about what was checked, of which so many rows were read
+    pub(crate) fn report(&self, checked: impl core::fmt::Display, rows: Option<u64>) -> String {
+        let mut text = String::new();
+        for problem in &self.printed {
+            text.push_str(problem);
+            text.push('\n');
+        }
+        let unprinted = self.count - self.printed.len() as u64;
+        if unprinted > 0 {
+            text.push_str(&format!("and {unprinted} more\n"));
+        }
+        let read = rows.map_or(String::new(), |rows| format!(", {rows} rows read"));
+        text.push_str(&match self.count {
+            0 => format!("{checked}: sound{read}\n"),
+            count => format!("{checked}: {count} problems{read}\n"),
+        });
+        text
     }
 }
 
@@ -43,7 +62,7 @@ pub(super) fn check(path: &Path) -> Result<(String, u64), String> {
         Ok(storage) => storage,
         Err(OpenFailure::Open(error)) if error.kind() == OpenErrorKind::Damaged => {
             problems.add(error);
-            return Ok(report(path, None, &problems));
+            return Ok((problems.report(path.display(), None), problems.count));
         }
         Err(failure) => return Err(failure.into()),
     };
@@ -69,7 +88,7 @@ pub(super) fn check(path: &Path) -> Result<(String, u64), String> {
     if let Err(failure) = open(path, true) {
         problems.add(String::from(failure));
     }
-    Ok(report(path, Some(row_count), &problems))
+    Ok((problems.report(path.display(), Some(row_count)), problems.count))
 }
 
 fn check_links(snapshot: &RedbSnapshot, problems: &mut Problems) {
@@ -78,27 +97,8 @@ fn check_links(snapshot: &RedbSnapshot, problems: &mut Problems) {
     }
 }
 
-fn report(path: &Path, rows: Option<u64>, problems: &Problems) -> (String, u64) {
-    let mut text = String::new();
-    for problem in &problems.printed {
-        text.push_str(problem);
-        text.push('\n');
-    }
-    let unprinted = problems.count - problems.printed.len() as u64;
-    if unprinted > 0 {
-        text.push_str(&format!("and {unprinted} more\n"));
-    }
-    let path = path.display();
-    let read = rows.map_or(String::new(), |rows| format!(", {rows} rows read"));
-    text.push_str(&match problems.count {
-        0 => format!("{path}: sound{read}\n"),
-        count => format!("{path}: {count} problems{read}\n"),
-    });
-    (text, problems.count)
-}
-
 /// Decodes a row whole
-pub(super) fn check_row(key: &Key, row: &[u8]) -> Result<(), Error> {
+pub(crate) fn check_row(key: &Key, row: &[u8]) -> Result<(), Error> {
     let decoded = match key.table() {
         Table::Chain if *key == ChainRecord::key() => ChainRecord::decode(Some(row)).map(drop),
         Table::Chain if *key == ConfigIndex::key() => ConfigIndex::decode(Some(row)).map(drop),

@@ -23,8 +23,10 @@ use serde_json::{Map, Value, json};
 
 #[cfg(unix)]
 pub(crate) use backup::serve as serve_backups;
+pub(crate) use check::{Problems, check_row};
 
 use crate::log::print_line;
+use crate::value_parsers;
 
 /// What `milepost store` does
 #[derive(Debug, Subcommand)]
@@ -50,8 +52,8 @@ pub(crate) struct InfoArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct FileArgs {
-    /// The file of the store
-    #[arg(value_name = "FILE")]
+    /// The file of the store, or a directory with a store; its archive is not touched
+    #[arg(value_name = "FILE", value_parser = value_parsers::store_file)]
     file: PathBuf,
 }
 

@@ -6,6 +6,8 @@
 #![expect(unused_crate_dependencies, reason = "the program runs as a process")]
 
 mod archive;
+mod archive_commands;
+mod backfill;
 mod cli;
 mod connections;
 mod dashboard;
@@ -29,6 +31,7 @@ mod query_commands;
 mod settings;
 mod shutdown;
 mod store_commands;
+mod store_directory;
 mod strict_types;
 mod submit;
 mod support;

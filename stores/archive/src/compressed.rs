@@ -211,8 +211,16 @@ impl<A: Archive> CompressedArchive<A> {
         rows.iter().map(compress).collect()
     }
 
-    /// The row with a plain envelope
-    fn decompress(&self, key: &Key, row: Row) -> Result<Row, Error> {
+    /// The row with a plain envelope, for a row of the [archive inside](Self::inner)
+    ///
+    /// For checks, which go on after a row that cannot be decompressed. A row of another format
+    /// version stays as it is.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Corrupt`] if the row is damaged or its dictionary is missing, and those of the
+    /// archive if the dictionary has to be read.
+    pub fn decompress(&self, key: &Key, row: Row) -> Result<Row, Error> {
         if !is_readable(&row) {
             return Ok(row);
         }

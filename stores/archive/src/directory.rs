@@ -53,6 +53,11 @@ impl DirectoryArchive {
         Self::open_or_create(&path)
     }
 
+    /// Whether this directory has an archive, without opening or making one
+    pub fn exists(directory: impl AsRef<Path>) -> bool {
+        directory.as_ref().join(DATABASE).is_dir()
+    }
+
     fn open_or_create(path: &Path) -> Result<Self, Error> {
         let at = |error: fjall::Error| failed(error).at(path.display());
         let database = Database::builder(path).open().map_err(at)?;

@@ -1,0 +1,256 @@
+//! `milepost archive backfill`: fills heights of an archive from blocks, in parallel ranges.
+//!
+//! What is missing is found from the progress rows, so an interrupted run is continued by the same
+//! command, and several processes may fill parts of one chain. Each part has a store in memory and
+//! a writer of its own, and reads on past its end until every transaction that it included is
+//! finalized. What is left open is printed, and stays listed in the archive.
+
+use alloc::sync::Arc;
+use core::num::NonZero;
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
+
+use clap::Args;
+use milepost::archive::{HeightRanges, WriterProgress};
+use milepost::endpoint::{Engine, WaitConfig};
+use milepost::import::{FinalityRule, Retention};
+use milepost::primitives::BlockHeight;
+
+use super::{at, refuse_missing};
+use crate::archive::{self, ArchiveLocation, ArchiveOptions, Exporter, Lookups, SharedArchive};
+use crate::cli::FeedArgs;
+use crate::feed::{self, HeightRange};
+use crate::log::print_line;
+use crate::serve;
+use crate::service::Service;
+use crate::store::Store;
+use crate::value_parsers::StoreLocation;
+
+type Part = core::ops::RangeInclusive<BlockHeight>;
+
+/// How far a part is read past its end, as far as a transaction takes: a promise that is yielded
+/// resumes within 200 blocks
+const MAX_HEIGHTS_PAST_END: u64 = 1_000;
+/// How far a part is read before its start: the block before it says that heights between the two
+/// were skipped
+const HEIGHTS_BEFORE: u64 = 16;
+/// Parts that are less apart are one, because each reads on past its end
+const MIN_HEIGHTS_APART: u64 = 256;
+/// Blocks that the store of a part keeps beside those that are not archived, and with them
+const RETENTION: Retention = Retention::Blocks(64);
+const MAX_BLOCKS: u64 = 2_000;
+/// Blocks that are imported between two exports
+const BLOCKS_PER_EXPORT: u64 = 16;
+
+#[derive(Args, Debug)]
+pub(crate) struct BackfillArgs {
+    /// The archive, which is made if it does not exist: a directory, or another address of
+    /// `--archive`
+    #[arg(value_name = "ARCHIVE")]
+    archive: ArchiveLocation,
+    /// Lowest height that is filled
+    #[arg(long, value_name = "HEIGHT")]
+    from: BlockHeight,
+    /// Highest height that is filled; blocks up to `--until`, or 1000 heights above, are read until
+    /// every transaction is finalized
+    #[arg(long, value_name = "HEIGHT")]
+    to: BlockHeight,
+    /// Number of parts that are filled at a time
+    #[arg(
+        long,
+        value_name = "NUMBER",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u64).range(1..=64)
+    )]
+    jobs: u64,
+    #[command(flatten)]
+    feed: FeedArgs,
+    /// Files with a block message or an array of them, directories of such files or of a lake, or a
+    /// lake in an object store, `s3://BUCKET[/PREFIX]` or `file://PATH`
+    #[arg(required = true, value_name = "PATH")]
+    paths: Vec<PathBuf>,
+}
+
+/// Fills the archive
+pub(super) fn backfill(args: &BackfillArgs) -> Result<ExitCode, String> {
+    let BackfillArgs { archive: location, from, to, .. } = args;
+    if to < from {
+        return Err(format!("--to {to} is below --from {from}"));
+    }
+    if args.feed.retention.is_some() {
+        return Err("--retention is of a store, and an archive keeps everything".to_owned());
+    }
+    if *location == ArchiveLocation::Memory {
+        refuse_missing(location)?;
+    }
+    let failed = |error| at(location, error);
+    let archive = archive::open(location, true).map_err(failed)?;
+    let before = WriterProgress::read_union(&archive).map_err(failed)?;
+    let runtime = serve::runtime(None)?;
+    let queue = Mutex::new(parts(&before, *from..=*to, args.jobs).into_iter());
+    let failure: Mutex<Option<String>> = Mutex::default();
+    let is_stopped = AtomicBool::new(false);
+    thread::scope(|scope| {
+        for _ in 0..args.jobs {
+            scope.spawn(|| {
+                let _guard = runtime.enter();
+                while !is_stopped.load(Relaxed) {
+                    let Some(part) = lock(&queue).next() else { return };
+                    match fill(args, &part, &archive) {
+                        Ok(Filled::Whole) => {}
+                        Ok(Filled::Interrupted) => is_stopped.store(true, Relaxed),
+                        Err(error) => {
+                            is_stopped.store(true, Relaxed);
+                            lock(&failure).get_or_insert(error);
+                        }
+                    }
+                }
+            });
+        }
+    });
+    if let Some(error) = lock(&failure).take() {
+        return Err(error);
+    }
+    let after = WriterProgress::read_union(&archive).map_err(failed)?;
+    Ok(report(location, &after, *from..=*to))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Each value is replaced as a whole.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The parts of these heights that are not complete, or have a transaction that is open
+fn parts(progress: &WriterProgress, heights: Part, jobs: u64) -> Vec<Part> {
+    let mut missing = progress.gaps(heights.clone());
+    for open in progress.open.iter().filter(|open| heights.contains(&open.height)) {
+        missing.insert(open.height..=open.height);
+    }
+    let mut joined = HeightRanges::default();
+    let mut last: Option<BlockHeight> = None;
+    for range in missing.iter() {
+        let start = match last {
+            Some(end) if range.start().saturating_sub(end) < MIN_HEIGHTS_APART => end,
+            _ => *range.start(),
+        };
+        last = Some(*range.end());
+        joined.insert(start..=*range.end());
+    }
+    let total: u64 =
+        joined.iter().map(|range| (range.end() - range.start()).saturating_add(1)).sum();
+    let length = total.div_ceil(jobs).max(1);
+    let split = |range: Part| {
+        let (start, end) = range.into_inner();
+        let starts = core::iter::successors(Some(start), move |start| {
+            start.checked_add(length).filter(|start| *start <= end)
+        });
+        starts.map(move |start| start..=start.saturating_add(length - 1).min(end))
+    };
+    joined.iter().flat_map(split).collect()
+}
+
+/// How the filling of a part ended
+enum Filled {
+    /// As far as there are blocks
+    Whole,
+    /// By a signal
+    Interrupted,
+}
+
+/// Fills a part
+fn fill(args: &BackfillArgs, part: &Part, archive: &SharedArchive) -> Result<Filled, String> {
+    let (from, to) = (*part.start(), *part.end());
+    let store = Store::open(&StoreLocation::Memory)?;
+    let finality = args.feed.finality.unwrap_or(FinalityRule::Headers);
+    let settings = args.feed.import_settings(finality).with_retention(RETENTION);
+    let service = Service::new(Engine::default(), store, settings, WaitConfig::default(), 0);
+    let options = ArchiveOptions { writes: true, max_blocks: MAX_BLOCKS, until: Some(to) };
+    let lookups = Lookups::new(Arc::clone(archive), NonZero::<u32>::MAX);
+    let exporter = Arc::new(Exporter::new(lookups, options));
+    let service = service.with_verify_mode(args.feed.verify.unwrap_or_default());
+    let service = Arc::new(service.with_archive(Some(Arc::clone(&exporter))));
+    serve::shutdown_on_signals(&service)?;
+    if let Some(directory) = &args.feed.configs {
+        feed::import_configs(&service, directory)?;
+    }
+    let until = args.feed.until.unwrap_or(to.saturating_add(MAX_HEIGHTS_PAST_END));
+    let range = HeightRange { from: Some(from.saturating_sub(HEIGHTS_BEFORE)), until: Some(until) };
+    let is_complete = AtomicBool::new(false);
+    let (count, failure) = (AtomicU64::default(), Mutex::new(None));
+    // Between two blocks, so that blocks which are not archived do not pile up in memory.
+    let export = || match exporter.step(&service) {
+        Ok(false) => {}
+        Ok(true) => {
+            is_complete.store(true, Relaxed);
+            service.shutdown();
+        }
+        Err(error) => {
+            *lock(&failure) = Some(at(&args.archive, error));
+            service.shutdown();
+        }
+    };
+    let after_block = || {
+        if count.fetch_add(1, Relaxed) % BLOCKS_PER_EXPORT == BLOCKS_PER_EXPORT - 1
+            && !service.is_shut_down()
+        {
+            export();
+        }
+    };
+    feed::import_blocks(&service, &args.paths, range, &after_block)?;
+    let is_interrupted = service.is_shut_down() && !is_complete.load(Relaxed);
+    if !service.is_shut_down() {
+        // The blocks have ended.
+        export();
+    }
+    match lock(&failure).take() {
+        Some(error) => Err(error),
+        None if is_interrupted => Ok(Filled::Interrupted),
+        None => Ok(Filled::Whole),
+    }
+}
+
+/// Prints what is complete, and what is not
+fn report(location: &ArchiveLocation, progress: &WriterProgress, heights: Part) -> ExitCode {
+    let gaps = progress.gaps(heights.clone());
+    let open: Vec<_> = progress.open.iter().filter(|open| heights.contains(&open.height)).collect();
+    let (from, to) = heights.into_inner();
+    if gaps.is_empty() {
+        print_line(format_args!(
+            "{location}: {from}-{to} complete, {} transactions open",
+            open.len()
+        ));
+    } else {
+        let open = open.len();
+        print_line(format_args!("{location}: {gaps} not complete, {open} transactions open"));
+    }
+    for open in &open {
+        print_line(format_args!("open: {} of height {}", open.hash, open.height));
+    }
+    ExitCode::from(u8::from(!gaps.is_empty() || !open.is_empty()))
+}
+
+#[cfg(test)]
+mod tests {
+    use milepost::archive::OpenTransaction;
+    use milepost::primitives::CryptoHash;
+
+    use super::*;
+
+    #[test]
+    fn parts_are_what_is_missing_and_what_is_open() {
+        let all = |jobs| parts(&WriterProgress::default(), 1..=1_000, jobs);
+        assert_eq!(all(1), [1..=1_000]);
+        assert_eq!(all(3), [1..=334, 335..=668, 669..=1_000]);
+        let open = |height| OpenTransaction { height, hash: CryptoHash::digest(b"a") };
+        let progress = WriterProgress {
+            heights: [1..=400, 700..=1_000].into_iter().collect(),
+            open: [open(20), open(399), open(2_000)].into(),
+        };
+        assert_eq!(parts(&progress, 1..=1_000, 1), [20..=20, 399..=699]);
+        assert_eq!(parts(&progress, 700..=1_000, 4), []);
+        assert_eq!(parts(&WriterProgress::default(), 0..=u64::MAX, 2).len(), 2);
+    }
+}

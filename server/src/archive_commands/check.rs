@@ -1,0 +1,127 @@
+//! `milepost archive check`: every row with its envelope, the hash of its content and its layout.
+//!
+//! Rows are decompressed one by one, so a damaged one is named and the next one is read. Keys that
+//! hold two contents are problems; rows of other format versions are none, and only counted. Rows
+//! are not compared with the chain, and nothing is repaired.
+
+use milepost::archive::{
+    Archive as _, ArchivedBlock, ArchivedReceipt, Envelope, FORMAT_VERSION, WriterProgress,
+    served_version,
+};
+use milepost::storage::rows::{ConfigRecord, FinalizedTransaction};
+use milepost::storage::{Key, Row, Table};
+use milepost::{Error, ErrorKind};
+use milepost_archive::CompressedArchive;
+
+use super::{at, refuse_missing};
+use crate::archive::{self, ArchiveLocation, SharedArchive};
+use crate::store_commands::{Problems, check_row};
+
+/// Rows that are read at a time
+const PAGE: usize = 256;
+
+/// The report and the number of problems
+pub(super) fn check(location: &ArchiveLocation) -> Result<(String, u64), String> {
+    refuse_missing(location)?;
+    let mut problems = Problems::default();
+    let opened = archive::open_rows(location, false).and_then(archive::compressed);
+    let archive = match opened {
+        Ok(archive) => archive,
+        Err(error) if matches!(error.kind(), ErrorKind::Corrupt | ErrorKind::Conflict) => {
+            problems.add(error);
+            return Ok((problems.report(location, None), problems.count));
+        }
+        Err(error) => return Err(at(location, error)),
+    };
+    let mut read = RowCount::default();
+    for table in Table::ARCHIVE {
+        if let Err(error) = check_table(&archive, table, &mut read, &mut problems) {
+            // What fails otherwise than by damage is not a finding.
+            if error.kind() == ErrorKind::Storage {
+                return Err(at(location, error));
+            }
+            problems.add(format_args!("{}: {error}", table.name()));
+        }
+    }
+    let mut text = problems.report(location, Some(read.rows));
+    if read.of_other_versions > 0 {
+        let count = read.of_other_versions;
+        text.push_str(&format!("{count} rows of other format versions were not checked\n"));
+    }
+    Ok((text, problems.count))
+}
+
+#[derive(Debug, Default)]
+struct RowCount {
+    rows: u64,
+    of_other_versions: u64,
+}
+
+fn check_table(
+    archive: &CompressedArchive<SharedArchive>,
+    table: Table,
+    read: &mut RowCount,
+    problems: &mut Problems,
+) -> Result<(), Error> {
+    let (mut after, mut rows): (Option<Key>, Vec<(Key, Row)>) = (None, Vec::new());
+    loop {
+        rows.clear();
+        archive.inner().scan(table, after.as_ref(), PAGE, &mut rows)?;
+        let Some((last, _)) = rows.last() else { return Ok(()) };
+        after = Some(*last);
+        // The rows of a key are never on two pages.
+        for same_key in rows.chunk_by(|(one, _), (other, _)| one == other) {
+            let (mut checked, mut key) = (Vec::new(), None);
+            for (row_key, row) in same_key {
+                key = Some(row_key);
+                read.rows += 1;
+                if row.first().is_some_and(|version| *version != FORMAT_VERSION) {
+                    read.of_other_versions += 1;
+                    continue;
+                }
+                match check_one(archive, row_key, row) {
+                    Ok(()) => checked.push(row.clone()),
+                    // The dictionary could not be read, which says nothing about the row.
+                    Err(error) if error.kind() == ErrorKind::Storage => return Err(error),
+                    Err(error) if error.path().is_empty() => {
+                        problems.add(error.at(format_args!("{row_key:?}")));
+                    }
+                    Err(error) => problems.add(error),
+                }
+            }
+            if let Some(Err(error)) = key.map(|key| served_version(key, checked)) {
+                problems.add(error);
+            }
+        }
+    }
+}
+
+/// Decompresses a row, compares its content with its hash, and decodes it
+fn check_one(
+    archive: &CompressedArchive<SharedArchive>,
+    key: &Key,
+    row: &Row,
+) -> Result<(), Error> {
+    let row = archive.decompress(key, row.clone())?;
+    let envelope = Envelope::decode(key.table(), &row)?;
+    let content = envelope.content()?;
+    envelope.verify(content)?;
+    match key.table() {
+        Table::ArchivedTransactions => match FinalizedTransaction::decode(content)? {
+            Some(_) => check_row(&with_table(key, Table::Transactions)?, content),
+            None => Err(Error::new(ErrorKind::Corrupt, "a transaction that is not finalized")),
+        },
+        Table::ArchivedReceipts => ArchivedReceipt::decode(&row).map(drop),
+        Table::ArchivedBlocks => ArchivedBlock::decode(&row).map(drop),
+        Table::ArchivedHeights => ArchivedBlock::decode_hash(&row).map(drop),
+        Table::ArchivedConfigs => ConfigRecord::decode(content).map(drop),
+        Table::ArchiveProgress => WriterProgress::decode(&row).map(drop),
+        // Dictionaries are bytes, which their hash covers.
+        _ => Ok(()),
+    }
+}
+
+fn with_table(key: &Key, table: Table) -> Result<Key, Error> {
+    Key::new(table, key.bytes_in_table())
+        .ok_or_else(|| Error::new(ErrorKind::Corrupt, "not the key of a transaction"))
+}

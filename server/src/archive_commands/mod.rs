@@ -1,0 +1,165 @@
+//! `milepost archive`: what is in an archive, whether it is sound, a copy of it, a new dictionary.
+//!
+//! The commands take the addresses of `--archive`. An archive in a directory is open in one process
+//! at a time, so they need one that no server has open. Only `backfill` and `copy` make an archive,
+//! and none changes the content of a row. Exit codes: 0 done, and nothing wrong was found; 1
+//! `check` found something, or `backfill` left something open; 2 the command failed.
+
+mod backfill;
+mod check;
+mod stats;
+
+use std::process::ExitCode;
+
+use clap::{Args, Subcommand};
+use milepost::Error;
+use milepost::archive::{Envelope, for_each_row};
+use milepost::storage::Table;
+use milepost_archive::{CompressedArchive, Level};
+
+use crate::archive::{self, ArchiveLocation, SharedArchive};
+use crate::log::print_line;
+use crate::value_parsers;
+
+/// What `milepost archive` does
+#[derive(Debug, Subcommand)]
+pub(crate) enum ArchiveCommand {
+    /// Prints the sizes of the tables, what each writer has archived, and the dictionaries
+    Stats(StatsArgs),
+    /// Reads every row, and prints what is wrong; exit code 1 if anything is
+    Check(PlaceArgs),
+    /// Fills heights of the archive that are not complete, from blocks; exit code 1 if some stay so
+    Backfill(backfill::BackfillArgs),
+    /// Copies all rows into another archive, which is made if it does not exist; can be repeated
+    Copy(CopyArgs),
+    /// Makes a dictionary from the transactions of the archive, for new rows from then on
+    Train(TrainArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PlaceArgs {
+    /// The archive: a directory, or another address of `--archive`
+    #[arg(value_name = "ARCHIVE")]
+    archive: ArchiveLocation,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct StatsArgs {
+    #[command(flatten)]
+    place: PlaceArgs,
+    /// Prints the report as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CopyArgs {
+    /// The archive that is copied
+    #[arg(value_name = "FROM")]
+    from: ArchiveLocation,
+    /// The archive that gets the rows; those that it has stay
+    #[arg(value_name = "TO")]
+    to: ArchiveLocation,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TrainArgs {
+    #[command(flatten)]
+    place: PlaceArgs,
+    /// Size of the transactions to train on, which are taken from all parts of the archive
+    #[arg(long, value_name = "SIZE", default_value = "24MiB", value_parser = value_parsers::bytes)]
+    sample: usize,
+    /// Also compresses the rows that are there again, with more effort
+    #[arg(long)]
+    recompress: bool,
+}
+
+/// Runs a command
+pub(crate) fn run(command: &ArchiveCommand) -> Result<ExitCode, String> {
+    match command {
+        ArchiveCommand::Stats(args) => {
+            let location = &args.place.archive;
+            let stats =
+                stats::Stats::read(&open(location)?).map_err(|error| at(location, error))?;
+            match args.json {
+                true => print_line(stats.json()),
+                false => print_line(stats.text(location).trim_end()),
+            }
+        }
+        ArchiveCommand::Check(args) => {
+            let (text, found) = check::check(&args.archive)?;
+            print_line(text.trim_end());
+            return Ok(ExitCode::from(u8::from(found > 0)));
+        }
+        ArchiveCommand::Backfill(args) => return backfill::backfill(args),
+        ArchiveCommand::Copy(args) => copy(args)?,
+        ArchiveCommand::Train(args) => train(args)?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Opens an archive that is there
+fn open(location: &ArchiveLocation) -> Result<CompressedArchive<SharedArchive>, String> {
+    refuse_missing(location)?;
+    let opened = archive::open_rows(location, false).and_then(archive::compressed);
+    opened.map_err(|error| at(location, error))
+}
+
+/// Refuses what is not there, because opening an archive would make one
+fn refuse_missing(location: &ArchiveLocation) -> Result<(), String> {
+    match location {
+        ArchiveLocation::Memory => Err("an archive in memory ends with its server".to_owned()),
+        _ if !location.exists() => Err(format!("{location}: no such archive")),
+        _ => Ok(()),
+    }
+}
+
+fn at(location: &ArchiveLocation, error: Error) -> String {
+    format!("{location}: {error}")
+}
+
+fn copy(args: &CopyArgs) -> Result<(), String> {
+    let (from, to) = (&args.from, &args.to);
+    if from == to {
+        return Err(format!("{from}: an archive is not copied to itself"));
+    }
+    refuse_missing(from)?;
+    if *to == ArchiveLocation::Memory {
+        return refuse_missing(to);
+    }
+    let source = archive::open(from, false).map_err(|error| at(from, error))?;
+    let target = archive::open(to, true).map_err(|error| at(to, error))?;
+    let rows = milepost::archive::copy(&source, &target, |_| {})
+        .map_err(|error| format!("{from} to {to}: {error}"))?;
+    print_line(format_args!("{to}: {rows} rows copied"));
+    Ok(())
+}
+
+fn train(args: &TrainArgs) -> Result<(), String> {
+    let location = &args.place.archive;
+    let failed = |error| at(location, error);
+    let archive = open(location)?;
+    let mut bytes: usize = 0;
+    for_each_row(archive.inner(), Table::ArchivedTransactions, &mut |key, row| {
+        // Rows of other format versions are counted by their length, which does for a sample.
+        let envelope = Envelope::decode(key.table(), row);
+        bytes += envelope.map_or(row.len(), |envelope| envelope.content_len as usize);
+        Ok(())
+    })
+    .map_err(failed)?;
+    let number = archive.train(args.sample, bytes.div_ceil(args.sample)).map_err(failed)?;
+    print_line(format_args!("{location}: dictionary {number} of {bytes} bytes of transactions"));
+    if args.recompress {
+        for table in Table::ARCHIVE {
+            let done = archive.recompress(table, Level::Thorough).map_err(failed)?;
+            print_line(format_args!(
+                "{}: {} rows, {} bytes, now {}",
+                table.name(),
+                done.rows,
+                done.bytes_before,
+                done.bytes_after
+            ));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,210 @@
+//! `milepost archive stats`: rows and bytes by table, format versions, progress, dictionaries.
+//!
+//! Reads every row once and decompresses only progress: lengths are in the envelopes. A row that
+//! cannot be read is counted and not described, which `milepost archive check` does.
+
+use std::collections::BTreeMap;
+
+use milepost::Error;
+use milepost::archive::{
+    Compression, Envelope, FORMAT_VERSION, OpenTransaction, WriterId, WriterProgress, for_each_row,
+};
+use milepost::storage::{Key, Table};
+use milepost_archive::CompressedArchive;
+use serde_json::{Map, Value, json};
+
+use crate::archive::{ArchiveLocation, SharedArchive};
+
+/// Open transactions that are printed for people; JSON has all
+const MAX_PRINTED: usize = 10;
+
+/// What is in an archive
+#[derive(Debug, Default)]
+pub(super) struct Stats {
+    tables: Vec<(Table, TableStats)>,
+    writers: Vec<(WriterId, WriterProgress)>,
+    dictionaries: BTreeMap<u32, DictionaryStats>,
+    union: WriterProgress,
+}
+
+#[derive(Debug, Default)]
+struct TableStats {
+    /// Rows by their format version
+    versions: BTreeMap<u8, u64>,
+    unreadable: u64,
+    content_bytes: u64,
+    stored_bytes: u64,
+}
+
+impl TableStats {
+    fn rows(&self) -> u64 {
+        self.versions.values().sum()
+    }
+}
+
+#[derive(Debug, Default)]
+struct DictionaryStats {
+    /// 0 if there is no row of it
+    bytes: u64,
+    /// Number of rows that are compressed with it
+    rows: u64,
+}
+
+impl Stats {
+    /// Reads an archive
+    pub(super) fn read(archive: &CompressedArchive<SharedArchive>) -> Result<Self, Error> {
+        let mut stats = Self::default();
+        for table in Table::ARCHIVE {
+            let mut of_table = TableStats::default();
+            for_each_row(archive.inner(), table, &mut |key, row| {
+                let version = row.first().copied().unwrap_or_default();
+                *of_table.versions.entry(version).or_default() += 1;
+                of_table.stored_bytes += row.len() as u64;
+                if version != FORMAT_VERSION {
+                    return Ok(());
+                }
+                let Ok(envelope) = Envelope::decode(table, row) else {
+                    of_table.unreadable += 1;
+                    return Ok(());
+                };
+                of_table.content_bytes += u64::from(envelope.content_len);
+                if let Compression::Zstd { dictionary } = envelope.compression {
+                    stats.dictionaries.entry(dictionary).or_default().rows += 1;
+                }
+                let is_described = match table {
+                    Table::ArchiveDictionaries => stats.add_dictionary(key, &envelope),
+                    Table::ArchiveProgress => archive
+                        .decompress(key, row.clone())
+                        .is_ok_and(|row| stats.add_writer(key, &row)),
+                    _ => true,
+                };
+                of_table.unreadable += u64::from(!is_described);
+                Ok(())
+            })?;
+            stats.tables.push((table, of_table));
+        }
+        stats.union = WriterProgress::union(stats.writers.iter().map(|(_, progress)| progress));
+        Ok(stats)
+    }
+
+    fn add_dictionary(&mut self, key: &Key, envelope: &Envelope<'_>) -> bool {
+        let number = <[u8; 8]>::try_from(key.bytes_in_table()).map(u64::from_be_bytes);
+        let number = number.ok().and_then(|number| u32::try_from(number).ok());
+        let Some(number) = number else { return false };
+        self.dictionaries.entry(number).or_default().bytes = envelope.content_len.into();
+        true
+    }
+
+    fn add_writer(&mut self, key: &Key, row: &[u8]) -> bool {
+        let writer = key.bytes_in_table().first_chunk().map(|id| WriterId(u64::from_be_bytes(*id)));
+        let Some((writer, progress)) = writer.zip(WriterProgress::decode(row).ok()) else {
+            return false;
+        };
+        self.writers.push((writer, progress));
+        true
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let tables: Map<String, Value> = self
+            .tables
+            .iter()
+            .map(|(table, stats)| {
+                let versions: Map<String, Value> = stats
+                    .versions
+                    .iter()
+                    .map(|(version, rows)| (version.to_string(), (*rows).into()))
+                    .collect();
+                let members = json!({
+                    "rows": stats.rows(),
+                    "content_bytes": stats.content_bytes,
+                    "stored_bytes": stats.stored_bytes,
+                    "format_versions": versions,
+                    "unreadable": stats.unreadable,
+                });
+                (table.name().to_owned(), members)
+            })
+            .collect();
+        let writers: Vec<Value> = self
+            .writers
+            .iter()
+            .map(|(writer, progress)| {
+                let mut members = progress_json(progress);
+                members["id"] = writer.to_string().into();
+                members
+            })
+            .collect();
+        let dictionaries: Vec<Value> = self
+            .dictionaries
+            .iter()
+            .map(|(number, stats)| {
+                json!({ "number": number, "bytes": stats.bytes, "rows": stats.rows })
+            })
+            .collect();
+        json!({
+            "format_version": FORMAT_VERSION,
+            "tables": tables,
+            "writers": writers,
+            "all_writers": progress_json(&self.union),
+            "dictionaries": dictionaries,
+        })
+    }
+
+    pub(super) fn text(&self, location: &ArchiveLocation) -> String {
+        let mut lines = vec![
+            format!("archive         {location}"),
+            format!("format version  {FORMAT_VERSION}"),
+            String::new(),
+            format!("{:<24}{:>12}{:>16}{:>16}  versions", "table", "rows", "content", "stored"),
+        ];
+        lines.extend(self.tables.iter().map(|(table, stats)| {
+            let versions: Vec<String> = stats.versions.keys().map(u8::to_string).collect();
+            let line = format!(
+                "{:<24}{:>12}{:>16}{:>16}  {}",
+                table.name(),
+                stats.rows(),
+                stats.content_bytes,
+                stats.stored_bytes,
+                versions.join(", "),
+            );
+            match stats.unreadable {
+                0 => line.trim_end().to_owned(),
+                count => format!("{line}, {count} unreadable: see `archive check`"),
+            }
+        }));
+        lines.push(String::new());
+        for (writer, progress) in &self.writers {
+            lines.push(progress_text(&format!("writer {writer}"), progress));
+        }
+        lines.push(progress_text("all writers", &self.union));
+        for open in self.union.open.iter().take(MAX_PRINTED) {
+            lines.push(format!("  open: {} of height {}", open.hash, open.height));
+        }
+        if let more @ 1.. = self.union.open.len().saturating_sub(MAX_PRINTED) {
+            lines.push(format!("  and {more} more"));
+        }
+        lines.push(String::new());
+        lines.extend(self.dictionaries.iter().map(|(number, stats)| {
+            format!("dictionary {number}: {} bytes, used by {} rows", stats.bytes, stats.rows)
+        }));
+        lines.join("\n")
+    }
+}
+
+fn progress_json(progress: &WriterProgress) -> Value {
+    let complete: Vec<[u64; 2]> =
+        progress.heights.iter().map(|range| [*range.start(), *range.end()]).collect();
+    let open: Vec<Value> = progress
+        .open
+        .iter()
+        .map(|OpenTransaction { height, hash }| json!({ "height": height, "hash": hash.to_string() }))
+        .collect();
+    json!({ "complete": complete, "open": open })
+}
+
+fn progress_text(name: &str, progress: &WriterProgress) -> String {
+    let heights = match progress.heights.is_empty() {
+        true => "nothing".to_owned(),
+        false => progress.heights.to_string(),
+    };
+    format!("{name}: {heights} complete, {} transactions open", progress.open.len())
+}

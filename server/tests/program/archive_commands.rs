@@ -1,0 +1,220 @@
+//! `milepost archive` on an archive in a directory that a server has filled.
+
+use std::fs;
+use std::path::Path;
+
+use milepost::archive::{
+    Archive as _, ArchivedReceipt, Compression, Envelope, Origin, WriterId, for_each_row,
+};
+use milepost::primitives::CryptoHash;
+use milepost::storage::{Key, Row, Table};
+use milepost_archive::DirectoryArchive;
+use milepost_practice::{BlockMessage, Practice, PracticeTransaction, Settings};
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::fixture::text;
+use crate::follow::status_of;
+use crate::support::{Server, command, errors, run};
+
+/// Blocks of a chain, and the files of them
+pub(crate) struct Blocks {
+    pub(crate) messages: Vec<BlockMessage>,
+    pub(crate) files: TempDir,
+}
+
+impl Blocks {
+    pub(crate) fn new(count: usize) -> Self {
+        let mut chain = Practice::new(Settings { transactions: 2..=4, ..Settings::demo(3) });
+        let messages: Vec<BlockMessage> = (0..count).map(|_| chain.next_message()).collect();
+        let files = tempfile::tempdir().unwrap();
+        for message in &messages {
+            let name = format!("{}.json", message.height);
+            fs::write(files.path().join(name), &message.json).unwrap();
+        }
+        Self { messages, files }
+    }
+
+    /// The transactions of the first blocks, which are finalized
+    pub(crate) fn finalized(&self) -> Vec<&PracticeTransaction> {
+        self.messages.iter().take(8).flat_map(|message| &message.transactions).collect()
+    }
+
+    /// Fills an archive by a server, as far as the blocks go
+    fn archive(&self, archive: &Path) {
+        let server =
+            Server::start(&["--blocks", text(self.files.path()), "--archive", text(archive)]);
+        let last_final = server.get("/status").json()["final"]["height"].as_u64().unwrap();
+        server.until("all is archived", || {
+            let complete = &server.get("/status").json()["archive"]["complete"];
+            complete.as_array().is_some_and(|ranges| ranges.iter().any(|it| it[1] == last_final))
+        });
+        server.signal("TERM");
+        assert_eq!(server.ended().code(), Some(0));
+    }
+}
+
+/// The answers of a server that has nothing but this archive
+pub(crate) fn answers(archive: &Path, transactions: &[&PracticeTransaction]) -> Vec<Vec<u8>> {
+    let empty = tempfile::tempdir().unwrap();
+    let store = empty.path().join("empty.milepost");
+    // Blocks of another chain, so that no practice chain starts.
+    let other = crate::fixture::shared();
+    let args = ["--store", text(&store), "--blocks", text(other), "--archive", text(archive)];
+    let server = Server::start(&[&args[..], &["--archive-write", "off"]].concat());
+    let answer = |transaction: &&PracticeTransaction| {
+        let response = server.post("/", &status_of(transaction, "FINAL"));
+        assert_eq!(response.status, 200, "{}", response.text());
+        response.body
+    };
+    transactions.iter().map(answer).collect()
+}
+
+pub(crate) fn printed(args: &[&str], code: i32) -> String {
+    let output = run(args);
+    let out = String::from_utf8(output.stdout.clone()).unwrap();
+    assert_eq!(output.status.code(), Some(code), "{args:?}: {out} {}", errors(&output));
+    out
+}
+
+pub(crate) fn stats(archive: &Path) -> Value {
+    serde_json::from_str(&printed(&["archive", "stats", text(archive), "--json"], 0)).unwrap()
+}
+
+#[test]
+fn an_archive_is_described_and_checked() {
+    let (blocks, directory) = (Blocks::new(16), tempfile::tempdir().unwrap());
+    let archive = directory.path().join("archive");
+    blocks.archive(&archive);
+
+    let described = stats(&archive);
+    let table = |name: &str| described["tables"][name].clone();
+    assert!(table("archived_transactions")["rows"].as_u64() >= Some(8));
+    assert_eq!(table("archived_blocks")["rows"], table("archived_heights")["rows"]);
+    let [content, stored] = ["content_bytes", "stored_bytes"]
+        .map(|member| table("archived_transactions")[member].as_u64().unwrap());
+    assert!(stored < content, "{stored} of {content}");
+    assert_eq!(described["writers"].as_array().unwrap().len(), 1);
+    let complete = &described["all_writers"]["complete"];
+    assert_eq!(complete[0][0], blocks.messages[0].height);
+    // The transactions of the newest blocks are not finalized.
+    let open = described["all_writers"]["open"].as_array().unwrap().len() as u64;
+    let ended = complete[0][1].as_u64().unwrap();
+    let included = blocks.messages.iter().filter(|message| message.height <= ended);
+    let included: usize = included.map(|message| message.transactions.len()).sum();
+    let archived = table("archived_transactions")["rows"].as_u64().unwrap();
+    assert_eq!(archived + open, included as u64);
+    assert_eq!(described["dictionaries"][0]["number"], 1);
+    let for_people = printed(&["archive", "stats", text(&archive)], 0);
+    assert!(for_people.contains("all writers: "), "{for_people}");
+    assert!(printed(&["archive", "check", text(&archive)], 0).contains(": sound, "));
+
+    // A wrong content, a payload that cannot be decompressed, and a receipt with two transactions.
+    let [receipt, transaction] = damage(&archive);
+    let report = printed(&["archive", "check", text(&archive)], 1);
+    let of = |table: Table, key: &Key| format!("{}/{}", table.name(), hexadecimal(key));
+    for (problem, reason) in [
+        (of(Table::ArchivedTransactions, &transaction), "zstd"),
+        (of(Table::ArchivedReceipts, &receipt), "two writers"),
+        ("archived_heights".to_owned(), "hash"),
+    ] {
+        let is_named = |line: &str| line.contains(&problem) && line.contains(reason);
+        assert!(report.lines().any(is_named), "{problem} {reason}: {report}");
+    }
+    assert!(report.contains(": 3 problems, "), "{report}");
+    assert_eq!(stats(&archive)["tables"]["archived_transactions"]["rows"], archived);
+}
+
+fn hexadecimal(key: &Key) -> String {
+    key.bytes_in_table().iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// Damages an archive in three ways
+fn damage(archive: &Path) -> [Key; 2] {
+    let archive = DirectoryArchive::open(archive).unwrap();
+    let first = |table| {
+        let mut rows = Vec::new();
+        archive.scan(table, None, 1, &mut rows).unwrap();
+        rows.remove(0)
+    };
+    let origin = Origin::of(WriterId(9));
+    let (transaction, row) = first(Table::ArchivedTransactions);
+    let envelope = Envelope::decode(Table::ArchivedTransactions, &row).unwrap();
+    let wrong = envelope.with_payload(Compression::Zstd { dictionary: 1 }, &[7; 40]).encode();
+    let height = Key::number(Table::ArchivedHeights, 1);
+    let content = [7; 80];
+    let mut other = Envelope::plain(origin, &content);
+    other.content_hash = CryptoHash::digest(b"another");
+    let rows = [(transaction, Row::from(wrong)), (height, Row::from(other.encode()))];
+    archive.replace_many(&rows).unwrap();
+    let (receipt, _) = first(Table::ArchivedReceipts);
+    let another = ArchivedReceipt { transaction: CryptoHash::digest(b"none"), height: 1 }.encode();
+    let another = Row::from(Envelope::plain(origin, &another).encode());
+    archive.put_many(&[(receipt, another)]).unwrap();
+    [receipt, transaction]
+}
+
+#[test]
+fn a_copy_of_an_archive_and_one_with_another_dictionary_answer_alike() {
+    let (blocks, directory) = (Blocks::new(160), tempfile::tempdir().unwrap());
+    let [archive, copy] = ["archive", "copy"].map(|name| directory.path().join(name));
+    blocks.archive(&archive);
+    let transactions = blocks.finalized();
+    let before = answers(&archive, &transactions);
+
+    let trained = printed(&["archive", "train", text(&archive), "--recompress"], 0);
+    assert!(trained.contains(": dictionary 2 of "), "{trained}");
+    let described = stats(&archive);
+    let dictionary = |number: usize| described["dictionaries"][number]["rows"].as_u64();
+    assert!(dictionary(1) > Some(100), "{described}");
+    assert!(printed(&["archive", "check", text(&archive)], 0).contains(": sound, "));
+    assert_eq!(answers(&archive, &transactions), before);
+
+    let rows = printed(&["archive", "copy", text(&archive), text(&copy)], 0);
+    let of_copy = stats(&copy);
+    for table in Table::ARCHIVE.into_iter().filter(|table| *table != Table::ArchiveDictionaries) {
+        let rows = |stats: &Value| stats["tables"][table.name()]["rows"].clone();
+        assert_eq!(rows(&of_copy), rows(&described), "{}", table.name());
+    }
+    assert_eq!(of_copy["writers"], described["writers"]);
+    assert_eq!(answers(&copy, &transactions), before);
+    // Once more, which changes nothing.
+    assert_eq!(printed(&["archive", "copy", text(&archive), text(&copy)], 0), rows);
+    assert_eq!(stats(&copy), of_copy);
+}
+
+#[test]
+fn commands_on_an_archive_that_is_not_there_or_open_are_errors() {
+    let directory = tempfile::tempdir().unwrap();
+    let [archive, copy] = ["archive", "copy"].map(|name| directory.path().join(name));
+    let commands = |archive: &Path| {
+        let (archive, copy) = (text(archive).to_owned(), text(&copy).to_owned());
+        let args = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
+        [
+            args(&["archive", "stats", &archive]),
+            args(&["archive", "check", &archive]),
+            args(&["archive", "copy", &archive, &copy]),
+            args(&["archive", "train", &archive]),
+        ]
+        .map(|args: Vec<String>| {
+            let output = command(&[]).args(&args).output().unwrap();
+            assert_eq!(output.status.code(), Some(2), "{args:?}");
+            errors(&output)
+        })
+    };
+    assert!(commands(&archive).iter().all(|it| it.contains("no such archive")));
+    assert!(commands(Path::new("memory")).iter().all(|it| it.contains("ends with its server")));
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    let server = Server::start(&["--seed", "5", "--archive", text(&archive)]);
+    assert!(commands(&archive).iter().all(|error| error.contains("archive/rows")));
+    server.signal("TERM");
+    assert_eq!(server.ended().code(), Some(0));
+    let mut rows = 0;
+    let archive = DirectoryArchive::open(&archive).unwrap();
+    for_each_row(&archive, Table::ArchivedBlocks, &mut |_, _| {
+        rows += 1;
+        Ok(())
+    })
+    .unwrap();
+    assert!(rows > 0);
+}

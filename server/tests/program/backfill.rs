@@ -1,0 +1,129 @@
+//! `milepost archive backfill`: parts of a chain that several processes fill are the whole.
+
+use std::fs;
+use std::path::Path;
+use std::process::Stdio;
+
+use serde_json::Value;
+
+use crate::archive_commands::{Blocks, answers, printed, stats};
+use crate::fixture::{lake, message_files, messages, text};
+use crate::support::{command, errors, run};
+
+/// Fills heights of an archive from all blocks, with further arguments
+fn backfill(
+    blocks: &Blocks,
+    archive: &Path,
+    heights: [u64; 2],
+    args: &[&str],
+    code: i32,
+) -> String {
+    let [from, to] = heights.map(|height| height.to_string());
+    let command = ["archive", "backfill", text(archive), text(blocks.files.path())];
+    printed(&[&command[..], &["--from", &from, "--to", &to], args].concat(), code)
+}
+
+/// Rows of each table of transactions and blocks
+fn rows(stats: &Value) -> Vec<Value> {
+    let tables = ["archived_transactions", "archived_receipts", "archived_blocks"];
+    tables.iter().map(|table| stats["tables"][table]["rows"].clone()).collect()
+}
+
+#[test]
+fn two_halves_of_two_processes_are_one_whole() {
+    let (blocks, directory) = (Blocks::new(120), tempfile::tempdir().unwrap());
+    let [whole, half, other] = ["whole", "half", "other"].map(|name| directory.path().join(name));
+    let [first, middle, last] = [0, 40, 80].map(|number| blocks.messages[number].height);
+    let done = backfill(&blocks, &whole, [first, last], &[], 0);
+    assert!(done.contains(&format!(": {first}-{last} complete, 0 transactions open")), "{done}");
+
+    // At the same time, each in a directory of its own.
+    let spawn = |archive: &Path, heights: [u64; 2], jobs: &str| {
+        let [from, to] = heights.map(|height| height.to_string());
+        let args = ["archive", "backfill", text(archive), text(blocks.files.path())];
+        let range = ["--from", &from, "--to", &to, "--jobs", jobs];
+        command(&[&args[..], &range].concat()).stdout(Stdio::null()).spawn().unwrap()
+    };
+    let processes = [spawn(&half, [first, middle], "3"), spawn(&other, [middle + 1, last], "2")];
+    for mut process in processes {
+        assert_eq!(process.wait().unwrap().code(), Some(0));
+    }
+    printed(&["archive", "copy", text(&other), text(&half)], 0);
+    assert!(printed(&["archive", "check", text(&half)], 0).contains(": sound, "));
+    let [described, of_whole] = [stats(&half), stats(&whole)];
+    assert_eq!(rows(&described), rows(&of_whole));
+    assert_eq!(described["writers"].as_array().unwrap().len(), 5);
+    assert_eq!(described["all_writers"], of_whole["all_writers"]);
+
+    let included = blocks.messages.iter().filter(|message| message.height <= last);
+    let transactions: Vec<_> = included.flat_map(|message| &message.transactions).collect();
+    assert_eq!(of_whole["tables"]["archived_transactions"]["rows"], transactions.len());
+    assert_eq!(answers(&half, &transactions), answers(&whole, &transactions));
+}
+
+#[test]
+fn what_is_left_open_is_listed_and_finished_by_the_next_run() {
+    let (blocks, directory) = (Blocks::new(60), tempfile::tempdir().unwrap());
+    let [archive, whole] = ["archive", "whole"].map(|name| directory.path().join(name));
+    let [first, last] = [0, 40].map(|number| blocks.messages[number].height);
+    // The blocks end before the newest transactions are final.
+    let short = blocks.messages[43].height.to_string();
+    let report = backfill(&blocks, &archive, [first, last], &["--until", &short], 1);
+    let left: Vec<&str> = report.lines().filter(|line| line.starts_with("open: ")).collect();
+    assert!(!left.is_empty(), "{report}");
+    let listed = stats(&archive)["all_writers"]["open"].as_array().unwrap().len();
+    assert_eq!(listed, left.len());
+
+    let done = backfill(&blocks, &archive, [first, last], &["--jobs", "2"], 0);
+    assert!(done.contains(&format!(": {first}-{last} complete, 0 transactions open")), "{done}");
+    backfill(&blocks, &whole, [first, last], &[], 0);
+    assert_eq!(rows(&stats(&archive)), rows(&stats(&whole)));
+    // Nothing is left to do, so no writer is added.
+    let writers = stats(&archive)["writers"].clone();
+    backfill(&blocks, &archive, [first, last], &[], 0);
+    assert_eq!(stats(&archive)["writers"], writers);
+}
+
+#[cfg(feature = "object-store")]
+#[test]
+fn an_archive_is_filled_from_a_lake_in_an_object_store() {
+    let (lake, files, directory) = (lake(), message_files(), tempfile::tempdir().unwrap());
+    let [from, to] = [0, 4].map(|number| messages()[number].height.to_string());
+    let url = format!("file://{}", text(&lake.path().join("near-lake")));
+    // One of the transactions is not final with the last of these blocks.
+    let [of_lake, of_files] =
+        [("lake", url.as_str()), ("files", text(files.path()))].map(|source| {
+            let (name, source) = source;
+            let archive = directory.path().join(name);
+            let args =
+                ["archive", "backfill", text(&archive), source, "--from", &from, "--to", &to];
+            let report = printed(&args, 1);
+            assert!(
+                report.contains(&format!(": {from}-{to} complete, 1 transactions open")),
+                "{report}"
+            );
+            stats(&archive)
+        });
+    assert_eq!(of_lake["all_writers"], of_files["all_writers"]);
+    assert_eq!(rows(&of_lake), rows(&of_files));
+    let included: usize = messages()[..5].iter().map(|message| message.transactions.len()).sum();
+    assert_eq!(of_lake["tables"]["archived_transactions"]["rows"], included - 1);
+}
+
+#[test]
+fn a_backfill_that_makes_no_sense_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let archive = directory.path().join("archive");
+    fs::write(directory.path().join("block.json"), b"{}").unwrap();
+    let paths = ["archive", "backfill", text(&archive), text(directory.path())];
+    for (args, problem) in [
+        (&["--from", "9", "--to", "8"][..], "--to 8 is below --from 9"),
+        (&["--from", "1", "--to", "8", "--retention", "blocks:5"], "--retention"),
+        (&["--from", "1", "--to", "8", "--jobs", "0"], "--jobs"),
+    ] {
+        let output = run(&[&paths[..], args].concat());
+        assert_eq!(output.status.code(), Some(2), "{args:?}");
+        assert!(errors(&output).contains(problem), "{}", errors(&output));
+    }
+    assert!(!archive.exists());
+}
