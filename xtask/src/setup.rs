@@ -120,6 +120,7 @@ const PARTS: [Part; 12] = [
             Need::Package("libc6-dev-arm64-cross", "ls /usr/aarch64-linux-gnu/include/stdio.h"),
             Need::Package("gcc-i686-linux-gnu", "i686-linux-gnu-gcc --version"),
             Need::Package("libc6-dev-i386-cross", "ls /usr/i686-linux-gnu/include/stdio.h"),
+            Need::Package("libc6-i386", "ls /lib/ld-linux.so.2"),
             Need::Package("gcc-s390x-linux-gnu", "s390x-linux-gnu-gcc --version"),
             Need::Package("libc6-dev-s390x-cross", "ls /usr/s390x-linux-gnu/include/stdio.h"),
             Need::Package("musl-tools", "musl-gcc --version"),

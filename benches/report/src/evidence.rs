@@ -72,7 +72,7 @@ const SECTIONS: [(&str, &str); 11] = [
     ),
     (
         "platforms",
-        "The tests of the engine, the shared vectors and the conformance of the file, on other processors under QEMU;\n\
+        "The tests of the engine, the shared vectors and the conformance of the file, on other processors, under QEMU;\n\
          the server for one of them, and as a static program with which its own tests run; and the crates without std\n\
          for microcontrollers. Those without compare-and-swap (thumbv6m) are not supported: `alloc` has no `Arc` there.",
     ),
