@@ -4,7 +4,7 @@
 //! that fails writes nothing. `cargo xtask test` runs a small version of each.
 
 use crate::shell::{cargo, feed, show, target};
-use crate::{bench, cluster, setup, simulate};
+use crate::{bench, cluster, platforms, setup, simulate};
 
 /// What there is: name, about
 const NAMES: [(&str, &str); 11] = [
@@ -20,6 +20,7 @@ const NAMES: [(&str, &str); 11] = [
     ("archive-growth", "reads of archives up to 5,000,000 transactions (six minutes)"),
     ("power-loss", "cuts the power under a store and its archive, and fails calls (ten minutes)"),
     ("cluster", "kills and pauses nodes of a cluster under an archive (ten minutes)"),
+    ("platforms", "builds and tests for other processors, under QEMU (an hour)"),
     ("bench", "all benches beside the node's path (half an hour); `--rocksdb` adds its database"),
     ("bench-http", "what a response costs over HTTP, with `wrk` (four minutes)"),
 ];
@@ -49,6 +50,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
         ["archive-growth"] => archive_growth(),
         ["power-loss"] => power_loss(),
         ["cluster"] => cluster(),
+        ["platforms"] => platforms(),
         ["bench"] => bench::write_ratios(false),
         ["bench", "--rocksdb"] => bench::write_ratios(true),
         ["bench-http"] => setup::run(&["wrk"]).and_then(|()| bench::write_http()),
@@ -114,6 +116,11 @@ fn power_loss() -> Result<(), String> {
 fn cluster() -> Result<(), String> {
     setup::run(&["cassandra"])?;
     write("cluster", "", &show(&mut cluster::fault_test()?)?)
+}
+
+fn platforms() -> Result<(), String> {
+    setup::run(&["platforms"])?;
+    write("platforms", "", &platforms::run_all()?)
 }
 
 /// Hands the output of a run to the program that writes the page

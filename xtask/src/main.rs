@@ -19,6 +19,7 @@ mod no_std;
 mod npm;
 mod packages;
 mod page;
+mod platforms;
 mod runner;
 mod setup;
 mod shell;

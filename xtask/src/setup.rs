@@ -12,7 +12,7 @@ use std::process::Command;
 
 use crate::shell::{self, cargo, output, program_at_root, root};
 use crate::toolchain::{Toolchain, Wanted};
-use crate::{clients, cluster, no_std, npm, page};
+use crate::{clients, cluster, no_std, npm, page, platforms};
 
 /// What some commands need in common
 struct Part {
@@ -49,7 +49,7 @@ const VALGRIND: Need = Need::Package("valgrind", "valgrind --version");
 /// Compiles an empty program under a sanitizer, which needs both packages
 const CLANG: &str = "clang-22 -fsanitize=address -xc /dev/null -shared -o /dev/null";
 
-const PARTS: [Part; 11] = [
+const PARTS: [Part; 12] = [
     Part {
         name: "no_std",
         about: "a target without std, for the crates that need none",
@@ -110,6 +110,26 @@ const PARTS: [Part; 11] = [
             Need::Package("openjdk-17-jre-headless", cluster::JAVA_17),
             Need::Package("maven", "mvn --version"),
             Need::Jars(cluster::NODES),
+        ],
+    },
+    Part {
+        name: "platforms",
+        about: "compilers and emulators of other processors",
+        needs: &[
+            Need::Package("gcc-aarch64-linux-gnu", "aarch64-linux-gnu-gcc --version"),
+            Need::Package("libc6-dev-arm64-cross", "ls /usr/aarch64-linux-gnu/include/stdio.h"),
+            Need::Package("gcc-i686-linux-gnu", "i686-linux-gnu-gcc --version"),
+            Need::Package("libc6-dev-i386-cross", "ls /usr/i686-linux-gnu/include/stdio.h"),
+            Need::Package("libc6-i386", "ls /lib/ld-linux.so.2"),
+            Need::Package("gcc-s390x-linux-gnu", "s390x-linux-gnu-gcc --version"),
+            Need::Package("libc6-dev-s390x-cross", "ls /usr/s390x-linux-gnu/include/stdio.h"),
+            Need::Package("musl-tools", "musl-gcc --version"),
+            Need::Package("qemu-user", "qemu-s390x --version"),
+            Need::Toolchain(Wanted::Library(platforms::TARGETS[0])),
+            Need::Toolchain(Wanted::Library(platforms::TARGETS[1])),
+            Need::Toolchain(Wanted::Library(platforms::TARGETS[2])),
+            Need::Toolchain(Wanted::Library(platforms::TARGETS[3])),
+            Need::Toolchain(Wanted::Library(platforms::TARGETS[4])),
         ],
     },
     Part {

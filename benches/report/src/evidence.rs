@@ -75,6 +75,12 @@ const SECTIONS: [(&str, &str); 11] = [
          call, and read by 4, one row in a call, while nodes are killed by SIGKILL and paused. A row that was acknowledged\n\
          and is missing or different fails the run. Nodes, writers and readers share one machine and one disk.",
     ),
+    (
+        "platforms",
+        "The tests of the engine, the shared vectors and the conformance of the file, on other processors, under QEMU;\n\
+         the server for one of them, and as a static program with which its own tests run; and the crates without std\n\
+         for microcontrollers. Those without compare-and-swap (thumbv6m) are not supported: `alloc` has no `Arc` there.",
+    ),
     ("bench", "Processor time compared with the node's path: [BENCHMARKS.md](BENCHMARKS.md)."),
     (
         "bench-http",

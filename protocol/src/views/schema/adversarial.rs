@@ -25,7 +25,7 @@ fn sample(schema: &Schema, rng: &mut Rng) -> String {
             ScalarSchema::Bool => rng.pick(&["true", "false"]).to_string(),
             ScalarSchema::U8 => rng.index(256).to_string(),
             ScalarSchema::U16 => rng.index(1 << 16).to_string(),
-            ScalarSchema::U32 => rng.index(1 << 32).to_string(),
+            ScalarSchema::U32 => rng.below(1 << 32).to_string(),
             ScalarSchema::I32 => "-1".to_string(),
             ScalarSchema::U64 => rng.pick(&["0", "7", "18446744073709551615"]).to_string(),
             ScalarSchema::Fraction => rng.pick(&["0.5", "1", "1e-3"]).to_string(),
