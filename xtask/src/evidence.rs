@@ -7,7 +7,7 @@ use crate::shell::{cargo, feed, show, target};
 use crate::{bench, cluster, platforms, setup, simulate};
 
 /// What there is: name, about
-const NAMES: [(&str, &str); 11] = [
+const NAMES: &[(&str, &str)] = &[
     ("simulation", "1,000,000 seeds of waiting (ten minutes); `--seeds N` takes another number"),
     ("open-requests", "10,000 open HTTP requests on a release build (three minutes)"),
     (
@@ -30,8 +30,8 @@ const SEEDS: &str = "1000000";
 
 /// The names, one line each, for the help
 pub(crate) fn list() -> String {
-    let lines = NAMES.map(|(name, about)| format!("      {name:<14} {about}"));
-    lines.join("\n")
+    let lines = NAMES.iter().map(|(name, about)| format!("      {name:<14} {about}"));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Runs what the arguments name, or everything in turn

@@ -19,7 +19,7 @@ Runs that take too long for `cargo xtask test`, with the figures of the last run
 ";
 
 /// All sections in their order: name and description
-const SECTIONS: [(&str, &str); 11] = [
+const SECTIONS: &[(&str, &str)] = &[
     (
         "simulation",
         "Chains, forks, requests and storage failures are generated from a seed. The engine's responses and wake-ups are\n\
@@ -119,7 +119,7 @@ fn replaced(page: &str, name: &str, run: &str, body: &str) -> Result<String, Str
     }
     let mut text = HEAD.to_owned();
     for (section, about) in SECTIONS {
-        if section == name {
+        if *section == name {
             // Writing to a string cannot fail.
             let _ = write!(text, "\n## {section}\n\n{about}\n\n{run}\n{body}");
         } else if let Some(old) = section_of(page, section) {
