@@ -115,6 +115,14 @@ pub(crate) async fn complete(
     Answer::new(label, body, unreached)
 }
 
+/// Whether this is the error that a transaction is unknown
+pub(crate) fn is_unknown_transaction(response: &Response) -> bool {
+    // In text that a client sent, the quotes are escaped.
+    let cause = b"\"name\":\"UNKNOWN_TRANSACTION\"";
+    response.kind == ResponseKind::Handler
+        && response.body.windows(cause.len()).any(|part| part == cause)
+}
+
 /// Answers a request body with an error of the service, which a retry may not meet
 pub(crate) fn unavailable(
     service: &Service,

@@ -41,6 +41,8 @@ pub(crate) struct Exporter {
     writer: Mutex<Option<ArchiveWriter>>,
     /// The progress of all writers, and when it was read
     union: Mutex<(WriterProgress, Option<Instant>)>,
+    /// The heights that are complete, as they were read last
+    complete: Mutex<Arc<HeightRanges>>,
     /// The height from which on the store keeps its blocks
     floor: AtomicU64,
     lags: AtomicBool,
@@ -58,6 +60,7 @@ impl Exporter {
             options,
             writer: Mutex::default(),
             union: Mutex::default(),
+            complete: Mutex::default(),
             floor: AtomicU64::default(),
             lags: AtomicBool::default(),
             exported_height: AtomicU64::default(),
@@ -91,8 +94,10 @@ impl Exporter {
     }
 
     /// The heights that are complete in the archive, as they were read last
-    pub(crate) fn complete_heights(&self) -> HeightRanges {
-        self.union.lock().unwrap_or_else(PoisonError::into_inner).0.heights.clone()
+    ///
+    /// Requests that begin after this find all that is archived at these heights.
+    pub(crate) fn complete_heights(&self) -> Arc<HeightRanges> {
+        Arc::clone(&self.complete.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Exports what became final, and finds out what may be forgotten; blocks the thread
@@ -129,6 +134,12 @@ impl Exporter {
         }
         if let Some(writer) = writer.as_ref() {
             union.0.heights.extend(&writer.progress().heights);
+        }
+        if union.0.heights != *self.complete_heights() {
+            // Others may have put what was missing here.
+            self.lookups.forget_misses();
+            let heights = Arc::new(union.0.heights.clone());
+            *self.complete.lock().unwrap_or_else(PoisonError::into_inner) = heights;
         }
         let newest = union.0.heights.iter().last().map_or(0, |range| *range.end());
         let head = chain.head.map_or(0, |head| head.height);

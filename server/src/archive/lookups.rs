@@ -43,6 +43,8 @@ struct State {
     running: HashMap<Key, Arc<Flight>>,
     /// What the archive does not have, and until when that is believed
     missing: HashMap<Key, Instant>,
+    /// How often it was forgotten; a read that began before does not add to it
+    forgotten: u64,
     /// The second that is counted, and the misses in it
     second: Option<Instant>,
     misses: u32,
@@ -92,8 +94,13 @@ impl Lookups {
     }
 
     /// Forgets what the archive did not have, because rows were put
+    ///
+    /// Reads in progress may not see these rows, so no request joins them from now on.
     pub(crate) fn forget_misses(&self) {
-        lock(&self.state).missing.clear();
+        let mut state = lock(&self.state);
+        state.missing.clear();
+        state.running.clear();
+        state.forgotten += 1;
     }
 
     /// Reads rows; blocks the thread
@@ -104,16 +111,16 @@ impl Lookups {
         }
         // The calls of a batch: what is not known to be missing is read in one call.
         let now = Instant::now();
-        let unknown: Vec<Key> = {
+        let (unknown, forgotten): (Vec<Key>, u64) = {
             let state = lock(&self.state);
             let is_missing = |key: &&Key| state.missing.get(*key).is_none_or(|until| *until <= now);
-            keys.iter().filter(is_missing).copied().collect()
+            (keys.iter().filter(is_missing).copied().collect(), state.forgotten)
         };
         self.counters.remembered.fetch_add((keys.len() - unknown.len()) as u64, Relaxed);
         let mut found = Vec::new();
         if !unknown.is_empty() {
             self.check_limit(now)?;
-            self.read(&unknown, &mut found)?;
+            self.read(&unknown, forgotten, &mut found)?;
         }
         let mut read: HashMap<Key, Option<Row>> = unknown.into_iter().zip(found).collect();
         rows.extend(keys.iter().map(|key| match read.get_mut(key) {
@@ -126,27 +133,28 @@ impl Lookups {
     /// Reads a row, with all others that ask for it now
     fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
         let now = Instant::now();
-        let flight = {
+        let (flight, forgotten) = {
             let mut state = lock(&self.state);
             if state.missing.get(key).is_some_and(|until| *until > now) {
                 self.counters.remembered.fetch_add(1, Relaxed);
                 return Ok(None);
             }
-            match state.running.get(key) {
+            let flight = match state.running.get(key) {
                 Some(flight) => Err(Arc::clone(flight)),
                 None => {
                     let flight = Arc::<Flight>::default();
                     state.running.insert(*key, Arc::clone(&flight));
                     Ok(flight)
                 }
-            }
+            };
+            (flight, state.forgotten)
         };
         match flight {
             Ok(own) => {
                 let _end = EndOnDrop { lookups: self, key, flight: &own };
                 let result = self.check_limit(now).and_then(|()| {
                     let mut found = Vec::new();
-                    self.read(&[*key], &mut found)?;
+                    self.read(&[*key], forgotten, &mut found)?;
                     Ok(found.pop().flatten())
                 });
                 *lock(&own.result) = Some(result.clone());
@@ -161,8 +169,14 @@ impl Lookups {
         }
     }
 
-    /// Reads rows from the archive, counts them and remembers what is missing
-    fn read(&self, keys: &[Key], found: &mut Vec<Option<Row>>) -> Result<(), Error> {
+    /// Reads rows from the archive, counts them and remembers what is missing, unless what was
+    /// missing has been forgotten since
+    fn read(
+        &self,
+        keys: &[Key],
+        forgotten: u64,
+        found: &mut Vec<Option<Row>>,
+    ) -> Result<(), Error> {
         let counters = &self.counters;
         if let Err(error) = self.archive.get_many(keys, found) {
             counters.failed.fetch_add(1, Relaxed);
@@ -178,6 +192,9 @@ impl Lookups {
             }
             counters.missed.fetch_add(1, Relaxed);
             state.misses = state.misses.saturating_add(1);
+            if state.forgotten != forgotten {
+                continue;
+            }
             if state.missing.len() >= MAX_REMEMBERED {
                 state.missing.clear();
             }
@@ -226,12 +243,17 @@ impl Lookups {
 struct EndOnDrop<'read> {
     lookups: &'read Lookups,
     key: &'read Key,
-    flight: &'read Flight,
+    flight: &'read Arc<Flight>,
 }
 
 impl Drop for EndOnDrop<'_> {
     fn drop(&mut self) {
-        lock(&self.lookups.state).running.remove(self.key);
+        let mut state = lock(&self.lookups.state);
+        // Another read of it may have begun after rows were put.
+        if state.running.get(self.key).is_some_and(|flight| Arc::ptr_eq(flight, self.flight)) {
+            state.running.remove(self.key);
+        }
+        drop(state);
         let panicked = || Err(Error::new(ErrorKind::Storage, "the read of the archive panicked"));
         lock(&self.flight.result).get_or_insert_with(panicked);
         self.flight.done.notify_all();
@@ -240,7 +262,9 @@ impl Drop for EndOnDrop<'_> {
 
 #[cfg(test)]
 mod tests {
-    use milepost::archive::{Archive as _, Envelope, Origin, WriterId};
+    use std::sync::OnceLock;
+
+    use milepost::archive::{Archive, Envelope, Origin, WriterId};
     use milepost::storage::Table;
     use tokio::time;
 
@@ -256,6 +280,38 @@ mod tests {
         let row = Envelope::plain(Origin::of(WriterId(1)), b"content").encode();
         archive.put_many(&[(key(0), row.into())]).unwrap();
         Lookups::new(archive, NonZero::new(5).unwrap())
+    }
+
+    /// An archive whose reads see the rows from before the call that they make meanwhile
+    struct SlowArchive {
+        rows: SharedArchive,
+        meanwhile: Box<dyn Fn(&SharedArchive) + Send + Sync>,
+    }
+
+    impl Archive for SlowArchive {
+        fn get_many(&self, keys: &[Key], rows: &mut Vec<Option<Row>>) -> Result<(), Error> {
+            let read = self.rows.get_many(keys, rows);
+            (self.meanwhile)(&self.rows);
+            read
+        }
+
+        fn put_many(&self, rows: &[(Key, Row)]) -> Result<(), Error> {
+            self.rows.put_many(rows)
+        }
+
+        fn replace_many(&self, rows: &[(Key, Row)]) -> Result<(), Error> {
+            self.rows.replace_many(rows)
+        }
+
+        fn scan(
+            &self,
+            table: Table,
+            after: Option<&Key>,
+            limit: usize,
+            rows: &mut Vec<(Key, Row)>,
+        ) -> Result<(), Error> {
+            self.rows.scan(table, after, limit, rows)
+        }
     }
 
     /// Whether each of these is found
@@ -299,5 +355,29 @@ mod tests {
         lookups.archive().put_many(&[(key(2), row.into())]).unwrap();
         time::advance(MISS_TTL).await;
         assert_eq!(found(&lookups, &[key(2)]), Ok(vec![true]));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_read_that_began_before_rows_were_put_is_neither_remembered_nor_joined() {
+        let lookups = Arc::<OnceLock<Lookups>>::default();
+        let (shared, reads) = (Arc::clone(&lookups), AtomicU64::default());
+        let meanwhile = move |rows: &SharedArchive| {
+            let lookups = shared.get().unwrap();
+            if reads.fetch_add(1, Relaxed) % 2 == 0 {
+                let row = Envelope::plain(Origin::of(WriterId(1)), b"content").encode();
+                rows.put_many(&[1, 2].map(|number| (key(number), row.clone().into()))).unwrap();
+                lookups.forget_misses();
+                // It would wait for the first read for ever if it joined it.
+                assert_eq!(found(lookups, &[key(1)]), Ok(vec![true]));
+            }
+        };
+        let rows = open(&ArchiveLocation::Memory, true).unwrap();
+        let archive = Arc::new(SlowArchive { rows, meanwhile: Box::new(meanwhile) });
+        let _ = lookups.set(Lookups::new(archive, NonZero::new(5).unwrap()));
+        let lookups = lookups.get().unwrap();
+        assert_eq!(found(lookups, &[key(1)]), Ok(vec![false]));
+        assert_eq!(found(lookups, &[key(1)]), Ok(vec![true]));
+        assert_eq!(found(lookups, &[key(3), key(4)]), Ok(vec![false; 2]));
+        assert_eq!(lock(&lookups.state).running.len(), 0);
     }
 }

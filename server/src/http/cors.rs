@@ -16,8 +16,8 @@ const VARY_BY: &str = "origin, access-control-request-method, access-control-req
 /// The headers of requests, and those of responses, for listed origins
 const ALLOWED_HEADERS: &str = "authorization,accept,content-type,if-none-match,last-event-id,prefer,traceparent,\
      x-milepost-min-height,x-request-id";
-const EXPOSED_HEADERS: &str = "etag,preference-applied,traceparent,x-milepost-head,\
-     x-milepost-transaction,x-request-id";
+const EXPOSED_HEADERS: &str = "etag,preference-applied,traceparent,\
+     x-milepost-complete-heights,x-milepost-head,x-milepost-transaction,x-request-id";
 
 /// Which web pages may read responses
 #[derive(Clone, Debug, Eq, PartialEq)]

@@ -8,6 +8,7 @@
 mod archive_tests;
 mod base_path;
 mod blocks;
+mod complete_heights;
 mod cors;
 mod discovery;
 mod entity_tag;

@@ -20,6 +20,7 @@ use milepost::rpc::ResponseKind;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::complete_heights::CompleteHeights;
 use super::cors::Cors;
 use super::request_body::{self, HttpError};
 use super::response_body::HttpBody;
@@ -167,7 +168,9 @@ async fn run(
     min_height: Option<BlockHeight>,
 ) -> HttpResponse {
     let (service, start) = (&context.service, Instant::now());
-    let answer = match head::reach(service, min_height).await {
+    let reached = head::reach(service, min_height).await;
+    let heights = CompleteHeights::note(service);
+    let answer = match reached {
         Ok(()) => {
             let options = WaitOptions { since: start, timeout: wait, is_request: true };
             answer(context, body, url_method, options).await
@@ -175,6 +178,10 @@ async fn run(
         Err(text) => waiting::unavailable(service, &body, url_method.as_deref(), text),
     };
     let Answer { label, body, unreached, retry_after, rest } = answer;
+    let is_unknown = match &body {
+        ResponseBody::Contiguous(response) => waiting::is_unknown_transaction(response),
+        ResponseBody::Chunks(_) => false,
+    };
     let (kind, body) = match body {
         ResponseBody::Contiguous(response) => (
             response.kind,
@@ -199,6 +206,10 @@ async fn run(
     if let Some(pause) = retry_after {
         let seconds = pause.as_secs().saturating_add(u64::from(pause.subsec_nanos() > 0));
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+    }
+    if is_unknown {
+        // Boxed, because most requests are about a transaction that is known.
+        Box::pin(heights.add_header(service, response.headers_mut())).await;
     }
     response.headers_mut().extend(transactions(&unreached).map(|value| (TRANSACTION, value)));
     response

@@ -13,6 +13,7 @@ use milepost::primitives::{AccountId, CryptoHash};
 use milepost::status::ProofEnd;
 use serde_json::json;
 
+use super::complete_heights::CompleteHeights;
 use super::entity_tag;
 use super::query_string::QueryString;
 use super::route::{HttpResponse, empty, error_status, failed, json_bytes, json_value};
@@ -48,15 +49,14 @@ pub(super) async fn status(
         Ok(parsed) => parsed,
         Err(text) => return rejected(service, StatusCode::BAD_REQUEST, &text),
     };
+    let heights = CompleteHeights::note(service);
     let (summary, json) = match service.compact_status(hash, include, end).await {
         Ok(observed) => observed,
         Err(error) => return json_value(error_status(&error), &failed(error)),
     };
     let Some(summary) = summary else {
         let text = format!("transaction {hash} is in no block that is stored");
-        let mut response = rejected(service, StatusCode::NOT_FOUND, &text);
-        response.headers_mut().insert(CACHE_CONTROL, REVALIDATE);
-        return response;
+        return not_found(service, &text, heights).await;
     };
     let tag = entity_tag::of(json.as_bytes());
     let mut response = if entity_tag::is_match(if_none_match, &tag) {
@@ -83,15 +83,14 @@ pub(super) async fn of_receipt(service: &Arc<Service>, id: &str) -> HttpResponse
             return rejected(service, StatusCode::BAD_REQUEST, &format!("receipt: {error}"));
         }
     };
+    let heights = CompleteHeights::note(service);
     let found = match service.receipt_transaction(receipt).await {
         Ok(found) => found,
         Err(error) => return json_value(error_status(&error), &failed(error)),
     };
     let Some(transaction) = found else {
         let text = format!("receipt {receipt} comes from no transaction that is stored");
-        let mut response = rejected(service, StatusCode::NOT_FOUND, &text);
-        response.headers_mut().insert(CACHE_CONTROL, REVALIDATE);
-        return response;
+        return not_found(service, &text, heights).await;
     };
     let body = json!({
         "receipt_id": receipt.to_string(),
@@ -100,6 +99,14 @@ pub(super) async fn of_receipt(service: &Arc<Service>, id: &str) -> HttpResponse
     let mut response = json_value(StatusCode::OK, &body);
     // The id of a receipt is a hash of where it comes from.
     response.headers_mut().insert(CACHE_CONTROL, IMMUTABLE);
+    response
+}
+
+/// The response about what is in no block here, which may come in a later one
+async fn not_found(service: &Arc<Service>, text: &str, heights: CompleteHeights) -> HttpResponse {
+    let mut response = rejected(service, StatusCode::NOT_FOUND, text);
+    response.headers_mut().insert(CACHE_CONTROL, REVALIDATE);
+    heights.add_header(service, response.headers_mut()).await;
     response
 }
 

@@ -44,9 +44,7 @@ pub(super) fn is_unknown(state: &RequestState<ResponseBody>) -> bool {
             matches!(pending.condition(), WaitCondition::Inclusion(_))
         }
         RequestState::Ready(ResponseBody::Contiguous(response)) => {
-            let cause = b"\"name\":\"UNKNOWN_TRANSACTION\"";
-            response.kind == ResponseKind::Handler
-                && response.body.windows(cause.len()).any(|part| part == cause)
+            waiting::is_unknown_transaction(response)
         }
         RequestState::Ready(ResponseBody::Chunks(_)) => false,
     }

@@ -40,9 +40,15 @@ fn what_a_store_forgot_is_answered_from_a_directory() {
     let late = [&args[..], &["--from", &last]].concat();
     let unknown = status_of(&included.transactions[0], "NONE");
     let without = follow(&feed, &late);
-    assert_eq!(without.post("/", &unknown).cause(), "UNKNOWN_TRANSACTION");
+    let answer_without = without.post("/", &unknown);
+    assert_eq!(answer_without.cause(), "UNKNOWN_TRANSACTION");
+    // It has no block, so it names no heights.
+    assert_eq!(answer_without.header("x-milepost-complete-heights"), None);
     let reader =
         follow(&feed, &[&late[..], &["--archive", archive, "--archive-write", "off"]].concat());
     assert_eq!(reader.post("/", &request).json()["result"], answer.json()["result"]);
+    let missing = reader.get(&format!("/tx/{}", "1".repeat(31) + "8"));
+    let heights = missing.header("x-milepost-complete-heights").expect("heights");
+    assert!(heights.starts_with(&format!("{first}-")), "{heights}");
     assert!(Path::new(archive).is_dir());
 }

@@ -61,6 +61,26 @@ fn a_request_that_ends_without_a_result_names_its_transactions() {
 }
 
 #[test]
+fn what_is_unknown_is_in_no_block_of_the_heights_that_the_answer_names() {
+    let server = Server::with_blocks(&[]);
+    let status = server.get("/status").json();
+    let heights = format!("{}-{}", status["complete_from"], fixture::head());
+    let params =
+        json!({ "tx_hash": UNKNOWN, "sender_account_id": "alice.near", "wait_until": "NONE" });
+    let unknown = server.post("/", &request("tx", &params));
+    assert_eq!(unknown.cause(), "UNKNOWN_TRANSACTION");
+    let known = fixture::transactions().next().expect("a transaction").hash.to_string();
+    let header = "x-milepost-complete-heights";
+    for path in [format!("/tx/{UNKNOWN}"), format!("/receipt/{UNKNOWN}")] {
+        let response = server.get(&path);
+        assert_eq!((response.status, response.header(header)), (404, Some(heights.as_str())));
+    }
+    assert_eq!(unknown.header(header), Some(heights.as_str()));
+    assert_eq!(server.get(&format!("/tx/{known}")).header(header), None);
+    assert_eq!(server.post("/", &waiting_for(&known)).header(header), None);
+}
+
+#[test]
 #[cfg(unix)]
 fn a_request_that_a_shutdown_ends_names_its_transaction() {
     let server = Server::with_blocks(&["--timeout", "1h"]);

@@ -210,6 +210,7 @@ fn rpc(id: &str, summary: &str, parameters: Vec<Value>) -> Result<Value, String>
         json!({
             "description": description,
             "headers": {
+                "x-milepost-complete-heights": { "$ref": "#/components/headers/CompleteHeights" },
                 "x-milepost-head": { "$ref": "#/components/headers/Head" },
                 "x-milepost-transaction": { "$ref": "#/components/headers/Transaction" },
                 "Preference-Applied": { "$ref": "#/components/headers/PreferenceApplied" },
@@ -252,8 +253,12 @@ type StatusAndResponse = (&'static str, Value);
 
 const BAD_REQUEST: fn() -> StatusAndResponse =
     || ("400", json_response("The path, the query or a header cannot be read", "Failed", false));
-const NOT_FOUND: fn() -> StatusAndResponse =
-    || ("404", json_response("It is in no block that is stored", "Failed", false));
+const NOT_FOUND: fn() -> StatusAndResponse = || {
+    let mut response = json_response("It is in no block that is stored", "Failed", false);
+    response["headers"]["x-milepost-complete-heights"] =
+        json!({ "$ref": "#/components/headers/CompleteHeights" });
+    ("404", response)
+};
 const UNAVAILABLE: fn() -> StatusAndResponse = || {
     (
         "503",
@@ -365,6 +370,10 @@ fn headers() -> Value {
         "ETag": {
             "description": "The entity tag, for If-None-Match",
             "schema": { "type": "string" },
+        },
+        "CompleteHeights": {
+            "description": "Heights of the blocks in which a transaction was looked for that is unknown, at most the 8 newest ranges",
+            "schema": { "pattern": "^[0-9]+-[0-9]+(, [0-9]+-[0-9]+)*$", "type": "string" },
         },
         "Transaction": {
             "description": "The transactions of a request that ended without its result",
