@@ -17,13 +17,13 @@ use milepost::primitives::{AccountId, CryptoHash};
 use milepost::status::Milestone;
 use milepost_feeds::{FeedUrl, Start};
 
-use crate::archive::ArchiveLocation;
+use crate::archive::{ArchiveLocation, ArchiveOptions};
 use crate::archive_commands::ArchiveCommand;
 use crate::http::{self, BasePath, Cors, StatusMode};
 use crate::log::LogFormat;
 use crate::store_commands::StoreCommand;
 use crate::upstream::Upstream;
-use crate::value_parsers::{self, StoreLocation};
+use crate::value_parsers::{self, KeptHeights, StoreLocation};
 
 /// Serves NEAR transaction statuses and protocol configurations from block messages
 ///
@@ -171,6 +171,8 @@ pub(crate) struct SourceArgs {
 
 /// Maximum number of blocks that a store keeps while its archive does not have them, by default
 pub(crate) const ARCHIVE_BACKLOG: u64 = 50_000;
+/// Maximum number of reads of an archive in a second about what it does not have, by default
+pub(crate) const ARCHIVE_MISSES: NonZero<u32> = NonZero::new(1_000).unwrap();
 
 /// The archive behind the store of `milepost serve`
 #[derive(Args, Clone, Debug)]
@@ -181,29 +183,63 @@ pub(crate) struct ArchiveArgs {
     #[arg(long, value_name = "PLACE")]
     pub(crate) archive: Option<ArchiveLocation>,
     /// Whether this server puts its final blocks into the archive: `on`, or `off` if others do
-    #[arg(
-        long,
-        value_name = "on|off",
-        default_value = "on",
-        requires = "archive",
-        value_parser = value_parsers::switch,
-        action = clap::ArgAction::Set
-    )]
-    pub(crate) archive_write: bool,
+    /// [default: on]
+    #[arg(long, value_name = "on|off", value_parser = value_parsers::switch)]
+    pub(crate) archive_write: Option<bool>,
     /// Maximum number of blocks that the store keeps while the archive does not have them; beyond
-    /// it the oldest are forgotten, with a warning
-    #[arg(
-        long,
-        value_name = "NUMBER",
-        default_value_t = ARCHIVE_BACKLOG,
-        requires = "archive",
-        value_parser = clap::value_parser!(u64).range(1..)
-    )]
-    pub(crate) archive_backlog: u64,
+    /// it the oldest are forgotten, with a warning [default: 50000]
+    #[arg(long, value_name = "NUMBER", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) archive_backlog: Option<u64>,
     /// Maximum number of reads of the archive in a second about what it does not have; further
-    /// requests get INTERNAL_ERROR with `Retry-After`
-    #[arg(long, value_name = "NUMBER", default_value = "1000", requires = "archive")]
-    pub(crate) archive_misses: NonZero<u32>,
+    /// requests get INTERNAL_ERROR with `Retry-After` [default: 1000]
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) archive_misses: Option<NonZero<u32>>,
+    /// What an archive in a directory or in memory keeps: `everything`, or `heights:N`, those up to
+    /// the newest final block; what is older is removed [default: everything]
+    #[arg(long, value_name = "RETENTION", value_parser = value_parsers::kept_heights)]
+    pub(crate) archive_retention: Option<KeptHeights>,
+}
+
+impl ArchiveArgs {
+    /// How an archive at this place is used; none for `None`
+    ///
+    /// # Errors
+    ///
+    /// When options are about an archive and there is none, or about one of another kind.
+    pub(crate) fn options(
+        &self,
+        location: Option<&ArchiveLocation>,
+    ) -> Result<ArchiveOptions, String> {
+        let given = [
+            ("--archive-write", self.archive_write.is_some()),
+            ("--archive-backlog", self.archive_backlog.is_some()),
+            ("--archive-misses", self.archive_misses.is_some()),
+            ("--archive-retention", self.archive_retention.is_some()),
+        ];
+        let first_given = given.iter().find(|(_, is_given)| *is_given);
+        if let (None, Some((name, _))) = (location, first_given) {
+            return Err(format!(
+                "{name}: there is no archive; --archive or a directory as --store makes one"
+            ));
+        }
+        let writes = self.archive_write.unwrap_or(true);
+        let kept_heights = match self.archive_retention {
+            None | Some(KeptHeights::Everything) => None,
+            Some(KeptHeights::Newest(_)) if !writes => {
+                return Err(
+                    "--archive-retention: a server that does not write removes nothing".to_owned()
+                );
+            }
+            Some(KeptHeights::Newest(_))
+                if !location.is_some_and(ArchiveLocation::is_exclusive) =>
+            {
+                return Err("--archive-retention: other servers may use this archive; only one in a directory or in memory is shortened".to_owned());
+            }
+            Some(KeptHeights::Newest(count)) => Some(count),
+        };
+        let max_blocks = self.archive_backlog.unwrap_or(ARCHIVE_BACKLOG);
+        Ok(ArchiveOptions { writes, max_blocks, until: None, kept_heights })
+    }
 }
 
 /// The live feed that `milepost serve` follows

@@ -23,7 +23,7 @@ use tokio::time::{self, MissedTickBehavior};
 use tracing::{error, info, warn};
 
 use crate::archive::{self, ArchiveLocation, ArchiveOptions, Exporter, Lookups, run_exporter};
-use crate::cli::{ARCHIVE_BACKLOG, ArchiveArgs, FeedArgs, ImportArgs, ServeArgs};
+use crate::cli::{ARCHIVE_BACKLOG, ARCHIVE_MISSES, ArchiveArgs, FeedArgs, ImportArgs, ServeArgs};
 use crate::demo_index::DemoIndex;
 use crate::feed::{self, FeedSummary, HeightRange, PracticeFeed};
 use crate::follow::Follow;
@@ -194,18 +194,15 @@ async fn open_archive(
     of_store: Option<ArchiveLocation>,
     kept_height: Option<BlockHeight>,
 ) -> Result<Option<Arc<Exporter>>, String> {
-    let options = ArchiveOptions {
-        writes: args.archive_write,
-        max_blocks: args.archive_backlog,
-        until: None,
-    };
-    let Some(location) = args.archive.clone().or(of_store) else {
+    let location = args.archive.clone().or(of_store);
+    let options = args.options(location.as_ref())?;
+    let Some(location) = location else {
         return kept_height.map(|height| first_blocks_archive(options, height)).transpose();
     };
     let opened = task::spawn_blocking(move || archive::open(&location, options.writes)).await;
     let opened = opened.map_err(|error| format!("cannot open the archive: {error}"))?;
     let archive = opened.map_err(|error| format!("cannot open the archive: {error}"))?;
-    let lookups = Lookups::new(archive, args.archive_misses);
+    let lookups = Lookups::new(archive, args.archive_misses.unwrap_or(ARCHIVE_MISSES));
     Ok(Some(Arc::new(Exporter::new(lookups, options))))
 }
 
@@ -213,7 +210,12 @@ async fn open_archive(
 fn open_archive_beside(location: &ArchiveLocation) -> Result<Arc<Exporter>, String> {
     let archive = archive::open(location, true);
     let archive = archive.map_err(|error| format!("cannot open the archive: {error}"))?;
-    let options = ArchiveOptions { writes: true, max_blocks: ARCHIVE_BACKLOG, until: None };
+    let options = ArchiveOptions {
+        writes: true,
+        max_blocks: ARCHIVE_BACKLOG,
+        until: None,
+        kept_heights: None,
+    };
     Ok(Arc::new(Exporter::new(Lookups::new(archive, NonZero::<u32>::MAX), options)))
 }
 
@@ -419,7 +421,8 @@ mod tests {
     async fn what_is_printed_at_the_start_is_answered_after_the_store_has_forgotten_it() {
         let store = Store::open(&StoreLocation::Memory).unwrap();
         let settings = ImportSettings::default().with_retention(Retention::Blocks(130));
-        let options = ArchiveOptions { writes: true, max_blocks: 1_000, until: None };
+        let options =
+            ArchiveOptions { writes: true, max_blocks: 1_000, until: None, kept_heights: None };
         let archive = first_blocks_archive(options, PracticeFeed::kept_height()).unwrap();
         let service = Service::new(Engine::default(), store, settings, WaitConfig::default(), 0);
         let service = Arc::new(service.with_archive(Some(Arc::clone(&archive))));

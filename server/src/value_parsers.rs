@@ -2,6 +2,7 @@
 //!
 //! Values are checked while the command line is parsed, so later code never sees an invalid one.
 
+use core::num::NonZero;
 use core::str::FromStr;
 use core::time::Duration;
 use std::path::{Path, PathBuf};
@@ -72,6 +73,24 @@ pub(crate) fn retention(text: &str) -> Result<Retention, String> {
         "epochs" => Ok(Retention::Epochs(number)),
         _ => Err(error()),
     }
+}
+
+/// What an archive keeps
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum KeptHeights {
+    Everything,
+    /// This number of heights up to the newest final block
+    Newest(NonZero<u64>),
+}
+
+/// Parses what an archive keeps: `everything` or `heights:N`
+pub(crate) fn kept_heights(text: &str) -> Result<KeptHeights, String> {
+    if text == "everything" {
+        return Ok(KeptHeights::Everything);
+    }
+    let number = text.strip_prefix("heights:").and_then(|number| number.parse().ok());
+    let error = || format!("`{text}` is neither everything nor heights:N (with N of at least 1)");
+    number.map(KeptHeights::Newest).ok_or_else(error)
 }
 
 /// Parses when a block counts as final: `headers`, or `all` for feeds of final blocks only

@@ -75,6 +75,14 @@ impl Archive for MemoryArchive {
         Ok(())
     }
 
+    fn remove_many(&self, keys: &[Key]) -> Result<(), Error> {
+        let mut stored = self.rows.borrow_mut();
+        for key in keys {
+            stored.remove(key);
+        }
+        Ok(())
+    }
+
     fn scan(
         &self,
         table: Table,

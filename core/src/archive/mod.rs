@@ -15,6 +15,7 @@ mod lookup;
 mod memory;
 mod progress;
 mod records;
+mod removal;
 mod versions;
 mod with_archive;
 mod writer;
@@ -34,6 +35,7 @@ pub use lookup::ArchiveLookup;
 pub use memory::MemoryArchive;
 pub use progress::{OpenTransaction, WriterProgress, for_each_row};
 pub use records::{ArchivedBlock, ArchivedReceipt};
+pub use removal::{ArchivedRow, Removal};
 pub use versions::{is_new_version, served_version};
 pub use with_archive::WithArchive;
 pub use writer::{ArchiveWriter, copy};
@@ -91,6 +93,17 @@ pub trait Archive {
     /// As [`put_many`](Self::put_many).
     fn replace_many(&self, rows: &[(Key, Row)]) -> Result<(), Error>;
 
+    /// Removes all that these keys hold; keys that hold nothing are no error
+    ///
+    /// For [`Removal`], and never in normal work: a row that is put at the same time may be there
+    /// afterwards or not.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Storage`](crate::ErrorKind::Storage) if not all are removed; any part of them
+    /// may be.
+    fn remove_many(&self, keys: &[Key]) -> Result<(), Error>;
+
     /// Appends rows of a table to `rows`: about `limit` of them, those after the key `after`
     ///
     /// The order is the archive's own, and stays the same. For statistics, copies and checks, not
@@ -123,6 +136,10 @@ macro_rules! archive_by_deref {
 
             fn replace_many(&self, rows: &[(Key, Row)]) -> Result<(), Error> {
                 (**self).replace_many(rows)
+            }
+
+            fn remove_many(&self, keys: &[Key]) -> Result<(), Error> {
+                (**self).remove_many(keys)
             }
 
             fn scan(

@@ -8,10 +8,10 @@
 use alloc::vec::Vec;
 
 use super::export::{Export, ExportFrom, ExportQuery};
-use super::{Archive, HeightRanges, Origin, WriterId, WriterProgress};
+use super::{Archive, Envelope, FORMAT_VERSION, HeightRanges, Origin, WriterId, WriterProgress};
 use crate::Error;
 use crate::primitives::BlockHeight;
-use crate::storage::{Key, Row};
+use crate::storage::{Key, Row, Table};
 
 /// Bytes of rows that are put in one call, about
 const MAX_PUT_BYTES: usize = 4 << 20;
@@ -102,6 +102,39 @@ impl ArchiveWriter {
         (self.ordinal, self.config) = (Some(ordinal), config);
         Ok(())
     }
+
+    /// Removes the heights below this one from the progress of all writers, before a [`Removal`]
+    /// removes their rows
+    ///
+    /// For an archive that no other process uses, as one in a directory. What is open at these
+    /// heights is not archived any more.
+    ///
+    /// [`Removal`]: super::Removal
+    ///
+    /// # Errors
+    ///
+    /// Those of the archive, or a corrupt row.
+    pub fn forget_below(
+        &mut self,
+        height: BlockHeight,
+        archive: &(impl Archive + ?Sized),
+    ) -> Result<(), Error> {
+        let Some(last) = height.checked_sub(1) else { return Ok(()) };
+        let mut cut = Vec::new();
+        super::for_each_row(archive, Table::ArchiveProgress, &mut |key, row| {
+            if key.bytes_in_table().last() != Some(&FORMAT_VERSION) {
+                return Ok(());
+            }
+            let mut progress = WriterProgress::decode(row)?;
+            progress.forget(last);
+            let writer = Envelope::decode(key.table(), row)?.origin.writer;
+            cut.push((*key, progress.encode(writer)));
+            Ok(())
+        })?;
+        archive.replace_many(&cut)?;
+        self.progress.forget(last);
+        Ok(())
+    }
 }
 
 /// Puts rows in calls of a few MiB each
@@ -132,6 +165,11 @@ impl WriterProgress {
         open.map_or(*range.end(), |open| open.min(*range.end()))
     }
 
+    fn forget(&mut self, last: BlockHeight) {
+        self.heights.remove(0..=last);
+        self.open.retain(|open| open.height > last);
+    }
+
     /// The heights of the range that are not complete
     pub fn gaps(&self, heights: core::ops::RangeInclusive<BlockHeight>) -> HeightRanges {
         self.heights.gaps(heights)
@@ -155,8 +193,6 @@ pub fn copy(
     to: &(impl Archive + ?Sized),
     mut copied: impl FnMut(u64),
 ) -> Result<u64, Error> {
-    use crate::storage::Table;
-
     let mut count = 0;
     // Progress comes last, so that it does not name rows that are not copied.
     let is_copied =

@@ -51,6 +51,10 @@ impl Archive for Counted {
         self.archive.replace_many(rows)
     }
 
+    fn remove_many(&self, keys: &[Key]) -> Result<(), Error> {
+        self.archive.remove_many(keys)
+    }
+
     fn scan(
         &self,
         table: Table,

@@ -13,12 +13,13 @@ use milepost_testkit::Rng;
 
 use super::*;
 use crate::archive::{
-    Archive, ArchiveLookup, ArchiveWriter, MemoryArchive, WithArchive, WriterId, WriterProgress,
-    copy,
+    Archive, ArchiveLookup, ArchiveWriter, MemoryArchive, Removal, WithArchive, WriterId,
+    WriterProgress, copy,
 };
 use crate::import::{ArchiveFloor, ImportSettings, Retention};
 use crate::primitives::{BlockHeight, CryptoHash};
-use crate::storage::{Key, MemoryStorage, Row, Table, run};
+use crate::storage::rows::FinalizedTransaction;
+use crate::storage::{Key, MemoryStorage, Row, Snapshot as _, Table, run};
 use crate::{Error, ErrorKind};
 
 /// An archive whose calls fail once a number of them is used up
@@ -53,6 +54,11 @@ impl Archive for Unreliable<'_> {
     fn replace_many(&self, rows: &[(Key, Row)]) -> Result<(), Error> {
         self.call()?;
         self.archive.replace_many(rows)
+    }
+
+    fn remove_many(&self, keys: &[Key]) -> Result<(), Error> {
+        self.call()?;
+        self.archive.remove_many(keys)
     }
 
     fn scan(
@@ -299,4 +305,55 @@ fn open_transactions_hold_back_what_is_forgotten() {
     for (earliest, floor) in floors {
         assert_eq!(progress.floor(earliest), floor, "{earliest}");
     }
+}
+
+#[test]
+fn heights_that_are_not_kept_are_removed_as_a_whole() {
+    let (messages, transactions) = chain(6, 60);
+    let (archive, mut whole) = (MemoryArchive::new(), MemoryStorage::new());
+    let mut servers = [1, 2].map(|writer| Server::new(Some(writer), &archive));
+    for message in &messages {
+        let _ = Engine::default().import_block(message, &ImportSettings::default(), &mut whole);
+        for server in &mut servers {
+            server.import(message);
+            server.write(&archive).unwrap();
+        }
+    }
+    let heights = WriterProgress::read_union(&archive).unwrap().heights;
+    let range = heights.iter().next().unwrap();
+    let first = (range.start() + range.end()) / 2;
+    let all = archive.len();
+    let writer = servers[0].writer.as_mut().unwrap();
+    writer.forget_below(first, &archive).unwrap();
+    // Of all writers, and durable before a row is removed.
+    let kept = WriterProgress::read_union(&archive).unwrap();
+    assert_eq!(kept.heights.iter().collect::<Vec<_>>(), [first..=*range.end()]);
+    assert_eq!(writer.progress().heights, kept.heights);
+    assert_eq!(archive.len(), all);
+
+    let mut removal = Removal::new();
+    while removal.page(&archive, &mut |row| row.height < first).unwrap() {}
+    assert_eq!(all - archive.len(), usize::try_from(removal.removed()).unwrap());
+    let engine = Engine::new(Settings::default().with_archive(ArchiveLookup::Unknown));
+    let empty = MemoryStorage::new();
+    let both = WithArchive { snapshot: &empty, archive: &archive };
+    let (mut known, mut removed) = (0, 0);
+    for hash in transactions {
+        let row = whole.get(&Key::hash(Table::Transactions, hash)).unwrap();
+        let finalized = row.as_deref().map(|row| FinalizedTransaction::decode(row).unwrap());
+        let Some(finalized) = finalized.flatten().filter(|it| it.height <= *range.end()) else {
+            continue;
+        };
+        if finalized.height >= first {
+            known += 1;
+            assert!(answer(engine, hash, &both) == answer(Engine::default(), hash, &whole));
+        } else {
+            removed += 1;
+            assert!(answer(engine, hash, &both).contains("UNKNOWN_TRANSACTION"));
+        }
+    }
+    assert!(known > 5 && removed > 5, "{known} known, {removed} removed");
+    let mut again = Removal::new();
+    while again.page(&archive, &mut |row| row.height < first).unwrap() {}
+    assert_eq!(again.removed(), 0);
 }

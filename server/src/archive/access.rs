@@ -102,6 +102,10 @@ impl Archive for ArchiveAccess<'_> {
         Err(unsupported("queries do not write"))
     }
 
+    fn remove_many(&self, _: &[Key]) -> Result<(), Error> {
+        Err(unsupported("queries do not write"))
+    }
+
     fn scan(
         &self,
         _: Table,

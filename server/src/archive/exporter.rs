@@ -12,7 +12,9 @@ use std::hash::RandomState;
 use std::sync::{Mutex, PoisonError};
 
 use milepost::Error;
-use milepost::archive::{ArchiveLookup, ArchiveWriter, HeightRanges, WriterId, WriterProgress};
+use milepost::archive::{
+    ArchiveLookup, ArchiveWriter, HeightRanges, Removal, WriterId, WriterProgress,
+};
 use milepost::import::{ArchiveFloor, ImportSettings};
 use milepost::primitives::BlockHeight;
 use milepost::storage::{Batch, Snapshot as _, Storage as _, run};
@@ -33,6 +35,12 @@ const MAX_PAUSE: Duration = Duration::from_secs(30);
 /// The head lags if the archive has blocks this far above it
 const LAG: u64 = 10;
 
+/// The fraction of the heights that are kept after which those before them are removed: each time
+/// the whole archive is read
+const REMOVAL_FRACTION: u64 = 8;
+/// Pages of rows that are read in a step to remove what is not kept, some 0.2 s
+const PAGES_PER_STEP: usize = 64;
+
 /// The archive of a service
 pub(crate) struct Exporter {
     pub(crate) lookups: Lookups,
@@ -43,6 +51,8 @@ pub(crate) struct Exporter {
     union: Mutex<(WriterProgress, Option<Instant>)>,
     /// The heights that are complete, as they were read last
     complete: Mutex<Arc<HeightRanges>>,
+    /// What is removed, if not everything is kept
+    removal: Mutex<OldHeights>,
     /// The height from which on the store keeps its blocks
     floor: AtomicU64,
     lags: AtomicBool,
@@ -51,6 +61,16 @@ pub(crate) struct Exporter {
     open_transactions: AtomicU64,
     failures: AtomicU64,
     shed_blocks: AtomicU64,
+    removed_rows: AtomicU64,
+}
+
+/// The heights that the archive does not keep
+#[derive(Default)]
+struct OldHeights {
+    /// No height below this one is complete; `None` until the archive was asked
+    first: Option<BlockHeight>,
+    /// The pass that removes their rows
+    pass: Option<Removal>,
 }
 
 impl Exporter {
@@ -61,6 +81,7 @@ impl Exporter {
             writer: Mutex::default(),
             union: Mutex::default(),
             complete: Mutex::default(),
+            removal: Mutex::default(),
             floor: AtomicU64::default(),
             lags: AtomicBool::default(),
             exported_height: AtomicU64::default(),
@@ -68,6 +89,7 @@ impl Exporter {
             open_transactions: AtomicU64::default(),
             failures: AtomicU64::default(),
             shed_blocks: AtomicU64::default(),
+            removed_rows: AtomicU64::default(),
         }
     }
 
@@ -127,6 +149,13 @@ impl Exporter {
             }
         }
         let chain = service.chain_status_blocking()?;
+        let mut not_kept = 0;
+        if let (Some(kept), Some(writer), Some(last_final)) =
+            (self.options.kept_heights, writer.as_mut(), chain.last_final)
+        {
+            let first = last_final.height.saturating_sub(kept.get() - 1);
+            not_kept = self.remove_old(writer, first, (kept.get() / REMOVAL_FRACTION).max(1))?;
+        }
         let mut union = self.union.lock().unwrap_or_else(PoisonError::into_inner);
         let interval = if self.options.writes { PROGRESS_INTERVAL } else { READER_INTERVAL };
         if union.1.is_none_or(|read| read.elapsed() >= interval) {
@@ -151,11 +180,55 @@ impl Exporter {
         let is_complete = is_past_end && progress.open.is_empty();
         let floor = match chain.earliest {
             _ if is_complete => BlockHeight::MAX,
-            Some(earliest) => progress.floor(earliest.height),
+            Some(earliest) => progress.floor(earliest.height.max(not_kept)),
             None => 0,
         };
         self.floor.store(floor, Relaxed);
         Ok(is_complete)
+    }
+
+    /// Removes some of the rows below this height, once it has risen far enough; returns the height
+    /// below which nothing is kept
+    fn remove_old(
+        &self,
+        writer: &mut ArchiveWriter,
+        first: BlockHeight,
+        interval: u64,
+    ) -> Result<BlockHeight, Error> {
+        let archive = self.lookups.archive();
+        let mut removal = self.removal.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = match removal.first {
+            Some(before) => before,
+            None => {
+                let union = WriterProgress::read_union(archive)?;
+                union.heights.iter().next().map_or(0, |range| *range.start())
+            }
+        };
+        removal.first = Some(before);
+        if removal.pass.is_none() && first >= before.saturating_add(interval) {
+            // Before the rows, so that no height is called complete whose rows are removed.
+            writer.forget_below(first, archive)?;
+            self.union.lock().unwrap_or_else(PoisonError::into_inner).1 = None;
+            removal.first = Some(first);
+            removal.pass = Some(Removal::new());
+            // Rows are removed from the next step on, when requests do not count on them.
+            return Ok(first);
+        }
+        let (kept_from, mut pages) = (removal.first.unwrap_or_default(), PAGES_PER_STEP);
+        if let Some(pass) = &mut removal.pass {
+            let removed_before = pass.removed();
+            let mut goes_on = true;
+            while goes_on && pages > 0 {
+                goes_on = pass.page(archive, &mut |row| row.height < kept_from)?;
+                pages -= 1;
+            }
+            self.removed_rows.fetch_add(pass.removed() - removed_before, Relaxed);
+            if !goes_on {
+                info!("removed the rows of {} keys below height {kept_from}", pass.removed());
+                removal.pass = None;
+            }
+        }
+        Ok(kept_from)
     }
 
     /// Appends the metrics
@@ -179,6 +252,8 @@ impl Exporter {
         counter(out, "archive_exported_transactions_total", exported, &self.exported_transactions);
         let failures = "Exports that failed, and were tried again";
         counter(out, "archive_export_failures_total", failures, &self.failures);
+        let removed = "Keys whose rows were removed, because their heights are not kept";
+        counter(out, "archive_removed_keys_total", removed, &self.removed_rows);
         let shed = "Blocks that the store forgot although they were not archived";
         counter(out, "archive_shed_blocks_total", shed, &self.shed_blocks);
     }

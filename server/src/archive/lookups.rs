@@ -303,6 +303,10 @@ mod tests {
             self.rows.replace_many(rows)
         }
 
+        fn remove_many(&self, keys: &[Key]) -> Result<(), Error> {
+            self.rows.remove_many(keys)
+        }
+
         fn scan(
             &self,
             table: Table,

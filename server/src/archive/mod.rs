@@ -12,6 +12,7 @@ mod reads;
 
 use alloc::sync::Arc;
 use core::fmt;
+use core::num::NonZero;
 use core::str::FromStr;
 use core::time::Duration;
 use std::path::PathBuf;
@@ -52,6 +53,15 @@ pub(crate) enum ArchiveLocation {
 }
 
 impl ArchiveLocation {
+    /// Whether no other server can use it at the same time
+    pub(crate) const fn is_exclusive(&self) -> bool {
+        match self {
+            Self::Memory | Self::Directory(_) => true,
+            #[cfg(feature = "cassandra")]
+            Self::Cassandra(_) => false,
+        }
+    }
+
     /// Whether there may be an archive, without making one
     pub(crate) fn exists(&self) -> bool {
         match self {
@@ -109,6 +119,8 @@ pub(crate) struct ArchiveOptions {
     pub(crate) max_blocks: u64,
     /// The height up to which blocks are exported; without it all
     pub(crate) until: Option<BlockHeight>,
+    /// The number of heights up to the newest final one that the archive keeps; without it all
+    pub(crate) kept_heights: Option<NonZero<u64>>,
 }
 
 /// Opens the archive at this location, which is made if it does not exist and this server writes;
@@ -165,6 +177,10 @@ impl Archive for LockedArchive {
 
     fn replace_many(&self, rows: &[(Key, Row)]) -> Result<(), Error> {
         self.lock().replace_many(rows)
+    }
+
+    fn remove_many(&self, keys: &[Key]) -> Result<(), Error> {
+        self.lock().remove_many(keys)
     }
 
     fn scan(

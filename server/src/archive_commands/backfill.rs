@@ -91,7 +91,13 @@ pub(super) fn backfill(args: &BackfillArgs) -> Result<ExitCode, String> {
     Ok(report(location, &after, *from..=*to))
 }
 
-/// Replaces what is wrong in the archive
+/// Those of these heights that are in a part
+fn clamp(heights: Part, part: &Part) -> Option<Part> {
+    let both = *heights.start().max(part.start())..=*heights.end().min(part.end());
+    (!both.is_empty()).then_some(both)
+}
+
+/// Replaces what is wrong in the archive, and removes what no block has
 pub(super) fn repair(args: &BackfillArgs) -> Result<ExitCode, String> {
     let BackfillArgs { archive: location, from, to, .. } = args;
     check_args(args)?;
@@ -101,8 +107,12 @@ pub(super) fn repair(args: &BackfillArgs) -> Result<ExitCode, String> {
     let repaired = Arc::new(RepairedArchive::new(archive));
     let archive: SharedArchive = Arc::<RepairedArchive>::clone(&repaired);
     fill_parts(args, parts(&WriterProgress::default(), *from..=*to, args.jobs), &archive)?;
-    print_line(format_args!("{location}: {} rows replaced", repaired.replaced()));
-    let done = WriterProgress::read_union(&archive).map_err(failed)?;
+    let mut done = WriterProgress::read_union(&archive).map_err(failed)?;
+    // A part reads on past its end, where it may have seen less than all.
+    done.heights = done.heights.iter().filter_map(|range| clamp(range, &(*from..=*to))).collect();
+    let removed = repaired.remove_others(&done).map_err(failed)?;
+    let replaced = repaired.replaced();
+    print_line(format_args!("{location}: {replaced} rows replaced, {removed} removed"));
     Ok(report(location, &done, *from..=*to))
 }
 
@@ -192,7 +202,12 @@ fn fill(args: &BackfillArgs, part: &Part, archive: &SharedArchive) -> Result<Fil
     let finality = args.feed.finality.unwrap_or(FinalityRule::Headers);
     let settings = args.feed.import_settings(finality).with_retention(RETENTION);
     let service = Service::new(Engine::default(), store, settings, WaitConfig::default(), 0);
-    let options = ArchiveOptions { writes: true, max_blocks: MAX_BLOCKS, until: Some(to) };
+    let options = ArchiveOptions {
+        writes: true,
+        max_blocks: MAX_BLOCKS,
+        until: Some(to),
+        kept_heights: None,
+    };
     let lookups = Lookups::new(Arc::clone(archive), NonZero::<u32>::MAX);
     let exporter = Arc::new(Exporter::new(lookups, options));
     let service = service.with_verify_mode(args.feed.verify.unwrap_or_default());

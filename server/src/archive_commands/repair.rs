@@ -1,13 +1,15 @@
 //! The archive that `milepost archive repair` writes to: what differs is replaced.
 //!
 //! A row that is put is compared with the one that is there. Conflicts and rows that cannot be read
-//! are replaced as well, and rows that are right stay as they are. The progress of the writers is
-//! kept in memory, because it says what was repaired, not what the archive has. Leaves out rows
-//! that the blocks do not have: nothing removes a row.
+//! are replaced as well, and rows that are right stay as they are. Afterwards rows of the repaired
+//! heights are removed that no block has. The progress of the writers is kept in memory, because it
+//! says what was repaired, not what the archive has.
 
+use std::collections::HashSet;
 use std::sync::Mutex;
 
-use milepost::archive::{Archive, MemoryArchive, is_new_version};
+use milepost::archive::{Archive, MemoryArchive, Removal, WriterProgress, is_new_version};
+use milepost::primitives::CryptoHash;
 use milepost::storage::{Key, Row, Table};
 use milepost::{Error, ErrorKind};
 
@@ -19,17 +21,39 @@ pub(super) struct RepairedArchive {
     archive: SharedArchive,
     progress: Mutex<MemoryArchive>,
     /// Locked while rows are compared and replaced: parts overlap, and each key counts once
-    replaced: Mutex<u64>,
+    work: Mutex<Work>,
+}
+
+#[derive(Default)]
+struct Work {
+    /// Number of keys whose rows were replaced
+    replaced: u64,
+    /// The keys of the rows that were put, some 40 bytes each
+    right: HashSet<Key>,
 }
 
 impl RepairedArchive {
     pub(super) fn new(archive: SharedArchive) -> Self {
-        Self { archive, progress: Mutex::default(), replaced: Mutex::default() }
+        Self { archive, progress: Mutex::default(), work: Mutex::default() }
     }
 
     /// Number of keys whose rows were replaced
     pub(super) fn replaced(&self) -> u64 {
-        *lock(&self.replaced)
+        lock(&self.work).replaced
+    }
+
+    /// Removes the rows of these heights that were not put; returns the number of their keys
+    ///
+    /// Only of the heights that are complete by now, and not of transactions that are open.
+    pub(super) fn remove_others(&self, progress: &WriterProgress) -> Result<u64, Error> {
+        let open: HashSet<CryptoHash> = progress.open.iter().map(|open| open.hash).collect();
+        let work = lock(&self.work);
+        let mut removal = Removal::new();
+        while removal.page(&self.archive, &mut |row| {
+            let is_open = row.transaction.is_some_and(|hash| open.contains(&hash));
+            progress.heights.contains(row.height) && !is_open && !work.right.contains(&row.key)
+        })? {}
+        Ok(removal.removed())
     }
 
     /// The rows of these keys; of one key also nothing if what it holds cannot be served
@@ -73,7 +97,7 @@ impl Archive for RepairedArchive {
     }
 
     fn put_many(&self, rows: &[(Key, Row)]) -> Result<(), Error> {
-        let mut replaced = lock(&self.replaced);
+        let mut work = lock(&self.work);
         let keys: Vec<Key> = rows.iter().map(|(key, _)| *key).collect();
         let (mut missing, mut wrong) = (Vec::new(), Vec::new());
         for (stored, (key, row)) in self.stored(&keys)?.into_iter().zip(rows) {
@@ -85,12 +109,17 @@ impl Archive for RepairedArchive {
         }
         self.archive.put_many(&missing)?;
         self.archive.replace_many(&wrong)?;
-        *replaced += wrong.len() as u64;
+        work.replaced += wrong.len() as u64;
+        work.right.extend(keys);
         Ok(())
     }
 
     fn replace_many(&self, rows: &[(Key, Row)]) -> Result<(), Error> {
         self.with_progress(|progress| progress.replace_many(rows))
+    }
+
+    fn remove_many(&self, keys: &[Key]) -> Result<(), Error> {
+        self.archive.remove_many(keys)
     }
 
     fn scan(

@@ -82,6 +82,11 @@ impl Archive for TestArchive {
         self.archive.replace_many(rows)
     }
 
+    fn remove_many(&self, keys: &[Key]) -> Result<(), Error> {
+        self.check()?;
+        self.archive.remove_many(keys)
+    }
+
     fn scan(
         &self,
         table: Table,
@@ -96,7 +101,8 @@ impl Archive for TestArchive {
 
 /// A service that keeps a few blocks, and its archive
 fn service(archive: &Arc<TestArchive>, max_misses: u32) -> (Arc<Service>, Arc<Exporter>) {
-    let options = ArchiveOptions { writes: true, max_blocks: 1_000, until: None };
+    let options =
+        ArchiveOptions { writes: true, max_blocks: 1_000, until: None, kept_heights: None };
     let shared: SharedArchive = Arc::<TestArchive>::clone(archive);
     let lookups = Lookups::new(shared, NonZero::new(max_misses).unwrap());
     let exporter = Arc::new(Exporter::new(lookups, options));

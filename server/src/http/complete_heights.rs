@@ -34,6 +34,11 @@ impl CompleteHeights {
     pub(super) async fn add_header(self, service: &Arc<Service>, headers: &mut HeaderMap) {
         let Ok(chain) = service.chain_status().await else { return };
         let mut heights = self.archived.map(Arc::unwrap_or_clone).unwrap_or_default();
+        if let Some(archive) = service.archive() {
+            // Rows may have been removed meanwhile.
+            let gaps = archive.complete_heights().gaps(0..=BlockHeight::MAX);
+            gaps.iter().for_each(|gap| heights.remove(gap));
+        }
         if let Some(first) = chain.complete_from {
             heights.insert(first..=self.head);
         }

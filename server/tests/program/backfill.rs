@@ -4,7 +4,8 @@ use std::fs;
 use std::path::Path;
 use std::process::Stdio;
 
-use milepost::archive::Archive as _;
+use milepost::archive::{Archive as _, ArchivedBlock, ArchivedReceipt, Envelope, Origin, WriterId};
+use milepost::primitives::CryptoHash;
 use milepost::storage::Table;
 use milepost_archive::DirectoryArchive;
 use serde_json::Value;
@@ -140,15 +141,25 @@ fn a_repair_replaces_what_differs_from_the_blocks() {
         backfill(&blocks, archive, [first, last], &[], 0);
     }
     let replaced = exchange_transactions(&wrong);
+    // Of a block that is no more: in the middle, and at the last height.
+    let middle = blocks.messages[20].height;
+    for (number, height) in [(1, middle), (2, last)] {
+        invent_transaction(&wrong, number, height);
+    }
     let included = blocks.messages.iter().filter(|message| message.height <= last);
     let transactions: Vec<_> = included.flat_map(|message| &message.transactions).collect();
     let before = stats(&wrong);
 
     let [from, to] = [first, last].map(|height| height.to_string());
-    let args = ["archive", "repair", text(&wrong), text(blocks.files.path())];
-    let args = [&args[..], &["--from", &from, "--to", &to, "--jobs", "2"]].concat();
+    let repair = ["archive", "repair", text(&wrong), text(blocks.files.path()), "--from", &from];
+    let args = [&repair[..], &["--to", &to, "--jobs", "2"]].concat();
+    let half = (last - 1).to_string();
+    let half = printed(&[&repair[..], &["--to", &half]].concat(), 0);
+    assert!(half.contains(" rows replaced, 2 removed"), "{half}");
+    assert_eq!(exchange_transactions(&wrong), replaced);
     let report = printed(&args, 0);
-    assert!(report.contains(&format!(": {replaced} rows replaced")), "{report}");
+    assert!(report.contains(&format!(": {replaced} rows replaced, 2 removed")), "{report}");
+    assert_eq!(rows(&stats(&wrong)), rows(&stats(&right)));
     assert!(
         report.contains(&format!(": {first}-{last} complete, 0 transactions open")),
         "{report}"
@@ -156,7 +167,27 @@ fn a_repair_replaces_what_differs_from_the_blocks() {
     assert!(printed(&["archive", "check", text(&wrong)], 0).contains(": sound, "));
     assert_eq!(answers(&wrong, &transactions), answers(&right, &transactions));
     assert_eq!(stats(&wrong)["writers"], before["writers"]);
-    assert!(printed(&args, 0).contains(": 0 rows replaced"));
+    assert!(printed(&args, 0).contains(": 0 rows replaced, 0 removed"));
+}
+
+/// Puts a receipt of a transaction that no block has at this height, and the row of a block
+fn invent_transaction(archive: &Path, number: u8, height: u64) {
+    let archive = DirectoryArchive::open(archive).unwrap();
+    let hash = CryptoHash::digest(&[number]);
+    let block = ArchivedBlock {
+        height,
+        prev_hash: hash,
+        epoch_id: hash,
+        protocol_version: 80,
+        light_header: b"",
+    };
+    let rows = [
+        (ArchivedReceipt::key(hash), ArchivedReceipt { transaction: hash, height }.encode()),
+        (ArchivedBlock::key(hash), block.encode()),
+    ];
+    let envelope = |content: &[u8]| Envelope::plain(Origin::of(WriterId(1)), content).encode();
+    let rows = rows.map(|(key, content)| (key, envelope(&content).into()));
+    archive.put_many(&rows).unwrap();
 }
 
 /// Puts the content of one transaction under the key of another, a second content beside a third,

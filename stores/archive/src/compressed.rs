@@ -272,6 +272,10 @@ impl<A: Archive> Archive for CompressedArchive<A> {
         self.archive.replace_many(&self.compress_all(rows)?)
     }
 
+    fn remove_many(&self, keys: &[Key]) -> Result<(), Error> {
+        self.archive.remove_many(keys)
+    }
+
     fn scan(
         &self,
         table: Table,

@@ -182,6 +182,18 @@ impl Archive for DirectoryArchive {
         batch.commit().map_err(failed)
     }
 
+    fn remove_many(&self, keys: &[Key]) -> Result<(), Error> {
+        let _put = self.put.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut batch = self.batch();
+        for key in keys {
+            for conflict in self.conflicts.prefix(conflict_prefix(key)) {
+                batch.remove(&self.conflicts, conflict.key().map_err(failed)?);
+            }
+            batch.remove(self.keyspace(key.table())?, key.bytes_in_table());
+        }
+        batch.commit().map_err(failed)
+    }
+
     fn scan(
         &self,
         table: Table,

@@ -97,6 +97,18 @@ impl CassandraArchive {
         self.runtime.spawn(async move { cluster.replace_many(&rows).await }).await
     }
 
+    /// As [`Archive::remove_many`]; rows may have been removed also when the future was dropped
+    ///
+    /// Leaves a tombstone for each row, which compaction removes after `gc_grace_seconds`.
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub async fn remove_many_async(&self, keys: Vec<Key>) -> Result<(), Error> {
+        let cluster = Arc::clone(&self.cluster);
+        self.runtime.spawn(async move { cluster.remove_many(&keys).await }).await
+    }
+
     /// As [`Archive::scan`]
     ///
     /// # Errors
@@ -130,6 +142,11 @@ impl Archive for CassandraArchive {
     fn replace_many(&self, rows: &[(Key, Row)]) -> Result<(), Error> {
         let (cluster, rows) = (Arc::clone(&self.cluster), rows.to_vec());
         self.runtime.block_on(async move { cluster.replace_many(&rows).await })
+    }
+
+    fn remove_many(&self, keys: &[Key]) -> Result<(), Error> {
+        let (cluster, keys) = (Arc::clone(&self.cluster), keys.to_vec());
+        self.runtime.block_on(async move { cluster.remove_many(&keys).await })
     }
 
     fn scan(

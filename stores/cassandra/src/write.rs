@@ -48,9 +48,37 @@ impl Cluster {
         Ok(())
     }
 
+    /// Removes what these keys hold
+    pub(crate) async fn remove_many(&self, keys: &[Key]) -> Result<(), Error> {
+        let mut removals = FuturesUnordered::new();
+        for key in keys {
+            if removals.len() == MAX_WRITES {
+                removals.try_next().await?;
+            }
+            removals.push(self.remove(*key));
+        }
+        while removals.try_next().await?.is_some() {}
+        Ok(())
+    }
+
+    async fn remove(&self, key: Key) -> Result<(), Error> {
+        let held = self.held(key, None).await?;
+        self.remove_before(key, held.newest.max(now())).await
+    }
+
+    /// Removes what was written to a key at this time or before
+    async fn remove_before(&self, key: Key, time: i64) -> Result<(), Error> {
+        let statements = self.statements(key.table())?;
+        let _permit = self.writes.acquire().await.ok();
+        let values = (time, key.bytes_in_table());
+        let removed = self.session.execute_unpaged(&statements.remove_at, values).await;
+        removed.map(|_| ()).map_err(|error| {
+            failed(format_args!("what {key:?} held before cannot be removed"), error)
+        })
+    }
+
     async fn replace(&self, row: &CutRow) -> Result<(), Error> {
-        let statements = self.statements(row.key.table())?;
-        let held = self.held(row).await?;
+        let held = self.held(row.key, Some(row)).await?;
         let removed_at = held.newest.saturating_add(1).max(now());
         let written_at = removed_at.checked_add(1).ok_or_else(|| {
             let detail = "cassandra: a piece was written at the end of time";
@@ -63,12 +91,7 @@ impl Cluster {
             // All of it is overwritten, so nothing has to be removed.
             return Ok(());
         }
-        let _permit = self.writes.acquire().await.ok();
-        let values = (removed_at, row.key.bytes_in_table());
-        let removed = self.session.execute_unpaged(&statements.remove_at, values).await;
-        removed.map(|_| ()).map_err(|error| {
-            failed(format_args!("what {:?} held before cannot be removed", row.key), error)
-        })
+        self.remove_before(row.key, removed_at).await
     }
 
     /// Writes a piece, at a time or at that of the node
@@ -95,9 +118,9 @@ impl Cluster {
             .map_err(|error| failed(format_args!("{:?} cannot be written", row.key), error))
     }
 
-    /// What the key of this row holds at a majority of the replicas
-    async fn held(&self, row: &CutRow) -> Result<Held, Error> {
-        let (key, statements) = (row.key, self.statements(row.key.table())?);
+    /// What a key holds at a majority of the replicas, compared with the row that replaces it
+    async fn held(&self, key: Key, row: Option<&CutRow>) -> Result<Held, Error> {
+        let statements = self.statements(key.table())?;
         let mut held = Held { newest: 0, is_other: false };
         let mut paging = PagingState::start();
         loop {
@@ -112,7 +135,7 @@ impl Cluster {
             for place in page.rows::<(&[u8], &[u8], i8, i64)>().map_err(malformed)? {
                 let (content, copy, piece, time) = place.map_err(malformed)?;
                 held.newest = held.newest.max(time);
-                held.is_other |= !row.has(content, copy, piece);
+                held.is_other |= !row.is_some_and(|row| row.has(content, copy, piece));
             }
             match next.into_paging_control_flow() {
                 ControlFlow::Break(()) => return Ok(held),

@@ -44,6 +44,8 @@ pub enum Requirement {
     Conflict,
     /// A replace removes all that the key held, and nothing else
     Replace,
+    /// A removal removes all that the keys held, and nothing else; they can be put again
+    Remove,
     /// A scan lists every row of its table once, page by page, in an order that stays
     Scan,
     /// Rows that several threads put at once are all there
@@ -64,6 +66,7 @@ impl fmt::Display for Requirement {
             Self::SameContent => "the same content by another writer is no conflict",
             Self::Conflict => "a key with two contents is an error of kind Conflict",
             Self::Replace => "a replace removes all that the key held",
+            Self::Remove => "a removal removes all that the keys held",
             Self::Scan => "a scan lists every row of its table once",
             Self::Concurrency => "rows that threads put at once are all there",
             Self::Durability => "rows survive closing and opening the archive",
@@ -171,6 +174,13 @@ impl<A: Archive> Probe<'_, A> {
         let replaced = self.archive.replace_many(rows);
         replaced.map_err(|error| {
             self.violation(None, format!("replace_many of {} rows: {error}", rows.len()))
+        })
+    }
+
+    fn remove(&self, keys: &[Key]) -> Result<(), Violation> {
+        let removed = self.archive.remove_many(keys);
+        removed.map_err(|error| {
+            self.violation(None, format!("remove_many of {} keys: {error}", keys.len()))
         })
     }
 

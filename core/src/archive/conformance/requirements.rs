@@ -17,7 +17,7 @@ use crate::{Error, ErrorKind};
 type Test<A> = fn(&Probe<'_, A>) -> Result<(), Violation>;
 
 /// The requirements on every archive and their tests
-pub(super) fn in_order<A: Archive>() -> [(Requirement, Test<A>); 10] {
+pub(super) fn in_order<A: Archive>() -> [(Requirement, Test<A>); 11] {
     [
         (Requirement::MissingRow, missing_row),
         (Requirement::Put, put),
@@ -28,6 +28,7 @@ pub(super) fn in_order<A: Archive>() -> [(Requirement, Test<A>); 10] {
         (Requirement::SameContent, same_content),
         (Requirement::Conflict, conflict),
         (Requirement::Replace, replace),
+        (Requirement::Remove, remove),
         (Requirement::Scan, scan),
     ]
 }
@@ -218,6 +219,30 @@ fn replace<A: Archive>(probe: &Probe<'_, A>) -> Result<(), Violation> {
     }
     probe.expect(put[0].0, Some(&put[0].1))?;
     probe.expect(put[2].0, Some(&put[2].1))
+}
+
+fn remove<A: Archive>(probe: &Probe<'_, A>) -> Result<(), Violation> {
+    for table in tables() {
+        let put = rows(table, 1, 40);
+        probe.put(&put)?;
+        // One with a second content, and some that are not there.
+        probe.put(&[(put[3].0, row(2, b"another content"))])?;
+        let removed: Vec<Key> = put[..20].iter().map(|(key, _)| *key).collect();
+        let missing = key(table, 1_000);
+        probe.remove(&[&removed[..], &[missing]].concat())?;
+        probe.remove(&[])?;
+        let mut expected: Vec<_> = removed.iter().map(|key| (*key, None)).collect();
+        expected.extend(found(&put[20..]));
+        probe.expect_many(0, &expected)?;
+        let left = probe.scan(table, 7)?.len();
+        if left != 20 {
+            let detail = format!("{}: {left} rows of 20 after a removal", table.name());
+            return Err(probe.violation(None, detail));
+        }
+        probe.put(&put[..10])?;
+        probe.expect_many(0, &found(&put[..10]))?;
+    }
+    Ok(())
 }
 
 fn scan<A: Archive>(probe: &Probe<'_, A>) -> Result<(), Violation> {

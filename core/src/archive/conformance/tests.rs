@@ -19,6 +19,7 @@ struct Methods {
     get_many: fn(&MemoryArchive, &[Key], &mut Vec<Option<Row>>) -> Result<(), Error>,
     put_many: fn(&MemoryArchive, &[(Key, Row)]) -> Result<(), Error>,
     replace_many: fn(&MemoryArchive, &[(Key, Row)]) -> Result<(), Error>,
+    remove_many: fn(&MemoryArchive, &[Key]) -> Result<(), Error>,
     scan: fn(&MemoryArchive, Table, Option<&Key>, usize, &mut Vec<(Key, Row)>) -> Result<(), Error>,
 }
 
@@ -26,6 +27,7 @@ const CORRECT: Methods = Methods {
     get_many: |archive, keys, rows| archive.get_many(keys, rows),
     put_many: |archive, rows| archive.put_many(rows),
     replace_many: |archive, rows| archive.replace_many(rows),
+    remove_many: |archive, keys| archive.remove_many(keys),
     scan: |archive, table, after, limit, rows| archive.scan(table, after, limit, rows),
 };
 
@@ -42,6 +44,10 @@ impl Archive for TestArchive {
 
     fn replace_many(&self, rows: &[(Key, Row)]) -> Result<(), Error> {
         (self.1.replace_many)(&self.0, rows)
+    }
+
+    fn remove_many(&self, keys: &[Key]) -> Result<(), Error> {
+        (self.1.remove_many)(&self.0, keys)
     }
 
     fn scan(
@@ -81,6 +87,10 @@ impl Archive for Locked {
 
     fn replace_many(&self, rows: &[(Key, Row)]) -> Result<(), Error> {
         self.0.lock().unwrap().replace_many(rows)
+    }
+
+    fn remove_many(&self, keys: &[Key]) -> Result<(), Error> {
+        self.0.lock().unwrap().remove_many(keys)
     }
 
     fn scan(
@@ -289,6 +299,25 @@ fn a_replace_that_adds_is_a_violation() {
 }
 
 #[test]
+fn a_removal_of_too_little_or_too_much_is_a_violation() {
+    let remove_many = |_: &MemoryArchive, _: &[Key]| Ok(());
+    expect_violation(Methods { remove_many, ..CORRECT }, Requirement::Remove);
+    let remove_many = |archive: &MemoryArchive, keys: &[Key]| {
+        let mut rows = Vec::new();
+        let table = keys.first().map_or(Table::ArchivedBlocks, Key::table);
+        archive.scan(table, None, 100, &mut rows)?;
+        let all: Vec<Key> = rows.iter().map(|(key, _)| *key).collect();
+        archive.remove_many(&all)
+    };
+    expect_violation(Methods { remove_many, ..CORRECT }, Requirement::Remove);
+    let remove_many = |_: &MemoryArchive, keys: &[Key]| match keys {
+        [] => Ok(()),
+        _ => Err(failure()),
+    };
+    expect_violation(Methods { remove_many, ..CORRECT }, Requirement::Remove);
+}
+
+#[test]
 fn a_scan_with_gaps_or_without_an_order_is_a_violation() {
     let scan = |archive: &MemoryArchive,
                 table: Table,
@@ -355,6 +384,10 @@ impl Archive for Racy {
 
     fn replace_many(&self, rows: &[(Key, Row)]) -> Result<(), Error> {
         self.0.lock().unwrap().replace_many(rows)
+    }
+
+    fn remove_many(&self, keys: &[Key]) -> Result<(), Error> {
+        self.0.lock().unwrap().remove_many(keys)
     }
 
     fn scan(
