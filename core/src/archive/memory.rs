@@ -1,4 +1,7 @@
 //! An archive in memory, for tests and demos.
+//!
+//! Rows are as they were put, in the order of their keys, and a call sees those before it. Leaves
+//! out compression, and locks: it is for one thread.
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
