@@ -94,8 +94,8 @@ int main(int argc, char **argv) {
         status = milepost_endpoint_new(engine, NULL, &endpoint, &error);
     }
     if (status == MILEPOST_STATUS_OK) {
-        status = milepost_endpoint_watch(endpoint, &hash, MILEPOST_MILESTONE_FINAL, 0, &watch,
-                                         &error);
+        status =
+            milepost_endpoint_watch(endpoint, &hash, MILEPOST_MILESTONE_FINAL, 0, &watch, &error);
     }
     if (status == MILEPOST_STATUS_OK) {
         status = print_events(endpoint, &is_over, &error);

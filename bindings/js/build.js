@@ -93,7 +93,9 @@ const modules = {
   proof: here("src/proof/index.js"),
 };
 const split = { ...minify, splitting: true, chunkNames: "shared-[hash]" };
-const names = (await bundle("esm", "js", modules, split)).filter((name) => !["setLoader", "internal"].includes(name)).sort();
+const names = (await bundle("esm", "js", modules, split))
+  .filter((name) => !["setLoader", "internal"].includes(name))
+  .sort();
 const without = (...omitted) => names.filter((name) => !omitted.includes(name)).join(", ");
 const followNames = (await bundles("follow")).join(", ");
 await bundles("verifier");

@@ -1,6 +1,12 @@
 // A client of a Milepost server, without the engine: requests, and changes of transactions.
 
-import type { EndpointResponse, RequestBody, RpcTransactionResponse, TransactionChange, WatchOptions } from "./index.js";
+import type {
+  EndpointResponse,
+  RequestBody,
+  RpcTransactionResponse,
+  TransactionChange,
+  WatchOptions,
+} from "./index.js";
 import type { Platform } from "./platform.js";
 import type { CryptoHash } from "./wire.js";
 

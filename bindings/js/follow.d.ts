@@ -111,19 +111,11 @@ export type FollowEvent =
  * @throws {BlockError} The endpoint refuses a block.
  * @throws {StorageError} The storage of the endpoint failed.
  */
-export function follow(
-  endpoint: Pick<Endpoint, "chainStatus" | "handleBlock">,
-  options: FollowOptions,
-): Promise<void>;
+export function follow(endpoint: Pick<Endpoint, "chainStatus" | "handleBlock">, options: FollowOptions): Promise<void>;
 
 /** The feed contradicts what was final or is of another chain, lacks a block, refuses this client,
  *  keeps sending bad messages, or has more blocks without a final one than a sound chain */
-export type FollowErrorKind =
-  | "contradiction"
-  | "missing"
-  | "permission-denied"
-  | "message"
-  | "unfinalized";
+export type FollowErrorKind = "contradiction" | "missing" | "permission-denied" | "message" | "unfinalized";
 
 /** Why following ended; to repeat it does not help */
 export class FollowError extends Error {
@@ -131,4 +123,3 @@ export class FollowError extends Error {
   readonly name: string;
   readonly kind: FollowErrorKind;
 }
-

@@ -338,9 +338,7 @@ export type RpcError<Cause = RpcErrorCause> = RpcErrorFields &
   );
 
 /** An error with every integer as a `bigint`, except its `code` */
-export type ExactError<E = RpcError> = E extends unknown
-  ? Exact<Omit<E, "code">> & { code: number }
-  : never;
+export type ExactError<E = RpcError> = E extends unknown ? Exact<Omit<E, "code">> & { code: number } : never;
 
 export type RpcRequestValidationError =
   | { name: "METHOD_NOT_FOUND"; info: { method_name: string } }
@@ -365,9 +363,7 @@ export type TimeoutErrorCause =
   | { cause: "DOES_NOT_TRACK_SHARD"; shard_id: ShardId }
   | { cause: "ERROR"; debug_info: string };
 
-export type RpcProtocolConfigError =
-  | { name: "UNKNOWN_BLOCK"; info: Record<string, unknown> }
-  | RpcInternalError;
+export type RpcProtocolConfigError = { name: "UNKNOWN_BLOCK"; info: Record<string, unknown> } | RpcInternalError;
 
 export type RpcErrorCause = RpcTransactionError | RpcProtocolConfigError;
 
@@ -406,11 +402,7 @@ export interface StatusSummary {
 export interface ConfigSummary {
   method: "protocol_config";
   id: RequestId;
-  block:
-    | { height: bigint }
-    | { hash: CryptoHash }
-    | { finality: Finality }
-    | { syncCheckpoint: SyncCheckpoint };
+  block: { height: bigint } | { hash: CryptoHash } | { finality: Finality } | { syncCheckpoint: SyncCheckpoint };
 }
 
 /**
@@ -418,10 +410,7 @@ export interface ConfigSummary {
  *
  * @throws {RequestError} What is wrong with it, and where.
  */
-export function validateRequest(
-  body: string | Uint8Array | RpcRequest,
-  options?: RequestOptions,
-): RequestSummary;
+export function validateRequest(body: string | Uint8Array | RpcRequest, options?: RequestOptions): RequestSummary;
 
 /** A signed transaction, decoded */
 export interface DecodedTransaction {

@@ -29,11 +29,7 @@ export interface AnswerVerifier {
    *   block
    * @throws {UsageError} A text or a hash is of another type.
    */
-  verifyAnswer(
-    answer: string | Uint8Array,
-    proof: string | Uint8Array,
-    known: KnownHashes,
-  ): AnswerVerification;
+  verifyAnswer(answer: string | Uint8Array, proof: string | Uint8Array, known: KnownHashes): AnswerVerification;
 }
 
 /** What a client knows before it reads an answer, from where it trusts */

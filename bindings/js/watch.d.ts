@@ -6,13 +6,7 @@ import type { CryptoHash, Exact } from "./wire.js";
 
 /** The milestones of a transaction: a partial order, in which `EXECUTED_OPTIMISTIC` and
  *  `INCLUDED_FINAL` are incomparable */
-export type TxExecutionStatus =
-  | "NONE"
-  | "INCLUDED"
-  | "EXECUTED_OPTIMISTIC"
-  | "INCLUDED_FINAL"
-  | "EXECUTED"
-  | "FINAL";
+export type TxExecutionStatus = "NONE" | "INCLUDED" | "EXECUTED_OPTIMISTIC" | "INCLUDED_FINAL" | "EXECUTED" | "FINAL";
 
 /** A compact status of a transaction, as an endpoint or a server reports it */
 export interface CompactStatus {

@@ -25,56 +25,56 @@ static void fill(call *self, fixture *fixture, const function *function) {
         argument *argument = &self->arguments[i];
         memset(argument, 0, sizeof *argument);
         switch (parameter->form) {
-        case HANDLE:
-            argument->pointer = fixture->handles[parameter->handle];
-            break;
-        case BYTES: {
-            const char *text = valid_bytes(function->name, parameter->name);
-            argument->pointer = text;
-            self->arguments[i + 1].number = strlen(text);
-            i++;
-            break;
-        }
-        case ROWS:
-            argument->pointer = fixture->rows;
-            self->arguments[i + 1].number = fixture->rows_len;
-            i++;
-            break;
-        case NUMBER:
-            argument->number = 1;
-            if (strcmp(parameter->name, "handle") == 0) {
-                argument->number = is_commit ? fixture->import_handle : fixture->request_handle;
+            case HANDLE:
+                argument->pointer = fixture->handles[parameter->handle];
+                break;
+            case BYTES: {
+                const char *text = valid_bytes(function->name, parameter->name);
+                argument->pointer = text;
+                self->arguments[i + 1].number = strlen(text);
+                i++;
+                break;
             }
-            break;
-        case CHOICE:
-            argument->number = 1;
-            break;
-        case HASH:
-            argument->pointer = &fixture->hash;
-            break;
-        case STORAGE:
-            argument->pointer = &fixture->functions;
-            break;
-        case SINK:
-            argument->pointer = &fixture->hash;
-            break;
-        case FACTORY:
-            argument->create = create_none;
-            break;
-        case CONTEXT:
-            argument->pointer = &fixture->hash;
-            break;
-        case SIZED_OUTPUT:
-            memcpy(self->outputs[i], &parameter->size, sizeof parameter->size);
-            argument->pointer = self->outputs[i];
-            break;
-        case OUTPUT:
-        case OUTPUT_HANDLE:
-            argument->pointer = self->outputs[i];
-            break;
-        case LENGTH:
-        case INDEX:
-            break;
+            case ROWS:
+                argument->pointer = fixture->rows;
+                self->arguments[i + 1].number = fixture->rows_len;
+                i++;
+                break;
+            case NUMBER:
+                argument->number = 1;
+                if (strcmp(parameter->name, "handle") == 0) {
+                    argument->number = is_commit ? fixture->import_handle : fixture->request_handle;
+                }
+                break;
+            case CHOICE:
+                argument->number = 1;
+                break;
+            case HASH:
+                argument->pointer = &fixture->hash;
+                break;
+            case STORAGE:
+                argument->pointer = &fixture->functions;
+                break;
+            case SINK:
+                argument->pointer = &fixture->hash;
+                break;
+            case FACTORY:
+                argument->create = create_none;
+                break;
+            case CONTEXT:
+                argument->pointer = &fixture->hash;
+                break;
+            case SIZED_OUTPUT:
+                memcpy(self->outputs[i], &parameter->size, sizeof parameter->size);
+                argument->pointer = self->outputs[i];
+                break;
+            case OUTPUT:
+            case OUTPUT_HANDLE:
+                argument->pointer = self->outputs[i];
+                break;
+            case LENGTH:
+            case INDEX:
+                break;
         }
     }
 }
@@ -133,14 +133,14 @@ static void expect(call *self, const char *where, milepost_status_t expected) {
 }
 
 /* Runs statements with a new fixture and a valid call */
-#define WITH(function, body)                                                                       \
-    do {                                                                                           \
-        fixture fixture_;                                                                          \
-        call call_;                                                                                \
-        set_up(&fixture_);                                                                         \
-        fill(&call_, &fixture_, (function));                                                       \
-        body;                                                                                      \
-        tear_down(&fixture_);                                                                      \
+#define WITH(function, body)                 \
+    do {                                     \
+        fixture fixture_;                    \
+        call call_;                          \
+        set_up(&fixture_);                   \
+        fill(&call_, &fixture_, (function)); \
+        body;                                \
+        tear_down(&fixture_);                \
     } while (0)
 
 static void valid_arguments(const function *function) {

@@ -22,9 +22,9 @@ typedef enum form {
     HASH, /* a plain value that is read */
     STORAGE,
     SINK,
-    FACTORY, /* a function of the host */
-    CONTEXT, /* opaque to the library */
-    OUTPUT,  /* a plain value that is written */
+    FACTORY,      /* a function of the host */
+    CONTEXT,      /* opaque to the library */
+    OUTPUT,       /* a plain value that is written */
     SIZED_OUTPUT, /* a structure whose first member is its size */
     OUTPUT_HANDLE
 } form;
@@ -89,9 +89,7 @@ static const char PENDING[] =
     "{\"method\":\"tx_status\",\"params\":{\"tx_hash\":\"11111111111111111111111111111112\","
     "\"sender_account_id\":\"alice.near\",\"wait_until\":\"FINAL\"}}";
 
-static const uint8_t *bytes(const char *text) {
-    return (const uint8_t *)text;
-}
+static const uint8_t *bytes(const char *text) { return (const uint8_t *)text; }
 
 /* Returns a valid argument for a parameter of bytes */
 static const char *valid_bytes(const char *function, const char *parameter) {
@@ -188,8 +186,7 @@ static void find_rows(fixture *self, const milepost_output *output) {
         must(MILEPOST_STATUS_LIMIT, "more keys than the fixture has rows for");
     }
     for (size_t i = 0; i < self->rows_len; i++) {
-        const store_row *row =
-            store_find(&self->store, output->keys[i].data, output->keys[i].len);
+        const store_row *row = store_find(&self->store, output->keys[i].data, output->keys[i].len);
         if (row != NULL) {
             self->rows[i].present = 1;
             self->rows[i].bytes.data = row->row;

@@ -140,9 +140,7 @@ static size_t inject(int fault, int with_get_many) {
 }
 
 /* A storage that calls the library has no callback here: rows are supplied twice instead */
-static void reenter_nothing(void *context) {
-    (void)context;
-}
+static void reenter_nothing(void *context) { (void)context; }
 
 /* Hands in a request and all blocks at once, and serves what is needed; returns the number of
  * operations that did not end */

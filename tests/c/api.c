@@ -365,7 +365,8 @@ static void callbacks_give_their_reason(void) {
 #define ONES "11111111111111111111111111111112"
 static const char OTHER_TYPE[] =
     "{\"block\":{\"header\":{\"height\":7,\"hash\":\"" ONES "\",\"prev_hash\":\"" ONES
-    "\",\"epoch_id\":\"" ONES "\"}},\"shards\":[{\"chunk\":{\"transactions\":[],\"receipts\":["
+    "\",\"epoch_id\":\"" ONES
+    "\"}},\"shards\":[{\"chunk\":{\"transactions\":[],\"receipts\":["
     "{\"predecessor_id\":\"aa\",\"priority\":{},\"receipt\":{\"Data\":{\"data_id\":\"" ONES
     "\"}},\"receipt_id\":\"" ONES "\",\"receiver_id\":\"bb\"}]}}]}";
 

@@ -22,9 +22,7 @@ static inline void check_at(int line, int holds, const char *what) {
 #define CHECK(condition) check_at(__LINE__, (condition), #condition)
 #define OK(call) CHECK((call) == MILEPOST_STATUS_OK)
 
-static inline const uint8_t *text(const char *text) {
-    return (const uint8_t *)text;
-}
+static inline const uint8_t *text(const char *text) { return (const uint8_t *)text; }
 
 #define TEXT(literal) text(literal), strlen(literal)
 

@@ -14,20 +14,20 @@
 #endif
 
 /* A structure with bytes after it that must stay as they are */
-#define GUARDED(type, name)                                                                        \
-    struct {                                                                                       \
-        milepost_##type value;                                                                     \
-        uint8_t after[64];                                                                         \
-    } name;                                                                                        \
-    memset(&name, 0xaa, sizeof name);                                                              \
+#define GUARDED(type, name)           \
+    struct {                          \
+        milepost_##type value;        \
+        uint8_t after[64];            \
+    } name;                           \
+    memset(&name, 0xaa, sizeof name); \
     name.value.size = sizeof name.value
 
-#define UNTOUCHED(name)                                                                            \
-    do {                                                                                           \
-        for (size_t i_ = 0; i_ < sizeof name.after; i_++) {                                        \
-            CHECK(name.after[i_] == 0xaa);                                                         \
-        }                                                                                          \
-        CHECK(name.value.size == sizeof name.value && ADDED(name.value));                          \
+#define UNTOUCHED(name)                                                   \
+    do {                                                                  \
+        for (size_t i_ = 0; i_ < sizeof name.after; i_++) {               \
+            CHECK(name.after[i_] == 0xaa);                                \
+        }                                                                 \
+        CHECK(name.value.size == sizeof name.value && ADDED(name.value)); \
     } while (0)
 
 #define TRANSACTION_BASE64                                                                         \

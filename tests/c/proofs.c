@@ -76,9 +76,8 @@ static void prove_over_rows(const milepost_hash *transaction, const milepost_has
     CHECK(milepost_endpoint_handle_proof_query(host.endpoint, transaction, TEXT("last"), &handle,
                                                NULL) == MILEPOST_STATUS_VALUE);
     /* A block that is not in the chain. */
-    OK(milepost_endpoint_handle_proof_query(host.endpoint, transaction,
-                                            TEXT("11111111111111111111111111111111"), &handle,
-                                            NULL));
+    OK(milepost_endpoint_handle_proof_query(
+        host.endpoint, transaction, TEXT("11111111111111111111111111111111"), &handle, NULL));
     output = complete(&host, handle);
     CHECK(output.kind == MILEPOST_OUTPUT_FAILED && output.error != NULL);
     milepost_error_free(output.error);

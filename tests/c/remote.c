@@ -25,8 +25,7 @@ static void tear_down(host *self) {
     store_clear(&self->store);
 }
 
-#define POLL(self, kind, handle) \
-    poll_at(__LINE__, (self)->endpoint, MILEPOST_OUTPUT_##kind, handle)
+#define POLL(self, kind, handle) poll_at(__LINE__, (self)->endpoint, MILEPOST_OUTPUT_##kind, handle)
 
 #define MAX_ROWS 64
 

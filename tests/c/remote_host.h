@@ -151,10 +151,10 @@ static void remote_serve(remote_host *self) {
     self->tasks[index] = self->tasks[--self->tasks_len];
     if (task.is_commit) {
         const char *reason = task.committed ? "" : "the disk is full";
-        remote_expect(milepost_endpoint_handle_commit_result(
-                          self->endpoint, task.handle, task.committed, (const uint8_t *)reason,
-                          strlen(reason), NULL),
-                      MILEPOST_STATUS_OK, "handle_commit_result");
+        remote_expect(
+            milepost_endpoint_handle_commit_result(self->endpoint, task.handle, task.committed,
+                                                   (const uint8_t *)reason, strlen(reason), NULL),
+            MILEPOST_STATUS_OK, "handle_commit_result");
     } else {
         remote_supply(self, &task);
         free(task.keys);
@@ -174,21 +174,21 @@ static milepost_output remote_next(remote_host *self) {
         remote_expect(milepost_endpoint_poll_output(self->endpoint, &output, NULL),
                       MILEPOST_STATUS_OK, "poll_output");
         switch (output.kind) {
-        case MILEPOST_OUTPUT_NEED_ROWS:
-            remote_add_rows(self, &output);
-            break;
-        case MILEPOST_OUTPUT_COMMIT:
-            remote_add_commit(self, &output);
-            break;
-        case MILEPOST_OUTPUT_TIMEOUT:
-            if (self->tasks_len == 0) {
-                remote_expect(self->snapshots_len == 0, 1, "an evaluation did not end");
+            case MILEPOST_OUTPUT_NEED_ROWS:
+                remote_add_rows(self, &output);
+                break;
+            case MILEPOST_OUTPUT_COMMIT:
+                remote_add_commit(self, &output);
+                break;
+            case MILEPOST_OUTPUT_TIMEOUT:
+                if (self->tasks_len == 0) {
+                    remote_expect(self->snapshots_len == 0, 1, "an evaluation did not end");
+                    return output;
+                }
+                break;
+            default:
+                remote_release(self, output.handle);
                 return output;
-            }
-            break;
-        default:
-            remote_release(self, output.handle);
-            return output;
         }
     }
 }

@@ -25,9 +25,7 @@ static int32_t open_storage_itself(void *context, void **snapshot, milepost_sink
     return 0;
 }
 
-static void close_nothing(void *context, void *snapshot) {
-    (void)context, (void)snapshot;
-}
+static void close_nothing(void *context, void *snapshot) { (void)context, (void)snapshot; }
 
 static size_t created;
 static size_t finalized;

@@ -73,30 +73,30 @@ static int32_t store_get_many(void *context, const milepost_bytes *keys, size_t 
     store *self = (store *)context;
     if (store_is_faulty(self)) {
         switch (self->fault) {
-        case STORE_FAILS:
-            return 7;
-        case STORE_GARBAGE:
-            for (size_t i = 0; i < keys_len; i++) {
-                milepost_sink_row(sink, (const uint8_t *)"\377garbage", 8);
-            }
-            return 0;
-        case STORE_FORGETS:
-            for (size_t i = 0; i < keys_len; i++) {
-                milepost_sink_absent(sink);
-            }
-            return 0;
-        case STORE_TOO_FEW:
-            return 0;
-        case STORE_TOO_MANY:
-            for (size_t i = 0; i <= keys_len; i++) {
-                milepost_sink_absent(sink);
-            }
-            break;
-        case STORE_REENTERS:
-            self->reenter(self->reenter_context);
-            break;
-        case STORE_FAULTS:
-            break;
+            case STORE_FAILS:
+                return 7;
+            case STORE_GARBAGE:
+                for (size_t i = 0; i < keys_len; i++) {
+                    milepost_sink_row(sink, (const uint8_t *)"\377garbage", 8);
+                }
+                return 0;
+            case STORE_FORGETS:
+                for (size_t i = 0; i < keys_len; i++) {
+                    milepost_sink_absent(sink);
+                }
+                return 0;
+            case STORE_TOO_FEW:
+                return 0;
+            case STORE_TOO_MANY:
+                for (size_t i = 0; i <= keys_len; i++) {
+                    milepost_sink_absent(sink);
+                }
+                break;
+            case STORE_REENTERS:
+                self->reenter(self->reenter_context);
+                break;
+            case STORE_FAULTS:
+                break;
         }
     }
     for (size_t i = 0; i < keys_len; i++) {
@@ -160,9 +160,7 @@ static int32_t store_commit(void *context, const milepost_change *changes, size_
 }
 
 /* Keeps the rows: the owner of the store clears it */
-static void store_finalize(void *context) {
-    ((store *)context)->finalized++;
-}
+static void store_finalize(void *context) { ((store *)context)->finalized++; }
 
 static void store_clear(store *self) {
     for (size_t i = 0; i < self->len; i++) {

@@ -57,9 +57,9 @@ static void *send_requests(void *context) {
         /* All threads parse the contents of one response at first use. */
         count(self,
               milepost_response_transaction_status(shared->response, &transaction_status, NULL));
-        status = milepost_endpoint_handle_request(shared->endpoint, i, MILEPOST_TIMEOUT_DEFAULT,
-                                                  request, request_len, NULL, 0, &handle, &response,
-                                                  NULL);
+        status =
+            milepost_endpoint_handle_request(shared->endpoint, i, MILEPOST_TIMEOUT_DEFAULT, request,
+                                             request_len, NULL, 0, &handle, &response, NULL);
         count(self, status);
         self->pending += status == MILEPOST_STATUS_OK && response == NULL;
         milepost_response_free(response);

@@ -50,9 +50,7 @@ static void must(milepost_status_t status, const char *what) {
     }
 }
 
-static int is_remote(const host *self) {
-    return strcmp(self->mode, "remote") == 0;
-}
+static int is_remote(const host *self) { return strcmp(self->mode, "remote") == 0; }
 
 /* Creates the engine and the endpoint at the first command that needs them, after the settings */
 static void open_host(host *self) {
@@ -127,42 +125,42 @@ static void drain(host *self, const char *otherwise) {
     for (;;) {
         milepost_output output = remote_next(&self->remote);
         switch (output.kind) {
-        case MILEPOST_OUTPUT_TIMEOUT:
-            if (failure != NULL) {
-                must(milepost_error_read(failure, &view), "a failure without its members");
-                reply_error(view.status, failure);
-            } else if (response != NULL) {
-                reply_response(self, response);
-            } else {
-                printf("%s\n", otherwise);
-            }
-            return;
-        case MILEPOST_OUTPUT_RESPONSE:
-            if (output.handle != self->handle || response != NULL) {
-                fail("a response with an unknown request handle");
-            }
-            response = output.response;
-            break;
-        case MILEPOST_OUTPUT_COMPLETED:
-            if (output.handle == self->chain_query) {
-                milepost_chain_status_view view = {.size = sizeof view};
-                if (output.summary != NULL ||
-                    milepost_chain_status_read(output.chain_status, &view, NULL) !=
-                        MILEPOST_STATUS_OK ||
-                    (view.blocks == 0) != (view.has_head == 0)) {
-                    fail("a wrong state of the chain");
+            case MILEPOST_OUTPUT_TIMEOUT:
+                if (failure != NULL) {
+                    must(milepost_error_read(failure, &view), "a failure without its members");
+                    reply_error(view.status, failure);
+                } else if (response != NULL) {
+                    reply_response(self, response);
+                } else {
+                    printf("%s\n", otherwise);
                 }
-                milepost_chain_status_free(output.chain_status);
-            }
-            milepost_import_summary_free(output.summary);
-            break;
-        case MILEPOST_OUTPUT_FAILED:
-            failure = output.error;
-            break;
-        case MILEPOST_OUTPUT_PENDING:
-            break;
-        default:
-            fail("an output of unknown kind");
+                return;
+            case MILEPOST_OUTPUT_RESPONSE:
+                if (output.handle != self->handle || response != NULL) {
+                    fail("a response with an unknown request handle");
+                }
+                response = output.response;
+                break;
+            case MILEPOST_OUTPUT_COMPLETED:
+                if (output.handle == self->chain_query) {
+                    milepost_chain_status_view view = {.size = sizeof view};
+                    if (output.summary != NULL ||
+                        milepost_chain_status_read(output.chain_status, &view, NULL) !=
+                            MILEPOST_STATUS_OK ||
+                        (view.blocks == 0) != (view.has_head == 0)) {
+                        fail("a wrong state of the chain");
+                    }
+                    milepost_chain_status_free(output.chain_status);
+                }
+                milepost_import_summary_free(output.summary);
+                break;
+            case MILEPOST_OUTPUT_FAILED:
+                failure = output.error;
+                break;
+            case MILEPOST_OUTPUT_PENDING:
+                break;
+            default:
+                fail("an output of unknown kind");
         }
     }
 }

@@ -27,7 +27,12 @@ async function start(program, ...args) {
 
 async function metric(name) {
   const text = await (await fetch(`${url}/metrics`)).text();
-  return Number(text.split("\n").find((line) => line.startsWith(`milepost_${name} `))?.split(" ")[1]);
+  return Number(
+    text
+      .split("\n")
+      .find((line) => line.startsWith(`milepost_${name} `))
+      ?.split(" ")[1],
+  );
 }
 
 before(async () => {

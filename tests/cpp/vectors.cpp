@@ -28,7 +28,8 @@ public:
     std::int32_t get_many(ByteStrings keys, Sink &sink) const override {
         std::vector<const std::string *> found;
         for (std::string_view key : keys) {
-            bool is_key = key.size() >= 2 && key.size() <= 33 && key.front() >= 0 && key.front() <= 9;
+            bool is_key =
+                key.size() >= 2 && key.size() <= 33 && key.front() >= 0 && key.front() <= 9;
             if (!is_key) fail("a key is the number of its table, then 1 to 32 bytes");
             Rows::const_iterator row = rows().find(key);
             found.push_back(row == rows().end() ? nullptr : &row->second);
@@ -77,18 +78,20 @@ public:
             }
             Output output = must(endpoint.poll_output());
             switch (output.kind) {
-            case OutputKind::NeedRows:
-                if (output.is_first) snapshots_[output.handle] = rows_;
-                tasks_.push_back({output.handle, false, copy(output.keys)});
-                break;
-            case OutputKind::Commit:
-                commit(output.changes);
-                tasks_.push_back({output.handle, true, {}});
-                break;
-            case OutputKind::Timeout:
-                if (tasks_.empty()) return output;
-                break;
-            default: snapshots_.erase(output.handle); return output;
+                case OutputKind::NeedRows:
+                    if (output.is_first) snapshots_[output.handle] = rows_;
+                    tasks_.push_back({output.handle, false, copy(output.keys)});
+                    break;
+                case OutputKind::Commit:
+                    commit(output.changes);
+                    tasks_.push_back({output.handle, true, {}});
+                    break;
+                case OutputKind::Timeout:
+                    if (tasks_.empty()) return output;
+                    break;
+                default:
+                    snapshots_.erase(output.handle);
+                    return output;
             }
         }
     }
@@ -278,23 +281,27 @@ private:
         for (;;) {
             Output output = remote_.next(endpoint_);
             switch (output.kind) {
-            case OutputKind::Timeout:
-                if (failure) return reply_error(*failure);
-                return response ? reply(std::move(response)) : print(otherwise);
-            case OutputKind::Response:
-                if (output.handle != handle_) fail("a response with an unknown request handle");
-                response = std::move(output.response);
-                break;
-            case OutputKind::Completed:
-                if (output.summary) check(output.summary);
-                if (output.handle == chain_query_ &&
-                    (output.chain_status.blocks != 0) != output.chain_status.head.has_value()) {
-                    fail("a wrong state of the chain");
-                }
-                break;
-            case OutputKind::Failed: failure = std::move(output.error); break;
-            case OutputKind::Pending: break;
-            default: fail("an output of unknown kind");
+                case OutputKind::Timeout:
+                    if (failure) return reply_error(*failure);
+                    return response ? reply(std::move(response)) : print(otherwise);
+                case OutputKind::Response:
+                    if (output.handle != handle_) fail("a response with an unknown request handle");
+                    response = std::move(output.response);
+                    break;
+                case OutputKind::Completed:
+                    if (output.summary) check(output.summary);
+                    if (output.handle == chain_query_ &&
+                        (output.chain_status.blocks != 0) != output.chain_status.head.has_value()) {
+                        fail("a wrong state of the chain");
+                    }
+                    break;
+                case OutputKind::Failed:
+                    failure = std::move(output.error);
+                    break;
+                case OutputKind::Pending:
+                    break;
+                default:
+                    fail("an output of unknown kind");
             }
         }
     }

@@ -37,7 +37,9 @@ public:
             }
         }
         // Nothing below allocates. Removing a key first that is written afterwards is harmless.
-        for (const std::string &key : removed) { rows_.erase(key); }
+        for (const std::string &key : removed) {
+            rows_.erase(key);
+        }
         for (Rows::iterator next = written.begin(); next != written.end();) {
             Rows::node_type node = written.extract(next++);
             rows_.erase(node.key());

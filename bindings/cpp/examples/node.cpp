@@ -16,12 +16,18 @@ namespace {
 
 const char *name(milepost::Milestone milestone) {
     switch (milestone) {
-    case milepost::Milestone::None: return "NONE";
-    case milepost::Milestone::Included: return "INCLUDED";
-    case milepost::Milestone::ExecutedOptimistic: return "EXECUTED_OPTIMISTIC";
-    case milepost::Milestone::IncludedFinal: return "INCLUDED_FINAL";
-    case milepost::Milestone::Executed: return "EXECUTED";
-    case milepost::Milestone::Final: return "FINAL";
+        case milepost::Milestone::None:
+            return "NONE";
+        case milepost::Milestone::Included:
+            return "INCLUDED";
+        case milepost::Milestone::ExecutedOptimistic:
+            return "EXECUTED_OPTIMISTIC";
+        case milepost::Milestone::IncludedFinal:
+            return "INCLUDED_FINAL";
+        case milepost::Milestone::Executed:
+            return "EXECUTED";
+        case milepost::Milestone::Final:
+            return "FINAL";
     }
     return "?";
 }

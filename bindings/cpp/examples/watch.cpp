@@ -27,17 +27,18 @@ milepost::Result<bool> print_events(milepost::Endpoint &endpoint) {
         milepost::Result<milepost::Output> output = endpoint.poll_output();
         if (!output) return std::move(output).error();
         switch (output->kind) {
-        case milepost::OutputKind::Timeout:
-            return is_over;
-        case milepost::OutputKind::Failed:
-            return *std::move(output->error);  // The watch has ended.
-        case milepost::OutputKind::Watch:
-            if (output->watch_event == milepost::WatchEvent::UnIncluded) std::cout << "reverted: ";
-            std::cout << output->compact_status << '\n';
-            is_over = output->watch_event == milepost::WatchEvent::Reached;
-            break;
-        default:
-            break;
+            case milepost::OutputKind::Timeout:
+                return is_over;
+            case milepost::OutputKind::Failed:
+                return *std::move(output->error);  // The watch has ended.
+            case milepost::OutputKind::Watch:
+                if (output->watch_event == milepost::WatchEvent::UnIncluded)
+                    std::cout << "reverted: ";
+                std::cout << output->compact_status << '\n';
+                is_over = output->watch_event == milepost::WatchEvent::Reached;
+                break;
+            default:
+                break;
         }
     }
 }

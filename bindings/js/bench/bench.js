@@ -28,7 +28,10 @@ const parsed = JSON.parse(answer);
 for (const { name, result } of runners.slice(1)) {
   // Operations that return objects return the response, or its result with names in camel case.
   const forms = [answer, parsed, camelCased(parsed.result)];
-  assert.ok(forms.some((form) => isDeepStrictEqual(result, form)), `${name}: another response`);
+  assert.ok(
+    forms.some((form) => isDeepStrictEqual(result, form)),
+    `${name}: another response`,
+  );
 }
 
 const rows = [];

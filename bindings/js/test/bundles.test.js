@@ -25,7 +25,14 @@ test("esbuild bundles the package with the module inside", () => {
 /** Bundles `main.mjs` for Node.js; returns the path of the bundle */
 function bundleForNode(directory, format, ...flags) {
   const bundle = `${format}/out.${format === "esm" ? "mjs" : "cjs"}`;
-  const options = ["--bundle", "--platform=node", "--target=node20", `--format=${format}`, `--outfile=${bundle}`, ...flags];
+  const options = [
+    "--bundle",
+    "--platform=node",
+    "--target=node20",
+    `--format=${format}`,
+    `--outfile=${bundle}`,
+    ...flags,
+  ];
   run(directory, tool("esbuild/bin/esbuild"), "main.mjs", ...options);
   return bundle;
 }
@@ -85,13 +92,25 @@ test("an edge runtime gets the module by an import, and refuses bytes", async ()
     export default { fetch: async () => new Response(await work().catch(report)) };`;
   const directory = project("edge", { "main.mjs": main, "bytes.mjs": bytes });
   const esbuild = (entry, ...flags) =>
-    run(directory, tool("esbuild/bin/esbuild"), entry, "--bundle", "--format=esm",
-      "--conditions=workerd,worker,browser", "--loader:.wasm=copy", "--asset-names=[name]", ...flags);
+    run(
+      directory,
+      tool("esbuild/bin/esbuild"),
+      entry,
+      "--bundle",
+      "--format=esm",
+      "--conditions=workerd,worker,browser",
+      "--loader:.wasm=copy",
+      "--asset-names=[name]",
+      ...flags,
+    );
   esbuild("main.mjs", "--outfile=dist/main.js");
   esbuild("bytes.mjs", "--outfile=dist/bytes.js");
   // The older of the two has no finalization registry.
   for (const date of ["2024-01-01", "2026-10-01"]) {
-    assert.equal(await inWorkerd(directory, "main.js", date, ["milepost.wasm", "verifier.wasm", "proof.wasm"]), `${OUTPUT} unverifiable unverifiable`);
+    assert.equal(
+      await inWorkerd(directory, "main.js", date, ["milepost.wasm", "verifier.wasm", "proof.wasm"]),
+      `${OUTPUT} unverifiable unverifiable`,
+    );
   }
   assert.match(
     await inWorkerd(directory, "bytes.js", "2026-10-01", []),
@@ -211,4 +230,3 @@ async function expectTitle(context, target) {
   if (title === undefined) return context.skip("Chromium is not installed");
   assert.equal(title, `${OUTPUT} / ${OUTPUT}`);
 }
-

@@ -12,9 +12,7 @@ for (const storage of ["memory", "IndexedDB"]) {
   test(`all vectors pass in Chromium with ${storage}`, async (context) => {
     const server = await serve(here(".."), here("../../../tests/vectors"));
     try {
-      const report = await inBrowser(server.address().port, (page) =>
-        page.evaluate(runAll, storage === "IndexedDB"),
-      );
+      const report = await inBrowser(server.address().port, (page) => page.evaluate(runAll, storage === "IndexedDB"));
       if (!report) return context.skip("Chromium is not installed");
       assert.deepEqual(report.failures, []);
       assert.equal(report.passed, vectors.length);
@@ -72,8 +70,7 @@ async function runAll(useDatabase) {
     const { response, early } = await run(endpoint, vector);
     const expected = await read(vector.response);
     const isSame =
-      response?.bytes.length === expected.length &&
-      response.bytes.every((byte, index) => byte === expected[index]);
+      response?.bytes.length === expected.length && response.bytes.every((byte, index) => byte === expected[index]);
     if (isSame && !early && response.kind === vector.kind) report.passed += 1;
     else report.failures.push(`${vector.name}: ${response?.kind} ${response?.text.slice(0, 200)}`);
     endpoint.dispose();

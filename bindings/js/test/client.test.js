@@ -98,7 +98,10 @@ for (const transport of ["sse", "websocket"]) {
       const changes = client.watch("hash");
       await changes.next();
       server.send("failed", { id: "", json: '{"status":"failed","error":"the disk is gone"}' });
-      await assert.rejects(changes.next(), (error) => error instanceof StorageError && error.message === "the disk is gone");
+      await assert.rejects(
+        changes.next(),
+        (error) => error instanceof StorageError && error.message === "the disk is gone",
+      );
       server.send("status", state("NONE"));
       await until(() => server.connections === 0);
     });
@@ -146,8 +149,13 @@ test("a request returns the response whatever its HTTP status is", async () => {
   assert.equal(response.ok, true);
   assert.equal(response.result.value, 9007199254740993n);
   assert.deepEqual(server.requests.at(-1), { body: '{"method":"tx","params":["hash","a.near"]}', prefer: "wait=2" });
-  const error = '{"jsonrpc":"2.0","error":{"code":-32000,"name":"HANDLER_ERROR","cause":{"name":"TIMEOUT_ERROR"}},"id":1}';
-  for (const [status, kind] of [[200, "handler"], [408, "timeout"], [503, "unavailable"]]) {
+  const error =
+    '{"jsonrpc":"2.0","error":{"code":-32000,"name":"HANDLER_ERROR","cause":{"name":"TIMEOUT_ERROR"}},"id":1}';
+  for (const [status, kind] of [
+    [200, "handler"],
+    [408, "timeout"],
+    [503, "unavailable"],
+  ]) {
     server.response = { status, text: error };
     const failed = await client.request("{}");
     assert.deepEqual([failed.kind, failed.error.code], [kind, -32000]);
@@ -204,7 +212,11 @@ test("a proof is asked for with the outcomes that it proves", async () => {
     await client.prove("hash");
     const path = "/base/tx/hash?include=outcomes%2Cstatus%2Cproof";
     assert.deepEqual(asked, [`${path}&block=final`, path]);
-    for (const [code, type] of [[404, RequestError], [501, RequestError], [503, StorageError]]) {
+    for (const [code, type] of [
+      [404, RequestError],
+      [501, RequestError],
+      [503, StorageError],
+    ]) {
       status = code;
       await assert.rejects(client.prove("hash"), (error) => {
         assert.ok(error instanceof type, String(error));

@@ -60,7 +60,10 @@ test("every reference leads to a component", () => {
     assert.ok(references.length > 200);
     for (const reference of new Set(references)) {
       const parts = reference.split("/").slice(1);
-      assert.ok(parts.reduce((value, part) => value?.[part], document), reference);
+      assert.ok(
+        parts.reduce((value, part) => value?.[part], document),
+        reference,
+      );
     }
   }
 });

@@ -11,7 +11,7 @@ import { SlowStorage } from "./slow-storage.js";
 
 const storages = {
   "the storage in memory": () => undefined,
-  "MemoryStorage": () => new MemoryStorage(),
+  MemoryStorage: () => new MemoryStorage(),
   "an asynchronous storage": () => new SlowStorage(),
 };
 
@@ -327,7 +327,10 @@ test("when the storage fails, imports throw and requests are answered with an er
     endpoint.dispose();
   }
   // Rows that the engine did not write.
-  for (const [row, code] of [[[], ErrorCode.CORRUPT], [[255, 9, 9], ErrorCode.VERSION]]) {
+  for (const [row, code] of [
+    [[], ErrorCode.CORRUPT],
+    [[255, 9, 9], ErrorCode.VERSION],
+  ]) {
     endpoint = await Endpoint.create({ storage: { get: () => new Uint8Array(row), commit() {} } });
     await assert.rejects(endpoint.handleBlock(block(100)), { name: "StorageError", code });
     endpoint.dispose();

@@ -7,7 +7,8 @@ import { Budget } from "../src/follow/budget.js";
 
 const DIGITS = "123456789ABCDEFGHJKLMNPQRSTUVWXYZ";
 /** The hash of a block at a height of a branch */
-const hashOf = (height, branch = "Z") => `${branch}${[...String(height).padStart(31, "0")].map((digit) => DIGITS[Number(digit) + 9]).join("")}`;
+const hashOf = (height, branch = "Z") =>
+  `${branch}${[...String(height).padStart(31, "0")].map((digit) => DIGITS[Number(digit) + 9]).join("")}`;
 
 /** A message; its parent is the block before, and the block two before that is final */
 function block(height, members = {}) {
@@ -86,7 +87,10 @@ test("a null is not believed before the next block names its parent", async () =
   const { fetch } = feed(line(10, 30), { change });
   const host = endpoint();
   await follow(host, { ...QUICK, fetch, from: 10, until: 29 });
-  assert.deepEqual(host.heights, line(10, 29).map(({ block }) => block.header.height));
+  assert.deepEqual(
+    host.heights,
+    line(10, 29).map(({ block }) => block.header.height),
+  );
   assert.ok(nulls.fresh > 0);
   // A height that is skipped is not asked for again.
   const skipped = [...line(10, 14), block(16, { parent: 14 }), ...line(17, 30)];
@@ -117,20 +121,31 @@ test("at a hash break the ancestors come from the final chain, past caches", asy
 function finalAt(height, messages) {
   return (path) =>
     path.endsWith("/last_block/final")
-      ? response(200, messages.find(({ block }) => block.header.height === height))
+      ? response(
+          200,
+          messages.find(({ block }) => block.header.height === height),
+        )
       : undefined;
 }
 
 test("a chain that contradicts what was final ends with an error, after few requests", async () => {
   const other = [...line(10, 20), block(21, { branch: "Y" }), ...line(22, 40)];
   const { fetch, requests } = feed(other);
-  await fails(follow(endpoint(), { ...QUICK, fetch, from: 10 }), "contradiction", /contradicts what was final: its final block 21/);
+  await fails(
+    follow(endpoint(), { ...QUICK, fetch, from: 10 }),
+    "contradiction",
+    /contradicts what was final: its final block 21/,
+  );
   assert.ok(requests.length < 60, `${requests.length} requests`);
 });
 
 test("a block that the feed never has is named", async () => {
   const lacking = [...line(10, 16), ...line(18, 40)];
-  await fails(follow(endpoint(), { ...QUICK, fetch: feed(lacking).fetch, from: 10 }), "missing", /lacks a block between them: its final block 18/);
+  await fails(
+    follow(endpoint(), { ...QUICK, fetch: feed(lacking).fetch, from: 10 }),
+    "missing",
+    /lacks a block between them: its final block 18/,
+  );
 });
 
 test("a store of another chain, or far above the feed, is refused", async () => {
@@ -145,7 +160,10 @@ test("a stored head on an abandoned fork is left, and healed from the last final
   const { fetch } = feed(line(10, 60));
   const host = endpoint(head, 18);
   await follow(host, { ...QUICK, fetch, until: 50 });
-  assert.deepEqual(host.heights, line(19, 50).map(({ block }) => block.header.height));
+  assert.deepEqual(
+    host.heights,
+    line(19, 50).map(({ block }) => block.header.height),
+  );
 });
 
 test("a store that is far behind is started anew if the host says so", async () => {
@@ -163,7 +181,10 @@ test("a chain without finality is bounded", async () => {
 });
 
 test("a message that is cut, of another height or incomplete is fetched again, past caches", async () => {
-  const chunks = [{ shard_id: 3, height_included: 15 }, { shard_id: 4, height_included: 9 }];
+  const chunks = [
+    { shard_id: 3, height_included: 15 },
+    { shard_id: 4, height_included: 9 },
+  ];
   const incomplete = JSON.stringify(block(15, { chunks }));
   for (const wrong of [incomplete, '{"block":', JSON.stringify(block(14)), "[]", "[".repeat(1e6), "\xff"]) {
     const change = (path, isFresh) => (path.endsWith("/15") && !isFresh ? response(200, wrong) : undefined);
@@ -176,18 +197,24 @@ test("a message that is cut, of another height or incomplete is fetched again, p
   }
   const change = (path) => (path.endsWith("/15") ? response(200, incomplete) : undefined);
   const run = follow(endpoint(), { ...QUICK, fetch: feed(line(10, 30), { change }).fetch, from: 10 });
-  await fails(run, "message", /block\/15: the feed sent a bad message 15 times: shards: incomplete, shard 3 lacks its chunk/);
+  await fails(
+    run,
+    "message",
+    /block\/15: the feed sent a bad message 15 times: shards: incomplete, shard 3 lacks its chunk/,
+  );
 });
 
 test("a body is read up to its bound", async () => {
   let sent = 0;
   const endless = () =>
-    new Response(new ReadableStream({
-      pull(controller) {
-        sent += 1 << 20;
-        controller.enqueue(new Uint8Array(1 << 20));
-      },
-    }));
+    new Response(
+      new ReadableStream({
+        pull(controller) {
+          sent += 1 << 20;
+          controller.enqueue(new Uint8Array(1 << 20));
+        },
+      }),
+    );
   const change = (path, isFresh, count) => (path.endsWith("/15") && sent === 0 ? endless() : undefined);
   const [host, details] = [endpoint(), []];
   const onEvent = (event) => event.type === "retry" && details.push(event.detail);
@@ -197,7 +224,10 @@ test("a body is read up to its bound", async () => {
 });
 
 test("a status decides what is done", async () => {
-  for (const [status, kind, pattern] of [[401, "permission-denied", /refuses the token/], [403, "permission-denied", /refuses this client/]]) {
+  for (const [status, kind, pattern] of [
+    [401, "permission-denied", /refuses the token/],
+    [403, "permission-denied", /refuses this client/],
+  ]) {
     const change = (path) => (path.endsWith("/15") ? response(status, "x") : undefined);
     await fails(follow(endpoint(), { ...QUICK, fetch: feed(line(10, 30), { change }).fetch, from: 10 }), kind, pattern);
   }
@@ -249,8 +279,17 @@ test("no minute has more requests than the budget", () => {
 test("the token is sent, and shown nowhere", async () => {
   const { fetch, requests } = feed(line(10, 30));
   const events = [];
-  await follow(endpoint(), { ...QUICK, fetch, from: 10, until: 12, token: "secret", onEvent: (event) => events.push(event) });
-  assert.ok(requests.every(({ path, headers }) => headers.authorization === "Bearer secret" && path.startsWith("/base/v0/")));
+  await follow(endpoint(), {
+    ...QUICK,
+    fetch,
+    from: 10,
+    until: 12,
+    token: "secret",
+    onEvent: (event) => events.push(event),
+  });
+  assert.ok(
+    requests.every(({ path, headers }) => headers.authorization === "Bearer secret" && path.startsWith("/base/v0/")),
+  );
   assert.ok(!JSON.stringify(events).includes("secret"));
 });
 

@@ -110,11 +110,14 @@ test("a run that is aborted is continued after the stored head, over IndexedDB",
       const endpoint = await Endpoint.create({ storage });
       const { head, lastFinal, completeFrom } = await endpoint.chainStatus();
       const expected = await run(new Rows(), quiet.url, { from: quiet.first, until: quiet.until });
-      assert.deepEqual({ head, lastFinal, completeFrom }, {
-        head: expected.head,
-        lastFinal: expected.lastFinal,
-        completeFrom: expected.completeFrom,
-      });
+      assert.deepEqual(
+        { head, lastFinal, completeFrom },
+        {
+          head: expected.head,
+          lastFinal: expected.lastFinal,
+          completeFrom: expected.completeFrom,
+        },
+      );
       endpoint.dispose();
     },
     [...chain, "--faults"],

@@ -13,7 +13,16 @@ test("the tarball has the required files, and the modules of the engine and of b
   const files = readdirSync(installed, { recursive: true }).map(String);
   const modules = files.filter((name) => name.endsWith(".wasm"));
   assert.deepEqual(modules.sort(), ["dist/milepost.wasm", "dist/proof.wasm", "dist/verifier.wasm"]);
-  for (const name of ["README.md", "LICENSE-MIT", "LICENSE-APACHE", "index.d.ts", "slim.d.ts", "follow.d.ts", "verifier.d.ts", "proof.d.ts"]) {
+  for (const name of [
+    "README.md",
+    "LICENSE-MIT",
+    "LICENSE-APACHE",
+    "index.d.ts",
+    "slim.d.ts",
+    "follow.d.ts",
+    "verifier.d.ts",
+    "proof.d.ts",
+  ]) {
     assert.ok(files.includes(name), name);
   }
   assert.ok(!files.some((name) => /^(test|src|tools|build|page|bench)/.test(name)), files.join(" "));
@@ -101,7 +110,9 @@ test("milepost/slim loads bytes and modules, and reports errors of loading", () 
     await init(WebAssembly.compile(bytes));
     initSync(bytes);${PROGRAM}
     console.log(output);`;
-  const lines = node(project("slim", { "main.mjs": main }), "main.mjs").trim().split("\n");
+  const lines = node(project("slim", { "main.mjs": main }), "main.mjs")
+    .trim()
+    .split("\n");
   assert.equal(lines.pop(), OUTPUT);
   const expected = [
     /UsageError the engine is not loaded yet/,
@@ -190,8 +201,15 @@ test("the types compile, for modules and for CommonJS", () => {
       await follow(endpoint, { url: new URL("https://feed.example"), from: "tip" }).catch((error) => error instanceof FollowError && error.kind);
       return limit ?? BigInt(share ?? 0);
     }`;
-  const settings = { strict: true, noEmit: true, target: "es2022", module: "nodenext", types: [],
-    lib: ["es2023", "dom", "esnext.disposable"], skipLibCheck: false };
+  const settings = {
+    strict: true,
+    noEmit: true,
+    target: "es2022",
+    module: "nodenext",
+    types: [],
+    lib: ["es2023", "dom", "esnext.disposable"],
+    skipLibCheck: false,
+  };
   const directory = project("types", {
     "main.mts": types,
     "main.cts": types,
@@ -248,8 +266,15 @@ test("the types hold in a Node.js project without those of pages, and without ei
 
 /** Compiles a project with its declarations, in which `@types/node` is installed if it is named */
 function compileProject(name, compiler, main, options) {
-  const compilerOptions = { strict: true, noEmit: true, skipLibCheck: false, target: "es2022",
-    module: "esnext", moduleResolution: "bundler", ...options };
+  const compilerOptions = {
+    strict: true,
+    noEmit: true,
+    skipLibCheck: false,
+    target: "es2022",
+    module: "esnext",
+    moduleResolution: "bundler",
+    ...options,
+  };
   const directory = project(name, {
     "main.ts": main,
     "tsconfig.json": JSON.stringify({ compilerOptions, files: ["main.ts"] }),
@@ -267,11 +292,16 @@ function compileProject(name, compiler, main, options) {
 }
 
 test("the exports are exactly those that the types declare", async () => {
-  const directory = project("names", { "main.mjs": `
+  const directory = project("names", {
+    "main.mjs": `
     import * as main from "milepost"; import * as slim from "milepost/slim"; import * as follow from "milepost/follow"; import * as verifier from "milepost/verifier"; import * as proof from "milepost/proof";
-    console.log(JSON.stringify([main, slim, follow, verifier, proof].map((entry) => Object.keys(entry).sort())));` });
+    console.log(JSON.stringify([main, slim, follow, verifier, proof].map((entry) => Object.keys(entry).sort())));`,
+  });
   const found = JSON.parse(node(directory, "main.mjs"));
-  const declared = (name) => [...readFileSync(join(here, name), "utf8").matchAll(/^export (?:const|class|function) (\w+)/gm)].map((match) => match[1]);
+  const declared = (name) =>
+    [...readFileSync(join(here, name), "utf8").matchAll(/^export (?:const|class|function) (\w+)/gm)].map(
+      (match) => match[1],
+    );
   const main = [...new Set(declared("index.d.ts"))].sort();
   assert.deepEqual(found[0], main);
   assert.deepEqual(found[1], [...new Set([...main, ...declared("slim.d.ts")])].sort());
@@ -284,6 +314,16 @@ test("publint and arethetypeswrong report no problem", () => {
   const lint = node(here, tool("publint/src/cli.js"), tarball(), "--strict");
   assert.match(lint, /All good!/);
   // What the `.wasm` file is depends on the bundler.
-  node(here, tool("@arethetypeswrong/cli/dist/index.js"), tarball(), "--profile", "node16", "--exclude-entrypoints", "./milepost.wasm", "./verifier.wasm", "./proof.wasm");
+  node(
+    here,
+    tool("@arethetypeswrong/cli/dist/index.js"),
+    tarball(),
+    "--profile",
+    "node16",
+    "--exclude-entrypoints",
+    "./milepost.wasm",
+    "./verifier.wasm",
+    "./proof.wasm",
+  );
   assert.ok(existsSync(tarball()));
 });

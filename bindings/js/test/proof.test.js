@@ -18,7 +18,10 @@ function parts(name) {
 
 test("the check of every proof finds what is declared", async () => {
   const found = await Promise.all(proofs.map((vector) => verify(verifier, vector)));
-  assert.deepEqual(found.filter((difference) => difference !== null), []);
+  assert.deepEqual(
+    found.filter((difference) => difference !== null),
+    [],
+  );
   assert.ok(found.length > 60);
 });
 
@@ -74,7 +77,12 @@ test("hashes that are none, and arguments of other types, are refused", () => {
 
 test("texts of any depth and size are refused in bounded time", () => {
   const [answer, proof, known] = parts("complete");
-  for (const text of ["[".repeat(1e6), `{"proof":${"[".repeat(1e5)}`, "\0".repeat(1e6), `{"headers":[${"{},".repeat(1e5)}`]) {
+  for (const text of [
+    "[".repeat(1e6),
+    `{"proof":${"[".repeat(1e5)}`,
+    "\0".repeat(1e6),
+    `{"headers":[${"{},".repeat(1e5)}`,
+  ]) {
     assert.equal(verifier.verifyAnswer(text, proof, known).result, "unverifiable");
     assert.equal(verifier.verifyAnswer(answer, text, known).result, "unverifiable");
   }

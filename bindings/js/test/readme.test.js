@@ -20,7 +20,10 @@ const [packageReadme, readme] = pages.map((path) => readFileSync(new URL(path, i
 /** Runs the first example after a heading; `names` are the variables that it uses */
 function example(heading, names, text = packageReadme) {
   const code = text.split(heading)[1].split("```js\n")[1].split("```")[0];
-  const lines = code.trim().split("\n").filter((line) => line && !line.startsWith("import "));
+  const lines = code
+    .trim()
+    .split("\n")
+    .filter((line) => line && !line.startsWith("import "));
   assert.ok(lines.length <= 10, `${heading}: ${lines.length} lines`);
   const imported = code.match(/import \{ (.*) \} from "milepost";/)?.[1].split(", ") ?? [];
   const AsyncFunction = (async () => {}).constructor;
@@ -59,17 +62,23 @@ test("the Node.js example logs a valid signature and a status", async () => {
 test("the example of a storage keeps the rows, and one endpoint continues after another", async () => {
   const rows = new Map();
   const statements = {
-    SELECT: { get: (key) => rows.has(`${key}`) ? { row: rows.get(`${key}`) } : undefined },
+    SELECT: { get: (key) => (rows.has(`${key}`) ? { row: rows.get(`${key}`) } : undefined) },
     INSERT: { run: (key, row) => rows.set(`${key}`, row) },
     DELETE: { run: (key) => rows.delete(`${key}`) },
   };
   const database = {
     prepare: (text) => statements[text.split(" ")[0]],
     // A wrapper that declares no parameters, as the usual drivers make it.
-    transaction: (work) => (...changes) => work(...changes),
+    transaction:
+      (work) =>
+      (...changes) =>
+        work(...changes),
   };
   const heading = "## A storage of your own";
-  for (const [from, to] of [[0, 5], [5, HEIGHTS.length]]) {
+  for (const [from, to] of [
+    [0, 5],
+    [5, HEIGHTS.length],
+  ]) {
     const endpoint = await example(heading, { database });
     for (const height of HEIGHTS.slice(from, to)) await endpoint.handleBlock(block(height));
     if (to === HEIGHTS.length) assert.equal(milestone(await endpoint.respond(request("FINAL"))), "FINAL");
@@ -86,7 +95,10 @@ test("the example for many requests writes every response", async () => {
   await example("## Many requests", { blocks, requests: [...requests, unknown], file: 7, writeSync });
   const endpoint = await milepost.Endpoint.create();
   blocks.forEach((message) => endpoint.handleBlockSync(message));
-  assert.deepEqual(written, requests.map((body) => [7, endpoint.respondSync(body).text]));
+  assert.deepEqual(
+    written,
+    requests.map((body) => [7, endpoint.respondSync(body).text]),
+  );
   endpoint.dispose();
 });
 

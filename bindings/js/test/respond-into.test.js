@@ -54,7 +54,11 @@ test("every response is the same as that of respondSync", async () => {
 
 test("any kind of byte array is written to: a Buffer, a part of one, a shared one", () => {
   const body = new TextEncoder().encode(JSON.stringify(finalRequest));
-  for (const into of [filled(expected.length + 9), Buffer.alloc(100_000, FILL), new Uint8Array(new SharedArrayBuffer(50_000)).fill(FILL)]) {
+  for (const into of [
+    filled(expected.length + 9),
+    Buffer.alloc(100_000, FILL),
+    new Uint8Array(new SharedArrayBuffer(50_000)).fill(FILL),
+  ]) {
     for (const form of [finalRequest, JSON.stringify(finalRequest), body, Buffer.from(body)]) {
       assertWritten(into, endpoint.respondInto(form, into));
       into.fill(FILL);
@@ -73,7 +77,10 @@ test("an array that is too small is not changed, and the response is in overflow
     const { kind, written, overflow } = endpoint.respondInto(finalRequest, into);
     assert.deepEqual([kind, written, overflow.kind], ["result", 0, "result"]);
     assert.deepEqual(overflow.bytes, expected);
-    assert.ok(into.every((byte) => byte === FILL), `${length}`);
+    assert.ok(
+      into.every((byte) => byte === FILL),
+      `${length}`,
+    );
     // A later request does not change it.
     endpoint.respondInto("{}", filled(10_000));
     assert.deepEqual(overflow.bytes, expected);
@@ -106,7 +113,11 @@ test("toJSON of a request may call the endpoint, detach the target or throw", as
   assertWritten(into, endpoint.respondInto(nesting, into));
   const detaching = { toJSON: () => (structuredClone(into, { transfer: [into.buffer] }), finalRequest) };
   assert.deepEqual(endpoint.respondInto(detaching, into).overflow.bytes, expected);
-  const failing = { toJSON: () => { throw new RangeError("not now"); } };
+  const failing = {
+    toJSON: () => {
+      throw new RangeError("not now");
+    },
+  };
   assert.throws(() => endpoint.respondInto(failing, nested), { name: "RangeError" });
   other.dispose();
 });
@@ -132,7 +143,16 @@ test("overridden members of a byte array are not used", () => {
   const body = new Misleading(new TextEncoder().encode(JSON.stringify(finalRequest)).buffer);
   assert.deepEqual(endpoint.respondSync(body).bytes, expected);
   const fake = { [Symbol.toStringTag]: "Uint8Array", length: 100_000, set() {}, buffer: new ArrayBuffer(100_000) };
-  for (const into of [fake, new Uint16Array(9_000), new ArrayBuffer(9_000), new DataView(new ArrayBuffer(9)), [], "into", null, undefined]) {
+  for (const into of [
+    fake,
+    new Uint16Array(9_000),
+    new ArrayBuffer(9_000),
+    new DataView(new ArrayBuffer(9)),
+    [],
+    "into",
+    null,
+    undefined,
+  ]) {
     assert.throws(() => endpoint.respondInto(finalRequest, into), UsageError);
   }
   assert.throws(() => endpoint.respondInto(new Uint16Array(9), filled(9)), UsageError);

@@ -76,14 +76,28 @@ test("the entry that checks answers is within its size budget, and loads no engi
 
 test("the engine is one module, each check another, and the entries are small", () => {
   const files = readdirSync(dist);
-  assert.deepEqual(files.filter((name) => name.endsWith(".wasm")).sort(), ["milepost.wasm", "proof.wasm", "verifier.wasm"]);
+  assert.deepEqual(files.filter((name) => name.endsWith(".wasm")).sort(), [
+    "milepost.wasm",
+    "proof.wasm",
+    "verifier.wasm",
+  ]);
   // The engine's entries load the engine's module only.
   for (const name of ["core.js", "core.cjs", "node.cjs", "node.js", "web.js", "workerd.js"]) {
-    const text = readFileSync(new URL(name, dist), "utf8").replaceAll("fileHint(\"proof.wasm\"", "");
+    const text = readFileSync(new URL(name, dist), "utf8").replaceAll('fileHint("proof.wasm"', "");
     for (const module of ["verifier.wasm", "proof.wasm"]) assert.ok(!text.includes(module), name);
   }
-  for (const name of ["node.cjs", "node.js", "slim.cjs", "slim.js", "slim-node.js", "web.js", "follow-node.js",
-    ...["verifier", "proof"].flatMap((name) => ["node.cjs", "node.js", "web.js", "workerd.js"].map((end) => `${name}-${end}`))]) {
+  for (const name of [
+    "node.cjs",
+    "node.js",
+    "slim.cjs",
+    "slim.js",
+    "slim-node.js",
+    "web.js",
+    "follow-node.js",
+    ...["verifier", "proof"].flatMap((name) =>
+      ["node.cjs", "node.js", "web.js", "workerd.js"].map((end) => `${name}-${end}`),
+    ),
+  ]) {
     assert.ok(statSync(new URL(name, dist)).size < 1_000, name);
   }
   // Paths of the machine that built it.

@@ -144,11 +144,28 @@ test("integers of any size are exact with bigint", () => {
   assert.equal(parseJson("1e3", { bigint: true }), 1000);
   assert.equal(parseJson('"7"', { bigint: true }), "7");
   assert.deepEqual(parseJson(text), JSON.parse(text));
-  assert.equal(writeJson({ a: [undefined, 1n], b: undefined, c: new Date(0) }), '{"a":[null,1],"c":"1970-01-01T00:00:00.000Z"}');
+  assert.equal(
+    writeJson({ a: [undefined, 1n], b: undefined, c: new Date(0) }),
+    '{"a":[null,1],"c":"1970-01-01T00:00:00.000Z"}',
+  );
 });
 
 test("invalid JSON is rejected with bigint, too", () => {
-  for (const text of ["", "{", "{1:2}", "[01]", "[1-2]", "[- 1]", '{"a":1}1', '"a"1', "[1,]", "tru1", '"', '{"a" 1}', "1 2"]) {
+  for (const text of [
+    "",
+    "{",
+    "{1:2}",
+    "[01]",
+    "[1-2]",
+    "[- 1]",
+    '{"a":1}1',
+    '"a"1',
+    "[1,]",
+    "tru1",
+    '"',
+    '{"a" 1}',
+    "1 2",
+  ]) {
     assert.throws(() => parseJson(text, { bigint: true }), SyntaxError, text);
   }
 });

@@ -28,18 +28,34 @@ test("sources, generated declarations and handwritten types match", async () => 
 });
 
 const MUTATIONS = {
-  "a parameter of the module": ["build/glue.d.ts", "reserve_request(length: number)", "reserve_request(length: string)"],
+  "a parameter of the module": [
+    "build/glue.d.ts",
+    "reserve_request(length: number)",
+    "reserve_request(length: string)",
+  ],
   "a result of the module": ["build/glue.d.ts", "packed_rows(): Uint8Array", "packed_rows(): number"],
   "a removed function of the module": ["build/glue.d.ts", "export function version(): string;", ""],
   "a parameter of a handwritten type": ["index.d.ts", "putConfig(height: number | bigint", "putConfig(height: bigint"],
   "a result of a handwritten type": ["index.d.ts", "methodNames(): string[]", "methodNames(): readonly string[]"],
   "a method without a handwritten type": ["index.d.ts", "  shutdown(): void;\n", ""],
-  "a handwritten member without a source": ["index.d.ts", "readonly pendingCount: number;", "readonly pendingCount: number; readonly closed: number;"],
+  "a handwritten member without a source": [
+    "index.d.ts",
+    "readonly pendingCount: number;",
+    "readonly pendingCount: number; readonly closed: number;",
+  ],
   "a member that is not read-only": ["index.d.ts", "readonly bytes: Bytes;", "bytes: Bytes;"],
-  "a handwritten function without a source": ["slim.d.ts", "export function initSync", "export function initLater(): void;\nexport function initSync"],
+  "a handwritten function without a source": [
+    "slim.d.ts",
+    "export function initSync",
+    "export function initLater(): void;\nexport function initSync",
+  ],
   "a handwritten type of an entry": ["follow.d.ts", "readonly kind: FollowErrorKind;", "readonly kind: string;"],
   "a parameter of the check of answers": ["build/proof/glue.d.ts", "answer: Uint8Array", "answer: string"],
-  "a result of the check of answers": ["proof.d.ts", "known: KnownHashes,\n  ): AnswerVerification", "known: KnownHashes,\n  ): AnswerVerification | null"],
+  "a result of the check of answers": [
+    "proof.d.ts",
+    "known: KnownHashes,\n  ): AnswerVerification",
+    "known: KnownHashes,\n  ): AnswerVerification | null",
+  ],
   "a result in the sources": ["src/core/stateless.js", "return run((glue) => glue.method_names());", "return 7;"],
   "a parameter in the sources": ["src/core/endpoint.js", "@param {number | bigint} height", "@param {number} height"],
 };
@@ -48,9 +64,31 @@ for (const [name, [file, original, mutated]] of Object.entries(MUTATIONS)) {
   test(`a change of ${name} is found`, async () => {
     const work = mkdtempSync(join(tmpdir(), "milepost-types-"));
     try {
-      const names = ["index", "slim", "chain", "client", "follow", "proof", "verifier", "watch", "wire", "config", "errors", "platform", "storage"];
+      const names = [
+        "index",
+        "slim",
+        "chain",
+        "client",
+        "follow",
+        "proof",
+        "verifier",
+        "watch",
+        "wire",
+        "config",
+        "errors",
+        "platform",
+        "storage",
+      ];
       const parts = names.map((part) => `${part}.d.ts`);
-      for (const part of [...parts, "tsconfig.json", "build/glue.d.ts", "build/verifier/glue.d.ts", "build/proof/glue.d.ts", "src", "test/types"]) {
+      for (const part of [
+        ...parts,
+        "tsconfig.json",
+        "build/glue.d.ts",
+        "build/verifier/glue.d.ts",
+        "build/proof/glue.d.ts",
+        "src",
+        "test/types",
+      ]) {
         cpSync(join(here, part), join(work, part), { recursive: true });
       }
       const text = readFileSync(join(work, file), "utf8");

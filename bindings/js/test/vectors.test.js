@@ -11,9 +11,9 @@ let databases = 0;
 
 const storages = {
   "the storage in memory": () => undefined,
-  "MemoryStorage": () => new MemoryStorage(),
+  MemoryStorage: () => new MemoryStorage(),
   "an asynchronous storage": () => new SlowStorage(),
-  "IndexedDB": () => IndexedDbStorage.open(`vectors ${(databases += 1)}`),
+  IndexedDB: () => IndexedDbStorage.open(`vectors ${(databases += 1)}`),
 };
 
 for (const [name, open] of Object.entries(storages)) {

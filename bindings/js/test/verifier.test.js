@@ -41,7 +41,11 @@ test("what is wrong and what is missing is named", async () => {
   const verifier = await loadVerifier();
   const cases = [
     [changed(messages[3], ({ block }) => (block.header.gas_price = "7")), "wrong", /^block\.header\.hash$/],
-    [changed(messages[3], ({ block }) => (block.header.chunk_tx_root = block.header.hash)), "wrong", /^block\.header\.chunk_tx_root$/],
+    [
+      changed(messages[3], ({ block }) => (block.header.chunk_tx_root = block.header.hash)),
+      "wrong",
+      /^block\.header\.chunk_tx_root$/,
+    ],
     [changed(messages[3], ({ block }) => delete block.header.epoch_id), "unverifiable", /^block\.header/],
     [changed(messages[3], (message) => delete message.shards), "unverifiable", /^shards|^$/],
     ["{", "unverifiable", /^/],
@@ -88,7 +92,8 @@ test("an endpoint reports or refuses by its setting", async () => {
       } else {
         const { verification: found } = await imported;
         assert.equal(found?.result ?? null, verify === "off" ? null : "wrong");
-        if (isLocal) assert.equal(endpoint.handleBlockSync(messages[2]).verification?.result, found?.result && "verified");
+        if (isLocal)
+          assert.equal(endpoint.handleBlockSync(messages[2]).verification?.result, found?.result && "verified");
       }
       endpoint.dispose();
     }
@@ -111,9 +116,15 @@ test("a setting without a verifier, and a source that is none, are refused", asy
   const refused = (promise, pattern) =>
     assert.rejects(promise, (error) => error instanceof UsageError && pattern.test(error.message));
   await refused(Endpoint.create({ settings: { verify: "strict" } }), /^verifier: settings\.verify is strict/);
-  await refused(Endpoint.create({ settings: { verify: "always" } }), /^settings\.verify: always, expected one of off, report, strict/);
+  await refused(
+    Endpoint.create({ settings: { verify: "always" } }),
+    /^settings\.verify: always, expected one of off, report, strict/,
+  );
   await refused(loadVerifier(new Uint8Array(8)), /not WebAssembly; copy dist\/verifier\.wasm/);
-  await refused(loadVerifier(readFileSync(new URL("../dist/milepost.wasm", import.meta.url))), /^the verifier cannot be loaded|another/);
+  await refused(
+    loadVerifier(readFileSync(new URL("../dist/milepost.wasm", import.meta.url))),
+    /^the verifier cannot be loaded|another/,
+  );
   const verifier = await loadVerifier();
   assert.throws(() => verifier.check(5), UsageError);
 });

@@ -98,8 +98,12 @@ export class ScriptedServer {
   }
 
   #upgrade(request, socket) {
-    const accept = createHash("sha1").update(request.headers["sec-websocket-key"] + GUID).digest("base64");
-    socket.write(`HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-accept: ${accept}\r\n\r\n`);
+    const accept = createHash("sha1")
+      .update(request.headers["sec-websocket-key"] + GUID)
+      .digest("base64");
+    socket.write(
+      `HTTP/1.1 101 Switching Protocols\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-accept: ${accept}\r\n\r\n`,
+    );
     const subscriptions = [];
     this.#sockets.set(socket, subscriptions);
     let bytes = Buffer.alloc(0);
@@ -127,7 +131,9 @@ export class ScriptedServer {
 
   #notify(socket, subscription, { event, id, json }) {
     const result = `{"event":"${event}","id":"${id}","status":${json}}`;
-    socket.write(frame(`{"jsonrpc":"2.0","method":"tx_status","params":{"subscription":${subscription},"result":${result}}}`));
+    socket.write(
+      frame(`{"jsonrpc":"2.0","method":"tx_status","params":{"subscription":${subscription},"result":${result}}}`),
+    );
   }
 
   /** Sends an event to everyone, and to those who come until the next one */

@@ -16,7 +16,7 @@ const transactionOf = (message) =>
 
 const storages = {
   "the storage in memory": () => undefined,
-  "MemoryStorage": () => new MemoryStorage(),
+  MemoryStorage: () => new MemoryStorage(),
   "an asynchronous storage": () => new SlowStorage(),
 };
 
@@ -43,8 +43,12 @@ for (const [storage, open] of Object.entries(storages)) {
       }
       await reading;
       const milestones = seen.map((text) => text.split(" ")[1]);
-      assert.deepEqual([...new Set(milestones)],
-        ["NONE", "INCLUDED", "EXECUTED_OPTIMISTIC", "INCLUDED_FINAL", "EXECUTED", "FINAL"].filter((one) => milestones.includes(one)));
+      assert.deepEqual(
+        [...new Set(milestones)],
+        ["NONE", "INCLUDED", "EXECUTED_OPTIMISTIC", "INCLUDED_FINAL", "EXECUTED", "FINAL"].filter((one) =>
+          milestones.includes(one),
+        ),
+      );
       assert.equal(seen[0], "status NONE");
       assert.equal(seen.at(-1), "reached FINAL");
       assert.ok(milestones.includes("INCLUDED") && milestones.includes("EXECUTED"), String(seen));

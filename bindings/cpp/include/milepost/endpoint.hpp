@@ -51,10 +51,10 @@ struct BlockResult {
 
 /// What happened to a watched transaction
 enum class WatchEvent : milepost_watch_event_t {
-    None = 0,                                ///< the output is none of a watch
-    Status = MILEPOST_WATCH_STATUS,          ///< its compact status is another one, or the first
-    UnIncluded = MILEPOST_WATCH_UN_INCLUDED, ///< a fork took away its block
-    Reached = MILEPOST_WATCH_REACHED,        ///< the milestone is reached: the last event
+    None = 0,                                 ///< the output is none of a watch
+    Status = MILEPOST_WATCH_STATUS,           ///< its compact status is another one, or the first
+    UnIncluded = MILEPOST_WATCH_UN_INCLUDED,  ///< a fork took away its block
+    Reached = MILEPOST_WATCH_REACHED,         ///< the milestone is reached: the last event
 };
 
 /// Options of Endpoint::watch
@@ -81,12 +81,12 @@ struct Output {
     RequestHandle handle = 0;               ///< the operation; all kinds except Timeout
     std::optional<std::uint64_t> timeout;   ///< Timeout: the time, if a request is pending
     Response response;                      ///< Response: the response
-    bool is_first = false;      ///< NeedRows: an evaluation starts, which may read a new snapshot
-    ByteStrings keys;           ///< NeedRows: the keys, until the next call on the endpoint
-    Changes changes;            ///< Commit: the changes, until the next call on the endpoint
-    ImportSummary summary;      ///< Completed, of a block
-    ChainStatus chain_status;   ///< Completed, of handle_chain_query
-    std::optional<Error> error; ///< Failed: why
+    bool is_first = false;       ///< NeedRows: an evaluation starts, which may read a new snapshot
+    ByteStrings keys;            ///< NeedRows: the keys, until the next call on the endpoint
+    Changes changes;             ///< Commit: the changes, until the next call on the endpoint
+    ImportSummary summary;       ///< Completed, of a block
+    ChainStatus chain_status;    ///< Completed, of handle_chain_query
+    std::optional<Error> error;  ///< Failed: why
     WatchEvent watch_event = WatchEvent::None;  ///< Watch: what happened
     Milestone milestone = Milestone::None;      ///< Watch: that of the transaction
     std::string_view event_id;        ///< Watch: equal events have equal ids, as over HTTP
@@ -97,12 +97,18 @@ struct Output {
 
     /// Takes ownership of the handles of an output of the C interface
     explicit Output(const milepost_output &raw) noexcept
-        : kind(static_cast<OutputKind>(raw.kind)), handle(raw.handle), response(raw.response),
-          is_first(raw.is_first != 0), keys(raw.keys, raw.keys_len),
-          changes(raw.changes, raw.changes_len), summary(raw.summary),
+        : kind(static_cast<OutputKind>(raw.kind)),
+          handle(raw.handle),
+          response(raw.response),
+          is_first(raw.is_first != 0),
+          keys(raw.keys, raw.keys_len),
+          changes(raw.changes, raw.changes_len),
+          summary(raw.summary),
           watch_event(static_cast<WatchEvent>(raw.watch_event)),
-          milestone(static_cast<Milestone>(raw.milestone)), event_id(view(raw.event_id)),
-          compact_status(view(raw.compact_status)), proof(raw.proof) {
+          milestone(static_cast<Milestone>(raw.milestone)),
+          event_id(view(raw.event_id)),
+          compact_status(view(raw.compact_status)),
+          proof(raw.proof) {
         if (raw.chain_status != nullptr) {
             Result<ChainStatus> taken = ChainStatus::take(raw.chain_status);
             if (taken) chain_status = std::move(taken).value();
@@ -173,8 +179,8 @@ public:
     Result<RequestHandle> handle_config(std::uint64_t height, std::string_view config) noexcept {
         RequestHandle handle = 0;
         milepost_error *error = nullptr;
-        milepost_status_t status = milepost_endpoint_handle_config(
-            get(), height, data(config), config.size(), &handle, &error);
+        milepost_status_t status = milepost_endpoint_handle_config(get(), height, data(config),
+                                                                   config.size(), &handle, &error);
         if (status != MILEPOST_STATUS_OK) return to_error(status, error);
         return handle;
     }
@@ -245,7 +251,8 @@ public:
     /// Wakes the requests that a block affects which was committed elsewhere
     Result<void> handle_chain_update(const ImportSummary &summary) noexcept {
         milepost_error *error = nullptr;
-        milepost_status_t status = milepost_endpoint_handle_chain_update(get(), summary.get(), &error);
+        milepost_status_t status =
+            milepost_endpoint_handle_chain_update(get(), summary.get(), &error);
         return to_result(status, error);
     }
 

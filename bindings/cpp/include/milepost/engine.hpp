@@ -149,8 +149,11 @@ public:
 struct ChainStatus {
     ChainStatus() noexcept = default;
     explicit ChainStatus(const milepost_chain_status_view &raw) noexcept
-        : blocks(raw.blocks), generation(raw.generation), protocol_version(raw.protocol_version),
-          chain_id(view(raw.chain_id)), complete_from(raw.complete_from) {
+        : blocks(raw.blocks),
+          generation(raw.generation),
+          protocol_version(raw.protocol_version),
+          chain_id(view(raw.chain_id)),
+          complete_from(raw.complete_from) {
         if (raw.has_head != 0) head = BlockPoint(raw.head);
         if (raw.has_head != 0) earliest = BlockPoint(raw.earliest);
         if (raw.has_last_final != 0) last_final = BlockPoint(raw.last_final);
@@ -273,8 +276,8 @@ public:
     Result<Json> prove(const Hash &transaction, std::string_view block = {}) const noexcept {
         milepost_json *proof = nullptr;
         milepost_error *error = nullptr;
-        milepost_status_t status = milepost_engine_prove(get(), &transaction, data(block),
-                                                         block.size(), &proof, &error);
+        milepost_status_t status =
+            milepost_engine_prove(get(), &transaction, data(block), block.size(), &proof, &error);
         if (status != MILEPOST_STATUS_OK) return to_error(status, error);
         return Json(proof);
     }

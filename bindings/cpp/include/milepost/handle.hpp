@@ -90,21 +90,21 @@ inline std::string_view version_text() noexcept { return view(milepost_version_t
 
 /// A setting; MILEPOST_SETTING_... in milepost.h documents each
 enum class Setting : milepost_setting_t {
-    TimeoutCause = MILEPOST_SETTING_TIMEOUT_CAUSE,          ///< 1: TIMEOUT_ERROR has a cause
-    Unknown = MILEPOST_SETTING_UNKNOWN,                     ///< 1: unknown ones do not wait
-    MaxReceipts = MILEPOST_SETTING_MAX_RECEIPTS,            ///< of one response; default 100000
-    MaxBatch = MILEPOST_SETTING_MAX_BATCH,                  ///< requests in a batch; default 50
-    Finality = MILEPOST_SETTING_FINALITY,                   ///< 1: every block is final; default 0
-    RetentionBlocks = MILEPOST_SETTING_RETENTION_BLOCKS,    ///< newest blocks kept; default 0, all
-    RetentionEpochs = MILEPOST_SETTING_RETENTION_EPOCHS,    ///< newest epochs kept; default 0, all
-    Timeout = MILEPOST_SETTING_TIMEOUT,                     ///< in the host's unit; default 10000
-    MaxWaiting = MILEPOST_SETTING_MAX_WAITING,              ///< pending calls; default 100000
-    HashSeed = MILEPOST_SETTING_HASH_SEED,                  ///< unknown to clients; default 0
-    Isolation = MILEPOST_SETTING_ISOLATION,                 ///< of the storage; default Snapshot
-    StrictTypes = MILEPOST_SETTING_STRICT_TYPES,            ///< 1: other types are errors
-    MaxIdBytes = MILEPOST_SETTING_MAX_ID_BYTES,             ///< of a request id; default 1024
-    Verify = MILEPOST_SETTING_VERIFY,                       ///< MILEPOST_VERIFY_...; default off
-    TrackShards = MILEPOST_SETTING_TRACK_SHARDS,            ///< adds a shard; default all
+    TimeoutCause = MILEPOST_SETTING_TIMEOUT_CAUSE,        ///< 1: TIMEOUT_ERROR has a cause
+    Unknown = MILEPOST_SETTING_UNKNOWN,                   ///< 1: unknown ones do not wait
+    MaxReceipts = MILEPOST_SETTING_MAX_RECEIPTS,          ///< of one response; default 100000
+    MaxBatch = MILEPOST_SETTING_MAX_BATCH,                ///< requests in a batch; default 50
+    Finality = MILEPOST_SETTING_FINALITY,                 ///< 1: every block is final; default 0
+    RetentionBlocks = MILEPOST_SETTING_RETENTION_BLOCKS,  ///< newest blocks kept; default 0, all
+    RetentionEpochs = MILEPOST_SETTING_RETENTION_EPOCHS,  ///< newest epochs kept; default 0, all
+    Timeout = MILEPOST_SETTING_TIMEOUT,                   ///< in the host's unit; default 10000
+    MaxWaiting = MILEPOST_SETTING_MAX_WAITING,            ///< pending calls; default 100000
+    HashSeed = MILEPOST_SETTING_HASH_SEED,                ///< unknown to clients; default 0
+    Isolation = MILEPOST_SETTING_ISOLATION,               ///< of the storage; default Snapshot
+    StrictTypes = MILEPOST_SETTING_STRICT_TYPES,          ///< 1: other types are errors
+    MaxIdBytes = MILEPOST_SETTING_MAX_ID_BYTES,           ///< of a request id; default 1024
+    Verify = MILEPOST_SETTING_VERIFY,                     ///< MILEPOST_VERIFY_...; default off
+    TrackShards = MILEPOST_SETTING_TRACK_SHARDS,          ///< adds a shard; default all
 };
 
 /// Settings of engines and endpoints; each uses those it needs

@@ -39,9 +39,9 @@ inline Result<ProvenAnswer> verify_answer(std::string_view answer, std::string_v
     std::int32_t is_complete = 0;
     milepost_json *json = nullptr;
     milepost_error *error = nullptr;
-    milepost_status_t status = milepost_verify_answer(
-        data(answer), answer.size(), data(proof), proof.size(), &transaction, &block,
-        &is_complete, &json, &error);
+    milepost_status_t status =
+        milepost_verify_answer(data(answer), answer.size(), data(proof), proof.size(), &transaction,
+                               &block, &is_complete, &json, &error);
     if (status != MILEPOST_STATUS_OK) return to_error(status, error);
     ProvenAnswer proven;
     proven.is_complete = is_complete != 0;

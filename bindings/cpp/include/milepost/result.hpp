@@ -17,21 +17,21 @@ inline namespace MILEPOST_ABI_TAG {
 
 /// Why a call failed: statuses of the C interface, with their numbers; later versions may add some
 enum class ErrorKind : std::int32_t {
-    Syntax = MILEPOST_STATUS_SYNTAX,    ///< not JSON, or not borsh
-    Schema = MILEPOST_STATUS_SCHEMA,    ///< a JSON member is missing, unexpected or of wrong type
-    Value = MILEPOST_STATUS_VALUE,      ///< a scalar is invalid
-    Limit = MILEPOST_STATUS_LIMIT,      ///< a limit is exceeded
-    Chain = MILEPOST_STATUS_CHAIN,      ///< a block contradicts the chain
-    Storage = MILEPOST_STATUS_STORAGE,  ///< the storage failed
-    Corrupt = MILEPOST_STATUS_CORRUPT,  ///< a row is not one that the engine wrote
-    Usage = MILEPOST_STATUS_USAGE,      ///< not allowed in the present state of the objects
-    Version = MILEPOST_STATUS_VERSION,  ///< a format version that this release does not read
+    Syntax = MILEPOST_STATUS_SYNTAX,      ///< not JSON, or not borsh
+    Schema = MILEPOST_STATUS_SCHEMA,      ///< a JSON member is missing, unexpected or of wrong type
+    Value = MILEPOST_STATUS_VALUE,        ///< a scalar is invalid
+    Limit = MILEPOST_STATUS_LIMIT,        ///< a limit is exceeded
+    Chain = MILEPOST_STATUS_CHAIN,        ///< a block contradicts the chain
+    Storage = MILEPOST_STATUS_STORAGE,    ///< the storage failed
+    Corrupt = MILEPOST_STATUS_CORRUPT,    ///< a row is not one that the engine wrote
+    Usage = MILEPOST_STATUS_USAGE,        ///< not allowed in the present state of the objects
+    Version = MILEPOST_STATUS_VERSION,    ///< a format version that this release does not read
     Conflict = MILEPOST_STATUS_CONFLICT,  ///< two rows of one key differ
-    Null = MILEPOST_STATUS_NULL,        ///< the handle is empty: moved from, or never set
-    Enum = MILEPOST_STATUS_ENUM,        ///< a number is not one of its constants
-    Length = MILEPOST_STATUS_LENGTH,    ///< header and library have different versions
-    Index = MILEPOST_STATUS_INDEX,      ///< an index is out of range
-    Busy = MILEPOST_STATUS_BUSY,        ///< the handle is in use by another thread
+    Null = MILEPOST_STATUS_NULL,          ///< the handle is empty: moved from, or never set
+    Enum = MILEPOST_STATUS_ENUM,          ///< a number is not one of its constants
+    Length = MILEPOST_STATUS_LENGTH,      ///< header and library have different versions
+    Index = MILEPOST_STATUS_INDEX,        ///< an index is out of range
+    Busy = MILEPOST_STATUS_BUSY,          ///< the handle is in use by another thread
     Reentrant = MILEPOST_STATUS_REENTRANT,  ///< called inside a storage
     Panic = MILEPOST_STATUS_PANIC,          ///< a bug in the library
     Poisoned = MILEPOST_STATUS_POISONED,    ///< an earlier call with this handle returned Panic
@@ -57,7 +57,8 @@ public:
     }
 
     Error(Error &&other) noexcept
-        : kind_(other.kind_), raw_(std::exchange(other.raw_, nullptr)),
+        : kind_(other.kind_),
+          raw_(std::exchange(other.raw_, nullptr)),
           view_(std::exchange(other.view_, sized<milepost_error_view>())) {}
     Error &operator=(Error &&other) noexcept {
         std::swap(kind_, other.kind_);
@@ -100,16 +101,26 @@ public:
 private:
     std::string_view default_message() const noexcept {
         switch (kind_) {
-        case ErrorKind::Null: return "the handle is empty";
-        case ErrorKind::Enum: return "a number is not one of its constants";
-        case ErrorKind::Length: return "header and library have different versions";
-        case ErrorKind::Index: return "the index is out of range";
-        case ErrorKind::Busy: return "the handle is in use by another call";
-        case ErrorKind::Reentrant: return "called inside a storage";
-        case ErrorKind::Panic: return "the library has a bug";
-        case ErrorKind::Poisoned: return "an earlier call with this handle panicked";
-        case ErrorKind::Stale: return "the handle was freed";
-        default: return "failed";
+            case ErrorKind::Null:
+                return "the handle is empty";
+            case ErrorKind::Enum:
+                return "a number is not one of its constants";
+            case ErrorKind::Length:
+                return "header and library have different versions";
+            case ErrorKind::Index:
+                return "the index is out of range";
+            case ErrorKind::Busy:
+                return "the handle is in use by another call";
+            case ErrorKind::Reentrant:
+                return "called inside a storage";
+            case ErrorKind::Panic:
+                return "the library has a bug";
+            case ErrorKind::Poisoned:
+                return "an earlier call with this handle panicked";
+            case ErrorKind::Stale:
+                return "the handle was freed";
+            default:
+                return "failed";
         }
     }
 

@@ -147,7 +147,9 @@ public:
         } catch (const std::exception &exception) {
             sink.fail(exception.what());
             return EXCEPTION;
-        } catch (...) { return EXCEPTION; }
+        } catch (...) {
+            return EXCEPTION;
+        }
 #else
         return function(sink);
 #endif
@@ -159,8 +161,7 @@ private:
     static std::int32_t call_get(void *self, const std::uint8_t *key, std::size_t key_len,
                                  milepost_sink *raw) noexcept {
         return catch_all(raw, [&](Sink &sink) {
-            return static_cast<const Self *>(self)->get(view(milepost_bytes{key, key_len}),
-                                                           sink);
+            return static_cast<const Self *>(self)->get(view(milepost_bytes{key, key_len}), sink);
         });
     }
 

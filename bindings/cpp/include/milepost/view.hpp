@@ -61,7 +61,7 @@ public:
               class = std::enable_if_t<
                   std::is_convertible_v<decltype(std::declval<Items &>().data()), T *> &&
                   (std::is_lvalue_reference_v<Items> || std::is_const_v<T>) &&
-                  !std::is_same_v<std::remove_cv_t<std::remove_reference_t<Items>>, Span>>>
+                  !std::is_same_v<std::remove_cv_t<std::remove_reference_t<Items> >, Span> > >
     constexpr Span(Items &&items) noexcept : data_(items.data()), size_(items.size()) {}
 
     constexpr T *data() const noexcept { return data_; }

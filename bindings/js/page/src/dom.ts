@@ -6,7 +6,7 @@ export type Child = Node | string | number | false | null | undefined;
 type Attribute = string | number | boolean | null | undefined | ((event: never) => void);
 export type Attributes = Record<string, Attribute>;
 
-const SVG = 'http://www.w3.org/2000/svg';
+const SVG = "http://www.w3.org/2000/svg";
 
 /** An HTML element: `on…` attributes are listeners, `true` is an empty attribute, `false` none */
 export function h<Tag extends keyof HTMLElementTagNameMap>(
@@ -28,10 +28,10 @@ export function s<Tag extends keyof SVGElementTagNameMap>(
 
 function fill<E extends Element>(element: E, attributes: Attributes, children: (Child | Child[])[]): E {
   for (const [name, value] of Object.entries(attributes)) {
-    if (typeof value === 'function') {
+    if (typeof value === "function") {
       element.addEventListener(name.slice(2), value as (event: Event) => void);
     } else if (value !== null && value !== undefined && value !== false) {
-      element.setAttribute(name, value === true ? '' : String(value));
+      element.setAttribute(name, value === true ? "" : String(value));
     }
   }
   append(element, ...children);
@@ -42,7 +42,7 @@ function fill<E extends Element>(element: E, attributes: Attributes, children: (
 export function append(element: Element, ...children: (Child | Child[])[]): void {
   for (const child of children.flat()) {
     if (child === null || child === undefined || child === false) continue;
-    element.append(typeof child === 'number' ? String(child) : child);
+    element.append(typeof child === "number" ? String(child) : child);
   }
 }
 
@@ -62,15 +62,18 @@ export function setBox(element: HTMLElement, box: { x: number; y: number; width?
 
 /** A button that copies a text and confirms it for a moment */
 export function copyButton(name: string, text: () => string): HTMLButtonElement {
-  const button = h('button', { type: 'button', class: 'quiet', 'aria-label': `Copy ${name}` }, 'Copy');
-  button.addEventListener('click', () => {
+  const button = h("button", { type: "button", class: "quiet", "aria-label": `Copy ${name}` }, "Copy");
+  button.addEventListener("click", () => {
     const confirm = (word: string) => {
       button.textContent = word;
-      setTimeout(() => (button.textContent = 'Copy'), 1500);
+      setTimeout(() => (button.textContent = "Copy"), 1500);
     };
     // There is no clipboard without TLS, except on localhost.
-    const copied = navigator.clipboard?.writeText(text()) ?? Promise.reject(new Error('no clipboard'));
-    copied.then(() => confirm('Copied'), () => confirm('Not allowed'));
+    const copied = navigator.clipboard?.writeText(text()) ?? Promise.reject(new Error("no clipboard"));
+    copied.then(
+      () => confirm("Copied"),
+      () => confirm("Not allowed"),
+    );
   });
   return button;
 }

@@ -1,9 +1,9 @@
 // Replaces the package in a build without it. Its `init` rejects, so the page works without the
 // engine, as after any failure to load it.
 
-const message = 'the engine is not part of this build';
+const message = "the engine is not part of this build";
 
-export const version = '';
+export const version = "";
 
 export function init(): Promise<never> {
   return Promise.reject(new Error(message));

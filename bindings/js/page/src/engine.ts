@@ -30,20 +30,22 @@ export function engine(): Promise<Engine | null> {
 }
 
 async function load(): Promise<Engine> {
-  const milepost = await import('milepost');
+  const milepost = await import("milepost");
   await milepost.init();
   return {
     version: milepost.version,
     readTransactionRequest(body) {
       const request = milepost.validateRequest(body);
-      if (request.method !== 'transaction_status') throw new Error('the request is not for a transaction');
+      if (request.method !== "transaction_status") throw new Error("the request is not for a transaction");
       const { hash, senderId, signed } = request;
       return {
         hash,
         signer: senderId,
         signed: signed && {
           receiver: signed.receiverId,
-          actions: signed.actions.map((action) => (typeof action === 'string' ? action : (Object.keys(action)[0] ?? ''))),
+          actions: signed.actions.map((action) =>
+            typeof action === "string" ? action : (Object.keys(action)[0] ?? ""),
+          ),
           signatureValid: signed.signatureValid,
         },
       };

@@ -2,7 +2,7 @@
 // `JSON.parse` with the source text of each number; where that is not supported (Safari before
 // 18.4), the engine's parser.
 
-import { engine } from './engine';
+import { engine } from "./engine";
 
 /** A number that a `number` would round */
 export class Numeral {
@@ -21,17 +21,17 @@ export interface JsonObject {
 type Reviver = (this: unknown, name: string, value: unknown, context?: { source?: string }) => unknown;
 
 const keepSource: Reviver = (_name, value, context) => {
-  if (typeof value !== 'number' || context?.source === undefined) return value;
+  if (typeof value !== "number" || context?.source === undefined) return value;
   return String(value) === context.source ? value : new Numeral(context.source);
 };
 
 const hasSource = (() => {
   let isSupported = false;
   const reviver: Reviver = (_name, value, context) => {
-    isSupported ||= context?.source === '1';
+    isSupported ||= context?.source === "1";
     return value;
   };
-  JSON.parse('[1]', reviver as never);
+  JSON.parse("[1]", reviver as never);
   return isSupported;
 })();
 
@@ -44,9 +44,9 @@ export async function parse(text: string): Promise<Json> {
 
 /** A value of the engine's parser, with `bigint`s as numerals */
 function fromEngine(value: unknown): Json {
-  if (typeof value === 'bigint') return new Numeral(String(value));
+  if (typeof value === "bigint") return new Numeral(String(value));
   if (Array.isArray(value)) return value.map(fromEngine);
-  if (typeof value !== 'object' || value === null) return value as Json;
+  if (typeof value !== "object" || value === null) return value as Json;
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, fromEngine(inner)]));
 }
 
@@ -61,7 +61,7 @@ export function at(value: Json | undefined, ...path: string[]): Json {
 }
 
 export function isObject(value: Json | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Numeral);
+  return typeof value === "object" && value !== null && !Array.isArray(value) && !(value instanceof Numeral);
 }
 
 export function list(value: Json): Json[] {
@@ -69,13 +69,13 @@ export function list(value: Json): Json[] {
 }
 
 export function text(value: Json): string | null {
-  return typeof value === 'string' ? value : null;
+  return typeof value === "string" ? value : null;
 }
 
 /** An unsigned integer, which is a number or a string of digits in JSON; else `null` */
 export function integer(value: Json): bigint | null {
   const digits = value instanceof Numeral ? value.text : String(value);
-  return (typeof value !== 'object' || value instanceof Numeral) && /^\d+$/.test(digits) ? BigInt(digits) : null;
+  return (typeof value !== "object" || value instanceof Numeral) && /^\d+$/.test(digits) ? BigInt(digits) : null;
 }
 
 /** The JSON text of a value that is no array and no object */

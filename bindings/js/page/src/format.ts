@@ -1,19 +1,21 @@
 // Numbers, hashes and bytes as readable text. Amounts are rounded down, without floating-point
 // numbers. Text from the chain is shown without control characters.
 
-import { h, type Child } from './dom';
+import { h, type Child } from "./dom";
 
 /** Gas in units of 10^12, to hundredths: `2.42 Tgas` */
 export function tera(gas: bigint): string {
   const hundredths = gas / 10_000_000_000n;
-  return `${hundredths / 100n}.${String(hundredths % 100n).padStart(2, '0')} Tgas`;
+  return `${hundredths / 100n}.${String(hundredths % 100n).padStart(2, "0")} Tgas`;
 }
 
 /** Tokens in units of 10^24: `0.000242 NEAR` */
 export function near(tokens: bigint): string {
   const millionths = tokens / 10n ** 18n;
-  if (tokens > 0n && millionths === 0n) return '<0.000001 NEAR';
-  const rest = String(millionths % 1_000_000n).padStart(6, '0').replace(/0{1,4}$/, '');
+  if (tokens > 0n && millionths === 0n) return "<0.000001 NEAR";
+  const rest = String(millionths % 1_000_000n)
+    .padStart(6, "0")
+    .replace(/0{1,4}$/, "");
   return `${millionths / 1_000_000n}.${rest} NEAR`;
 }
 
@@ -24,13 +26,13 @@ export function short(hash: string): string {
 
 /** Text without control characters and without those that change the direction of writing */
 export function plain(text: string): string {
-  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, '\ufffd');
+  return text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g, "\ufffd");
 }
 
 /** A name that may break after each `_` */
 export function breakable(name: string): Child[] {
-  const [first, ...rest] = plain(name).split('_');
-  return [first, ...rest.flatMap((part) => ['_', h('wbr'), part])];
+  const [first, ...rest] = plain(name).split("_");
+  return [first, ...rest.flatMap((part) => ["_", h("wbr"), part])];
 }
 
 /** Digits in groups of three; the gaps are margins, so a copy has no spaces */
@@ -39,7 +41,7 @@ export function grouped(digits: string): Child[] {
   const first = digits.length % 3;
   const groups = first === 0 ? [] : [digits.slice(0, first)];
   for (let start = first; start < digits.length; start += 3) groups.push(digits.slice(start, start + 3));
-  return groups.map((group, index) => (index === 0 ? group : h('span', { class: 'group' }, group)));
+  return groups.map((group, index) => (index === 0 ? group : h("span", { class: "group" }, group)));
 }
 
 /** Number of bytes that are shown of a value that is not text */
@@ -55,18 +57,20 @@ export function decoded(base64: string): string | null {
   }
   if (bytes.length === 0) return null;
   try {
-    const text = new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+    const text = new TextDecoder("utf-8", { fatal: true }).decode(bytes);
     if (!/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/.test(text)) return plain(text);
   } catch {
     // Not UTF-8.
   }
-  const first = Array.from(bytes.subarray(0, SHOWN_BYTES), (byte) => byte.toString(16).padStart(2, '0')).join('');
-  return `${bytes.length} ${bytes.length === 1 ? 'byte' : 'bytes'}: 0x${first}${bytes.length > SHOWN_BYTES ? '…' : ''}`;
+  const first = Array.from(bytes.subarray(0, SHOWN_BYTES), (byte) => byte.toString(16).padStart(2, "0")).join("");
+  return `${bytes.length} ${bytes.length === 1 ? "byte" : "bytes"}: 0x${first}${bytes.length > SHOWN_BYTES ? "…" : ""}`;
 }
 
 /** Local time of day, to seconds */
 export function timeOfDay(date: Date): string {
-  return [date.getHours(), date.getMinutes(), date.getSeconds()].map((number) => String(number).padStart(2, '0')).join(':');
+  return [date.getHours(), date.getMinutes(), date.getSeconds()]
+    .map((number) => String(number).padStart(2, "0"))
+    .join(":");
 }
 
 /** The span between two times: `3.2 s` */
@@ -77,5 +81,5 @@ export function span(from: Date, to: Date): string {
 
 /** A time with `shown`, or its time of day, and its date on hover */
 export function timeElement(date: Date, shown: string = timeOfDay(date)): HTMLTimeElement {
-  return h('time', { datetime: date.toISOString(), title: `${date.toLocaleString()} (block time)` }, shown);
+  return h("time", { datetime: date.toISOString(), title: `${date.toLocaleString()} (block time)` }, shown);
 }

@@ -1,27 +1,27 @@
 // The page: a header with the chain, and below it the screen of the route. There is one screen at a
 // time; when the route changes its requests are aborted.
 
-import './style/base.css';
-import './style/forms.css';
-import './style/home.css';
-import './style/milestones.css';
-import './style/lifecycle.css';
-import './style/panels.css';
-import './style/config.css';
+import "./style/base.css";
+import "./style/forms.css";
+import "./style/home.css";
+import "./style/milestones.css";
+import "./style/lifecycle.css";
+import "./style/panels.css";
+import "./style/config.css";
 
-import { engine } from './engine';
-import { replace } from './dom';
-import { watchChain } from './model/chain';
-import { routeOf, type Route } from './route';
-import { showChain } from './view/chain';
-import { showConfig } from './view/config';
-import { searchForm } from './view/find';
-import { showHome } from './view/home';
-import { showNothing, showReceipt } from './view/receipt';
-import { showTransaction } from './view/transaction';
+import { engine } from "./engine";
+import { replace } from "./dom";
+import { watchChain } from "./model/chain";
+import { routeOf, type Route } from "./route";
+import { showChain } from "./view/chain";
+import { showConfig } from "./view/config";
+import { searchForm } from "./view/find";
+import { showHome } from "./view/home";
+import { showNothing, showReceipt } from "./view/receipt";
+import { showTransaction } from "./view/transaction";
 
-const main = document.querySelector<HTMLElement>('#main')!;
-const search = document.querySelector<HTMLElement>('#find')!;
+const main = document.querySelector<HTMLElement>("#main")!;
+const search = document.querySelector<HTMLElement>("#find")!;
 let screen = new AbortController();
 let isFirst = true;
 
@@ -31,27 +31,27 @@ function show(): void {
   const route = routeOf(location.hash);
   replace(main);
   // The home screen has the large form.
-  replace(search, route.page !== 'home' && searchForm(screen.signal));
+  replace(search, route.page !== "home" && searchForm(screen.signal));
   title(route);
-  for (const link of document.querySelectorAll<HTMLAnchorElement>('nav a')) {
-    const isCurrent = link.dataset['page'] === pageOf(route);
-    if (isCurrent) link.setAttribute('aria-current', 'page');
-    else link.removeAttribute('aria-current');
+  for (const link of document.querySelectorAll<HTMLAnchorElement>("nav a")) {
+    const isCurrent = link.dataset["page"] === pageOf(route);
+    if (isCurrent) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
   }
   switch (route.page) {
-    case 'home':
+    case "home":
       showHome(main, screen.signal);
       break;
-    case 'transaction':
+    case "transaction":
       showTransaction(main, route, screen.signal);
       break;
-    case 'receipt':
+    case "receipt":
       void showReceipt(main, route.id, screen.signal);
       break;
-    case 'config':
+    case "config":
       showConfig(main, route, screen.signal);
       break;
-    case 'nothing':
+    case "nothing":
       showNothing(main, route.fragment);
       break;
   }
@@ -65,45 +65,52 @@ function show(): void {
 
 /** The entry of the navigation that a route is under */
 function pageOf({ page }: Route): string | undefined {
-  return { home: 'transaction', transaction: 'transaction', receipt: 'transaction', config: 'config', nothing: undefined }[page];
+  return {
+    home: "transaction",
+    transaction: "transaction",
+    receipt: "transaction",
+    config: "config",
+    nothing: undefined,
+  }[page];
 }
 
 /** The title of the tab; the screen of a transaction adds how far it is */
 function title(route: Route): void {
-  const names: Record<Route['page'], string> = {
-    home: '',
-    transaction: 'Transaction · ',
-    receipt: 'Receipt · ',
-    config: route.page === 'config' ? `Configuration ${[route.block, route.other].filter(Boolean).join(' to ')} · ` : '',
-    nothing: 'Nothing here · ',
+  const names: Record<Route["page"], string> = {
+    home: "",
+    transaction: "Transaction · ",
+    receipt: "Receipt · ",
+    config:
+      route.page === "config" ? `Configuration ${[route.block, route.other].filter(Boolean).join(" to ")} · ` : "",
+    nothing: "Nothing here · ",
   };
   document.title = `${names[route.page]}Milepost`;
 }
 
 async function showEngine(): Promise<void> {
-  const line = document.querySelector('#engine')!;
-  line.textContent = 'Loading the engine that checks requests in this page…';
+  const line = document.querySelector("#engine")!;
+  line.textContent = "Loading the engine that checks requests in this page…";
   const loaded = await engine();
   line.textContent =
     loaded === null
-      ? 'The engine is not part of this page: only the node checks requests.'
+      ? "The engine is not part of this page: only the node checks requests."
       : `The engine of Milepost ${loaded.version} checks requests and decodes transactions in this page.`;
 }
 
 // Following the skip link would change the fragment, and with it the screen.
-document.querySelector('.skip')?.addEventListener('click', (event) => {
+document.querySelector(".skip")?.addEventListener("click", (event) => {
   event.preventDefault();
   main.focus();
 });
 
 async function start(): Promise<void> {
-  const feed = new URLSearchParams(location.search).get('feed');
+  const feed = new URLSearchParams(location.search).get("feed");
   if (feed !== null) {
-    const { showFeed } = await import('./feed/panel');
-    await showFeed(document.querySelector('#feed')!, feed);
+    const { showFeed } = await import("./feed/panel");
+    await showFeed(document.querySelector("#feed")!, feed);
   }
-  addEventListener('hashchange', show);
-  showChain(document.querySelector('#chain')!);
+  addEventListener("hashchange", show);
+  showChain(document.querySelector("#chain")!);
   watchChain();
   show();
   void showEngine();

@@ -2,21 +2,21 @@
 // `#/tx/<hash>/<signer>`, `#/receipt/<id>`, `#/config`, `#/config/<block>/<block>`.
 
 export type Route =
-  | { page: 'home' }
-  | { page: 'transaction'; hash: string; signer: string | null }
-  | { page: 'receipt'; id: string }
-  | { page: 'config'; block: string; other: string | null }
-  | { page: 'nothing'; fragment: string };
+  | { page: "home" }
+  | { page: "transaction"; hash: string; signer: string | null }
+  | { page: "receipt"; id: string }
+  | { page: "config"; block: string; other: string | null }
+  | { page: "nothing"; fragment: string };
 
 /** The route of a fragment */
 export function routeOf(fragment: string): Route {
-  const parts = fragment.replace(/^#\/?/, '').split('/').map(decode);
+  const parts = fragment.replace(/^#\/?/, "").split("/").map(decode);
   const [page, first, second] = parts;
   const isLong = parts.length > 3;
-  if (page === 'tx' && first && !isLong) return { page: 'transaction', hash: first, signer: second || null };
-  if (page === 'receipt' && first && !second) return { page: 'receipt', id: first };
-  if (page === 'config' && !isLong) return { page: 'config', block: first || 'final', other: second || null };
-  return page === '' && parts.length === 1 ? { page: 'home' } : { page: 'nothing', fragment };
+  if (page === "tx" && first && !isLong) return { page: "transaction", hash: first, signer: second || null };
+  if (page === "receipt" && first && !second) return { page: "receipt", id: first };
+  if (page === "config" && !isLong) return { page: "config", block: first || "final", other: second || null };
+  return page === "" && parts.length === 1 ? { page: "home" } : { page: "nothing", fragment };
 }
 
 export function transactionFragment(hash: string, signer: string | null): string {
@@ -29,7 +29,7 @@ export function receiptFragment(id: string): string {
 
 export function configFragment(block: string, other: string | null): string {
   const blocks = other === null ? [block] : [block, other];
-  return ['#/config', ...blocks.map(encodeURIComponent)].join('/');
+  return ["#/config", ...blocks.map(encodeURIComponent)].join("/");
 }
 
 function decode(part: string): string {

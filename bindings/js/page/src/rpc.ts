@@ -2,7 +2,7 @@
 // JSON-RPC at `/`, and the paths that exist for the page. Errors keep the node's messages. Sends
 // nothing to another origin.
 
-import { at, parse, text, type Json } from './exact';
+import { at, parse, text, type Json } from "./exact";
 
 /** An error that the node reports, or that kept a request from being answered */
 export class NodeError extends Error {
@@ -30,35 +30,32 @@ export interface TransactionParams {
   wait_until?: string;
 }
 
-export type ConfigParams =
-  | { block_id: number | string }
-  | { finality: string }
-  | { sync_checkpoint: string };
+export type ConfigParams = { block_id: number | string } | { finality: string } | { sync_checkpoint: string };
 
 /** The body of a request */
 export function request(method: string, params: object): string {
-  return JSON.stringify({ jsonrpc: '2.0', id: 'page', method, params });
+  return JSON.stringify({ jsonrpc: "2.0", id: "page", method, params });
 }
 
 /** Requests the status of a transaction */
 export function transactionStatus(params: TransactionParams, signal: AbortSignal): Promise<RpcResponse> {
-  return call(request('EXPERIMENTAL_tx_status', params), signal);
+  return call(request("EXPERIMENTAL_tx_status", params), signal);
 }
 
 /** Requests a protocol configuration */
 export function protocolConfig(params: ConfigParams, signal: AbortSignal): Promise<RpcResponse> {
-  return call(request('EXPERIMENTAL_protocol_config', params), signal);
+  return call(request("EXPERIMENTAL_protocol_config", params), signal);
 }
 
 async function call(requestBody: string, signal: AbortSignal): Promise<RpcResponse> {
-  const headers = { 'content-type': 'application/json' };
-  const { body } = await send('/', { method: 'POST', headers, body: requestBody, signal });
+  const headers = { "content-type": "application/json" };
+  const { body } = await send("/", { method: "POST", headers, body: requestBody, signal });
   const response = await read(body);
-  const error = at(response, 'error');
-  if (error === null) return { result: at(response, 'result'), body };
-  const data = at(error, 'data');
-  const message = text(data) ?? text(at(error, 'message')) ?? 'the node gave no reason';
-  const cause = text(at(error, 'cause', 'name')) ?? text(at(error, 'name')) ?? 'ERROR';
+  const error = at(response, "error");
+  if (error === null) return { result: at(response, "result"), body };
+  const data = at(error, "data");
+  const message = text(data) ?? text(at(error, "message")) ?? "the node gave no reason";
+  const cause = text(at(error, "cause", "name")) ?? text(at(error, "name")) ?? "ERROR";
   throw new NodeError(cause, message, response);
 }
 
@@ -66,7 +63,7 @@ async function call(requestBody: string, signal: AbortSignal): Promise<RpcRespon
 export async function get(path: string, signal?: AbortSignal): Promise<Json> {
   const { status, body } = await send(path, signal ? { signal } : {});
   if (status === 404) return null;
-  if (status !== 200) throw new NodeError('HTTP_ERROR', body.slice(0, 300) || `HTTP status ${status}`);
+  if (status !== 200) throw new NodeError("HTTP_ERROR", body.slice(0, 300) || `HTTP status ${status}`);
   return read(body);
 }
 
@@ -84,7 +81,7 @@ const askNode: Answer = async (path, init) => {
     return { status: response.status, body: await response.text() };
   } catch (error) {
     if (init.signal?.aborted) throw error;
-    throw new NodeError('UNREACHABLE', 'the node does not respond');
+    throw new NodeError("UNREACHABLE", "the node does not respond");
   }
 };
 
@@ -104,6 +101,6 @@ async function read(body: string): Promise<Json> {
   try {
     return await parse(body);
   } catch {
-    throw new NodeError('INVALID_RESPONSE', `the response is not JSON: ${body.slice(0, 200)}`);
+    throw new NodeError("INVALID_RESPONSE", `the response is not JSON: ${body.slice(0, 200)}`);
   }
 }

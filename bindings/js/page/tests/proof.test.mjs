@@ -1,14 +1,14 @@
 // The check of an answer by its proof: of a node that is honest, and of nodes that lie about
 // an outcome, the status, or the blocks. Screenshots in `tests/output` for manual review.
 
-import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { after, before, test } from 'node:test';
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { after, before, test } from "node:test";
 
-import { DESKTOP, findFinal, overflow, PHONE, request, saveScreenshot, startBrowser, startNode } from './support.mjs';
+import { DESKTOP, findFinal, overflow, PHONE, request, saveScreenshot, startBrowser, startNode } from "./support.mjs";
 
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 let node;
 let browser;
@@ -17,7 +17,7 @@ let transaction;
 before(async () => {
   node = await startNode();
   browser = await startBrowser();
-  transaction = await findFinal(node, ({ kind }) => kind === 'call across shards');
+  transaction = await findFinal(node, ({ kind }) => kind === "call across shards");
 });
 
 after(async () => {
@@ -26,38 +26,38 @@ after(async () => {
 });
 
 const answer = async () => {
-  const params = { tx_hash: transaction.tx_hash, sender_account_id: transaction.signer_id, wait_until: 'NONE' };
-  return JSON.parse(await request(node, 'EXPERIMENTAL_tx_status', params)).result;
+  const params = { tx_hash: transaction.tx_hash, sender_account_id: transaction.signer_id, wait_until: "NONE" };
+  return JSON.parse(await request(node, "EXPERIMENTAL_tx_status", params)).result;
 };
 
 /** Opens the transaction on a node whose responses `change` may change; without the package there
  *  is nothing to test */
 async function open(context, options = {}, change = null) {
-  const tab = await browser.open(node, '/', options);
+  const tab = await browser.open(node, "/", options);
   const { page } = tab;
-  await page.locator('#engine', { hasNotText: 'Loading' }).waitFor();
-  if ((await page.locator('#engine').textContent()).includes('not part of this page')) {
+  await page.locator("#engine", { hasNotText: "Loading" }).waitFor();
+  if ((await page.locator("#engine").textContent()).includes("not part of this page")) {
     await tab.close();
-    context.skip('the page was built without the package');
+    context.skip("the page was built without the package");
     return null;
   }
   if (change !== null) await change(page);
   await page.goto(`${node.url}/#/tx/${transaction.tx_hash}/${transaction.signer_id}`);
-  await page.getByText('The transaction is final').waitFor();
+  await page.getByText("The transaction is final").waitFor();
   return tab;
 }
 
-const panel = (page) => page.locator('.proof');
+const panel = (page) => page.locator(".proof");
 const check = async (page) => {
-  await page.getByRole('button', { name: 'Check in this browser' }).click();
-  await page.locator('.proof .verdict').waitFor();
-  const badges = await page.locator('.checked .badge').allTextContents();
-  return { verdict: await page.locator('.proof .verdict').textContent(), badges };
+  await page.getByRole("button", { name: "Check in this browser" }).click();
+  await page.locator(".proof .verdict").waitFor();
+  const badges = await page.locator(".checked .badge").allTextContents();
+  return { verdict: await page.locator(".proof .verdict").textContent(), badges };
 };
 /** Changes the responses to JSON-RPC */
 const changeAnswer = (change) => (page) =>
-  page.route('**/', async (route) => {
-    if (route.request().method() !== 'POST') return route.continue();
+  page.route("**/", async (route) => {
+    if (route.request().method() !== "POST") return route.continue();
     const response = await route.fetch();
     const body = await response.json();
     if (body.result?.transaction_outcome) change(body.result);
@@ -65,45 +65,61 @@ const changeAnswer = (change) => (page) =>
   });
 /** Changes the documents that have a proof */
 const changeProof = (change) => (page) =>
-  page.route('**/tx/*include=outcomes*', async (route) => {
+  page.route("**/tx/*include=outcomes*", async (route) => {
     const response = await route.fetch();
     const document = await response.json();
     change(document.proof);
     return route.fulfill({ response, json: document });
   });
 
-for (const [device, options] of [['desktop', { viewport: DESKTOP }], ['phone', { viewport: PHONE, isMobile: true, hasTouch: true, deviceScaleFactor: 2 }]]) {
-  for (const colorScheme of ['light', 'dark']) {
+for (const [device, options] of [
+  ["desktop", { viewport: DESKTOP }],
+  ["phone", { viewport: PHONE, isMobile: true, hasTouch: true, deviceScaleFactor: 2 }],
+]) {
+  for (const colorScheme of ["light", "dark"]) {
     test(`every outcome is verified, and its path drawn, on a ${device} in ${colorScheme}`, async (context) => {
       const tab = await open(context, { ...options, colorScheme });
       if (tab === null) return;
       const { page } = tab;
-      const loaded = () => page.evaluate(() => performance.getEntriesByType('resource').filter(({ name }) => /proof-\w+.*\.wasm$/.test(name)).length);
-      assert.equal(await loaded(), 0, 'the module is loaded before it is asked for');
+      const loaded = () =>
+        page.evaluate(
+          () => performance.getEntriesByType("resource").filter(({ name }) => /proof-\w+.*\.wasm$/.test(name)).length,
+        );
+      assert.equal(await loaded(), 0, "the module is loaded before it is asked for");
       const { verdict, badges } = await check(page);
       const { receipts_outcome: receipts } = await answer();
       assert.match(verdict, /^Verified in this browser All \d+ outcomes and the final status/);
-      assert.deepEqual(badges, Array(receipts.length + 1).fill('Verified in this browser'));
+      assert.deepEqual(badges, Array(receipts.length + 1).fill("Verified in this browser"));
       assert.equal(await loaded(), 1);
       // Beside the headline and each step of the road, too.
-      assert.equal(await page.locator('.summary .mark.is-verified').count(), 1);
-      assert.equal(await page.locator('.step .mark.is-verified').count(), receipts.length + 1);
-      await page.getByText('It is the newest final block that this node names in its status.').waitFor();
-      assert.equal(await page.locator('.proof-path').count(), 0);
-      const toggle = page.getByRole('button', { name: 'Path of receipt' }).first();
+      assert.equal(await page.locator(".summary .mark.is-verified").count(), 1);
+      assert.equal(await page.locator(".step .mark.is-verified").count(), receipts.length + 1);
+      await page.getByText("It is the newest final block that this node names in its status.").waitFor();
+      assert.equal(await page.locator(".proof-path").count(), 0);
+      const toggle = page.getByRole("button", { name: "Path of receipt" }).first();
       await toggle.click();
-      const picture = page.locator('.proof-path');
-      const name = await picture.getAttribute('aria-label');
-      assert.match(name, /^From the trusted block down to the outcome: .*Block \d+.*Outcome root in its header \w{40,}.*Leaf: this outcome \w{40,}\.$/);
-      await page.getByText('What no block proves').click();
-      await page.getByText('the content of receipts').waitFor();
+      const picture = page.locator(".proof-path");
+      const name = await picture.getAttribute("aria-label");
+      assert.match(
+        name,
+        /^From the trusted block down to the outcome: .*Block \d+.*Outcome root in its header \w{40,}.*Leaf: this outcome \w{40,}\.$/,
+      );
+      await page.getByText("What no block proves").click();
+      await page.getByText("the content of receipts").waitFor();
       await saveScreenshot(page, `proof-${device}-${colorScheme}`, { fullPage: true });
-      assert.ok((await overflow(page)) <= 0, 'the page is wider than its window');
+      assert.ok((await overflow(page)) <= 0, "the page is wider than its window");
       await page.evaluate(axe);
-      const { violations } = await page.evaluate(() => globalThis.axe.run(document.querySelector('.proof'), { runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa', 'best-practice'] }));
-      assert.deepEqual(violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target)}`), []);
+      const { violations } = await page.evaluate(() =>
+        globalThis.axe.run(document.querySelector(".proof"), {
+          runOnly: ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"],
+        }),
+      );
+      assert.deepEqual(
+        violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target)}`),
+        [],
+      );
       await toggle.click();
-      assert.equal(await toggle.getAttribute('aria-expanded'), 'false');
+      assert.equal(await toggle.getAttribute("aria-expanded"), "false");
       assert.equal(await picture.isVisible(), false);
       assert.deepEqual([...tab.otherOrigins, ...tab.errors], []);
       await tab.close();
@@ -111,7 +127,7 @@ for (const [device, options] of [['desktop', { viewport: DESKTOP }], ['phone', {
   }
 }
 
-for (const colorScheme of ['light', 'dark']) {
+for (const colorScheme of ["light", "dark"]) {
   test(`an outcome that the node changed is wrong, with both values, in ${colorScheme}`, async (context) => {
     const change = changeAnswer(({ receipts_outcome: receipts }) => (receipts.at(-1).outcome.gas_burnt += 1));
     const tab = await open(context, { colorScheme }, change);
@@ -119,69 +135,90 @@ for (const colorScheme of ['light', 'dark']) {
     const { page } = tab;
     const { verdict, badges } = await check(page);
     assert.match(verdict, /^Wrong 1 of \d+ outcomes are not those of the chain\.$/);
-    assert.equal(badges.pop(), 'Wrong');
-    assert.deepEqual([...new Set(badges)], ['Verified in this browser']);
-    const found = await page.locator('.checked .why .hash').allTextContents();
+    assert.equal(badges.pop(), "Wrong");
+    assert.deepEqual([...new Set(badges)], ["Verified in this browser"]);
+    const found = await page.locator(".checked .why .hash").allTextContents();
     assert.equal(found.length, 2);
     assert.notEqual(found[0], found[1]);
-    await page.getByRole('button', { name: 'Path of receipt' }).last().click();
-    await page.locator('.proof-path').waitFor();
-    assert.ok((await page.locator('.proof-path').getAttribute('aria-label')).includes(`This outcome leads to the root ${found[1]}`));
+    await page.getByRole("button", { name: "Path of receipt" }).last().click();
+    await page.locator(".proof-path").waitFor();
+    assert.ok(
+      (await page.locator(".proof-path").getAttribute("aria-label")).includes(
+        `This outcome leads to the root ${found[1]}`,
+      ),
+    );
     await saveScreenshot(page, `proof-wrong-desktop-${colorScheme}`, { fullPage: true });
     await page.evaluate(axe);
-    const { violations } = await page.evaluate(() => globalThis.axe.run(document.querySelector('.proof'), { runOnly: ['wcag2a', 'wcag2aa', 'best-practice'] }));
-    assert.deepEqual(violations.map(({ id }) => id), []);
+    const { violations } = await page.evaluate(() =>
+      globalThis.axe.run(document.querySelector(".proof"), { runOnly: ["wcag2a", "wcag2aa", "best-practice"] }),
+    );
+    assert.deepEqual(
+      violations.map(({ id }) => id),
+      [],
+    );
     await tab.close();
   });
 }
 
-test('a changed outcome of the transaction leaves nothing verified', async (context) => {
-  const tab = await open(context, {}, changeAnswer(({ transaction_outcome: own }) => own.outcome.logs.push('one more')));
+test("a changed outcome of the transaction leaves nothing verified", async (context) => {
+  const tab = await open(
+    context,
+    {},
+    changeAnswer(({ transaction_outcome: own }) => own.outcome.logs.push("one more")),
+  );
   if (tab === null) return;
   const { verdict, badges } = await check(tab.page);
   assert.match(verdict, /^Wrong 1 of/);
-  assert.deepEqual([badges[0], ...new Set(badges.slice(1))], ['Wrong', 'Unverifiable']);
-  await tab.page.getByText('The outcome that created it is not verified.').first().waitFor();
+  assert.deepEqual([badges[0], ...new Set(badges.slice(1))], ["Wrong", "Unverifiable"]);
+  await tab.page.getByText("The outcome that created it is not verified.").first().waitFor();
   await tab.close();
 });
 
-test('a changed final status is wrong, and the outcomes are verified', async (context) => {
-  const tab = await open(context, {}, changeAnswer((result) => (result.status = { SuccessValue: 'bGll' })));
+test("a changed final status is wrong, and the outcomes are verified", async (context) => {
+  const tab = await open(
+    context,
+    {},
+    changeAnswer((result) => (result.status = { SuccessValue: "bGll" })),
+  );
   if (tab === null) return;
   const { verdict, badges } = await check(tab.page);
   assert.match(verdict, /^Wrong The status of the answer is another one/);
-  assert.deepEqual([...new Set(badges)], ['Verified in this browser']);
+  assert.deepEqual([...new Set(badges)], ["Verified in this browser"]);
   await tab.close();
 });
 
-test('headers that do not lead to the trusted block are wrong', async (context) => {
-  const tab = await open(context, {}, changeProof(({ headers }) => (headers[0].inner_lite.height += 1)));
+test("headers that do not lead to the trusted block are wrong", async (context) => {
+  const tab = await open(
+    context,
+    {},
+    changeProof(({ headers }) => (headers[0].inner_lite.height += 1)),
+  );
   if (tab === null) return;
   const { verdict, badges } = await check(tab.page);
   assert.match(verdict, /^Wrong proof\.headers/);
-  assert.deepEqual([...new Set(badges)], ['Unverifiable']);
+  assert.deepEqual([...new Set(badges)], ["Unverifiable"]);
   await tab.close();
 });
 
-test('a hash that is entered is the one that is trusted', async (context) => {
+test("a hash that is entered is the one that is trusted", async (context) => {
   const tab = await open(context);
   if (tab === null) return;
   const { page } = tab;
   const { head } = await (await fetch(`${node.url}/status`)).json();
-  const field = page.getByLabel('Hash of a block that you trust');
+  const field = page.getByLabel("Hash of a block that you trust");
   await field.fill(head.hash);
   assert.match((await check(page)).verdict, /^Verified in this browser/);
-  await page.getByText('It is the hash that you entered.').waitFor();
+  await page.getByText("It is the hash that you entered.").waitFor();
   assert.ok((await panel(page).textContent()).includes(head.hash));
   await field.fill(transaction.tx_hash);
   const { verdict, badges } = await check(page);
   assert.match(verdict, /^Unverifiable The node gave no proof: /);
-  assert.deepEqual([...new Set(badges)], ['Unverifiable']);
+  assert.deepEqual([...new Set(badges)], ["Unverifiable"]);
   await tab.close();
 });
 
-test('a node without proofs leaves everything unverifiable', async (context) => {
-  const tab = await open(context, {}, (page) => page.route('**/tx/*include=outcomes*', (route) => route.abort()));
+test("a node without proofs leaves everything unverifiable", async (context) => {
+  const tab = await open(context, {}, (page) => page.route("**/tx/*include=outcomes*", (route) => route.abort()));
   if (tab === null) return;
   const { verdict } = await check(tab.page);
   assert.match(verdict, /^Unverifiable the node does not respond$/);

@@ -2,41 +2,45 @@
 // errors in the console of a page and its requests to other origins, for tests to assert that there
 // are none.
 
-import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { createInterface } from 'node:readline';
-import { fileURLToPath } from 'node:url';
+import { spawn } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
 
-import { chromium } from 'playwright-core';
+import { chromium } from "playwright-core";
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
 /** Folder of screenshots, for manual review */
-const output = here('output');
+const output = here("output");
 /** The program with the page embedded: `cargo build -p milepost-server` after the build of the
  *  page */
-const program = process.env.MILEPOST_BIN ?? here('../../../../target/debug/milepost');
-const browserProgram = process.env.CHROMIUM ?? '/usr/bin/chromium';
+const program = process.env.MILEPOST_BIN ?? here("../../../../target/debug/milepost");
+const browserProgram = process.env.CHROMIUM ?? "/usr/bin/chromium";
 
 export const PHONE = { width: 360, height: 740 };
 export const DESKTOP = { width: 1360, height: 900 };
 
 /** Starts a node on a free port; `args` are further arguments, such as `--seed` */
 export async function startNode(...args) {
-  if (!existsSync(program)) throw new Error(`${program} does not exist; build it with \`cargo build -p milepost-server\``);
-  const environment = { ...process.env, MILEPOST_LOG: 'warn' };
-  const child = spawn(program, ['serve', '--listen', '127.0.0.1:0', ...args], { env: environment, stdio: ['ignore', 'pipe', 'inherit'] });
+  if (!existsSync(program))
+    throw new Error(`${program} does not exist; build it with \`cargo build -p milepost-server\``);
+  const environment = { ...process.env, MILEPOST_LOG: "warn" };
+  const child = spawn(program, ["serve", "--listen", "127.0.0.1:0", ...args], {
+    env: environment,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
   const lines = createInterface({ input: child.stdout });
   const first = await new Promise((resolve, reject) => {
-    lines.once('line', resolve);
-    child.once('exit', (code) => reject(new Error(`the node exited with ${code} before it listened`)));
+    lines.once("line", resolve);
+    child.once("exit", (code) => reject(new Error(`the node exited with ${code} before it listened`)));
   });
   // All lines are read, because the node blocks when the pipe is full.
   const printed = [];
-  lines.on('line', (line) => printed.push(line));
+  lines.on("line", (line) => printed.push(line));
   const url = /http:\S+/.exec(first)?.[0];
   if (url === undefined) throw new Error(`no URL in ${first}`);
   return {
@@ -52,8 +56,8 @@ export async function startNode(...args) {
     },
     async stop() {
       if (child.exitCode !== null) return;
-      const ended = new Promise((resolve) => child.once('exit', resolve));
-      child.kill('SIGKILL');
+      const ended = new Promise((resolve) => child.once("exit", resolve));
+      child.kill("SIGKILL");
       await ended;
     },
   };
@@ -61,19 +65,24 @@ export async function startNode(...args) {
 
 /** Starts a browser with an empty profile */
 export async function startBrowser() {
-  const profile = mkdtempSync(join(tmpdir(), 'milepost-page-'));
+  const profile = mkdtempSync(join(tmpdir(), "milepost-page-"));
   const browser = await chromium.launch({
     executablePath: browserProgram,
     headless: true,
     args: [
-      '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking',
-      '--disable-component-update', '--disable-sync',
+      "--no-sandbox",
+      "--disable-gpu",
+      "--disable-quic",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
     ],
     env: { ...process.env, HOME: profile, XDG_CONFIG_HOME: profile, XDG_CACHE_HOME: profile },
   });
   return {
     /** Opens a page of this node; `options` are options of a browser context */
-    async open(node, path = '/', options = {}) {
+    async open(node, path = "/", options = {}) {
       const context = await browser.newContext({ viewport: DESKTOP, ...options });
       const page = await context.newPage();
       page.setDefaultTimeout(30_000);
@@ -91,32 +100,47 @@ export async function startBrowser() {
 function record(page, node) {
   const otherOrigins = [];
   const errors = [];
-  page.on('request', (request) => {
+  page.on("request", (request) => {
     if (new URL(request.url()).origin !== new URL(node.url).origin) otherOrigins.push(request.url());
   });
-  page.on('pageerror', (error) => errors.push(String(error)));
-  page.on('console', (message) => {
+  page.on("pageerror", (error) => errors.push(String(error)));
+  page.on("console", (message) => {
     // The HTTP status of an error response, such as 408 for a timeout, is not an error of the page.
-    if (message.type() === 'error' && !/status of (400|404|408|422)|ERR_INTERNET_DISCONNECTED/.test(message.text())) errors.push(message.text());
+    if (message.type() === "error" && !/status of (400|404|408|422)|ERR_INTERNET_DISCONNECTED/.test(message.text()))
+      errors.push(message.text());
   });
   return { otherOrigins, errors };
 }
 
-const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 /** What axe finds on a page: contrast, names, roles */
 export async function axeViolations(page) {
   // A colour that is still changing is none to judge.
-  await page.evaluate(() => Promise.all(document.getAnimations().map((animation) => animation.effect.getTiming().iterations === Infinity || animation.finished)));
+  await page.evaluate(() =>
+    Promise.all(
+      document
+        .getAnimations()
+        .map((animation) => animation.effect.getTiming().iterations === Infinity || animation.finished),
+    ),
+  );
   await page.evaluate(axe);
-  const { violations } = await page.evaluate(() => globalThis.axe.run({ runOnly: ['wcag2a', 'wcag2aa', 'wcag21aa', 'wcag22aa', 'best-practice'] }));
-  return violations.map(({ id, nodes }) => `${id}: ${nodes.slice(0, 3).map((element) => `${element.target} ${element.any[0]?.message ?? ''}`).join('; ')}`);
+  const { violations } = await page.evaluate(() =>
+    globalThis.axe.run({ runOnly: ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"] }),
+  );
+  return violations.map(
+    ({ id, nodes }) =>
+      `${id}: ${nodes
+        .slice(0, 3)
+        .map((element) => `${element.target} ${element.any[0]?.message ?? ""}`)
+        .join("; ")}`,
+  );
 }
 
 /** Saves a screenshot */
 export async function saveScreenshot(page, name, options = {}) {
   mkdirSync(output, { recursive: true });
-  await page.screenshot({ path: join(output, `${name}.png`), animations: 'disabled', ...options });
+  await page.screenshot({ path: join(output, `${name}.png`), animations: "disabled", ...options });
 }
 
 /** The oldest recent transaction that satisfies `predicate` and is final; waits until there is
@@ -125,8 +149,8 @@ export async function findFinal(node, predicate) {
   for (;;) {
     const recent = await (await fetch(`${node.url}/practice/recent`)).json();
     for (const transaction of recent.reverse().filter(predicate)) {
-      const params = { tx_hash: transaction.tx_hash, sender_account_id: transaction.signer_id, wait_until: 'NONE' };
-      const response = await request(node, 'EXPERIMENTAL_tx_status', params);
+      const params = { tx_hash: transaction.tx_hash, sender_account_id: transaction.signer_id, wait_until: "NONE" };
+      const response = await request(node, "EXPERIMENTAL_tx_status", params);
       if (response.includes('"final_execution_status":"FINAL"')) return transaction;
     }
     await new Promise((resolve) => setTimeout(resolve, 200));
@@ -135,8 +159,8 @@ export async function findFinal(node, predicate) {
 
 /** Sends a request to the node and returns the response body as text */
 export async function request(node, method, params) {
-  const body = JSON.stringify({ jsonrpc: '2.0', id: 'test', method, params });
-  const response = await fetch(node.url, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+  const body = JSON.stringify({ jsonrpc: "2.0", id: "test", method, params });
+  const response = await fetch(node.url, { method: "POST", headers: { "content-type": "application/json" }, body });
   return response.text();
 }
 

@@ -1,12 +1,21 @@
 // What people read on the page: headlines of failures and results, times, explanations of what was
 // typed, addresses of receipts and of nothing, titles of the tab.
 
-import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import assert from "node:assert/strict";
+import { after, before, test } from "node:test";
 
-import { axeViolations, findFinal, overflow, PHONE, request, saveScreenshot, startBrowser, startNode } from './support.mjs';
+import {
+  axeViolations,
+  findFinal,
+  overflow,
+  PHONE,
+  request,
+  saveScreenshot,
+  startBrowser,
+  startNode,
+} from "./support.mjs";
 
-const UNKNOWN = 'GKwe8PT8YLdJiztcH7TpVkf7GVHFtHu4tNW9x5woDp6T';
+const UNKNOWN = "GKwe8PT8YLdJiztcH7TpVkf7GVHFtHu4tNW9x5woDp6T";
 
 let node;
 let browser;
@@ -23,14 +32,15 @@ after(async () => {
 
 const path = (transaction) => `/#/tx/${transaction.tx_hash}/${transaction.signer_id}`;
 const final = (kind) => findFinal(node, (transaction) => transaction.kind === kind);
-const paramsOf = ({ tx_hash, signer_id }) => ({ tx_hash, sender_account_id: signer_id, wait_until: 'NONE' });
-const statusOf = async (transaction) => JSON.parse(await request(node, 'EXPERIMENTAL_tx_status', paramsOf(transaction))).result;
+const paramsOf = ({ tx_hash, signer_id }) => ({ tx_hash, sender_account_id: signer_id, wait_until: "NONE" });
+const statusOf = async (transaction) =>
+  JSON.parse(await request(node, "EXPERIMENTAL_tx_status", paramsOf(transaction))).result;
 
 /** Opens a transaction whose status is replaced by `change` */
 async function openChanged(transaction, change) {
-  const tab = await browser.open(node, '/');
+  const tab = await browser.open(node, "/");
   await tab.page.route(`${node.url}/`, async (route) => {
-    if (route.request().method() !== 'POST') return route.continue();
+    if (route.request().method() !== "POST") return route.continue();
     const response = await route.fetch();
     const body = await response.json();
     if (body.result?.transaction_outcome) change(body.result);
@@ -40,19 +50,55 @@ async function openChanged(transaction, change) {
   return tab;
 }
 
-const base64 = (bytes) => Buffer.from(bytes).toString('base64');
+const base64 = (bytes) => Buffer.from(bytes).toString("base64");
 
-test('failures are in words, with the path of types below', async () => {
-  const transaction = await final('call');
+test("failures are in words, with the path of types below", async () => {
+  const transaction = await final("call");
   const action = (kind) => ({ ActionError: { index: 0, kind } });
   const cases = [
-    [{ InvalidTxError: { NotEnoughBalance: { signer_id: 'poor.near', balance: '10000000000000000000000', cost: '2000000000000000000000000' } } }, 'poor.near has 0.01 NEAR, and the transaction needs 2.00 NEAR', 'InvalidTxError: NotEnoughBalance: signer_id poor.near'],
-    [{ InvalidTxError: 'InvalidSignature' }, 'The signature is not that of the key', 'InvalidTxError: InvalidSignature'],
-    [action({ FunctionCallError: { ExecutionError: 'Smart contract panicked: no tokens left' } }), /The contract of \S+ panicked: no tokens left/, 'action 0: FunctionCallError: ExecutionError: Smart contract panicked'],
-    [action({ FunctionCallError: { MethodResolveError: 'MethodNotFound' } }), /The contract of \S+ has no such method/, 'MethodResolveError: MethodNotFound'],
-    [action({ FunctionCallError: { ExecutionError: 'Exceeded the prepaid gas.' } }), /ran out of gas/, 'Exceeded the prepaid gas.'],
-    [action({ LackBalanceForState: { account_id: 'app.near', amount: '1000000000000000000000000' } }), 'app.near needs 1.00 NEAR more to pay for its storage', 'LackBalanceForState: account_id app.near'],
-    [action({ NewErrorOf2030: { reason: 'unknown' } }), 'Failed: new error of2030', 'action 0: NewErrorOf2030: reason unknown'],
+    [
+      {
+        InvalidTxError: {
+          NotEnoughBalance: {
+            signer_id: "poor.near",
+            balance: "10000000000000000000000",
+            cost: "2000000000000000000000000",
+          },
+        },
+      },
+      "poor.near has 0.01 NEAR, and the transaction needs 2.00 NEAR",
+      "InvalidTxError: NotEnoughBalance: signer_id poor.near",
+    ],
+    [
+      { InvalidTxError: "InvalidSignature" },
+      "The signature is not that of the key",
+      "InvalidTxError: InvalidSignature",
+    ],
+    [
+      action({ FunctionCallError: { ExecutionError: "Smart contract panicked: no tokens left" } }),
+      /The contract of \S+ panicked: no tokens left/,
+      "action 0: FunctionCallError: ExecutionError: Smart contract panicked",
+    ],
+    [
+      action({ FunctionCallError: { MethodResolveError: "MethodNotFound" } }),
+      /The contract of \S+ has no such method/,
+      "MethodResolveError: MethodNotFound",
+    ],
+    [
+      action({ FunctionCallError: { ExecutionError: "Exceeded the prepaid gas." } }),
+      /ran out of gas/,
+      "Exceeded the prepaid gas.",
+    ],
+    [
+      action({ LackBalanceForState: { account_id: "app.near", amount: "1000000000000000000000000" } }),
+      "app.near needs 1.00 NEAR more to pay for its storage",
+      "LackBalanceForState: account_id app.near",
+    ],
+    [
+      action({ NewErrorOf2030: { reason: "unknown" } }),
+      "Failed: new error of2030",
+      "action 0: NewErrorOf2030: reason unknown",
+    ],
   ];
   for (const [Failure, headline, types] of cases) {
     const tab = await openChanged(transaction, (result) => {
@@ -60,147 +106,172 @@ test('failures are in words, with the path of types below', async () => {
       result.transaction_outcome.outcome.status = { Failure };
       result.receipts_outcome = [];
     });
-    await tab.page.locator('.status.is-failure').getByText(headline).waitFor();
-    await tab.page.locator('.summary .path').getByText(types).waitFor();
+    await tab.page.locator(".status.is-failure").getByText(headline).waitFor();
+    await tab.page.locator(".summary .path").getByText(types).waitFor();
     await tab.close();
   }
 });
 
-test('a success with a failed receipt is said, and results are shown as what they are', async () => {
-  const transaction = await final('callback');
+test("a success with a failed receipt is said, and results are shown as what they are", async () => {
+  const transaction = await final("callback");
   const cases = [
-    ['', 'none'],
-    [base64('null'), 'null'],
-    [base64([0, 255, 16]), '3 bytes: 0x00ff10'],
-    [base64(new Uint8Array(30)), `30 bytes: 0x${'00'.repeat(24)}…`],
+    ["", "none"],
+    [base64("null"), "null"],
+    [base64([0, 255, 16]), "3 bytes: 0x00ff10"],
+    [base64(new Uint8Array(30)), `30 bytes: 0x${"00".repeat(24)}…`],
     [base64('"12"'), '"12"'],
   ];
   for (const [value, shown] of cases) {
     const tab = await openChanged(transaction, (result) => (result.status = { SuccessValue: value }));
-    await tab.page.locator('.summary dd code').getByText(shown, { exact: true }).waitFor();
+    await tab.page.locator(".summary dd code").getByText(shown, { exact: true }).waitFor();
     await tab.close();
   }
-  const tab = await openChanged(await final('transfer'), (result) => {
-    result.status = { SuccessValue: '' };
-    result.receipts_outcome.at(-1).outcome.status = { Failure: { ActionError: { index: 0, kind: { AccountDoesNotExist: { account_id: 'gone.near' } } } } };
+  const tab = await openChanged(await final("transfer"), (result) => {
+    result.status = { SuccessValue: "" };
+    result.receipts_outcome.at(-1).outcome.status = {
+      Failure: { ActionError: { index: 0, kind: { AccountDoesNotExist: { account_id: "gone.near" } } } },
+    };
   });
-  await tab.page.locator('.status').getByText('Succeeded, but a receipt failed').waitFor();
-  await tab.page.locator('.summary').getByText('The account gone.near does not exist').waitFor();
+  await tab.page.locator(".status").getByText("Succeeded, but a receipt failed").waitFor();
+  await tab.page.locator(".summary").getByText("The account gone.near does not exist").waitFor();
   assert.deepEqual(await axeViolations(tab.page), []);
   await tab.close();
 });
 
-test('times are those of blocks, with their dates, and spans from inclusion', async () => {
-  const transaction = await final('call across shards');
+test("times are those of blocks, with their dates, and spans from inclusion", async () => {
+  const transaction = await final("call across shards");
   const status = await statusOf(transaction);
   const hashes = [status.transaction_outcome, ...status.receipts_outcome].map((outcome) => outcome.block_hash);
-  const blocks = await (await fetch(`${node.url}/blocks/${[...new Set(hashes)].join(',')}?include=timestamp`)).json();
-  const times = Object.values(blocks).map((block) => Number(BigInt(block.timestamp_nanosec) / 1_000_000n)).sort((a, b) => a - b);
+  const blocks = await (await fetch(`${node.url}/blocks/${[...new Set(hashes)].join(",")}?include=timestamp`)).json();
+  const times = Object.values(blocks)
+    .map((block) => Number(BigInt(block.timestamp_nanosec) / 1_000_000n))
+    .sort((a, b) => a - b);
   const tab = await browser.open(node, path(transaction));
   const { page } = tab;
-  await page.getByRole('treeitem').first().waitFor();
-  const shown = await page.locator('.captions .column time').evaluateAll((all) => all.map(({ dateTime, title, textContent }) => ({ dateTime, title, textContent })));
-  assert.deepEqual(shown.map(({ dateTime }) => Date.parse(dateTime)), times);
+  await page.getByRole("treeitem").first().waitFor();
+  const shown = await page
+    .locator(".captions .column time")
+    .evaluateAll((all) => all.map(({ dateTime, title, textContent }) => ({ dateTime, title, textContent })));
+  assert.deepEqual(
+    shown.map(({ dateTime }) => Date.parse(dateTime)),
+    times,
+  );
   for (const [index, { title, textContent }] of shown.entries()) {
     assert.match(title, /\d{4}.*\(block time\)$/);
     assert.match(textContent, index === 0 ? /^\d\d:\d\d:\d\d$/ : /^\+\d+\.\d s$/);
   }
   assert.equal(shown[1].textContent, `+${((times[1] - times[0]) / 1000).toFixed(1)} s`);
   // It was final when it was opened, so this browser saw no milestone.
-  assert.equal(await page.locator('.milestones .seen').count(), 0);
-  assert.equal(await page.locator('.at-included time').getAttribute('datetime'), new Date(times[0]).toISOString());
-  await page.getByRole('treeitem').nth(1).click();
-  await page.locator('.details').getByText(/^.*\d\d:\d\d:\d\d, \d+\.\d s after inclusion$/).waitFor();
+  assert.equal(await page.locator(".milestones .seen").count(), 0);
+  assert.equal(await page.locator(".at-included time").getAttribute("datetime"), new Date(times[0]).toISOString());
+  await page.getByRole("treeitem").nth(1).click();
+  await page
+    .locator(".details")
+    .getByText(/^.*\d\d:\d\d:\d\d, \d+\.\d s after inclusion$/)
+    .waitFor();
   await tab.close();
 });
 
-test('a live transaction: labelled times, a header that never lags, and its start when it is done', async () => {
+test("a live transaction: labelled times, a header that never lags, and its start when it is done", async () => {
   const tab = await browser.open(node);
   const { page } = tab;
   await page.setViewportSize({ width: 800, height: 800 });
   // The header is asked for its height rarely, so that only what is drawn can keep it up.
   let isFirst = true;
-  await page.route('**/status', (route) => (isFirst ? ((isFirst = false), route.continue()) : route.fulfill({ status: 503, body: '' })));
+  await page.route("**/status", (route) =>
+    isFirst ? ((isFirst = false), route.continue()) : route.fulfill({ status: 503, body: "" }),
+  );
   await page.reload();
-  await page.getByRole('button', { name: 'Watch the newest' }).click();
-  await page.getByText('The transaction is final').waitFor({ timeout: 120_000 });
-  await page.getByRole('treeitem').first().waitFor();
-  const drawn = await page.locator('.captions .column-name').allTextContents();
+  await page.getByRole("button", { name: "Watch the newest" }).click();
+  await page.getByText("The transaction is final").waitFor({ timeout: 120_000 });
+  await page.getByRole("treeitem").first().waitFor();
+  const drawn = await page.locator(".captions .column-name").allTextContents();
   const newest = Math.max(...drawn.map(Number));
-  await page.unroute('**/status');
-  await page.waitForFunction((height) => Number(document.querySelector('#chain .height')?.textContent) >= height, newest);
-  assert.match(await page.locator('.at-final time.seen').textContent(), /^seen \d\d:\d\d:\d\d$/);
-  await page.locator('.meaning').getByText('by the clock of this browser').waitFor();
-  assert.equal(await page.locator('.viewport').evaluate((viewport) => viewport.scrollLeft), 0);
+  await page.unroute("**/status");
+  await page.waitForFunction(
+    (height) => Number(document.querySelector("#chain .height")?.textContent) >= height,
+    newest,
+  );
+  assert.match(await page.locator(".at-final time.seen").textContent(), /^seen \d\d:\d\d:\d\d$/);
+  await page.locator(".meaning").getByText("by the clock of this browser").waitFor();
+  assert.equal(await page.locator(".viewport").evaluate((viewport) => viewport.scrollLeft), 0);
   assert.match(await page.title(), /^\w{8}… FINAL · Milepost$/);
   await tab.close();
 });
 
-test('the road has the full width, the response is below, and details leave no hole', async () => {
-  const transaction = await final('call across shards');
+test("the road has the full width, the response is below, and details leave no hole", async () => {
+  const transaction = await final("call across shards");
   const tab = await browser.open(node, path(transaction));
   const { page } = tab;
-  await page.getByRole('treeitem').nth(1).click();
-  await page.locator('.details').waitFor();
+  await page.getByRole("treeitem").nth(1).click();
+  await page.locator(".details").waitFor();
   // All at once, because the page may be scrolling.
-  const boxes = (selectors) => selectors.map((selector) => document.querySelector(selector).getBoundingClientRect().toJSON());
-  const [road, details, raw, content] = await page.evaluate(boxes, ['.lifecycle', '.details', '.raw', '.content']);
+  const boxes = (selectors) =>
+    selectors.map((selector) => document.querySelector(selector).getBoundingClientRect().toJSON());
+  const [road, details, raw, content] = await page.evaluate(boxes, [".lifecycle", ".details", ".raw", ".content"]);
   assert.equal(road.width, content.width);
-  assert.ok(details.y >= road.y + road.height && details.y < road.y + road.height + 40, 'details follow the road');
-  assert.ok(raw.y >= details.y + details.height && raw.y < details.y + details.height + 40, 'the response follows the details');
+  assert.ok(details.y >= road.y + road.height && details.y < road.y + road.height + 40, "details follow the road");
+  assert.ok(
+    raw.y >= details.y + details.height && raw.y < details.y + details.height + 40,
+    "the response follows the details",
+  );
   assert.equal(raw.width, content.width);
   await tab.close();
 });
 
-test('every screen finds transactions and receipts, and explains what it cannot read', async () => {
-  const transaction = await final('call');
+test("every screen finds transactions and receipts, and explains what it cannot read", async () => {
+  const transaction = await final("call");
   const status = await statusOf(transaction);
   const receipt = status.receipts_outcome[0].id;
-  const tab = await browser.open(node, '/#/config');
+  const tab = await browser.open(node, "/#/config");
   const { page } = tab;
-  const search = page.getByRole('searchbox', { name: 'Find a transaction or a receipt' });
-  const message = page.locator('.search .message');
+  const search = page.getByRole("searchbox", { name: "Find a transaction or a receipt" });
+  const message = page.locator(".search .message");
   const cases = [
-    ['0x12', /“0” \(character 1\) cannot be in a hash/],
-    ['abc', /too short for a hash: most have 43 or 44 characters, this has 3/],
-    ['123456', /Blocks have no page here/],
-    ['alice.near', /Accounts have no page here/],
-    [`${'A'.repeat(50)}!`, /“!” \(character 51\) cannot be in a signed transaction/],
-    ['A'.repeat(52), /not a signed transaction that can be read/],
+    ["0x12", /“0” \(character 1\) cannot be in a hash/],
+    ["abc", /too short for a hash: most have 43 or 44 characters, this has 3/],
+    ["123456", /Blocks have no page here/],
+    ["alice.near", /Accounts have no page here/],
+    [`${"A".repeat(50)}!`, /“!” \(character 51\) cannot be in a signed transaction/],
+    ["A".repeat(52), /not a signed transaction that can be read/],
   ];
   for (const [typed, expected] of cases) {
     await search.fill(typed);
     await message.getByText(expected).waitFor();
     assert.doesNotMatch(await message.textContent(), /params\./);
-    assert.equal(await search.getAttribute('aria-invalid'), 'true');
+    assert.equal(await search.getAttribute("aria-invalid"), "true");
   }
-  await search.fill('');
-  await search.press('Enter');
-  await message.getByText('Enter a hash').waitFor();
+  await search.fill("");
+  await search.press("Enter");
+  await message.getByText("Enter a hash").waitFor();
   await search.fill(receipt);
-  await search.press('Enter');
+  await search.press("Enter");
   await page.waitForURL((url) => url.hash === `#/receipt/${receipt}`);
   // A receipt has an address: its transaction, with its details.
-  await page.getByRole('region', { name: /^Receipt/ }).getByText(receipt).first().waitFor();
-  assert.equal(await page.locator('.step[aria-selected="true"]').getAttribute('data-id'), receipt);
-  await page.locator('h1').getByText(transaction.tx_hash).waitFor();
+  await page
+    .getByRole("region", { name: /^Receipt/ })
+    .getByText(receipt)
+    .first()
+    .waitFor();
+  assert.equal(await page.locator('.step[aria-selected="true"]').getAttribute("data-id"), receipt);
+  await page.locator("h1").getByText(transaction.tx_hash).waitFor();
   await search.fill(transaction.tx_hash);
-  await page.getByRole('button', { name: 'Find', exact: true }).click();
+  await page.getByRole("button", { name: "Find", exact: true }).click();
   await page.waitForURL((url) => url.hash === `#/tx/${transaction.tx_hash}`);
-  await page.getByRole('treeitem').first().waitFor();
+  await page.getByRole("treeitem").first().waitFor();
   assert.deepEqual(tab.errors, []);
   await tab.close();
 });
 
-test('unknown addresses say so, and every state is accessible', async () => {
+test("unknown addresses say so, and every state is accessible", async () => {
   const screens = [
-    ['/#/nothing/here', 'Nothing is here', 'Nothing here · Milepost'],
-    [`/#/receipt/${UNKNOWN}`, 'No transaction that this node knows has generated this receipt', 'Receipt · Milepost'],
-    ['/#/receipt/x', 'This receipt cannot be found', 'Receipt · Milepost'],
-    [`/#/tx/${UNKNOWN}`, 'The node does not know this transaction', `${UNKNOWN.slice(0, 8)}… · Milepost`],
-    ['/#/config/5', 'This node has the blocks', 'Configuration 5 · Milepost'],
+    ["/#/nothing/here", "Nothing is here", "Nothing here · Milepost"],
+    [`/#/receipt/${UNKNOWN}`, "No transaction that this node knows has generated this receipt", "Receipt · Milepost"],
+    ["/#/receipt/x", "This receipt cannot be found", "Receipt · Milepost"],
+    [`/#/tx/${UNKNOWN}`, "The node does not know this transaction", `${UNKNOWN.slice(0, 8)}… · Milepost`],
+    ["/#/config/5", "This node has the blocks", "Configuration 5 · Milepost"],
   ];
-  for (const options of [{}, { viewport: PHONE, isMobile: true, colorScheme: 'dark' }]) {
+  for (const options of [{}, { viewport: PHONE, isMobile: true, colorScheme: "dark" }]) {
     for (const [address, words, title] of screens) {
       const tab = await browser.open(node, address, options);
       const { page } = tab;
@@ -214,15 +285,15 @@ test('unknown addresses say so, and every state is accessible', async () => {
   }
 });
 
-test('the start page of a phone is a few screens', async () => {
-  const tab = await browser.open(node, '/', { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true });
+test("the start page of a phone is a few screens", async () => {
+  const tab = await browser.open(node, "/", { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true });
   const { page } = tab;
-  await page.locator('.cards li').first().waitFor();
+  await page.locator(".cards li").first().waitFor();
   const height = await page.evaluate(() => document.documentElement.scrollHeight);
-  await saveScreenshot(page, 'home-phone-390', { fullPage: true });
+  await saveScreenshot(page, "home-phone-390", { fullPage: true });
   assert.ok(height < 2 * 844, `${height} pixels`);
   // The example in the empty box exists.
-  const hash = await page.getByLabel('Hash, or signed transaction in base64').getAttribute('placeholder');
+  const hash = await page.getByLabel("Hash, or signed transaction in base64").getAttribute("placeholder");
   assert.equal((await fetch(`${node.url}/tx/${hash}`)).status, 200);
   await tab.close();
 });

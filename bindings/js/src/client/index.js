@@ -16,13 +16,7 @@ import { SocketPool } from "./socket.js";
 /** @import { RequestBody, ResponseKind, RpcTransactionResponse } from "../../index.js" */
 /** @import { TransactionChange, WatchOptions } from "../../index.js" */
 
-export {
-  ErrorCode,
-  MilepostError,
-  RequestError,
-  StorageError,
-  UsageError,
-} from "../core/errors.js";
+export { ErrorCode, MilepostError, RequestError, StorageError, UsageError } from "../core/errors.js";
 export { parseJson, writeJson } from "../core/json.js";
 export { EndpointResponse } from "../core/response.js";
 

@@ -116,11 +116,7 @@ export async function* changes({ signal }, start) {
       if (!isReached && before?.id === id) continue;
       const isIncluded = (/** @type {State | undefined} */ one) =>
         one !== undefined && one.status.final_execution_status !== "NONE";
-      const event = isReached
-        ? "reached"
-        : isIncluded(before) && !isIncluded(state)
-          ? "un-included"
-          : "status";
+      const event = isReached ? "reached" : isIncluded(before) && !isIncluded(state) ? "un-included" : "status";
       before = state;
       // A server marks the id of the last event; that of the state is without.
       yield { event, id: id.replace(/-reached$/, ""), status };

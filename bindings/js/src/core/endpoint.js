@@ -6,26 +6,12 @@
 
 import { watchRequest } from "./changes.js";
 import { usageError } from "./errors.js";
-import {
-  bytesOnly,
-  duration,
-  requestBody,
-  textBytes,
-  uint32,
-  uint64,
-} from "./input.js";
+import { bytesOnly, duration, requestBody, textBytes, uint32, uint64 } from "./input.js";
 import { defineInspect } from "./inspect.js";
 import { parseJson } from "./json.js";
 import { init } from "./load.js";
 import { LocalDriver } from "./local-driver.js";
-import {
-  checkOptions,
-  oneOf,
-  optionalBoolean,
-  optionalString,
-  typeName,
-  urlMethodOf,
-} from "./options.js";
+import { checkOptions, oneOf, optionalBoolean, optionalString, typeName, urlMethodOf } from "./options.js";
 import { RemoteDriver } from "./remote-driver.js";
 
 /** @import { ChainStatus, EndpointOptions, ImportSummary, RequestBody } from "../../index.js" */
@@ -62,9 +48,7 @@ const WAIT_OPTIONS = ["urlMethod", "signal", "timeout"];
  * @type {FinalizationRegistry<LocalDriver | RemoteDriver> | null}
  */
 const registry =
-  typeof FinalizationRegistry === "function"
-    ? new FinalizationRegistry((driver) => driver.dispose())
-    : null;
+  typeof FinalizationRegistry === "function" ? new FinalizationRegistry((driver) => driver.dispose()) : null;
 
 /** Lets only `create` call the constructor */
 const CREATE = Symbol("create");
@@ -111,10 +95,7 @@ export class Endpoint {
       return endpoint;
     };
     checkConfig(settings, waitConfig);
-    const driver =
-      storage === undefined
-        ? new LocalDriver(createEndpoint)
-        : new RemoteDriver(createEndpoint, storage);
+    const driver = storage === undefined ? new LocalDriver(createEndpoint) : new RemoteDriver(createEndpoint, storage);
     return construct(driver, timeout, verify);
   }
 

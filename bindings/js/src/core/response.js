@@ -15,15 +15,7 @@ const decoder = new TextDecoder();
  *
  * @type {ResponseKind[]}
  */
-export const KINDS = [
-  "result",
-  "request_validation",
-  "timeout",
-  "skipped_block",
-  "handler",
-  "internal",
-  "unavailable",
-];
+export const KINDS = ["result", "request_validation", "timeout", "skipped_block", "handler", "internal", "unavailable"];
 
 /** @template [Result=RpcTransactionResponse] */
 export class EndpointResponse {

@@ -63,9 +63,7 @@ export function decodeTransaction(encoded) {
   }
   const text = run(
     (glue) =>
-      typeof encoded === "string"
-        ? glue.decode_transaction_base64(encoded)
-        : glue.decode_transaction(encoded),
+      typeof encoded === "string" ? glue.decode_transaction_base64(encoded) : glue.decode_transaction(encoded),
     TransactionError,
   );
   return toTransaction(parseJson(text, { bigint: true }));

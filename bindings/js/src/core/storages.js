@@ -92,10 +92,12 @@ export class IndexedDbStorage {
       if (row === null) rows.delete(/** @type {any} */ (key));
       else rows.put(row, /** @type {any} */ (key));
     }
-    await /** @type {Promise<void>} */ (new Promise((resolve, reject) => {
-      transaction.oncomplete = () => resolve();
-      transaction.onabort = () => reject(transaction.error);
-    }));
+    await /** @type {Promise<void>} */ (
+      new Promise((resolve, reject) => {
+        transaction.oncomplete = () => resolve();
+        transaction.onabort = () => reject(transaction.error);
+      })
+    );
   }
 
   close() {

@@ -128,9 +128,7 @@ export class VersionedStorage {
       const storage = this.#storage;
       // Copies, because the storage may keep or change what it is passed.
       const copies = keys.map((key) => key.slice());
-      rows = storage.getMany
-        ? await storage.getMany(copies)
-        : await Promise.all(copies.map((key) => storage.get(key)));
+      rows = storage.getMany ? await storage.getMany(copies) : await Promise.all(copies.map((key) => storage.get(key)));
     } catch (error) {
       throw storageError(error);
     }

@@ -104,10 +104,13 @@ export class Timer {
     if (deadline === null) return;
     this.#deadline = deadline;
     const delay = Math.max(0, deadline - now());
-    this.#timeout = setTimeout(() => {
-      this.#deadline = null;
-      this.#onTimeout();
-    }, Math.min(delay, MAX_DELAY));
+    this.#timeout = setTimeout(
+      () => {
+        this.#deadline = null;
+        this.#onTimeout();
+      },
+      Math.min(delay, MAX_DELAY),
+    );
     if (delay > MAX_DELAY) this.#timeout.unref?.();
   }
 

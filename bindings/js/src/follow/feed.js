@@ -101,7 +101,7 @@ export class Feed {
       }
       // Between half of the wait and all of it.
       const wait = kind === "too-high" ? TOO_HIGH_DELAY : retry;
-      const delay = Math.max(wait * (1 + Math.random()) / 2, pause);
+      const delay = Math.max((wait * (1 + Math.random())) / 2, pause);
       if (kind !== "too-high") retry = Math.min(retry * 2, this.#settings.maxRetry);
       this.#settings.observe({ type: "retry", status, delay, detail: message });
       await sleep(delay, signal);
@@ -134,7 +134,10 @@ export class Feed {
       if (height !== null && block.height !== height) {
         throw new RequestFailure("message", `block ${block.height} in place of block ${height}`);
       }
-      const { message: { length: bytes }, timestamp } = block;
+      const {
+        message: { length: bytes },
+        timestamp,
+      } = block;
       this.#settings.observe({ type: "fetched", height: block.height, bytes, timestamp });
       return { pause, block };
     } catch (failure) {

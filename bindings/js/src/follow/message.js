@@ -60,7 +60,9 @@ export function readBlock(message) {
  */
 function checkComplete({ block, shards }, height) {
   const chunks = list(block.chunks, "block.chunks");
-  const present = list(shards, "shards").filter((shard) => shard?.chunk).map((shard) => shard.shard_id);
+  const present = list(shards, "shards")
+    .filter((shard) => shard?.chunk)
+    .map((shard) => shard.shard_id);
   for (const chunk of chunks) {
     if (chunk?.height_included === height && !present.includes(chunk.shard_id)) {
       throw bad(`shards: incomplete, shard ${chunk.shard_id} lacks its chunk`);

@@ -17,8 +17,7 @@ import type * as clientSources from "../../src/client/index.js";
 import type * as client from "../../client.js";
 
 /** Whether two types are identical, and not only assignable */
-type Same<One, Other> =
-  (<T>() => T extends One ? 1 : 2) extends <T>() => T extends Other ? 1 : 2 ? true : false;
+type Same<One, Other> = (<T>() => T extends One ? 1 : 2) extends <T>() => T extends Other ? 1 : 2 ? true : false;
 
 /** Parameters and results of a function with up to three signatures; any other type as it is */
 type Calls<F> = F extends {
@@ -38,9 +37,9 @@ type Plain<T> = T extends sources.Endpoint
       ? written.IndexedDbStorage
       : T extends clientSources.Client
         ? client.Client
-      : T extends Promise<infer Inner>
-        ? Promise<Plain<Inner>>
-        : T;
+        : T extends Promise<infer Inner>
+          ? Promise<Plain<Inner>>
+          : T;
 
 /** Members of an object, without `Symbol.dispose`, which the sources define at run time */
 type Members<T> = { [Name in keyof T as Exclude<Name, typeof Symbol.dispose>]: Calls<T[Name]> };

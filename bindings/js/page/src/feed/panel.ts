@@ -1,13 +1,13 @@
 // The panel of a page that follows a feed by itself, `?feed=<URL>`: what it costs, a button that
 // starts it and one that stops it. Nothing is sent to the feed before it is started.
 
-import '../style/feed.css';
+import "../style/feed.css";
 
-import { h, replace } from '../dom';
-import { plain } from '../format';
-import { problem } from '../view/problem';
-import { answerWith } from '../rpc';
-import { FeedNode, type FeedState } from './node';
+import { h, replace } from "../dom";
+import { plain } from "../format";
+import { problem } from "../view/problem";
+import { answerWith } from "../rpc";
+import { FeedNode, type FeedState } from "./node";
 
 /** Milliseconds between updates */
 const UPDATE_INTERVAL = 500;
@@ -18,31 +18,41 @@ export async function showFeed(container: HTMLElement, feed: string): Promise<vo
   try {
     node = await FeedNode.open(feed);
   } catch (error) {
-    replace(container, problem('The page cannot follow a feed', error));
+    replace(container, problem("The page cannot follow a feed", error));
     return;
   }
   answerWith((path, init) => node.respond(path, init));
-  const start = h('button', { type: 'button', class: 'primary', onclick: () => void node.start().then(update) }, 'Start');
-  const stop = h('button', { type: 'button', onclick: () => node.stop() }, 'Stop');
-  const traffic = h('p', { class: 'traffic', role: 'status' });
-  const failure = h('p', { class: 'failure' });
+  const start = h(
+    "button",
+    { type: "button", class: "primary", onclick: () => void node.start().then(update) },
+    "Start",
+  );
+  const stop = h("button", { type: "button", onclick: () => node.stop() }, "Stop");
+  const traffic = h("p", { class: "traffic", role: "status" });
+  const failure = h("p", { class: "failure" });
   const update = () => {
     const { state } = node;
     start.hidden = state.isRunning;
     stop.hidden = !state.isRunning;
     traffic.textContent = describe(state);
-    failure.textContent = state.problem === null ? '' : plain(state.problem);
+    failure.textContent = state.problem === null ? "" : plain(state.problem);
   };
   replace(
     container,
     h(
-      'section',
-      { class: 'feed panel', 'aria-label': 'Feed' },
+      "section",
+      { class: "feed panel", "aria-label": "Feed" },
       h(
-        'div',
+        "div",
         {},
-        h('p', {}, 'This page can take in the blocks of ', h('code', {}, plain(feed)), ' by itself, without a server of yours.'),
-        h('p', { class: 'soft' }, 'A block of mainnet has 1.3 to 2.2 MB, and there are about 100 in a minute.'),
+        h(
+          "p",
+          {},
+          "This page can take in the blocks of ",
+          h("code", {}, plain(feed)),
+          " by itself, without a server of yours.",
+        ),
+        h("p", { class: "soft" }, "A block of mainnet has 1.3 to 2.2 MB, and there are about 100 in a minute."),
         traffic,
         failure,
       ),
@@ -55,7 +65,7 @@ export async function showFeed(container: HTMLElement, feed: string): Promise<vo
 }
 
 function describe({ isRunning, height, bytes, messagesPerMinute }: FeedState): string {
-  if (!isRunning && height === null) return 'Nothing was fetched.';
-  const block = height === null ? 'no block yet' : `block ${height}`;
+  if (!isRunning && height === null) return "Nothing was fetched.";
+  const block = height === null ? "no block yet" : `block ${height}`;
   return `${block}, ${(bytes / 1e6).toFixed(1)} MB, ${messagesPerMinute} messages in the last minute`;
 }

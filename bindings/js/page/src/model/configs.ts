@@ -2,16 +2,16 @@
 // and the differences between two configurations. Values are compared as text, so every digit
 // counts.
 
-import { isObject, scalar, type Json } from '../exact';
-import type { ConfigParams } from '../rpc';
+import { isObject, scalar, type Json } from "../exact";
+import type { ConfigParams } from "../rpc";
 
 /** Names of blocks, besides heights and hashes */
-export const NAMED = ['final', 'optimistic', 'near-final', 'genesis', 'earliest_available'] as const;
+export const NAMED = ["final", "optimistic", "near-final", "genesis", "earliest_available"] as const;
 
 /** The params for a block that was typed in: a name, a height or a hash */
 export function paramsOf(block: string): ConfigParams {
   const name = block.trim();
-  if (name === 'genesis' || name === 'earliest_available') return { sync_checkpoint: name };
+  if (name === "genesis" || name === "earliest_available") return { sync_checkpoint: name };
   if ((NAMED as readonly string[]).includes(name)) return { finality: name };
   // A hash has at least 32 characters: base58 of 32 bytes.
   const height = Number(name);
@@ -26,7 +26,7 @@ export interface Leaf {
 /** The values of a configuration with their paths, in its order */
 export function leaves(config: Json): Leaf[] {
   const found: Leaf[] = [];
-  const stack: Leaf[] = [{ path: '', value: config }];
+  const stack: Leaf[] = [{ path: "", value: config }];
   for (let next = stack.pop(); next !== undefined; next = stack.pop()) {
     const { path, value } = next;
     const members = membersOf(value);
@@ -48,7 +48,7 @@ function membersOf(value: Json): [string, Json][] {
 }
 
 function join(path: string, name: string): string {
-  return path === '' ? name : `${path}.${name}`;
+  return path === "" ? name : `${path}.${name}`;
 }
 
 export interface Change {
@@ -66,13 +66,14 @@ export function changes(before: Json, after: Json): Change[] {
   const found: Change[] = [];
   for (const path of paths) {
     const [a, b] = [oldLeaves.get(path) ?? null, newLeaves.get(path) ?? null];
-    if (a === null || b === null || valueText(a.value) !== valueText(b.value)) found.push({ path, before: a, after: b });
+    if (a === null || b === null || valueText(a.value) !== valueText(b.value))
+      found.push({ path, before: a, after: b });
   }
   return found;
 }
 
 /** The JSON text of a value, with all digits */
 export function valueText(value: Json): string {
-  if (Array.isArray(value)) return `[${value.map(valueText).join(', ')}]`;
-  return isObject(value) ? '{}' : scalar(value);
+  if (Array.isArray(value)) return `[${value.map(valueText).join(", ")}]`;
+  return isObject(value) ? "{}" : scalar(value);
 }

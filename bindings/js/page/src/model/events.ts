@@ -1,8 +1,8 @@
 // The events of a transaction, which the node pushes. The browser opens a connection again that is
 // lost, and names the event that it had last.
 
-import { at, parse, text } from '../exact';
-import { openEvents } from '../rpc';
+import { at, parse, text } from "../exact";
+import { openEvents } from "../rpc";
 
 /**
  * Calls `change` after each event, one call at a time, with whether the transaction is in a block;
@@ -31,17 +31,18 @@ export function watchEvents(
       while (newest !== null) {
         const status = await parse(newest);
         newest = null;
-        if (await change(text(at(status, 'final_execution_status')) !== 'NONE')) return end(true);
+        if (await change(text(at(status, "final_execution_status")) !== "NONE")) return end(true);
       }
       isRunning = false;
     };
-    for (const name of ['status', 'un-included', 'reached']) source.addEventListener(name, (event) => void handle(event));
-    source.addEventListener('open', () => connected(true));
-    source.addEventListener('error', () => {
+    for (const name of ["status", "un-included", "reached"])
+      source.addEventListener(name, (event) => void handle(event));
+    source.addEventListener("open", () => connected(true));
+    source.addEventListener("error", () => {
       // Closed by another status than 200; else the browser connects again.
       if (source.readyState === EventSource.CLOSED) end(false);
       else connected(false);
     });
-    signal.addEventListener('abort', () => end(true), { once: true });
+    signal.addEventListener("abort", () => end(true), { once: true });
   });
 }

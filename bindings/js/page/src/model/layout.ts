@@ -3,10 +3,10 @@
 // the height of a block is not known (the node no longer has it), columns are levels of the tree
 // instead. The order within a cell is that of a tidy tree, so that few edges cross.
 
-import { hierarchy, tree } from 'd3-hierarchy';
+import { hierarchy, tree } from "d3-hierarchy";
 
-import type { Lifecycle, Step } from './lifecycle';
-import type { Blocks, ShardOf } from './locations';
+import type { Lifecycle, Step } from "./lifecycle";
+import type { Blocks, ShardOf } from "./locations";
 
 export interface Column {
   /** The height or the number of the level; `null` for steps that were not executed yet */
@@ -78,7 +78,11 @@ function byHeight(lifecycle: Lifecycle, heights: Map<Step, bigint>, blocks: Bloc
   const times = new Map([...heights].map(([step, height]) => [height, blocks.time(step.block)]));
   const columns: Column[] = order.map((height, index) => {
     const previous = order[index - 1];
-    return { name: String(height), time: times.get(height) ?? null, skipped: previous === undefined ? 0 : Number(height - previous) - 1 };
+    return {
+      name: String(height),
+      time: times.get(height) ?? null,
+      skipped: previous === undefined ? 0 : Number(height - previous) - 1,
+    };
   });
   if (lifecycle.steps.some((step) => !heights.has(step))) columns.push({ name: null, time: null, skipped: 0 });
   const last = columns.length - 1;
@@ -93,7 +97,11 @@ function byHeight(lifecycle: Lifecycle, heights: Map<Step, bigint>, blocks: Bloc
 
 function byLevel(lifecycle: Lifecycle): Columns {
   const maxDepth = Math.max(...lifecycle.steps.map((step) => step.depth));
-  const columns = Array.from({ length: maxDepth + 1 }, (_, depth) => ({ name: String(depth + 1), time: null, skipped: 0 }));
+  const columns = Array.from({ length: maxDepth + 1 }, (_, depth) => ({
+    name: String(depth + 1),
+    time: null,
+    skipped: 0,
+  }));
   return { columns, columnOf: (step) => step.depth };
 }
 
@@ -108,5 +116,10 @@ function byShard(lifecycle: Lifecycle, shardOf: ShardOf): { lanes: (string | nul
 /** Coordinates of the steps in a tidy tree, across the direction in which it grows */
 function tidyOrder(lifecycle: Lifecycle): Map<Step, number> {
   const root = hierarchy(lifecycle.root, (step) => step.children);
-  return new Map(tree<Step>().nodeSize([1, 1])(root).descendants().map((node) => [node.data, node.x]));
+  return new Map(
+    tree<Step>()
+      .nodeSize([1, 1])(root)
+      .descendants()
+      .map((node) => [node.data, node.x]),
+  );
 }

@@ -2,14 +2,14 @@
 // one that created it. The response is not trusted: what is missing or has another type is left
 // out, a receipt that is named twice occurs once, and the walk has a stack and a limit of its own.
 
-import { at, integer, isObject, list, text, type Json } from '../exact';
-import { near } from '../format';
+import { at, integer, isObject, list, text, type Json } from "../exact";
+import { near } from "../format";
 
-export type Status = 'value' | 'receipt' | 'failure' | 'pending';
+export type Status = "value" | "receipt" | "failure" | "pending";
 
 export interface Step {
   id: string;
-  kind: 'transaction' | 'receipt' | 'refund';
+  kind: "transaction" | "receipt" | "refund";
   parent: Step | null;
   children: Step[];
   depth: number;
@@ -44,21 +44,23 @@ const MAX_STEPS = 600;
 
 /** The lifecycle in the result of a response; `null` if it has no transaction */
 export function readLifecycle(result: Json): Lifecycle | null {
-  const transaction = at(result, 'transaction');
+  const transaction = at(result, "transaction");
   if (!isObject(transaction)) return null;
-  const outcomes = byId(at(result, 'receipts_outcome'), 'id');
-  const receipts = byId(at(result, 'receipts'), 'receipt_id');
-  const rootOutcome = at(result, 'transaction_outcome');
-  const root = newStep(text(at(transaction, 'hash')) ?? '', null, rootOutcome, null);
-  root.account = text(at(transaction, 'signer_id')) ?? root.account;
-  root.title = actionsTitle(at(transaction, 'actions'));
+  const outcomes = byId(at(result, "receipts_outcome"), "id");
+  const receipts = byId(at(result, "receipts"), "receipt_id");
+  const rootOutcome = at(result, "transaction_outcome");
+  const root = newStep(text(at(transaction, "hash")) ?? "", null, rootOutcome, null);
+  root.account = text(at(transaction, "signer_id")) ?? root.account;
+  root.title = actionsTitle(at(transaction, "actions"));
   const steps: Step[] = [];
   const seen = new Set([root.id]);
   let omitted = 0;
   const stack = [root];
   for (let current = stack.pop(); current !== undefined; current = stack.pop()) {
     steps.push(current);
-    const ids = list(at(current.outcome, 'outcome', 'receipt_ids')).map(text).filter((id) => id !== null);
+    const ids = list(at(current.outcome, "outcome", "receipt_ids"))
+      .map(text)
+      .filter((id) => id !== null);
     for (const id of ids) {
       if (seen.has(id)) continue;
       if (seen.size >= MAX_STEPS) {
@@ -77,27 +79,27 @@ export function readLifecycle(result: Json): Lifecycle | null {
 }
 
 function byId(items: Json, name: string): Map<string, Json> {
-  return new Map(list(items).map((item) => [text(at(item, name)) ?? '', item]));
+  return new Map(list(items).map((item) => [text(at(item, name)) ?? "", item]));
 }
 
 function newStep(id: string, parent: Step | null, outcome: Json, receipt: Json): Step {
-  const inner = at(outcome, 'outcome');
-  const status = statusOf(at(inner, 'status'));
-  const isRefund = text(at(receipt, 'predecessor_id')) === 'system';
+  const inner = at(outcome, "outcome");
+  const status = statusOf(at(inner, "status"));
+  const isRefund = text(at(receipt, "predecessor_id")) === "system";
   return {
     id,
-    kind: parent === null ? 'transaction' : isRefund ? 'refund' : 'receipt',
+    kind: parent === null ? "transaction" : isRefund ? "refund" : "receipt",
     parent,
     children: [],
     depth: parent === null ? 0 : parent.depth + 1,
     status,
-    title: isRefund ? 'refund' : receiptTitle(receipt),
-    account: text(at(receipt, 'receiver_id')) ?? text(at(inner, 'executor_id')),
+    title: isRefund ? "refund" : receiptTitle(receipt),
+    account: text(at(receipt, "receiver_id")) ?? text(at(inner, "executor_id")),
     // The block hash of an outcome that is not known yet is meaningless.
-    block: status === 'pending' ? null : text(at(outcome, 'block_hash')),
-    gas: integer(at(inner, 'gas_burnt')),
-    tokens: integer(at(inner, 'tokens_burnt')),
-    logs: list(at(inner, 'logs')).map((log) => text(log) ?? String(log)),
+    block: status === "pending" ? null : text(at(outcome, "block_hash")),
+    gas: integer(at(inner, "gas_burnt")),
+    tokens: integer(at(inner, "tokens_burnt")),
+    logs: list(at(inner, "logs")).map((log) => text(log) ?? String(log)),
     isResult: false,
     outcome,
     receipt,
@@ -107,48 +109,50 @@ function newStep(id: string, parent: Step | null, outcome: Json, receipt: Json):
 /** The response has no body for a local receipt: it takes its values from the transaction */
 function completeLocalReceipt(step: Step, transaction: Json): void {
   const isFirst = step.depth === 1 && step.parent?.children.length === 0;
-  if (isFirst && at(transaction, 'signer_id') === at(transaction, 'receiver_id')) {
-    step.title = actionsTitle(at(transaction, 'actions'));
-    step.account ??= text(at(transaction, 'receiver_id'));
+  if (isFirst && at(transaction, "signer_id") === at(transaction, "receiver_id")) {
+    step.title = actionsTitle(at(transaction, "actions"));
+    step.account ??= text(at(transaction, "receiver_id"));
   }
 }
 
 function statusOf(status: Json): Status {
-  if (!isObject(status)) return 'pending';
-  if (Object.hasOwn(status, 'SuccessValue')) return 'value';
-  if (Object.hasOwn(status, 'SuccessReceiptId')) return 'receipt';
-  return Object.hasOwn(status, 'Failure') ? 'failure' : 'pending';
+  if (!isObject(status)) return "pending";
+  if (Object.hasOwn(status, "SuccessValue")) return "value";
+  if (Object.hasOwn(status, "SuccessReceiptId")) return "receipt";
+  return Object.hasOwn(status, "Failure") ? "failure" : "pending";
 }
 
 function receiptTitle(receipt: Json): string {
-  const actions = at(receipt, 'receipt', 'Action', 'actions');
+  const actions = at(receipt, "receipt", "Action", "actions");
   if (Array.isArray(actions)) return actionsTitle(actions);
-  const body = at(receipt, 'receipt');
-  return isObject(body) ? (Object.keys(body)[0] ?? 'receipt').toLowerCase() : 'receipt';
+  const body = at(receipt, "receipt");
+  return isObject(body) ? (Object.keys(body)[0] ?? "receipt").toLowerCase() : "receipt";
 }
 
 /** The method that the actions call, else their names */
 export function actionsTitle(actions: Json): string {
   const titles = list(actions).map(actionTitle);
-  const method = list(actions).map((action) => text(at(action, 'FunctionCall', 'method_name'))).find((name) => name !== null);
+  const method = list(actions)
+    .map((action) => text(at(action, "FunctionCall", "method_name")))
+    .find((name) => name !== null);
   if (method !== undefined && method !== null) return `${method}()`;
-  return titles.length > 1 ? `${titles[0]} +${titles.length - 1}` : (titles[0] ?? 'nothing');
+  return titles.length > 1 ? `${titles[0]} +${titles.length - 1}` : (titles[0] ?? "nothing");
 }
 
 /** What an action does */
 export function actionTitle(action: Json): string {
-  if (!isObject(action)) return spacedWords(text(action) ?? 'action');
+  if (!isObject(action)) return spacedWords(text(action) ?? "action");
   const [name] = Object.keys(action);
-  if (name === undefined) return 'action';
-  const deposit = integer(at(action, name, 'deposit'));
-  if (name === 'Transfer' && deposit !== null) return `transfer ${near(deposit)}`;
-  const method = text(at(action, name, 'method_name'));
+  if (name === undefined) return "action";
+  const deposit = integer(at(action, name, "deposit"));
+  if (name === "Transfer" && deposit !== null) return `transfer ${near(deposit)}`;
+  const method = text(at(action, name, "method_name"));
   return method === null ? spacedWords(name) : `${method}()`;
 }
 
 /** `DeployContract` as `deploy contract` */
 export function spacedWords(name: string): string {
-  return name.replace(/(?<=[a-z0-9])(?=[A-Z])/g, ' ').toLowerCase();
+  return name.replace(/(?<=[a-z0-9])(?=[A-Z])/g, " ").toLowerCase();
 }
 
 /** Marks the steps on the path to the result of the transaction */
@@ -157,7 +161,7 @@ function markResult(steps: Step[]): void {
   let current = steps[0];
   while (current !== undefined && !current.isResult) {
     current.isResult = true;
-    const next: string | null = text(at(current.outcome, 'outcome', 'status', 'SuccessReceiptId'));
+    const next: string | null = text(at(current.outcome, "outcome", "status", "SuccessReceiptId"));
     current = next === null ? undefined : byId.get(next);
   }
 }
@@ -166,14 +170,14 @@ function markResult(steps: Step[]): void {
 function dataLinks(steps: Step[]): [Step, Step][] {
   const receivers = new Map<string, Step>();
   for (const step of steps) {
-    for (const id of list(at(step.receipt, 'receipt', 'Action', 'input_data_ids'))) {
-      if (typeof id === 'string') receivers.set(id, step);
+    for (const id of list(at(step.receipt, "receipt", "Action", "input_data_ids"))) {
+      if (typeof id === "string") receivers.set(id, step);
     }
   }
   const links: [Step, Step][] = [];
   for (const step of steps) {
-    for (const receiver of list(at(step.receipt, 'receipt', 'Action', 'output_data_receivers'))) {
-      const to = receivers.get(text(at(receiver, 'data_id')) ?? '');
+    for (const receiver of list(at(step.receipt, "receipt", "Action", "output_data_receivers"))) {
+      const to = receivers.get(text(at(receiver, "data_id")) ?? "");
       if (to !== undefined && to !== step) links.push([step, to]);
     }
   }

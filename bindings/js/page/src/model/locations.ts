@@ -3,10 +3,10 @@
 // shard layout in the protocol configuration at the transaction's block; from protocol version 85
 // on the network's layout may differ from it, and a layout by hash (V0) does not determine shards.
 
-import { at, integer, isObject, list, text, type Json } from '../exact';
-import { get, protocolConfig } from '../rpc';
-import { knownChain } from './chain';
-import type { Lifecycle } from './lifecycle';
+import { at, integer, isObject, list, text, type Json } from "../exact";
+import { get, protocolConfig } from "../rpc";
+import { knownChain } from "./chain";
+import type { Lifecycle } from "./lifecycle";
 
 /** The node takes this number of hashes in one request */
 const MAX_HASHES = 100;
@@ -17,12 +17,12 @@ export class Blocks {
 
   /** The height of a block, if it was loaded */
   height(hash: string | null): bigint | null {
-    return this.blocks.get(hash ?? '')?.height ?? null;
+    return this.blocks.get(hash ?? "")?.height ?? null;
   }
 
   /** The time of a block by its own header, if the node has that */
   time(hash: string | null): Date | null {
-    return this.blocks.get(hash ?? '')?.time ?? null;
+    return this.blocks.get(hash ?? "")?.time ?? null;
   }
 
   /** Requests the blocks that were not loaded before */
@@ -30,10 +30,10 @@ export class Blocks {
     const missing = [...new Set(hashes)].filter((hash) => !this.blocks.has(hash));
     for (let start = 0; start < missing.length; start += MAX_HASHES) {
       const requested = missing.slice(start, start + MAX_HASHES);
-      const blocks = await get(`/blocks/${requested.join(',')}?include=timestamp`, signal);
+      const blocks = await get(`/blocks/${requested.join(",")}?include=timestamp`, signal);
       for (const hash of requested) {
-        const height = integer(at(blocks, hash, 'height'));
-        this.blocks.set(hash, height === null ? null : { height, time: timeOf(at(blocks, hash, 'timestamp_nanosec')) });
+        const height = integer(at(blocks, hash, "height"));
+        this.blocks.set(hash, height === null ? null : { height, time: timeOf(at(blocks, hash, "timestamp_nanosec")) });
       }
     }
   }
@@ -52,18 +52,18 @@ export type ShardOf = (account: string) => string | null;
 export async function loadShards(block: string, signal: AbortSignal): Promise<ShardOf> {
   if ((await knownChain()).name === null) return () => null;
   const { result } = await protocolConfig({ block_id: block }, signal);
-  return shardsOf(at(result, 'shard_layout'));
+  return shardsOf(at(result, "shard_layout"));
 }
 
 /** The shards of a layout: the shard of an account is the one after the last boundary up to its
  *  id */
 export function shardsOf(layout: Json): ShardOf {
   const inner = isObject(layout) ? Object.values(layout)[0] : null;
-  const hasOneShard = integer(at(inner, 'num_shards')) === 1n;
-  const boundaries = at(inner, 'boundary_accounts');
-  if (!Array.isArray(boundaries)) return () => (hasOneShard ? '0' : null);
-  const names = boundaries.map((name) => text(name) ?? '');
-  const ids = list(at(inner, 'shard_ids'));
+  const hasOneShard = integer(at(inner, "num_shards")) === 1n;
+  const boundaries = at(inner, "boundary_accounts");
+  if (!Array.isArray(boundaries)) return () => (hasOneShard ? "0" : null);
+  const names = boundaries.map((name) => text(name) ?? "");
+  const ids = list(at(inner, "shard_ids"));
   return (account) => {
     // Account ids are ASCII, so the order of strings is that of their bytes.
     const index = names.filter((boundary) => boundary <= account).length;

@@ -2,14 +2,7 @@
 // NONE < INCLUDED < {EXECUTED_OPTIMISTIC, INCLUDED_FINAL} < EXECUTED < FINAL.
 // The two in the middle are incomparable: a transaction may reach them in either order.
 
-export const MILESTONES = [
-  'NONE',
-  'INCLUDED',
-  'EXECUTED_OPTIMISTIC',
-  'INCLUDED_FINAL',
-  'EXECUTED',
-  'FINAL',
-] as const;
+export const MILESTONES = ["NONE", "INCLUDED", "EXECUTED_OPTIMISTIC", "INCLUDED_FINAL", "EXECUTED", "FINAL"] as const;
 
 export type Milestone = (typeof MILESTONES)[number];
 
@@ -23,22 +16,22 @@ const RANK: Record<Milestone, number> = {
 };
 
 export const MEANING: Record<Milestone, string> = {
-  NONE: 'known, not in a block yet',
-  INCLUDED: 'in a block',
-  EXECUTED_OPTIMISTIC: 'executed, in blocks that may still be reverted',
-  INCLUDED_FINAL: 'in a final block',
-  EXECUTED: 'executed, and included in a final block',
-  FINAL: 'executed with all refunds, in final blocks only',
+  NONE: "known, not in a block yet",
+  INCLUDED: "in a block",
+  EXECUTED_OPTIMISTIC: "executed, in blocks that may still be reverted",
+  INCLUDED_FINAL: "in a final block",
+  EXECUTED: "executed, and included in a final block",
+  FINAL: "executed with all refunds, in final blocks only",
 };
 
 /** What must happen until a milestone is reached, after `Waiting` */
 export const AWAITED: Record<Milestone, string> = {
-  NONE: 'to hear of it',
-  INCLUDED: 'for a block that includes it',
-  EXECUTED_OPTIMISTIC: 'for its receipts to be executed',
-  INCLUDED_FINAL: 'for the block that includes it to be final, usually two blocks later',
-  EXECUTED: 'for both: that its receipts are executed, and that the block that includes it is final',
-  FINAL: 'for its refunds, and for the blocks of all its receipts to be final',
+  NONE: "to hear of it",
+  INCLUDED: "for a block that includes it",
+  EXECUTED_OPTIMISTIC: "for its receipts to be executed",
+  INCLUDED_FINAL: "for the block that includes it to be final, usually two blocks later",
+  EXECUTED: "for both: that its receipts are executed, and that the block that includes it is final",
+  FINAL: "for its refunds, and for the blocks of all its receipts to be final",
 };
 
 export function isMilestone(name: unknown): name is Milestone {

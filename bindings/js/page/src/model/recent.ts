@@ -1,11 +1,11 @@
 // The newest transactions: of the practice chain with what each of them is for, else those in the
 // newest blocks.
 
-import { at, integer, list, text, type Json } from '../exact';
-import { get } from '../rpc';
-import { knownChain } from './chain';
-import { spacedWords } from './lifecycle';
-import { timeOf } from './locations';
+import { at, integer, list, text, type Json } from "../exact";
+import { get } from "../rpc";
+import { knownChain } from "./chain";
+import { spacedWords } from "./lifecycle";
+import { timeOf } from "./locations";
 
 export interface RecentTransaction {
   hash: string;
@@ -25,31 +25,33 @@ export interface Recent {
 
 /** Requests the newest transactions */
 export async function recentTransactions(signal: AbortSignal): Promise<Recent> {
-  if ((await knownChain()).feed === 'practice') {
-    const transactions = list(await get('/practice/recent', signal)).map((item) => read(item, text(at(item, 'kind')) ?? '', text(at(item, 'label')) ?? ''));
+  if ((await knownChain()).feed === "practice") {
+    const transactions = list(await get("/practice/recent", signal)).map((item) =>
+      read(item, text(at(item, "kind")) ?? "", text(at(item, "label")) ?? ""),
+    );
     return { isPractice: true, transactions };
   }
-  const transactions = list(await get('/tx/recent', signal)).map((item) => read(item, ...actionsOf(item)));
+  const transactions = list(await get("/tx/recent", signal)).map((item) => read(item, ...actionsOf(item)));
   return { isPractice: false, transactions };
 }
 
 function read(item: Json, kind: string, label: string): RecentTransaction {
-  const member = (name: string) => text(at(item, name)) ?? '?';
+  const member = (name: string) => text(at(item, name)) ?? "?";
   return {
-    hash: member('tx_hash'),
-    signer: member('signer_id'),
-    receiver: member('receiver_id'),
+    hash: member("tx_hash"),
+    signer: member("signer_id"),
+    receiver: member("receiver_id"),
     kind,
     label,
-    height: integer(at(item, 'height')),
-    time: timeOf(at(item, 'timestamp_nanosec')),
+    height: integer(at(item, "height")),
+    time: timeOf(at(item, "timestamp_nanosec")),
   };
 }
 
 /** The method that is called, or the first action, and the others */
 function actionsOf(item: Json): [kind: string, label: string] {
-  const actions = list(at(item, 'actions')).map((name) => spacedWords(text(name) ?? 'action'));
-  const method = text(at(item, 'method_name'));
-  const kind = method === null ? (actions[0] ?? 'no action') : `${method}()`;
-  return [kind, actions.length > 1 ? `${actions.length} actions: ${actions.join(', ')}` : ''];
+  const actions = list(at(item, "actions")).map((name) => spacedWords(text(name) ?? "action"));
+  const method = text(at(item, "method_name"));
+  const kind = method === null ? (actions[0] ?? "no action") : `${method}()`;
+  return [kind, actions.length > 1 ? `${actions.length} actions: ${actions.join(", ")}` : ""];
 }

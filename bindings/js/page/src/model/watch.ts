@@ -2,10 +2,10 @@
 // Without events, as from the engine in the page, requests wait for the next milestones; the tree
 // of receipts also grows between milestones, so the status is polled meanwhile.
 
-import { at } from '../exact';
-import { NodeError, transactionStatus, type RpcResponse, type TransactionParams } from '../rpc';
-import { watchEvents } from './events';
-import { isMilestone, next, type Milestone } from './milestones';
+import { at } from "../exact";
+import { NodeError, transactionStatus, type RpcResponse, type TransactionParams } from "../rpc";
+import { watchEvents } from "./events";
+import { isMilestone, next, type Milestone } from "./milestones";
 
 /** Receives the events of a followed transaction */
 export interface Watcher {
@@ -27,11 +27,15 @@ const POLL_INTERVAL = 1_000;
 const RETRY_DELAY = 2_500;
 
 /** Follows a transaction until FINAL, or until `signal` is aborted */
-export async function watch(params: TransactionParams & { tx_hash: string }, watcher: Watcher, signal: AbortSignal): Promise<void> {
+export async function watch(
+  params: TransactionParams & { tx_hash: string },
+  watcher: Watcher,
+  signal: AbortSignal,
+): Promise<void> {
   const requestStatus = async () => {
-    const milestone = report(await transactionStatus({ ...params, wait_until: 'NONE' }, signal), watcher);
-    if (milestone !== 'FINAL') watcher.waiting(next(milestone));
-    return milestone === 'FINAL';
+    const milestone = report(await transactionStatus({ ...params, wait_until: "NONE" }, signal), watcher);
+    if (milestone !== "FINAL") watcher.waiting(next(milestone));
+    return milestone === "FINAL";
   };
   const change = (isKnown: boolean) => retried(isKnown ? requestStatus : async () => unknown(watcher), watcher, signal);
   const hasEvents = await watchEvents(params.tx_hash, change, (isOpen) => watcher.connected(isOpen), signal);
@@ -41,7 +45,7 @@ export async function watch(params: TransactionParams & { tx_hash: string }, wat
 /** What is shown of a transaction that is in no block; it is not final */
 function unknown(watcher: Watcher): false {
   watcher.unknown();
-  watcher.waiting(['INCLUDED']);
+  watcher.waiting(["INCLUDED"]);
   return false;
 }
 
@@ -62,12 +66,12 @@ async function retried(request: () => Promise<boolean>, watcher: Watcher, signal
 }
 
 function canRetry(error: unknown): boolean {
-  return error instanceof NodeError && ['UNREACHABLE', 'INTERNAL_ERROR', 'HTTP_ERROR'].includes(error.cause);
+  return error instanceof NodeError && ["UNREACHABLE", "INTERNAL_ERROR", "HTTP_ERROR"].includes(error.cause);
 }
 
 async function watchByRequests(params: TransactionParams, watcher: Watcher, signal: AbortSignal): Promise<void> {
   let reached: Milestone | null = null;
-  while (!signal.aborted && reached !== 'FINAL') {
+  while (!signal.aborted && reached !== "FINAL") {
     try {
       reached = await advance(params, reached, watcher, signal);
     } catch (error) {
@@ -94,13 +98,13 @@ async function advance(
 ): Promise<Milestone | null> {
   if (reached !== null) return waitForNext(params, reached, watcher, signal);
   try {
-    return report(await transactionStatus({ ...params, wait_until: 'NONE' }, signal), watcher);
+    return report(await transactionStatus({ ...params, wait_until: "NONE" }, signal), watcher);
   } catch (error) {
     if (!isUnknown(error)) throw error;
   }
   unknown(watcher);
   try {
-    return report(await transactionStatus({ ...params, wait_until: 'INCLUDED' }, signal), watcher);
+    return report(await transactionStatus({ ...params, wait_until: "INCLUDED" }, signal), watcher);
   } catch (error) {
     if (!isTimeout(error)) throw error;
     return null;
@@ -118,7 +122,7 @@ async function waitForNext(
   watcher.waiting(milestones);
   const requests = new AbortController();
   const abort = () => requests.abort();
-  signal.addEventListener('abort', abort, { once: true });
+  signal.addEventListener("abort", abort, { once: true });
   try {
     const waits = milestones.map((wait_until) => transactionStatus({ ...params, wait_until }, requests.signal));
     return report(await Promise.race([...waits, poll(params, reached, watcher, requests.signal)]), watcher);
@@ -128,7 +132,7 @@ async function waitForNext(
     return reached;
   } finally {
     requests.abort();
-    signal.removeEventListener('abort', abort);
+    signal.removeEventListener("abort", abort);
   }
 }
 
@@ -141,7 +145,7 @@ async function poll(
 ): Promise<RpcResponse> {
   for (;;) {
     await pause(POLL_INTERVAL, signal);
-    const response = await transactionStatus({ ...params, wait_until: 'NONE' }, signal);
+    const response = await transactionStatus({ ...params, wait_until: "NONE" }, signal);
     if (milestoneOf(response) !== reached) return response;
     watcher.updated(response, reached);
   }
@@ -150,28 +154,28 @@ async function poll(
 function report(response: RpcResponse, watcher: Watcher): Milestone {
   const milestone = milestoneOf(response);
   watcher.updated(response, milestone);
-  if (milestone === 'FINAL') watcher.waiting([]);
+  if (milestone === "FINAL") watcher.waiting([]);
   return milestone;
 }
 
 function milestoneOf(response: RpcResponse): Milestone {
-  const name = at(response.result, 'final_execution_status');
-  if (!isMilestone(name)) throw new NodeError('INVALID_RESPONSE', 'the response reports no milestone');
+  const name = at(response.result, "final_execution_status");
+  if (!isMilestone(name)) throw new NodeError("INVALID_RESPONSE", "the response reports no milestone");
   return name;
 }
 
 function isUnknown(error: unknown): error is NodeError {
-  return error instanceof NodeError && error.cause === 'UNKNOWN_TRANSACTION';
+  return error instanceof NodeError && error.cause === "UNKNOWN_TRANSACTION";
 }
 
 function isTimeout(error: unknown): boolean {
-  return error instanceof NodeError && error.cause === 'TIMEOUT_ERROR';
+  return error instanceof NodeError && error.cause === "TIMEOUT_ERROR";
 }
 
 function pause(milliseconds: number, signal: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
     if (signal.aborted) return reject(signal.reason);
     const timer = setTimeout(resolve, milliseconds);
-    signal.addEventListener('abort', () => (clearTimeout(timer), reject(signal.reason)), { once: true });
+    signal.addEventListener("abort", () => (clearTimeout(timer), reject(signal.reason)), { once: true });
   });
 }

@@ -2,55 +2,68 @@
 // from, a verdict for the answer and for each outcome, and the path of each as a picture. The
 // module that checks is loaded when it is asked for.
 
-import '../style/proof.css';
+import "../style/proof.css";
 
-import { h, replace } from '../dom';
-import { at, integer, text, type Json } from '../exact';
-import { plain, short } from '../format';
-import { get } from '../rpc';
-import type { Check, CheckedOutcome, VerificationResult } from './check';
+import { h, replace } from "../dom";
+import { at, integer, text, type Json } from "../exact";
+import { plain, short } from "../format";
+import { get } from "../rpc";
+import type { Check, CheckedOutcome, VerificationResult } from "./check";
 
 const VERDICTS: Record<VerificationResult, string> = {
-  verified: 'Verified in this browser',
-  unverifiable: 'Unverifiable',
-  wrong: 'Wrong',
+  verified: "Verified in this browser",
+  unverifiable: "Unverifiable",
+  wrong: "Wrong",
 };
 
-const MARKS: Record<VerificationResult, string> = { verified: '✓', unverifiable: '?', wrong: '✗' };
+const MARKS: Record<VerificationResult, string> = { verified: "✓", unverifiable: "?", wrong: "✗" };
 
 /** What each member is called here */
 const UNPROVABLE: Record<string, string> = {
-  error: 'the error of a failure',
-  metadata: 'gas profiles and other metadata',
-  execution_block: 'the block that executed an outcome',
-  receipt_bodies: 'the content of receipts',
-  transaction_body: 'the content of the transaction',
-  final_execution_status: 'the milestone',
+  error: "the error of a failure",
+  metadata: "gas profiles and other metadata",
+  execution_block: "the block that executed an outcome",
+  receipt_bodies: "the content of receipts",
+  transaction_body: "the content of the transaction",
+  final_execution_status: "the milestone",
 };
 
 export class ProofPanel {
   readonly element: HTMLElement;
-  private readonly field = h('input', { id: 'trusted-block', type: 'text', autocomplete: 'off', spellcheck: 'false', placeholder: 'the newest final block of this node' });
-  private readonly button = h('button', { type: 'submit' }, 'Check in this browser');
-  private readonly verdict = h('div', { role: 'status' });
-  private readonly outcomes = h('div', {});
+  private readonly field = h("input", {
+    id: "trusted-block",
+    type: "text",
+    autocomplete: "off",
+    spellcheck: "false",
+    placeholder: "the newest final block of this node",
+  });
+  private readonly button = h("button", { type: "submit" }, "Check in this browser");
+  private readonly verdict = h("div", { role: "status" });
+  private readonly outcomes = h("div", {});
   private result: Json = null;
   /** By the id of the outcome, `answer` for the whole answer */
   private readonly verdicts = new Map<string, VerificationResult>();
   /** Cancels a check when there is another answer */
   private current = new AbortController();
 
-  constructor(private readonly hash: string, private readonly signal: AbortSignal) {
+  constructor(
+    private readonly hash: string,
+    private readonly signal: AbortSignal,
+  ) {
     this.element = h(
-      'section',
-      { class: 'proof panel', 'aria-labelledby': 'proof-title', hidden: true },
-      h('h2', { id: 'proof-title' }, 'Proof'),
-      h('p', { class: 'soft' }, 'The outcomes of this answer can be checked against the hash of a block, so that the node need not be trusted.'),
+      "section",
+      { class: "proof panel", "aria-labelledby": "proof-title", hidden: true },
+      h("h2", { id: "proof-title" }, "Proof"),
       h(
-        'form',
+        "p",
+        { class: "soft" },
+        "The outcomes of this answer can be checked against the hash of a block, so that the node need not be trusted.",
+      ),
+      h(
+        "form",
         { onsubmit: (event: SubmitEvent) => (event.preventDefault(), void this.check()) },
-        h('label', { for: 'trusted-block' }, 'Hash of a block that you trust'),
-        h('div', { class: 'row' }, this.field, this.button),
+        h("label", { for: "trusted-block" }, "Hash of a block that you trust"),
+        h("div", { class: "row" }, this.field, this.button),
       ),
       this.verdict,
       this.outcomes,
@@ -61,9 +74,9 @@ export class ProofPanel {
   show(result: Json): void {
     this.current.abort();
     this.result = result;
-    this.element.hidden = at(result, 'transaction_outcome') === null;
+    this.element.hidden = at(result, "transaction_outcome") === null;
     const isFirst = this.verdict.childElementCount === 0;
-    replace(this.verdict, !isFirst && h('p', { class: 'soft' }, 'The answer has changed since it was checked.'));
+    replace(this.verdict, !isFirst && h("p", { class: "soft" }, "The answer has changed since it was checked."));
     replace(this.outcomes);
     this.verdicts.clear();
     this.mark();
@@ -71,10 +84,14 @@ export class ProofPanel {
 
   /** Shows the verdicts beside the outcomes and the headline of the screen */
   mark(): void {
-    for (const place of document.querySelectorAll<HTMLElement>('.proof-slot')) {
-      const verdict = this.verdicts.get(place.dataset.proofOf ?? '');
+    for (const place of document.querySelectorAll<HTMLElement>(".proof-slot")) {
+      const verdict = this.verdicts.get(place.dataset.proofOf ?? "");
       const text = verdict && VERDICTS[verdict];
-      replace(place, verdict && h('span', { class: `mark is-${verdict}`, role: 'img', 'aria-label': text, title: text }, MARKS[verdict]));
+      replace(
+        place,
+        verdict &&
+          h("span", { class: `mark is-${verdict}`, role: "img", "aria-label": text, title: text }, MARKS[verdict]),
+      );
     }
   }
 
@@ -83,16 +100,16 @@ export class ProofPanel {
     this.current = new AbortController();
     const signal = AbortSignal.any([this.signal, this.current.signal]);
     this.button.disabled = true;
-    replace(this.verdict, h('p', { class: 'soft' }, 'Checking…'));
+    replace(this.verdict, h("p", { class: "soft" }, "Checking…"));
     replace(this.outcomes);
     try {
       const trusted = await this.trusted(signal);
-      const { check } = await import('./check');
+      const { check } = await import("./check");
       const found = await check(this.hash, this.result, trusted.hash, signal);
       if (!signal.aborted) this.report(found, trusted);
     } catch (error) {
       const message = error instanceof Error ? error.message : String(error);
-      if (!signal.aborted) replace(this.verdict, verdictLine('unverifiable', plain(message)));
+      if (!signal.aborted) replace(this.verdict, verdictLine("unverifiable", plain(message)));
     } finally {
       this.button.disabled = false;
     }
@@ -101,33 +118,58 @@ export class ProofPanel {
   /** The block that is trusted: the one that was entered, or the newest final one of the node */
   private async trusted(signal: AbortSignal): Promise<Trusted> {
     const entered = this.field.value.trim();
-    if (entered !== '') return { hash: entered, height: null, isEntered: true };
-    const status = await get('/status', signal);
-    const hash = text(at(status, 'final', 'hash'));
-    if (hash === null) throw new Error('The node names no final block. Enter the hash of a block that you trust.');
-    return { hash, height: integer(at(status, 'final', 'height')), isEntered: false };
+    if (entered !== "") return { hash: entered, height: null, isEntered: true };
+    const status = await get("/status", signal);
+    const hash = text(at(status, "final", "hash"));
+    if (hash === null) throw new Error("The node names no final block. Enter the hash of a block that you trust.");
+    return { hash, height: integer(at(status, "final", "height")), isEntered: false };
   }
 
   private report(found: Check, trusted: Trusted): void {
-    this.verdicts.set('answer', found.verdict);
+    this.verdicts.set("answer", found.verdict);
     for (const { id, verdict } of found.outcomes) this.verdicts.set(id, verdict);
     this.mark();
     const height = found.height ?? trusted.height;
     const source = trusted.isEntered
-      ? 'It is the hash that you entered.'
-      : 'It is the newest final block that this node names in its status. A node that lies can name any block: for a check that does not depend on it, enter a hash from elsewhere.';
+      ? "It is the hash that you entered."
+      : "It is the newest final block that this node names in its status. A node that lies can name any block: for a check that does not depend on it, enter a hash from elsewhere.";
     const count = found.outcomes.length;
-    const text = found.why === null ? `All ${count} outcomes and the final status are in the chain that ends in the trusted block.` : plain(found.why);
-    const never = [...found.unprovable].map(([member, times]) => h('li', {}, UNPROVABLE[member] ?? plain(member), times > 1 && h('small', {}, ` (${times})`)));
+    const text =
+      found.why === null
+        ? `All ${count} outcomes and the final status are in the chain that ends in the trusted block.`
+        : plain(found.why);
+    const never = [...found.unprovable].map(([member, times]) =>
+      h("li", {}, UNPROVABLE[member] ?? plain(member), times > 1 && h("small", {}, ` (${times})`)),
+    );
     replace(
       this.verdict,
       verdictLine(found.verdict, text),
-      h('p', { class: 'soft trusted' }, 'Trusted block ', height !== null && h('b', {}, String(height)), ' ', h('code', { class: 'hash' }, plain(trusted.hash)), '. ', source, ' Signatures of validators are not checked.'),
+      h(
+        "p",
+        { class: "soft trusted" },
+        "Trusted block ",
+        height !== null && h("b", {}, String(height)),
+        " ",
+        h("code", { class: "hash" }, plain(trusted.hash)),
+        ". ",
+        source,
+        " Signatures of validators are not checked.",
+      ),
     );
     replace(
       this.outcomes,
-      h('ul', { class: 'checked' }, found.outcomes.map((outcome, index) => checkedOutcome(outcome, index))),
-      never.length > 0 && h('details', { class: 'fold' }, h('summary', {}, 'What no block proves, and may be made up'), h('ul', { class: 'never' }, never)),
+      h(
+        "ul",
+        { class: "checked" },
+        found.outcomes.map((outcome, index) => checkedOutcome(outcome, index)),
+      ),
+      never.length > 0 &&
+        h(
+          "details",
+          { class: "fold" },
+          h("summary", {}, "What no block proves, and may be made up"),
+          h("ul", { class: "never" }, never),
+        ),
     );
   }
 }
@@ -139,39 +181,53 @@ interface Trusted {
 }
 
 function verdictLine(verdict: VerificationResult, message: string): HTMLElement {
-  return h('p', { class: `verdict is-${verdict}` }, h('b', {}, VERDICTS[verdict]), ` ${message}`);
+  return h("p", { class: `verdict is-${verdict}` }, h("b", {}, VERDICTS[verdict]), ` ${message}`);
 }
 
 function checkedOutcome({ id, account, verdict, why, path }: CheckedOutcome, index: number): HTMLElement {
-  const picture = h('figure', { id: `proof-path-${index}`, hidden: true });
-  const name = `${index === 0 ? 'transaction' : 'receipt'} ${short(id)}`;
-  const toggle = h('button', { type: 'button', class: 'quiet', 'aria-expanded': 'false', 'aria-controls': picture.id, 'aria-label': `Path of ${name}` }, 'Path');
-  toggle.addEventListener('click', () => void show());
+  const picture = h("figure", { id: `proof-path-${index}`, hidden: true });
+  const name = `${index === 0 ? "transaction" : "receipt"} ${short(id)}`;
+  const toggle = h(
+    "button",
+    {
+      type: "button",
+      class: "quiet",
+      "aria-expanded": "false",
+      "aria-controls": picture.id,
+      "aria-label": `Path of ${name}`,
+    },
+    "Path",
+  );
+  toggle.addEventListener("click", () => void show());
   const show = async () => {
     const isOpen = picture.hidden;
     if (isOpen && path !== null && picture.childElementCount === 0) {
-      const { drawPath } = await import('./path');
+      const { drawPath } = await import("./path");
       replace(
         picture,
         drawPath(path),
-        h('figcaption', { class: 'soft' }, 'Two hashes that a line joins are hashed together into the one above them. A block has the hash of the one before it, so the trusted hash covers everything below.'),
+        h(
+          "figcaption",
+          { class: "soft" },
+          "Two hashes that a line joins are hashed together into the one above them. A block has the hash of the one before it, so the trusted hash covers everything below.",
+        ),
       );
     }
     picture.hidden = !isOpen;
-    toggle.setAttribute('aria-expanded', String(isOpen));
+    toggle.setAttribute("aria-expanded", String(isOpen));
   };
   return h(
-    'li',
+    "li",
     {},
     h(
-      'div',
-      { class: 'row' },
-      h('span', { class: `badge is-${verdict}` }, VERDICTS[verdict]),
-      h('code', { class: 'hash', title: id }, short(id)),
-      h('span', { class: 'account' }, plain(account)),
+      "div",
+      { class: "row" },
+      h("span", { class: `badge is-${verdict}` }, VERDICTS[verdict]),
+      h("code", { class: "hash", title: id }, short(id)),
+      h("span", { class: "account" }, plain(account)),
       path !== null && toggle,
     ),
-    why !== null && h('p', { class: 'why' }, ...values(why)),
+    why !== null && h("p", { class: "why" }, ...values(why)),
     picture,
   );
 }
@@ -180,7 +236,8 @@ function checkedOutcome({ id, account, verdict, why, path }: CheckedOutcome, ind
 function values(why: string): (Node | string)[] {
   const found = /^expected the outcome root (\w+) of block (\w+), found (\w+)$/.exec(why);
   if (found === null) return [plain(why)];
-  const [, root = '', block = '', leadsTo = ''] = found;
-  const entry = (name: string, value: string) => h('span', { class: 'pair' }, name, h('code', { class: 'hash' }, value));
-  return [entry(`Block ${short(block)} has the root `, root), entry('This outcome leads to ', leadsTo)];
+  const [, root = "", block = "", leadsTo = ""] = found;
+  const entry = (name: string, value: string) =>
+    h("span", { class: "pair" }, name, h("code", { class: "hash" }, value));
+  return [entry(`Block ${short(block)} has the root `, root), entry("This outcome leads to ", leadsTo)];
 }

@@ -1,28 +1,33 @@
 // The line in the header: the chain, the height of its newest block, and whether blocks come in. A
 // coloured dot is only for a chain that grows; everything is said in words as well.
 
-import { h, replace } from '../dom';
-import { plain } from '../format';
-import { onChain, type Feed } from '../model/chain';
+import { h, replace } from "../dom";
+import { plain } from "../format";
+import { onChain, type Feed } from "../model/chain";
 
 const WORDS: Record<Feed, string> = {
-  followed: 'following',
-  behind: 'the feed is behind',
-  practice: 'practice chain',
-  none: 'not following any feed',
-  unreachable: 'the node does not respond',
+  followed: "following",
+  behind: "the feed is behind",
+  practice: "practice chain",
+  none: "not following any feed",
+  unreachable: "the node does not respond",
 };
 
 export function showChain(line: HTMLElement): void {
   onChain(({ feed, name, height }) => {
     line.className = `chain is-${feed}`;
-    const isReachable = feed !== 'unreachable';
-    const chainName = name === null ? (height === null ? 'no chain yet' : 'no configuration') : plain(name);
+    const isReachable = feed !== "unreachable";
+    const chainName = name === null ? (height === null ? "no chain yet" : "no configuration") : plain(name);
     replace(
       line,
-      isReachable && feed !== 'practice' && h('span', { class: 'name' }, chainName),
-      h('span', { class: 'state' }, WORDS[feed] ?? plain(feed)),
-      isReachable && h('span', { class: 'height', title: 'Height of the newest block' }, height === null ? 'no block' : String(height)),
+      isReachable && feed !== "practice" && h("span", { class: "name" }, chainName),
+      h("span", { class: "state" }, WORDS[feed] ?? plain(feed)),
+      isReachable &&
+        h(
+          "span",
+          { class: "height", title: "Height of the newest block" },
+          height === null ? "no block" : String(height),
+        ),
     );
   });
 }

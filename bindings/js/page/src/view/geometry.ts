@@ -3,8 +3,8 @@
 // left, as in the log graph of a version control system. Returns boxes of steps and paths of edges;
 // draws nothing.
 
-import type { Layout } from '../model/layout';
-import type { Lifecycle, Step } from '../model/lifecycle';
+import type { Layout } from "../model/layout";
+import type { Lifecycle, Step } from "../model/lifecycle";
 
 export interface Box {
   x: number;
@@ -57,7 +57,10 @@ export function wide(lifecycle: Lifecycle, layout: Layout, available: number): G
   }
   const height = top;
   const columns = layout.columns.map((_, index) => ({
-    x: labelWidth + index * pitch + gap / 2, y: 0, width: card.width, height,
+    x: labelWidth + index * pitch + gap / 2,
+    y: 0,
+    width: card.width,
+    height,
   }));
   const boxes = new Map<Step, Box>();
   const marks = new Map<Step, { x: number; y: number }>();
@@ -70,7 +73,16 @@ export function wide(lifecycle: Lifecycle, layout: Layout, available: number): G
     boxes.set(step, { x: column.x, y, ...card });
     marks.set(step, { x: column.x, y: y + CARD.height / 2 });
   }
-  return { isWide: true, width, height, boxes, marks, lanes, columns, path: (from, to) => curve(boxes, from, to, Math.min(gap, 70)) };
+  return {
+    isWide: true,
+    width,
+    height,
+    boxes,
+    marks,
+    lanes,
+    columns,
+    path: (from, to) => curve(boxes, from, to, Math.min(gap, 70)),
+  };
 }
 
 function clamp(number: number, min: number, max: number): number {
@@ -81,7 +93,7 @@ function clamp(number: number, min: number, max: number): number {
  *  one */
 function curve(boxes: Map<Step, Box>, from: Step, to: Step, gap: number): string {
   const [a, b] = [boxes.get(from), boxes.get(to)];
-  if (a === undefined || b === undefined) return '';
+  if (a === undefined || b === undefined) return "";
   const [y0, y1] = [a.y + a.height / 2, b.y + b.height / 2];
   if (b.x <= a.x) {
     // In the same column: to the left of both.
@@ -89,7 +101,8 @@ function curve(boxes: Map<Step, Box>, from: Step, to: Step, gap: number): string
     return `M${a.x} ${y0}C${left} ${y0} ${left} ${y1} ${b.x} ${y1}`;
   }
   const [x0, x1] = [a.x + a.width, b.x];
-  const bezier = (x: number, y: number, toX: number, toY: number) => `C${(x + toX) / 2} ${y} ${(x + toX) / 2} ${toY} ${toX} ${toY}`;
+  const bezier = (x: number, y: number, toX: number, toY: number) =>
+    `C${(x + toX) / 2} ${y} ${(x + toX) / 2} ${toY} ${toX} ${toY}`;
   const [start, end] = [x0 + gap, x1 - gap];
   if (end <= start) return `M${x0} ${y0}${bezier(x0, y0, x1, y1)}`;
   const offset = (CARD.height + GAP.y) / 2;
@@ -131,7 +144,7 @@ export function narrow(lifecycle: Lifecycle, layout: Layout, available: number):
   const lanes = layout.lanes.map((_, index) => ({ x: 12 + index * pitch, y: 0, width: 0, height: y }));
   const path = (from: Step, to: Step) => {
     const [a, b] = [marks.get(from), marks.get(to)];
-    if (a === undefined || b === undefined) return '';
+    if (a === undefined || b === undefined) return "";
     if (b.y <= a.y) return `M${a.x} ${a.y}L${b.x} ${b.y}`;
     const bend = Math.min(b.y - a.y, 44);
     return `M${a.x} ${a.y}V${b.y - bend}C${a.x} ${b.y - bend / 2} ${b.x} ${b.y - bend / 2} ${b.x} ${b.y}`;

@@ -2,28 +2,32 @@
 // response as JSON. Follows the transaction until FINAL; a response is drawn when the heights of
 // its blocks are loaded.
 
-import { copyButton, h, replace, type Child } from '../dom';
-import { at, text, type Json } from '../exact';
-import { decoded, near, plain, short, span, tera, timeElement } from '../format';
-import { isLive, noteHeight, onChain, type Feed } from '../model/chain';
-import { headline, reason } from '../model/failure';
-import { ANY_ACCOUNT } from '../model/input';
-import { layOut } from '../model/layout';
-import { readLifecycle, type Lifecycle, type Step } from '../model/lifecycle';
-import { Blocks, blocksOf, loadShards, type ShardOf } from '../model/locations';
-import { next, type Milestone } from '../model/milestones';
-import { watch } from '../model/watch';
-import { ProofPanel } from '../proof/panel';
-import type { RpcResponse } from '../rpc';
-import { Details } from './details';
-import { RawResponse } from './json';
-import { LifecycleView } from './lifecycle';
-import { Milestones } from './milestones';
-import { problem } from './problem';
-import { proofSlot } from './proof-slot';
+import { copyButton, h, replace, type Child } from "../dom";
+import { at, text, type Json } from "../exact";
+import { decoded, near, plain, short, span, tera, timeElement } from "../format";
+import { isLive, noteHeight, onChain, type Feed } from "../model/chain";
+import { headline, reason } from "../model/failure";
+import { ANY_ACCOUNT } from "../model/input";
+import { layOut } from "../model/layout";
+import { readLifecycle, type Lifecycle, type Step } from "../model/lifecycle";
+import { Blocks, blocksOf, loadShards, type ShardOf } from "../model/locations";
+import { next, type Milestone } from "../model/milestones";
+import { watch } from "../model/watch";
+import { ProofPanel } from "../proof/panel";
+import type { RpcResponse } from "../rpc";
+import { Details } from "./details";
+import { RawResponse } from "./json";
+import { LifecycleView } from "./lifecycle";
+import { Milestones } from "./milestones";
+import { problem } from "./problem";
+import { proofSlot } from "./proof-slot";
 
 /** Shows a transaction; with the id of a receipt, its details too */
-export function showTransaction(main: HTMLElement, route: { hash: string; signer: string | null; receipt?: string }, signal: AbortSignal): void {
+export function showTransaction(
+  main: HTMLElement,
+  route: { hash: string; signer: string | null; receipt?: string },
+  signal: AbortSignal,
+): void {
   const screen = new Screen(route.hash, route.receipt ?? null, signal);
   main.append(screen.element);
   const params = { tx_hash: route.hash, sender_account_id: route.signer ?? ANY_ACCOUNT };
@@ -32,9 +36,9 @@ export function showTransaction(main: HTMLElement, route: { hash: string; signer
 
 class Screen {
   readonly element: HTMLElement;
-  private readonly summary = h('div', { class: 'summary' });
-  private readonly progress = h('p', { class: 'progress-text' });
-  private readonly message = h('div', {});
+  private readonly summary = h("div", { class: "summary" });
+  private readonly progress = h("p", { class: "progress-text" });
+  private readonly message = h("div", {});
   private readonly milestones = new Milestones();
   private readonly view: LifecycleView;
   private readonly details: Details;
@@ -45,30 +49,50 @@ class Screen {
   private shards: ShardOf | null = null;
   private result: Json = null;
   private lifecycle: Lifecycle | null = null;
-  private body = '';
+  private body = "";
   private responseCount = 0;
   private awaited: Milestone[] = [];
   private isConnected = true;
-  private feed: Feed = 'followed';
+  private feed: Feed = "followed";
   /** Whether the transaction was not final when it was drawn first */
   private hasGrown = false;
 
-  constructor(private readonly hash: string, private selected: string | null, private readonly signal: AbortSignal) {
+  constructor(
+    private readonly hash: string,
+    private selected: string | null,
+    private readonly signal: AbortSignal,
+  ) {
     this.view = new LifecycleView((step) => this.select(step), signal);
     this.details = new Details(() => this.deselect());
-    this.raw = new RawResponse(copyButton('the response', () => this.body));
+    this.raw = new RawResponse(copyButton("the response", () => this.body));
     this.proof = new ProofPanel(hash, signal);
-    this.content = h('div', { class: 'content', hidden: true }, this.view.element, this.details.element, this.raw.element);
+    this.content = h(
+      "div",
+      { class: "content", hidden: true },
+      this.view.element,
+      this.details.element,
+      this.raw.element,
+    );
     this.element = h(
-      'div',
-      { class: 'transaction' },
-      h('div', { class: 'heading' }, h('h1', {}, h('small', {}, 'Transaction'), h('code', { class: 'hash' }, plain(hash))), copyButton('the hash', () => hash)),
+      "div",
+      { class: "transaction" },
+      h(
+        "div",
+        { class: "heading" },
+        h("h1", {}, h("small", {}, "Transaction"), h("code", { class: "hash" }, plain(hash))),
+        copyButton("the hash", () => hash),
+      ),
       this.message,
-      h('div', { class: 'overview' }, h('div', { class: 'progress' }, this.milestones.element, this.progress), this.summary),
+      h(
+        "div",
+        { class: "overview" },
+        h("div", { class: "progress" }, this.milestones.element, this.progress),
+        this.summary,
+      ),
       this.content,
       this.proof.element,
     );
-    replace(this.progress, 'Loading…');
+    replace(this.progress, "Loading…");
     this.title(null);
     onChain(({ feed }) => {
       if (this.feed === feed) return;
@@ -79,15 +103,15 @@ class Screen {
 
   /** The tab names the transaction, and how far it is */
   private title(milestone: Milestone | null): void {
-    document.title = `${short(this.hash)}${milestone === null ? '' : ` ${milestone}`} · Milepost`;
+    document.title = `${short(this.hash)}${milestone === null ? "" : ` ${milestone}`} · Milepost`;
   }
 
   updated(response: RpcResponse, milestone: Milestone): void {
     replace(this.message);
     this.milestones.show(milestone);
     this.title(milestone);
-    this.hasGrown ||= milestone !== 'FINAL';
-    if (milestone !== 'FINAL') this.milestones.wait(next(milestone));
+    this.hasGrown ||= milestone !== "FINAL";
+    if (milestone !== "FINAL") this.milestones.wait(next(milestone));
     if (response.body === this.body) return;
     this.body = response.body;
     this.raw.show(response.result);
@@ -99,12 +123,22 @@ class Screen {
   waiting(milestones: Milestone[]): void {
     this.awaited = milestones;
     this.milestones.wait(milestones);
-    if (milestones.length === 0) return replace(this.progress, 'The transaction is final: its status does not change any more.');
-    const names = milestones.flatMap((name, index) => [index > 0 && ' or ', h('b', {}, name)]);
+    if (milestones.length === 0)
+      return replace(this.progress, "The transaction is final: its status does not change any more.");
+    const names = milestones.flatMap((name, index) => [index > 0 && " or ", h("b", {}, name)]);
     const isGrowing = isLive(this.feed);
-    this.milestones.element.classList.toggle('is-still', !isGrowing);
-    if (isGrowing) return replace(this.progress, h('span', { class: 'live', 'aria-hidden': 'true' }), 'Live: waiting for ', ...names);
-    const why = this.feed === 'behind' ? 'The feed of this node is behind, so this may be old.' : 'No blocks come in, so nothing changes here.';
+    this.milestones.element.classList.toggle("is-still", !isGrowing);
+    if (isGrowing)
+      return replace(
+        this.progress,
+        h("span", { class: "live", "aria-hidden": "true" }),
+        "Live: waiting for ",
+        ...names,
+      );
+    const why =
+      this.feed === "behind"
+        ? "The feed of this node is behind, so this may be old."
+        : "No blocks come in, so nothing changes here.";
     replace(this.progress, `${why} Not reached: `, ...names);
   }
 
@@ -113,23 +147,25 @@ class Screen {
     this.title(null);
     this.content.hidden = true;
     this.proof.show(null);
-    this.body = '';
-    const message = 'The node does not know this transaction. This page shows it when a block includes it. It may also be in a block that is not kept any more.';
-    if (this.message.childElementCount === 0) replace(this.message, h('p', { class: 'empty', role: 'status' }, message));
+    this.body = "";
+    const message =
+      "The node does not know this transaction. This page shows it when a block includes it. It may also be in a block that is not kept any more.";
+    if (this.message.childElementCount === 0)
+      replace(this.message, h("p", { class: "empty", role: "status" }, message));
   }
 
   connected(isOpen: boolean): void {
     if (isOpen === this.isConnected) return;
     this.isConnected = isOpen;
     if (isOpen) this.waiting(this.awaited);
-    else replace(this.progress, 'The connection to the node was lost. Connecting again…');
+    else replace(this.progress, "The connection to the node was lost. Connecting again…");
   }
 
   failed(error: unknown, willRetry: boolean): void {
-    const title = willRetry ? 'The request failed' : 'This transaction cannot be followed';
-    const back = h('a', { class: 'button', href: '#/' }, 'Find another transaction');
+    const title = willRetry ? "The request failed" : "This transaction cannot be followed";
+    const back = h("a", { class: "button", href: "#/" }, "Find another transaction");
     replace(this.message, problem(title, error, !willRetry && back));
-    replace(this.progress, willRetry ? 'Trying again…' : '');
+    replace(this.progress, willRetry ? "Trying again…" : "");
   }
 
   private async draw(result: Json, responseNumber: number): Promise<void> {
@@ -178,7 +214,7 @@ class Screen {
     const [height, time] = [this.blocks.height(step.block), this.blocks.time(step.block)];
     const start = this.blocks.time(this.lifecycle?.root.block ?? null);
     const shard = step.account === null ? null : (this.shards?.(step.account) ?? null);
-    this.details.show(step, { height, time, start, shard }, at(this.result, 'transaction'));
+    this.details.show(step, { height, time, start, shard }, at(this.result, "transaction"));
     this.proof.mark();
   }
 
@@ -192,7 +228,7 @@ class Screen {
 /** The times of the block that includes a transaction, and of the one that executed the last of its
  *  receipts except refunds, if all are executed */
 function blockTimes({ root, steps }: Lifecycle, blocks: Blocks): [included: Date | null, executed: Date | null] {
-  const times = steps.filter((step) => step.kind !== 'refund').map((step) => blocks.time(step.block));
+  const times = steps.filter((step) => step.kind !== "refund").map((step) => blocks.time(step.block));
   const known = times.filter((time) => time !== null);
   const last = known.length < times.length ? null : known.reduce((a, b) => (a > b ? a : b));
   return [blocks.time(root.block), last];
@@ -201,34 +237,47 @@ function blockTimes({ root, steps }: Lifecycle, blocks: Blocks): [included: Date
 /** Status, accounts, number of receipts, time, gas and tokens */
 function summary(result: Json, lifecycle: Lifecycle, blocks: Blocks): HTMLElement[] {
   const { root, steps, omitted } = lifecycle;
-  const status = at(result, 'status');
+  const status = at(result, "status");
   const path = reason(status);
-  const cause = steps.findLast((step) => step.isResult && step.status === 'failure');
-  const failed = steps.find((step) => step.status === 'failure');
-  const value = text(at(status, 'SuccessValue'));
+  const cause = steps.findLast((step) => step.isResult && step.status === "failure");
+  const failed = steps.find((step) => step.status === "failure");
+  const value = text(at(status, "SuccessValue"));
   const [included, executed] = blockTimes(lifecycle, blocks);
   const total = (amounts: (bigint | null)[]) => amounts.reduce<bigint>((sum, amount) => sum + (amount ?? 0n), 0n);
   const [kind, statusText] =
-    path !== null ? ['failure', headline(status, cause?.account ?? null) ?? 'Failed']
-    : value !== null && failed !== undefined ? ['mixed', 'Succeeded, but a receipt failed']
-    : value !== null ? ['value', 'Succeeded']
-    : ['pending', text(status) === 'NotStarted' ? 'Not started' : 'In progress'];
-  const entry = (name: string, ...children: Child[]) => h('div', {}, h('dt', {}, name), h('dd', {}, ...children));
+    path !== null
+      ? ["failure", headline(status, cause?.account ?? null) ?? "Failed"]
+      : value !== null && failed !== undefined
+        ? ["mixed", "Succeeded, but a receipt failed"]
+        : value !== null
+          ? ["value", "Succeeded"]
+          : ["pending", text(status) === "NotStarted" ? "Not started" : "In progress"];
+  const entry = (name: string, ...children: Child[]) => h("div", {}, h("dt", {}, name), h("dd", {}, ...children));
   return [
-    h('p', { class: `status is-${kind}` }, statusText, proofSlot('answer')),
-    ...(path === null ? [] : [h('p', { class: 'path' }, h('code', {}, path))]),
-    ...(path === null && failed !== undefined ? [h('p', { class: 'reason' }, headline(at(failed.outcome, 'outcome', 'status'), failed.account) ?? '')] : []),
+    h("p", { class: `status is-${kind}` }, statusText, proofSlot("answer")),
+    ...(path === null ? [] : [h("p", { class: "path" }, h("code", {}, path))]),
+    ...(path === null && failed !== undefined
+      ? [h("p", { class: "reason" }, headline(at(failed.outcome, "outcome", "status"), failed.account) ?? "")]
+      : []),
     h(
-      'dl',
+      "dl",
       {},
-      ...(value === null ? [] : [entry('Result', h('code', {}, resultText(value)))]),
-      ...(included === null ? [] : [entry('Time', timeElement(included, included.toLocaleString()), ...(executed === null ? [] : [`, executed ${span(included, executed)} later`]))]),
-      entry('From', plain(root.account ?? '?')),
-      entry('To', plain(text(at(result, 'transaction', 'receiver_id')) ?? '?')),
-      entry('Actions', plain(root.title)),
-      entry('Receipts', String(steps.length - 1 + omitted), ...(omitted > 0 ? [` (${omitted} not drawn)`] : [])),
-      entry('Gas burnt', tera(total(steps.map((step) => step.gas)))),
-      entry('Tokens burnt', near(total(steps.map((step) => step.tokens)))),
+      ...(value === null ? [] : [entry("Result", h("code", {}, resultText(value)))]),
+      ...(included === null
+        ? []
+        : [
+            entry(
+              "Time",
+              timeElement(included, included.toLocaleString()),
+              ...(executed === null ? [] : [`, executed ${span(included, executed)} later`]),
+            ),
+          ]),
+      entry("From", plain(root.account ?? "?")),
+      entry("To", plain(text(at(result, "transaction", "receiver_id")) ?? "?")),
+      entry("Actions", plain(root.title)),
+      entry("Receipts", String(steps.length - 1 + omitted), ...(omitted > 0 ? [` (${omitted} not drawn)`] : [])),
+      entry("Gas burnt", tera(total(steps.map((step) => step.gas)))),
+      entry("Tokens burnt", near(total(steps.map((step) => step.tokens)))),
     ),
   ];
 }
@@ -236,5 +285,5 @@ function summary(result: Json, lifecycle: Lifecycle, blocks: Blocks): HTMLElemen
 /** The value of a result: its text, or its bytes */
 function resultText(base64: string): string {
   const value = decoded(base64);
-  return value === null ? 'none' : value.length > 80 ? `${value.slice(0, 80)}…` : value;
+  return value === null ? "none" : value.length > 80 ? `${value.slice(0, 80)}…` : value;
 }
