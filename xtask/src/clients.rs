@@ -17,7 +17,7 @@ pub(crate) fn test() -> Result<(), String> {
     let programs = shell::target()?.join("debug");
     let mut tests = program_at_root("node");
     tests.args(["--test", "--test-reporter=tap", CLIENTS]);
-    tests.env("PYTHON", python_environment()?.join("bin/python"));
+    tests.env("PYTHON", python_environment(CLIENTS)?.join("bin/python"));
     tests.env("MILEPOST_BIN", programs.join("milepost"));
     run(tests.env("PRACTICE_NODE", programs.join("practice-node")))
 }

@@ -26,6 +26,7 @@ mod shell;
 mod simulate;
 mod tally;
 mod test;
+mod text;
 mod toolchain;
 mod workspace;
 
@@ -50,6 +51,7 @@ cargo xtask <command>
   types [--check]                          write the TypeScript types in bindings/js and the discovery documents
                                            of the server from the schemas in protocol/src, or fail when they
                                            are not up to date
+  format                                   lay out all files: Rust, JavaScript, TypeScript, CSS, HTML, C and C++
   gate [--accept]                          count the instructions of ten hot paths and fail when a count is
                                            not within 3 % of benches/gate.toml, or write that file
   npm                                      install what is missing of the parts npm and page, naming it, and
@@ -83,6 +85,7 @@ fn main() -> ExitCode {
         ["vectors", rest @ ..] => done(generate::run("milepost-tests --bin vectors", rest)),
         ["header", rest @ ..] => done(generate::run("milepost-header", rest)),
         ["types", rest @ ..] => done(generate::run("xtask-types", rest)),
+        ["format"] => done(setup::run(&["text"]).and_then(|()| text::format())),
         ["gate", rest @ ..] => done(setup::run(&["gate"]).and_then(|()| gate::run(rest))),
         ["npm"] => done(
             setup::run(&["npm", "page"]).and_then(|()| npm::build()).and_then(|()| page::build()),

@@ -12,7 +12,7 @@ use std::process::Command;
 
 use crate::shell::{self, cargo, output, program_at_root, root};
 use crate::toolchain::{Toolchain, Wanted};
-use crate::{clients, cluster, no_std, npm, page, platforms};
+use crate::{clients, cluster, no_std, npm, page, platforms, text};
 
 /// What some commands need in common
 struct Part {
@@ -49,7 +49,7 @@ const VALGRIND: Need = Need::Package("valgrind", "valgrind --version");
 /// Compiles an empty program under a sanitizer, which needs both packages
 const CLANG: &str = "clang-22 -fsanitize=address -xc /dev/null -shared -o /dev/null";
 
-const PARTS: [Part; 12] = [
+const PARTS: [Part; 13] = [
     Part {
         name: "no_std",
         about: "a target without std, for the crates that need none",
@@ -75,6 +75,17 @@ const PARTS: [Part; 12] = [
             Need::NodeModules(clients::CLIENTS),
             Need::Package("python3-venv", "python3 -c 'import ensurepip, venv'"),
             Need::PythonPackages(clients::CLIENTS),
+        ],
+    },
+    Part {
+        name: "text",
+        about: "checkers of spelling, and formatters",
+        needs: &[
+            NODE,
+            NPM,
+            Need::NodeModules(text::TOOLS),
+            Need::Package("python3-venv", "python3 -c 'import ensurepip, venv'"),
+            Need::PythonPackages(text::TOOLS),
         ],
     },
     Part { name: "browser", about: "Chromium, for tests in a browser", needs: &[Need::Browser] },
@@ -229,7 +240,7 @@ fn install(needs: &[Need]) -> Result<(), String> {
                 let mut npm = program_at_root("npm");
                 shell::run(npm.args(["--prefix", folder, "ci", "--no-audit", "--no-fund"]))?;
             }
-            Need::PythonPackages(folder) => install_python_packages(&root().join(folder))?,
+            Need::PythonPackages(folder) => install_python_packages(folder)?,
             Need::Jars(folder) => install_jars(&root().join(folder))?,
         }
     }
@@ -288,7 +299,7 @@ impl Need {
             Self::Toolchain(wanted) => Toolchain::find(wanted).is_ok(),
             Self::OptionalSources => Wanted::Sources.is_installed(),
             Self::NodeModules(folder) => has_modules(&root().join(folder)),
-            Self::PythonPackages(folder) => has_python_packages(&root().join(folder)),
+            Self::PythonPackages(folder) => has_python_packages(folder),
             Self::Jars(folder) => has_jars(&root().join(folder)),
         }
     }
@@ -332,7 +343,7 @@ impl Need {
             Self::OptionalSources => "`rustup component add rust-src`".to_owned(),
             Self::NodeModules(folder) => format!("`npm --prefix {folder} ci`"),
             Self::PythonPackages(folder) => {
-                format!("`pip install --requirement {folder}/requirements.txt` in target/python")
+                format!("`pip install --requirement {folder}/requirements.txt` below target/python")
             }
             Self::Jars(folder) => {
                 format!("`mvn dependency:copy-dependencies` in {folder}, into target/jars")
@@ -348,25 +359,26 @@ fn has_modules(folder: &Path) -> bool {
     time("node_modules/.package-lock.json").is_some_and(|done| lock.is_some_and(|it| it <= done))
 }
 
-/// The environment of Python programs; not beside them, where checks would read its files
-pub(crate) fn python_environment() -> Result<PathBuf, String> {
-    Ok(shell::target()?.join("python"))
+/// The environment of the Python packages that a folder lists; not in that folder, where checks
+/// would read its files
+pub(crate) fn python_environment(folder: &str) -> Result<PathBuf, String> {
+    Ok(shell::target()?.join("python").join(folder))
 }
 
 /// The list of what a folder has, which is written last
 const INSTALLED: &str = "installed.txt";
 
-fn has_python_packages(folder: &Path) -> bool {
-    let wanted = fs::read(folder.join("requirements.txt")).ok();
-    let environment = python_environment().ok();
+fn has_python_packages(folder: &str) -> bool {
+    let wanted = fs::read(root().join(folder).join("requirements.txt")).ok();
+    let environment = python_environment(folder).ok();
     let installed = environment.and_then(|path| fs::read(path.join(INSTALLED)).ok());
     wanted.is_some() && installed == wanted
 }
 
-fn install_python_packages(folder: &Path) -> Result<(), String> {
-    let environment = python_environment()?;
+fn install_python_packages(folder: &str) -> Result<(), String> {
+    let environment = python_environment(folder)?;
     shell::run(program_at_root("python3").args(["-m", "venv"]).arg(&environment))?;
-    let list = folder.join("requirements.txt");
+    let list = root().join(folder).join("requirements.txt");
     let mut pip = program_at_root(environment.join("bin/pip"));
     shell::run(pip.args(["install", "--quiet", "--requirement"]).arg(&list))?;
     let copied = fs::copy(&list, environment.join(INSTALLED));

@@ -12,7 +12,7 @@ use crate::runner::{self, Job};
 use crate::shell::{cargo, run as run_command};
 use crate::tally::Format;
 use crate::workspace::{WORKSPACE, build_server, interop_cargo};
-use crate::{bench, c, clients, cluster, fuzz, gate, no_std, npm, page, simulate};
+use crate::{bench, c, clients, cluster, fuzz, gate, no_std, npm, page, simulate, text};
 
 /// One check
 struct Step {
@@ -29,8 +29,9 @@ struct Step {
 ///
 /// Short ones are first. Then steps that build into different directories alternate, because cargo
 /// builds into one directory for one command at a time.
-const STEPS: [Step; 16] = [
-    step("fmt", "the formatting of all Rust code", &[], fmt),
+const STEPS: [Step; 17] = [
+    step("fmt", "the layout of all Rust code", &[], fmt),
+    step("text", "spelling, and the layout of all other code", &["text"], text::check),
     step("clippy", "lints of all code, as errors", &[], clippy),
     step("simulation", "10,000 seeds of waiting, compared with an oracle", &[], simulation),
     step("gate", "instructions of ten hot paths, within 3 %", &["gate"], gate::check),
@@ -181,9 +182,9 @@ fn choose(arguments: &[&str]) -> Result<Vec<&'static Step>, String> {
 }
 
 fn fmt() -> Result<(), String> {
-    run_command(&mut cargo("fmt --all --check"))?;
-    run_command(&mut cargo("fmt --all --check --manifest-path interop/Cargo.toml"))?;
-    run_command(&mut cargo("fmt --all --check --manifest-path fuzz/Cargo.toml"))
+    text::WORKSPACES.iter().try_for_each(|workspace| {
+        run_command(cargo("fmt --all --check").arg("--manifest-path").arg(workspace))
+    })
 }
 
 fn clippy() -> Result<(), String> {
