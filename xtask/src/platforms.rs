@@ -3,13 +3,14 @@
 //! The engine's own tests, the shared vectors and the conformance of the file run where pointers
 //! have 32 bits, where the most significant byte comes first, and on the other usual processor of
 //! servers. The server is built for that one too, and as one static program, with which its own
-//! tests run. Leaves out other operating systems, which need a machine that runs them.
+//! tests run. The code that relies on what C promises runs in Miri. Leaves out other operating
+//! systems, which need a machine that runs them.
 
 use std::fs;
 use std::process::Command;
 
 use crate::packages::Packages;
-use crate::shell::{cargo, output, run, show, target};
+use crate::shell::{cargo, output, program_at_root, run, show, target};
 use crate::tally::{Format, Tally};
 
 /// A target whose programs run here
@@ -84,7 +85,25 @@ pub(crate) fn run_all() -> Result<String, String> {
     let packages = Packages::read()?.no_std_arguments()?;
     run(&mut cargo(&format!("build {packages} --target {BARE}")))?;
     lines.push(format!("{BARE:<27} the crates without std are built"));
+    lines.push(format!("{:<27} {} tests of the C boundary passed", "Miri", miri()?));
     Ok(format!("{}\n", lines.join("\n")))
+}
+
+/// Runs the tests of the boundary with C in Miri, with and without handles that are checked, and by
+/// both models of aliasing; the number of tests that passed
+fn miri() -> Result<u64, String> {
+    let mut tests = 0;
+    for (assertions, model) in [("true", ""), ("false", ""), ("false", "-Zmiri-tree-borrows")] {
+        // From rustup, so that it finds the newest compiler. The payload of a panic is leaked on
+        // purpose: dropping it could panic again.
+        let mut miri = program_at_root("cargo");
+        miri.args(["+nightly", "miri", "test", "-p", "milepost-ffi", "--lib", "--target-dir"]);
+        miri.arg(target()?.join("miri")).env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO");
+        miri.env("CARGO_PROFILE_DEV_DEBUG_ASSERTIONS", assertions);
+        miri.env("MIRIFLAGS", format!("-Zmiri-ignore-leaks {model}"));
+        tests += count(&mut miri)?;
+    }
+    Ok(tests)
 }
 
 impl Platform {

@@ -141,6 +141,7 @@ const PARTS: [Part; 13] = [
             Need::Toolchain(Wanted::Library(platforms::TARGETS[2])),
             Need::Toolchain(Wanted::Library(platforms::TARGETS[3])),
             Need::Toolchain(Wanted::Library(platforms::TARGETS[4])),
+            Need::Toolchain(Wanted::Miri),
         ],
     },
     Part {

@@ -28,6 +28,8 @@ pub(crate) enum Wanted {
     Library(&'static str),
     /// The sources of the library
     Sources,
+    /// The newest compiler, with Miri
+    Miri,
 }
 
 impl Toolchain {
@@ -73,10 +75,15 @@ impl Toolchain {
 
 impl Wanted {
     /// What rustup is called with to install this
-    pub(crate) const fn rustup_arguments(self) -> [&'static str; 3] {
+    pub(crate) fn rustup_arguments(self) -> Vec<&'static str> {
         match self {
-            Self::Library(target) => ["target", "add", target],
-            Self::Sources => ["component", "add", "rust-src"],
+            Self::Library(target) => vec!["target", "add", target],
+            Self::Sources => vec!["component", "add", "rust-src"],
+            Self::Miri => {
+                let install =
+                    "toolchain install nightly --profile minimal --component miri,rust-src";
+                install.split(' ').collect()
+            }
         }
     }
 
@@ -85,6 +92,7 @@ impl Wanted {
         match self {
             Self::Library(target) => format!("the target {target}"),
             Self::Sources => "rust-src (the sources of the standard library)".to_owned(),
+            Self::Miri => "Miri, with the newest compiler".to_owned(),
         }
     }
 
@@ -98,6 +106,9 @@ impl Wanted {
                 output(&mut compiler).is_ok_and(|directory| Path::new(directory.trim()).is_dir())
             }
             Self::Sources => has_sources(program_at_root("rustc"), "library/std"),
+            Self::Miri => {
+                output(program_at_root("cargo").args(["+nightly", "miri", "--version"])).is_ok()
+            }
         }
     }
 }

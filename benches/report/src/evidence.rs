@@ -79,7 +79,7 @@ const SECTIONS: &[(&str, &str)] = &[
         "platforms",
         "The tests of the engine, the shared vectors and the conformance of the file, on other processors, under QEMU;\n\
          the server for one of them, and as a static program with which its own tests run; and the crates without std\n\
-         for microcontrollers. Those without compare-and-swap (thumbv6m) are not supported: `alloc` has no `Arc` there.",
+         for microcontrollers. Miri runs the tests of the code that relies on what C promises. Those without compare-and-swap (thumbv6m) are not supported: `alloc` has no `Arc` there.",
     ),
     ("bench", "Processor time compared with the node's path: [BENCHMARKS.md](BENCHMARKS.md)."),
     (

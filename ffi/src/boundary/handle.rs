@@ -173,6 +173,9 @@ impl Readable for Exclusive {
 /// Shared access of one call to a value
 pub struct SharedRef<'call, H: Handle> {
     cell: &'call Cell<H::Value>,
+    /// The pointer that the owner of the cell made: a reference may not be used for what lies beside
+    /// the cell, as the counts of an `Arc` do
+    owned: *const Cell<H::Value>,
     counted: bool,
     handle: PhantomData<H>,
 }
@@ -240,7 +243,11 @@ pub fn create<H: Handle<Ownership: Owned>>(value: H::Value) -> *mut H {
     table::insert(cell.cast(), H::NAME).cast()
 }
 
-/// Returns the cell of a handle that is not NULL, not stale and not poisoned
+/// A cell, and the pointer to it that its owner made
+type Live<'call, Value> = (&'call Cell<Value>, *const Cell<Value>);
+
+/// Returns the cell of a handle that is not NULL, not stale and not poisoned, by the pointer that
+/// its owner made
 ///
 /// # Safety
 ///
@@ -248,7 +255,7 @@ pub fn create<H: Handle<Ownership: Owned>>(value: H::Value) -> *mut H {
 unsafe fn cell<'call, H: Handle>(
     handle: *const H,
     name: &str,
-) -> Result<&'call Cell<H::Value>, CallError> {
+) -> Result<Live<'call, H::Value>, CallError> {
     if handle.is_null() {
         return Err(CallError::new(MILEPOST_STATUS_NULL, format!("{name} is NULL")));
     }
@@ -256,13 +263,14 @@ unsafe fn cell<'call, H: Handle>(
         let message = format!("{name} is not a live {}", H::NAME);
         return Err(CallError::new(MILEPOST_STATUS_STALE, message));
     };
+    let owned = address.cast::<Cell<H::Value>>().cast_const();
     // SAFETY: a live handle points to a cell from `create`, which the host keeps alive.
-    let cell = unsafe { &*address.cast::<Cell<H::Value>>() };
+    let cell = unsafe { &*owned };
     if cell.poisoned.load(Ordering::Relaxed) {
         let message = format!("{name} was in use by a call that panicked");
         return Err(CallError::new(MILEPOST_STATUS_POISONED, message));
     }
-    Ok(cell)
+    Ok((cell, owned))
 }
 
 fn busy(name: &str) -> CallError {
@@ -283,12 +291,12 @@ pub unsafe fn shared_ref<'call, H: Handle<Ownership: Readable>>(
     name: &str,
 ) -> Result<SharedRef<'call, H>, CallError> {
     // SAFETY: as the caller's.
-    let cell = unsafe { cell(handle, name)? };
+    let (cell, owned) = unsafe { cell(handle, name)? };
     let counted = <H::Ownership as Readable>::COUNTS_READERS;
     if counted && !cell.try_begin_read() {
         return Err(busy(name));
     }
-    Ok(SharedRef { cell, counted, handle: PhantomData })
+    Ok(SharedRef { cell, owned, counted, handle: PhantomData })
 }
 
 /// Returns exclusive access to the value of a handle
@@ -305,7 +313,7 @@ pub unsafe fn exclusive_ref<'call, H: Handle<Ownership = Exclusive>>(
     name: &str,
 ) -> Result<ExclusiveRef<'call, H>, CallError> {
     // SAFETY: as the caller's.
-    let cell = unsafe { cell(handle.cast_const(), name)? };
+    let (cell, _) = unsafe { cell(handle.cast_const(), name)? };
     if !cell.try_begin_write() {
         return Err(busy(name));
     }
@@ -333,11 +341,10 @@ impl<H: Handle<Ownership = Shared>> fmt::Debug for SharedValue<H> {
 impl<H: Handle<Ownership = Shared>> SharedRef<'_, H> {
     /// Returns a counted reference to the value
     pub fn to_shared_value(&self) -> SharedValue<H> {
-        let cell: *const Cell<H::Value> = self.cell;
         // SAFETY: a shared cell is from `Arc::into_raw`, and the handle holds one count.
         let cell = unsafe {
-            Arc::increment_strong_count(cell);
-            Arc::from_raw(cell)
+            Arc::increment_strong_count(self.owned);
+            Arc::from_raw(self.owned)
         };
         SharedValue(cell)
     }
@@ -350,7 +357,7 @@ impl<H: Handle<Ownership = Shared>> SharedRef<'_, H> {
 /// The pointer is NULL or a live handle.
 pub unsafe fn poison<H: Handle>(handle: *const H) {
     // SAFETY: as the caller's.
-    if let Ok(cell) = unsafe { cell(handle, "") } {
+    if let Ok((cell, _)) = unsafe { cell(handle, "") } {
         cell.poisoned.store(true, Ordering::Relaxed);
     }
 }
