@@ -154,6 +154,16 @@ pub(crate) struct ServeArgs {
     /// open, at most 65536]
     #[arg(long, value_name = "NUMBER", value_parser = up_to_a_million)]
     pub(crate) max_connections: Option<usize>,
+    /// Maximum number of open connections of one address, of which further ones are closed at once;
+    /// an IPv6 address counts with its /64. Behind a proxy all clients have its address [default:
+    /// no limit of its own]
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) address_connections: Option<NonZero<usize>>,
+    /// Maximum number of JSON-RPC requests that one address has at a time, those that wait
+    /// included, and of transactions that it watches; further ones get INTERNAL_ERROR or 503
+    /// [default: no limit of its own]
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) address_requests: Option<NonZero<usize>>,
 }
 
 /// Where options come from that are not on the command line

@@ -124,6 +124,7 @@ pub(crate) struct Metrics {
     deviations: AtomicU64,
     response_bytes: AtomicU64,
     connections: AtomicU64,
+    connections_refused: AtomicU64,
     durations: Histogram,
     /// Microseconds since 1970; 0 before the first commit
     last_commit: AtomicU64,
@@ -218,6 +219,11 @@ impl Metrics {
         self.connections.fetch_add(1, Relaxed);
     }
 
+    /// A connection was closed at once, because its address has as many as it may have
+    pub(crate) fn connection_refused(&self) {
+        self.connections_refused.fetch_add(1, Relaxed);
+    }
+
     pub(crate) fn disconnected(&self) {
         self.connections.fetch_sub(1, Relaxed);
     }
@@ -257,6 +263,11 @@ impl Metrics {
             sample(out, checked, &format!("{{result=\"{result}\"}}"), count.load(Relaxed));
         }
         let counters = [
+            (
+                "connections_refused_total",
+                "Connections closed at once, because their address has as many as it may have",
+                &self.connections_refused,
+            ),
             ("blocks_reverted_total", "Blocks that left the canonical chain", &self.reverted),
             ("transactions_imported_total", "Transactions imported", &self.transactions),
             ("outcomes_imported_total", "Execution outcomes imported", &self.outcomes),

@@ -175,6 +175,8 @@ async fn run(args: ServeArgs) -> Result<(), String> {
         statuses: args.http_status,
         body_limit: args.body_limit,
         max_connections,
+        address_connections: args.address_connections,
+        address_requests: args.address_requests,
         max_wait: args.max_wait,
     };
     http::serve(listener, Arc::clone(&service), demo_index, feed_status, upstreams, options).await;

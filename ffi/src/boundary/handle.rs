@@ -173,8 +173,8 @@ impl Readable for Exclusive {
 /// Shared access of one call to a value
 pub struct SharedRef<'call, H: Handle> {
     cell: &'call Cell<H::Value>,
-    /// The pointer that the owner of the cell made: a reference may not be used for what lies beside
-    /// the cell, as the counts of an `Arc` do
+    /// The pointer that the owner of the cell made: a reference may not be used for what lies
+    /// beside the cell, as the counts of an `Arc` do
     owned: *const Cell<H::Value>,
     counted: bool,
     handle: PhantomData<H>,

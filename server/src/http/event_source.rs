@@ -6,6 +6,7 @@
 //! written, and to whom, is not known here.
 
 use alloc::sync::Arc;
+use core::fmt;
 use core::future::Future;
 use core::pin::Pin;
 use core::task::{Context, Poll, ready};
@@ -14,6 +15,7 @@ use milepost::primitives::CryptoHash;
 use milepost::status::{CompactStatus, Milestone};
 use tokio::task;
 
+use super::client::{AddressIsFull, Client, Taken};
 use super::route::failed;
 use crate::query_error::QueryError;
 use crate::service::Service;
@@ -85,6 +87,7 @@ type Rendering =
 pub(super) struct EventSource {
     service: Arc<Service>,
     watcher: Watcher,
+    _taken: Taken,
     options: EventOptions,
     /// Whether each transaction was in a block by the last event that the client has
     included: Vec<bool>,
@@ -96,22 +99,45 @@ pub(super) struct EventSource {
     has_end: bool,
 }
 
-impl core::fmt::Debug for EventSource {
-    fn fmt(&self, formatter: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+impl fmt::Debug for EventSource {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("EventSource").finish_non_exhaustive()
+    }
+}
+
+/// Why transactions are not watched
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum WatchError {
+    /// All clients together watch as many as they may
+    Server(TooManyWatches),
+    /// The address has as much as it may have
+    Address(AddressIsFull),
+}
+
+impl fmt::Display for WatchError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Server(TooManyWatches { open, limit }) => {
+                write!(formatter, "too many watches: {open} of {limit}")
+            }
+            Self::Address(full) => full.fmt(formatter),
+        }
     }
 }
 
 impl EventSource {
     pub(super) fn new(
         service: &Arc<Service>,
+        client: &Client,
         hashes: Vec<CryptoHash>,
         options: EventOptions,
-    ) -> Result<Self, TooManyWatches> {
+    ) -> Result<Self, WatchError> {
+        let taken = client.begin(hashes.len()).map_err(WatchError::Address)?;
         let included = vec![false; hashes.len()];
         Ok(Self {
             service: Arc::clone(service),
-            watcher: Watcher::new(service, hashes)?,
+            watcher: Watcher::new(service, hashes).map_err(WatchError::Server)?,
+            _taken: taken,
             options,
             included,
             rendering: None,

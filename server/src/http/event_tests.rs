@@ -6,6 +6,7 @@
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use core::future::poll_fn;
+use core::num::NonZero;
 use core::time::Duration;
 
 use http_body_util::{BodyExt as _, Empty};
@@ -22,6 +23,7 @@ use serde_json::Value;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{self, Instant};
 
+use super::client::Client;
 use super::event_source::{EventOptions, EventSource};
 use super::events::EventStream;
 use super::route::Options;
@@ -60,6 +62,15 @@ pub(super) fn chain(seed: u64, count: usize) -> (Vec<BlockMessage>, Vec<CryptoHa
 
 /// Serves on a port of its own, whose address is returned
 pub(super) async fn start(service: &Arc<Service>) -> String {
+    start_limited(service, None, None).await
+}
+
+/// As [`start`], with limits of connections and requests per address
+pub(super) async fn start_limited(
+    service: &Arc<Service>,
+    connections: Option<NonZero<usize>>,
+    requests: Option<NonZero<usize>>,
+) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap().to_string();
     let options = Options {
@@ -68,6 +79,8 @@ pub(super) async fn start(service: &Arc<Service>) -> String {
         statuses: StatusMode::Node,
         body_limit: BODY_LIMIT,
         max_connections: 100,
+        address_connections: connections,
+        address_requests: requests,
         max_wait: Duration::from_secs(1),
     };
     tokio::spawn(serve(listener, Arc::clone(service), None, None, None, options));
@@ -417,7 +430,8 @@ async fn a_quiet_stream_sends_a_comment_each_15_seconds() {
     let service = service();
     let options = EventOptions { wait_until: Milestone::Final, with_result: false, is_many: false };
     let hash = CryptoHash::digest(b"unknown");
-    let source = EventSource::new(&service, vec![hash], options).unwrap();
+    let source =
+        EventSource::new(&service, &Client::without_limits(), vec![hash], options).unwrap();
     let mut stream = EventStream::new(source);
     let start = Instant::now();
     let mut chunks = Vec::new();

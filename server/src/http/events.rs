@@ -19,13 +19,14 @@ use milepost::primitives::CryptoHash;
 use milepost::status::Milestone;
 use tokio::time::{self, Instant, Sleep};
 
-use super::event_source::{END, Event, EventOptions, EventSource, Next, REACHED};
+use super::client::Client;
+use super::event_source::{END, Event, EventOptions, EventSource, Next, REACHED, WatchError};
 use super::query_string::QueryString;
 use super::response_body::HttpBody;
 use super::route::{HttpResponse, empty, error_status, failed, json_value};
 use super::transaction::{self, rejected};
 use crate::service::Service;
-use crate::watching::{Change, TooManyWatches};
+use crate::watching::Change;
 
 /// Maximum number of transactions of one stream
 pub(super) const MAX_HASHES: usize = 256;
@@ -39,6 +40,7 @@ const X_ACCEL_BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering
 /// The events of the transaction in the path
 pub(super) async fn of_one(
     service: &Arc<Service>,
+    client: &Client,
     hash: &str,
     query: &QueryString,
     last_event_id: Option<&str>,
@@ -49,7 +51,7 @@ pub(super) async fn of_one(
         Ok(parsed) => parsed,
         Err(text) => return rejected(service, StatusCode::BAD_REQUEST, &text),
     };
-    let mut source = match EventSource::new(service, vec![hash], options) {
+    let mut source = match EventSource::new(service, client, vec![hash], options) {
         Ok(source) => source,
         Err(error) => return refused(error),
     };
@@ -78,6 +80,7 @@ pub(super) async fn of_one(
 /// The events of all transactions in the query
 pub(super) fn of_many(
     service: &Arc<Service>,
+    client: &Client,
     query: &QueryString,
     last_event_id: Option<&str>,
 ) -> HttpResponse {
@@ -105,7 +108,7 @@ pub(super) fn of_many(
     if last_event_id == Some(END) {
         return empty(StatusCode::NO_CONTENT);
     }
-    match EventSource::new(service, hashes, options) {
+    match EventSource::new(service, client, hashes, options) {
         Ok(source) => EventStream::new(source).respond(),
         Err(error) => refused(error),
     }
@@ -115,10 +118,8 @@ fn parse_options(query: &QueryString, is_many: bool) -> Result<EventOptions, Str
     EventOptions::parse(query.get("wait_until"), query.get("include"), is_many)
 }
 
-fn refused(error: TooManyWatches) -> HttpResponse {
-    let TooManyWatches { open, limit } = error;
-    let text = format!("too many watches: {open} of {limit}");
-    let mut response = json_value(StatusCode::SERVICE_UNAVAILABLE, &failed(text));
+fn refused(error: WatchError) -> HttpResponse {
+    let mut response = json_value(StatusCode::SERVICE_UNAVAILABLE, &failed(error));
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
     response
 }

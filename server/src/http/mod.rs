@@ -8,6 +8,9 @@
 mod archive_tests;
 mod base_path;
 mod blocks;
+mod client;
+#[cfg(test)]
+mod client_tests;
 mod complete_heights;
 mod cors;
 mod discovery;
@@ -61,6 +64,7 @@ use crate::demo_index::DemoIndex;
 use crate::feed_status::FeedStatus;
 use crate::service::Service;
 use crate::upstream::Upstreams;
+use client::{AddressLimit, Client};
 use discovery::Documents;
 use route::HttpContext;
 use timeout_stream::TimeoutStream;
@@ -121,6 +125,9 @@ pub(crate) async fn serve(
         rpc_headers,
         documents,
     });
+    let connections_of_address =
+        AddressLimit::new("connections", context.options.address_connections);
+    let requests_of_address = AddressLimit::new("requests", context.options.address_requests);
     let connections = GracefulShutdown::new();
     let builder = builder();
     let accept_end = async {
@@ -135,21 +142,26 @@ pub(crate) async fn serve(
             let permit = Arc::clone(&connection_permits).acquire_owned().await.ok();
             (permit, listener.accept().await)
         };
-        let (permit, stream) = tokio::select! {
+        let (permit, stream, address) = tokio::select! {
             () = accept_end.as_mut() => break,
             (permit, accepted) = accepted => match accepted {
-                Ok((stream, _)) => (permit, stream),
+                Ok((stream, address)) => (permit, stream, address.ip()),
                 Err(error) => {
                     handle_accept_error(&error).await;
                     continue;
                 }
             },
         };
+        let Ok(taken) = connections_of_address.take(address, 1) else {
+            // Closed at once: a response would take as long as the client likes.
+            context.service.metrics.connection_refused();
+            continue;
+        };
         // Held by what the connection is upgraded to, too.
-        let permit = Arc::new(permit);
+        let client = Arc::new(Client::new(address, &requests_of_address, permit, taken));
         let connection = builder.serve_connection_with_upgrades(io_of(stream), {
-            let (context, permit) = (Arc::clone(&context), Arc::clone(&permit));
-            service_fn(move |request| route::respond(&context, request, &permit))
+            let (context, client) = (Arc::clone(&context), Arc::clone(&client));
+            service_fn(move |request| route::respond(&context, request, &client))
         });
         let connection = connections.watch(connection.into_owned());
         let service = Arc::clone(&service);
@@ -158,7 +170,7 @@ pub(crate) async fn serve(
             if let Err(error) = connection.await {
                 debug!("connection ended: {error}");
             }
-            drop(permit);
+            drop(client);
         });
     }
     drop(listener);

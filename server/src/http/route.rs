@@ -10,6 +10,7 @@ use alloc::borrow::Cow;
 use alloc::sync::Arc;
 use core::convert::Infallible;
 use core::fmt::Display;
+use core::num::NonZero;
 use core::pin::Pin;
 use core::time::Duration;
 
@@ -26,6 +27,7 @@ use serde_json::{Value, json};
 use tracing::{Instrument as _, debug};
 
 use super::base_path::BasePath;
+use super::client::Client;
 use super::cors::Cors;
 use super::discovery::Documents;
 use super::feed;
@@ -34,8 +36,7 @@ use super::query_string::QueryString;
 use super::request_context::{CURRENT, RequestContext};
 use super::response_body::HttpBody;
 use super::rpc::{self, RpcRequest, StatusMode};
-use super::websocket::{self, Permit};
-use super::{blocks, events, head, transaction};
+use super::{blocks, events, head, transaction, websocket};
 use crate::demo_index::DemoIndex;
 use crate::feed_status::FeedStatus;
 use crate::metrics::MethodLabel;
@@ -58,6 +59,10 @@ pub(crate) struct Options {
     pub(crate) body_limit: usize,
     /// Maximum number of open connections
     pub(crate) max_connections: usize,
+    /// Maximum number of open connections of one address; `None` for no limit of its own
+    pub(crate) address_connections: Option<NonZero<usize>>,
+    /// Maximum number of requests and watched transactions of one address at a time
+    pub(crate) address_requests: Option<NonZero<usize>>,
     /// Maximum time that a request may choose to wait
     pub(crate) max_wait: Duration,
 }
@@ -91,12 +96,12 @@ enum Handler {
 pub(super) fn respond(
     context: &Arc<HttpContext>,
     request: Request<Incoming>,
-    permit: &Permit,
+    client: &Arc<Client>,
 ) -> impl Future<Output = Result<HttpResponse, Infallible>> + Send + 'static + use<> {
     let request_context = RequestContext::of(request.headers());
     let (own_headers, span) = (request_context.headers(), request_context.span());
     span.in_scope(|| debug!("{} {}", request.method(), request.uri().path()));
-    let handler = handler(context, request, permit);
+    let handler = handler(context, request, client);
     let context = Arc::clone(context);
     let respond = async move {
         let mut response = match handler {
@@ -111,7 +116,11 @@ pub(super) fn respond(
     CURRENT.scope(request_context, respond.instrument(span))
 }
 
-fn handler(context: &Arc<HttpContext>, request: Request<Incoming>, permit: &Permit) -> Handler {
+fn handler(
+    context: &Arc<HttpContext>,
+    request: Request<Incoming>,
+    client: &Arc<Client>,
+) -> Handler {
     let cors = &context.options.cors;
     let origin = if cors.depends_on_origin() { request.headers().get(ORIGIN) } else { None };
     let path = context.options.base_path.strip(request.uri().path());
@@ -119,12 +128,12 @@ fn handler(context: &Arc<HttpContext>, request: Request<Incoming>, permit: &Perm
         && let Some(url_method) = path.and_then(rpc_path)
     {
         let origin = origin.cloned();
-        return Handler::Rpc(RpcRequest::new(request, url_method, origin));
+        return Handler::Rpc(RpcRequest::new(request, url_method, origin, client));
     }
     if path == Some("/ws") && request.method() != Method::OPTIONS {
-        let (context, permit) = (Arc::clone(context), Arc::clone(permit));
+        let (context, client) = (Arc::clone(context), Arc::clone(client));
         return Handler::Other(Box::pin(
-            async move { websocket::upgrade(&context, request, permit) },
+            async move { websocket::upgrade(&context, request, client) },
         ));
     }
     let header = |name: &str| request.headers().get(name).cloned();
@@ -137,6 +146,7 @@ fn handler(context: &Arc<HttpContext>, request: Request<Incoming>, permit: &Perm
         last_event_id: header("last-event-id"),
         accepts_gzip: feed::accepts_gzip(request.headers()),
         min_height: head::min_height(request.headers()),
+        client: Arc::clone(client),
     };
     let context = Arc::clone(context);
     Handler::Other(Box::pin(async move { respond_other(&context, &request).await }))
@@ -154,6 +164,7 @@ struct RequestHead {
     last_event_id: Option<HeaderValue>,
     accepts_gzip: bool,
     min_height: Result<Option<BlockHeight>, String>,
+    client: Arc<Client>,
 }
 
 /// Answers a request that is not JSON-RPC
@@ -306,8 +317,10 @@ async fn events(context: &HttpContext, request: &RequestHead, hash: Option<&str>
     let query = QueryString::parse(request.query.as_deref().unwrap_or_default());
     let last_event_id = request.last_event_id.as_ref().and_then(|id| id.to_str().ok());
     match hash {
-        Some(hash) => events::of_one(&context.service, hash, &query, last_event_id).await,
-        None => events::of_many(&context.service, &query, last_event_id),
+        Some(hash) => {
+            events::of_one(&context.service, &request.client, hash, &query, last_event_id).await
+        }
+        None => events::of_many(&context.service, &request.client, &query, last_event_id),
     }
 }
 

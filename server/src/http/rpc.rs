@@ -20,6 +20,7 @@ use milepost::rpc::ResponseKind;
 use serde_json::Value;
 use tokio::time::Instant;
 
+use super::client::{AddressIsFull, Client, Taken};
 use super::complete_heights::CompleteHeights;
 use super::cors::Cors;
 use super::request_body::{self, HttpError};
@@ -76,6 +77,8 @@ pub(super) struct RpcRequest {
     wait: Option<Duration>,
     /// The head that it demands
     min_height: Option<BlockHeight>,
+    /// What it counts for its address, until it is answered
+    taken: Result<Taken, AddressIsFull>,
 }
 
 impl RpcRequest {
@@ -83,6 +86,7 @@ impl RpcRequest {
         request: Request<Incoming>,
         url_method: Option<Cow<'static, str>>,
         origin: Option<HeaderValue>,
+        client: &Client,
     ) -> Self {
         let headers = request.headers();
         let (min_height, error) = match head::min_height(headers) {
@@ -93,14 +97,23 @@ impl RpcRequest {
         };
         let (expects_continue, wait) = (headers.contains_key(EXPECT), prefer::wait(headers));
         let body = request.into_body();
-        Self { body, url_method, error, expects_continue, origin, wait, min_height }
+        let taken = client.begin(1);
+        Self { body, url_method, error, expects_continue, origin, wait, min_height, taken }
     }
 }
 
 /// Answers a JSON-RPC request
 pub(super) async fn respond(context: &HttpContext, request: RpcRequest) -> HttpResponse {
-    let RpcRequest { mut body, url_method, error, expects_continue, origin, wait, min_height } =
-        request;
+    let RpcRequest {
+        mut body,
+        url_method,
+        error,
+        expects_continue,
+        origin,
+        wait,
+        min_height,
+        taken,
+    } = request;
     let limit = context.options.body_limit;
     let accepted = error.as_ref().and_then(|error| error.accepted.clone());
     let wait = wait.map(|wait| wait.min(context.options.max_wait));
@@ -112,7 +125,7 @@ pub(super) async fn respond(context: &HttpContext, request: RpcRequest) -> HttpR
             rejected(context, &error)
         }
         None => match request_body::read(body, expects_continue, limit).await {
-            Ok(body) => run(context, body, url_method, wait, min_height).await,
+            Ok(body) => run(context, body, url_method, wait, min_height, taken).await,
             Err(error) => rejected(context, &error),
         },
     };
@@ -166,9 +179,13 @@ async fn run(
     url_method: Option<Cow<'static, str>>,
     wait: Option<Duration>,
     min_height: Option<BlockHeight>,
+    taken: Result<Taken, AddressIsFull>,
 ) -> HttpResponse {
     let (service, start) = (&context.service, Instant::now());
-    let reached = head::reach(service, min_height).await;
+    let reached = match &taken {
+        Ok(_) => head::reach(service, min_height).await,
+        Err(full) => Err(full.to_string()),
+    };
     let heights = CompleteHeights::note(service);
     let answer = match reached {
         Ok(()) => {

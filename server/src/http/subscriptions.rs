@@ -13,6 +13,7 @@ use milepost::primitives::CryptoHash;
 use milepost::rpc::{InvalidRequest, RequestId, RpcError, write_result};
 use serde_json::Value;
 
+use super::client::Client;
 use super::event_source::{Event, EventOptions, EventSource, Next};
 use super::events::MAX_HASHES;
 use crate::service::Service;
@@ -23,13 +24,15 @@ pub(super) const MAX_SUBSCRIPTIONS: usize = 64;
 /// The subscriptions of a connection
 pub(super) struct Subscriptions {
     service: Arc<Service>,
+    client: Arc<Client>,
     open: BTreeMap<u64, EventSource>,
     last: u64,
 }
 
 impl Subscriptions {
-    pub(super) fn new(service: &Arc<Service>) -> Self {
-        Self { service: Arc::clone(service), open: BTreeMap::new(), last: 0 }
+    pub(super) fn new(service: &Arc<Service>, client: &Arc<Client>) -> Self {
+        let client = Arc::clone(client);
+        Self { service: Arc::clone(service), client, open: BTreeMap::new(), last: 0 }
     }
 
     /// The response to a request of one of the two methods, which the engine does not know
@@ -52,8 +55,9 @@ impl Subscriptions {
             let message = format!("too many subscriptions: {open} of {MAX_SUBSCRIPTIONS}");
             return Err(RpcError::Unavailable { message });
         }
-        let source = EventSource::new(&self.service, hashes, options).map_err(|refused| {
-            let message = format!("too many watches: {} of {}", refused.open, refused.limit);
+        let source = EventSource::new(&self.service, &self.client, hashes, options);
+        let source = source.map_err(|refused| {
+            let message = refused.to_string();
             RpcError::Unavailable { message }
         })?;
         self.last += 1;

@@ -19,7 +19,6 @@ use hyper::{Method, Request, StatusCode};
 use hyper_util::rt::TokioIo;
 use milepost::endpoint::ResponseBody;
 use milepost::rpc;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinSet;
 use tokio::time::{self, Instant};
 use tokio_tungstenite::WebSocketStream;
@@ -30,6 +29,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use tracing::debug;
 
 use super::CountedConnection;
+use super::client::Client;
 use super::route::{HttpContext, HttpResponse, empty};
 use super::rpc::answer;
 use super::subscriptions::Subscriptions;
@@ -49,14 +49,11 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(60);
 /// Maximum time for the last frames to be written and for the close of the client
 const CLOSE_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The permit of a connection, which lasts as long as what it was upgraded to
-pub(super) type Permit = Arc<Option<OwnedSemaphorePermit>>;
-
 /// Answers the request for an upgrade, after which a task of its own serves the connection
 pub(super) fn upgrade(
     context: &Arc<HttpContext>,
     mut request: Request<Incoming>,
-    permit: Permit,
+    client: Arc<Client>,
 ) -> HttpResponse {
     let key = match check(request.method(), request.headers()) {
         Ok(key) => key,
@@ -77,7 +74,7 @@ pub(super) fn upgrade(
         return rejected(&context.service, StatusCode::FORBIDDEN, text);
     }
     let on_upgrade = hyper::upgrade::on(&mut request);
-    tokio::spawn(serve(Arc::clone(context), on_upgrade, permit));
+    tokio::spawn(serve(Arc::clone(context), on_upgrade, client));
     let mut response = empty(StatusCode::SWITCHING_PROTOCOLS);
     let headers = response.headers_mut();
     headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
@@ -102,7 +99,7 @@ fn check(method: &Method, headers: &HeaderMap) -> Result<String, String> {
     }
 }
 
-async fn serve(context: Arc<HttpContext>, on_upgrade: OnUpgrade, permit: Permit) {
+async fn serve(context: Arc<HttpContext>, on_upgrade: OnUpgrade, client: Arc<Client>) {
     let upgraded = match on_upgrade.await {
         Ok(upgraded) => TokioIo::new(upgraded),
         Err(error) => return debug!("no upgrade: {error}"),
@@ -116,9 +113,9 @@ async fn serve(context: Arc<HttpContext>, on_upgrade: OnUpgrade, permit: Permit)
         .max_message_size(Some(limit))
         .max_frame_size(Some(limit));
     let socket = WebSocketStream::from_raw_socket(upgraded, Role::Server, Some(config)).await;
-    let subscriptions = Subscriptions::new(&context.service);
+    let subscriptions = Subscriptions::new(&context.service, &client);
     let running = JoinSet::new();
-    let mut connection = Connection { context, socket, subscriptions, running };
+    let mut connection = Connection { context, client, socket, subscriptions, running };
     let close = connection.run().await;
     connection.running.shutdown().await;
     drop(connection.subscriptions);
@@ -132,12 +129,13 @@ async fn serve(context: Arc<HttpContext>, on_upgrade: OnUpgrade, permit: Permit)
         // After the timeout the connection closes although the client has not.
         let _ = time::timeout(CLOSE_TIMEOUT, closing).await;
     }
-    drop(permit);
+    drop(connection.client);
 }
 
 /// A WebSocket
 struct Connection {
     context: Arc<HttpContext>,
+    client: Arc<Client>,
     socket: WebSocketStream<TokioIo<Upgraded>>,
     subscriptions: Subscriptions,
     /// The requests that are answered
@@ -220,8 +218,17 @@ impl Connection {
             let answer = waiting::unavailable(service, text.as_bytes(), None, error);
             return Ok(Some(message_of(answer.body)));
         }
+        let taken = match self.client.begin(1) {
+            Ok(taken) => taken,
+            Err(full) => {
+                let error = full.to_string();
+                let answer = waiting::unavailable(service, text.as_bytes(), None, error);
+                return Ok(Some(message_of(answer.body)));
+            }
+        };
         let context = Arc::clone(&self.context);
         self.running.spawn(async move {
+            let _taken = taken;
             let options = WaitOptions { since: Instant::now(), timeout: None, is_request: true };
             let text = Bytes::from(text);
             let answer = answer(&context, text.clone(), None, options).await;
