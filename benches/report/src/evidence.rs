@@ -7,9 +7,12 @@ use core::fmt::Write as _;
 use std::fs;
 
 use crate::machine::{Machine, today};
+use crate::plot::{Curve, Labels, plot};
 use crate::{root, write};
 
 const PAGE: &str = "docs/EVIDENCE.md";
+/// The picture of `archive-growth`
+const GROWTH: &str = "docs/archive-growth.svg";
 
 const HEAD: &str = "\
 # Evidence
@@ -79,7 +82,8 @@ const SECTIONS: &[(&str, &str)] = &[
         "platforms",
         "The tests of the engine, the shared vectors and the conformance of the file, on other processors, under QEMU;\n\
          the server for one of them, and as a static program with which its own tests run; and the crates without std\n\
-         for microcontrollers. Miri runs the tests of the code that relies on what C promises. Those without compare-and-swap (thumbv6m) are not supported: `alloc` has no `Arc` there.",
+         for microcontrollers. Those without compare-and-swap (thumbv6m) are not supported: `alloc` has no `Arc` there.\n\
+         Miri runs the tests of the code that relies on what C promises.",
     ),
     ("bench", "Processor time compared with the node's path: [BENCHMARKS.md](BENCHMARKS.md)."),
     (
@@ -95,7 +99,39 @@ pub(crate) fn write_output(name: &str, arguments: &[&str], output: &str) -> Resu
     if figures.is_empty() {
         return Err(format!("the output of {name} has no figures"));
     }
-    write_section(name, arguments, &format!("\n```text\n{figures}```\n"))
+    let mut body = format!("\n```text\n{figures}```\n");
+    if name == "archive-growth" {
+        write(GROWTH, &growth(&figures)?)?;
+        body.push_str("\n![Cost of a read by the size of the archive](archive-growth.svg)\n");
+    }
+    write_section(name, arguments, &body)
+}
+
+/// The cost of a read against the size of an archive, from the table that the run prints
+fn growth(figures: &str) -> Result<String, String> {
+    let labels = Labels {
+        title: "Cost of a read by the size of the archive",
+        across: "transactions",
+        up: "time of a read",
+    };
+    // The size, and the columns of processor time, the median and the 99th percentile in us.
+    let rows: Vec<Vec<f64>> = figures
+        .lines()
+        .map(|line| line.split_whitespace().map_while(|word| word.parse().ok()).collect())
+        .filter(|row: &Vec<f64>| row.len() == 8)
+        .collect();
+    let curve = |column: usize, label, colour| {
+        let point = |row: &Vec<f64>| Some((*row.first()?, row.get(column)? * 1e3));
+        Curve { label, colour, points: rows.iter().filter_map(point).collect() }
+    };
+    plot(
+        labels,
+        &[
+            curve(6, "99th percentile", "#c2410c"),
+            curve(5, "median", "#0369a1"),
+            curve(4, "processor time", "#15803d"),
+        ],
+    )
 }
 
 /// Writes the section of a run whose figures are on another page
@@ -163,6 +199,16 @@ fn figures(output: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_growth_of_archives_is_drawn_from_the_table() {
+        let figures = "memory: 512 MiB\ntransactions  MB\n 1000 48 21 25017 10.0 1.0 5.0 0.0\n\
+             100000 4804 2106 22933 100.0 10.0 50.0 9.6\nof one read\n";
+        let svg = growth(figures).unwrap();
+        assert_eq!(svg.matches("<polyline").count(), 3, "{svg}");
+        assert!(svg.contains(">1000</text>") && svg.contains(">10 us</text>"), "{svg}");
+        assert!(growth("no table").is_err());
+    }
 
     #[test]
     fn a_section_is_replaced_and_the_others_are_kept() {

@@ -9,6 +9,7 @@
 mod evidence;
 mod http;
 mod machine;
+mod plot;
 mod ratios;
 
 use core::time::Duration;

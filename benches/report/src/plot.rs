@@ -1,22 +1,31 @@
-//! The cost of a response against its receipts, as a plot with logarithmic axes.
+//! A plot with logarithmic axes: times against a number.
 //!
-//! An SVG with three lines, their points and their labels, on a white background.
+//! An SVG of lines, their points and their labels, on a white background. What is drawn is passed
+//! in; a curve without points is left out.
 
 use core::fmt::Write as _;
-
-use super::figures::{Figure, Figures};
 
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 460.0;
 /// Left, right, top, bottom
 const MARGINS: [f64; 4] = [70.0, 190.0, 40.0, 50.0];
 
-/// The curves: group, side, label, colour
-const CURVES: [(&str, &str, &str, &str); 3] = [
-    ("response in memory", "peer", "the node's path, in memory", "#c2410c"),
-    ("response on redb", "ours", "milepost, in a file", "#0369a1"),
-    ("response in memory", "ours", "milepost, in memory", "#15803d"),
-];
+/// A line of the plot
+#[derive(Clone, Debug)]
+pub(crate) struct Curve {
+    pub(crate) label: &'static str,
+    pub(crate) colour: &'static str,
+    /// A number, and a time in nanoseconds, by ascending numbers
+    pub(crate) points: Vec<(f64, f64)>,
+}
+
+/// What a plot says in words
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Labels {
+    pub(crate) title: &'static str,
+    pub(crate) across: &'static str,
+    pub(crate) up: &'static str,
+}
 
 /// A range of powers of ten
 struct Axis {
@@ -44,23 +53,13 @@ impl Axis {
     }
 }
 
-/// The points of a curve, in the order of receipts
-fn points<'figures>(
-    figures: &'figures Figures,
-    group: &'figures str,
-    side: &'figures str,
-) -> impl Iterator<Item = (f64, f64)> + Clone {
-    let point = |figure: &Figure| Some((figure.size.parse().ok()?, figure.median));
-    let all = figures.group(group).filter(move |figure| figure.side == side);
-    let mut points: Vec<(f64, f64)> = all.filter_map(point).collect();
-    points.sort_by(|one, other| one.0.total_cmp(&other.0));
-    points.into_iter()
-}
-
-/// The plot of these figures
-pub(super) fn cost_by_receipts(figures: &Figures) -> Result<String, String> {
-    let all = CURVES.iter().flat_map(|(group, side, ..)| points(figures, group, side));
-    let all: Vec<(f64, f64)> = all.collect();
+/// The plot of these curves
+///
+/// # Errors
+///
+/// When there are no points.
+pub(crate) fn plot(labels: Labels, curves: &[Curve]) -> Result<String, String> {
+    let all: Vec<(f64, f64)> = curves.iter().flat_map(|curve| curve.points.clone()).collect();
     if all.is_empty() {
         return Err("no figures for the plot".to_owned());
     }
@@ -71,8 +70,9 @@ pub(super) fn cost_by_receipts(figures: &Figures) -> Result<String, String> {
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
          font-family=\"sans-serif\" font-size=\"13\">\n\
-         <title>Cost of a response by its receipts</title>\n\
-         <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#ffffff\"/>\n"
+         <title>{}</title>\n\
+         <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#ffffff\"/>\n",
+        labels.title
     );
     for value in across.powers() {
         let x = across.coordinate(value);
@@ -96,15 +96,18 @@ pub(super) fn cost_by_receipts(figures: &Figures) -> Result<String, String> {
     }
     let _ = write!(
         svg,
-        "<text x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\">receipts</text>\n\
-         <text x=\"{left}\" y=\"{}\">processor time of a response</text>\n",
+        "<text x=\"{:.1}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n\
+         <text x=\"{left}\" y=\"{}\">{}</text>\n",
         f64::midpoint(left, right),
         bottom + 38.0,
-        top - 16.0
+        labels.across,
+        top - 16.0,
+        labels.up
     );
-    for (group, side, label, colour) in CURVES {
-        let points: Vec<(f64, f64)> = points(figures, group, side)
-            .map(|(receipts, cost)| (across.coordinate(receipts), up.coordinate(cost)))
+    for Curve { label, colour, points } in curves {
+        let points: Vec<(f64, f64)> = points
+            .iter()
+            .map(|(number, time)| (across.coordinate(*number), up.coordinate(*time)))
             .collect();
         let Some((end_x, end_y)) = points.last() else { continue };
         let line: Vec<String> = points.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
@@ -142,22 +145,15 @@ fn time(nanoseconds: f64) -> String {
 mod tests {
     use super::*;
 
-    fn figure(side: &str, size: &str, median: f64) -> Figure {
-        let (group, side, size) = ("response in memory".into(), side.into(), size.into());
-        Figure { group, side, size, median }
-    }
-
     #[test]
     fn points_have_logarithmic_coordinates() {
-        let figures = Figures(vec![
-            figure("peer", "1", 1e4),
-            figure("peer", "1 MiB deployment", 1e6),
-            figure("peer", "100", 1e6),
-        ]);
-        let svg = cost_by_receipts(&figures).unwrap();
-        // From one corner of the plot to the other; sizes that are not numbers are left out.
+        let labels = Labels { title: "cost", across: "receipts", up: "time" };
+        let curve =
+            |points: &[(f64, f64)]| Curve { label: "ours", colour: "red", points: points.into() };
+        let svg = plot(labels, &[curve(&[(1.0, 1e4), (100.0, 1e6)]), curve(&[])]).unwrap();
+        // From one corner of the plot to the other.
         assert!(svg.contains("points=\"70.0,410.0 530.0,40.0\""), "{svg}");
-        assert!(svg.contains(">100 us</text>") && !svg.contains("MiB"), "{svg}");
-        assert!(cost_by_receipts(&Figures::default()).is_err());
+        assert!(svg.contains(">100 us</text>") && svg.matches(">ours<").count() == 1, "{svg}");
+        assert!(plot(labels, &[curve(&[])]).is_err());
     }
 }
