@@ -53,8 +53,8 @@ const MUTATIONS = {
   "a parameter of the check of answers": ["build/proof/glue.d.ts", "answer: Uint8Array", "answer: string"],
   "a result of the check of answers": [
     "proof.d.ts",
-    "known: KnownHashes,\n  ): AnswerVerification",
-    "known: KnownHashes,\n  ): AnswerVerification | null",
+    "known: KnownHashes): AnswerVerification",
+    "known: KnownHashes): AnswerVerification | null",
   ],
   "a result in the sources": ["src/core/stateless.js", "return run((glue) => glue.method_names());", "return 7;"],
   "a parameter in the sources": ["src/core/endpoint.js", "@param {number | bigint} height", "@param {number} height"],
