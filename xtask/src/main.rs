@@ -5,6 +5,7 @@
 
 #![forbid(unsafe_code)]
 
+mod api;
 mod bench;
 mod c;
 mod check;
@@ -52,6 +53,8 @@ cargo xtask <command>
                                            of the server from the schemas in protocol/src, or fail when they
                                            are not up to date
   format                                   lay out all files: Rust, JavaScript, TypeScript, CSS, HTML, C and C++
+  api [--accept]                           compare the public interfaces of the library crates with their records
+                                           in docs/api, or write these
   gate [--accept]                          count the instructions of ten hot paths and fail when a count is
                                            not within 3 % of benches/gate.toml, or write that file
   npm                                      install what is missing of the parts npm and page, naming it, and
@@ -85,6 +88,7 @@ fn main() -> ExitCode {
         ["vectors", rest @ ..] => done(generate::run("milepost-tests --bin vectors", rest)),
         ["header", rest @ ..] => done(generate::run("milepost-header", rest)),
         ["types", rest @ ..] => done(generate::run("xtask-types", rest)),
+        ["api", rest @ ..] => done(setup::run(&["api"]).and_then(|()| api::run(rest))),
         ["format"] => done(setup::run(&["text"]).and_then(|()| text::format())),
         ["gate", rest @ ..] => done(setup::run(&["gate"]).and_then(|()| gate::run(rest))),
         ["npm"] => done(

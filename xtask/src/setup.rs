@@ -49,7 +49,7 @@ const VALGRIND: Need = Need::Package("valgrind", "valgrind --version");
 /// Compiles an empty program under a sanitizer, which needs both packages
 const CLANG: &str = "clang-22 -fsanitize=address -xc /dev/null -shared -o /dev/null";
 
-const PARTS: [Part; 13] = [
+const PARTS: [Part; 14] = [
     Part {
         name: "no_std",
         about: "a target without std, for the crates that need none",
@@ -124,6 +124,14 @@ const PARTS: [Part; 13] = [
         ],
     },
     Part {
+        name: "api",
+        about: "cargo-public-api and the newest compiler, for records of public interfaces",
+        needs: &[
+            Need::Toolchain(Wanted::Nightly),
+            Need::Crate("cargo-public-api", "^0.52", "cargo public-api --version"),
+        ],
+    },
+    Part {
         name: "platforms",
         about: "compilers and emulators of other processors",
         needs: &[
@@ -141,7 +149,7 @@ const PARTS: [Part; 13] = [
             Need::Toolchain(Wanted::Library(platforms::TARGETS[2])),
             Need::Toolchain(Wanted::Library(platforms::TARGETS[3])),
             Need::Toolchain(Wanted::Library(platforms::TARGETS[4])),
-            Need::Toolchain(Wanted::Miri),
+            Need::Toolchain(Wanted::Nightly),
         ],
     },
     Part {

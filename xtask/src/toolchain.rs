@@ -29,7 +29,7 @@ pub(crate) enum Wanted {
     /// The sources of the library
     Sources,
     /// The newest compiler, with Miri
-    Miri,
+    Nightly,
 }
 
 impl Toolchain {
@@ -79,7 +79,7 @@ impl Wanted {
         match self {
             Self::Library(target) => vec!["target", "add", target],
             Self::Sources => vec!["component", "add", "rust-src"],
-            Self::Miri => {
+            Self::Nightly => {
                 let install =
                     "toolchain install nightly --profile minimal --component miri,rust-src";
                 install.split(' ').collect()
@@ -92,7 +92,7 @@ impl Wanted {
         match self {
             Self::Library(target) => format!("the target {target}"),
             Self::Sources => "rust-src (the sources of the standard library)".to_owned(),
-            Self::Miri => "Miri, with the newest compiler".to_owned(),
+            Self::Nightly => "the newest compiler, with Miri".to_owned(),
         }
     }
 
@@ -106,7 +106,7 @@ impl Wanted {
                 output(&mut compiler).is_ok_and(|directory| Path::new(directory.trim()).is_dir())
             }
             Self::Sources => has_sources(program_at_root("rustc"), "library/std"),
-            Self::Miri => {
+            Self::Nightly => {
                 output(program_at_root("cargo").args(["+nightly", "miri", "--version"])).is_ok()
             }
         }
