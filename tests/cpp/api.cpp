@@ -1,9 +1,8 @@
 // Tests of the C++ interface that the vectors do not cover: ownership, errors, storages that throw.
-#include "api.inc"
-
 #include <stdexcept>
 
 #include "../../bindings/cpp/examples/map_storage.hpp"
+#include "api.inc"
 
 using namespace milepost;
 
