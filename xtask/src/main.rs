@@ -19,6 +19,7 @@ mod install;
 mod no_std;
 mod npm;
 mod packages;
+mod packing;
 mod page;
 mod platforms;
 mod runner;
@@ -67,6 +68,8 @@ cargo xtask <command>
                                            `--keep` adds inputs that reach new code to fuzz/corpus
   cluster-faults                           kill and pause nodes of a cluster of Cassandra while an archive in it
                                            is written and read, and print figures (ten minutes)
+  packages [NAME]                          build what a release publishes, install it and ask it one request:
+{packages}
   bench [--rocksdb] NAME                   run the benches with this in their names beside the node's path and
                                            print the ratios
   help                                     print this text
@@ -98,9 +101,11 @@ fn main() -> ExitCode {
         ["simulate", rest @ ..] => done(simulate::replay(rest)),
         ["fuzz", rest @ ..] => done(setup::run(&["fuzz"]).and_then(|()| fuzz::run(rest))),
         ["cluster-faults"] => done(setup::run(&["cassandra"]).and_then(|()| cluster::faults())),
+        ["packages", rest @ ..] => done(packing::run(rest)),
         ["bench", rest @ ..] => done(bench::run(rest)),
         [] | ["help" | "--help" | "-h"] => {
             let help = HELP.replace("{steps}", &test::list()).replace("{parts}", &setup::list());
+            let help = help.replace("{packages}", packing::LIST);
             println!("{}", help.replace("{evidence}", &evidence::list()));
             Ok(ExitCode::SUCCESS)
         }

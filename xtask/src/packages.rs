@@ -19,6 +19,8 @@ pub(crate) struct Package {
     folder: String,
     /// Folders of packages that it depends on, also for its tests and its build script
     dependencies: Vec<String>,
+    /// Whether it may be published
+    is_published: bool,
 }
 
 /// All packages of the workspace
@@ -48,6 +50,8 @@ impl Packages {
                 name: package["name"].as_str()?.to_owned(),
                 folder: folder(manifest.parent()?)?,
                 dependencies: paths.collect(),
+                // What is not published may go into an empty list of registries.
+                is_published: package["publish"].is_null(),
             })
         };
         let packages = metadata["packages"].as_array().map(|all| all.iter().map(package));
@@ -66,6 +70,12 @@ impl Packages {
     /// The names of all packages
     pub(crate) fn names(&self) -> BTreeSet<&str> {
         self.0.iter().map(|package| &package.name[..]).collect()
+    }
+
+    /// The names of those that are published
+    pub(crate) fn published(&self) -> BTreeSet<&str> {
+        let published = self.0.iter().filter(|package| package.is_published);
+        published.map(|package| &package.name[..]).collect()
     }
 
     /// These packages and all that depend on one of them, directly or not
@@ -131,7 +141,8 @@ pub(crate) mod tests {
         {"name": "store", "manifest_path": "/r/store/Cargo.toml", "dependencies": [
             {"name": "engine", "path": "/r/core"}]},
         {"name": "tests", "manifest_path": "/r/tests/Cargo.toml", "dependencies": []},
-        {"name": "seeds", "manifest_path": "/r/tests/seeds/Cargo.toml", "dependencies": []}
+        {"name": "seeds", "manifest_path": "/r/tests/seeds/Cargo.toml", "dependencies": [],
+            "publish": []}
     ]}"#;
 
     pub(crate) fn packages() -> Packages {
@@ -157,6 +168,13 @@ pub(crate) mod tests {
         // The dependency of its tests makes a circle.
         assert_eq!(of("chain"), BTreeSet::from(["chain", "engine", "server", "store"]));
         assert_eq!(arguments(&of("store")), "-p server -p store");
+    }
+
+    #[test]
+    fn what_has_no_registry_is_not_published() {
+        let packages = packages();
+        assert!(packages.published().contains("tests"));
+        assert!(!packages.published().contains("seeds"));
     }
 
     #[test]

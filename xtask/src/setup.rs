@@ -289,7 +289,7 @@ fn rustup(wanted: Wanted) -> Result<(), String> {
     }
 }
 
-fn is_root() -> bool {
+pub(crate) fn is_root() -> bool {
     output(program_at_root("id").arg("-u")).is_ok_and(|id| id.trim() == "0")
 }
 

@@ -1,0 +1,72 @@
+//! The published crates: packed by cargo, each built from its packed file, and used by a
+//! program outside of the workspace.
+//!
+//! Cargo packs all crates in one go and puts them into a registry of its own, so that crates which
+//! need each other are found there and nowhere else. Then a small program is built against the
+//! packed files without a network, and run. Leaves out the program of the server, which the Debian
+//! package has, and publishing.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+use std::{env, fs, process};
+
+use super::{failed, read, write};
+use crate::packages::Packages;
+use crate::shell::{self, cargo, program_at_root, run};
+
+const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// What the program outside of the workspace depends on
+const USED: [&str; 3] = ["milepost", "milepost-practice", "milepost-redb"];
+
+/// Packs the crates, and runs a program that uses them
+pub(super) fn test() -> Result<(), String> {
+    let packages = Packages::read()?;
+    let names = packages.published();
+    let target = shell::target()?.join("packages");
+    run(&mut cargo("fetch --locked"))?;
+    // A change that is not committed yet can be tried too.
+    let mut pack = cargo("package --locked --offline --allow-dirty --target-dir");
+    pack.arg(&target);
+    run(pack.args(names.iter().flat_map(|name| ["--package", name])))?;
+
+    // Not below the repository, whose workspace cargo would find.
+    let work = env::temp_dir().join(format!("milepost-packages-{}", process::id()));
+    fs::create_dir(&work).map_err(|error| failed(&work, &error))?;
+    let used = use_packed(&names, &target, &work);
+    let removed = fs::remove_dir_all(&work).map_err(|error| failed(&work, &error));
+    used.and(removed)
+}
+
+/// Unpacks the crates into `work`, and builds and runs the program there
+fn use_packed(names: &BTreeSet<&str>, target: &Path, work: &Path) -> Result<(), String> {
+    for name in names {
+        let file = target.join("package").join(format!("{name}-{VERSION}.crate"));
+        run(program_at_root("tar").arg("xzf").arg(file).arg("-C").arg(work))?;
+    }
+    let outside = |directory: &Path, arguments: &str| {
+        let mut command = cargo(arguments);
+        command.current_dir(directory).arg("--target-dir").arg(target);
+        for name in names {
+            let path = work.join(format!("{name}-{VERSION}"));
+            let patch = format!("patch.crates-io.{name}.path='{}'", path.display());
+            command.arg("--config").arg(patch);
+        }
+        command
+    };
+
+    let consumer = work.join("consumer");
+    let dependencies = USED.map(|name| format!("{name} = \"={VERSION}\"\n")).concat();
+    let manifest = format!(
+        "[package]\nname = \"consumer\"\nversion = \"0.0.0\"\nedition = \"2024\"\n\n\
+         [dependencies]\n{dependencies}"
+    );
+    write(&consumer.join("Cargo.toml"), manifest)?;
+    write(&consumer.join("src/main.rs"), read("packaging/consumer.rs")?)?;
+    // Without it, cargo would look for versions that were not fetched.
+    write(&consumer.join("Cargo.lock"), read("Cargo.lock")?)?;
+    run(&mut outside(&consumer, "build --offline"))?;
+    let program = target.join("debug").join("consumer");
+    run(Command::new(program).arg(consumer.join("chain.milepost")))
+}
