@@ -2,8 +2,9 @@
 //!
 //! The comment of each table names the version of this layout, which is compared when an archive is
 //! opened. All tables have the same columns. Rows are found by their key alone, written once and
-//! never removed, which is what `UnifiedCompactionStrategy` does well with few overlapping files.
-//! Rows come compressed, so blocks that do not shrink are stored as they are, with a checksum.
+//! removed by repairs alone, which is what `UnifiedCompactionStrategy` does well with few
+//! overlapping files. Rows come compressed, so blocks that do not shrink are stored as they are,
+//! with a checksum.
 
 use milepost::storage::Table;
 
