@@ -37,6 +37,8 @@ mod store_directory;
 mod strict_types;
 mod submit;
 mod support;
+#[cfg(unix)]
+mod upgrade;
 mod upstream;
 mod verify;
 mod wait_headers;
