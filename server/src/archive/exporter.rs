@@ -61,7 +61,7 @@ pub(crate) struct Exporter {
     open_transactions: AtomicU64,
     failures: AtomicU64,
     shed_blocks: AtomicU64,
-    removed_rows: AtomicU64,
+    removed_keys: AtomicU64,
 }
 
 /// The heights that the archive does not keep
@@ -89,7 +89,7 @@ impl Exporter {
             open_transactions: AtomicU64::default(),
             failures: AtomicU64::default(),
             shed_blocks: AtomicU64::default(),
-            removed_rows: AtomicU64::default(),
+            removed_keys: AtomicU64::default(),
         }
     }
 
@@ -153,8 +153,8 @@ impl Exporter {
         if let (Some(kept), Some(writer), Some(last_final)) =
             (self.options.kept_heights, writer.as_mut(), chain.last_final)
         {
-            let first = last_final.height.saturating_sub(kept.get() - 1);
-            not_kept = self.remove_old(writer, first, (kept.get() / REMOVAL_FRACTION).max(1))?;
+            not_kept = last_final.height.saturating_sub(kept.get() - 1);
+            self.remove_old(writer, not_kept, (kept.get() / REMOVAL_FRACTION).max(1))?;
         }
         let mut union = self.union.lock().unwrap_or_else(PoisonError::into_inner);
         let interval = if self.options.writes { PROGRESS_INTERVAL } else { READER_INTERVAL };
@@ -187,14 +187,16 @@ impl Exporter {
         Ok(is_complete)
     }
 
-    /// Removes some of the rows below this height, once it has risen far enough; returns the height
-    /// below which nothing is kept
+    /// Removes some of the rows below this height, once it has risen far enough
+    ///
+    /// A pass that fails ends with a warning, and the next one removes what it left: the store goes
+    /// on forgetting what is archived.
     fn remove_old(
         &self,
         writer: &mut ArchiveWriter,
         first: BlockHeight,
         interval: u64,
-    ) -> Result<BlockHeight, Error> {
+    ) -> Result<(), Error> {
         let archive = self.lookups.archive();
         let mut removal = self.removal.lock().unwrap_or_else(PoisonError::into_inner);
         let before = match removal.first {
@@ -212,23 +214,26 @@ impl Exporter {
             removal.first = Some(first);
             removal.pass = Some(Removal::new());
             // Rows are removed from the next step on, when requests do not count on them.
-            return Ok(first);
+            return Ok(());
         }
-        let (kept_from, mut pages) = (removal.first.unwrap_or_default(), PAGES_PER_STEP);
-        if let Some(pass) = &mut removal.pass {
-            let removed_before = pass.removed();
-            let mut goes_on = true;
-            while goes_on && pages > 0 {
-                goes_on = pass.page(archive, &mut |row| row.height < kept_from)?;
-                pages -= 1;
-            }
-            self.removed_rows.fetch_add(pass.removed() - removed_before, Relaxed);
-            if !goes_on {
-                info!("removed the rows of {} keys below height {kept_from}", pass.removed());
-                removal.pass = None;
+        let kept_from = removal.first.unwrap_or_default();
+        let Some(mut pass) = removal.pass.take() else { return Ok(()) };
+        let removed_before = pass.removed();
+        let mut goes_on = Ok(true);
+        for _ in 0..PAGES_PER_STEP {
+            goes_on = pass.page(archive, &mut |row| row.height < kept_from);
+            if !matches!(goes_on, Ok(true)) {
+                break;
             }
         }
-        Ok(kept_from)
+        let count = pass.removed();
+        self.removed_keys.fetch_add(count - removed_before, Relaxed);
+        match goes_on {
+            Ok(true) => removal.pass = Some(pass),
+            Ok(false) => info!("removed the rows of {count} keys below height {kept_from}"),
+            Err(error) => warn!("rows below height {kept_from} cannot be removed: {error}"),
+        }
+        Ok(())
     }
 
     /// Appends the metrics
@@ -253,7 +258,7 @@ impl Exporter {
         let failures = "Exports that failed, and were tried again";
         counter(out, "archive_export_failures_total", failures, &self.failures);
         let removed = "Keys whose rows were removed, because their heights are not kept";
-        counter(out, "archive_removed_keys_total", removed, &self.removed_rows);
+        counter(out, "archive_removed_keys_total", removed, &self.removed_keys);
         let shed = "Blocks that the store forgot although they were not archived";
         counter(out, "archive_shed_blocks_total", shed, &self.shed_blocks);
     }

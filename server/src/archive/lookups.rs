@@ -262,13 +262,14 @@ impl Drop for EndOnDrop<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::OnceLock;
+    use std::thread;
 
-    use milepost::archive::{Archive, Envelope, Origin, WriterId};
+    use milepost::archive::{Archive as _, Envelope, Origin, WriterId};
     use milepost::storage::Table;
     use tokio::time;
 
     use super::*;
+    use crate::archive::test_archive::TestArchive;
     use crate::archive::{ArchiveLocation, open};
 
     fn key(number: u64) -> Key {
@@ -280,42 +281,6 @@ mod tests {
         let row = Envelope::plain(Origin::of(WriterId(1)), b"content").encode();
         archive.put_many(&[(key(0), row.into())]).unwrap();
         Lookups::new(archive, NonZero::new(5).unwrap())
-    }
-
-    /// An archive whose reads see the rows from before the call that they make meanwhile
-    struct SlowArchive {
-        rows: SharedArchive,
-        meanwhile: Box<dyn Fn(&SharedArchive) + Send + Sync>,
-    }
-
-    impl Archive for SlowArchive {
-        fn get_many(&self, keys: &[Key], rows: &mut Vec<Option<Row>>) -> Result<(), Error> {
-            let read = self.rows.get_many(keys, rows);
-            (self.meanwhile)(&self.rows);
-            read
-        }
-
-        fn put_many(&self, rows: &[(Key, Row)]) -> Result<(), Error> {
-            self.rows.put_many(rows)
-        }
-
-        fn replace_many(&self, rows: &[(Key, Row)]) -> Result<(), Error> {
-            self.rows.replace_many(rows)
-        }
-
-        fn remove_many(&self, keys: &[Key]) -> Result<(), Error> {
-            self.rows.remove_many(keys)
-        }
-
-        fn scan(
-            &self,
-            table: Table,
-            after: Option<&Key>,
-            limit: usize,
-            rows: &mut Vec<(Key, Row)>,
-        ) -> Result<(), Error> {
-            self.rows.scan(table, after, limit, rows)
-        }
     }
 
     /// Whether each of these is found
@@ -361,27 +326,29 @@ mod tests {
         assert_eq!(found(&lookups, &[key(2)]), Ok(vec![true]));
     }
 
-    #[tokio::test(start_paused = true)]
-    async fn a_read_that_began_before_rows_were_put_is_neither_remembered_nor_joined() {
-        let lookups = Arc::<OnceLock<Lookups>>::default();
-        let (shared, reads) = (Arc::clone(&lookups), AtomicU64::default());
-        let meanwhile = move |rows: &SharedArchive| {
-            let lookups = shared.get().unwrap();
-            if reads.fetch_add(1, Relaxed) % 2 == 0 {
-                let row = Envelope::plain(Origin::of(WriterId(1)), b"content").encode();
-                rows.put_many(&[1, 2].map(|number| (key(number), row.clone().into()))).unwrap();
+    #[test]
+    fn a_read_that_began_before_rows_were_put_is_neither_remembered_nor_joined() {
+        let archive = TestArchive::new();
+        let shared: SharedArchive = Arc::<TestArchive>::clone(&archive);
+        let lookups = Lookups::new(shared, NonZero::new(5).unwrap());
+        let row = Envelope::plain(Origin::of(WriterId(1)), b"content").encode();
+        for (number, keys) in (0..).zip([&[key(1)][..], &[key(2), key(3)]]) {
+            archive.hold(true);
+            thread::scope(|scope| {
+                let reads = 2 * number;
+                let before = scope.spawn(|| found(&lookups, keys));
+                archive.until_reads(reads + 1);
+                let rows: Vec<_> = keys.iter().map(|key| (*key, row.clone().into())).collect();
+                archive.put_many(&rows).unwrap();
                 lookups.forget_misses();
-                // It would wait for the first read for ever if it joined it.
-                assert_eq!(found(lookups, &[key(1)]), Ok(vec![true]));
-            }
-        };
-        let rows = open(&ArchiveLocation::Memory, true).unwrap();
-        let archive = Arc::new(SlowArchive { rows, meanwhile: Box::new(meanwhile) });
-        let _ = lookups.set(Lookups::new(archive, NonZero::new(5).unwrap()));
-        let lookups = lookups.get().unwrap();
-        assert_eq!(found(lookups, &[key(1)]), Ok(vec![false]));
-        assert_eq!(found(lookups, &[key(1)]), Ok(vec![true]));
-        assert_eq!(found(lookups, &[key(3), key(4)]), Ok(vec![false; 2]));
-        assert_eq!(lock(&lookups.state).running.len(), 0);
+                let after = scope.spawn(|| found(&lookups, &keys[..1]));
+                archive.until_reads(reads + 2);
+                archive.hold(false);
+                assert_eq!(before.join().unwrap(), Ok(vec![false; keys.len()]));
+                assert_eq!(after.join().unwrap(), Ok(vec![true]));
+            });
+            assert!(lock(&lookups.state).missing.is_empty());
+        }
+        assert!(lock(&lookups.state).running.is_empty());
     }
 }

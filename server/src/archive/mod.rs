@@ -9,6 +9,8 @@ mod access;
 mod exporter;
 mod lookups;
 mod reads;
+#[cfg(test)]
+pub(crate) mod test_archive;
 
 use alloc::sync::Arc;
 use core::fmt;

@@ -5,104 +5,42 @@
 
 use alloc::sync::Arc;
 use core::num::NonZero;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
-use std::sync::{Condvar, Mutex};
+use core::sync::atomic::Ordering::SeqCst;
 
 use http_body_util::{BodyExt as _, Full};
 use hyper::Request;
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use milepost::archive::Archive;
+use milepost::archive::{Archive as _, HeightRanges};
 use milepost::endpoint::{Engine, WaitConfig};
 use milepost::import::{ImportSettings, Retention};
 use milepost::primitives::CryptoHash;
-use milepost::storage::{Key, Row, Table};
-use milepost::{Error, ErrorKind};
+use milepost::storage::Table;
 use milepost_practice::{BlockMessage, Practice, Settings};
 use serde_json::Value;
 use tokio::net::TcpStream;
 use tokio::time;
 
 use super::event_tests::{GUARD, start, until};
-use crate::archive::{self, ArchiveLocation, ArchiveOptions, Exporter, Lookups, SharedArchive};
+use crate::archive::test_archive::TestArchive;
+use crate::archive::{ArchiveOptions, Exporter, Lookups, SharedArchive};
 use crate::service::Service;
 use crate::store::Store;
 use crate::value_parsers::StoreLocation;
 
-/// An archive in memory that can be down, or hold its readers
-struct TestArchive {
-    archive: SharedArchive,
-    is_down: AtomicBool,
-    reads: AtomicU64,
-    is_held: Mutex<bool>,
-    released: Condvar,
-}
-
-impl TestArchive {
-    fn new() -> Arc<Self> {
-        Arc::new(Self {
-            archive: archive::open(&ArchiveLocation::Memory, true).unwrap(),
-            is_down: AtomicBool::default(),
-            reads: AtomicU64::default(),
-            is_held: Mutex::default(),
-            released: Condvar::new(),
-        })
-    }
-
-    fn hold(&self, is_held: bool) {
-        *self.is_held.lock().unwrap() = is_held;
-        self.released.notify_all();
-    }
-
-    fn check(&self) -> Result<(), Error> {
-        match self.is_down.load(SeqCst) {
-            true => Err(Error::new(ErrorKind::Storage, "no replica is alive")),
-            false => Ok(()),
-        }
-    }
-}
-
-impl Archive for TestArchive {
-    fn get_many(&self, keys: &[Key], rows: &mut Vec<Option<Row>>) -> Result<(), Error> {
-        self.reads.fetch_add(1, SeqCst);
-        let held = self.is_held.lock().unwrap();
-        drop(self.released.wait_while(held, |is_held| *is_held).unwrap());
-        self.check()?;
-        self.archive.get_many(keys, rows)
-    }
-
-    fn put_many(&self, rows: &[(Key, Row)]) -> Result<(), Error> {
-        self.check()?;
-        self.archive.put_many(rows)
-    }
-
-    fn replace_many(&self, rows: &[(Key, Row)]) -> Result<(), Error> {
-        self.check()?;
-        self.archive.replace_many(rows)
-    }
-
-    fn remove_many(&self, keys: &[Key]) -> Result<(), Error> {
-        self.check()?;
-        self.archive.remove_many(keys)
-    }
-
-    fn scan(
-        &self,
-        table: Table,
-        after: Option<&Key>,
-        limit: usize,
-        rows: &mut Vec<(Key, Row)>,
-    ) -> Result<(), Error> {
-        self.check()?;
-        self.archive.scan(table, after, limit, rows)
-    }
-}
-
 /// A service that keeps a few blocks, and its archive
 fn service(archive: &Arc<TestArchive>, max_misses: u32) -> (Arc<Service>, Arc<Exporter>) {
-    let options =
-        ArchiveOptions { writes: true, max_blocks: 1_000, until: None, kept_heights: None };
+    service_that_keeps(archive, max_misses, None)
+}
+
+/// As [`service`], with an archive that keeps this number of heights
+fn service_that_keeps(
+    archive: &Arc<TestArchive>,
+    max_misses: u32,
+    kept_heights: Option<NonZero<u64>>,
+) -> (Arc<Service>, Arc<Exporter>) {
+    let options = ArchiveOptions { writes: true, max_blocks: 1_000, until: None, kept_heights };
     let shared: SharedArchive = Arc::<TestArchive>::clone(archive);
     let lookups = Lookups::new(shared, NonZero::new(max_misses).unwrap());
     let exporter = Arc::new(Exporter::new(lookups, options));
@@ -298,4 +236,21 @@ async fn requests_about_one_thing_are_one_read_and_block_no_others() {
     // A commit while they waited makes them read the store again, and no more than that.
     let reads = archive.reads.load(SeqCst);
     assert!(reads <= 2, "{reads} reads");
+}
+
+#[tokio::test]
+async fn a_damaged_row_that_would_be_removed_does_not_keep_the_store_from_forgetting() {
+    let archive = TestArchive::new();
+    let (service, exporter) = service_that_keeps(&archive, 1_000_000, NonZero::new(20));
+    let (messages, _) = chain(80);
+    import(&service, &exporter, &messages[..30]);
+    let mut rows = Vec::new();
+    archive.scan(Table::ArchivedReceipts, None, 1, &mut rows).unwrap();
+    let (key, row) = rows.first().unwrap();
+    archive.replace_many(&[(*key, row[..row.len() - 1].into())]).unwrap();
+    let (kept, complete) = (earliest(&service), exporter.complete_heights());
+    import(&service, &exporter, &messages[30..]);
+    assert!(earliest(&service) > kept + 20);
+    let first = |heights: &HeightRanges| *heights.iter().next().unwrap().start();
+    assert!(first(&exporter.complete_heights()) > first(&complete) + 20);
 }
