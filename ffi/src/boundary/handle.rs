@@ -244,7 +244,7 @@ pub fn create<H: Handle<Ownership: Owned>>(value: H::Value) -> *mut H {
 }
 
 /// A cell, and the pointer to it that its owner made
-type Live<'call, Value> = (&'call Cell<Value>, *const Cell<Value>);
+type LiveCell<'call, Value> = (&'call Cell<Value>, *const Cell<Value>);
 
 /// Returns the cell of a handle that is not NULL, not stale and not poisoned, by the pointer that
 /// its owner made
@@ -255,7 +255,7 @@ type Live<'call, Value> = (&'call Cell<Value>, *const Cell<Value>);
 unsafe fn cell<'call, H: Handle>(
     handle: *const H,
     name: &str,
-) -> Result<Live<'call, H::Value>, CallError> {
+) -> Result<LiveCell<'call, H::Value>, CallError> {
     if handle.is_null() {
         return Err(CallError::new(MILEPOST_STATUS_NULL, format!("{name} is NULL")));
     }

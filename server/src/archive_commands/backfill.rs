@@ -31,7 +31,7 @@ use crate::service::Service;
 use crate::store::Store;
 use crate::value_parsers::StoreLocation;
 
-type Part = core::ops::RangeInclusive<BlockHeight>;
+type Heights = core::ops::RangeInclusive<BlockHeight>;
 
 /// How far a part is read past its end, as far as a transaction takes: a promise that is yielded
 /// resumes within 200 blocks
@@ -92,7 +92,7 @@ pub(super) fn backfill(args: &BackfillArgs) -> Result<ExitCode, String> {
 }
 
 /// Those of these heights that are in a part
-fn clamp(heights: Part, part: &Part) -> Option<Part> {
+fn clamp(heights: Heights, part: &Heights) -> Option<Heights> {
     let both = *heights.start().max(part.start())..=*heights.end().min(part.end());
     (!both.is_empty()).then_some(both)
 }
@@ -130,7 +130,7 @@ fn check_args(args: &BackfillArgs) -> Result<(), String> {
 /// Fills these parts, some at a time
 fn fill_parts(
     args: &BackfillArgs,
-    parts: Vec<Part>,
+    parts: Vec<Heights>,
     archive: &SharedArchive,
 ) -> Result<(), String> {
     let runtime = serve::runtime(None)?;
@@ -159,7 +159,7 @@ fn fill_parts(
 }
 
 /// The parts of these heights that are not complete, or have a transaction that is open
-fn parts(progress: &WriterProgress, heights: Part, jobs: u64) -> Vec<Part> {
+fn parts(progress: &WriterProgress, heights: Heights, jobs: u64) -> Vec<Heights> {
     let mut missing = progress.gaps(heights.clone());
     for open in progress.open.iter().filter(|open| heights.contains(&open.height)) {
         missing.insert(open.height..=open.height);
@@ -177,7 +177,7 @@ fn parts(progress: &WriterProgress, heights: Part, jobs: u64) -> Vec<Part> {
     let total: u64 =
         joined.iter().map(|range| (range.end() - range.start()).saturating_add(1)).sum();
     let length = total.div_ceil(jobs).max(1);
-    let split = |range: Part| {
+    let split = |range: Heights| {
         let (start, end) = range.into_inner();
         let starts = core::iter::successors(Some(start), move |start| {
             start.checked_add(length).filter(|start| *start <= end)
@@ -196,7 +196,7 @@ enum Filled {
 }
 
 /// Fills a part
-fn fill(args: &BackfillArgs, part: &Part, archive: &SharedArchive) -> Result<Filled, String> {
+fn fill(args: &BackfillArgs, part: &Heights, archive: &SharedArchive) -> Result<Filled, String> {
     let (from, to) = (*part.start(), *part.end());
     let store = Store::open(&StoreLocation::Memory)?;
     let finality = args.feed.finality.unwrap_or(FinalityRule::Headers);
@@ -253,7 +253,7 @@ fn fill(args: &BackfillArgs, part: &Part, archive: &SharedArchive) -> Result<Fil
 }
 
 /// Prints what is complete, and what is not
-fn report(location: &ArchiveLocation, progress: &WriterProgress, heights: Part) -> ExitCode {
+fn report(location: &ArchiveLocation, progress: &WriterProgress, heights: Heights) -> ExitCode {
     let gaps = progress.gaps(heights.clone());
     let open: Vec<_> = progress.open.iter().filter(|open| heights.contains(&open.height)).collect();
     let (from, to) = heights.into_inner();

@@ -21,11 +21,11 @@ pub(super) struct RepairedArchive {
     archive: SharedArchive,
     progress: Mutex<MemoryArchive>,
     /// Locked while rows are compared and replaced: parts overlap, and each key counts once
-    work: Mutex<Work>,
+    repaired: Mutex<Repaired>,
 }
 
 #[derive(Default)]
-struct Work {
+struct Repaired {
     /// Number of keys whose rows were replaced
     replaced: u64,
     /// The keys of the rows that were put, some 40 bytes each
@@ -34,12 +34,12 @@ struct Work {
 
 impl RepairedArchive {
     pub(super) fn new(archive: SharedArchive) -> Self {
-        Self { archive, progress: Mutex::default(), work: Mutex::default() }
+        Self { archive, progress: Mutex::default(), repaired: Mutex::default() }
     }
 
     /// Number of keys whose rows were replaced
     pub(super) fn replaced(&self) -> u64 {
-        lock(&self.work).replaced
+        lock(&self.repaired).replaced
     }
 
     /// Removes the rows of these heights that were not put; returns the number of their keys
@@ -47,11 +47,11 @@ impl RepairedArchive {
     /// Only of the heights that are complete by now, and not of transactions that are open.
     pub(super) fn remove_others(&self, progress: &WriterProgress) -> Result<u64, Error> {
         let open: HashSet<CryptoHash> = progress.open.iter().map(|open| open.hash).collect();
-        let work = lock(&self.work);
+        let repaired = lock(&self.repaired);
         let mut removal = Removal::new();
         while removal.page(&self.archive, &mut |row| {
             let is_open = row.transaction.is_some_and(|hash| open.contains(&hash));
-            progress.heights.contains(row.height) && !is_open && !work.right.contains(&row.key)
+            progress.heights.contains(row.height) && !is_open && !repaired.right.contains(&row.key)
         })? {}
         Ok(removal.removed())
     }
@@ -97,7 +97,7 @@ impl Archive for RepairedArchive {
     }
 
     fn put_many(&self, rows: &[(Key, Row)]) -> Result<(), Error> {
-        let mut work = lock(&self.work);
+        let mut repaired = lock(&self.repaired);
         let keys: Vec<Key> = rows.iter().map(|(key, _)| *key).collect();
         let (mut missing, mut wrong) = (Vec::new(), Vec::new());
         for (stored, (key, row)) in self.stored(&keys)?.into_iter().zip(rows) {
@@ -109,8 +109,8 @@ impl Archive for RepairedArchive {
         }
         self.archive.put_many(&missing)?;
         self.archive.replace_many(&wrong)?;
-        work.replaced += wrong.len() as u64;
-        work.right.extend(keys);
+        repaired.replaced += wrong.len() as u64;
+        repaired.right.extend(keys);
         Ok(())
     }
 

@@ -24,14 +24,14 @@ pub(super) struct AddressLimit {
     counts: Mutex<HashMap<IpAddr, usize>>,
 }
 
-/// An address has as much as it may have
+/// An address is at its limit
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) struct AddressIsFull {
+pub(super) struct AddressLimitError {
     what: &'static str,
     limit: usize,
 }
 
-impl fmt::Display for AddressIsFull {
+impl fmt::Display for AddressLimitError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "an address may have {} {} at a time", self.limit, self.what)
     }
@@ -43,22 +43,22 @@ impl AddressLimit {
     }
 
     /// Counts this many for an address, until the result is dropped
-    pub(super) fn take(
+    pub(super) fn acquire(
         self: &Arc<Self>,
         address: IpAddr,
         count: usize,
-    ) -> Result<Taken, AddressIsFull> {
-        let Some(limit) = self.limit.map(NonZero::get) else { return Ok(Taken(None)) };
+    ) -> Result<AddressPermit, AddressLimitError> {
+        let Some(limit) = self.limit.map(NonZero::get) else { return Ok(AddressPermit(None)) };
         let address = network_of(address);
         let mut counts = self.lock();
         let taken = counts.get(&address).copied().unwrap_or_default();
         if count > limit - taken.min(limit) {
-            return Err(AddressIsFull { what: self.what, limit });
+            return Err(AddressLimitError { what: self.what, limit });
         }
         if count > 0 {
             counts.insert(address, taken + count);
         }
-        Ok(Taken(Some((Arc::clone(self), address, count))))
+        Ok(AddressPermit(Some((Arc::clone(self), address, count))))
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<IpAddr, usize>> {
@@ -69,9 +69,9 @@ impl AddressLimit {
 
 /// What is counted for an address, until this is dropped; nothing without a limit
 #[derive(Debug, Default)]
-pub(super) struct Taken(Option<(Arc<AddressLimit>, IpAddr, usize)>);
+pub(super) struct AddressPermit(Option<(Arc<AddressLimit>, IpAddr, usize)>);
 
-impl Drop for Taken {
+impl Drop for AddressPermit {
     fn drop(&mut self) {
         let Some((limit, address, count)) = &self.0 else { return };
         let mut counts = limit.lock();
@@ -100,7 +100,7 @@ pub(super) struct Client {
     address: IpAddr,
     requests: Arc<AddressLimit>,
     _permit: Option<OwnedSemaphorePermit>,
-    _connection: Taken,
+    _connection: AddressPermit,
 }
 
 impl Client {
@@ -108,7 +108,7 @@ impl Client {
         address: IpAddr,
         requests: &Arc<AddressLimit>,
         permit: Option<OwnedSemaphorePermit>,
-        connection: Taken,
+        connection: AddressPermit,
     ) -> Self {
         let requests = Arc::clone(requests);
         Self { address, requests, _permit: permit, _connection: connection }
@@ -118,12 +118,12 @@ impl Client {
     #[cfg(test)]
     pub(super) fn without_limits() -> Self {
         let requests = AddressLimit::new("requests", None);
-        Self::new(Ipv6Addr::LOCALHOST.into(), &requests, None, Taken::default())
+        Self::new(Ipv6Addr::LOCALHOST.into(), &requests, None, AddressPermit::default())
     }
 
     /// Counts requests, and transactions that are watched, for the address
-    pub(super) fn begin(&self, count: usize) -> Result<Taken, AddressIsFull> {
-        self.requests.take(self.address, count)
+    pub(super) fn begin(&self, count: usize) -> Result<AddressPermit, AddressLimitError> {
+        self.requests.acquire(self.address, count)
     }
 }
 
@@ -139,37 +139,37 @@ mod tests {
     fn an_address_has_no_more_than_the_limit_at_a_time() {
         let limit = AddressLimit::new("requests", NonZero::new(3));
         let one = address("10.0.0.1");
-        let taken = limit.take(one, 2).unwrap();
-        let refused = limit.take(one, 2).unwrap_err();
+        let taken = limit.acquire(one, 2).unwrap();
+        let refused = limit.acquire(one, 2).unwrap_err();
         assert_eq!(refused.to_string(), "an address may have 3 requests at a time");
-        let third = limit.take(one, 1).unwrap();
-        assert!(limit.take(one, 1).is_err() && limit.take(one, usize::MAX).is_err());
-        let other = limit.take(address("10.0.0.2"), 3).unwrap();
+        let third = limit.acquire(one, 1).unwrap();
+        assert!(limit.acquire(one, 1).is_err() && limit.acquire(one, usize::MAX).is_err());
+        let other = limit.acquire(address("10.0.0.2"), 3).unwrap();
         drop(taken);
-        let taken = limit.take(one, 2).unwrap();
+        let taken = limit.acquire(one, 2).unwrap();
         drop((taken, third, other));
         assert!(limit.lock().is_empty());
-        assert!(limit.take(one, 4).is_err() && limit.take(one, 0).is_ok());
+        assert!(limit.acquire(one, 4).is_err() && limit.acquire(one, 0).is_ok());
         assert!(limit.lock().is_empty());
     }
 
     #[test]
     fn an_ipv6_network_of_64_bits_is_one_address() {
         let limit = AddressLimit::new("connections", NonZero::new(1));
-        let taken = limit.take(address("2001:db8:1:2::1"), 1).unwrap();
-        assert!(limit.take(address("2001:db8:1:2:ffff::9"), 1).is_err());
-        assert!(limit.take(address("2001:db8:1:3::1"), 1).is_ok());
+        let taken = limit.acquire(address("2001:db8:1:2::1"), 1).unwrap();
+        assert!(limit.acquire(address("2001:db8:1:2:ffff::9"), 1).is_err());
+        assert!(limit.acquire(address("2001:db8:1:3::1"), 1).is_ok());
         // The same in both notations.
-        let mapped = limit.take(address("::ffff:10.0.0.1"), 1).unwrap();
-        assert!(limit.take(address("10.0.0.1"), 1).is_err());
-        assert!(limit.take(address("::ffff:10.0.0.2"), 1).is_ok());
+        let mapped = limit.acquire(address("::ffff:10.0.0.1"), 1).unwrap();
+        assert!(limit.acquire(address("10.0.0.1"), 1).is_err());
+        assert!(limit.acquire(address("::ffff:10.0.0.2"), 1).is_ok());
         drop((taken, mapped));
     }
 
     #[test]
     fn without_a_limit_nothing_is_counted() {
         let limit = AddressLimit::new("requests", None);
-        let taken = limit.take(address("10.0.0.1"), usize::MAX).unwrap();
+        let taken = limit.acquire(address("10.0.0.1"), usize::MAX).unwrap();
         assert!(limit.lock().is_empty() && taken.0.is_none());
     }
 }

@@ -15,7 +15,7 @@ use milepost::primitives::CryptoHash;
 use milepost::status::{CompactStatus, Milestone};
 use tokio::task;
 
-use super::client::{AddressIsFull, Client, Taken};
+use super::client::{AddressLimitError, AddressPermit, Client};
 use super::route::failed;
 use crate::query_error::QueryError;
 use crate::service::Service;
@@ -87,7 +87,7 @@ type Rendering =
 pub(super) struct EventSource {
     service: Arc<Service>,
     watcher: Watcher,
-    _taken: Taken,
+    _permit: AddressPermit,
     options: EventOptions,
     /// Whether each transaction was in a block by the last event that the client has
     included: Vec<bool>,
@@ -111,7 +111,7 @@ pub(super) enum WatchError {
     /// All clients together watch as many as they may
     Server(TooManyWatches),
     /// The address has as much as it may have
-    Address(AddressIsFull),
+    Address(AddressLimitError),
 }
 
 impl fmt::Display for WatchError {
@@ -132,12 +132,12 @@ impl EventSource {
         hashes: Vec<CryptoHash>,
         options: EventOptions,
     ) -> Result<Self, WatchError> {
-        let taken = client.begin(hashes.len()).map_err(WatchError::Address)?;
+        let permit = client.begin(hashes.len()).map_err(WatchError::Address)?;
         let included = vec![false; hashes.len()];
         Ok(Self {
             service: Arc::clone(service),
             watcher: Watcher::new(service, hashes).map_err(WatchError::Server)?,
-            _taken: taken,
+            _permit: permit,
             options,
             included,
             rendering: None,

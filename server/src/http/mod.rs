@@ -152,13 +152,13 @@ pub(crate) async fn serve(
                 }
             },
         };
-        let Ok(taken) = connections_of_address.take(address, 1) else {
+        let Ok(address_permit) = connections_of_address.acquire(address, 1) else {
             // Closed at once: a response would take as long as the client likes.
             context.service.metrics.connection_refused();
             continue;
         };
         // Held by what the connection is upgraded to, too.
-        let client = Arc::new(Client::new(address, &requests_of_address, permit, taken));
+        let client = Arc::new(Client::new(address, &requests_of_address, permit, address_permit));
         let connection = builder.serve_connection_with_upgrades(io_of(stream), {
             let (context, client) = (Arc::clone(&context), Arc::clone(&client));
             service_fn(move |request| route::respond(&context, request, &client))

@@ -20,7 +20,7 @@ use milepost::rpc::ResponseKind;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::client::{AddressIsFull, Client, Taken};
+use super::client::{AddressLimitError, AddressPermit, Client};
 use super::complete_heights::CompleteHeights;
 use super::cors::Cors;
 use super::request_body::{self, HttpError};
@@ -78,7 +78,7 @@ pub(super) struct RpcRequest {
     /// The head that it demands
     min_height: Option<BlockHeight>,
     /// What it counts for its address, until it is answered
-    taken: Result<Taken, AddressIsFull>,
+    permit: Result<AddressPermit, AddressLimitError>,
 }
 
 impl RpcRequest {
@@ -97,8 +97,8 @@ impl RpcRequest {
         };
         let (expects_continue, wait) = (headers.contains_key(EXPECT), prefer::wait(headers));
         let body = request.into_body();
-        let taken = client.begin(1);
-        Self { body, url_method, error, expects_continue, origin, wait, min_height, taken }
+        let permit = client.begin(1);
+        Self { body, url_method, error, expects_continue, origin, wait, min_height, permit }
     }
 }
 
@@ -112,7 +112,7 @@ pub(super) async fn respond(context: &HttpContext, request: RpcRequest) -> HttpR
         origin,
         wait,
         min_height,
-        taken,
+        permit,
     } = request;
     let limit = context.options.body_limit;
     let accepted = error.as_ref().and_then(|error| error.accepted.clone());
@@ -125,7 +125,7 @@ pub(super) async fn respond(context: &HttpContext, request: RpcRequest) -> HttpR
             rejected(context, &error)
         }
         None => match request_body::read(body, expects_continue, limit).await {
-            Ok(body) => run(context, body, url_method, wait, min_height, taken).await,
+            Ok(body) => run(context, body, url_method, wait, min_height, permit).await,
             Err(error) => rejected(context, &error),
         },
     };
@@ -179,10 +179,10 @@ async fn run(
     url_method: Option<Cow<'static, str>>,
     wait: Option<Duration>,
     min_height: Option<BlockHeight>,
-    taken: Result<Taken, AddressIsFull>,
+    permit: Result<AddressPermit, AddressLimitError>,
 ) -> HttpResponse {
     let (service, start) = (&context.service, Instant::now());
-    let reached = match &taken {
+    let reached = match &permit {
         Ok(_) => head::reach(service, min_height).await,
         Err(full) => Err(full.to_string()),
     };

@@ -218,8 +218,8 @@ impl Connection {
             let answer = waiting::unavailable(service, text.as_bytes(), None, error);
             return Ok(Some(message_of(answer.body)));
         }
-        let taken = match self.client.begin(1) {
-            Ok(taken) => taken,
+        let permit = match self.client.begin(1) {
+            Ok(permit) => permit,
             Err(full) => {
                 let error = full.to_string();
                 let answer = waiting::unavailable(service, text.as_bytes(), None, error);
@@ -228,7 +228,7 @@ impl Connection {
         };
         let context = Arc::clone(&self.context);
         self.running.spawn(async move {
-            let _taken = taken;
+            let _permit = permit;
             let options = WaitOptions { since: Instant::now(), timeout: None, is_request: true };
             let text = Bytes::from(text);
             let answer = answer(&context, text.clone(), None, options).await;

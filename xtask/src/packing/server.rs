@@ -12,7 +12,7 @@ use std::thread;
 use std::time::Instant;
 
 /// How long a server may take until it responds; a busy machine needs some seconds
-const PATIENCE: Duration = Duration::from_secs(120);
+const TIMEOUT: Duration = Duration::from_secs(120);
 
 const REQUEST: &str = r#"{"jsonrpc":"2.0","id":1,"method":"EXPERIMENTAL_protocol_config","params":{"finality":"final"}}"#;
 
@@ -48,8 +48,8 @@ impl Server {
             if let Ok(Some(status)) = self.child.try_wait() {
                 return Err(format!("the server ended with {status}"));
             }
-            if start.elapsed() > PATIENCE {
-                return Err(format!("no result in {} s: {response:?}", PATIENCE.as_secs()));
+            if start.elapsed() > TIMEOUT {
+                return Err(format!("no result in {} s: {response:?}", TIMEOUT.as_secs()));
             }
             thread::sleep(Duration::from_millis(200));
         }
@@ -57,7 +57,7 @@ impl Server {
 
     fn post(&self) -> std::io::Result<String> {
         let mut stream = TcpStream::connect(self.address)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(TIMEOUT))?;
         write!(
             stream,
             "POST / HTTP/1.1\r\nhost: {}\r\nconnection: close\r\ncontent-type: application/json\r\n\
