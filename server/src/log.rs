@@ -37,6 +37,11 @@ impl FromStr for LogFormat {
     }
 }
 
+/// Libraries that log nothing unless the directives name them: h2 writes a line for each connection
+/// that it ends, so clients could fill a disk; the driver of Cassandra repeats each second why it
+/// cannot connect, and what that means is logged by the archive
+const QUIET: [&str; 2] = ["h2", "scylla"];
+
 /// Whether logs are JSON, in which spans are written
 static IS_JSON: AtomicBool = AtomicBool::new(false);
 
@@ -51,13 +56,12 @@ pub(crate) fn init(format: LogFormat) {
         .with_default_directive(LevelFilter::INFO.into())
         .with_env_var("MILEPOST_LOG")
         .from_env_lossy();
-    // The driver of Cassandra repeats why it cannot connect each second; what that means is logged
-    // by the archive.
-    #[cfg(feature = "cassandra")]
-    let filter = match (format!("{filter}").contains("scylla"), "scylla=off".parse()) {
-        (false, Ok(directive)) => filter.add_directive(directive),
-        _ => filter,
-    };
+    let filter = QUIET.iter().fold(filter, |filter, name| {
+        match (format!("{filter}").contains(name), format!("{name}=off").parse()) {
+            (false, Ok(directive)) => filter.add_directive(directive),
+            _ => filter,
+        }
+    });
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr);
     match format {
         LogFormat::Text => {

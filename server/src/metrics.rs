@@ -28,7 +28,7 @@ const KINDS: [&str; 7] = [
     "internal",
     "unavailable",
 ];
-const REJECTION_STATUSES: [u16; 6] = [400, 404, 405, 408, 413, 415];
+const REJECTION_STATUSES: [u16; 7] = [400, 404, 405, 408, 413, 415, 503];
 const POSITIONS: [&str; 3] = ["head", "known", "fork"];
 const VERIFICATION_RESULTS: [&str; 3] = ["verified", "unverifiable", "wrong"];
 

@@ -174,6 +174,7 @@ async fn run(args: ServeArgs) -> Result<(), String> {
         cors: args.cors,
         statuses: args.http_status,
         body_limit: args.body_limit,
+        max_buffered: args.max_buffered,
         max_connections,
         address_connections: args.address_connections,
         address_requests: args.address_requests,

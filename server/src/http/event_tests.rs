@@ -38,6 +38,8 @@ pub(super) const GUARD: Duration = Duration::from_secs(60);
 pub(super) const MAX_WATCHES: usize = 300;
 /// Maximum size of a body, and of a message of a WebSocket
 pub(super) const BODY_LIMIT: usize = 1 << 20;
+/// Memory of bodies that are slow
+pub(super) const MAX_BUFFERED: usize = 4 << 20;
 
 pub(super) fn service() -> Arc<Service> {
     let store = Store::open(&StoreLocation::Memory).unwrap();
@@ -78,6 +80,7 @@ pub(super) async fn start_limited(
         cors: Cors::AnyOrigin,
         statuses: StatusMode::Node,
         body_limit: BODY_LIMIT,
+        max_buffered: MAX_BUFFERED,
         max_connections: 100,
         address_connections: connections,
         address_requests: requests,

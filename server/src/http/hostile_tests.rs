@@ -7,7 +7,8 @@
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 
-use http_body_util::Empty;
+use http_body_util::{BodyExt as _, Empty, Full};
+use hyper::Request;
 use hyper::body::Bytes;
 use hyper::client::conn::http2::{self, SendRequest};
 use hyper_util::rt::{TokioExecutor, TokioIo};
@@ -18,7 +19,9 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time;
 
-use super::event_tests::{Events, GUARD, chain, get, get_http1, naive, service, start, until};
+use super::event_tests::{
+    BODY_LIMIT, Events, GUARD, MAX_BUFFERED, chain, get, get_http1, naive, service, start, until,
+};
 use crate::service::Service;
 
 /// Bytes that a client takes of a stream before it reads
@@ -182,4 +185,114 @@ async fn bodies_that_come_a_byte_at_a_time_are_read_and_delay_no_other() {
     }
     drop(left);
     until(|| connections(&service) == 0).await;
+}
+
+#[tokio::test]
+async fn bodies_that_come_slowly_are_held_up_to_a_limit() {
+    let service = service();
+    let address = start(&service).await;
+    let head = |length: usize| {
+        let head = "POST / HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n";
+        format!("{head}connection: close\r\ncontent-length: {length}\r\n\r\n")
+    };
+    // All but the last byte of each.
+    let send = async || {
+        let mut stream = TcpStream::connect(&address).await.unwrap();
+        stream.write_all(head(BODY_LIMIT).as_bytes()).await.unwrap();
+        let mut rest = &vec![b' '; BODY_LIMIT - 1][..];
+        while !rest.is_empty() {
+            rest = &rest[stream.write(rest).await.unwrap()..];
+        }
+        stream
+    };
+    let answer = async |mut stream: TcpStream| {
+        let mut text = String::new();
+        time::timeout(GUARD, stream.read_to_string(&mut text)).await.expect("a response").unwrap();
+        text
+    };
+    let mut held = Vec::new();
+    // A quarter is for small ones.
+    for _ in 0..MAX_BUFFERED / 4 * 3 / BODY_LIMIT {
+        held.push(send().await);
+    }
+    // One is refused: which one depends on what the server reads first.
+    held.push(send().await);
+    let refusals = || {
+        let text = service.metrics.text(&ChainStatus::default());
+        text.contains("\nmilepost_requests_rejected_total{status=\"503\"} 1\n")
+    };
+    let is_whole = async |mut stream: TcpStream| {
+        let _ = stream.write_all(b" ").await;
+        answer(stream).await
+    };
+    until(refusals).await;
+    let small = {
+        let mut stream = TcpStream::connect(&address).await.unwrap();
+        stream.write_all(format!("{}[", head(1)).as_bytes()).await.unwrap();
+        answer(stream).await
+    };
+    assert!(small.starts_with("HTTP/1.1 400"), "{small}");
+    let mut statuses = Vec::new();
+    for stream in held {
+        let text = is_whole(stream).await;
+        let limit = format!("all of the limit of {MAX_BUFFERED} bytes");
+        assert_eq!(text.starts_with("HTTP/1.1 503"), text.contains(&limit), "{text}");
+        statuses.push(text[9..12].to_owned());
+    }
+    statuses.sort();
+    assert_eq!(statuses, ["400", "400", "400", "503"]);
+    // All of it is free again.
+    let text = is_whole(send().await).await;
+    assert!(text.starts_with("HTTP/1.1 400"), "{text}");
+}
+
+#[tokio::test]
+async fn responses_that_are_not_read_are_held_up_to_a_limit() {
+    let service = service();
+    let address = start(&service).await;
+    let (messages, hashes) = chain(11, 20);
+    messages.iter().for_each(|message| drop(service.import_block(&message.json)));
+    let call = |hash: &CryptoHash| {
+        format!(
+            r#"{{"id":1,"method":"EXPERIMENTAL_tx_status","params":{{"tx_hash":"{hash}","sender_account_id":"a.near","wait_until":"NONE"}}}}"#
+        )
+    };
+    let batch = format!("[{}]", hashes.iter().take(50).map(call).collect::<Vec<_>>().join(","));
+    let request = || {
+        let request = Request::post(format!("http://{address}/")).header("host", &*address);
+        let request = request.header("content-type", "application/json");
+        request.body(Full::<Bytes>::from(batch.clone())).unwrap()
+    };
+    let stream = TcpStream::connect(&*address).await.unwrap();
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    let connecting = builder.initial_stream_window_size(WINDOW).handshake(TokioIo::new(stream));
+    let (mut sender, connection) = connecting.await.unwrap();
+    tokio::spawn(connection);
+    let first = sender.send_request(request()).await.unwrap();
+    let length = first.into_body().collect().await.unwrap().to_bytes().len();
+    assert!(length > 16 << 10, "{length}");
+    // A quarter is for small ones.
+    let fit = MAX_BUFFERED / 4 * 3 / length.next_multiple_of(1 << 10);
+    let mut held = Vec::new();
+    let refused = loop {
+        let response = sender.send_request(request()).await.unwrap();
+        if response.status() != 200 {
+            break response;
+        }
+        held.push(response);
+    };
+    assert_eq!(refused.status(), 503);
+    // The first response may count for a moment after it is read.
+    assert!((fit - 1..=fit).contains(&held.len()), "{} of {fit}", held.len());
+    // Small ones go on, and a response that is read makes room.
+    let small = sender.send_request(
+        Request::get(format!("http://{address}/status")).body(Full::default()).unwrap(),
+    );
+    assert_eq!(small.await.unwrap().status(), 200);
+    let read = held.pop().unwrap().into_body().collect().await.unwrap().to_bytes();
+    assert_eq!(read.len(), length);
+    let mut statuses = 0;
+    while statuses != 200 {
+        statuses = sender.send_request(request()).await.unwrap().status().as_u16();
+    }
 }

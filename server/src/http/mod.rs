@@ -23,6 +23,7 @@ mod feed;
 mod head;
 #[cfg(test)]
 mod hostile_tests;
+mod memory_budget;
 mod page;
 mod prefer;
 mod query_string;
@@ -66,6 +67,7 @@ use crate::service::Service;
 use crate::upstream::Upstreams;
 use client::{AddressLimit, Client};
 use discovery::Documents;
+use memory_budget::MemoryBudget;
 use route::HttpContext;
 use timeout_stream::TimeoutStream;
 
@@ -74,6 +76,11 @@ use timeout_stream::TimeoutStream;
 const HEAD_TIMEOUT: Duration = Duration::from_secs(75);
 /// Interval of HTTP/2 pings on an idle connection, and timeout of their responses
 const PING_INTERVAL: Duration = Duration::from_secs(20);
+/// Maximum size of the head of an HTTP/1 request, 431 beyond it: hyper's default is 408 KiB, which
+/// slow clients would fill on all connections; a query of 256 transactions takes 12 KiB
+const MAX_HEAD: usize = 32 << 10;
+/// Maximum size of the decoded header list of an HTTP/2 request
+const MAX_HEADER_LIST: u32 = 16 << 10;
 /// Maximum number of concurrent requests on an HTTP/2 connection, each of which may wait
 const MAX_STREAMS: u32 = 256;
 /// How long connections are accepted after a shutdown signal: requests that a client sent before
@@ -87,11 +94,12 @@ const MAX_DRAIN: Duration = Duration::from_secs(30);
 /// The limits that have no option, for the help text
 pub(crate) fn fixed_limits() -> String {
     format!(
-        "Limits without an option: {} s for the head of a request or an idle connection, {} s for a \
-         body, {MAX_STREAMS} requests at a time on an HTTP/2 connection, {} levels of nesting in a \
+        "Limits without an option: {} s for the head of a request or an idle connection, {} KiB for a \
+         head, {} s for a body, {MAX_STREAMS} requests at a time on an HTTP/2 connection, {} levels of nesting in a \
          request id, {} hashes in the path of /blocks, {} in the query of /events, {} s for the head that a request demands; on a WebSocket {} \
          requests at a time, {} subscriptions, 4 MiB for a message, 60 s without a pong.",
         HEAD_TIMEOUT.as_secs(),
+        MAX_HEAD >> 10,
         request_body::BODY_TIMEOUT.as_secs(),
         Limits::MAX_ID_DEPTH,
         blocks::MAX_HASHES,
@@ -121,6 +129,7 @@ pub(crate) async fn serve(
         demo_index,
         feed_status,
         upstreams,
+        memory: MemoryBudget::new(options.max_buffered),
         options,
         rpc_headers,
         documents,
@@ -203,6 +212,7 @@ fn builder() -> auto::Builder<TokioExecutor> {
         .http1()
         .timer(TokioTimer::new())
         .header_read_timeout(HEAD_TIMEOUT)
+        .max_buf_size(MAX_HEAD)
         // A client that closes its end is gone, and its pending request is cancelled.
         .half_close(false)
         // Off: a response that is held back for the next request is lost if that one is invalid,
@@ -213,7 +223,8 @@ fn builder() -> auto::Builder<TokioExecutor> {
         .timer(TokioTimer::new())
         .keep_alive_interval(PING_INTERVAL)
         .keep_alive_timeout(PING_INTERVAL)
-        .max_concurrent_streams(MAX_STREAMS);
+        .max_concurrent_streams(MAX_STREAMS)
+        .max_header_list_size(MAX_HEADER_LIST);
     builder
 }
 

@@ -17,6 +17,8 @@ use hyper::header::{
 };
 use tokio::time;
 
+use super::memory_budget::{MemoryBudget, MemoryPermit};
+
 /// Maximum time to receive a body of any size
 pub(super) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
 /// Maximum time to discard the rest of a rejected body
@@ -85,12 +87,13 @@ fn is_json(media_type: &str) -> bool {
 /// Reads a body of at most `limit` bytes
 ///
 /// Most bodies arrive together with their head, in one frame; they are returned without a copy and
-/// without a timer. `expects_continue`: the client sends the body only after a response to
-/// `Expect`.
+/// without a timer and count nothing of the budget. `expects_continue`: the client sends the body
+/// only after a response to `Expect`.
 pub(super) async fn read(
     mut body: Incoming,
     expects_continue: bool,
     limit: usize,
+    budget: &MemoryBudget,
 ) -> Result<Bytes, HttpError> {
     if body.size_hint().lower() > limit as u64 {
         if !expects_continue {
@@ -110,12 +113,17 @@ pub(super) async fn read(
         }
         Poll::Pending => {}
     }
-    Box::pin(receive(body, buffer, limit)).await
+    Box::pin(receive(body, buffer, limit, budget.begin())).await
 }
 
 /// Reads the rest of a body within [`BODY_TIMEOUT`]
-async fn receive(mut body: Incoming, buffer: BodyBuffer, limit: usize) -> Result<Bytes, HttpError> {
-    let read = time::timeout(BODY_TIMEOUT, buffer.read_to_end(&mut body, limit)).await;
+async fn receive(
+    mut body: Incoming,
+    buffer: BodyBuffer,
+    limit: usize,
+    permit: MemoryPermit,
+) -> Result<Bytes, HttpError> {
+    let read = time::timeout(BODY_TIMEOUT, buffer.read_to_end(&mut body, limit, permit)).await;
     let bytes = read.unwrap_or_else(|_| {
         let seconds = BODY_TIMEOUT.as_secs();
         Err(HttpError::new(
@@ -123,7 +131,10 @@ async fn receive(mut body: Incoming, buffer: BodyBuffer, limit: usize) -> Result
             format!("the request body took longer than {seconds} s"),
         ))
     });
-    if bytes.as_ref().is_err_and(|error| error.status == StatusCode::PAYLOAD_TOO_LARGE) {
+    let is_refused = |error: &HttpError| {
+        [StatusCode::PAYLOAD_TOO_LARGE, StatusCode::SERVICE_UNAVAILABLE].contains(&error.status)
+    };
+    if bytes.as_ref().is_err_and(is_refused) {
         discard(&mut body, limit).await;
     }
     bytes
@@ -145,7 +156,7 @@ impl BodyBuffer {
         let Ok(data) = frame.map_err(|_| HttpError::incomplete())?.into_data() else {
             return Ok(());
         };
-        if self.first.len() + self.rest.len() + data.len() > limit {
+        if self.len() + data.len() > limit {
             return Err(HttpError::too_large(limit));
         }
         if self.first.is_empty() {
@@ -156,11 +167,22 @@ impl BodyBuffer {
         Ok(())
     }
 
-    async fn read_to_end(mut self, body: &mut Incoming, limit: usize) -> Result<Bytes, HttpError> {
+    async fn read_to_end(
+        mut self,
+        body: &mut Incoming,
+        limit: usize,
+        mut permit: MemoryPermit,
+    ) -> Result<Bytes, HttpError> {
+        permit.grow_to(self.len())?;
         while let Some(frame) = body.frame().await {
             self.push(frame, limit)?;
+            permit.grow_to(self.len())?;
         }
         Ok(self.into_bytes())
+    }
+
+    fn len(&self) -> usize {
+        self.first.len() + self.rest.len()
     }
 
     fn into_bytes(mut self) -> Bytes {

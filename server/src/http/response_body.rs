@@ -13,6 +13,7 @@ use hyper::body::{Body, Bytes, Frame, SizeHint};
 use milepost::endpoint::ResponseChunk;
 
 use super::events::EventStream;
+use super::memory_budget::MemoryPermit;
 use crate::waiting::Rest;
 
 /// The body of an HTTP response
@@ -65,7 +66,33 @@ impl From<EventStream> for HttpBody {
     }
 }
 
+/// Bytes that count of the budget until they are sent
+struct Counted {
+    bytes: Bytes,
+    _permit: MemoryPermit,
+}
+
+impl AsRef<[u8]> for Counted {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
 impl HttpBody {
+    /// Drops this permit when the last of these chunks is sent
+    pub(super) fn counted(mut self, permit: MemoryPermit) -> Self {
+        let last = match &mut self.unsent {
+            Chunks::One(bytes) => Some(bytes),
+            Chunks::Many(chunks) => chunks.first_mut(),
+            Chunks::None | Chunks::Events(_) | Chunks::Upstream(..) => None,
+        };
+        if let Some(last) = last {
+            let bytes = core::mem::take(last);
+            *last = Bytes::from_owner(Counted { bytes, _permit: permit });
+        }
+        self
+    }
+
     /// The body of a response that an upstream still sends, after its beginning
     pub(super) const fn of_upstream(first: Bytes, rest: Rest) -> Self {
         Self { unsent: Chunks::Upstream(first, rest), length: 0 }

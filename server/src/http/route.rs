@@ -31,6 +31,7 @@ use super::client::Client;
 use super::cors::Cors;
 use super::discovery::Documents;
 use super::feed;
+use super::memory_budget::MemoryBudget;
 use super::page::StaticFile;
 use super::query_string::QueryString;
 use super::request_context::{CURRENT, RequestContext};
@@ -57,6 +58,8 @@ pub(crate) struct Options {
     pub(crate) statuses: StatusMode,
     /// Maximum size of a request body
     pub(crate) body_limit: usize,
+    /// Maximum memory of bodies that clients send or read slowly
+    pub(crate) max_buffered: usize,
     /// Maximum number of open connections
     pub(crate) max_connections: usize,
     /// Maximum number of open connections of one address; `None` for no limit of its own
@@ -77,6 +80,7 @@ pub(super) struct HttpContext {
     /// Present while requests are forwarded
     pub(super) upstreams: Option<Arc<Upstreams>>,
     pub(super) options: Options,
+    pub(super) memory: MemoryBudget,
     /// The headers of every JSON-RPC response
     pub(super) rpc_headers: HeaderMap,
     pub(super) documents: Documents,
@@ -195,6 +199,10 @@ async fn respond_other(context: &HttpContext, request: &RequestHead) -> HttpResp
     if *verb == Method::HEAD {
         response = without_body(response);
     }
+    response = context.memory.count(response).unwrap_or_else(|error| {
+        context.service.metrics.request_rejected(error.status.as_u16());
+        json_value(error.status, &failed(error.message))
+    });
     cors.add_headers(origin.as_ref(), response.headers_mut());
     response
 }

@@ -124,8 +124,12 @@ pub(super) async fn respond(context: &HttpContext, request: RpcRequest) -> HttpR
             }
             rejected(context, &error)
         }
-        None => match request_body::read(body, expects_continue, limit).await {
-            Ok(body) => run(context, body, url_method, wait, min_height, permit).await,
+        None => match request_body::read(body, expects_continue, limit, &context.memory).await {
+            Ok(body) => {
+                let response = run(context, body, url_method, wait, min_height, permit).await;
+                let counted = context.memory.count(response);
+                counted.unwrap_or_else(|error| rejected(context, &error))
+            }
             Err(error) => rejected(context, &error),
         },
     };

@@ -30,6 +30,7 @@ use tracing::debug;
 
 use super::CountedConnection;
 use super::client::Client;
+use super::memory_budget::MemoryPermit;
 use super::route::{HttpContext, HttpResponse, empty};
 use super::rpc::answer;
 use super::subscriptions::Subscriptions;
@@ -139,7 +140,7 @@ struct Connection {
     socket: WebSocketStream<TokioIo<Upgraded>>,
     subscriptions: Subscriptions,
     /// The requests that are answered
-    running: JoinSet<Message>,
+    running: JoinSet<(Message, Option<MemoryPermit>)>,
 }
 
 impl Connection {
@@ -149,6 +150,8 @@ impl Connection {
         let mut pings = time::interval_at(Instant::now() + PING_INTERVAL, PING_INTERVAL);
         let mut last_received = Instant::now();
         loop {
+            // What a response counts is held until it is sent.
+            let mut _held = None;
             let message = tokio::select! {
                 message = self.socket.next() => {
                     last_received = Instant::now();
@@ -159,7 +162,10 @@ impl Connection {
                     }
                 }
                 Some(response) = self.running.join_next() => match response {
-                    Ok(response) => response,
+                    Ok((response, permit)) => {
+                        _held = permit;
+                        response
+                    }
                     Err(error) => return Some(close(CloseCode::Error, &error.to_string())),
                 },
                 event = core::future::poll_fn(|context| self.subscriptions.poll(context)) => {
@@ -232,14 +238,17 @@ impl Connection {
             let options = WaitOptions { since: Instant::now(), timeout: None, is_request: true };
             let text = Bytes::from(text);
             let answer = answer(&context, text.clone(), None, options).await;
-            match answer.into_whole().await {
-                Ok(body) => message_of(body),
-                Err(error) => {
-                    let error = error.to_string();
-                    let answer = waiting::unavailable(&context.service, &text, None, error);
-                    message_of(answer.body)
+            let whole = answer.into_whole().await.map_err(|error| error.to_string());
+            let counted = whole.map(message_of).and_then(|message| {
+                match context.memory.acquire(message.len()) {
+                    Ok(permit) => Ok((message, Some(permit))),
+                    Err(error) => Err(error.message),
                 }
-            }
+            });
+            counted.unwrap_or_else(|error| {
+                let answer = waiting::unavailable(&context.service, &text, None, error);
+                (message_of(answer.body), None)
+            })
         });
         Ok(None)
     }

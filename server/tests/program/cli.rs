@@ -45,6 +45,7 @@ fn help_and_the_readme_name_every_limit() {
     let readme = include_str!("../../../README.md").replace('\n', " ");
     for (option, default) in [
         ("--body-limit", "10MiB"),
+        ("--max-buffered", "1GiB"),
         ("--max-batch", "50"),
         ("--max-id-bytes", "1024"),
         ("--max-wait", "60s"),

@@ -142,7 +142,7 @@ fn malformed_http_gets_an_error_status_after_earlier_responses() {
     let server = Server::with_blocks(&[]);
     for (request, expected) in [
         ("GET /health HTTP/1.1\r\nhost: x\r\nno header\r\n\r\n and more".to_owned(), " 400 "),
-        (format!("GET /{} HTTP/1.1\r\nhost: x\r\n\r\n", "a".repeat(100_000)), " 414 "),
+        (format!("GET /{} HTTP/1.1\r\nhost: x\r\n\r\n", "a".repeat(100_000)), " 431 "),
         (format!("GET / HTTP/1.1\r\nhost: x\r\n{}\r\n", "x: y\r\n".repeat(200)), " 431 "),
         (
             "GET /health HTTP/1.1\r\nhost: x\r\n\r\n{\"a\": body without length}\r\n".to_owned(),
