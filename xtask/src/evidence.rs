@@ -14,6 +14,7 @@ const NAMES: &[(&str, &str)] = &[
         "watchers",
         "100,000 watchers of 20,000 transactions, beside clients that poll (four minutes)",
     ),
+    ("hostile-http", "seventeen attacks with 10,000 connections on a release build (five minutes)"),
     ("follow", "follows a day of a chain with faults, and kills a server 200 times (four minutes)"),
     ("catch-up", "imports 10,000 blocks (two minutes); `--blocks DIR` also messages of mainnet"),
     ("archive", "sizes and reads of archived rows (a minute); `--blocks DIR` takes real blocks"),
@@ -42,6 +43,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
         ["simulation", "--seeds", seeds] if seeds.parse::<u64>().is_ok() => simulation(seeds),
         ["open-requests"] => open_requests(),
         ["watchers"] => watchers(),
+        ["hostile-http"] => hostile_http(),
         ["follow"] => follow(),
         ["catch-up"] => catch_up(None),
         ["catch-up", "--blocks", directory] => catch_up(Some(directory)),
@@ -75,6 +77,11 @@ fn open_requests() -> Result<(), String> {
 fn watchers() -> Result<(), String> {
     let mut test = cargo("test --release -p milepost-server --test watchers -- --nocapture");
     write("watchers", "", &show(test.env("MILEPOST_WATCHERS", "100000"))?)
+}
+
+fn hostile_http() -> Result<(), String> {
+    let mut test = cargo("test --release -p milepost-server --test hostile -- --nocapture");
+    write("hostile-http", "", &show(test.env("MILEPOST_HOSTILE", "10000"))?)
 }
 
 /// A day of blocks, which are produced each 0.6 s

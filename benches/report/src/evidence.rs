@@ -43,6 +43,12 @@ const SECTIONS: &[(&str, &str)] = &[
          processors with the server; processor time is without that of the same blocks without clients.",
     ),
     (
+        "hostile-http",
+        "A server of two processors is attacked over 10,000 connections, or over twenty that send as fast as they can, ten\n\
+         seconds each, by a program on the same machine. Another client asks for a transaction meanwhile, each fifth time on\n\
+         a new connection; all its answers have to be right, and 99 of 100 within 100 ms. Memory is what is resident.",
+    ),
+    (
         "follow",
         "A day of a practice chain is followed by a clock that jumps, from a feed with faults of all kinds, into a host\n\
          that keeps 1000 blocks; its rows are compared with those of a quiet feed. A server that follows a feed is killed\n\

@@ -1,0 +1,179 @@
+//! The attacks by name, and what they share: connections that stay, and connections in a row.
+//!
+//! An attack runs on one thread, so that the server and the other client have the other processors.
+//! It returns a line of what it did and of what the server answered.
+
+use alloc::collections::BTreeMap;
+use core::fmt::Write as _;
+use core::net::SocketAddr;
+use core::pin::Pin;
+use core::time::Duration;
+use std::io;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::runtime::Builder;
+use tokio::task::{JoinSet, yield_now};
+use tokio::time::{self, Instant};
+
+use crate::{http1, http2, smuggling};
+
+/// Only a failing attack takes as long
+const WATCHDOG: Duration = Duration::from_secs(300);
+/// Connections that are opened at a time: the queue of the listener has 1024
+const AT_A_TIME: usize = 500;
+/// Connections of an attack that sends as fast as it can
+pub(crate) const FLOODERS: usize = 20;
+
+/// What is attacked, and how much
+#[derive(Clone, Copy)]
+pub(crate) struct Target {
+    pub(crate) address: SocketAddr,
+    /// Connections of an attack that holds them
+    pub(crate) connections: usize,
+    pub(crate) duration: Duration,
+}
+
+type Running = Pin<Box<dyn Future<Output = String>>>;
+type Start = fn(Target) -> Running;
+
+/// A way to attack
+pub(crate) struct Attack {
+    pub(crate) name: &'static str,
+    start: Start,
+}
+
+impl Attack {
+    /// All that there are
+    pub(crate) fn all() -> Vec<Self> {
+        let attacks: [(&str, Start); 17] = [
+            ("heads that come a byte at a time", |it| Box::pin(http1::slow_heads(it))),
+            ("heads of 31 KiB without an end", |it| Box::pin(http1::large_heads(it))),
+            ("heads above the limit", |it| Box::pin(http1::oversize_heads(it))),
+            ("bodies that never end", |it| Box::pin(http1::slow_bodies(it))),
+            ("bodies above the limit", |it| Box::pin(http1::oversize_bodies(it))),
+            ("bodies of nothing but brackets", |it| Box::pin(http1::nested_bodies(it))),
+            ("waits", |it| Box::pin(http1::waits(it))),
+            ("responses that are not read", |it| Box::pin(http1::unread_responses(it))),
+            ("garbage", |it| Box::pin(http1::garbage(it))),
+            ("smuggling", |it| Box::pin(smuggling::run(it))),
+            ("HTTP/2: requests that are reset at once", |it| Box::pin(http2::rapid_reset(it))),
+            ("HTTP/2: pings", |it| Box::pin(http2::pings(it))),
+            ("HTTP/2: settings", |it| Box::pin(http2::settings(it))),
+            ("HTTP/2: a head in frames without an end", |it| Box::pin(http2::continuations(it))),
+            ("HTTP/2: empty frames of data", |it| Box::pin(http2::empty_data(it))),
+            ("HTTP/2: more streams than allowed", |it| Box::pin(http2::streams(it))),
+            ("HTTP/2: responses that are not read", |it| Box::pin(http2::unread_responses(it))),
+        ];
+        attacks.into_iter().map(|(name, start)| Self { name, start }).collect()
+    }
+
+    /// Runs it to its end
+    pub(crate) fn run(&self, target: &Target) -> String {
+        let runtime = Builder::new_current_thread().enable_all().build().expect("a runtime");
+        let attack = time_limit((self.start)(*target));
+        runtime.block_on(tokio::task::LocalSet::new().run_until(attack))
+    }
+}
+
+async fn time_limit(attack: Running) -> String {
+    time::timeout(WATCHDOG, attack).await.expect("an attack ends")
+}
+
+/// Opens connections, and sends the same on each
+pub(crate) async fn open(target: Target, first: &[u8]) -> Vec<TcpStream> {
+    let mut streams = Vec::with_capacity(target.connections);
+    while streams.len() < target.connections {
+        let mut connecting = JoinSet::new();
+        for _ in 0..AT_A_TIME.min(target.connections - streams.len()) {
+            connecting.spawn(TcpStream::connect(target.address));
+        }
+        for stream in connecting.join_all().await {
+            let mut stream = stream.expect("the server accepts");
+            stream.set_nodelay(true).expect("the connection is open");
+            // One that was closed meanwhile is an answer too.
+            let _ = stream.write_all(first).await;
+            streams.push(stream);
+        }
+    }
+    streams
+}
+
+/// Sends the same on one connection until the time is over or the server closes it; the number
+pub(crate) async fn flood(stream: &mut TcpStream, bytes: &[u8], until: Instant) -> u64 {
+    let mut count = 0;
+    let mut answers = vec![0; 64 << 10];
+    while Instant::now() < until {
+        match time::timeout(Duration::from_millis(100), stream.write_all(bytes)).await {
+            Ok(Err(_)) => break,
+            Ok(Ok(())) => count += 1,
+            Err(_) => {}
+        }
+        // What comes back is read, or the kernel would stop the flood.
+        while let Ok(read) = stream.try_read(&mut answers) {
+            if read == 0 {
+                return count;
+            }
+        }
+        yield_now().await;
+    }
+    count
+}
+
+/// What the server answered, by status
+#[derive(Default)]
+pub(crate) struct Statuses(BTreeMap<String, usize>);
+
+impl Statuses {
+    /// Adds what a connection got, up to its end or for as long as this
+    pub(crate) async fn read(&mut self, stream: &mut TcpStream, limit: Duration) -> String {
+        let mut bytes = Vec::new();
+        let end = time::timeout(limit, stream.read_to_end(&mut bytes)).await;
+        let text = String::from_utf8_lossy(&bytes).into_owned();
+        let status = text.strip_prefix("HTTP/1.1 ").and_then(|rest| rest.get(..3));
+        self.add(match (status, end) {
+            (Some(status), _) => status,
+            (None, Ok(_)) => "closed",
+            (None, Err(_)) => "open",
+        });
+        text
+    }
+
+    pub(crate) fn add(&mut self, answer: &str) {
+        *self.0.entry(answer.to_owned()).or_default() += 1;
+    }
+
+    /// How often this was the answer
+    pub(crate) fn count(&self, answer: &str) -> usize {
+        self.0.get(answer).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn text(&self) -> String {
+        let mut text = String::new();
+        for (answer, count) in &self.0 {
+            let _ = write!(text, ", {answer}: {count}");
+        }
+        text.trim_start_matches(", ").to_owned()
+    }
+}
+
+/// Runs one thing after the other on a few connections each, until the time is over
+pub(crate) async fn in_a_row<Once: Future<Output = io::Result<String>> + 'static>(
+    target: Target,
+    once: impl Fn() -> Once + Copy + 'static,
+) -> Statuses {
+    let end = Instant::now() + target.duration;
+    let mut loops = JoinSet::new();
+    for _ in 0..FLOODERS {
+        loops.spawn_local(async move {
+            let mut answers = Vec::new();
+            while Instant::now() < end {
+                answers.push(once().await.unwrap_or_else(|error| error.kind().to_string()));
+            }
+            answers
+        });
+    }
+    let mut statuses = Statuses::default();
+    loops.join_all().await.iter().flatten().for_each(|answer| statuses.add(answer));
+    statuses
+}

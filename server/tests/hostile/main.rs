@@ -1,0 +1,124 @@
+//! Clients that attack a server, while another one asks it for what it needs.
+//!
+//! Each attack opens 200 connections, or as many as `MILEPOST_HOSTILE` says; `cargo xtask evidence
+//! hostile-http` runs this with 10,000. The other client gets every answer meanwhile, the memory of
+//! the server keeps to its bound, and nothing of an attack is left after it. Times are printed, and
+//! asserted in the long run only.
+
+#![cfg(unix)]
+#![expect(unused_crate_dependencies, reason = "the program is driven, its parts are not used")]
+
+extern crate alloc;
+
+mod attack;
+mod bystander;
+#[expect(dead_code, reason = "shared with tests that need more of it")]
+#[path = "../program/fixture.rs"]
+mod fixture;
+mod frames;
+#[expect(dead_code, reason = "shared with tests that need more of it")]
+#[path = "../open_requests/host.rs"]
+mod host;
+mod http1;
+mod http2;
+mod smuggling;
+#[expect(dead_code, reason = "shared with tests that need more of it")]
+#[path = "../program/support.rs"]
+mod support;
+
+use core::time::Duration;
+use std::env;
+use std::fs;
+use std::sync::LazyLock;
+use std::thread;
+
+use attack::{Attack, Target};
+use bystander::Bystander;
+use host::Usage;
+use support::Server;
+
+/// Connections of a run of all tests
+const FEW: usize = 200;
+/// Connections that the attacks do not use
+const SPARE: usize = 100;
+/// Memory of a connection, at most: a head of 32 KiB in a buffer that doubles as it grows
+const CONNECTION: u64 = 64 << 10;
+/// `--max-buffered`: bodies that grow are in buffers of up to twice their length
+const MAX_BUFFERED: u64 = 64 << 20;
+/// Maximum time of an answer to the other client, in the long run
+const MAX_DELAY: Duration = Duration::from_millis(100);
+
+static CONNECTIONS: LazyLock<usize> = LazyLock::new(|| match env::var("MILEPOST_HOSTILE") {
+    Ok(number) => number.parse().expect("MILEPOST_HOSTILE is a number"),
+    Err(_) => FEW,
+});
+
+fn is_long() -> bool {
+    *CONNECTIONS > FEW
+}
+
+#[test]
+fn others_are_served_while_clients_attack() {
+    let connections = *CONNECTIONS;
+    host::set_file_limit((connections + 2 * SPARE) as u64);
+    let [max_connections, max_buffered] =
+        [(connections + SPARE) as u64, MAX_BUFFERED].map(|number| number.to_string());
+    let log = tempfile::NamedTempFile::new().expect("a temporary file");
+    let blocks = fixture::text(fixture::shared());
+    let args = [
+        "--blocks",
+        blocks,
+        "--max-connections",
+        &max_connections,
+        "--max-buffered",
+        &max_buffered,
+        "--timeout",
+        "1h",
+    ];
+    let server = Server::start_logging(&args, log.reopen().expect("the file is there"));
+    let bystander = Bystander::new(&server);
+    let first = Usage::of(server.id()).resident;
+    let bound = first + connections as u64 * CONNECTION + 2 * MAX_BUFFERED;
+    let ((), quiet) = bystander.watch(|| thread::sleep(Duration::from_secs(1)));
+    println!("no attack");
+    println!("  others are answered in  {}", quiet.delays);
+    let target = Target {
+        address: server.address,
+        connections,
+        duration: Duration::from_secs(if is_long() { 10 } else { 1 }),
+    };
+    for attack in Attack::all() {
+        let before = Usage::of(server.id());
+        let (report, seen) = bystander.watch(|| attack.run(&target));
+        let used = Usage::of(server.id());
+        // That of this question, and perhaps that of the one before.
+        let open = || server.metric("milepost_connections_open").expect("the metric exists");
+        server.until("the end of all connections", || open() <= 2);
+        server.until_metric("milepost_requests_pending", 0);
+        println!("{}", attack.name);
+        println!("  {report}");
+        println!(
+            "  memory of the server    {} MB, at most {} MB, then {} MB; {:.1} s of processor time",
+            before.resident / 1_000_000,
+            seen.resident / 1_000_000,
+            Usage::of(server.id()).resident / 1_000_000,
+            used.seconds - before.seconds,
+        );
+        println!("  others are answered in  {}", seen.delays);
+        assert!(
+            seen.resident <= bound,
+            "{}: {} B, the bound is {bound}",
+            attack.name,
+            seen.resident
+        );
+        assert!(
+            !is_long() || seen.delays.quantile(0.99) <= MAX_DELAY,
+            "{}: {}",
+            attack.name,
+            seen.delays
+        );
+    }
+    let logged = fs::read_to_string(log.path()).expect("the file is there");
+    assert!(logged.lines().count() < 10, "clients can fill the log: {logged}");
+    println!("bound of memory: {} MB", bound / 1_000_000);
+}
