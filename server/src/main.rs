@@ -59,6 +59,9 @@ use {loom as _, milepost_feed_server as _, milepost_test_cluster as _, tempfile 
 use cli::{Cli, Command, ConfigArgs, ConfigCommand};
 use settings::Arguments;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let arguments = Arguments::read(env::args_os().collect(), &|name| env::var_os(name));
     let arguments = match arguments {

@@ -15,6 +15,7 @@ const NAMES: &[(&str, &str)] = &[
         "100,000 watchers of 20,000 transactions, beside clients that poll (four minutes)",
     ),
     ("hostile-http", "seventeen attacks with 10,000 connections on a release build (five minutes)"),
+    ("soak", "an hour of load and restarts; `--minutes N` takes another time"),
     ("follow", "follows a day of a chain with faults, and kills a server 200 times (four minutes)"),
     ("catch-up", "imports 10,000 blocks (two minutes); `--blocks DIR` also messages of mainnet"),
     ("archive", "sizes and reads of archived rows (a minute); `--blocks DIR` takes real blocks"),
@@ -44,6 +45,8 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
         ["open-requests"] => open_requests(),
         ["watchers"] => watchers(),
         ["hostile-http"] => hostile_http(),
+        ["soak"] => soak("60"),
+        ["soak", "--minutes", minutes] if minutes.parse::<u64>().is_ok() => soak(minutes),
         ["follow"] => follow(),
         ["catch-up"] => catch_up(None),
         ["catch-up", "--blocks", directory] => catch_up(Some(directory)),
@@ -82,6 +85,11 @@ fn watchers() -> Result<(), String> {
 fn hostile_http() -> Result<(), String> {
     let mut test = cargo("test --release -p milepost-server --test hostile -- --nocapture");
     write("hostile-http", "", &show(test.env("MILEPOST_HOSTILE", "10000"))?)
+}
+
+fn soak(minutes: &str) -> Result<(), String> {
+    let mut test = cargo("test --release -p milepost-server --test soak -- --nocapture");
+    write("soak", &format!("--minutes {minutes}"), &show(test.env("MILEPOST_SOAK", minutes))?)
 }
 
 /// A day of blocks, which are produced each 0.6 s

@@ -66,6 +66,8 @@ cargo xtask <command>
   simulate --seed S                        run one seed of the simulation and print its events
   fuzz [--minutes N] [--keep] [TARGET ..]  run the fuzz targets, or these, for N minutes each, by default one;
                                            `--keep` adds inputs that reach new code to fuzz/corpus
+  soak [--minutes N]                       run a server under load for an hour, or for N minutes, and write
+                                           its memory, open files and times into docs/EVIDENCE.md
   cluster-faults                           kill and pause nodes of a cluster of Cassandra while an archive in it
                                            is written and read, and print figures (ten minutes)
   packages [NAME]                          build what a release publishes, install it and ask it one request:
@@ -99,6 +101,7 @@ fn main() -> ExitCode {
         ),
         ["install", rest @ ..] => done(install::run_with(rest)),
         ["simulate", rest @ ..] => done(simulate::replay(rest)),
+        ["soak", rest @ ..] => done(evidence::run(&[&["soak"], rest].concat())),
         ["fuzz", rest @ ..] => done(setup::run(&["fuzz"]).and_then(|()| fuzz::run(rest))),
         ["cluster-faults"] => done(setup::run(&["cassandra"]).and_then(|()| cluster::faults())),
         ["packages", rest @ ..] => done(packing::run(rest)),

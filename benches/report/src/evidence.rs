@@ -7,12 +7,13 @@ use core::fmt::Write as _;
 use std::fs;
 
 use crate::machine::{Machine, today};
-use crate::plot::{Curve, Labels, plot};
+use crate::plot::{Axes, Curve, Labels, plot};
 use crate::{root, write};
 
 const PAGE: &str = "docs/EVIDENCE.md";
 /// The picture of `archive-growth`
 const GROWTH: &str = "docs/archive-growth.svg";
+const SOAK: &str = "docs/soak.svg";
 
 const HEAD: &str = "\
 # Evidence
@@ -47,6 +48,14 @@ const SECTIONS: &[(&str, &str)] = &[
         "A server of two processors is attacked over 10,000 connections, or over twenty that send as fast as they can, ten\n\
          seconds each, by a program on the same machine. Another client asks for a transaction meanwhile, each fifth time on\n\
          a new connection; all its answers have to be right, and 99 of 100 within 100 ms. Memory is what is resident.",
+    ),
+    (
+        "soak",
+        "A server of the practice chain, with a block each 0.6 s, a store that keeps 300 blocks and its archive beside it:\n\
+         four clients ask every 20 ms, a hundred wait, a hundred watch, and each ten seconds one of the attacks above runs\n\
+         with a hundred connections. It is killed and stopped in the first minutes, and goes on with what it left. Answers\n\
+         about final transactions stay the same bytes, whether they are in the store or in the archive. The times are those\n\
+         of requests that do not wait; client and server share both processors.",
     ),
     (
         "follow",
@@ -110,7 +119,45 @@ pub(crate) fn write_output(name: &str, arguments: &[&str], output: &str) -> Resu
         write(GROWTH, &growth(&figures)?)?;
         body.push_str("\n![Cost of a read by the size of the archive](archive-growth.svg)\n");
     }
+    if name == "soak" {
+        write(SOAK, &soak(&figures)?)?;
+        body.push_str("\n![Memory, open files and times of an hour](soak.svg)\n");
+    }
     write_section(name, arguments, &body)
+}
+
+/// Memory, open files and times against the time, from the table that the run prints
+fn soak(figures: &str) -> Result<String, String> {
+    let labels = Labels {
+        title: "A server under load",
+        across: "minutes",
+        up: "megabytes, files and milliseconds",
+        axes: Axes::MinutesAndNumber,
+    };
+    // Minutes, requests, median, 99th percentile and all in ms, MB, open files.
+    let rows = rows(figures, 7);
+    let curve = |column: usize, label, colour| {
+        let point = |row: &Vec<f64>| Some((*row.first()?, *row.get(column)?));
+        let points = rows.iter().filter_map(point).filter(|point| point.1 > 0.0);
+        Curve { label, colour, points: points.collect() }
+    };
+    plot(
+        labels,
+        &[
+            curve(5, "memory, MB", "#7c3aed"),
+            curve(6, "open files", "#15803d"),
+            curve(3, "99th percentile, ms", "#c2410c"),
+            curve(2, "median, ms", "#0369a1"),
+        ],
+    )
+}
+
+/// The lines of a table with so many columns of numbers
+fn rows(figures: &str, columns: usize) -> Vec<Vec<f64>> {
+    let numbers = |line: &str| -> Vec<f64> {
+        line.split_whitespace().map_while(|word| word.parse().ok()).collect()
+    };
+    figures.lines().map(numbers).filter(|row| row.len() == columns).collect()
 }
 
 /// The cost of a read against the size of an archive, from the table that the run prints
@@ -119,13 +166,10 @@ fn growth(figures: &str) -> Result<String, String> {
         title: "Cost of a read by the size of the archive",
         across: "transactions",
         up: "time of a read",
+        axes: Axes::NumberAndTime,
     };
     // The size, and the columns of processor time, the median and the 99th percentile in us.
-    let rows: Vec<Vec<f64>> = figures
-        .lines()
-        .map(|line| line.split_whitespace().map_while(|word| word.parse().ok()).collect())
-        .filter(|row: &Vec<f64>| row.len() == 8)
-        .collect();
+    let rows = rows(figures, 8);
     let curve = |column: usize, label, colour| {
         let point = |row: &Vec<f64>| Some((*row.first()?, row.get(column)? * 1e3));
         Curve { label, colour, points: rows.iter().filter_map(point).collect() }
@@ -214,6 +258,16 @@ mod tests {
         assert_eq!(svg.matches("<polyline").count(), 3, "{svg}");
         assert!(svg.contains(">1000</text>") && svg.contains(">10 us</text>"), "{svg}");
         assert!(growth("no table").is_err());
+    }
+
+    #[test]
+    fn a_soak_is_drawn_from_its_table() {
+        let figures = "minute  requests  median ms  99 % ms  all ms  memory MB  open files\n\
+             2.0 85 1.9 9.3 9.3 55.3 57\n 4.0 0 0.0 0.0 0.0 45.6 17\nbatches: 7\n";
+        let svg = soak(figures).unwrap();
+        assert_eq!(svg.matches("<polyline").count(), 4, "{svg}");
+        // A part without requests has no times.
+        assert_eq!(svg.matches("<circle").count(), 6, "{svg}");
     }
 
     #[test]

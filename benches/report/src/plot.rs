@@ -1,4 +1,4 @@
-//! A plot with logarithmic axes: times against a number.
+//! A plot with a logarithmic axis of times or numbers, against a number.
 //!
 //! An SVG of lines, their points and their labels, on a white background. What is drawn is passed
 //! in; a curve without points is left out.
@@ -15,7 +15,7 @@ const MARGINS: [f64; 4] = [70.0, 190.0, 40.0, 50.0];
 pub(crate) struct Curve {
     pub(crate) label: &'static str,
     pub(crate) colour: &'static str,
-    /// A number, and a time in nanoseconds, by ascending numbers
+    /// Numbers, and times in nanoseconds or other numbers above 0, by ascending numbers
     pub(crate) points: Vec<(f64, f64)>,
 }
 
@@ -25,31 +25,49 @@ pub(crate) struct Labels {
     pub(crate) title: &'static str,
     pub(crate) across: &'static str,
     pub(crate) up: &'static str,
+    pub(crate) axes: Axes,
 }
 
-/// A range of powers of ten
+/// What the axes show
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Axes {
+    /// A number across, logarithmic, and times
+    NumberAndTime,
+    /// Minutes across from 0 on, and numbers
+    MinutesAndNumber,
+}
+
+/// An axis, drawn between two coordinates
 struct Axis {
-    first: i32,
-    last: i32,
+    is_logarithmic: bool,
+    /// Those that are named; the first and the last are the ends
+    values: Vec<f64>,
     from: f64,
     to: f64,
 }
 
 impl Axis {
-    /// The axis over these values, drawn between two coordinates
-    fn over(values: impl Iterator<Item = f64> + Clone, from: f64, to: f64) -> Self {
+    /// The axis over the powers of ten around these values
+    fn logarithmic(values: impl Iterator<Item = f64> + Clone, from: f64, to: f64) -> Self {
         let first = values.clone().fold(f64::INFINITY, f64::min).log10().floor() as i32;
-        let last = values.fold(0.0, f64::max).log10().ceil() as i32;
-        Self { first, last: last.max(first + 1), from, to }
+        let last = (values.fold(0.0, f64::max).log10().ceil() as i32).max(first + 1);
+        let values = (first..=last).map(|power| 10_f64.powi(power)).collect();
+        Self { is_logarithmic: true, values, from, to }
+    }
+
+    /// The axis from 0 to the largest of these values, in six steps
+    fn linear(values: impl Iterator<Item = f64>, from: f64, to: f64) -> Self {
+        let step = (values.fold(0.0, f64::max) / 6.0).ceil().max(1.0);
+        let values = (0..=6).map(|number| step * f64::from(number)).collect();
+        Self { is_logarithmic: false, values, from, to }
     }
 
     fn coordinate(&self, value: f64) -> f64 {
-        let share = (value.log10() - f64::from(self.first)) / f64::from(self.last - self.first);
+        let scale = |value: f64| if self.is_logarithmic { value.log10() } else { value };
+        let end = |value: Option<&f64>| scale(value.copied().unwrap_or(1.0));
+        let (first, last) = (end(self.values.first()), end(self.values.last()));
+        let share = (scale(value) - first) / (last - first);
         self.from + share * (self.to - self.from)
-    }
-
-    fn powers(&self) -> impl Iterator<Item = f64> {
-        (self.first..=self.last).map(|power| 10_f64.powi(power))
     }
 }
 
@@ -65,8 +83,16 @@ pub(crate) fn plot(labels: Labels, curves: &[Curve]) -> Result<String, String> {
     }
     let [left, right, top, bottom] = MARGINS;
     let (right, bottom) = (WIDTH - right, HEIGHT - bottom);
-    let across = Axis::over(all.iter().map(|point| point.0), left, right);
-    let up = Axis::over(all.iter().map(|point| point.1), bottom, top);
+    let (x_values, y_values) = (all.iter().map(|point| point.0), all.iter().map(|point| point.1));
+    let up = Axis::logarithmic(y_values, bottom, top);
+    let across = match labels.axes {
+        Axes::NumberAndTime => Axis::logarithmic(x_values, left, right),
+        Axes::MinutesAndNumber => Axis::linear(x_values, left, right),
+    };
+    let name = |value: f64| match labels.axes {
+        Axes::NumberAndTime => time(value),
+        Axes::MinutesAndNumber => value.to_string(),
+    };
     let mut svg = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" \
          font-family=\"sans-serif\" font-size=\"13\">\n\
@@ -74,7 +100,7 @@ pub(crate) fn plot(labels: Labels, curves: &[Curve]) -> Result<String, String> {
          <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#ffffff\"/>\n",
         labels.title
     );
-    for value in across.powers() {
+    for &value in &across.values {
         let x = across.coordinate(value);
         let _ = write!(
             svg,
@@ -83,7 +109,7 @@ pub(crate) fn plot(labels: Labels, curves: &[Curve]) -> Result<String, String> {
             bottom + 18.0
         );
     }
-    for value in up.powers() {
+    for &value in &up.values {
         let y = up.coordinate(value);
         let _ = write!(
             svg,
@@ -91,7 +117,7 @@ pub(crate) fn plot(labels: Labels, curves: &[Curve]) -> Result<String, String> {
              <text x=\"{}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>\n",
             left - 8.0,
             y + 4.0,
-            time(value)
+            name(value)
         );
     }
     let _ = write!(
@@ -147,7 +173,8 @@ mod tests {
 
     #[test]
     fn points_have_logarithmic_coordinates() {
-        let labels = Labels { title: "cost", across: "receipts", up: "time" };
+        let axes = Axes::NumberAndTime;
+        let labels = Labels { title: "cost", across: "receipts", up: "time", axes };
         let curve =
             |points: &[(f64, f64)]| Curve { label: "ours", colour: "red", points: points.into() };
         let svg = plot(labels, &[curve(&[(1.0, 1e4), (100.0, 1e6)]), curve(&[])]).unwrap();
@@ -155,5 +182,15 @@ mod tests {
         assert!(svg.contains("points=\"70.0,410.0 530.0,40.0\""), "{svg}");
         assert!(svg.contains(">100 us</text>") && svg.matches(">ours<").count() == 1, "{svg}");
         assert!(plot(labels, &[curve(&[])]).is_err());
+    }
+
+    #[test]
+    fn minutes_begin_at_zero() {
+        let labels =
+            Labels { title: "soak", across: "minutes", up: "", axes: Axes::MinutesAndNumber };
+        let points = vec![(30.0, 100.0), (60.0, 1.0)];
+        let svg = plot(labels, &[Curve { label: "MB", colour: "red", points }]).unwrap();
+        assert!(svg.contains("points=\"300.0,40.0 530.0,410.0\""), "{svg}");
+        assert!(svg.contains(">50</text>") && svg.contains(">10</text>"), "{svg}");
     }
 }

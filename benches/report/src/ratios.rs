@@ -13,7 +13,7 @@ use figures::{Figure, Figures};
 
 use crate::evidence;
 use crate::machine::Machine;
-use crate::plot::{Curve, Labels, plot};
+use crate::plot::{Axes, Curve, Labels, plot};
 
 /// The curves of the plot: group, side, label, colour
 const CURVES: [(&str, &str, &str, &str); 3] = [
@@ -36,6 +36,7 @@ fn cost_by_receipts(figures: &Figures) -> Result<String, String> {
         title: "Cost of a response by its receipts",
         across: "receipts",
         up: "processor time of a response",
+        axes: Axes::NumberAndTime,
     };
     // Sizes that are not numbers are left out.
     let point = |figure: &Figure| Some((figure.size.parse().ok()?, figure.median));

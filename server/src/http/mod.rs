@@ -78,7 +78,7 @@ const HEAD_TIMEOUT: Duration = Duration::from_secs(75);
 const PING_INTERVAL: Duration = Duration::from_secs(20);
 /// Maximum size of the head of an HTTP/1 request, 431 beyond it: hyper's default is 408 KiB, which
 /// slow clients would fill on all connections; a query of 256 transactions takes 12 KiB
-const MAX_HEAD: usize = 32 << 10;
+const MAX_HEAD: usize = 16 << 10;
 /// Maximum size of the decoded header list of an HTTP/2 request
 const MAX_HEADER_LIST: u32 = 16 << 10;
 /// Maximum number of concurrent requests on an HTTP/2 connection, each of which may wait

@@ -48,7 +48,7 @@ impl Attack {
     pub(crate) fn all() -> Vec<Self> {
         let attacks: [(&str, Start); 17] = [
             ("heads that come a byte at a time", |it| Box::pin(http1::slow_heads(it))),
-            ("heads of 31 KiB without an end", |it| Box::pin(http1::large_heads(it))),
+            ("heads of 15 KiB without an end", |it| Box::pin(http1::large_heads(it))),
             ("heads above the limit", |it| Box::pin(http1::oversize_heads(it))),
             ("bodies that never end", |it| Box::pin(http1::slow_bodies(it))),
             ("bodies above the limit", |it| Box::pin(http1::oversize_bodies(it))),

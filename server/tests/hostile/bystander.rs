@@ -81,7 +81,7 @@ impl<'server> Bystander<'server> {
             }
             attacking.join().unwrap_or_else(|panic| resume_unwind(panic))
         });
-        seen.delays.0.sort();
+        seen.delays = Delays::of(seen.delays.0);
         (result, seen)
     }
 }
@@ -95,6 +95,16 @@ impl Drop for SetOnDrop<'_> {
 }
 
 impl Delays {
+    /// These times
+    pub(crate) fn of(mut times: Vec<Duration>) -> Self {
+        times.sort();
+        Self(times)
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.0.len()
+    }
+
     /// The time within which this share of answers came
     pub(crate) fn quantile(&self, share: f64) -> Duration {
         let index = (self.0.len() as f64 * share) as usize;
@@ -106,7 +116,7 @@ impl fmt::Display for Delays {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let [half, most, all] =
             [0.5, 0.99, 1.0].map(|share| 1e3 * self.quantile(share).as_secs_f64());
-        let count = self.0.len();
+        let count = self.count();
         write!(formatter, "median {half:.1} ms, 99 % {most:.1} ms, all {all:.1} ms, of {count}")
     }
 }

@@ -39,7 +39,7 @@ pub(crate) async fn slow_heads(target: Target) -> String {
 
 /// Heads that are just below the limit, and wait for their end
 pub(crate) async fn large_heads(target: Target) -> String {
-    let head = format!("{HEAD}x: {}", "x".repeat(31 << 10));
+    let head = format!("{HEAD}x: {}", "x".repeat(15 << 10));
     let mut streams = open(target, head.as_bytes()).await;
     time::sleep(target.duration).await;
     let mut statuses = Statuses::default();

@@ -41,7 +41,8 @@ use support::Server;
 const FEW: usize = 200;
 /// Connections that the attacks do not use
 const SPARE: usize = 100;
-/// Memory of a connection, at most: a head of 32 KiB in a buffer that doubles as it grows
+/// Memory of a connection, at most: a head of 16 KiB, in a buffer that doubles as it grows, and what
+/// is read and written meanwhile
 const CONNECTION: u64 = 64 << 10;
 /// `--max-buffered`: bodies that grow are in buffers of up to twice their length
 const MAX_BUFFERED: u64 = 64 << 20;

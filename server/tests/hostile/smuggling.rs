@@ -1,7 +1,7 @@
 //! Requests whose length two readers could see differently, as RFC 9112 section 11.2 describes.
 //!
-//! What is ambiguous has to be refused and the connection closed, so that no byte of a body is taken
-//! for a second request. The hidden one would be answered with 404, which nothing else gets here.
+//! What is ambiguous has to be refused and the connection closed, so that no byte of a body is
+//! read as a second request. The hidden one would be answered with 404, which nothing else gets.
 
 use core::time::Duration;
 
