@@ -162,6 +162,10 @@ impl BodyBuffer {
         if self.first.is_empty() {
             self.first = data;
         } else {
+            if self.rest.capacity() - self.rest.len() < data.len() {
+                // By a quarter, not by as much again: many bodies may be held for long.
+                self.rest.reserve_exact(data.len().max(self.rest.len() / 4));
+            }
             self.rest.extend_from_slice(&data);
         }
         Ok(())
