@@ -21,6 +21,8 @@ use super::memory_budget::{MemoryBudget, MemoryPermit};
 
 /// Maximum time to receive a body of any size
 pub(super) const BODY_TIMEOUT: Duration = Duration::from_secs(60);
+/// Size of a segment of a body
+const SEGMENT: usize = 8 << 10;
 /// Maximum time to discard the rest of a rejected body
 const DISCARD_TIMEOUT: Duration = Duration::from_secs(2);
 
@@ -131,20 +133,22 @@ async fn receive(
             format!("the request body took longer than {seconds} s"),
         ))
     });
-    let is_refused = |error: &HttpError| {
-        [StatusCode::PAYLOAD_TOO_LARGE, StatusCode::SERVICE_UNAVAILABLE].contains(&error.status)
-    };
-    if bytes.as_ref().is_err_and(is_refused) {
+    if bytes.as_ref().is_err_and(|error| error.status == StatusCode::PAYLOAD_TOO_LARGE) {
         discard(&mut body, limit).await;
     }
     bytes
 }
 
 /// The received part of a body
+///
+/// In segments, which are joined at the end: a buffer that grows would be copied again and again,
+/// and what it leaves behind was three times the memory of bodies that many clients send slowly.
 #[derive(Default)]
 struct BodyBuffer {
     first: Bytes,
-    rest: Vec<u8>,
+    /// All but the last are full
+    segments: Vec<Vec<u8>>,
+    length: usize,
 }
 
 impl BodyBuffer {
@@ -156,17 +160,25 @@ impl BodyBuffer {
         let Ok(data) = frame.map_err(|_| HttpError::incomplete())?.into_data() else {
             return Ok(());
         };
-        if self.len() + data.len() > limit {
+        if self.length + data.len() > limit {
             return Err(HttpError::too_large(limit));
         }
+        self.length += data.len();
         if self.first.is_empty() {
             self.first = data;
-        } else {
-            if self.rest.capacity() - self.rest.len() < data.len() {
-                // By a quarter, not by as much again: many bodies may be held for long.
-                self.rest.reserve_exact(data.len().max(self.rest.len() / 4));
+            return Ok(());
+        }
+        let mut data = &data[..];
+        while !data.is_empty() {
+            match self.segments.last_mut() {
+                Some(segment) if segment.len() < segment.capacity() => {
+                    let fits = data.len().min(segment.capacity() - segment.len());
+                    let (head, tail) = data.split_at(fits);
+                    segment.extend_from_slice(head);
+                    data = tail;
+                }
+                _ => self.segments.push(Vec::with_capacity(SEGMENT)),
             }
-            self.rest.extend_from_slice(&data);
         }
         Ok(())
     }
@@ -177,24 +189,27 @@ impl BodyBuffer {
         limit: usize,
         mut permit: MemoryPermit,
     ) -> Result<Bytes, HttpError> {
-        permit.grow_to(self.len())?;
+        permit.grow_to(self.held())?;
         while let Some(frame) = body.frame().await {
             self.push(frame, limit)?;
-            permit.grow_to(self.len())?;
+            permit.grow_to(self.held())?;
         }
         Ok(self.into_bytes())
     }
 
-    fn len(&self) -> usize {
-        self.first.len() + self.rest.len()
+    /// Bytes of memory that it takes
+    fn held(&self) -> usize {
+        self.first.len() + self.segments.len() * SEGMENT
     }
 
-    fn into_bytes(mut self) -> Bytes {
-        if self.rest.is_empty() {
+    fn into_bytes(self) -> Bytes {
+        if self.segments.is_empty() {
             return self.first;
         }
-        self.rest.splice(..0, self.first);
-        self.rest.into()
+        let mut bytes = Vec::with_capacity(self.length);
+        bytes.extend_from_slice(&self.first);
+        self.segments.iter().for_each(|segment| bytes.extend_from_slice(segment));
+        bytes.into()
     }
 }
 

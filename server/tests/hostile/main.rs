@@ -44,8 +44,7 @@ const SPARE: usize = 100;
 /// Memory of a connection, at most: a head of 16 KiB, in a buffer that doubles as it grows, and what
 /// is read and written meanwhile
 const CONNECTION: u64 = 64 << 10;
-/// `--max-buffered`; bodies that grow are in buffers of up to 1.25 times their length, and an
-/// allocator adds to that
+/// `--max-buffered`; a body that is whole is joined from its segments, and an allocator adds to that
 const MAX_BUFFERED: u64 = 256 << 20;
 /// Maximum time of an answer to the other client, in the long run
 const MAX_DELAY: Duration = Duration::from_millis(100);
