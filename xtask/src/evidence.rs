@@ -14,7 +14,10 @@ const NAMES: &[(&str, &str)] = &[
         "watchers",
         "100,000 watchers of 20,000 transactions, beside clients that poll (four minutes)",
     ),
-    ("hostile-http", "seventeen attacks with 10,000 connections on a release build (five minutes)"),
+    (
+        "hostile-http",
+        "seventeen attacks with 10,000 connections on a release build (three minutes)",
+    ),
     ("soak", "an hour of load and restarts; `--minutes N` takes another time"),
     ("follow", "follows a day of a chain with faults, and kills a server 200 times (four minutes)"),
     ("catch-up", "imports 10,000 blocks (two minutes); `--blocks DIR` also messages of mainnet"),

@@ -11,7 +11,7 @@ use core::time::Duration;
 use std::io;
 
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::runtime::Builder;
 use tokio::task::{JoinSet, yield_now};
 use tokio::time::{self, Instant};
@@ -82,11 +82,25 @@ async fn time_limit(attack: Running) -> String {
 
 /// Opens connections, and sends the same on each
 pub(crate) async fn open(target: Target, first: &[u8]) -> Vec<TcpStream> {
+    open_with(target, first, None).await
+}
+
+/// As [`open`], with a limit of what the kernel takes for a client that does not read
+pub(crate) async fn open_with(
+    target: Target,
+    first: &[u8],
+    receive_buffer: Option<u32>,
+) -> Vec<TcpStream> {
+    let connect = move || async move {
+        let socket = TcpSocket::new_v4()?;
+        receive_buffer.map_or(Ok(()), |size| socket.set_recv_buffer_size(size))?;
+        socket.connect(target.address).await
+    };
     let mut streams = Vec::with_capacity(target.connections);
     while streams.len() < target.connections {
         let mut connecting = JoinSet::new();
         for _ in 0..AT_A_TIME.min(target.connections - streams.len()) {
-            connecting.spawn(TcpStream::connect(target.address));
+            connecting.spawn(connect());
         }
         for stream in connecting.join_all().await {
             let mut stream = stream.expect("the server accepts");

@@ -11,7 +11,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::{self, Instant};
 
-use crate::attack::{Statuses, Target, in_a_row, open};
+use crate::attack::{Statuses, Target, in_a_row, open, open_with};
 use crate::bystander::question;
 use crate::support::{post, request};
 
@@ -150,19 +150,30 @@ pub(crate) fn batch() -> String {
     format!("[{}]", vec![question(); 50].join(","))
 }
 
-/// Requests for large responses, as many as the server reads, of which the client reads nothing
+/// Requests for large responses, of which the client reads nothing
+///
+/// Not faster than the server writes them: against more work than it can do only limits of
+/// addresses help, not one of memory.
 pub(crate) async fn unread_responses(target: Target) -> String {
     let request = post("/", &batch());
-    let mut streams = open(target, request.as_bytes()).await;
-    let end = Instant::now() + target.duration;
-    let mut sent = streams.len();
-    while Instant::now() < end {
-        for stream in &mut streams {
-            sent += usize::from(stream.try_write(request.as_bytes()).is_ok());
-        }
-        time::sleep(Duration::from_millis(100)).await;
+    let mut streams = Vec::new();
+    while streams.len() < target.connections {
+        let connections = 100.min(target.connections - streams.len());
+        let more = Target { connections, ..target };
+        streams.extend(open_with(more, request.as_bytes(), Some(4 << 10)).await);
+        time::sleep(Duration::from_millis(80)).await;
     }
-    format!("{} connections, {sent} requests, no response read", streams.len())
+    time::sleep(target.duration).await;
+    let mut statuses = Statuses::default();
+    for stream in &streams {
+        let mut start = [0; 12];
+        let read = stream.try_read(&mut start);
+        statuses.add(match read {
+            Ok(12) => str::from_utf8(&start[9..]).expect("a status is text"),
+            _ => "none",
+        });
+    }
+    format!("{} requests for 200 kB each: {}", streams.len(), statuses.text())
 }
 
 /// What is no HTTP

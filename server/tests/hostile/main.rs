@@ -86,7 +86,7 @@ fn others_are_served_while_clients_attack() {
     let target = Target {
         address: server.address,
         connections,
-        duration: Duration::from_secs(if is_long() { 10 } else { 1 }),
+        duration: Duration::from_secs(if is_long() { 5 } else { 1 }),
     };
     for attack in Attack::all() {
         let before = Usage::of(server.id());
