@@ -53,6 +53,7 @@ mod open_requests;
 mod outcomes;
 mod practice;
 mod random;
+pub mod small_transactions;
 mod workload;
 
 pub use cpu::Cpu;

@@ -18,7 +18,9 @@ const SERVER: &str = "-p milepost-server --features cassandra --test program";
 /// One node: conformance, large rows, errors, restarts; and servers that share it
 pub(crate) fn test() -> Result<(), String> {
     // The step `clippy` leaves out what plain tests do not run.
-    run(&mut cargo("clippy -p milepost-cassandra --test node --test faults -- -D warnings"))?;
+    run(&mut cargo(
+        "clippy -p milepost-cassandra --test node --test faults --test growth -- -D warnings",
+    ))?;
     run(&mut cargo(&format!("clippy {SERVER} -- -D warnings")))?;
     run(&mut nodes("test -p milepost-cassandra --test node -- --nocapture")?)?;
     run(&mut nodes(&format!("test {SERVER} cluster::"))?)
@@ -32,6 +34,11 @@ pub(crate) fn faults() -> Result<(), String> {
 /// The test of faults, whose output has the figures
 pub(crate) fn fault_test() -> Result<Command, String> {
     nodes("test -p milepost-cassandra --test faults -- --nocapture")
+}
+
+/// One node with a million transactions, which are read; its output has the figures
+pub(crate) fn growth_test() -> Result<Command, String> {
+    nodes("test --release -p milepost-cassandra --test growth -- --nocapture")
 }
 
 /// A `cargo` whose tests can start nodes

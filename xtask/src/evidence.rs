@@ -25,6 +25,7 @@ const NAMES: &[(&str, &str)] = &[
     ("archive-growth", "reads of archives up to 5,000,000 transactions (six minutes)"),
     ("power-loss", "cuts the power under a store and its archive, and fails calls (ten minutes)"),
     ("cluster", "kills and pauses nodes of a cluster under an archive (ten minutes)"),
+    ("cluster-growth", "reads of an archive of 1,000,000 transactions in a cluster (ten minutes)"),
     ("platforms", "builds and tests for other processors, under QEMU (an hour)"),
     ("bench", "all benches beside the node's path (half an hour); `--rocksdb` adds its database"),
     ("bench-http", "what a response costs over HTTP, with `wrk` (four minutes)"),
@@ -58,6 +59,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
         ["archive-growth"] => archive_growth(),
         ["power-loss"] => power_loss(),
         ["cluster"] => cluster(),
+        ["cluster-growth"] => cluster_growth(),
         ["platforms"] => platforms(),
         ["bench"] => bench::write_ratios(false),
         ["bench", "--rocksdb"] => bench::write_ratios(true),
@@ -134,6 +136,11 @@ fn power_loss() -> Result<(), String> {
 fn cluster() -> Result<(), String> {
     setup::run(&["cassandra"])?;
     write("cluster", "", &show(&mut cluster::fault_test()?)?)
+}
+
+fn cluster_growth() -> Result<(), String> {
+    setup::run(&["cassandra"])?;
+    write("cluster-growth", "", &show(&mut cluster::growth_test()?)?)
 }
 
 fn platforms() -> Result<(), String> {

@@ -9,7 +9,6 @@
 #![forbid(unsafe_code)]
 
 use core::error::Error;
-use core::fmt::Write as _;
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -17,10 +16,10 @@ use std::process;
 use std::time::Instant;
 
 use milepost::archive::{Archive as _, Envelope, Origin, WriterId};
-use milepost::primitives::CryptoHash;
 use milepost::storage::{Key, Row, Table};
 use milepost_archive::{CompressedArchive, DirectoryArchive};
 use milepost_benches::Cpu;
+use milepost_benches::small_transactions::{answer, key};
 use milepost_testkit::Rng;
 
 const ORIGIN: Origin = Origin::of(WriterId(1));
@@ -115,32 +114,6 @@ fn measure(directory: &Path, size: u64) -> Result<(), Box<dyn Error>> {
         (disk_bytes() - before) as f64 / 1e3 / READS as f64,
     );
     Ok(())
-}
-
-fn key(number: u64) -> Key {
-    Key::hash(Table::ArchivedTransactions, CryptoHash::digest(&number.to_le_bytes()))
-}
-
-/// The answer about a transfer, less than 1 kB, with hashes of its own
-fn answer(number: u64) -> String {
-    let digest = |text: &str| CryptoHash::digest(format!("{number} {text}").as_bytes());
-    let (signer, receiver) = (number.wrapping_mul(7_919) % 100_003, number % 90_001);
-    let mut json = String::with_capacity(1_000);
-    // Writing to a string cannot fail.
-    let _ = write!(
-        json,
-        r#"{{"final_execution_status":"FINAL","receipts":[],"receipts_outcome":[],"status":{{"SuccessValue":""}},"transaction":{{"actions":[{{"Transfer":{{"deposit":"{}"}}}}],"hash":"{}","nonce":{number},"priority_fee":0,"public_key":"ed25519:{}","receiver_id":"account-{receiver}.near","signature":"ed25519:{}{}","signer_id":"account-{signer}.near"}},"transaction_outcome":{{"block_hash":"{}","id":"{}","outcome":{{"executor_id":"account-{signer}.near","gas_burnt":223182562500,"logs":[],"metadata":{{"gas_profile":null,"version":1}},"receipt_ids":["{}"],"status":{{"SuccessReceiptId":"{}"}},"tokens_burnt":"22318256250000000000"}},"proof":[]}}}}"#,
-        u128::from(number) * 1_000_000_007_000_000,
-        digest("hash"),
-        CryptoHash::digest(&signer.to_le_bytes()),
-        digest("one"),
-        digest("two"),
-        digest("block"),
-        digest("hash"),
-        digest("receipt"),
-        digest("receipt"),
-    );
-    json
 }
 
 /// Bytes that this process has read from disks

@@ -41,12 +41,13 @@ use support::Server;
 const FEW: usize = 200;
 /// Connections that the attacks do not use
 const SPARE: usize = 100;
-/// Memory of a connection, at most: a head of 16 KiB, in a buffer that doubles as it grows, and what
-/// is read and written meanwhile
+/// Memory of a connection, at most: a head of 16 KiB, in a buffer that doubles as it grows, and
+/// what is read and written meanwhile
 const CONNECTION: u64 = 64 << 10;
-/// `--max-buffered`; a body that is whole is joined from its segments, and an allocator adds to that
+/// `--max-buffered`; a body that is whole is joined from its segments, and an allocator adds to
+/// that
 const MAX_BUFFERED: u64 = 256 << 20;
-/// Maximum time of an answer to the other client, in the long run
+/// Maximum time of 19 in 20 answers to the other client, in the long run
 const MAX_DELAY: Duration = Duration::from_millis(100);
 
 static CONNECTIONS: LazyLock<usize> = LazyLock::new(|| match env::var("MILEPOST_HOSTILE") {
@@ -113,7 +114,7 @@ fn others_are_served_while_clients_attack() {
             seen.resident
         );
         assert!(
-            !is_long() || seen.delays.quantile(0.99) <= MAX_DELAY,
+            !is_long() || seen.delays.quantile(0.95) <= MAX_DELAY,
             "{}: {}",
             attack.name,
             seen.delays

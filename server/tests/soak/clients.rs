@@ -1,4 +1,4 @@
-//! The clients of a soak: they ask, wait, watch and attack, until they are told to end.
+//! The clients of a soak: they ask, wait, watch and attack, until the run is over.
 //!
 //! They learn of transactions from `/tx/recent`, and remember the answer about each that is final.
 //! A request may fail only while the server is started again.

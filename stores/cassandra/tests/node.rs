@@ -20,6 +20,9 @@ use milepost_cassandra::{Address, CassandraArchive, MAX_PIECE, MAX_ROW};
 use milepost_test_cluster::{Cluster, DATA_CENTER, PASSWORD, Security, USER};
 use {futures_util as _, rustls as _, scylla as _};
 
+#[path = "growth/reads.rs"]
+mod growth;
+
 #[test]
 fn an_archive_in_one_node() {
     let mut cluster = Cluster::start(1, Security::PasswordAndTls).unwrap();
@@ -38,6 +41,12 @@ fn an_archive_in_one_node() {
     run("threads and handles put and read at once", || concurrency(&site));
     run("large rows are read as they were put, and too large ones refused", || large_rows(&site));
     run("two writers that compress differently are one row", || copies(&site));
+    run("reads of an archive of 500 and of 5,000 rows", || {
+        growth::head();
+        for size in [500, 5_000] {
+            growth::measure(&site.empty(), size, 300);
+        }
+    });
     run("futures run on any executor, and calls on its threads", || futures(&site));
     run("a node that ends and comes back", || restarts(&site, &mut cluster));
 }
