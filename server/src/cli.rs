@@ -208,6 +208,10 @@ pub(crate) struct ArchiveArgs {
     /// requests get INTERNAL_ERROR with `Retry-After` [default: 1000]
     #[arg(long, value_name = "NUMBER")]
     pub(crate) archive_misses: Option<NonZero<u32>>,
+    /// As `--archive-misses`, of one address; an IPv6 address counts with its /64 [default: no limit
+    /// of its own]
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) address_misses: Option<NonZero<u32>>,
     /// What an archive in a directory or in memory keeps: `everything`, or `heights:N`, those up to
     /// the newest final block; what is older is removed [default: everything]
     #[arg(long, value_name = "RETENTION", value_parser = value_parsers::kept_heights)]
@@ -228,6 +232,7 @@ impl ArchiveArgs {
             ("--archive-write", self.archive_write.is_some()),
             ("--archive-backlog", self.archive_backlog.is_some()),
             ("--archive-misses", self.archive_misses.is_some()),
+            ("--address-misses", self.address_misses.is_some()),
             ("--archive-retention", self.archive_retention.is_some()),
         ];
         let first_given = given.iter().find(|(_, is_given)| *is_given);

@@ -205,7 +205,8 @@ async fn open_archive(
     let opened = task::spawn_blocking(move || archive::open(&location, options.writes)).await;
     let opened = opened.map_err(|error| format!("cannot open the archive: {error}"))?;
     let archive = opened.map_err(|error| format!("cannot open the archive: {error}"))?;
-    let lookups = Lookups::new(archive, args.archive_misses.unwrap_or(ARCHIVE_MISSES));
+    let misses = args.archive_misses.unwrap_or(ARCHIVE_MISSES);
+    let lookups = Lookups::new(archive, misses).with_address_limit(args.address_misses);
     Ok(Some(Arc::new(Exporter::new(lookups, options))))
 }
 

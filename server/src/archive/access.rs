@@ -5,6 +5,7 @@
 //! read of the store is of its newest state, so that no commit waits for the archive.
 
 use core::cell::Cell;
+use core::net::IpAddr;
 
 use milepost::archive::{Archive, WithArchive};
 use milepost::endpoint::{RequestQuery, RequestState};
@@ -64,6 +65,8 @@ impl Snapshot for StoreRows<'_> {
 pub(crate) struct ArchiveAccess<'service> {
     /// `None` on a thread that may not block
     lookups: Option<&'service Lookups>,
+    /// For whom it is read, if it is a client
+    client: Option<IpAddr>,
     state: Cell<AccessState>,
 }
 
@@ -91,7 +94,8 @@ impl Archive for ArchiveAccess<'_> {
             self.state.set(AccessState::Needed);
             return Err(unsupported("the archive is read on another thread"));
         };
-        lookups.get_many(keys, rows).inspect_err(|_| self.state.set(AccessState::Failed))
+        let read = lookups.get_many(keys, rows, self.client);
+        read.inspect_err(|_| self.state.set(AccessState::Failed))
     }
 
     fn put_many(&self, _: &[(Key, Row)]) -> Result<(), Error> {
@@ -123,7 +127,7 @@ fn unsupported(detail: &str) -> Error {
 
 /// The rows for a query on a thread that may not wait for the archive
 pub(crate) fn held(store: &Store) -> ServiceSnapshot<'_> {
-    let archive = ArchiveAccess { lookups: None, state: Cell::default() };
+    let archive = ArchiveAccess { lookups: None, client: None, state: Cell::default() };
     WithArchive { snapshot: StoreRows::Held(store.snapshot()), archive }
 }
 
@@ -131,8 +135,9 @@ pub(crate) fn held(store: &Store) -> ServiceSnapshot<'_> {
 pub(crate) fn blocking<'service>(
     store: &'service Store,
     lookups: &'service Lookups,
+    client: Option<IpAddr>,
 ) -> ServiceSnapshot<'service> {
-    let archive = ArchiveAccess { lookups: Some(lookups), state: Cell::default() };
+    let archive = ArchiveAccess { lookups: Some(lookups), client, state: Cell::default() };
     WithArchive { snapshot: StoreRows::Newest(store), archive }
 }
 

@@ -2,11 +2,12 @@
 //!
 //! Requests about one thing at the same time cost one read. What the archive does not have is
 //! remembered for a second, or until this server has exported more, and the number of such reads in
-//! a second is limited: asking for hashes at random costs the archive a constant. A read that is
+//! a second is limited, in all and for each client: asking for hashes at random costs the archive a constant. A read that is
 //! refused is an error, and never an unknown transaction.
 
 use alloc::sync::Arc;
 use core::fmt::Display;
+use core::net::IpAddr;
 use core::num::NonZero;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use core::time::Duration;
@@ -33,6 +34,8 @@ pub(crate) struct Lookups {
     archive: SharedArchive,
     turns: Semaphore,
     max_misses: u32,
+    /// Those of one client; `None` for no limit
+    max_client_misses: Option<NonZero<u32>>,
     state: Mutex<State>,
     counters: Counters,
 }
@@ -48,6 +51,8 @@ struct State {
     /// The second that is counted, and the misses in it
     second: Option<Instant>,
     misses: u32,
+    /// Those of each client, unless they have no limit; no more than there are misses
+    client_misses: HashMap<IpAddr, u32>,
 }
 
 /// A read that others wait for
@@ -78,9 +83,16 @@ impl Lookups {
             archive,
             turns: Semaphore::new(MAX_CONCURRENT),
             max_misses: max_misses.get(),
+            max_client_misses: None,
             state: Mutex::default(),
             counters: Counters::default(),
         }
+    }
+
+    /// With a limit for each client
+    pub(crate) fn with_address_limit(mut self, max_misses: Option<NonZero<u32>>) -> Self {
+        self.max_client_misses = max_misses;
+        self
     }
 
     /// The archive itself
@@ -103,10 +115,15 @@ impl Lookups {
         state.forgotten += 1;
     }
 
-    /// Reads rows; blocks the thread
-    pub(super) fn get_many(&self, keys: &[Key], rows: &mut Vec<Option<Row>>) -> Result<(), Error> {
+    /// Reads rows for a client, if it is for one; blocks the thread
+    pub(super) fn get_many(
+        &self,
+        keys: &[Key],
+        rows: &mut Vec<Option<Row>>,
+        client: Option<IpAddr>,
+    ) -> Result<(), Error> {
         if let [key] = keys {
-            rows.push(self.get(key)?);
+            rows.push(self.get(key, client)?);
             return Ok(());
         }
         // The calls of a batch: what is not known to be missing is read in one call.
@@ -119,8 +136,8 @@ impl Lookups {
         self.counters.remembered.fetch_add((keys.len() - unknown.len()) as u64, Relaxed);
         let mut found = Vec::new();
         if !unknown.is_empty() {
-            self.check_limit(now)?;
-            self.read(&unknown, forgotten, &mut found)?;
+            self.check_limit(now, client)?;
+            self.read(&unknown, client, forgotten, &mut found)?;
         }
         let mut read: HashMap<Key, Option<Row>> = unknown.into_iter().zip(found).collect();
         rows.extend(keys.iter().map(|key| match read.get_mut(key) {
@@ -131,7 +148,7 @@ impl Lookups {
     }
 
     /// Reads a row, with all others that ask for it now
-    fn get(&self, key: &Key) -> Result<Option<Row>, Error> {
+    fn get(&self, key: &Key, client: Option<IpAddr>) -> Result<Option<Row>, Error> {
         let now = Instant::now();
         let (flight, forgotten) = {
             let mut state = lock(&self.state);
@@ -152,9 +169,9 @@ impl Lookups {
         match flight {
             Ok(own) => {
                 let _end = EndOnDrop { lookups: self, key, flight: &own };
-                let result = self.check_limit(now).and_then(|()| {
+                let result = self.check_limit(now, client).and_then(|()| {
                     let mut found = Vec::new();
-                    self.read(&[*key], forgotten, &mut found)?;
+                    self.read(&[*key], client, forgotten, &mut found)?;
                     Ok(found.pop().flatten())
                 });
                 *lock(&own.result) = Some(result.clone());
@@ -174,6 +191,7 @@ impl Lookups {
     fn read(
         &self,
         keys: &[Key],
+        client: Option<IpAddr>,
         forgotten: u64,
         found: &mut Vec<Option<Row>>,
     ) -> Result<(), Error> {
@@ -192,6 +210,10 @@ impl Lookups {
             }
             counters.missed.fetch_add(1, Relaxed);
             state.misses = state.misses.saturating_add(1);
+            if let (Some(client), Some(_)) = (client, self.max_client_misses) {
+                let misses = state.client_misses.entry(client).or_default();
+                *misses = misses.saturating_add(1);
+            }
             if state.forgotten != forgotten {
                 continue;
             }
@@ -204,19 +226,22 @@ impl Lookups {
     }
 
     /// Checks that fewer reads than the limit have missed in this second
-    fn check_limit(&self, now: Instant) -> Result<(), Error> {
+    fn check_limit(&self, now: Instant, client: Option<IpAddr>) -> Result<(), Error> {
         let mut state = lock(&self.state);
         let is_over = state.second.is_none_or(|second| now >= second + Duration::from_secs(1));
         if is_over {
             (state.second, state.misses) = (Some(now), 0);
+            state.client_misses.clear();
         }
-        if state.misses < self.max_misses {
-            return Ok(());
-        }
+        let of_client = client.and_then(|client| state.client_misses.get(&client)).copied();
+        let (whose, limit) = match self.max_client_misses.map(NonZero::get) {
+            Some(limit) if of_client.unwrap_or_default() >= limit => (" of one address", limit),
+            _ if state.misses >= self.max_misses => ("", self.max_misses),
+            _ => return Ok(()),
+        };
         self.counters.refused.fetch_add(1, Relaxed);
         let detail = format_args!(
-            "more than {} reads of the archive in a second were about what it does not have",
-            self.max_misses
+            "more than {limit} reads{whose} of the archive in a second were about what it does not have"
         );
         Err(Error::new(ErrorKind::Limit, detail))
     }
@@ -286,7 +311,7 @@ mod tests {
     /// Whether each of these is found
     fn found(lookups: &Lookups, keys: &[Key]) -> Result<Vec<bool>, ErrorKind> {
         let mut rows = Vec::new();
-        lookups.get_many(keys, &mut rows).map_err(|error| error.kind())?;
+        lookups.get_many(keys, &mut rows, None).map_err(|error| error.kind())?;
         Ok(rows.iter().map(Option::is_some).collect())
     }
 
@@ -324,6 +349,25 @@ mod tests {
         lookups.archive().put_many(&[(key(2), row.into())]).unwrap();
         time::advance(MISS_TTL).await;
         assert_eq!(found(&lookups, &[key(2)]), Ok(vec![true]));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_has_a_limit_of_its_own() {
+        let lookups = lookups().with_address_limit(NonZero::new(2));
+        let [one, other] = [[10, 0, 0, 1], [10, 0, 0, 2]].map(|it| Some(IpAddr::from(it)));
+        let get = |number: u64, client| {
+            let mut rows = Vec::new();
+            let read = lookups.get_many(&[key(number)], &mut rows, client);
+            read.map_err(|error| error.detail().to_owned())
+        };
+        assert_eq!((get(2, one), get(3, one)), (Ok(()), Ok(())));
+        let refused = get(4, one).unwrap_err();
+        assert!(refused.starts_with("more than 2 reads of one address"), "{refused}");
+        // What is there is refused as well: that is not known before it is read.
+        assert!(get(0, one).is_err());
+        assert_eq!((get(4, other), get(5, None), get(0, other)), (Ok(()), Ok(()), Ok(())));
+        time::advance(Duration::from_secs(2)).await;
+        assert_eq!(get(6, one), Ok(()));
     }
 
     #[test]

@@ -10,6 +10,7 @@ use milepost::endpoint::{Evaluation, RequestState};
 
 use super::RETRY_AFTER;
 use super::access::{self, AccessState, ServiceSnapshot};
+use crate::http::CLIENT_NETWORK;
 use crate::query_error::panic_response;
 use crate::service::Service;
 
@@ -68,10 +69,11 @@ impl Service {
     ) -> Option<Read<T>> {
         let archive = Arc::clone(self.archive()?);
         let _turn = archive.lookups.turn().await;
+        let client = CLIENT_NETWORK.try_with(|network| *network).ok();
         let blocking = {
             let archive = Arc::clone(&archive);
             move |service: &Self| {
-                let snapshot = access::blocking(service.store(), &archive.lookups);
+                let snapshot = access::blocking(service.store(), &archive.lookups, client);
                 let output = query(service, &snapshot);
                 let failed = snapshot.archive.state() == AccessState::Failed;
                 Read { output, retry_after: failed.then_some(RETRY_AFTER) }

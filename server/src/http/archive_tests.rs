@@ -19,7 +19,7 @@ use milepost::primitives::CryptoHash;
 use milepost::storage::Table;
 use milepost_practice::{BlockMessage, Practice, Settings};
 use serde_json::Value;
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio::time;
 
 use super::event_tests::{GUARD, start, until};
@@ -29,20 +29,23 @@ use crate::service::Service;
 use crate::store::Store;
 use crate::value_parsers::StoreLocation;
 
+/// Reads of the archive by requests
+fn lookups(archive: &Arc<TestArchive>, max_misses: u32) -> Lookups {
+    let shared: SharedArchive = Arc::<TestArchive>::clone(archive);
+    Lookups::new(shared, NonZero::new(max_misses).unwrap())
+}
+
 /// A service that keeps a few blocks, and its archive
 fn service(archive: &Arc<TestArchive>, max_misses: u32) -> (Arc<Service>, Arc<Exporter>) {
-    service_that_keeps(archive, max_misses, None)
+    service_with(lookups(archive, max_misses), None)
 }
 
 /// As [`service`], with an archive that keeps this number of heights
-fn service_that_keeps(
-    archive: &Arc<TestArchive>,
-    max_misses: u32,
+fn service_with(
+    lookups: Lookups,
     kept_heights: Option<NonZero<u64>>,
 ) -> (Arc<Service>, Arc<Exporter>) {
     let options = ArchiveOptions { writes: true, max_blocks: 1_000, until: None, kept_heights };
-    let shared: SharedArchive = Arc::<TestArchive>::clone(archive);
-    let lookups = Lookups::new(shared, NonZero::new(max_misses).unwrap());
     let exporter = Arc::new(Exporter::new(lookups, options));
     let settings = ImportSettings::default().with_retention(Retention::Blocks(6));
     let service = plain_service(settings).with_archive(Some(Arc::clone(&exporter)));
@@ -95,7 +98,13 @@ async fn get(address: &str, path: &str) -> (u16, Option<String>, String) {
 
 /// Sends a request on a connection of its own: the status, `Retry-After` and the body
 async fn send(address: &str, request: Request<Full<Bytes>>) -> (u16, Option<String>, String) {
-    let stream = TcpStream::connect(address).await.unwrap();
+    send_on(TcpStream::connect(address).await.unwrap(), request).await
+}
+
+async fn send_on(
+    stream: TcpStream,
+    request: Request<Full<Bytes>>,
+) -> (u16, Option<String>, String) {
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
     tokio::spawn(connection);
     let response = time::timeout(GUARD, sender.send_request(request)).await.unwrap().unwrap();
@@ -239,9 +248,40 @@ async fn requests_about_one_thing_are_one_read_and_block_no_others() {
 }
 
 #[tokio::test]
+async fn a_client_with_too_many_misses_is_refused_and_others_are_not() {
+    let archive = TestArchive::new();
+    let lookups = lookups(&archive, 1_000_000).with_address_limit(NonZero::new(2));
+    let (service, exporter) = service_with(lookups, None);
+    import(&service, &exporter, &chain(20).0);
+    let address = start(&service).await;
+    let ask = async |from: &str, name: &str| {
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.bind(format!("{from}:0").parse().unwrap()).unwrap();
+        let stream = socket.connect(address.parse().unwrap()).await.unwrap();
+        let request = Request::post("/").header("content-type", "application/json");
+        let body = Full::new(Bytes::from(body(CryptoHash::digest(name.as_bytes()))));
+        let (_, retry_after, body) =
+            send_on(stream, request.header("host", &*address).body(body).unwrap()).await;
+        assert_eq!(retry_after.is_some(), cause(&body) == "INTERNAL_ERROR", "{body}");
+        cause(&body)
+    };
+    // The limit is of a second, so one of many is over it.
+    let mut refused = 0;
+    for number in 0..20 {
+        let cause = ask("127.0.0.1", &format!("one {number}")).await;
+        assert!(["UNKNOWN_TRANSACTION", "INTERNAL_ERROR"].contains(&&*cause), "{cause}");
+        refused += usize::from(cause == "INTERNAL_ERROR");
+        if cause == "INTERNAL_ERROR" {
+            assert_eq!(ask("127.0.0.2", "other").await, "UNKNOWN_TRANSACTION");
+        }
+    }
+    assert!(refused > 0);
+}
+
+#[tokio::test]
 async fn a_damaged_row_that_would_be_removed_does_not_keep_the_store_from_forgetting() {
     let archive = TestArchive::new();
-    let (service, exporter) = service_that_keeps(&archive, 1_000_000, NonZero::new(20));
+    let (service, exporter) = service_with(lookups(&archive, 1_000_000), NonZero::new(20));
     let (messages, _) = chain(80);
     import(&service, &exporter, &messages[..30]);
     let mut rows = Vec::new();

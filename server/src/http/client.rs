@@ -14,6 +14,11 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::OwnedSemaphorePermit;
 
+tokio::task_local! {
+    /// The address, with its network, of the client whose request the current task answers
+    pub(crate) static CLIENT_NETWORK: IpAddr;
+}
+
 /// What one address may have at a time of something
 #[derive(Debug)]
 pub(super) struct AddressLimit {
@@ -119,6 +124,11 @@ impl Client {
     pub(super) fn without_limits() -> Self {
         let requests = AddressLimit::new("requests", None);
         Self::new(Ipv6Addr::LOCALHOST.into(), &requests, None, AddressPermit::default())
+    }
+
+    /// The address for which it counts
+    pub(super) fn network(&self) -> IpAddr {
+        network_of(self.address)
     }
 
     /// Counts requests, and transactions that are watched, for the address

@@ -56,6 +56,7 @@ use tokio::time::{self, Instant};
 use tracing::{debug, warn};
 
 pub(crate) use base_path::BasePath;
+pub(crate) use client::CLIENT_NETWORK;
 pub(crate) use cors::Cors;
 pub(crate) use request_context::{CURRENT, RequestContext};
 pub(crate) use route::Options;

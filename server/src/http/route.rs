@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 use tracing::{Instrument as _, debug};
 
 use super::base_path::BasePath;
-use super::client::Client;
+use super::client::{CLIENT_NETWORK, Client};
 use super::cors::Cors;
 use super::discovery::Documents;
 use super::feed;
@@ -117,7 +117,8 @@ pub(super) fn respond(
         debug!("answered with {}", response.status());
         Ok(response)
     };
-    CURRENT.scope(request_context, respond.instrument(span))
+    let network = client.network();
+    CLIENT_NETWORK.scope(network, CURRENT.scope(request_context, respond.instrument(span)))
 }
 
 fn handler(

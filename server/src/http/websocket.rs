@@ -29,7 +29,7 @@ use tokio_tungstenite::tungstenite::{Error, Message};
 use tracing::debug;
 
 use super::CountedConnection;
-use super::client::Client;
+use super::client::{CLIENT_NETWORK, Client};
 use super::memory_budget::MemoryPermit;
 use super::route::{HttpContext, HttpResponse, empty};
 use super::rpc::answer;
@@ -233,7 +233,7 @@ impl Connection {
             }
         };
         let context = Arc::clone(&self.context);
-        self.running.spawn(async move {
+        let running = async move {
             let _permit = permit;
             let options = WaitOptions { since: Instant::now(), timeout: None, is_request: true };
             let text = Bytes::from(text);
@@ -249,7 +249,8 @@ impl Connection {
                 let answer = waiting::unavailable(&context.service, &text, None, error);
                 (message_of(answer.body), None)
             })
-        });
+        };
+        self.running.spawn(CLIENT_NETWORK.scope(self.client.network(), running));
         Ok(None)
     }
 }
