@@ -44,7 +44,7 @@ fn an_archive_in_one_node() {
     run("reads of an archive of 500 and of 5,000 rows", || {
         growth::head();
         for size in [500, 5_000] {
-            growth::measure(&site.empty(), size, 300);
+            growth::measure(&[site.empty()], size, 300);
         }
     });
     run("futures run on any executor, and calls on its threads", || futures(&site));

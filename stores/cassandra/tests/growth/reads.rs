@@ -18,18 +18,17 @@ mod small_transactions;
 use small_transactions::{answer, key};
 
 const ORIGIN: Origin = Origin::of(WriterId(1));
-/// Threads that put
-const WRITERS: u64 = 4;
 /// Rows that are put at a time: those of a busy block
 const BATCH: u64 = 200;
 
-/// Fills an archive with so many transactions and reads some; prints a line of a table
-pub(crate) fn measure(archive: &CassandraArchive, size: u64, reads: u64) {
-    let start = Instant::now();
+/// Fills an archive with so many transactions, by all of these handles, and reads some by one of
+/// them; prints a line of a table
+pub(crate) fn measure(archives: &[CassandraArchive], size: u64, reads: u64) {
+    let (start, writers) = (Instant::now(), archives.len() as u64);
     thread::scope(|scope| {
-        for writer in 0..WRITERS {
+        for (writer, archive) in (0..writers).zip(archives) {
             scope.spawn(move || {
-                for first in (writer * BATCH..size).step_by((WRITERS * BATCH) as usize) {
+                for first in (writer * BATCH..size).step_by((writers * BATCH) as usize) {
                     let row = |number| (key(number), row(number));
                     let rows: Vec<(Key, Row)> = (first..size.min(first + BATCH)).map(row).collect();
                     archive.put_many(&rows).expect("the cluster takes rows");
@@ -38,6 +37,7 @@ pub(crate) fn measure(archive: &CassandraArchive, size: u64, reads: u64) {
         }
     });
     let rate = size as f64 / start.elapsed().as_secs_f64();
+    let archive = archives.first().expect("a handle");
     let mut times = Vec::new();
     let mut number = 0;
     for _ in 0..reads {
