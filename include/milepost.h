@@ -66,6 +66,11 @@
 #define MILEPOST_TIMEOUT_NEVER 18446744073709551615ull
 
 /**
+ * State of an engine's archive
+ */
+typedef struct milepost_archive_status milepost_archive_status;
+
+/**
  * State of the chain in the storage
  */
 typedef struct milepost_chain_status milepost_chain_status;
@@ -128,6 +133,198 @@ typedef struct milepost_transaction milepost_transaction;
 typedef int32_t milepost_status_t;
 
 /**
+ * Borrowed bytes; text is UTF-8, never terminated by NUL
+ *
+ * With `len` 0, `data` points to nothing.
+ */
+typedef struct milepost_bytes {
+    /**
+     * First byte
+     */
+    const uint8_t *data;
+    /**
+     * Number of bytes
+     */
+    size_t len;
+} milepost_bytes;
+
+/**
+ * Finds all rows of these keys and passes each by `milepost_sink_entry`, in any order, and nothing
+ * for a key without a row; returns 0, or another number to fail
+ *
+ * No key is there twice. All of them are read in one round trip, if that costs anything.
+ */
+typedef int32_t (*milepost_archive_get_many_fn)(void *context,
+                                                const struct milepost_bytes *keys,
+                                                size_t keys_len,
+                                                struct milepost_sink *sink);
+
+/**
+ * Passes rows of a table by `milepost_sink_entry`: about `limit` of them, those of the keys after
+ * `after`; returns 0, or another number to fail
+ *
+ * `table` is the first byte of the keys. The order of the keys is the host's own and stays the
+ * same; the rows of one key come one after the other. With `after_len` 0 from the start. Passes
+ * no row only after the last one. A page may end between two rows of a key: the others are read
+ * by `get_many`.
+ */
+typedef int32_t (*milepost_archive_scan_fn)(void *context,
+                                            uint8_t table,
+                                            const uint8_t *after,
+                                            size_t after_len,
+                                            size_t limit,
+                                            struct milepost_sink *sink);
+
+/**
+ * A row to put into an archive
+ */
+typedef struct milepost_archive_row {
+    /**
+     * Key: number of the table, then 1 to 32 bytes
+     */
+    struct milepost_bytes key;
+    /**
+     * What the row says, as 33 bytes: rows of one key with the same `content` are one row
+     */
+    struct milepost_bytes content;
+    /**
+     * The row, opaque to the host
+     */
+    struct milepost_bytes row;
+} milepost_archive_row;
+
+/**
+ * Writes rows; returns 0 when all of them are durable, or another number to fail; any part of them
+ * may be there then
+ *
+ * As `put_many` it adds each row, unless its key has one with the same `content`, which may stay
+ * or be overwritten. As `replace_many` it first removes all rows of these keys, in one step with
+ * adding the new ones for readers. The sink takes the reason of a failure, and no rows.
+ */
+typedef int32_t (*milepost_archive_write_fn)(void *context,
+                                             const struct milepost_archive_row *rows,
+                                             size_t rows_len,
+                                             struct milepost_sink *sink);
+
+/**
+ * Removes all rows of these keys, some of which may have none; returns 0, or another number to
+ * fail
+ *
+ * The sink takes the reason of a failure, and no rows.
+ */
+typedef int32_t (*milepost_archive_remove_fn)(void *context,
+                                              const struct milepost_bytes *keys,
+                                              size_t keys_len,
+                                              struct milepost_sink *sink);
+
+/**
+ * Called once, when nothing uses the storage any more
+ */
+typedef void (*milepost_finalize_fn)(void *context);
+
+/**
+ * Archive of the host: finalized transactions, in rows that are put once
+ *
+ * A set of rows by key and content: a table with the primary key (`key`, `content`), or a map
+ * whose keys are both, one after the other. Any number of engines and processes may share it.
+ * Every function is called from any thread that uses an engine, concurrently with itself and with
+ * all others. `docs/C-API.md` states the requirements of callbacks.
+ */
+typedef struct milepost_archive {
+    /**
+     * `sizeof(milepost_archive)`: members beyond it are as if they were NULL
+     */
+    size_t size;
+    /**
+     * Passed to every function; opaque to the library
+     */
+    void *context;
+    /**
+     * Finds the rows of keys; required
+     */
+    milepost_archive_get_many_fn get_many;
+    /**
+     * Lists the rows of a table; required
+     */
+    milepost_archive_scan_fn scan;
+    /**
+     * Adds rows; NULL, with the next two, for an engine that only reads the archive
+     */
+    milepost_archive_write_fn put_many;
+    /**
+     * Replaces rows; NULL if `put_many` is
+     */
+    milepost_archive_write_fn replace_many;
+    /**
+     * Removes rows; NULL if `put_many` is
+     */
+    milepost_archive_remove_fn remove_many;
+    /**
+     * Ends the archive; may be NULL
+     */
+    milepost_finalize_fn finalize;
+} milepost_archive;
+
+/**
+ * Creates an empty archive, independent of any other; returns 0, or another number to fail
+ *
+ * The sink takes the reason of a failure, and no rows.
+ */
+typedef int32_t (*milepost_archive_create_fn)(void *context,
+                                              struct milepost_archive *archive,
+                                              struct milepost_sink *sink);
+
+/**
+ * Members of a state of an archive; bytes belong to it
+ *
+ * Heights and open transactions are those that the engine has archived; those of all writers if it
+ * only reads the archive, as they were read last.
+ */
+typedef struct milepost_archive_status_view {
+    /**
+     * `sizeof` of this structure, set by the caller; members beyond it are not written
+     */
+    size_t size;
+    /**
+     * Whether the engine writes to the archive: 0 or 1
+     */
+    int32_t is_written;
+    /**
+     * Whether a block is archived: 0 or 1; if so, `archived_height` is set
+     */
+    int32_t has_archived;
+    /**
+     * Height of the newest block that is archived
+     */
+    uint64_t archived_height;
+    /**
+     * Number of transactions in archived blocks that are not finalized, and so not archived
+     */
+    uint64_t open_transactions;
+    /**
+     * The storage keeps the blocks of this height and above, until more is archived
+     */
+    uint64_t kept_from;
+    /**
+     * Number of transactions that this engine has archived since it was created
+     */
+    uint64_t exported_transactions;
+    /**
+     * Number of times that the archive could not be written, or its progress not be read
+     */
+    uint64_t failures;
+    /**
+     * Why the last time failed; no bytes if it did not
+     */
+    struct milepost_bytes failure;
+    /**
+     * Number of blocks that the storage has forgotten although they are not archived, because it
+     * had more than `MILEPOST_SETTING_ARCHIVE_BACKLOG`
+     */
+    uint64_t shed_blocks;
+} milepost_archive_status_view;
+
+/**
  * Hash of a transaction or a block, or id of a receipt
  */
 typedef struct milepost_hash {
@@ -150,22 +347,6 @@ typedef struct milepost_block_point {
      */
     struct milepost_hash hash;
 } milepost_block_point;
-
-/**
- * Borrowed bytes; text is UTF-8, never terminated by NUL
- *
- * With `len` 0, `data` points to nothing.
- */
-typedef struct milepost_bytes {
-    /**
-     * First byte
-     */
-    const uint8_t *data;
-    /**
-     * Number of bytes
-     */
-    size_t len;
-} milepost_bytes;
 
 /**
  * Members of a state of the chain; bytes belong to it
@@ -382,11 +563,6 @@ typedef int32_t (*milepost_commit_fn)(void *context,
                                       const struct milepost_change *changes,
                                       size_t changes_len,
                                       struct milepost_sink *sink);
-
-/**
- * Called once, when nothing uses the storage any more
- */
-typedef void (*milepost_finalize_fn)(void *context);
 
 /**
  * Whether several reads of a storage are of one state
@@ -1088,6 +1264,12 @@ typedef int32_t milepost_verify_t;
 #define MILEPOST_SETTING_TRACK_SHARDS 15
 
 /**
+ * Maximum number of blocks that an engine keeps because its archive does not have them: beyond it
+ * the oldest are forgotten, as retention says; default 50000
+ */
+#define MILEPOST_SETTING_ARCHIVE_BACKLOG 16
+
+/**
  * Blocks are not checked
  */
 #define MILEPOST_VERIFY_OFF 0
@@ -1226,6 +1408,62 @@ typedef int32_t milepost_verify_t;
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
+
+/**
+ * Checks that an archive meets the requirements of the engine
+ *
+ * `create` is called fewer than 20 times with `context`, each time for an empty archive, which
+ * the check ends by its `finalize`; the last one is used by several threads. At most about
+ * 32 MiB of rows are in an archive at a time. `MILEPOST_STATUS_STORAGE` if a requirement is
+ * not met; the error's message says which one, at which key, and what was found. `context` may
+ * be NULL.
+ *
+ * Threads: any number concurrently.
+ *
+ * May be NULL: `error`.
+ */
+MILEPOST_NODISCARD
+milepost_status_t milepost_archive_check(milepost_archive_create_fn create,
+                                         void *context,
+                                         struct milepost_error **error)
+MILEPOST_NONNULL(1);
+
+/**
+ * Returns what an engine has put into its archive, and whether that fails
+ *
+ * `MILEPOST_STATUS_USAGE` if it has none.
+ *
+ * Threads: any number concurrently.
+ *
+ * To free: `archive_status` by `milepost_archive_status_free`.
+ *
+ * May be NULL: `error`.
+ */
+MILEPOST_NODISCARD
+milepost_status_t milepost_engine_archive_status(const struct milepost_engine *engine,
+                                                 struct milepost_archive_status **archive_status,
+                                                 struct milepost_error **error)
+MILEPOST_NONNULL(1, 2);
+
+/**
+ * Returns the members of a state of an archive
+ *
+ * Threads: any number concurrently.
+ *
+ * May be NULL: `error`.
+ */
+MILEPOST_NODISCARD
+milepost_status_t milepost_archive_status_read(const struct milepost_archive_status *archive_status,
+                                               struct milepost_archive_status_view *view,
+                                               struct milepost_error **error)
+MILEPOST_NONNULL(1, 2);
+
+/**
+ * Frees a state of an archive
+ *
+ * Does nothing for NULL, and for a handle that is in use.
+ */
+void milepost_archive_status_free(struct milepost_archive_status *archive_status);
 
 /**
  * Returns the members of a state of the chain
@@ -1631,7 +1869,8 @@ MILEPOST_NONNULL(4);
  * The message is JSON of NEAR Lake or neardata, or the text of a `milepost_message_builder`.
  * Concurrent calls run one after the other. Pass the summary to endpoints that share the
  * engine, by `milepost_endpoint_handle_chain_update`. If the call fails the storage is
- * unchanged.
+ * unchanged. With an archive, returns after it was written as well; whether that failed is in
+ * `milepost_engine_archive_status`, and the next import tries again.
  *
  * Threads: any number concurrently.
  *
@@ -2213,6 +2452,26 @@ milepost_status_t milepost_settings_set(struct milepost_settings *settings,
 MILEPOST_NONNULL(1);
 
 /**
+ * Sets the archive of engines that are created with these settings
+ *
+ * Such an engine looks up in it what its storage does not know, and puts final blocks into it
+ * after each import, unless the archive has no functions that write; retention forgets a block
+ * only when what it gives is archived, by any writer if this engine does not write. Of the
+ * engines over one storage one may write. The structure is copied. Its `finalize` is called
+ * when the settings and all engines that use it are freed or have another one, and not at all
+ * if this call fails. Endpoints without an engine do not use it.
+ *
+ * Threads: one at a time for each `settings`.
+ *
+ * May be NULL: `error`.
+ */
+MILEPOST_NODISCARD
+milepost_status_t milepost_settings_set_archive(struct milepost_settings *settings,
+                                                const struct milepost_archive *archive,
+                                                struct milepost_error **error)
+MILEPOST_NONNULL(1, 2);
+
+/**
  * Frees settings; objects that were created with them keep their own copy
  *
  * Does nothing for NULL, and for a handle that is in use.
@@ -2238,6 +2497,22 @@ MILEPOST_NONNULL(1);
  * Threads: the thread of the callback only.
  */
 milepost_status_t milepost_sink_absent(struct milepost_sink *sink) MILEPOST_NONNULL(1);
+
+/**
+ * Passes a row of an archive with its key; both are copied at once
+ *
+ * `MILEPOST_STATUS_VALUE` if the key is not one, `MILEPOST_STATUS_LIMIT` if the sink takes no
+ * more rows, or is that of a storage; the callback has failed then, whatever it returns.
+ * `MILEPOST_STATUS_STALE` as for `milepost_sink_row`.
+ *
+ * Threads: the thread of the callback only.
+ */
+milepost_status_t milepost_sink_entry(struct milepost_sink *sink,
+                                      const uint8_t *key,
+                                      size_t key_len,
+                                      const uint8_t *row,
+                                      size_t row_len)
+MILEPOST_NONNULL(1);
 
 /**
  * Says why the callback fails, in one sentence of UTF-8, before it returns another number than

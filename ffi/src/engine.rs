@@ -1,20 +1,24 @@
 //! The engine over its storage: blocks in, responses out, from any number of threads.
 //!
-//! Every response is from one state of the chain. Nothing waits here: a request whose milestone
+//! Every response is from one state of the chain. An archive, if there is one, is read after the
+//! storage and written after each import. Nothing waits here: a request whose milestone
 //! is not reached is answered as if it had timed out. Waiting is done by `milepost_endpoint`.
 
 use core::fmt;
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use milepost::archive::ArchiveLookup;
 use milepost::config::ConfigImport;
 use milepost::endpoint::{Engine, RequestState, Response};
 use milepost::import::{BlockImport, BlockVerifier, ImportSettings, ImportSummary, VerifyMode};
 use milepost::storage::{Snapshot, run};
 
+use crate::archive_status::ArchiveStatus;
 use crate::boundary::ffi_function;
 use crate::boundary::handle::{Handle, Shared};
 use crate::chain::milepost_chain_status;
-use crate::engine_storage::{EngineSnapshot, EngineStorage, StorageKind};
+use crate::engine_archive::{EngineArchive, EngineRows};
+use crate::engine_storage::{EngineStorage, StorageKind};
 use crate::error::milepost_error;
 use crate::import_summary::milepost_import_summary;
 use crate::response::{ParsedResponse, milepost_response};
@@ -34,6 +38,7 @@ pub struct EngineState {
     /// `None` if blocks are not checked
     verifier: Option<Mutex<BlockVerifier>>,
     storage: EngineStorage,
+    archive: Option<EngineArchive>,
 }
 
 impl fmt::Debug for EngineState {
@@ -50,20 +55,37 @@ impl Handle for milepost_engine {
 
 impl EngineState {
     fn new(settings: &HostSettings, storage: StorageKind) -> Self {
-        let (engine, import_settings) = (Engine::new(settings.engine), settings.import);
+        let HostSettings { engine, import: import_settings, .. } = *settings;
+        let archive = settings.archive.as_ref().map(|archive| {
+            let retention = import_settings.retention;
+            EngineArchive::new(Arc::clone(archive), settings.archive_backlog, retention)
+        });
+        let lookup = match archive {
+            Some(_) => ArchiveLookup::Unknown,
+            None => ArchiveLookup::Never,
+        };
+        let engine = Engine::new(engine.with_archive(lookup));
         let is_off = settings.verify_mode == VerifyMode::Off;
         let verifier = (!is_off).then(|| Mutex::new(BlockVerifier::new(settings.verify_mode)));
-        Self { engine, import_settings, verifier, storage: EngineStorage::new(storage) }
+        Self { engine, import_settings, verifier, storage: EngineStorage::new(storage), archive }
     }
 
-    /// The newest state of the storage
-    pub(crate) fn snapshot(&self) -> Result<EngineSnapshot<'_>, CallError> {
-        self.storage.snapshot()
+    /// The newest rows
+    pub(crate) fn snapshot(&self) -> Result<EngineRows<'_>, CallError> {
+        EngineRows::new(&self.storage, self.archive.as_ref())
+    }
+
+    /// What was put into the archive; `None` without one
+    pub(crate) fn archive_status(&self) -> Option<ArchiveStatus> {
+        self.archive.as_ref().map(EngineArchive::status)
     }
 
     /// Imports a block message; it is read before other imports have to wait
     pub(crate) fn import_block(&self, message: &[u8]) -> Result<ImportSummary, CallError> {
-        let settings = self.import_settings;
+        let mut settings = self.import_settings;
+        if let Some(archive) = &self.archive {
+            settings = archive.import_settings(settings);
+        }
         let import = match &self.verifier {
             Some(verifier) => {
                 let mut verifier = verifier.lock().unwrap_or_else(PoisonError::into_inner);
@@ -71,7 +93,11 @@ impl EngineState {
             }
             None => BlockImport::new(message, settings)?,
         };
-        self.storage.import(|snapshot| import.run(snapshot))
+        let summary = self.storage.import(|snapshot| import.run(snapshot))?;
+        if let Some(archive) = &self.archive {
+            archive.handle_commit(&self.engine, &self.storage, summary.shed_blocks);
+        }
+        Ok(summary)
     }
 
     /// Puts a protocol configuration in force from this height on
@@ -157,7 +183,8 @@ ffi_function! {
     /// The message is JSON of NEAR Lake or neardata, or the text of a `milepost_message_builder`.
     /// Concurrent calls run one after the other. Pass the summary to endpoints that share the
     /// engine, by `milepost_endpoint_handle_chain_update`. If the call fails the storage is
-    /// unchanged.
+    /// unchanged. With an archive, returns after it was written as well; whether that failed is in
+    /// `milepost_engine_archive_status`, and the next import tries again.
     fn milepost_engine_import_block(
         engine: *const milepost_engine,
         message: *const u8,

@@ -39,10 +39,14 @@
 #![expect(non_camel_case_types, reason = "types have their names in C")]
 #![expect(clippy::exhaustive_structs, reason = "the members of a structure are the interface")]
 
+pub mod archive;
+pub mod archive_check;
+pub mod archive_status;
 pub mod boundary;
 pub mod chain;
 pub mod endpoint;
 pub mod engine;
+mod engine_archive;
 mod engine_storage;
 pub mod error;
 pub mod hash;

@@ -1,13 +1,17 @@
-//! Settings: one handle with numbered values, for engines and endpoints.
+//! Settings: one handle with numbered values and an archive, for engines and endpoints.
 //!
 //! A new setting gets a new number, so programs that know fewer settings keep working. Every
 //! setting has a default; NULL settings are all defaults.
 
+use std::sync::Arc;
+
 use milepost::endpoint::{Settings, UnknownTransaction, WaitConfig};
 use milepost::import::{FinalityRule, ImportSettings, Retention, VerifyMode};
 
+use crate::archive::{HostArchive, milepost_archive};
 use crate::boundary::ffi_function;
 use crate::boundary::handle::{Exclusive, Handle, SharedRef};
+use crate::engine_archive::DEFAULT_BACKLOG;
 use crate::error::milepost_error;
 use crate::status::CallError;
 use crate::storage;
@@ -67,6 +71,10 @@ pub const MILEPOST_SETTING_VERIFY: milepost_setting_t = 14;
 /// `DOES_NOT_TRACK_SHARD`
 pub const MILEPOST_SETTING_TRACK_SHARDS: milepost_setting_t = 15;
 
+/// Maximum number of blocks that an engine keeps because its archive does not have them: beyond it
+/// the oldest are forgotten, as retention says; default 50000
+pub const MILEPOST_SETTING_ARCHIVE_BACKLOG: milepost_setting_t = 16;
+
 /// What the check of blocks is for
 pub type milepost_verify_t = i32;
 
@@ -78,23 +86,38 @@ pub const MILEPOST_VERIFY_REPORT: milepost_verify_t = 1;
 pub const MILEPOST_VERIFY_STRICT: milepost_verify_t = 2;
 
 /// Values of all settings
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct HostSettings {
     pub(crate) engine: Settings,
     pub(crate) import: ImportSettings,
     pub(crate) wait_config: WaitConfig,
     pub(crate) verify_mode: VerifyMode,
+    pub(crate) archive: Option<Arc<HostArchive>>,
+    pub(crate) archive_backlog: u64,
+}
+
+impl Default for HostSettings {
+    fn default() -> Self {
+        Self {
+            engine: Settings::default(),
+            import: ImportSettings::default(),
+            wait_config: WaitConfig::default(),
+            verify_mode: VerifyMode::default(),
+            archive: None,
+            archive_backlog: DEFAULT_BACKLOG,
+        }
+    }
 }
 
 impl HostSettings {
     /// The settings of the handle, or the defaults
     pub(crate) fn or_default(settings: Option<SharedRef<'_, milepost_settings>>) -> Self {
-        settings.map_or_else(Self::default, |settings| *settings)
+        settings.map_or_else(Self::default, |settings| settings.clone())
     }
 
     /// Changes one of them, or none if no request could be answered with it
     fn set(&mut self, setting: milepost_setting_t, value: u64) -> Result<(), CallError> {
-        let mut changed = *self;
+        let mut changed = self.clone();
         changed.set_unchecked(setting, value)?;
         changed.engine.check()?;
         *self = changed;
@@ -139,6 +162,7 @@ impl HostSettings {
                 self.engine.track_shards = tracked_shards;
                 self.import.track_shards = tracked_shards;
             }
+            MILEPOST_SETTING_ARCHIVE_BACKLOG => self.archive_backlog = value,
             unknown => return Err(CallError::invalid_enum("setting", unknown)),
         }
         Ok(())
@@ -195,6 +219,25 @@ ffi_function! {
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         settings.set(setting, value)
+    }
+}
+
+ffi_function! {
+    /// Sets the archive of engines that are created with these settings
+    ///
+    /// Such an engine looks up in it what its storage does not know, and puts final blocks into it
+    /// after each import, unless the archive has no functions that write; retention forgets a block
+    /// only when what it gives is archived, by any writer if this engine does not write. Of the
+    /// engines over one storage one may write. The structure is copied. Its `finalize` is called
+    /// when the settings and all engines that use it are freed or have another one, and not at all
+    /// if this call fails. Endpoints without an engine do not use it.
+    fn milepost_settings_set_archive(
+        settings: *mut milepost_settings,
+        archive: *const milepost_archive,
+        #[optional] error: *mut *mut milepost_error,
+    ) -> milepost_status_t {
+        settings.archive = Some(Arc::new(HostArchive::new(archive)?));
+        Ok(())
     }
 }
 

@@ -1,8 +1,12 @@
-//! Sink: how a callback of the host's storage passes rows, or why it failed, to the library.
+//! Sink: how a callback of the host passes rows, or why it failed, to the library.
 //!
 //! These are the only functions that may be called inside a callback. What is passed is copied at
 //! once, so no ownership crosses the boundary.
 
+use milepost::storage::Key;
+use milepost::{Error, ErrorKind};
+
+use crate::boundary::callback::Refusal;
 use crate::boundary::handle::{Borrowed, Handle};
 use crate::boundary::parameter::addresses;
 use crate::boundary::{callback, ffi_function};
@@ -46,6 +50,29 @@ ffi_function! {
 
 ffi_function! {
     @callback
+    /// Passes a row of an archive with its key; both are copied at once
+    ///
+    /// `MILEPOST_STATUS_VALUE` if the key is not one, `MILEPOST_STATUS_LIMIT` if the sink takes no
+    /// more rows, or is that of a storage; the callback has failed then, whatever it returns.
+    /// `MILEPOST_STATUS_STALE` as for `milepost_sink_row`.
+    fn milepost_sink_entry(
+        sink: *mut milepost_sink,
+        key: *const u8,
+        key_len: usize,
+        row: *const u8,
+        row_len: usize,
+    ) -> milepost_status_t {
+        let (key, row) = (Key::from_bytes(key.bytes(key_len)?), row.bytes(row_len)?);
+        let pushed = callback::push_entry(sink.cast_const().cast(), key, row);
+        if pushed == Err(Refusal::Full) && key.is_none() {
+            return Err(Error::new(ErrorKind::Value, "the bytes are not a key").into());
+        }
+        pushed.map_err(|refusal| refused(refusal, "the sink takes no more rows with keys"))
+    }
+}
+
+ffi_function! {
+    @callback
     /// Says why the callback fails, in one sentence of UTF-8, before it returns another number than
     /// 0
     ///
@@ -66,13 +93,14 @@ fn stale() -> CallError {
     CallError::new(MILEPOST_STATUS_STALE, message)
 }
 
-fn push(sink: *mut milepost_sink, row: Option<&[u8]>) -> Result<(), CallError> {
-    match callback::push_row(sink.cast_const().cast(), row) {
-        Some(true) => Ok(()),
-        Some(false) => {
-            let message = "every key already has its row";
-            Err(milepost::Error::new(milepost::ErrorKind::Limit, message).into())
-        }
-        None => Err(stale()),
+fn refused(refusal: Refusal, full: &str) -> CallError {
+    match refusal {
+        Refusal::Stale => stale(),
+        Refusal::Full => Error::new(ErrorKind::Limit, full).into(),
     }
+}
+
+fn push(sink: *mut milepost_sink, row: Option<&[u8]>) -> Result<(), CallError> {
+    callback::push_row(sink.cast_const().cast(), row)
+        .map_err(|refusal| refused(refusal, "every key already has its row"))
 }

@@ -140,6 +140,14 @@ impl CallError {
         self.status
     }
 
+    /// Path and message
+    pub(crate) fn text(&self) -> String {
+        match self.details() {
+            ("", _, message) => message.to_owned(),
+            (path, _, message) => format!("{path}: {message}"),
+        }
+    }
+
     /// Path, offset and message
     pub(crate) fn details(&self) -> (&str, Option<usize>, &str) {
         match &self.cause {

@@ -7,16 +7,16 @@
 use core::ffi::c_void;
 use core::mem::offset_of;
 use core::ops::Deref;
-use core::{fmt, ptr, slice};
+use core::{fmt, ptr};
 
 use milepost::storage::{Batch, Isolation, Key, Row, Snapshot};
 use milepost::{Error, ErrorKind};
 
 use crate::boundary::callback::SinkResult;
-use crate::boundary::parameter::{Parameter, arrays, is_structure_size, null, stated_size};
+use crate::boundary::parameter::{Parameter, arrays, null, sized_input};
 use crate::boundary::{Scope, callback};
 use crate::sink::milepost_sink;
-use crate::status::{CallError, MILEPOST_STATUS_LENGTH, MILEPOST_STATUS_NULL};
+use crate::status::{CallError, MILEPOST_STATUS_NULL};
 use crate::value::milepost_bytes;
 
 /// Whether a change writes a row or removes one
@@ -184,31 +184,11 @@ impl Parameter for *const milepost_storage {
     type Checked<'call> = milepost_storage;
 
     unsafe fn check(self, name: &'static str, _: &Scope) -> Result<milepost_storage, CallError> {
-        if self.is_null() {
-            return Err(null(name));
-        }
-        // SAFETY: not NULL, so by convention valid for its first member, its size.
-        let size = unsafe { stated_size(self) };
-        let (known, mut storage) = (size_of::<milepost_storage>(), milepost_storage::EMPTY);
-        let is_valid = is_structure_size::<milepost_storage>(size);
-        let unknown = if is_valid { size.saturating_sub(known) } else { 0 };
-        // SAFETY: by convention valid for `size` bytes, of which these follow those that are known.
-        let unknown =
-            unsafe { slice::from_raw_parts(self.cast::<u8>().wrapping_add(known), unknown) };
-        if !is_valid
-            || size <= offset_of!(milepost_storage, commit)
-            || unknown.iter().any(|byte| *byte != 0)
-        {
-            let message = format!("{name}.size is {size}, expected {known}");
-            return Err(CallError::new(MILEPOST_STATUS_LENGTH, message));
-        }
-        // SAFETY: both are valid for the smaller one of their sizes, and do not overlap; any bytes
-        // of the host's functions are the members that it wrote.
+        // SAFETY: NULL, or by convention valid for the size that it states; the members are
+        // numbers, addresses and functions of the host.
         unsafe {
-            let to = (&raw mut storage).cast::<u8>();
-            to.copy_from_nonoverlapping(self.cast(), size.min(known));
+            sized_input(self, name, milepost_storage::EMPTY, offset_of!(milepost_storage, commit))
         }
-        Ok(storage)
     }
 }
 
@@ -359,7 +339,7 @@ impl StorageFactory {
             // SAFETY: the host's function with its context, and a structure that outlives the call.
             unsafe { (self.0)(context, &raw mut storage, sink.cast_mut().cast()) }
         });
-        check_result("create", &result)?;
+        check_result("storage", "create", &result)?;
         HostStorage::new(storage).map_err(|error| Error::new(ErrorKind::Storage, error.details().2))
     }
 }
@@ -375,7 +355,7 @@ impl Drop for HostStorage {
 
 /// Returns the rows that a callback passed, if it succeeded and passed one for each key
 fn check_rows(name: &str, result: SinkResult<i32>, keys: usize) -> Result<Vec<Option<Row>>, Error> {
-    check_result(name, &result)?;
+    check_result("storage", name, &result)?;
     if result.rows.len() != keys {
         let passed = result.rows.len();
         let detail = format_args!("the storage's {name} passed {passed} rows for {keys} keys");
@@ -385,7 +365,8 @@ fn check_rows(name: &str, result: SinkResult<i32>, keys: usize) -> Result<Vec<Op
 }
 
 /// Returns the error of a callback that failed, with its number and its reason
-fn check_result(
+pub(crate) fn check_result(
+    of: &str,
     name: &str,
     SinkResult { result, reason, .. }: &SinkResult<i32>,
 ) -> Result<(), Error> {
@@ -393,7 +374,7 @@ fn check_result(
         return Ok(());
     }
     let separator = if reason.is_empty() { "" } else { ": " };
-    let detail = format_args!("the storage's {name} returned {result}{separator}{reason}");
+    let detail = format_args!("the {of}'s {name} returned {result}{separator}{reason}");
     Err(Error::new(ErrorKind::Storage, detail))
 }
 
@@ -414,7 +395,7 @@ impl<S: Deref<Target = HostStorage>> HostSnapshot<S> {
                 // call.
                 unsafe { open(context, &raw mut snapshot, sink.cast_mut().cast()) }
             });
-            check_result("snapshot_open", &result)?;
+            check_result("storage", "snapshot_open", &result)?;
             context = snapshot;
         }
         Ok(Self { storage, context })
@@ -475,7 +456,7 @@ impl HostStorage {
             // SAFETY: the host's function with its context, and changes that outlive the call.
             unsafe { (self.commit)(self.functions.context, data, len, sink.cast_mut().cast()) }
         });
-        check_result("commit", &result)
+        check_result("storage", "commit", &result)
     }
 }
 

@@ -55,11 +55,17 @@ static void fill(call *self, fixture *fixture, const function *function) {
             case STORAGE:
                 argument->pointer = &fixture->functions;
                 break;
+            case ARCHIVE:
+                argument->pointer = &fixture->archive_functions;
+                break;
             case SINK:
                 argument->pointer = &fixture->hash;
                 break;
             case FACTORY:
                 argument->create = create_none;
+                break;
+            case ARCHIVE_FACTORY:
+                argument->create_archive = create_no_archive;
                 break;
             case CONTEXT:
                 argument->pointer = &fixture->hash;
@@ -172,6 +178,9 @@ static void null_pointers(const function *function) {
             call_.arguments[i].pointer = NULL;
             if (parameter->form == FACTORY) {
                 call_.arguments[i].create = NULL;
+            }
+            if (parameter->form == ARCHIVE_FACTORY) {
+                call_.arguments[i].create_archive = NULL;
             }
             expect(&call_, parameter->name, expected);
         });
@@ -433,6 +442,27 @@ static void invalid_structures(void) {
         if (milepost_engine_new_over(&other, NULL, &engine, NULL) != MILEPOST_STATUS_NULL ||
             engine != NULL) {
             report("milepost_engine_new_over", "function", "accepted a structure without", missing);
+        }
+    }
+    for (size_t size = 0; size < 2 * sizeof(milepost_archive); size++) {
+        struct {
+            milepost_archive known;
+            uint8_t unknown[sizeof(milepost_archive)];
+        } other = {fixture.archive_functions, {1}};
+        int is_of_a_release = size > offsetof(milepost_archive, scan) &&
+                              size <= sizeof other.known && size % sizeof(void *) == 0;
+        /* Some of the functions that write, and not all of them */
+        int is_torn = size > offsetof(milepost_archive, put_many) + sizeof(void *) - 1 &&
+                      size <= offsetof(milepost_archive, remove_many);
+        milepost_status_t expected = MILEPOST_STATUS_LENGTH;
+        if (is_of_a_release) {
+            expected = is_torn ? MILEPOST_STATUS_NULL : MILEPOST_STATUS_OK;
+        }
+        other.known.size = size;
+        calls++;
+        if (milepost_settings_set_archive((milepost_settings *)fixture.handles[SETTINGS],
+                                          &other.known, NULL) != expected) {
+            report("milepost_settings_set_archive", "size", "accepted a structure of", (long)size);
         }
     }
     for (milepost_isolation_t isolation = -1; isolation <= 2; isolation += 3) {

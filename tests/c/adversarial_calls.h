@@ -8,6 +8,7 @@
 #define MILEPOST_TESTS_ADVERSARIAL_CALLS_H
 
 #include "report.h"
+#include "test_archive.h"
 #include "test_storage.h"
 
 /* Form of a parameter */
@@ -21,8 +22,10 @@ typedef enum form {
     INDEX,
     HASH, /* a plain value that is read */
     STORAGE,
+    ARCHIVE,
     SINK,
-    FACTORY,      /* a function of the host */
+    FACTORY, /* a function of the host */
+    ARCHIVE_FACTORY,
     CONTEXT,      /* opaque to the library */
     OUTPUT,       /* a plain value that is written */
     SIZED_OUTPUT, /* a structure whose first member is its size */
@@ -31,6 +34,7 @@ typedef enum form {
 
 typedef enum handle {
     NO_HANDLE,
+    ARCHIVE_STATUS,
     CHAIN_STATUS,
     ENDPOINT,
     ENGINE,
@@ -56,6 +60,7 @@ typedef union argument {
     const void *pointer;
     uint64_t number;
     milepost_create_fn create;
+    milepost_archive_create_fn create_archive;
 } argument;
 
 typedef struct function {
@@ -100,7 +105,7 @@ static const char *valid_bytes(const char *function, const char *parameter) {
         {"config", "{}"},      {"reason", "no rows"},       {"path", "rows.redb"},
         {"transaction", "{}"}, {"outcome", "{}"},           {"receipt", "{}"},
         {"row", "a row"},      {"bytes", "borsh"},          {"answer", "{}"},
-        {"proof", PROOF},      {"block", "final"},
+        {"proof", PROOF},      {"block", "final"},          {"key", "a key"},
     };
     if (strcmp(parameter, "text") == 0) {
         int is_hash = strcmp(function, "milepost_hash_parse") == 0;
@@ -125,6 +130,7 @@ static milepost_status_t valid_status(const char *function) {
         const char *name;
         milepost_status_t status;
     } STATUSES[] = {
+        {"milepost_archive_check", MILEPOST_STATUS_STORAGE},
         {"milepost_endpoint_handle_config", MILEPOST_STATUS_SCHEMA},
         {"milepost_engine_put_config", MILEPOST_STATUS_SCHEMA},
         {"milepost_import_summary_reapplied", MILEPOST_STATUS_INDEX},
@@ -158,11 +164,21 @@ static int32_t create_none(void *context, milepost_storage *storage, milepost_si
     return 5;
 }
 
+/* Fails to create an archive */
+static int32_t create_no_archive(void *context, milepost_archive *archive, milepost_sink *sink) {
+    (void)context;
+    archive->scan = NULL;
+    milepost_sink_absent(sink);
+    return 5;
+}
+
 /* One valid handle of each type */
 typedef struct fixture {
     store store;
     void *handles[HANDLES];
     milepost_storage functions;
+    archive archive;
+    milepost_archive archive_functions;
     milepost_row rows[8];
     size_t rows_len;
     milepost_hash hash;
@@ -213,6 +229,7 @@ static void poll_until(fixture *self, milepost_endpoint *endpoint, milepost_outp
 }
 
 static void set_up(fixture *self) {
+    milepost_archive_status *archive_status;
     milepost_chain_status *chain_status;
     milepost_endpoint *endpoint;
     milepost_engine *engine;
@@ -229,10 +246,14 @@ static void set_up(fixture *self) {
     const size_t pending_len = sizeof PENDING - 1, base64_len = sizeof TRANSACTION_BASE64 - 1;
     memset(self, 0, sizeof *self);
     self->functions = store_functions(&self->store, 1);
+    archive_new(&self->archive);
+    self->archive_functions = archive_functions(&self->archive);
     must(milepost_settings_new(&settings, NULL), "settings");
+    must(milepost_settings_set_archive(settings, &self->archive_functions, NULL), "archive");
     must(milepost_engine_new_over(&self->functions, settings, &engine, NULL), "engine");
     must(milepost_engine_import_block(engine, bytes(BLOCK), block_len, &summary, NULL), "block");
     must(milepost_engine_chain_status(engine, &chain_status, NULL), "chain_status");
+    must(milepost_engine_archive_status(engine, &archive_status, NULL), "archive_status");
     must(milepost_endpoint_new(with_engine ? engine : NULL, NULL, &endpoint, NULL), "endpoint");
     if (!with_engine) {
         must(milepost_endpoint_handle_block(endpoint, bytes(NEXT_BLOCK), next_len,
@@ -263,6 +284,7 @@ static void set_up(fixture *self) {
     if (milepost_settings_set(settings, 0, 0, &error) != MILEPOST_STATUS_ENUM) {
         must(MILEPOST_STATUS_USAGE, "error");
     }
+    self->handles[ARCHIVE_STATUS] = archive_status;
     self->handles[CHAIN_STATUS] = chain_status;
     self->handles[ENDPOINT] = endpoint;
     self->handles[ENGINE] = engine;
@@ -280,6 +302,7 @@ static void tear_down(fixture *self) {
         free_handle((handle)type, self->handles[type]);
     }
     store_clear(&self->store);
+    archive_clear(&self->archive);
 }
 
 #endif

@@ -5,6 +5,7 @@
  * are none.
  */
 #include "check.h"
+#include "test_archive.h"
 #include "test_storage.h"
 
 #ifdef MEMBER_ADDED
@@ -73,6 +74,32 @@ static void outputs_are_taken(const milepost_engine *engine) {
     milepost_endpoint_free(endpoint);
 }
 
+static void archives_are_taken(void) {
+    archive archive;
+    milepost_archive functions;
+    milepost_archive_status *archive_status;
+    milepost_settings *settings;
+    milepost_engine *engine;
+    GUARDED(archive_status_view, view);
+    archive_new(&archive);
+    functions = archive_functions(&archive);
+    OK(milepost_settings_new(&settings, NULL));
+    OK(milepost_settings_set_archive(settings, &functions, NULL));
+    OK(milepost_engine_new(settings, &engine, NULL));
+    OK(milepost_engine_archive_status(engine, &archive_status, NULL));
+    OK(milepost_archive_status_read(archive_status, &view.value, NULL));
+    CHECK(view.value.is_written == 1 && view.value.failure.len == 0);
+    UNTOUCHED(view);
+    milepost_archive_status_free(archive_status);
+    milepost_engine_free(engine);
+#ifdef MEMBER_ADDED
+    functions.added = 1;
+    CHECK(milepost_settings_set_archive(settings, &functions, NULL) == MILEPOST_STATUS_LENGTH);
+#endif
+    milepost_settings_free(settings);
+    archive_clear(&archive);
+}
+
 int main(void) {
     store store;
     milepost_storage functions;
@@ -117,6 +144,7 @@ int main(void) {
     milepost_error_free(error);
     responses_are_read(engine);
     outputs_are_taken(engine);
+    archives_are_taken();
 #ifdef MEMBER_ADDED
     /* A storage that needs what the library does not know is refused. */
     milepost_engine *other;

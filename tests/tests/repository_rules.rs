@@ -211,12 +211,13 @@ fn functions_for_c_are_made_by_one_macro() {
 }
 
 #[test]
-fn unsafe_code_is_in_two_places() {
+fn unsafe_code_is_in_the_boundary_and_where_it_calls_the_host() {
     let word = ["un", "safe"].concat();
     let mut complaints = Vec::new();
     for (path, text) in texts(&[".rs"]).into_iter().filter(|(path, _)| path.starts_with("ffi/src/"))
     {
-        let allowed = path.starts_with("ffi/src/boundary/") || path == "ffi/src/storage.rs";
+        let allowed = path.starts_with("ffi/src/boundary/")
+            || ["ffi/src/archive.rs", "ffi/src/storage.rs"].contains(&&*path);
         for (line, number) in text.lines().zip(1..) {
             let code = line.split("//").next().unwrap_or_default();
             // Views of bytes are sent between threads, which is said by an implementation.

@@ -10,6 +10,7 @@
 #ifndef MILEPOST_HPP
 #define MILEPOST_HPP
 
+#include "milepost/archive.hpp"
 #include "milepost/endpoint.hpp"
 #include "milepost/engine.hpp"
 #include "milepost/handle.hpp"

@@ -29,6 +29,13 @@ fn answers_go_on_while_a_commit_runs() {
 }
 
 #[test]
+fn answers_go_on_while_an_archive_is_called() {
+    let directory = tempfile::tempdir().expect("a directory for the program");
+    let source = c::root().join("tests/c/archive_threads.c");
+    c::run(&mut Command::new(c::program(&source, directory.path())));
+}
+
+#[test]
 fn answers_are_proven_and_verified() {
     let directory = tempfile::tempdir().expect("a directory for the program");
     let settings = Settings { transactions: 1..=2, late_outcomes: 0, ..Settings::demo(3) };
@@ -44,6 +51,24 @@ fn answers_are_proven_and_verified() {
     let program = c::program(&c::root().join("tests/c/proofs.c"), directory.path());
     let paths = messages.iter().map(|message| path(message.height));
     c::run(Command::new(program).arg(transaction).arg(trusted).args(paths));
+}
+
+#[test]
+fn an_archive_has_what_the_storage_forgets() {
+    let directory = tempfile::tempdir().expect("a directory for the program");
+    let mut practice = Practice::new(Settings::demo(3));
+    let messages: Vec<_> = (0..60).map(|_| practice.next_message()).collect();
+    let transactions = messages.iter().flat_map(|message| &message.transactions);
+    let hashes: Vec<String> = transactions.map(|one| one.hash.to_string()).collect();
+    let list = directory.path().join("hashes");
+    fs::write(&list, hashes.join("\n")).expect("the hashes are written");
+    let blocks = messages.iter().enumerate().map(|(index, message)| {
+        let path = directory.path().join(format!("{index}.json"));
+        fs::write(&path, &message.json).expect("the block is written");
+        path
+    });
+    let program = c::program(&c::root().join("tests/c/archive.c"), directory.path());
+    c::run(Command::new(program).arg(list).args(blocks));
 }
 
 #[test]

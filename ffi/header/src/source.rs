@@ -271,7 +271,8 @@ fn contract(kind: Kind, parameters: &[Parameter]) -> Vec<String> {
 fn is_handle(type_name: &str) -> bool {
     let target = type_name.strip_prefix("*const ").or_else(|| type_name.strip_prefix("*mut "));
     target.is_some_and(|name| {
-        const PLAIN: [&str; 3] = ["milepost_hash", "milepost_storage", "milepost_sink"];
+        const PLAIN: [&str; 4] =
+            ["milepost_archive", "milepost_hash", "milepost_storage", "milepost_sink"];
         name.starts_with("milepost_") && !PLAIN.contains(&name)
     })
 }

@@ -40,7 +40,8 @@ struct Form {
 
 /// Constant of a handle type in the programs: `ENGINE` for `milepost_engine`
 fn handle_constant(type_name: &str) -> Option<String> {
-    const HANDLES: [&str; 10] = [
+    const HANDLES: [&str; 11] = [
+        "archive_status",
         "chain_status",
         "endpoint",
         "engine",
@@ -64,8 +65,10 @@ fn form(parameter: &Parameter) -> Option<Form> {
         "*const milepost_row" => return plain("ROWS"),
         "*const milepost_hash" => return plain("HASH"),
         "*const milepost_storage" => return plain("STORAGE"),
+        "*const milepost_archive" => return plain("ARCHIVE"),
         "*mut milepost_sink" => return plain("SINK"),
         "milepost_create_fn" => return plain("FACTORY"),
+        "milepost_archive_create_fn" => return plain("ARCHIVE_FACTORY"),
         "*mut c_void" => return plain("CONTEXT"),
         "usize" if name.ends_with("_len") => return plain("LENGTH"),
         "usize" if name == "index" => return plain("INDEX"),
@@ -177,6 +180,7 @@ impl Tables {
             let c_type = c_type(&parameter.type_name).ok_or_else(unknown)?;
             let member = match form {
                 "FACTORY" => "create",
+                "ARCHIVE_FACTORY" => "create_archive",
                 _ if c_type.ends_with('*') => "pointer",
                 _ => "number",
             };

@@ -7,21 +7,36 @@
 use core::cell::{Cell, RefCell};
 use core::ptr;
 
-use milepost::storage::Row;
+use milepost::storage::{Key, Row};
 
-/// What a callback passed so far
+/// What a callback passed so far: rows by the position of their keys, or rows with their keys
 pub(crate) struct SinkState {
     rows: RefCell<Vec<Option<Row>>>,
     max_rows: usize,
+    entries: RefCell<Vec<(Key, Row)>>,
+    max_entries: usize,
     reason: RefCell<String>,
+    is_refused: Cell<bool>,
 }
 
 /// Result of a callback, with what it passed to its sink
 pub(crate) struct SinkResult<T> {
     pub(crate) result: T,
     pub(crate) rows: Vec<Option<Row>>,
+    pub(crate) entries: Vec<(Key, Row)>,
     /// Why it failed, in the words of the host; empty if it did not say
     pub(crate) reason: String,
+    /// Whether the sink did not take a row
+    pub(crate) is_refused: bool,
+}
+
+/// Why a sink does not take a row
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Refusal {
+    /// It is not the open sink
+    Stale,
+    /// It has all rows that it takes
+    Full,
 }
 
 /// Maximum length of a reason: the rest of a longer one is cut off
@@ -64,25 +79,69 @@ pub(crate) fn run_with_sink<T>(
     max_rows: usize,
     callback: impl FnOnce(*const SinkState) -> T,
 ) -> SinkResult<T> {
-    let (rows, reason) = (RefCell::new(Vec::with_capacity(max_rows)), RefCell::default());
-    let sink = SinkState { rows, max_rows, reason };
+    run_with(max_rows, 0, callback)
+}
+
+/// Runs a callback with a sink for up to `max_entries` rows with their keys
+pub(crate) fn run_with_entries<T>(
+    max_entries: usize,
+    callback: impl FnOnce(*const SinkState) -> T,
+) -> SinkResult<T> {
+    run_with(0, max_entries, callback)
+}
+
+fn run_with<T>(
+    max_rows: usize,
+    max_entries: usize,
+    callback: impl FnOnce(*const SinkState) -> T,
+) -> SinkResult<T> {
+    let sink = SinkState {
+        rows: RefCell::new(Vec::with_capacity(max_rows)),
+        max_rows,
+        entries: RefCell::default(),
+        max_entries,
+        reason: RefCell::default(),
+        is_refused: Cell::default(),
+    };
     let result = run(|| {
         OPEN_SINK.set(&raw const sink);
         callback(&raw const sink)
     });
-    SinkResult { result, rows: sink.rows.into_inner(), reason: sink.reason.into_inner() }
+    SinkResult {
+        result,
+        rows: sink.rows.into_inner(),
+        entries: sink.entries.into_inner(),
+        reason: sink.reason.into_inner(),
+        is_refused: sink.is_refused.get(),
+    }
 }
 
-/// Passes a row to the sink at this address; returns `None` if it is not the open sink, and
-/// `Some(false)` if the sink is full
-pub(crate) fn push_row(address: *const SinkState, row: Option<&[u8]>) -> Option<bool> {
-    let sink = open_sink(&address)?;
+/// Passes a row to the sink at this address
+pub(crate) fn push_row(address: *const SinkState, row: Option<&[u8]>) -> Result<(), Refusal> {
+    let sink = open_sink(&address).ok_or(Refusal::Stale)?;
     let mut rows = sink.rows.borrow_mut();
     if rows.len() == sink.max_rows {
-        return Some(false);
+        sink.is_refused.set(true);
+        return Err(Refusal::Full);
     }
     rows.push(row.map(Row::from));
-    Some(true)
+    Ok(())
+}
+
+/// Passes a row with its key to the sink at this address; without a key it is refused
+pub(crate) fn push_entry(
+    address: *const SinkState,
+    key: Option<Key>,
+    row: &[u8],
+) -> Result<(), Refusal> {
+    let sink = open_sink(&address).ok_or(Refusal::Stale)?;
+    let mut entries = sink.entries.borrow_mut();
+    let Some(key) = key.filter(|_| entries.len() < sink.max_entries) else {
+        sink.is_refused.set(true);
+        return Err(Refusal::Full);
+    };
+    entries.push((key, Row::from(row)));
+    Ok(())
 }
 
 /// Passes the reason of a failure to the sink at this address; returns `None` if it is not the open

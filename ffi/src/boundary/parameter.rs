@@ -283,7 +283,7 @@ impl<T: Copy> SizedOutput<'_, T> {
 }
 
 /// Whether some release may have this structure with this size
-pub(crate) const fn is_structure_size<T>(size: usize) -> bool {
+const fn is_structure_size<T>(size: usize) -> bool {
     size > size_of::<usize>() && size <= MAX_STRUCTURE_SIZE && size.is_multiple_of(align_of::<T>())
 }
 
@@ -292,9 +292,52 @@ pub(crate) const fn is_structure_size<T>(size: usize) -> bool {
 /// # Safety
 ///
 /// Valid for the first member, which is a `size_t`.
-pub(crate) unsafe fn stated_size<T>(pointer: *const T) -> usize {
+unsafe fn stated_size<T>(pointer: *const T) -> usize {
     // SAFETY: as the caller's.
     unsafe { pointer.cast::<usize>().read_unaligned() }
+}
+
+/// Returns a structure of the host that may grow: its first member is the size that the host knows,
+/// and the members beyond it are those of `empty`
+///
+/// Every release has the member at the offset `last`. One that is not known here must be 0.
+///
+/// # Errors
+///
+/// The pointer is NULL, no release has a structure of this size, or an unknown member is not 0.
+///
+/// # Safety
+///
+/// NULL, or valid for the size that its first member states; any bytes that the host wrote are
+/// values of the members.
+pub(crate) unsafe fn sized_input<T: Copy>(
+    pointer: *const T,
+    name: &'static str,
+    empty: T,
+    last: usize,
+) -> Result<T, CallError> {
+    if pointer.is_null() {
+        return Err(null(name));
+    }
+    // SAFETY: not NULL, so by convention valid for its first member, its size.
+    let size = unsafe { stated_size(pointer) };
+    let (known, mut value) = (size_of::<T>(), empty);
+    let is_valid = is_structure_size::<T>(size);
+    let unknown = if is_valid { size.saturating_sub(known) } else { 0 };
+    // SAFETY: by convention valid for `size` bytes, of which these follow those that are known.
+    let unknown =
+        unsafe { slice::from_raw_parts(pointer.cast::<u8>().wrapping_add(known), unknown) };
+    if !is_valid || size <= last || unknown.iter().any(|byte| *byte != 0) {
+        let message = format!("{name}.size is {size}, expected {known}");
+        return Err(CallError::new(MILEPOST_STATUS_LENGTH, message));
+    }
+    // SAFETY: both are valid for the smaller one of their sizes, and do not overlap; any bytes of
+    // the host are the members that it wrote.
+    unsafe {
+        let to = (&raw mut value).cast::<u8>();
+        to.copy_from_nonoverlapping(pointer.cast(), size.min(known));
+    }
+    Ok(value)
 }
 
 /// Outputs that may grow: structures of C whose first member is `size`

@@ -8,10 +8,16 @@
 
 use core::ptr;
 
+use milepost::primitives::CryptoHash;
+use milepost::storage::{Key, Table};
+
+use super::callback::Refusal;
 use super::handle::{Exclusive, Handle, Shared, create, exclusive_ref, release, shared_ref};
 use super::{Entry, callback, enter, ffi_function};
 use crate::error::milepost_error;
 use crate::status::*;
+
+const KEY: Key = Key::hash(Table::ArchivedTransactions, CryptoHash::ZERO);
 
 struct milepost_counter {
     _private: (),
@@ -160,20 +166,37 @@ fn a_sink_is_valid_in_its_callback_and_thread_only() {
     let mut kept = ptr::null();
     let passed = callback::run_with_sink(2, |sink| {
         kept = sink;
-        assert_eq!(callback::push_row(sink, Some(b"a")), Some(true));
+        assert_eq!(callback::push_row(sink, Some(b"a")), Ok(()));
         let address = sink.addr();
         let other_thread = move || callback::push_row(ptr::without_provenance(address), None);
-        assert_eq!(std::thread::spawn(other_thread).join().unwrap(), None);
-        callback::run(|| assert_eq!(callback::push_row(sink, None), None));
-        assert_eq!(callback::push_row(sink, None), Some(true));
-        assert_eq!(callback::push_row(sink, None), Some(false));
+        assert_eq!(std::thread::spawn(other_thread).join().unwrap(), Err(Refusal::Stale));
+        callback::run(|| assert_eq!(callback::push_row(sink, None), Err(Refusal::Stale)));
+        assert_eq!(callback::push_row(sink, None), Ok(()));
+        assert_eq!(callback::push_row(sink, None), Err(Refusal::Full));
+        assert_eq!(callback::push_entry(sink, Some(KEY), b"a"), Err(Refusal::Full));
         assert_eq!(callback::set_reason(sink, b"the disk is full \xff"), Some(()));
         5
     });
     assert_eq!((passed.result, passed.rows.len()), (5, 2));
     assert_eq!(passed.rows[0].as_deref(), Some(&b"a"[..]));
     assert_eq!(passed.reason, "the disk is full \u{fffd}");
-    assert_eq!(callback::push_row(kept, None), None);
+    assert_eq!(callback::push_row(kept, None), Err(Refusal::Stale));
     assert_eq!(callback::set_reason(kept, b"late"), None);
     assert!(!callback::is_inside());
+}
+
+#[test]
+fn a_sink_of_entries_remembers_what_it_refused() {
+    let passed = callback::run_with_entries(2, |sink| {
+        assert_eq!(callback::push_entry(sink, Some(KEY), b"a"), Ok(()));
+        assert_eq!(callback::push_entry(sink, Some(KEY), b"b"), Ok(()));
+    });
+    assert!(!passed.is_refused && passed.rows.is_empty());
+    assert_eq!(passed.entries, [(KEY, b"a"[..].into()), (KEY, b"b"[..].into())]);
+    let refused = |max_entries, push: fn(*const callback::SinkState)| {
+        callback::run_with_entries(max_entries, push).is_refused
+    };
+    assert!(refused(0, |sink| _ = callback::push_entry(sink, Some(KEY), b"a")));
+    assert!(refused(1, |sink| _ = callback::push_entry(sink, None, b"a")));
+    assert!(refused(1, |sink| _ = callback::push_row(sink, None)));
 }

@@ -7,9 +7,9 @@
 
 #include <string>
 
+#include "archive.hpp"
 #include "proof.hpp"
 #include "response.hpp"
-#include "storage.hpp"
 
 namespace milepost {
 inline namespace MILEPOST_ABI_TAG {
@@ -289,6 +289,15 @@ public:
         milepost_status_t status = milepost_engine_chain_status(get(), &raw, &error);
         if (status != MILEPOST_STATUS_OK) return to_error(status, error);
         return ChainStatus::take(raw);
+    }
+
+    /// Returns what was put into the archive, and whether that fails; ErrorKind::Usage without one
+    Result<ArchiveStatus> archive_status() const noexcept {
+        milepost_archive_status *raw = nullptr;
+        milepost_error *error = nullptr;
+        milepost_status_t status = milepost_engine_archive_status(get(), &raw, &error);
+        if (status != MILEPOST_STATUS_OK) return to_error(status, error);
+        return ArchiveStatus::take(raw);
     }
 };
 

@@ -5,6 +5,8 @@
 #ifndef MILEPOST_HANDLE_HPP
 #define MILEPOST_HANDLE_HPP
 
+#include <memory>
+
 #include "result.hpp"
 
 namespace milepost {
@@ -105,11 +107,20 @@ enum class Setting : milepost_setting_t {
     MaxIdBytes = MILEPOST_SETTING_MAX_ID_BYTES,           ///< of a request id; default 1024
     Verify = MILEPOST_SETTING_VERIFY,                     ///< MILEPOST_VERIFY_...; default off
     TrackShards = MILEPOST_SETTING_TRACK_SHARDS,          ///< adds a shard; default all
+    ArchiveBacklog = MILEPOST_SETTING_ARCHIVE_BACKLOG,    ///< kept if not archived; default 50000
+};
+
+class Archive;
+
+/// What engines do with an archive
+enum class ArchiveUse {
+    Write,  ///< look up what the storage does not know, and put what is final
+    Read,   ///< look up only; retention forgets what others have put
 };
 
 /// Settings of engines and endpoints; each uses those it needs
 ///
-/// An empty handle, `Settings()`, means the defaults; the first set() fills it.
+/// An empty handle, `Settings()`, means the defaults; set() and set_archive() fill it.
 class Settings : public Handle<milepost_settings, milepost_settings_free> {
 public:
     using Handle::Handle;
@@ -125,15 +136,37 @@ public:
 
     /// Sets one of them; has no effect on objects that were created with them before
     Result<void> set(Setting setting, std::uint64_t value) noexcept {
-        if (get() == nullptr) {
-            Result<Settings> created = create();
-            if (!created) return std::move(created).error();
-            *this = std::move(created).value();
-        }
+        if (Result<void> filled = fill(); !filled) return filled;
         milepost_error *error = nullptr;
         milepost_status_t status =
             milepost_settings_set(get(), static_cast<milepost_setting_t>(setting), value, &error);
         return to_result(status, error);
+    }
+
+    /// Sets the archive of engines that are created with them, defined in archive.hpp
+    ///
+    /// It is deleted when the settings and all engines that use it are.
+    Result<void> set_archive(std::unique_ptr<Archive> archive,
+                             ArchiveUse use = ArchiveUse::Write) noexcept;
+
+    /// Sets an archive that outlives the settings and all engines that use it
+    Result<void> set_archive(Archive &archive, ArchiveUse use = ArchiveUse::Write) noexcept;
+
+    /// Sets an archive by the functions of the C interface
+    Result<void> set_archive(const milepost_archive &archive) noexcept {
+        if (Result<void> filled = fill(); !filled) return filled;
+        milepost_error *error = nullptr;
+        milepost_status_t status = milepost_settings_set_archive(get(), &archive, &error);
+        return to_result(status, error);
+    }
+
+private:
+    Result<void> fill() noexcept {
+        if (get() != nullptr) return {};
+        Result<Settings> created = create();
+        if (!created) return std::move(created).error();
+        *this = std::move(created).value();
+        return {};
     }
 };
 

@@ -31,6 +31,15 @@ public:
     /// Reports that the next key has no row; returns as row() does
     bool absent() noexcept { return milepost_sink_absent(raw_) == MILEPOST_STATUS_OK; }
 
+    /// Passes a row of an archive with its key; both are copied at once
+    ///
+    /// Returns false if the bytes are not a key, or the sink takes no more; the function has failed
+    /// then.
+    bool entry(std::string_view key, std::string_view row) noexcept {
+        return milepost_sink_entry(raw_, data(key), key.size(), data(row), row.size()) ==
+               MILEPOST_STATUS_OK;
+    }
+
     /// Says why the function fails, before it returns another number than 0; up to 1,024 bytes
     ///
     /// The error or the response contains it, as it does the text of an exception.

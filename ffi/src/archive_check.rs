@@ -1,0 +1,96 @@
+//! Conformance check of a host's archive, to run before an engine relies on it.
+//!
+//! The check is `milepost::archive::conformance`, the same for every archive, with threads that put
+//! and read at once. An archive that cannot be created fails the requirement that was being
+//! checked. Left out is what cannot be tested here: that rows survive the end of the process.
+
+use core::ffi::c_void;
+use std::thread::{self, ScopedJoinHandle};
+
+use milepost::archive::Archive;
+use milepost::archive::conformance::{self, ConcurrencyCheck, Violation};
+use milepost::storage::{Key, Row, Table};
+use milepost::{Error, ErrorKind};
+
+use crate::archive::{HostArchive, milepost_archive_create_fn};
+use crate::boundary::ffi_function;
+use crate::error::milepost_error;
+
+/// Threads that put rows at once
+const WRITERS: usize = 4;
+
+/// An archive of the host, or why it could not be created
+struct CreatedArchive(Result<HostArchive, Error>);
+
+impl CreatedArchive {
+    fn archive(&self) -> Result<&HostArchive, Error> {
+        self.0.as_ref().map_err(Clone::clone)
+    }
+}
+
+impl Archive for CreatedArchive {
+    fn get_many(&self, keys: &[Key], rows: &mut Vec<Option<Row>>) -> Result<(), Error> {
+        self.archive()?.get_many(keys, rows)
+    }
+
+    fn put_many(&self, rows: &[(Key, Row)]) -> Result<(), Error> {
+        self.archive()?.put_many(rows)
+    }
+
+    fn replace_many(&self, rows: &[(Key, Row)]) -> Result<(), Error> {
+        self.archive()?.replace_many(rows)
+    }
+
+    fn remove_many(&self, keys: &[Key]) -> Result<(), Error> {
+        self.archive()?.remove_many(keys)
+    }
+
+    fn scan(
+        &self,
+        table: Table,
+        after: Option<&Key>,
+        limit: usize,
+        rows: &mut Vec<(Key, Row)>,
+    ) -> Result<(), Error> {
+        self.archive()?.scan(table, after, limit, rows)
+    }
+}
+
+/// The result of a thread; its panic goes on here
+fn join(thread: ScopedJoinHandle<'_, Result<(), Violation>>) -> Result<(), Violation> {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// Puts and reads rows in several threads at once
+fn check_threads(archive: &CreatedArchive) -> Result<(), Violation> {
+    let check = &ConcurrencyCheck::default();
+    thread::scope(|scope| {
+        let reader = scope.spawn(|| check.read(archive));
+        let put = |number| scope.spawn(move || check.put(number, archive));
+        let writers: Vec<_> = (0..WRITERS).map(put).collect();
+        let put = writers.into_iter().map(join).fold(Ok(()), Result::and);
+        // Always called, because it also ends the reader.
+        let finished = check.finish(WRITERS, archive);
+        put.and(join(reader)).and(finished)
+    })
+}
+
+ffi_function! {
+    /// Checks that an archive meets the requirements of the engine
+    ///
+    /// `create` is called fewer than 20 times with `context`, each time for an empty archive, which
+    /// the check ends by its `finalize`; the last one is used by several threads. At most about
+    /// 32 MiB of rows are in an archive at a time. `MILEPOST_STATUS_STORAGE` if a requirement is
+    /// not met; the error's message says which one, at which key, and what was found. `context` may
+    /// be NULL.
+    fn milepost_archive_check(
+        create: milepost_archive_create_fn,
+        context: *mut c_void,
+        #[optional] error: *mut *mut milepost_error,
+    ) -> milepost_status_t {
+        let make = || CreatedArchive(create.create(context));
+        let checked = conformance::check(make).and_then(|()| check_threads(&make()));
+        checked.map_err(|violation| Error::new(ErrorKind::Storage, violation))?;
+        Ok(())
+    }
+}

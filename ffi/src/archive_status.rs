@@ -1,0 +1,110 @@
+//! State of an engine's archive: a handle, and its members as plain values.
+//!
+//! A state is a copy, so it never changes; any number of threads may read it.
+
+use crate::boundary::ffi_function;
+use crate::boundary::handle::{Handle, Immutable};
+use crate::boundary::parameter::sized_outputs;
+use crate::engine::milepost_engine;
+use crate::error::milepost_error;
+use crate::status::CallError;
+use crate::value::milepost_bytes;
+
+/// State of an engine's archive
+pub struct milepost_archive_status {
+    _private: (),
+}
+
+impl Handle for milepost_archive_status {
+    type Value = ArchiveStatus;
+    type Ownership = Immutable;
+    const NAME: &'static str = "milepost_archive_status";
+}
+
+/// What an engine has put into its archive
+#[derive(Clone, Debug, Default)]
+pub struct ArchiveStatus {
+    pub(crate) is_written: bool,
+    pub(crate) archived_height: Option<u64>,
+    pub(crate) open_transactions: u64,
+    pub(crate) kept_from: u64,
+    pub(crate) exported_transactions: u64,
+    pub(crate) failures: u64,
+    pub(crate) failure: String,
+    pub(crate) shed_blocks: u64,
+}
+
+/// Members of a state of an archive; bytes belong to it
+///
+/// Heights and open transactions are those that the engine has archived; those of all writers if it
+/// only reads the archive, as they were read last.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct milepost_archive_status_view {
+    /// `sizeof` of this structure, set by the caller; members beyond it are not written
+    pub size: usize,
+    /// Whether the engine writes to the archive: 0 or 1
+    pub is_written: i32,
+    /// Whether a block is archived: 0 or 1; if so, `archived_height` is set
+    pub has_archived: i32,
+    /// Height of the newest block that is archived
+    pub archived_height: u64,
+    /// Number of transactions in archived blocks that are not finalized, and so not archived
+    pub open_transactions: u64,
+    /// The storage keeps the blocks of this height and above, until more is archived
+    pub kept_from: u64,
+    /// Number of transactions that this engine has archived since it was created
+    pub exported_transactions: u64,
+    /// Number of times that the archive could not be written, or its progress not be read
+    pub failures: u64,
+    /// Why the last time failed; no bytes if it did not
+    pub failure: milepost_bytes,
+    /// Number of blocks that the storage has forgotten although they are not archived, because it
+    /// had more than `MILEPOST_SETTING_ARCHIVE_BACKLOG`
+    pub shed_blocks: u64,
+}
+
+sized_outputs! { milepost_archive_status_view }
+
+ffi_function! {
+    /// Returns what an engine has put into its archive, and whether that fails
+    ///
+    /// `MILEPOST_STATUS_USAGE` if it has none.
+    fn milepost_engine_archive_status(
+        engine: *const milepost_engine,
+        archive_status: *mut *mut milepost_archive_status,
+        #[optional] error: *mut *mut milepost_error,
+    ) -> milepost_status_t {
+        let status = engine.archive_status();
+        archive_status.write(status.ok_or_else(|| CallError::usage("the engine has no archive"))?);
+        Ok(())
+    }
+}
+
+ffi_function! {
+    /// Returns the members of a state of an archive
+    fn milepost_archive_status_read(
+        archive_status: *const milepost_archive_status,
+        view: *mut milepost_archive_status_view,
+        #[optional] error: *mut *mut milepost_error,
+    ) -> milepost_status_t {
+        view.write(milepost_archive_status_view {
+            size: size_of::<milepost_archive_status_view>(),
+            is_written: i32::from(archive_status.is_written),
+            has_archived: i32::from(archive_status.archived_height.is_some()),
+            archived_height: archive_status.archived_height.unwrap_or(0),
+            open_transactions: archive_status.open_transactions,
+            kept_from: archive_status.kept_from,
+            exported_transactions: archive_status.exported_transactions,
+            failures: archive_status.failures,
+            failure: milepost_bytes::new(archive_status.failure.as_bytes()),
+            shed_blocks: archive_status.shed_blocks,
+        });
+        Ok(())
+    }
+}
+
+ffi_function! {
+    /// Frees a state of an archive
+    fn milepost_archive_status_free(archive_status: *mut milepost_archive_status);
+}
