@@ -92,3 +92,34 @@ fn a_file_keeps_imported_blocks() {
     let failed = failed.expect("the example runs");
     assert!(!failed.status.success() && !failed.stderr.is_empty(), "{failed:?}");
 }
+
+#[test]
+fn an_archive_keeps_finalized_transactions() {
+    let (vector, fixture) = c::vector("milestone-final");
+    let directory = tempfile::tempdir().expect("a directory for the program and its file");
+    let program = c::program(&c::root().join("bindings/c/archive.c"), directory.path());
+    let request = directory.path().join("request.json");
+    fs::write(&request, &vector.request).expect("the request is written");
+    let rows = directory.path().join("rows.log");
+    let respond = |blocks: &[PathBuf]| {
+        let mut command = Command::new(&program);
+        c::run(command.arg(&rows).arg(&request).args(blocks)).into_bytes()
+    };
+    let unknown = respond(&[]);
+    assert_ne!(unknown, vector.response);
+    assert_eq!(respond(&large_blocks(&fixture, directory.path())), vector.response);
+    assert_eq!(respond(&[]), vector.response, "the transaction is in the archive");
+    let archived = fs::read(&rows).expect("the rows");
+
+    // The last record is that of the progress: what is left of one that is torn is cut off.
+    fs::write(&rows, &archived[..archived.len() - 1]).expect("the rows are cut");
+    assert_eq!(respond(&[]), vector.response);
+    let left = fs::metadata(&rows).expect("the rows").len();
+    assert!(0 < left && left < archived.len() as u64 - 1, "{left} bytes are left");
+    fs::write(&rows, []).expect("the rows are removed");
+    assert_eq!(respond(&[]), unknown);
+
+    let failed = Command::new(&program).arg(directory.path()).arg(&request).output();
+    let failed = failed.expect("the example runs");
+    assert!(!failed.status.success() && !failed.stderr.is_empty(), "{failed:?}");
+}
