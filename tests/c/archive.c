@@ -316,6 +316,45 @@ static void two_contents_of_a_key_are_not_served(const milepost_engine *whole) {
     archive_clear(&archived);
 }
 
+static void rows_that_were_not_put_are_not_served(void) {
+    archive archived;
+    milepost_archive functions;
+    milepost_engine *engine;
+    archive_new(&archived);
+    functions = archive_functions(&archived);
+    engine = new_engine(NULL, &functions, 1000);
+    import_all(engine, 0, blocks);
+    CHECK(kind_of(engine, hashes[0]) == MILEPOST_RESPONSE_KIND_RESULT);
+    for (int defect = ARCHIVE_WRONG_SINK; defect <= ARCHIVE_GARBAGE; defect++) {
+        archived.defect = (archive_defect)defect;
+        CHECK(kind_of(engine, hashes[0]) == MILEPOST_RESPONSE_KIND_INTERNAL);
+    }
+    milepost_engine_free(engine);
+    archive_clear(&archived);
+}
+
+/* Whichever call fails, and with a part of its rows written, nothing is lost */
+static void any_call_may_fail(const milepost_engine *whole) {
+    size_t calls = 2;
+    for (size_t at = 1; at < calls; at += at < 12 ? 1 : 11) {
+        archive archived;
+        milepost_archive functions;
+        milepost_engine *engine;
+        archive_new(&archived);
+        archived.fails_at = at;
+        functions = archive_functions(&archived);
+        engine = new_engine(NULL, &functions, 1000);
+        import_all(engine, 0, blocks);
+        CHECK(status_of(engine, "").failures == 1 && status_of(engine, "").shed_blocks == 0);
+        CHECK(chain_of(engine).blocks < 30);
+        calls = archived.calls;
+        CHECK(differences(engine, whole) == 0);
+        milepost_engine_free(engine);
+        archive_clear(&archived);
+    }
+    CHECK(calls > 50);
+}
+
 static void archives_are_refused(void) {
     archive archived;
     milepost_archive functions;
@@ -358,6 +397,8 @@ int main(int argc, char **argv) {
     an_archive_that_fails_holds_blocks_back(growing);
     a_backlog_has_a_bound();
     two_contents_of_a_key_are_not_served(whole);
+    rows_that_were_not_put_are_not_served();
+    any_call_may_fail(whole);
     archives_are_refused();
     milepost_engine_free(whole);
     milepost_engine_free(growing);

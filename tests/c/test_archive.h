@@ -27,7 +27,8 @@ typedef enum archive_defect {
     ARCHIVE_FORGETS,    /* passes no rows */
     ARCHIVE_REPEATS,    /* scans from the start each time */
     ARCHIVE_WRONG_SINK, /* passes rows as a storage does */
-    ARCHIVE_WRONG_KEY   /* passes what is not a key */
+    ARCHIVE_WRONG_KEY,  /* passes what is not a key */
+    ARCHIVE_GARBAGE     /* passes other bytes than those that were put */
 } archive_defect;
 
 typedef struct archive {
@@ -38,7 +39,9 @@ typedef struct archive {
     archive_defect defect;
     int fails_to_read;
     int fails_to_write;
-    size_t reads; /* calls of get_many */
+    size_t calls;
+    size_t fails_at; /* the number of a call that fails, from 1; 0 for none */
+    size_t reads;    /* calls of get_many */
     size_t finalized;
 } archive;
 
@@ -68,6 +71,12 @@ static inline size_t archive_bound(const archive *self, const uint8_t *key, size
     return low;
 }
 
+/* Whether the call fails that begins now */
+static inline int archive_is_faulty(archive *self, int fails) {
+    self->calls++;
+    return fails || self->calls == self->fails_at;
+}
+
 static inline int archive_fail(milepost_sink *sink) {
     static const char REASON[] = "the disk is gone";
     milepost_sink_fail(sink, (const uint8_t *)REASON, sizeof REASON - 1);
@@ -78,6 +87,8 @@ static inline void archive_pass(const archive *self, size_t at, milepost_sink *s
     const archive_row *row = &self->rows[at];
     if (self->defect == ARCHIVE_WRONG_SINK) {
         milepost_sink_row(sink, row->row, row->row_len);
+    } else if (self->defect == ARCHIVE_GARBAGE) {
+        milepost_sink_entry(sink, row->key, row->key_len, (const uint8_t *)"\001garbage", 8);
     } else {
         size_t key_len = self->defect == ARCHIVE_WRONG_KEY ? 1 : row->key_len;
         milepost_sink_entry(sink, row->key, key_len, row->row, row->row_len);
@@ -90,7 +101,7 @@ static inline int32_t archive_get_many(void *context, const milepost_bytes *keys
     int32_t status = 0;
     pthread_mutex_lock(&self->lock);
     self->reads++;
-    if (self->fails_to_read) {
+    if (archive_is_faulty(self, self->fails_to_read)) {
         status = archive_fail(sink);
     }
     for (size_t i = 0; i < keys_len && status == 0 && self->defect != ARCHIVE_FORGETS; i++) {
@@ -109,7 +120,7 @@ static inline int32_t archive_scan(void *context, uint8_t table, const uint8_t *
     int32_t status = 0;
     size_t at;
     pthread_mutex_lock(&self->lock);
-    if (self->fails_to_read) {
+    if (archive_is_faulty(self, self->fails_to_read)) {
         status = archive_fail(sink);
     }
     /* The byte of the table alone is below all of its keys. */
@@ -173,10 +184,11 @@ static inline int32_t archive_write(archive *self, const milepost_archive_row *r
                                     size_t rows_len, int replaces, milepost_sink *sink) {
     int32_t status = 0;
     pthread_mutex_lock(&self->lock);
-    if (self->fails_to_write) {
+    if (archive_is_faulty(self, self->fails_to_write)) {
         status = archive_fail(sink);
+        rows_len = replaces ? 0 : rows_len / 2; /* A part is written all the same. */
     }
-    for (size_t i = 0; i < rows_len && status == 0; i++) {
+    for (size_t i = 0; i < rows_len; i++) {
         if (rows[i].content.len != 33) {
             abort(); /* A format version and a hash. */
         }
@@ -204,7 +216,7 @@ static inline int32_t archive_remove_many(void *context, const milepost_bytes *k
     archive *self = (archive *)context;
     int32_t status = 0;
     pthread_mutex_lock(&self->lock);
-    if (self->fails_to_write) {
+    if (archive_is_faulty(self, self->fails_to_write)) {
         status = archive_fail(sink);
     }
     for (size_t i = 0; i < keys_len && status == 0 && self->defect != ARCHIVE_KEEPS; i++) {
