@@ -10,7 +10,6 @@ use std::process::{Command, Stdio};
 
 use c::Tool;
 use milepost_header::{PROOF, PROOF_BLOCK, TRANSACTION, read};
-use milepost_practice::{Practice, Settings};
 use milepost_tests::vectors;
 
 /// Standards, and options that projects build with
@@ -112,13 +111,6 @@ fn every_c_function_is_used() {
     assert!(!text.contains("throw ") && !text.contains("throw;"), "a header throws");
 }
 
-/// A literal of this ASCII text, in parts because a string literal has a maximum length
-fn literal(text: &[u8]) -> String {
-    let parts = text.chunks(4_096);
-    // The JSON does not contain the delimiter.
-    parts.map(|part| format!("R\"~({})~\"\n", String::from_utf8_lossy(part))).collect()
-}
-
 #[test]
 fn functions_without_vectors_work() {
     let directory = tempfile::tempdir().expect("a directory for the program");
@@ -126,27 +118,17 @@ fn functions_without_vectors_work() {
     let config = config.fixtures.iter().find_map(|fixture| fixture.configs.first());
     let (_, config) = config.expect("a fixture with a configuration");
     let config = fs::read_to_string(config).expect("a configuration");
-    let mut practice = Practice::new(Settings::demo(3));
-    let messages: Vec<_> = (0..60).map(|_| practice.next_message()).collect();
-    let blocks = messages.iter().map(|message| literal(&message.json) + ",\n");
-    let requests = messages.iter().flat_map(|message| &message.transactions).map(|transaction| {
-        let request = format!(
-            r#"{{"method":"tx","params":{{"tx_hash":"{}","sender_account_id":"a.near","wait_until":"NONE"}}}}"#,
-            transaction.hash
-        );
-        literal(request.as_bytes()) + ",\n"
-    });
+    // String literals have a maximum length; the JSON does not contain the delimiter.
+    let parts: Vec<String> = config
+        .as_bytes()
+        .chunks(4_096)
+        .map(|part| format!("R\"~({})~\"", String::from_utf8_lossy(part)))
+        .collect();
     let constants = format!(
         "static const std::string_view TRANSACTION = \"{TRANSACTION}\";\n\
          static const std::string_view PROOF = {PROOF:?}, PROOF_BLOCK = \"{PROOF_BLOCK}\";\n\
-         static const std::string_view CONFIG =\n{};\n\
-         static const std::size_t BLOCKS = {};\n\
-         static const std::string_view BLOCK[] = {{\n{}}};\n\
-         static const std::string_view REQUESTS[] = {{\n{}}};\n",
-        literal(config.as_bytes()),
-        messages.len(),
-        blocks.collect::<String>(),
-        requests.collect::<String>(),
+         static const std::string_view CONFIG =\n{};\n",
+        parts.join("\n")
     );
     fs::write(directory.path().join("api.inc"), constants).expect("a source is written");
     let program = c::program(&c::root().join("tests/cpp/api.cpp"), directory.path());
