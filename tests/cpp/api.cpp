@@ -1,7 +1,6 @@
 // Tests of the C++ interface that the vectors do not cover: ownership, errors, storages that throw.
 #include <stdexcept>
 
-#include "../../bindings/cpp/examples/map_archive.hpp"
 #include "../../bindings/cpp/examples/map_storage.hpp"
 #include "api.inc"
 
@@ -221,89 +220,6 @@ void test_storage_check() {
            checked.error().message().find("requirement") != std::string_view::npos);
 }
 
-/// An archive that throws while `throws` is set, and counts its destructions
-class ThrowingArchive : public MapArchive {
-public:
-    explicit ThrowingArchive(int *destroyed) : destroyed_(destroyed) {}
-    ~ThrowingArchive() override { ++*destroyed_; }
-
-    std::int32_t get_many(ByteStrings keys, Sink &sink) const override {
-        if (throws) throw std::runtime_error("the disk is gone");
-        return MapArchive::get_many(keys, sink);
-    }
-
-    std::int32_t put_many(ArchiveRows rows, Sink &sink) override {
-        if (throws) throw std::runtime_error("the disk is gone");
-        return MapArchive::put_many(rows, sink);
-    }
-
-    bool throws = false;
-
-private:
-    int *destroyed_;
-};
-
-Settings archive_settings(Archive &archive, ArchiveUse use) {
-    Settings settings;
-    EXPECT(settings.set_archive(archive, use).ok());
-    EXPECT(settings.set(Setting::RetentionBlocks, 6).ok());
-    EXPECT(settings.set(Setting::ArchiveBacklog, 100).ok());
-    EXPECT(settings.set(Setting::Unknown, 1).ok());
-    return settings;
-}
-
-void test_archives() {
-    EXPECT(Settings().set_archive(std::unique_ptr<Archive>()).error().kind() == ErrorKind::Null);
-    EXPECT(Engine::in_memory()->archive_status().error().kind() == ErrorKind::Usage);
-    int destroyed = 0;
-    {
-        Settings settings;
-        EXPECT(settings.set_archive(std::make_unique<ThrowingArchive>(&destroyed)).ok());
-        Engine engine = Engine::in_memory(settings).value();
-        settings = Settings();
-        EXPECT(destroyed == 0 && engine.archive_status()->is_written);
-    }
-    EXPECT(destroyed == 1);
-
-    ThrowingArchive archive(&destroyed);
-    Engine whole = Engine::in_memory().value();
-    Engine writer = Engine::in_memory(archive_settings(archive, ArchiveUse::Write)).value();
-    Engine reader = Engine::in_memory(archive_settings(archive, ArchiveUse::Read)).value();
-    for (std::size_t block = 0; block < BLOCKS; block++) {
-        archive.throws = block >= 30 && block < 50;
-        EXPECT(whole.import_block(BLOCK[block]).ok() && writer.import_block(BLOCK[block]).ok() &&
-               reader.import_block(BLOCK[block]).ok());
-        std::string failure = writer.archive_status()->failure;
-        EXPECT(archive.throws ? failure.find("put_many returned -2147483648: the disk is gone") !=
-                                    std::string::npos
-                              : failure.empty());
-    }
-    EXPECT(writer.chain_status()->blocks < 30 && reader.chain_status()->blocks < 30);
-    EXPECT(writer.archive_status()->archived_height == writer.chain_status()->last_final->height);
-    EXPECT(writer.archive_status()->failures == 20 && writer.archive_status()->shed_blocks == 0);
-    EXPECT(writer.archive_status()->exported_transactions > 10);
-    EXPECT(!reader.archive_status()->is_written);
-    for (std::string_view request : REQUESTS) {
-        std::string expected(whole.respond(request)->body().value());
-        EXPECT(writer.respond(request)->body().value() == expected);
-        EXPECT(reader.respond(request)->body().value() == expected);
-    }
-    archive.throws = true;
-    EXPECT(writer.respond(REQUESTS[0])->kind().value() == ResponseKind::Internal);
-
-    EXPECT(check_archive([] { return std::make_unique<MapArchive>(); }).ok());
-    EXPECT(check_archive([] { return std::unique_ptr<Archive>(); }).error().kind() ==
-           ErrorKind::Storage);
-    class OnlyRead : public MapArchive {
-        std::int32_t put_many(ArchiveRows rows, Sink &sink) override {
-            return Archive::put_many(rows, sink);
-        }
-    };
-    Result<void> checked = check_archive([] { return std::make_unique<OnlyRead>(); });
-    EXPECT(checked.error().message().find("put_many returned 1: the archive is only read") !=
-           std::string_view::npos);
-}
-
 void test_proofs() {
     Hash transaction, block = parse_hash(PROOF_BLOCK).value();
     Result<ProvenAnswer> proven = verify_answer("{}", PROOF, transaction, block);
@@ -440,7 +356,6 @@ int main() {
     test_errors();
     test_storages();
     test_storage_check();
-    test_archives();
     test_proofs();
     test_inputs();
     test_outputs();

@@ -20,7 +20,7 @@ const RUNS: [(&str, &str); 6] = [
         "--no-fail-fast --test tools --test adversarial --test storage_check --test api \
          --test growth --test example --test vectors",
     ),
-    ("address", "--test cpp -- functions_without the_example_waits"),
+    ("address", "--test cpp -- functions_without the_example_waits an_archive"),
     (
         "valgrind",
         "--no-fail-fast --test tools --test api --test cpp --test example --test vectors \

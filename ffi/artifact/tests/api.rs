@@ -56,19 +56,8 @@ fn answers_are_proven_and_verified() {
 #[test]
 fn an_archive_has_what_the_storage_forgets() {
     let directory = tempfile::tempdir().expect("a directory for the program");
-    let mut practice = Practice::new(Settings::demo(3));
-    let messages: Vec<_> = (0..60).map(|_| practice.next_message()).collect();
-    let transactions = messages.iter().flat_map(|message| &message.transactions);
-    let hashes: Vec<String> = transactions.map(|one| one.hash.to_string()).collect();
-    let list = directory.path().join("hashes");
-    fs::write(&list, hashes.join("\n")).expect("the hashes are written");
-    let blocks = messages.iter().enumerate().map(|(index, message)| {
-        let path = directory.path().join(format!("{index}.json"));
-        fs::write(&path, &message.json).expect("the block is written");
-        path
-    });
     let program = c::program(&c::root().join("tests/c/archive.c"), directory.path());
-    c::run(Command::new(program).arg(list).args(blocks));
+    c::run(Command::new(program).args(c::archive_arguments(directory.path())));
 }
 
 #[test]

@@ -135,6 +135,13 @@ fn functions_without_vectors_work() {
     c::run(&mut Command::new(program));
 }
 
+#[test]
+fn an_archive_has_what_the_storage_forgets() {
+    let directory = tempfile::tempdir().expect("a directory for the program");
+    let program = c::program(&c::root().join("tests/cpp/archive.cpp"), directory.path());
+    c::run(Command::new(program).args(c::archive_arguments(directory.path())));
+}
+
 /// Runs the example with the events of two vectors
 #[test]
 fn the_example_waits_for_milestones() {

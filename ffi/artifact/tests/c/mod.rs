@@ -6,10 +6,12 @@
 mod tool;
 
 use std::env;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::OnceLock;
 
+use milepost_practice::{Practice, Settings};
 use milepost_tests::vectors::{self, Fixture, Vector};
 
 pub(crate) use tool::{Tool, is_cpp};
@@ -124,6 +126,23 @@ pub(crate) fn program_by(
     let tool = Tool::from_env();
     run(command.args(tool.arguments(library())));
     tool.wrap(program)
+}
+
+/// Writes a chain into a directory, and returns the arguments of a program that compares archives:
+/// a file with the hashes of its transactions, and its blocks
+pub(crate) fn archive_arguments(directory: &Path) -> Vec<PathBuf> {
+    let mut practice = Practice::new(Settings::demo(3));
+    let messages: Vec<_> = (0..60).map(|_| practice.next_message()).collect();
+    let transactions = messages.iter().flat_map(|message| &message.transactions);
+    let hashes: Vec<String> = transactions.map(|one| one.hash.to_string()).collect();
+    let list = directory.join("hashes");
+    fs::write(&list, hashes.join("\n")).expect("the hashes are written");
+    let blocks = messages.iter().enumerate().map(|(index, message)| {
+        let path = directory.join(format!("{index}.json"));
+        fs::write(&path, &message.json).expect("the block is written");
+        path
+    });
+    [list].into_iter().chain(blocks).collect()
 }
 
 /// Runs a program that watches the transaction of a vector, with its blocks
