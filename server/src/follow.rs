@@ -17,9 +17,10 @@ use milepost::import::{BlockPosition, FinalityRule, ImportSummary};
 use milepost::primitives::BlockHeight;
 use milepost_feeds::{
     Budget, Event, Feed, FeedBlock, FollowError, FollowErrorKind, Follower, ImportError, Node,
-    RpcClient, Settings, Start, StoredChain, Token,
+    RpcClient, Settings, Source, Start, StoredChain, Token,
 };
 use tokio::sync::{Notify, mpsc};
+use tokio::task::JoinHandle;
 use tracing::{info, warn};
 
 use crate::cli::{FeedArgs, FollowArgs};
@@ -176,7 +177,7 @@ impl Follow {
             }
         });
         let follower = Follower::shared(first, start, stored, settings);
-        let mut follower = feeds.fold(follower, Follower::with_fallback);
+        let follower = feeds.fold(follower, Follower::with_fallback);
         let (sender, mut receiver) = mpsc::channel::<FeedBlock>(1);
         let (epoch_sender, epoch_starts) = mpsc::unbounded_channel();
         let stopped = Arc::new(Notify::new());
@@ -208,42 +209,57 @@ impl Follow {
             let (service, status) = (Arc::clone(&service), Arc::clone(&status));
             tokio::spawn(fetch_configs(node, service, status, epoch_starts));
         }
-        let follow = async move {
-            // Ends with the receiver, whose end has a reason of its own.
-            while let Ok(permit) = sender.reserve().await {
-                let block = follower.next().await?;
-                let height = block.block.height;
-                if until.is_none_or(|until| height <= until) {
-                    permit.send(block);
-                }
-                if until.is_some_and(|until| height >= until) {
-                    return Ok(true);
-                }
-            }
-            Ok(false)
-        };
-        let followed: Result<bool, FollowError> = tokio::select! {
-            followed = follow => followed,
-            () = stopped.notified() => Ok(false),
-            () = service.shutdown_signal() => Ok(false),
-        };
-        // The blocks that were fetched are still imported; then the import ends.
-        match importing.await {
-            Ok(Some(Ok(()))) => {
-                if followed.map_err(|error| sentence(&error))? {
-                    info!("the block of --until is reached, and {url} is no longer followed");
-                    status.complete();
-                }
-                Ok(())
-            }
-            Ok(Some(Err(ImportError { message: Some(block), error, .. }))) => {
-                Err(format!("block {}: {error}", block.block.height))
-            }
-            Ok(Some(Err(ImportError { error, .. }))) => Err(format!(
-                "{error}; the blocks before stay, and the next start goes on after them"
-            )),
-            Ok(None) | Err(_) => Err("an import panicked; the log has the place".to_owned()),
+        let is_reached = take_in(&service, follower, until, sender, &stopped, importing).await?;
+        if is_reached {
+            info!("the block of --until is reached, and {url} is no longer followed");
+            status.complete();
         }
+        Ok(())
+    }
+}
+
+/// What becomes of the blocks that are handed to an import; `None` if it panicked
+pub(crate) type Importing = JoinHandle<Option<Result<(), ImportError<FeedBlock>>>>;
+
+/// Hands the blocks of a follower to an import, until the service shuts down, the import has
+/// stopped, or the last block that is asked for is reached, which is returned
+pub(crate) async fn take_in<S: Source>(
+    service: &Service,
+    mut follower: Follower<S>,
+    until: Option<BlockHeight>,
+    sender: mpsc::Sender<FeedBlock>,
+    stopped: &Notify,
+    importing: Importing,
+) -> Result<bool, String> {
+    let follow = async move {
+        // Ends with the receiver, whose end has a reason of its own.
+        while let Ok(permit) = sender.reserve().await {
+            let block = follower.next().await?;
+            let height = block.block.height;
+            if until.is_none_or(|until| height <= until) {
+                permit.send(block);
+            }
+            if until.is_some_and(|until| height >= until) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    };
+    let followed: Result<bool, FollowError> = tokio::select! {
+        followed = follow => followed,
+        () = stopped.notified() => Ok(false),
+        () = service.shutdown_signal() => Ok(false),
+    };
+    // The blocks that were fetched are still imported; then the import ends.
+    match importing.await {
+        Ok(Some(Ok(()))) => followed.map_err(|error| sentence(&error)),
+        Ok(Some(Err(ImportError { message: Some(block), error, .. }))) => {
+            Err(format!("block {}: {error}", block.block.height))
+        }
+        Ok(Some(Err(ImportError { error, .. }))) => {
+            Err(format!("{error}; the blocks before stay, and the next start goes on after them"))
+        }
+        Ok(None) | Err(_) => Err("an import panicked; the log has the place".to_owned()),
     }
 }
 
@@ -284,6 +300,7 @@ fn epoch_id(message: &[u8]) -> Option<String> {
     json_scan::value_at(message, &["block", "header", "epoch_id"]).ok().flatten()
 }
 
-fn stored_chain(chain: &ChainStatus) -> Option<StoredChain> {
+/// What a follower has to know of the chain in the store
+pub(crate) fn stored_chain(chain: &ChainStatus) -> Option<StoredChain> {
     chain.head.map(|head| StoredChain { head, last_final: chain.last_final })
 }

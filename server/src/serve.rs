@@ -7,9 +7,11 @@
 
 use alloc::sync::Arc;
 use core::fmt::Display;
+use core::hash::BuildHasher as _;
 use core::net::SocketAddr;
 use core::num::NonZero;
 use core::time::Duration;
+use std::hash::RandomState;
 use std::path::PathBuf;
 use std::process::{self, ExitCode};
 
@@ -116,8 +118,11 @@ async fn run(args: ServeArgs) -> Result<(), String> {
     }
     // At most a year of milliseconds, which fits.
     let timeout = args.timeout.as_millis() as u64;
-    let wait_config =
-        WaitConfig::default().with_timeout(timeout).with_max_waiting(args.max_waiting);
+    let wait_config = WaitConfig::default()
+        .with_timeout(timeout)
+        .with_max_waiting(args.max_waiting)
+        // Random per process; nothing that is hashed with it leaves the process.
+        .with_hash_seed(RandomState::new().hash_one(0));
     // What comes in while it serves is checked: proofs need it.
     let verify_mode =
         args.feed.verify.unwrap_or(if goes_on { VerifyMode::Report } else { VerifyMode::Off });

@@ -6,11 +6,9 @@
 
 use alloc::borrow::Cow;
 use alloc::sync::Arc;
-use core::hash::BuildHasher as _;
 use core::marker::PhantomData;
 use core::panic::AssertUnwindSafe;
 use core::time::Duration;
-use std::hash::RandomState;
 use std::panic;
 use std::sync::Mutex;
 
@@ -94,8 +92,6 @@ impl Service {
         wait_config: WaitConfig,
         max_watches: usize,
     ) -> Self {
-        // Random per process; nothing that is hashed with it leaves the process.
-        let wait_config = wait_config.with_hash_seed(RandomState::new().hash_one(0));
         // A store that cannot be read fails every request, each of which says so.
         let head = engine.chain_status(&store.snapshot()).ok().and_then(|chain| chain.head);
         Self {

@@ -23,6 +23,7 @@ mod feed;
 mod head;
 #[cfg(test)]
 mod hostile_tests;
+mod listener;
 mod memory_budget;
 mod page;
 mod prefer;
@@ -50,7 +51,6 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::GracefulShutdown;
 use milepost::rpc::Limits;
-use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 use tokio::time::{self, Instant};
 use tracing::{debug, warn};
@@ -58,6 +58,7 @@ use tracing::{debug, warn};
 pub(crate) use base_path::BasePath;
 pub(crate) use client::CLIENT_NETWORK;
 pub(crate) use cors::Cors;
+pub(crate) use listener::Listener;
 pub(crate) use request_context::{CURRENT, RequestContext};
 pub(crate) use route::Options;
 pub(crate) use rpc::StatusMode;
@@ -114,7 +115,7 @@ pub(crate) fn fixed_limits() -> String {
 /// Serves connections until the service shuts down and the last response is sent, or until clients
 /// stop reading
 pub(crate) async fn serve(
-    listener: TcpListener,
+    mut listener: impl Listener,
     service: Arc<Service>,
     demo_index: Option<Arc<DemoIndex>>,
     feed_status: Option<Arc<FeedStatus>>,
@@ -155,7 +156,7 @@ pub(crate) async fn serve(
         let (permit, stream, address) = tokio::select! {
             () = accept_end.as_mut() => break,
             (permit, accepted) = accepted => match accepted {
-                Ok((stream, address)) => (permit, stream, address.ip()),
+                Ok((stream, address)) => (permit, stream, address),
                 Err(error) => {
                     handle_accept_error(&error).await;
                     continue;
@@ -169,7 +170,8 @@ pub(crate) async fn serve(
         };
         // Held by what the connection is upgraded to, too.
         let client = Arc::new(Client::new(address, &requests_of_address, permit, address_permit));
-        let connection = builder.serve_connection_with_upgrades(io_of(stream), {
+        let io = TokioIo::new(TimeoutStream::new(stream));
+        let connection = builder.serve_connection_with_upgrades(io, {
             let (context, client) = (Arc::clone(&context), Arc::clone(&client));
             service_fn(move |request| route::respond(&context, request, &client))
         });
@@ -227,14 +229,6 @@ fn builder() -> auto::Builder<TokioExecutor> {
         .max_concurrent_streams(MAX_STREAMS)
         .max_header_list_size(MAX_HEADER_LIST);
     builder
-}
-
-fn io_of(stream: TcpStream) -> TokioIo<TimeoutStream> {
-    // Responses are written whole; Nagle's algorithm would only delay them.
-    if let Err(error) = stream.set_nodelay(true) {
-        debug!("cannot set TCP_NODELAY: {error}");
-    }
-    TokioIo::new(TimeoutStream::new(stream))
 }
 
 async fn handle_accept_error(error: &io::Error) {

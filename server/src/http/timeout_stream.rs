@@ -10,7 +10,6 @@ use core::time::Duration;
 use std::io;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::TcpStream;
 use tokio::time::{self, Sleep};
 
 /// Timeout for the first [`PREFACE_LEN`] bytes
@@ -21,16 +20,16 @@ const PREFACE_LEN: usize = 24;
 const WRITE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A socket that fails when its client is too slow
-pub(super) struct TimeoutStream {
-    stream: TcpStream,
+pub(super) struct TimeoutStream<S> {
+    stream: S,
     /// Number of bytes received, counted up to [`PREFACE_LEN`]
     received: usize,
     read_timer: Option<Pin<Box<Sleep>>>,
     write_timer: Option<Pin<Box<Sleep>>>,
 }
 
-impl TimeoutStream {
-    pub(super) fn new(stream: TcpStream) -> Self {
+impl<S> TimeoutStream<S> {
+    pub(super) const fn new(stream: S) -> Self {
         Self { stream, received: 0, read_timer: None, write_timer: None }
     }
 
@@ -61,7 +60,7 @@ fn poll_timer<T>(
     Poll::Ready(Err(io::Error::new(io::ErrorKind::TimedOut, message)))
 }
 
-impl AsyncRead for TimeoutStream {
+impl<S: AsyncRead + Unpin> AsyncRead for TimeoutStream<S> {
     fn poll_read(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -85,7 +84,7 @@ impl AsyncRead for TimeoutStream {
     }
 }
 
-impl AsyncWrite for TimeoutStream {
+impl<S: AsyncWrite + Unpin> AsyncWrite for TimeoutStream<S> {
     fn poll_write(
         self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -126,12 +125,12 @@ impl AsyncWrite for TimeoutStream {
 #[cfg(test)]
 mod tests {
     use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-    use tokio::net::TcpListener;
+    use tokio::net::{TcpListener, TcpStream};
 
     use super::*;
 
     /// Both ends of a connection
-    async fn pair() -> (TimeoutStream, TcpStream) {
+    async fn pair() -> (TimeoutStream<TcpStream>, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let client = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (server, _) = listener.accept().await.unwrap();
