@@ -180,6 +180,8 @@ impl<S: Source> Follower<S> {
             let frozen_after = self.fetcher.settings.frozen_after;
             let frozen_at = self.newest_at.max(self.frozen_at) + frozen_after;
             tokio::select! {
+                // A block that is there comes before the silence until it.
+                biased;
                 block = self.step() => if let Some(block) = block? {
                     return Ok(block);
                 },
@@ -302,9 +304,7 @@ impl<S: Source> Follower<S> {
         }
         self.branch.clear();
         self.observe(Event::LinkBroken { height });
-        // A stored chain without a final block was found on the feed by its head.
-        let after = last_final.or(self.stored.map(|stored| stored.head));
-        self.take_final_chain(after, height);
+        self.take_final_chain(self.last_known(), height);
         self.bypass_caches();
         Ok(())
     }
@@ -374,13 +374,13 @@ impl<S: Source> Follower<S> {
             );
             return Err(FollowError::new(FollowErrorKind::Missing, detail));
         };
-        let last_final = self.recent.last_final();
-        if !names_missing && last_final != Some(after) && self.rewinds < MAX_REWINDS {
+        let known = self.last_known();
+        if !names_missing && known != Some(after) && self.rewinds < MAX_REWINDS {
             // The block before was not final, whether it was the head of the store or came from
             // a cache: its fork is abandoned.
             self.rewinds += 1;
             self.observe(Event::LinkBroken { height });
-            self.take_final_chain(last_final, chain.until);
+            self.take_final_chain(known, chain.until);
             self.bypass_caches();
             return Ok(());
         }
@@ -508,6 +508,12 @@ impl<S: Source> Follower<S> {
                 Err(FollowError::new(FollowErrorKind::Contradiction, detail))
             }
         }
+    }
+
+    /// The last block that the feed is known to have: a stored chain without a final block was found
+    /// there by its head
+    fn last_known(&self) -> Option<BlockPoint> {
+        self.recent.last_final().or(self.stored.map(|stored| stored.head))
     }
 
     /// The height that the follower was asked to start at

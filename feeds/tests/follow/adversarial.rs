@@ -9,6 +9,7 @@ use milepost_feeds::{
     SourceError, SourceErrorKind, Start, StoredChain,
 };
 use milepost_practice::{BlockMessage, Practice, Settings as ChainSettings};
+use tokio::time;
 
 use crate::support::{Events, Host, MemorySource, chain_settings, feed, quiet, within};
 
@@ -175,6 +176,40 @@ async fn a_stored_head_on_an_abandoned_fork_is_healed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_cached_fork_above_a_stored_head_is_left_also_when_nothing_stored_is_final() {
+    let mut healed = 0;
+    for seed in 1..=12 {
+        let settings = ChainSettings { forks: 300, ..chain_settings(seed) };
+        let mut practice = Practice::new(settings.clone());
+        let mut host = Host::default();
+        // A store as a server leaves it that is killed soon after its first start.
+        host.import(&practice.next_message().json);
+        assert_eq!(host.stored().unwrap().last_final, None);
+        let expected = quiet(settings, 120);
+        let events = Events::default();
+        let faults = Faults { seed, cached_forks: 1_000, ..Faults::default() };
+        let source = MemorySource(feed(&expected, faults));
+        // Far behind, so that it takes the final chain.
+        time::sleep(Duration::from_secs(60)).await;
+        let mut follower =
+            Follower::new(source, Start::Resume, host.stored(), events.settings(seed));
+        within(Duration::from_secs(1_200), async {
+            loop {
+                let block = follower.next().await.unwrap();
+                host.import(&block.message);
+                if block.block == expected.head {
+                    return;
+                }
+            }
+        })
+        .await;
+        assert!(host.rows() == expected.host.rows(), "seed {seed}: the rows differ");
+        healed += events.count("broken");
+    }
+    assert!(healed > 3, "{healed}");
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_frozen_feed_is_noticed_once() {
     let expected = quiet(line(1), 100);
     // Ten minutes without a block.
@@ -196,7 +231,7 @@ async fn a_frozen_feed_is_noticed_once() {
 async fn the_last_final_block_is_the_first_by_default() {
     let expected = quiet(line(3), 100);
     let feed = feed(&expected, Faults::default());
-    tokio::time::sleep(Duration::from_secs(20)).await;
+    time::sleep(Duration::from_secs(20)).await;
     let source = MemorySource(Arc::clone(&feed));
     let mut follower = Follower::new(source, Start::Resume, None, Settings::default());
     let first = follower.next().await.unwrap();
