@@ -246,6 +246,7 @@ pub(crate) async fn take_in<S: Source>(
         Ok(false)
     };
     let followed: Result<bool, FollowError> = tokio::select! {
+        biased;
         followed = follow => followed,
         () = stopped.notified() => Ok(false),
         () = service.shutdown_signal() => Ok(false),

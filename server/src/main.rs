@@ -41,6 +41,8 @@ mod served_feed;
 mod service;
 mod settings;
 mod shared_endpoint;
+#[cfg(test)]
+mod simulation;
 mod store;
 mod store_commands;
 mod sync;

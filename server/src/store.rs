@@ -50,6 +50,22 @@ impl Store {
         Ok(Self { backend, block_writer: Mutex::new(()), config_writer: Mutex::new(()) })
     }
 
+    /// A store in memory with these rows
+    #[cfg(test)]
+    pub(crate) fn with_rows(rows: MemoryStorage) -> Self {
+        let backend = Backend::Memory(RwLock::new(rows));
+        Self { backend, block_writer: Mutex::new(()), config_writer: Mutex::new(()) }
+    }
+
+    /// A copy of the rows, if they are in memory
+    #[cfg(test)]
+    pub(crate) fn rows(&self) -> Option<MemoryStorage> {
+        match &self.backend {
+            Backend::Memory(rows) => Some(read_lock(rows).clone()),
+            Backend::File(..) => None,
+        }
+    }
+
     /// The file, unless the rows are in memory
     pub(crate) const fn file(&self) -> Option<&RedbStorage> {
         match &self.backend {

@@ -248,6 +248,7 @@ pub(crate) async fn run_timeouts(service: Arc<Service>) {
             }
         };
         tokio::select! {
+            biased;
             () = timeout => service.handle_timeout(),
             // A notification since `next_timeout` was read is stored, so it is not missed.
             () = service.earlier_timeout.notified() => {}

@@ -191,6 +191,7 @@ pub(crate) async fn run(service: Arc<Service>) {
         let hashes = service.watching.poll_observations();
         if hashes.is_empty() {
             tokio::select! {
+                biased;
                 // A notification since the poll is stored, so it is not missed.
                 () = service.watching.work.notified() => {}
                 () = service.shutdown_signal() => break,

@@ -14,7 +14,7 @@ use tokio::time;
 use crate::service::Service;
 
 /// The height of the head, in responses
-pub(super) const HEAD: HeaderName = HeaderName::from_static("x-milepost-head");
+pub(crate) const HEAD: HeaderName = HeaderName::from_static("x-milepost-head");
 /// The minimum height of the head, in requests
 pub(super) const MIN_HEIGHT: HeaderName = HeaderName::from_static("x-milepost-min-height");
 /// How long a request waits for the head that it demands

@@ -58,6 +58,8 @@ use tracing::{debug, warn};
 pub(crate) use base_path::BasePath;
 pub(crate) use client::CLIENT_NETWORK;
 pub(crate) use cors::Cors;
+#[cfg(test)]
+pub(crate) use head::HEAD;
 pub(crate) use listener::Listener;
 pub(crate) use request_context::{CURRENT, RequestContext};
 pub(crate) use route::Options;
@@ -154,6 +156,7 @@ pub(crate) async fn serve(
             (permit, listener.accept().await)
         };
         let (permit, stream, address) = tokio::select! {
+            biased;
             () = accept_end.as_mut() => break,
             (permit, accepted) = accepted => match accepted {
                 Ok((stream, address)) => (permit, stream, address),

@@ -1,0 +1,508 @@
+//! The lives of a server: it starts over what its store keeps, runs, and stops or is killed.
+//!
+//! A kill cuts all connections, ends the tasks and keeps what was committed; a stop has to answer
+//! everything in a bounded time and leave no task. The last life goes on until the head of the
+//! feed is taken in and every client is done, and then answers about every transaction as an engine
+//! that was handed the whole chain at once.
+
+use alloc::sync::Arc;
+use core::time::Duration;
+use std::fs;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use milepost::endpoint::{Engine, RequestState, Settings, UnknownTransaction, WaitConfig};
+use milepost::import::ImportSettings;
+use milepost::primitives::CryptoHash;
+use milepost::rpc::ResponseKind;
+use milepost::storage::MemoryStorage;
+use milepost_feed_server::{Faults, Feed, FeedChain};
+use milepost_feeds::{Event, FeedBlock, Follower, ImportError, Settings as FollowSettings, Start};
+use milepost_testkit::{Rng, mix};
+use tempfile::TempDir;
+use tokio::runtime::Builder;
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::task::{self, AbortHandle, JoinHandle, JoinSet};
+use tokio::time::{self, Instant};
+
+use super::chain::Chain;
+use super::clients::{Client, MAX_WAIT};
+use super::figures::Figures;
+use super::model::Model;
+use super::source::MemorySource;
+use super::world::{Door, Entrance, World};
+use crate::follow::{stored_chain, take_in};
+use crate::http::{self, Cors, Options, StatusMode};
+use crate::service::Service;
+use crate::store::Store;
+use crate::value_parsers::StoreLocation;
+use crate::{waiting, watching};
+
+/// How long a server may take to stop: as long as it waits for clients that do not read
+const MAX_STOP: Duration = Duration::from_secs(40);
+/// How long the head may take after the chain has ended, and clients after that
+const MAX_END: Duration = Duration::from_secs(1_200);
+/// Watched transactions, more than all clients watch
+const MAX_WATCHES: usize = 10_000;
+
+/// A run of a seed
+pub(super) struct Run {
+    pub(super) figures: Figures,
+    /// A digest of everything that clients got and when
+    pub(super) digest: CryptoHash,
+}
+
+/// Runs a seed
+pub(super) fn run(seed: u64, is_printed: bool) -> Result<Run, String> {
+    let mut builder = Builder::new_current_thread();
+    let runtime = builder.enable_time().start_paused(true).build();
+    let runtime = runtime.map_err(|error| error.to_string())?;
+    runtime.block_on(simulate(seed, is_printed))
+}
+
+/// What a store keeps while no server has it
+enum Kept {
+    Memory(MemoryStorage),
+    /// The number of the file in the folder
+    File(usize),
+}
+
+/// What does not change over the lives of a server
+struct Host {
+    world: Arc<World>,
+    feed: Arc<Feed>,
+    engine: Engine,
+    import_settings: ImportSettings,
+    wait_config: WaitConfig,
+    folder: Option<TempDir>,
+}
+
+/// A server that runs
+struct Server {
+    life: usize,
+    service: Arc<Service>,
+    killed: watch::Sender<bool>,
+    http: JoinHandle<()>,
+    follow: JoinHandle<()>,
+    importing: AbortHandle,
+    /// Blocks that the follower has handed out and that are not committed
+    pending: Arc<Mutex<Vec<FeedBlock>>>,
+    others: [JoinHandle<()>; 2],
+    file: Option<usize>,
+}
+
+async fn simulate(seed: u64, is_printed: bool) -> Result<Run, String> {
+    let mut rng = Rng::new(mix(seed.wrapping_mul(0xd134_2543_de82_ef95)));
+    let chain = Chain::draw(seed, &mut rng);
+    let unknown = match rng.one_in(3) {
+        true => UnknownTransaction::Immediate,
+        false => UnknownTransaction::Wait,
+    };
+    let settings = Settings::default().with_unknown(unknown).with_timeout_cause(rng.one_in(2));
+    let (engine, import_settings) = (Engine::new(settings), ImportSettings::default());
+    let timeout = rng.between(500, 15_000);
+    let folder = rng.one_in(8).then(folder);
+    let end = chain.messages.last().map_or(0, |message| message.arrival_ms);
+    let feed = feed(seed, &chain, end, &mut rng);
+    let model = Model::new(engine, import_settings, &chain);
+    let host = Host {
+        world: Arc::new(World::new(chain, model, is_printed)),
+        feed,
+        engine,
+        import_settings,
+        wait_config: WaitConfig::default().with_timeout(timeout).with_hash_seed(seed),
+        folder,
+    };
+    let world = &host.world;
+    world.count(|figures| {
+        figures.seeds += 1;
+        figures.files += u64::from(host.folder.is_some());
+    });
+    let mut clients = JoinSet::new();
+    let mut notes = vec![String::new(); rng.between(2, 8) as usize];
+    for number in 0..notes.len() {
+        let client = Client::new(world, seed, number, Duration::from_millis(timeout));
+        clients.spawn(async move { (number, client.run().await) });
+    }
+
+    let mut kept = host.first_store()?;
+    let lives = rng.between(1, 5) as usize;
+    for life in 0..lives {
+        let server = host.start(life, &kept, rng.next_u64())?;
+        if life + 1 == lives {
+            host.finish(&server, &mut clients, &mut notes, end).await?;
+            host.stop(server, &kept).await?;
+            break;
+        }
+        for _ in 0..rng.between(1, 4) {
+            time::sleep(Duration::from_millis(rng.between(100, 6_000))).await;
+            if rng.one_in(3) {
+                host.jump(Duration::from_millis(rng.between(1, 60_000))).await;
+            }
+            host.check(&server)?;
+        }
+        kept = match rng.one_in(2) {
+            true => host.kill(server, life + 1, rng.one_in(2)).await?,
+            false => host.stop(server, &kept).await?,
+        };
+        time::sleep(Duration::from_millis(rng.below(5_000))).await;
+    }
+    world.count(|figures| figures.seconds += world.start.elapsed().as_secs());
+    world.failure()?;
+    let figures = world.figures();
+    let notes = format!("{}{figures}", notes.concat());
+    Ok(Run { figures, digest: CryptoHash::digest(notes.as_bytes()) })
+}
+
+/// A folder in memory where there is one, since no power failure is simulated
+fn folder() -> TempDir {
+    let memory = Path::new("/dev/shm");
+    let made = match memory.is_dir() {
+        true => TempDir::new_in(memory),
+        false => TempDir::new(),
+    };
+    made.expect("a folder")
+}
+
+/// The feed of a chain, with faults
+fn feed(seed: u64, chain: &Chain, end: u64, rng: &mut Rng) -> Arc<Feed> {
+    let mut faults = match rng.one_in(3) {
+        true => Faults { seed, ..Faults::default() },
+        false => Faults { lacks_archives: true, ..Faults::all(seed) },
+    };
+    let span = |rng: &mut Rng| {
+        let from = rng.below(end);
+        (from, from + rng.below(20_000))
+    };
+    faults.stalls = (0..rng.below(3)).map(|_| span(rng)).collect();
+    faults.outages = (0..rng.below(3)).map(|_| span(rng)).collect();
+    let messages = chain.messages.clone().into_iter();
+    Arc::new(Feed::new(FeedChain::new(messages, chain.first, 1_000), faults))
+}
+
+impl Host {
+    /// The store before the first life, which has the configurations
+    fn first_store(&self) -> Result<Kept, String> {
+        let kept = match self.folder {
+            Some(_) => Kept::File(0),
+            None => Kept::Memory(MemoryStorage::new()),
+        };
+        let service = self.service(self.open(&kept)?);
+        for (height, config) in &self.world.chain.configs {
+            service.put_config(*height, config).map_err(|error| error.to_string())?;
+        }
+        Ok(service.store().rows().map_or(kept, Kept::Memory))
+    }
+
+    fn open(&self, kept: &Kept) -> Result<Store, String> {
+        match kept {
+            Kept::Memory(rows) => Ok(Store::with_rows(rows.clone())),
+            Kept::File(number) => Store::open(&StoreLocation::File(self.path(*number))),
+        }
+    }
+
+    fn path(&self, number: usize) -> std::path::PathBuf {
+        let folder = self.folder.as_ref().map(TempDir::path).unwrap_or(Path::new(""));
+        folder.join(format!("{number}.milepost"))
+    }
+
+    fn service(&self, store: Store) -> Service {
+        Service::new(self.engine, store, self.import_settings, self.wait_config, MAX_WATCHES)
+    }
+
+    /// Starts a server over a store
+    fn start(&self, life: usize, kept: &Kept, seed: u64) -> Result<Server, String> {
+        let world = &self.world;
+        let service = Arc::new(self.service(self.open(kept)?));
+        let chain = service.chain_status_blocking().map_err(|error| error.to_string())?;
+        let expected = world.model(|model| self.engine.chain_status(model.rows()));
+        let expected = expected.map_err(|error| error.to_string())?;
+        if chain != expected {
+            return Err(format!("the store has {chain:?}, and was {expected:?}"));
+        }
+        let start = match chain.head {
+            Some(_) => Start::Resume,
+            None => Start::Height(world.chain.first),
+        };
+        let counting = Arc::clone(world);
+        let settings = FollowSettings::default().with_seed(seed).with_observer(move |event| {
+            if counting.is_printed {
+                println!("{} ms, follower: {event:?}", counting.millis());
+            }
+            counting.count(|figures| match event {
+                Event::Retry { .. } => figures.retries += 1,
+                Event::Reorg { .. } => figures.reorganisations += 1,
+                _ => {}
+            });
+        });
+        let source = MemorySource(Arc::clone(&self.feed));
+        let follower = Follower::new(source, start, stored_chain(&chain), settings);
+        let (sender, receiver) = mpsc::channel(1);
+        let pending = Arc::new(Mutex::default());
+        let import = Import {
+            world: Arc::clone(world),
+            service: Arc::clone(&service),
+            pending: Arc::clone(&pending),
+            rng: Rng::new(seed),
+        };
+        let importing = tokio::spawn(import.run(receiver));
+        let abort_import = importing.abort_handle();
+        let follow = {
+            let (service, world) = (Arc::clone(&service), Arc::clone(world));
+            tokio::spawn(async move {
+                let stopped = Notify::new();
+                let taken = take_in(&service, follower, None, sender, &stopped, importing).await;
+                if let Err(error) = taken {
+                    world.fail(format!("the follower ended: {error}"));
+                }
+            })
+        };
+        let others = [
+            tokio::spawn(waiting::run_timeouts(Arc::clone(&service))),
+            tokio::spawn(watching::run(Arc::clone(&service))),
+        ];
+        let (connections, entrance) = mpsc::unbounded_channel();
+        let served =
+            http::serve(Entrance(entrance), Arc::clone(&service), None, None, None, http_options());
+        let http = tokio::spawn(served);
+        let killed = watch::Sender::new(false);
+        let door = Door { life, connections, killed: killed.subscribe() };
+        world.door.send_replace(Some(door));
+        let file = match kept {
+            Kept::Memory(_) => None,
+            Kept::File(number) => Some(*number),
+        };
+        Ok(Server {
+            life,
+            service,
+            killed,
+            http,
+            follow,
+            importing: abort_import,
+            pending,
+            others,
+            file,
+        })
+    }
+
+    /// Checks that a server still follows its feed
+    fn check(&self, server: &Server) -> Result<(), String> {
+        self.world.failure()?;
+        match server.follow.is_finished() || server.http.is_finished() {
+            true => Err("the follower or the listener has ended".to_owned()),
+            false => Ok(()),
+        }
+    }
+
+    /// Lets the clock jump, when everything of this moment is done
+    async fn jump(&self, by: Duration) {
+        settle().await;
+        let from = Instant::now();
+        self.world.model(|model| model.jumped(from, from + by));
+        self.world.count(|figures| figures.jumps += 1);
+        time::advance(by).await;
+        settle().await;
+    }
+
+    /// Kills a server, perhaps after a commit of which it has told nobody
+    async fn kill(&self, server: Server, next: usize, in_commit: bool) -> Result<Kept, String> {
+        settle().await;
+        self.world.door.send_replace(None);
+        server.killed.send_replace(true);
+        server.importing.abort();
+        server.follow.abort();
+        server.http.abort();
+        server.others.iter().for_each(JoinHandle::abort);
+        let blocks = take(&server.pending);
+        self.world.count(|figures| {
+            figures.kills += 1;
+            figures.kills_in_commit += u64::from(in_commit && !blocks.is_empty());
+            figures.lost_blocks += u64::from(!in_commit && !blocks.is_empty());
+        });
+        if in_commit {
+            commit(&self.world, &server.service, blocks).map_err(|error| error.to_string())?;
+        }
+        let kept = match server.file {
+            None => Kept::Memory(server.service.store().rows().unwrap_or_default()),
+            Some(number) => {
+                // As the system has it, whatever the process would still have written.
+                let copied = fs::copy(self.path(number), self.path(next));
+                copied.map_err(|error| error.to_string())?;
+                Kept::File(next)
+            }
+        };
+        // What is left of its tasks writes into pipes that are closed and a store that is gone.
+        server.service.shutdown();
+        Ok(kept)
+    }
+
+    /// Stops a server, which answers what waits
+    async fn stop(&self, server: Server, kept: &Kept) -> Result<Kept, String> {
+        settle().await;
+        let Server { life, service, killed, http, follow, others, .. } = server;
+        self.world.stop(life);
+        self.world.count(|figures| figures.stops += 1);
+        service.shutdown();
+        let stopped = async {
+            let served = http.await.map_err(|error| error.to_string());
+            self.world.door.send_replace(None);
+            served?;
+            follow.await.map_err(|error| error.to_string())?;
+            for other in others {
+                other.await.map_err(|error| error.to_string())?;
+            }
+            Ok::<(), String>(())
+        };
+        let stopped = time::timeout(MAX_STOP, stopped).await;
+        stopped.map_err(|_| format!("the server does not stop within {MAX_STOP:?}"))??;
+        settle().await;
+        self.world.failure()?;
+        let (pending, watches) =
+            (service.call_endpoint(None, |it| it.pending_count()).0, service.watching.counts());
+        if (pending, watches) != (0, (0, 0)) {
+            return Err(format!("{pending} requests and {watches:?} watches after the stop"));
+        }
+        let service = Arc::try_unwrap(service).map_err(|_| "a task goes on after the stop")?;
+        drop(killed);
+        Ok(match kept {
+            Kept::Memory(_) => Kept::Memory(service.store().rows().unwrap_or_default()),
+            Kept::File(number) => Kept::File(*number),
+        })
+    }
+
+    /// Waits for the head and for all clients, and checks the answers about all transactions
+    async fn finish(
+        &self,
+        server: &Server,
+        clients: &mut JoinSet<(usize, Result<String, String>)>,
+        notes: &mut [String],
+        end: u64,
+    ) -> Result<(), String> {
+        let height = self.world.chain.target;
+        let limit = self.world.start + Duration::from_millis(end) + MAX_END;
+        let mut head = server.service.head();
+        // The height is locked as long as the result is kept.
+        let is_reached =
+            time::timeout_at(limit, head.wait_for(|head| *head >= height)).await.is_ok();
+        self.check(server)?;
+        if !is_reached {
+            let head = server.service.head_height();
+            return Err(format!("the head is {head}, and the feed is at {height}"));
+        }
+        let all = async {
+            while let Some(client) = clients.join_next().await {
+                let (number, result) = client.map_err(|error| error.to_string())?;
+                notes[number] = result?;
+            }
+            Ok::<(), String>(())
+        };
+        let all = time::timeout(MAX_END, all).await;
+        all.map_err(|_| "a client is not done".to_owned())??;
+        self.check(server)?;
+        self.compare(&server.service)
+    }
+
+    /// Compares the answers about all transactions with those of the model, and of an engine that was
+    /// handed the whole chain at once
+    fn compare(&self, service: &Service) -> Result<(), String> {
+        let (rows, mut all) =
+            (self.world.model(|model| model.rows().clone()), MemoryStorage::new());
+        for block in &self.world.chain.messages {
+            // A block of a fork may be refused, as by every importer.
+            let _ = self.engine.import_block(&block.json, &self.import_settings, &mut all);
+        }
+        for transaction in &self.world.chain.transactions {
+            let (hash, sender) = (transaction.hash, &transaction.signer_id);
+            let body = format!(
+                r#"{{"id":1,"method":"EXPERIMENTAL_tx_status","params":{{"tx_hash":"{hash}","sender_account_id":"{sender}","wait_until":"FINAL"}}}}"#
+            );
+            let answer = |rows: &MemoryStorage| {
+                let request = self.engine.parse(body.as_bytes(), None);
+                match self.engine.respond(request, rows) {
+                    RequestState::Ready(response) => response,
+                    RequestState::Pending(pending) => pending.expire(rows),
+                }
+            };
+            let found = service.respond_blocking(body.as_bytes());
+            let is_final = found.kind == ResponseKind::Result;
+            if found != answer(&rows) || is_final && found != answer(&all) {
+                let found = String::from_utf8_lossy(&found.body);
+                return Err(format!("at the end no engine says of {hash}: {found}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn http_options() -> Options {
+    Options {
+        base_path: "/".parse().expect("a path"),
+        cors: Cors::AnyOrigin,
+        statuses: StatusMode::Node,
+        body_limit: 1 << 20,
+        max_buffered: 64 << 20,
+        max_connections: 100,
+        address_connections: None,
+        address_requests: None,
+        max_wait: MAX_WAIT,
+    }
+}
+
+/// Lets all tasks do what they can do without time
+async fn settle() {
+    for _ in 0..100 {
+        task::yield_now().await;
+    }
+}
+
+/// Imports what a follower hands out, in commits of some blocks, after a time that a disk may take
+struct Import {
+    world: Arc<World>,
+    service: Arc<Service>,
+    pending: Arc<Mutex<Vec<FeedBlock>>>,
+    rng: Rng,
+}
+
+impl Import {
+    async fn run(
+        mut self,
+        mut blocks: mpsc::Receiver<FeedBlock>,
+    ) -> Option<Result<(), ImportError<FeedBlock>>> {
+        while let Some(block) = blocks.recv().await {
+            self.add(block);
+            let millis = if self.rng.one_in(12) { 3_000 } else { 40 };
+            time::sleep(Duration::from_millis(self.rng.below(millis))).await;
+            while let Ok(block) = blocks.try_recv() {
+                self.add(block);
+            }
+            if let Err(error) = commit(&self.world, &self.service, take(&self.pending)) {
+                return Some(Err(error));
+            }
+        }
+        Some(Ok(()))
+    }
+
+    fn add(&self, block: FeedBlock) {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner).push(block);
+    }
+}
+
+fn take(pending: &Mutex<Vec<FeedBlock>>) -> Vec<FeedBlock> {
+    core::mem::take(&mut pending.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Commits blocks, by the import of the program, and to the model
+fn commit(
+    world: &World,
+    service: &Service,
+    blocks: Vec<FeedBlock>,
+) -> Result<(), ImportError<FeedBlock>> {
+    let at = Instant::now();
+    let committed = |block: &FeedBlock, _: &_| {
+        world.count(|figures| figures.blocks += 1);
+        if let Err(error) = world.model(|model| model.commit(&block.message, at)) {
+            world.fail(error);
+        }
+    };
+    service.import_blocks(blocks.into_iter(), committed, || ())
+}

@@ -1,0 +1,135 @@
+//! What clients and servers of a run share: the model, the way to the server, and the counts.
+//!
+//! The server that runs is behind a door, which is closed while there is none. Nothing is locked
+//! while a task waits.
+
+use alloc::collections::BTreeMap;
+use core::net::{IpAddr, Ipv4Addr};
+use std::io;
+use std::sync::{Mutex, PoisonError};
+
+use tokio::io::{DuplexStream, duplex};
+use tokio::sync::{mpsc, watch};
+use tokio::time::Instant;
+
+use super::chain::Chain;
+use super::figures::Figures;
+use super::model::Model;
+use crate::http::Listener;
+
+/// What a run has
+pub(super) struct World {
+    pub(super) chain: Chain,
+    /// Whether events are printed as they happen
+    pub(super) is_printed: bool,
+    pub(super) start: Instant,
+    /// The way to the server that runs
+    pub(super) door: watch::Sender<Option<Door>>,
+    model: Mutex<Model>,
+    figures: Mutex<Figures>,
+    /// When the server of a life began to stop
+    stops: Mutex<BTreeMap<usize, Instant>>,
+    /// What went wrong in tasks that return nothing
+    failure: Mutex<Option<String>>,
+}
+
+/// The way to a server
+#[derive(Clone)]
+pub(super) struct Door {
+    /// The number of the life
+    pub(super) life: usize,
+    pub(super) connections: mpsc::UnboundedSender<DuplexStream>,
+    pub(super) killed: watch::Receiver<bool>,
+}
+
+/// The other side of the door
+pub(super) struct Entrance(pub(super) mpsc::UnboundedReceiver<DuplexStream>);
+
+impl World {
+    pub(super) fn new(chain: Chain, model: Model, is_printed: bool) -> Self {
+        Self {
+            chain,
+            is_printed,
+            start: Instant::now(),
+            door: watch::Sender::new(None),
+            model: Mutex::new(model),
+            figures: Mutex::default(),
+            stops: Mutex::default(),
+            failure: Mutex::default(),
+        }
+    }
+
+    pub(super) fn model<T>(&self, call: impl FnOnce(&mut Model) -> T) -> T {
+        call(&mut self.model.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(super) fn count(&self, call: impl FnOnce(&mut Figures)) {
+        call(&mut self.figures.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    pub(super) fn figures(&self) -> Figures {
+        self.figures.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Notes that the server of a life begins to stop
+    pub(super) fn stop(&self, life: usize) {
+        let mut stops = self.stops.lock().unwrap_or_else(PoisonError::into_inner);
+        stops.insert(life, Instant::now());
+    }
+
+    /// When the server of a life began to stop, if it has
+    pub(super) fn stopped(&self, life: usize) -> Option<Instant> {
+        self.stops.lock().unwrap_or_else(PoisonError::into_inner).get(&life).copied()
+    }
+
+    pub(super) fn fail(&self, error: String) {
+        let mut failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        failure.get_or_insert(error);
+    }
+
+    pub(super) fn failure(&self) -> Result<(), String> {
+        let failure = self.failure.lock().unwrap_or_else(PoisonError::into_inner);
+        failure.clone().map_or(Ok(()), Err)
+    }
+
+    /// The door, once there is one
+    pub(super) async fn open_door(&self) -> Door {
+        let mut doors = self.door.subscribe();
+        // The sender lives as long as `self`.
+        let door = doors.wait_for(Option::is_some).await;
+        door.ok().and_then(|door| door.clone()).expect("a door")
+    }
+
+    /// Milliseconds since the start
+    pub(super) fn millis(&self) -> u128 {
+        self.start.elapsed().as_millis()
+    }
+}
+
+impl Door {
+    /// A connection with room for this many bytes on the way; `None` if nobody listens
+    pub(super) fn connect(&self, bytes: usize) -> Option<DuplexStream> {
+        let (ours, theirs) = duplex(bytes);
+        self.connections.send(theirs).ok().map(|()| ours)
+    }
+
+    /// Returns once the server is killed
+    pub(super) async fn killed(&self) {
+        let mut killed = self.killed.clone();
+        // A server whose end of this is gone has stopped, and is not killed any more.
+        if killed.wait_for(|killed| *killed).await.is_err() {
+            core::future::pending::<()>().await;
+        }
+    }
+}
+
+impl Listener for Entrance {
+    type Stream = DuplexStream;
+
+    async fn accept(&mut self) -> io::Result<(DuplexStream, IpAddr)> {
+        match self.0.recv().await {
+            Some(stream) => Ok((stream, Ipv4Addr::LOCALHOST.into())),
+            None => core::future::pending().await,
+        }
+    }
+}
