@@ -9,6 +9,10 @@ use crate::{bench, cluster, platforms, setup, simulate};
 /// What there is: name, about
 const NAMES: &[(&str, &str)] = &[
     ("simulation", "1,000,000 seeds of waiting (ten minutes); `--seeds N` takes another number"),
+    (
+        "server-simulation",
+        "10,000 seeds of the whole server (ten minutes); `--seeds N` takes another number",
+    ),
     ("open-requests", "10,000 open HTTP requests on a release build (three minutes)"),
     (
         "watchers",
@@ -33,6 +37,8 @@ const NAMES: &[(&str, &str)] = &[
 
 /// Seeds of the simulation, unless the arguments say another number
 const SEEDS: &str = "1000000";
+/// Seeds of the simulation of the whole server, unless the arguments say another number
+const SERVER_SEEDS: &str = "10000";
 
 /// The names, one line each, for the help
 pub(crate) fn list() -> String {
@@ -46,6 +52,10 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
         [] => NAMES.iter().try_for_each(|(name, _)| run(&[name])),
         ["simulation"] => simulation(SEEDS),
         ["simulation", "--seeds", seeds] if seeds.parse::<u64>().is_ok() => simulation(seeds),
+        ["server-simulation"] => server_simulation(SERVER_SEEDS),
+        ["server-simulation", "--seeds", seeds] if seeds.parse::<u64>().is_ok() => {
+            server_simulation(seeds)
+        }
         ["open-requests"] => open_requests(),
         ["watchers"] => watchers(),
         ["hostile-http"] => hostile_http(),
@@ -71,6 +81,12 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
 fn simulation(seeds: &str) -> Result<(), String> {
     let text = show(simulate::program().args(["--seeds", seeds]))?;
     write("simulation", &format!("--seeds {seeds}"), &text)
+}
+
+fn server_simulation(seeds: &str) -> Result<(), String> {
+    let mut test = simulate::server();
+    let text = show(test.env("MILEPOST_SIMULATION_SEEDS", seeds))?;
+    write("server-simulation", &format!("--seeds {seeds}"), &text)
 }
 
 fn open_requests() -> Result<(), String> {

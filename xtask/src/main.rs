@@ -63,7 +63,8 @@ cargo xtask <command>
                                            that is built next shows the page at `GET /`
   install --prefix DIR [OPTION ..]         build the libraries for C and C++ and install them below DIR, with
                                            headers, pkg-config files and a CMake package; `install --help`
-  simulate --seed S                        run one seed of the simulation and print its events
+  simulate [--server] --seed S             run one seed of the simulation of the engine, or of the whole server,
+                                           and print its events
   fuzz [--minutes N] [--keep] [TARGET ..]  run the fuzz targets, or these, for N minutes each, by default one;
                                            `--keep` adds inputs that reach new code to fuzz/corpus
   soak [--minutes N]                       run a server under load for an hour, or for N minutes, and write

@@ -1,22 +1,33 @@
-//! Runs seeds of the simulation, optimised: without optimisation a run takes ten times as long.
+//! Runs seeds of the simulations, optimised: without optimisation a run takes ten times as long.
 //!
-//! What a seed is and what is compared, the crate in `tests/simulation` says.
+//! What a seed is and what is compared, the crate in `tests/simulation` says for the engine, and
+//! the module `simulation` of the server for the whole of it.
 
 use std::process::Command;
 
 use crate::shell::{self, cargo};
 
-/// Runs one seed and prints its events: `--seed S`
+/// Runs one seed and prints its events: `--seed S`, with `--server` that of the whole server
 pub(crate) fn replay(arguments: &[&str]) -> Result<(), String> {
+    let is_number = |text: &str| text.parse::<u64>().is_ok();
     match arguments {
-        ["--seed", seed] if seed.parse::<u64>().is_ok() => shell::run(program().args(arguments)),
-        _ => {
-            Err("`simulate` takes `--seed S`; `evidence simulation --seeds N` runs many".to_owned())
+        ["--seed", seed] if is_number(seed) => shell::run(program().args(arguments)),
+        ["--server", "--seed", seed] if is_number(seed) => {
+            shell::run(server().env("MILEPOST_SIMULATION_SEED", seed))
         }
+        _ => Err("`simulate` takes `[--server] --seed S`; `evidence simulation --seeds N` and \
+                  `evidence server-simulation --seeds N` run many"
+            .to_owned()),
     }
 }
 
 /// The program, to which `--seeds N` says how many to run
 pub(crate) fn program() -> Command {
     cargo("run --quiet --release -p milepost-simulation --")
+}
+
+/// The test that simulates the whole server, to which variables say what to run
+pub(crate) fn server() -> Command {
+    let test = "simulation::what_clients_get_is_what_the_model_says -- --exact --nocapture";
+    cargo(&format!("test --release -p milepost-server --bin milepost {test}"))
 }

@@ -32,6 +32,12 @@ const SECTIONS: &[(&str, &str)] = &[
          the counts are of the events that occurred.",
     ),
     (
+        "server-simulation",
+        "The whole server runs on one thread by a clock that jumps: follower, import, store, waiting, watches and HTTP, over a\n\
+         feed with faults and connections in memory. It is stopped and killed, and starts again over what its store keeps.\n\
+         Each answer and event is compared with what a node would say at that time, and has to come when it is due.",
+    ),
+    (
         "open-requests",
         "Ten thousand HTTP requests are open at once on a release build. All are answered when their milestone is reached;\n\
          cancelled requests free their capacity; a shutdown answers all of them and resets no connection. One block wakes\n\
