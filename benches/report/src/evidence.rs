@@ -102,7 +102,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ),
     (
         "cluster-growth",
-        "Archives of small transactions in one node of Cassandra, with one copy of each row, are filled by 16 writers and\n\
+        "Archives of small transactions in one node of Cassandra, with one copy of each row, are filled by 4 writers and\n\
          read at random, one row at a time. Node and client share one machine and one disk. Times are of the wall clock.",
     ),
     (

@@ -12,7 +12,7 @@ mod reads;
 /// Transactions of each archive
 const SIZES: [u64; 2] = [50_000, 1_000_000];
 const READS: u64 = 20_000;
-const WRITERS: usize = 16;
+const WRITERS: usize = 4;
 
 #[test]
 fn reads_of_a_large_archive() {
