@@ -510,8 +510,8 @@ impl<S: Source> Follower<S> {
         }
     }
 
-    /// The last block that the feed is known to have: a stored chain without a final block was found
-    /// there by its head
+    /// The last block that the feed is known to have: a stored chain without a final block was
+    /// found there by its head
     fn last_known(&self) -> Option<BlockPoint> {
         self.recent.last_final().or(self.stored.map(|stored| stored.head))
     }

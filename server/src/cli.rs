@@ -208,8 +208,8 @@ pub(crate) struct ArchiveArgs {
     /// requests get INTERNAL_ERROR with `Retry-After` [default: 1000]
     #[arg(long, value_name = "NUMBER")]
     pub(crate) archive_misses: Option<NonZero<u32>>,
-    /// As `--archive-misses`, of one address; an IPv6 address counts with its /64 [default: no limit
-    /// of its own]
+    /// As `--archive-misses`, of one address; an IPv6 address counts with its /64 [default: no
+    /// limit of its own]
     #[arg(long, value_name = "NUMBER")]
     pub(crate) address_misses: Option<NonZero<u32>>,
     /// What an archive in a directory or in memory keeps: `everything`, or `heights:N`, those up to

@@ -2,8 +2,8 @@
 //!
 //! Requests about one thing at the same time cost one read. What the archive does not have is
 //! remembered for a second, or until this server has exported more, and the number of such reads in
-//! a second is limited, in all and for each client: asking for hashes at random costs the archive a constant. A read that is
-//! refused is an error, and never an unknown transaction.
+//! a second is limited, in all and for each client: asking for hashes at random costs the archive a
+//! constant. A read that is refused is an error, and never an unknown transaction.
 
 use alloc::sync::Arc;
 use core::fmt::Display;

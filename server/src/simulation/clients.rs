@@ -1,4 +1,5 @@
-//! Clients: each sends requests, watches transactions, waits, and leaves, as its random numbers say.
+//! Clients: each sends requests, watches transactions, waits, and leaves, as its random numbers
+//! say.
 //!
 //! A client writes down what it got and when; equal seeds have equal notes.
 
@@ -18,7 +19,7 @@ use serde_json::{Value, json};
 use tokio::time::{self, Instant};
 
 use super::http_client::{self, Outcome};
-use super::model::{Asked, Verdict};
+use super::model::{AnswerKind, Asked};
 use super::world::{Door, World};
 
 /// The maximum time that a request may choose to wait
@@ -142,11 +143,11 @@ impl Client {
             self.world.model(|model| model.check(&asked, (status, &answer), now, stopped))?;
         self.world.count(|figures| {
             *match verdict {
-                Verdict::Immediate => &mut figures.immediate,
-                Verdict::Waited => &mut figures.waited,
-                Verdict::TimedOut => &mut figures.timed_out,
-                Verdict::Invalid => &mut figures.invalid,
-                Verdict::Stopped => &mut figures.stopped,
+                AnswerKind::Immediate => &mut figures.immediate,
+                AnswerKind::Waited => &mut figures.waited,
+                AnswerKind::TimedOut => &mut figures.timed_out,
+                AnswerKind::Invalid => &mut figures.invalid,
+                AnswerKind::Stopped => &mut figures.stopped,
             } += 1;
         });
         let (of, digest) = (CryptoHash::digest(&asked.body), CryptoHash::digest(&answer));

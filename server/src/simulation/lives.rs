@@ -304,7 +304,7 @@ impl Host {
         settle().await;
     }
 
-    /// Kills a server, perhaps after a commit of which it has told nobody
+    /// Kills a server, perhaps after a commit that it has not reported
     async fn kill(&self, server: Server, next: usize, in_commit: bool) -> Result<Kept, String> {
         settle().await;
         self.world.door.send_replace(None);
@@ -402,8 +402,8 @@ impl Host {
         self.compare(&server.service)
     }
 
-    /// Compares the answers about all transactions with those of the model, and of an engine that was
-    /// handed the whole chain at once
+    /// Compares the answers about all transactions with those of the model, and of an engine that
+    /// was handed the whole chain at once
     fn compare(&self, service: &Service) -> Result<(), String> {
         let (rows, mut all) =
             (self.world.model(|model| model.rows().clone()), MemoryStorage::new());

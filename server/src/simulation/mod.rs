@@ -1,14 +1,11 @@
 //! Simulation of the whole server: feed, store, waiting, watches, stop and restart, from a seed.
 //!
-//! A seed determines a practice chain, the faults of its feed, clients, and the lives of a server,
-//! which is stopped or killed and started again over what its store keeps. The service, the
-//! follower, the import, the tasks that wait and watch, and the HTTP server are those of the
-//! program, on one thread with a clock that jumps; connections are pipes in memory. Everything a
-//! client gets is compared with a [`Model`](model::Model), in what it says and when it comes.
-//!
-//! The import runs whole between two steps of the other tasks, so what its threads do to each other
-//! is left to `tests/wait_handshake.rs`; sockets, archives, upstreams and WebSockets are left to
-//! other tests, and power failures within a commit to `tests/power-loss`.
+//! A seed determines a practice chain, the faults of its feed, clients, and the lives of a server
+//! over what its store keeps. All of it is that of the program, on one thread with a clock that
+//! jumps; connections are pipes in memory. What a client gets is compared with a
+//! [`Model`](model::Model), in what it says and when it comes. Leaves out what the threads of an
+//! import do to each other (`tests/wait_handshake.rs`), sockets, archives, upstreams and
+//! WebSockets, and power failures within a commit (`tests/power-loss`).
 
 mod chain;
 mod clients;

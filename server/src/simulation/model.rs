@@ -64,7 +64,7 @@ pub(super) struct Asked {
 
 /// What came of a request
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Verdict {
+pub(super) enum AnswerKind {
     /// An answer without a wait
     Immediate,
     /// An answer after a wait
@@ -168,7 +168,7 @@ impl Model {
         (status, body): (u16, &[u8]),
         at: Instant,
         stopped: Option<Instant>,
-    ) -> Result<Verdict, String> {
+    ) -> Result<AnswerKind, String> {
         let (answers, latest) = self.answers(asked, at, stopped);
         let text = || {
             let (asked, got) =
@@ -179,11 +179,11 @@ impl Model {
         if at > due + SLACK {
             return Err(format!("an answer {:?} late: {}", at - due, text()));
         }
-        let is_this = |(_, response): &&(Verdict, Response)| {
+        let is_this = |(_, response): &&(AnswerKind, Response)| {
             response.body == body && response.kind.http_status() == status
         };
         let found = answers.iter().find(is_this).map(|(verdict, _)| *verdict);
-        let is_invalid = || self.is_used_nonce(asked, body, at).then_some(Verdict::Invalid);
+        let is_invalid = || self.is_used_nonce(asked, body, at).then_some(AnswerKind::Invalid);
         let found =
             found.or_else(|| self.check_calls(asked, body, at, stopped)).or_else(is_invalid);
         found.ok_or_else(|| format!("no node says this: {}", text()))
@@ -197,7 +197,7 @@ impl Model {
         body: &[u8],
         at: Instant,
         stopped: Option<Instant>,
-    ) -> Option<Verdict> {
+    ) -> Option<AnswerKind> {
         let calls: Vec<&RawValue> = serde_json::from_slice(&asked.body).ok()?;
         let found: Vec<&RawValue> = serde_json::from_slice(body).ok()?;
         let stays = |one: &&RawValue| {
@@ -220,7 +220,7 @@ impl Model {
                 || self.visible(asked.at, at).any(|(_, state, ..)| is_now(&state.rows))
                 || self.is_used_nonce(&asked, found, at)
         };
-        calls.into_iter().zip(found).all(is_said).then_some(Verdict::Waited)
+        calls.into_iter().zip(found).all(is_said).then_some(AnswerKind::Waited)
     }
 
     /// Whether an answer says that a nonce is used, and a final block has that nonce
@@ -257,7 +257,7 @@ impl Model {
         asked: &Asked,
         at: Instant,
         stopped: Option<Instant>,
-    ) -> (Vec<(Verdict, Response)>, Instant) {
+    ) -> (Vec<(AnswerKind, Response)>, Instant) {
         let begin =
             |rows: &MemoryStorage| self.engine.respond(self.engine.parse(&asked.body, None), rows);
         let deadline = asked.at + asked.timeout;
@@ -274,13 +274,13 @@ impl Model {
                 let RequestState::Pending(mut pending) = begin(&start.rows) else { break };
                 match pending.again(&state.rows) {
                     Some(response) => {
-                        answers.push((Verdict::Waited, response));
+                        answers.push((AnswerKind::Waited, response));
                         if until > from {
                             due = due.min(*from);
                         }
                     }
                     None if at >= deadline => {
-                        answers.push((Verdict::TimedOut, pending.expire(&state.rows)));
+                        answers.push((AnswerKind::TimedOut, pending.expire(&state.rows)));
                     }
                     None => {}
                 }
@@ -288,12 +288,12 @@ impl Model {
                     && let RequestState::Pending(pending) = begin(&start.rows)
                 {
                     let response = self.stop_answer(pending, &state.rows);
-                    answers.extend(response.map(|response| (Verdict::Stopped, response)));
+                    answers.extend(response.map(|response| (AnswerKind::Stopped, response)));
                 }
             }
             if let RequestState::Ready(response) = begin(&start.rows) {
                 due = asked.at;
-                answers.insert(0, (Verdict::Immediate, response));
+                answers.insert(0, (AnswerKind::Immediate, response));
             }
             latest = latest.max(due);
         }

@@ -107,7 +107,7 @@ impl World {
 }
 
 impl Door {
-    /// A connection with room for this many bytes on the way; `None` if nobody listens
+    /// A connection with room for this many bytes on the way; `None` if no server listens
     pub(super) fn connect(&self, bytes: usize) -> Option<DuplexStream> {
         let (ours, theirs) = duplex(bytes);
         self.connections.send(theirs).ok().map(|()| ours)
