@@ -166,6 +166,19 @@ test("a stored head on an abandoned fork is left, and healed from the last final
   );
 });
 
+test("a cached fork above a stored head is left also when nothing stored is final", async () => {
+  const cached = block(21, { branch: "Y", parentBranch: "Z" });
+  const change = (path, isFresh) => (path.endsWith("/block/21") && !isFresh ? response(200, cached) : undefined);
+  const { fetch, requests } = feed(line(10, 60), { change });
+  const host = endpoint(20);
+  await follow(host, { ...QUICK, fetch, until: 50 });
+  assert.deepEqual(
+    [...new Set(host.heights)],
+    line(21, 50).map(({ block }) => block.header.height),
+  );
+  assert.ok(requests.every(({ path }) => !path.endsWith("/block/0")));
+});
+
 test("a store that is far behind is started anew if the host says so", async () => {
   const { fetch } = feed(line(10, 900));
   const host = endpoint(20, 18);

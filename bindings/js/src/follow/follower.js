@@ -168,9 +168,16 @@ export class Follower {
     if (this.#recent.has(block.hash)) return null;
     if (this.#recent.accepts(block)) return this.#handOut(block);
     this.#settings.observe({ type: "linkBroken", height: block.height });
-    // A stored chain without a final block was found on the feed by its head.
-    this.#takeFinalChain(this.#recent.lastFinal ?? this.#stored?.head ?? null, block.height, true);
+    this.#takeFinalChain(this.#lastKnown(), block.height, true);
     return null;
+  }
+
+  /**
+   * The last block that the feed is known to have: a stored chain without a final block was found
+   * there by its head
+   */
+  #lastKnown() {
+    return this.#recent.lastFinal ?? this.#stored?.head ?? null;
   }
 
   /**
@@ -223,13 +230,13 @@ export class Follower {
       const detail = `block ${prevHeight}: the feed does not have it, and block ${height} names it as its parent`;
       throw new FollowError("missing", detail);
     }
-    const { lastFinal } = this.#recent;
-    if (!namesMissing && lastFinal?.hash !== after.hash && this.#rewinds < MAX_REWINDS) {
+    const known = this.#lastKnown();
+    if (!namesMissing && known?.hash !== after.hash && this.#rewinds < MAX_REWINDS) {
       // The block before was not final, whether it was the head of the store or came from a cache:
       // its fork is abandoned.
       this.#rewinds += 1;
       this.#settings.observe({ type: "linkBroken", height });
-      this.#takeFinalChain(lastFinal, until, true);
+      this.#takeFinalChain(known, until, true);
       return;
     }
     const what = namesMissing ? "lacks a block between them" : "contradicts what was final";
