@@ -11,11 +11,6 @@ use crate::plot::{Axes, Curve, Labels, plot};
 use crate::{root, write};
 
 const PAGE: &str = "docs/EVIDENCE.md";
-/// The picture of `archive-growth`
-const GROWTH: &str = "docs/archive-growth.svg";
-const CLUSTER_GROWTH: &str = "docs/cluster-growth.svg";
-const SOAK: &str = "docs/soak.svg";
-
 const HEAD: &str = "\
 # Evidence
 
@@ -127,96 +122,90 @@ pub(crate) fn write_output(name: &str, arguments: &[&str], output: &str) -> Resu
         return Err(format!("the output of {name} has no figures"));
     }
     let mut body = format!("\n```text\n{figures}```\n");
-    if name == "archive-growth" {
-        write(GROWTH, &growth(&figures)?)?;
-        body.push_str("\n![Cost of a read by the size of the archive](archive-growth.svg)\n");
-    }
-    if name == "cluster-growth" {
-        write(CLUSTER_GROWTH, &cluster_growth(&figures)?)?;
-        body.push_str(
-            "\n![Time of a read by the size of an archive in a cluster](cluster-growth.svg)\n",
-        );
-    }
-    if name == "soak" {
-        write(SOAK, &soak(&figures)?)?;
-        body.push_str("\n![Memory, open files and times of an hour](soak.svg)\n");
+    if let Some(picture) = PICTURES.iter().find(|picture| picture.section == name) {
+        let Labels { title, .. } = picture.labels;
+        write(&format!("docs/{name}.svg"), &picture.draw(&figures)?)?;
+        let _ = write!(body, "\n![{title}]({name}.svg)\n");
     }
     write_section(name, arguments, &body)
 }
 
-/// The time of a read against the size of an archive in a cluster
-fn cluster_growth(figures: &str) -> Result<String, String> {
-    let labels = Labels {
-        title: "Time of a read by the size of an archive in a cluster",
-        across: "transactions",
-        up: "time of a read",
-        axes: Axes::NumberAndTime,
-    };
-    // Size, puts a second, and the median and the 99th percentile in us.
-    let rows = rows(figures, 4);
-    let curve = |column: usize, label, colour| {
-        let point = |row: &Vec<f64>| Some((*row.first()?, row.get(column)? * 1e3));
-        Curve { label, colour, points: rows.iter().filter_map(point).collect() }
-    };
-    plot(labels, &[curve(3, "99th percentile", "#c2410c"), curve(2, "median", "#0369a1")])
+/// A picture of the table that a run prints
+struct Picture {
+    section: &'static str,
+    labels: Labels,
+    /// The number of columns of the table; the first one is drawn across
+    columns: usize,
+    /// What the table's numbers are multiplied by
+    unit: f64,
+    /// Column, label and colour of each curve
+    curves: &'static [(usize, &'static str, &'static str)],
 }
 
-/// Memory, open files and times against the time, from the table that the run prints
-fn soak(figures: &str) -> Result<String, String> {
-    let labels = Labels {
-        title: "A server under load",
-        across: "minutes",
-        up: "megabytes, files and milliseconds",
-        axes: Axes::MinutesAndNumber,
-    };
-    // Minutes, requests, median, 99th percentile and all in ms, MB, open files.
-    let rows = rows(figures, 7);
-    let curve = |column: usize, label, colour| {
-        let point = |row: &Vec<f64>| Some((*row.first()?, *row.get(column)?));
-        let points = rows.iter().filter_map(point).filter(|point| point.1 > 0.0);
-        Curve { label, colour, points: points.collect() }
-    };
-    plot(
-        labels,
-        &[
-            curve(5, "memory, MB", "#7c3aed"),
-            curve(6, "open files", "#15803d"),
-            curve(3, "99th percentile, ms", "#c2410c"),
-            curve(2, "median, ms", "#0369a1"),
+const PICTURES: [Picture; 3] = [
+    Picture {
+        section: "archive-growth",
+        labels: Labels {
+            title: "Cost of a read by the size of the archive",
+            across: "transactions",
+            up: "time of a read",
+            axes: Axes::NumberAndTime,
+        },
+        columns: 8,
+        // Microseconds.
+        unit: 1e3,
+        curves: &[
+            (6, "99th percentile", "#c2410c"),
+            (5, "median", "#0369a1"),
+            (4, "processor time", "#15803d"),
         ],
-    )
-}
-
-/// The lines of a table with so many columns of numbers
-fn rows(figures: &str, columns: usize) -> Vec<Vec<f64>> {
-    let numbers = |line: &str| -> Vec<f64> {
-        line.split_whitespace().map_while(|word| word.parse().ok()).collect()
-    };
-    figures.lines().map(numbers).filter(|row| row.len() == columns).collect()
-}
-
-/// The cost of a read against the size of an archive, from the table that the run prints
-fn growth(figures: &str) -> Result<String, String> {
-    let labels = Labels {
-        title: "Cost of a read by the size of the archive",
-        across: "transactions",
-        up: "time of a read",
-        axes: Axes::NumberAndTime,
-    };
-    // The size, and the columns of processor time, the median and the 99th percentile in us.
-    let rows = rows(figures, 8);
-    let curve = |column: usize, label, colour| {
-        let point = |row: &Vec<f64>| Some((*row.first()?, row.get(column)? * 1e3));
-        Curve { label, colour, points: rows.iter().filter_map(point).collect() }
-    };
-    plot(
-        labels,
-        &[
-            curve(6, "99th percentile", "#c2410c"),
-            curve(5, "median", "#0369a1"),
-            curve(4, "processor time", "#15803d"),
+    },
+    Picture {
+        section: "cluster-growth",
+        labels: Labels {
+            title: "Time of a read by the size of an archive in a cluster",
+            across: "transactions",
+            up: "time of a read",
+            axes: Axes::NumberAndTime,
+        },
+        columns: 4,
+        unit: 1e3,
+        curves: &[(3, "99th percentile", "#c2410c"), (2, "median", "#0369a1")],
+    },
+    Picture {
+        section: "soak",
+        labels: Labels {
+            title: "A server under load",
+            across: "minutes",
+            up: "megabytes, files and milliseconds",
+            axes: Axes::MinutesAndNumber,
+        },
+        columns: 7,
+        unit: 1.0,
+        curves: &[
+            (5, "memory, MB", "#7c3aed"),
+            (6, "open files", "#15803d"),
+            (3, "99th percentile, ms", "#c2410c"),
+            (2, "median, ms", "#0369a1"),
         ],
-    )
+    },
+];
+
+impl Picture {
+    fn draw(&self, figures: &str) -> Result<String, String> {
+        let numbers = |line: &str| -> Vec<f64> {
+            line.split_whitespace().map_while(|word| word.parse().ok()).collect()
+        };
+        let rows: Vec<Vec<f64>> =
+            figures.lines().map(numbers).filter(|row| row.len() == self.columns).collect();
+        let curve = |(column, label, colour): &(usize, &'static str, &'static str)| {
+            let point = |row: &Vec<f64>| Some((*row.first()?, row.get(*column)? * self.unit));
+            // A part of a run in which nothing was measured has no times.
+            let points = rows.iter().filter_map(point).filter(|point| point.1 > 0.0);
+            Curve { label, colour, points: points.collect() }
+        };
+        plot(self.labels, &self.curves.iter().map(curve).collect::<Vec<_>>())
+    }
 }
 
 /// Writes the section of a run whose figures are on another page
@@ -289,17 +278,17 @@ mod tests {
     fn the_growth_of_archives_is_drawn_from_the_table() {
         let figures = "memory: 512 MiB\ntransactions  MB\n 1000 48 21 25017 10.0 1.0 5.0 0.0\n\
              100000 4804 2106 22933 100.0 10.0 50.0 9.6\nof one read\n";
-        let svg = growth(figures).unwrap();
+        let svg = PICTURES[0].draw(figures).unwrap();
         assert_eq!(svg.matches("<polyline").count(), 3, "{svg}");
         assert!(svg.contains(">1000</text>") && svg.contains(">10 us</text>"), "{svg}");
-        assert!(growth("no table").is_err());
+        assert!(PICTURES[0].draw("no table").is_err());
     }
 
     #[test]
     fn the_growth_in_a_cluster_is_drawn_from_the_table() {
         let figures = "transactions put/s us median us p99\n 50000 9000 600 2000\n\
              1000000 9000 700 3000\none node\n";
-        let svg = cluster_growth(figures).unwrap();
+        let svg = PICTURES[1].draw(figures).unwrap();
         assert_eq!(svg.matches("<circle").count(), 4, "{svg}");
     }
 
@@ -307,7 +296,7 @@ mod tests {
     fn a_soak_is_drawn_from_its_table() {
         let figures = "minute  requests  median ms  99 % ms  all ms  memory MB  open files\n\
              2.0 85 1.9 9.3 9.3 55.3 57\n 4.0 0 0.0 0.0 0.0 45.6 17\nbatches: 7\n";
-        let svg = soak(figures).unwrap();
+        let svg = PICTURES[2].draw(figures).unwrap();
         assert_eq!(svg.matches("<polyline").count(), 4, "{svg}");
         // A part without requests has no times.
         assert_eq!(svg.matches("<circle").count(), 6, "{svg}");
