@@ -61,8 +61,9 @@ use {loom as _, milepost_feed_server as _, milepost_test_cluster as _, tempfile 
 use cli::{Cli, Command, ConfigArgs, ConfigCommand};
 use settings::Arguments;
 
+#[cfg(feature = "jemalloc")]
 #[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+static ALLOCATOR: tikv_jemallocator::Jemalloc = tikv_jemallocator::Jemalloc;
 
 fn main() -> ExitCode {
     let arguments = Arguments::read(env::args_os().collect(), &|name| env::var_os(name));
