@@ -19,13 +19,13 @@ use serde_json::{Value, json};
 use tokio::time::{self, Instant};
 
 use super::http_client::{self, Outcome};
-use super::model::{AnswerKind, Asked};
-use super::world::{Door, World};
+use super::model::{AnswerKind, SentRequest};
+use super::world::{Connector, World};
 
 /// The maximum time that a request may choose to wait
 pub(super) const MAX_WAIT: Duration = Duration::from_secs(20);
 /// How long a request may be open before it counts as one that hangs for ever
-const HANGS: Duration = Duration::from_secs(600);
+const HANG_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// A client
 pub(super) struct Client {
@@ -55,10 +55,10 @@ impl Client {
     pub(super) async fn run(mut self) -> Result<String, String> {
         for _ in 0..self.rng.between(4, 12) {
             time::sleep(Duration::from_millis(self.rng.below(4_000))).await;
-            let door = self.world.open_door().await;
+            let connector = self.world.running_server().await;
             let done = match self.rng.below(4) {
-                0 => self.watch(door).await,
-                _ => self.ask(door).await,
+                0 => self.watch(connector).await,
+                _ => self.ask(connector).await,
             };
             done.map_err(|error| {
                 format!("{} ms, client {}: {error}", self.world.millis(), self.number)
@@ -68,10 +68,10 @@ impl Client {
     }
 
     /// Leaves after a while, or never
-    pub(super) fn patience(&mut self, one_in: u64, seconds: u64) -> Duration {
+    pub(super) fn leaves_after(&mut self, one_in: u64, seconds: u64) -> Duration {
         match self.rng.one_in(one_in) {
             true => Duration::from_millis(self.rng.below(seconds * 1_000)),
-            false => HANGS,
+            false => HANG_TIMEOUT,
         }
     }
 
@@ -88,7 +88,7 @@ impl Client {
     }
 
     /// Sends a request and checks its answer
-    async fn ask(&mut self, door: Door) -> Result<(), String> {
+    async fn ask(&mut self, connector: Connector) -> Result<(), String> {
         let body = self.body();
         let mut request = Request::post("/").header("content-type", "application/json");
         let mut timeout = self.timeout;
@@ -98,18 +98,19 @@ impl Client {
             timeout = Duration::from_secs(seconds).min(MAX_WAIT);
         }
         let request = request.body(Full::new(Bytes::from(body.clone()))).expect("a request");
-        let patience = self.patience(6, 8);
+        let leaves_after = self.leaves_after(6, 8);
         let bytes = 1 << self.rng.between(6, 16);
-        let (world, asked) = (Arc::clone(&self.world), Asked { body, at: Instant::now(), timeout });
+        let (world, sent) =
+            (Arc::clone(&self.world), SentRequest { body, at: Instant::now(), timeout });
         let exchange = async {
-            match http_client::send(&world, &door, bytes, request).await? {
+            match http_client::send(&world, &connector, bytes, request).await? {
                 Outcome::Gone => Ok(Outcome::Gone),
                 Outcome::Done((response, _connection)) => {
                     let status = response.status().as_u16();
                     match response.into_body().collect().await {
                         Ok(body) => Ok(Outcome::Done((status, body.to_bytes()))),
                         Err(error) => {
-                            http_client::broken(&world, &door, asked.at, &error.to_string())
+                            http_client::broken(&world, &connector, sent.at, &error.to_string())
                         }
                     }
                 }
@@ -118,15 +119,15 @@ impl Client {
         self.world.count(|figures| figures.requests += 1);
         let result: Result<Outcome<(u16, Bytes)>, String> = tokio::select! {
             biased;
-            () = door.killed() => {
+            () = connector.killed() => {
                 self.world.count(|figures| figures.cut += 1);
                 self.note("the server is killed");
                 return Ok(());
             }
             result = exchange => result,
-            () = time::sleep(patience) => {
-                if patience == HANGS {
-                    let body = String::from_utf8_lossy(&asked.body);
+            () = time::sleep(leaves_after) => {
+                if leaves_after == HANG_TIMEOUT {
+                    let body = String::from_utf8_lossy(&sent.body);
                     return Err(format!("a request hangs: {body}"));
                 }
                 self.world.count(|figures| figures.hung_up += 1);
@@ -135,14 +136,13 @@ impl Client {
             }
         };
         let Outcome::Done((status, answer)) = result? else {
-            self.note("nobody listens");
+            self.note("no server listens");
             return Ok(());
         };
-        let (now, stopped) = (Instant::now(), self.world.stopped(door.life));
-        let verdict =
-            self.world.model(|model| model.check(&asked, (status, &answer), now, stopped))?;
+        let (now, stopped) = (Instant::now(), self.world.stopped(connector.life));
+        let kind = self.world.model(|model| model.check(&sent, (status, &answer), now, stopped))?;
         self.world.count(|figures| {
-            *match verdict {
+            *match kind {
                 AnswerKind::Immediate => &mut figures.immediate,
                 AnswerKind::Waited => &mut figures.waited,
                 AnswerKind::TimedOut => &mut figures.timed_out,
@@ -150,8 +150,8 @@ impl Client {
                 AnswerKind::Stopped => &mut figures.stopped,
             } += 1;
         });
-        let (of, digest) = (CryptoHash::digest(&asked.body), CryptoHash::digest(&answer));
-        self.note(format_args!("{of}: {verdict:?} with {status} {digest}"));
+        let (of, digest) = (CryptoHash::digest(&sent.body), CryptoHash::digest(&answer));
+        self.note(format_args!("{of}: {kind:?} with {status} {digest}"));
         Ok(())
     }
 

@@ -60,7 +60,7 @@ figures! {
     resumed: "streams taken up again after a restart",
     stops: "stops",
     kills: "kills",
-    kills_in_commit: "kills after a commit of which nobody was told",
+    kills_in_commit: "kills after a commit that was not reported",
     lost_blocks: "kills before a commit, whose blocks are lost",
     jumps: "jumps of the clock",
     retries: "failed requests of the follower",

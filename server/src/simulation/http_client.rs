@@ -14,7 +14,7 @@ use hyper_util::rt::TokioIo;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::world::{Door, World};
+use super::world::{Connector, World};
 use crate::http::HEAD;
 
 /// What came of a request
@@ -38,14 +38,14 @@ impl Drop for Connection {
 /// Sends a request on a connection of its own; `bytes` is how much is on the way at a time
 pub(super) async fn send(
     world: &Arc<World>,
-    door: &Door,
+    connector: &Connector,
     bytes: usize,
     mut request: Request<Full<Bytes>>,
 ) -> Result<Outcome<(Response<Incoming>, Connection)>, String> {
     let at = Instant::now();
-    let Some(stream) = door.connect(bytes) else { return Ok(refused(world)) };
+    let Some(stream) = connector.connect(bytes) else { return Ok(refused(world)) };
     request.headers_mut().insert(HOST, "simulation".parse().expect("a name"));
-    let failed = |error: hyper::Error| broken(world, door, at, &error.to_string());
+    let failed = |error: hyper::Error| broken(world, connector, at, &error.to_string());
     let (mut sender, connection) = match http1::handshake(TokioIo::new(stream)).await {
         Ok(connected) => connected,
         Err(error) => return failed(error),
@@ -66,12 +66,12 @@ pub(super) async fn send(
 /// What a connection that broke says about the server; `at` is when the request was sent
 pub(super) fn broken<T>(
     world: &World,
-    door: &Door,
+    connector: &Connector,
     at: Instant,
     error: &str,
 ) -> Result<Outcome<T>, String> {
-    let was_stopping = world.stopped(door.life).is_some_and(|stopped| stopped <= at);
-    if *door.killed.borrow() || was_stopping {
+    let was_stopping = world.stopped(connector.life).is_some_and(|stopped| stopped <= at);
+    if *connector.killed.borrow() || was_stopping {
         return Ok(refused(world));
     }
     Err(format!("a connection broke while the server ran: {error}"))

@@ -30,7 +30,7 @@ use super::clients::{Client, MAX_WAIT};
 use super::figures::Figures;
 use super::model::Model;
 use super::source::MemorySource;
-use super::world::{Door, Entrance, World};
+use super::world::{Connector, PipeListener, World};
 use crate::follow::{stored_chain, take_in};
 use crate::http::{self, Cors, Options, StatusMode};
 use crate::service::Service;
@@ -61,7 +61,7 @@ pub(super) fn run(seed: u64, is_printed: bool) -> Result<Run, String> {
 }
 
 /// What a store keeps while no server has it
-enum Kept {
+enum StoreContent {
     Memory(MemoryStorage),
     /// The number of the file in the folder
     File(usize),
@@ -182,22 +182,22 @@ fn feed(seed: u64, chain: &Chain, end: u64, rng: &mut Rng) -> Arc<Feed> {
 
 impl Host {
     /// The store before the first life, which has the configurations
-    fn first_store(&self) -> Result<Kept, String> {
+    fn first_store(&self) -> Result<StoreContent, String> {
         let kept = match self.folder {
-            Some(_) => Kept::File(0),
-            None => Kept::Memory(MemoryStorage::new()),
+            Some(_) => StoreContent::File(0),
+            None => StoreContent::Memory(MemoryStorage::new()),
         };
         let service = self.service(self.open(&kept)?);
         for (height, config) in &self.world.chain.configs {
             service.put_config(*height, config).map_err(|error| error.to_string())?;
         }
-        Ok(service.store().rows().map_or(kept, Kept::Memory))
+        Ok(service.store().rows().map_or(kept, StoreContent::Memory))
     }
 
-    fn open(&self, kept: &Kept) -> Result<Store, String> {
+    fn open(&self, kept: &StoreContent) -> Result<Store, String> {
         match kept {
-            Kept::Memory(rows) => Ok(Store::with_rows(rows.clone())),
-            Kept::File(number) => Store::open(&StoreLocation::File(self.path(*number))),
+            StoreContent::Memory(rows) => Ok(Store::with_rows(rows.clone())),
+            StoreContent::File(number) => Store::open(&StoreLocation::File(self.path(*number))),
         }
     }
 
@@ -211,7 +211,7 @@ impl Host {
     }
 
     /// Starts a server over a store
-    fn start(&self, life: usize, kept: &Kept, seed: u64) -> Result<Server, String> {
+    fn start(&self, life: usize, kept: &StoreContent, seed: u64) -> Result<Server, String> {
         let world = &self.world;
         let service = Arc::new(self.service(self.open(kept)?));
         let chain = service.chain_status_blocking().map_err(|error| error.to_string())?;
@@ -262,15 +262,21 @@ impl Host {
             tokio::spawn(watching::run(Arc::clone(&service))),
         ];
         let (connections, entrance) = mpsc::unbounded_channel();
-        let served =
-            http::serve(Entrance(entrance), Arc::clone(&service), None, None, None, http_options());
+        let served = http::serve(
+            PipeListener(entrance),
+            Arc::clone(&service),
+            None,
+            None,
+            None,
+            http_options(),
+        );
         let http = tokio::spawn(served);
         let killed = watch::Sender::new(false);
-        let door = Door { life, connections, killed: killed.subscribe() };
-        world.door.send_replace(Some(door));
+        let connector = Connector { life, connections, killed: killed.subscribe() };
+        world.connector.send_replace(Some(connector));
         let file = match kept {
-            Kept::Memory(_) => None,
-            Kept::File(number) => Some(*number),
+            StoreContent::Memory(_) => None,
+            StoreContent::File(number) => Some(*number),
         };
         Ok(Server {
             life,
@@ -305,9 +311,14 @@ impl Host {
     }
 
     /// Kills a server, perhaps after a commit that it has not reported
-    async fn kill(&self, server: Server, next: usize, in_commit: bool) -> Result<Kept, String> {
+    async fn kill(
+        &self,
+        server: Server,
+        next: usize,
+        in_commit: bool,
+    ) -> Result<StoreContent, String> {
         settle().await;
-        self.world.door.send_replace(None);
+        self.world.connector.send_replace(None);
         server.killed.send_replace(true);
         server.importing.abort();
         server.follow.abort();
@@ -323,12 +334,12 @@ impl Host {
             commit(&self.world, &server.service, blocks).map_err(|error| error.to_string())?;
         }
         let kept = match server.file {
-            None => Kept::Memory(server.service.store().rows().unwrap_or_default()),
+            None => StoreContent::Memory(server.service.store().rows().unwrap_or_default()),
             Some(number) => {
                 // As the system has it, whatever the process would still have written.
                 let copied = fs::copy(self.path(number), self.path(next));
                 copied.map_err(|error| error.to_string())?;
-                Kept::File(next)
+                StoreContent::File(next)
             }
         };
         // What is left of its tasks writes into pipes that are closed and a store that is gone.
@@ -337,7 +348,7 @@ impl Host {
     }
 
     /// Stops a server, which answers what waits
-    async fn stop(&self, server: Server, kept: &Kept) -> Result<Kept, String> {
+    async fn stop(&self, server: Server, kept: &StoreContent) -> Result<StoreContent, String> {
         settle().await;
         let Server { life, service, killed, http, follow, others, .. } = server;
         self.world.stop(life);
@@ -345,7 +356,7 @@ impl Host {
         service.shutdown();
         let stopped = async {
             let served = http.await.map_err(|error| error.to_string());
-            self.world.door.send_replace(None);
+            self.world.connector.send_replace(None);
             served?;
             follow.await.map_err(|error| error.to_string())?;
             for other in others {
@@ -365,8 +376,10 @@ impl Host {
         let service = Arc::try_unwrap(service).map_err(|_| "a task goes on after the stop")?;
         drop(killed);
         Ok(match kept {
-            Kept::Memory(_) => Kept::Memory(service.store().rows().unwrap_or_default()),
-            Kept::File(number) => Kept::File(*number),
+            StoreContent::Memory(_) => {
+                StoreContent::Memory(service.store().rows().unwrap_or_default())
+            }
+            StoreContent::File(number) => StoreContent::File(*number),
         })
     }
 

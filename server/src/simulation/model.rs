@@ -55,7 +55,7 @@ struct Signed {
 }
 
 /// A request
-pub(super) struct Asked {
+pub(super) struct SentRequest {
     pub(super) body: Vec<u8>,
     pub(super) at: Instant,
     /// How long it may wait
@@ -164,16 +164,15 @@ impl Model {
     /// Checks the answer to a request; `stopped` is when the server stopped, if it has
     pub(super) fn check(
         &self,
-        asked: &Asked,
+        sent: &SentRequest,
         (status, body): (u16, &[u8]),
         at: Instant,
         stopped: Option<Instant>,
     ) -> Result<AnswerKind, String> {
-        let (answers, latest) = self.answers(asked, at, stopped);
+        let (answers, latest) = self.answers(sent, at, stopped);
         let text = || {
-            let (asked, got) =
-                (String::from_utf8_lossy(&asked.body), String::from_utf8_lossy(body));
-            format!("{asked}\n    got {status} {got}")
+            let (sent, got) = (String::from_utf8_lossy(&sent.body), String::from_utf8_lossy(body));
+            format!("{sent}\n    got {status} {got}")
         };
         let due = self.due(latest);
         if at > due + SLACK {
@@ -182,10 +181,9 @@ impl Model {
         let is_this = |(_, response): &&(AnswerKind, Response)| {
             response.body == body && response.kind.http_status() == status
         };
-        let found = answers.iter().find(is_this).map(|(verdict, _)| *verdict);
-        let is_invalid = || self.is_used_nonce(asked, body, at).then_some(AnswerKind::Invalid);
-        let found =
-            found.or_else(|| self.check_calls(asked, body, at, stopped)).or_else(is_invalid);
+        let found = answers.iter().find(is_this).map(|(kind, _)| *kind);
+        let is_invalid = || self.is_used_nonce(sent, body, at).then_some(AnswerKind::Invalid);
+        let found = found.or_else(|| self.check_calls(sent, body, at, stopped)).or_else(is_invalid);
         found.ok_or_else(|| format!("no node says this: {}", text()))
     }
 
@@ -193,12 +191,12 @@ impl Model {
     /// later state of the chain would say otherwise, and the other calls are answered later
     fn check_calls(
         &self,
-        asked: &Asked,
+        sent: &SentRequest,
         body: &[u8],
         at: Instant,
         stopped: Option<Instant>,
     ) -> Option<AnswerKind> {
-        let calls: Vec<&RawValue> = serde_json::from_slice(&asked.body).ok()?;
+        let calls: Vec<&RawValue> = serde_json::from_slice(&sent.body).ok()?;
         let found: Vec<&RawValue> = serde_json::from_slice(body).ok()?;
         let stays = |one: &&RawValue| {
             one.get().contains("INVALID_TRANSACTION") || one.get().contains("UNKNOWN_TRANSACTION")
@@ -207,18 +205,18 @@ impl Model {
             return None;
         }
         let is_said = |(call, found): (&RawValue, &RawValue)| {
-            let asked = Asked { body: call.get().into(), ..*asked };
-            let (answers, _) = self.answers(&asked, at, stopped);
+            let sent = SentRequest { body: call.get().into(), ..*sent };
+            let (answers, _) = self.answers(&sent, at, stopped);
             let found = found.get().as_bytes();
             // A call that was answered before the others is answered again with them.
             let is_now = |rows: &MemoryStorage| {
-                let request = self.engine.parse(&asked.body, None);
+                let request = self.engine.parse(&sent.body, None);
                 let state = self.engine.respond(request, rows);
                 matches!(state, RequestState::Ready(response) if response.body == found)
             };
             answers.iter().any(|(_, response)| response.body == found)
-                || self.visible(asked.at, at).any(|(_, state, ..)| is_now(&state.rows))
-                || self.is_used_nonce(&asked, found, at)
+                || self.visible(sent.at, at).any(|(_, state, ..)| is_now(&state.rows))
+                || self.is_used_nonce(&sent, found, at)
         };
         calls.into_iter().zip(found).all(is_said).then_some(AnswerKind::Waited)
     }
@@ -226,8 +224,8 @@ impl Model {
     /// Whether an answer says that a nonce is used, and a final block has that nonce
     ///
     /// A server knows that of the blocks that came while a request waited, and not from its rows.
-    fn is_used_nonce(&self, asked: &Asked, body: &[u8], at: Instant) -> bool {
-        let call: Value = serde_json::from_slice(&asked.body).unwrap_or_default();
+    fn is_used_nonce(&self, sent: &SentRequest, body: &[u8], at: Instant) -> bool {
+        let call: Value = serde_json::from_slice(&sent.body).unwrap_or_default();
         let body: Value = serde_json::from_slice(body).unwrap_or_default();
         let invalid = &body["error"]["data"]["TxExecutionError"]["InvalidTxError"]["InvalidNonce"];
         let (Some(used), Some(nonce)) =
@@ -248,25 +246,25 @@ impl Model {
         call["params"]["signed_tx_base64"] == own.signed_base64
             && own.signer == user.signer
             && nonce <= used
-            && self.visible(asked.at, at).any(|(_, state, ..)| is_so(&state.rows))
+            && self.visible(sent.at, at).any(|(_, state, ..)| is_so(&state.rows))
     }
 
     /// What may be answered up to now, and when at the latest
     fn answers(
         &self,
-        asked: &Asked,
+        sent: &SentRequest,
         at: Instant,
         stopped: Option<Instant>,
     ) -> (Vec<(AnswerKind, Response)>, Instant) {
         let begin =
-            |rows: &MemoryStorage| self.engine.respond(self.engine.parse(&asked.body, None), rows);
-        let deadline = asked.at + asked.timeout;
-        let end = stopped.map_or(deadline, |stopped| deadline.min(stopped.max(asked.at)));
-        let states: Vec<_> = self.visible(asked.at, at).collect();
-        let (mut answers, mut latest) = (Vec::new(), asked.at);
+            |rows: &MemoryStorage| self.engine.respond(self.engine.parse(&sent.body, None), rows);
+        let deadline = sent.at + sent.timeout;
+        let end = stopped.map_or(deadline, |stopped| deadline.min(stopped.max(sent.at)));
+        let states: Vec<_> = self.visible(sent.at, at).collect();
+        let (mut answers, mut latest) = (Vec::new(), sent.at);
         // Any of the states of the time of the request may be the first.
         for (first, (_, start, ..)) in states.iter().enumerate() {
-            if start.at > asked.at {
+            if start.at > sent.at {
                 break;
             }
             let mut due = end;
@@ -292,7 +290,7 @@ impl Model {
                 }
             }
             if let RequestState::Ready(response) = begin(&start.rows) {
-                due = asked.at;
+                due = sent.at;
                 answers.insert(0, (AnswerKind::Immediate, response));
             }
             latest = latest.max(due);

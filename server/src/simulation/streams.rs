@@ -16,7 +16,7 @@ use tokio::time::{self, Instant};
 use super::clients::Client;
 use super::http_client::{self, Outcome};
 use super::model::{Seen, WatchEvent};
-use super::world::Door;
+use super::world::Connector;
 
 /// What is watched, and how
 struct Watch {
@@ -32,7 +32,7 @@ struct Known {
 }
 
 /// How a stream ended
-enum End {
+enum StreamEnd {
     /// All transactions have had their last event
     Reached,
     Left,
@@ -79,8 +79,8 @@ impl Events {
 }
 
 impl Client {
-    /// Watches transactions until they have reached a milestone, or the patience ends
-    pub(super) async fn watch(&mut self, mut door: Door) -> Result<(), String> {
+    /// Watches transactions until they have reached a milestone, or the leaves_after ends
+    pub(super) async fn watch(&mut self, mut connector: Connector) -> Result<(), String> {
         let count = if self.rng.one_in(2) { 1 } else { self.rng.between(2, 4) };
         let mut hashes: Vec<_> = (0..count).filter_map(|_| self.pick()).map(|it| it.hash).collect();
         hashes.sort_unstable();
@@ -93,14 +93,14 @@ impl Client {
         let end = Instant::now() + time::Duration::from_millis(self.rng.below(40_000));
         let mut known = None;
         loop {
-            match self.stream(&door, &watch, known, end).await? {
-                End::Reached | End::Left => return Ok(()),
-                End::Lost(_) if self.rng.one_in(4) => return Ok(()),
-                End::Lost(last) => known = last,
+            match self.stream(&connector, &watch, known, end).await? {
+                StreamEnd::Reached | StreamEnd::Left => return Ok(()),
+                StreamEnd::Lost(_) if self.rng.one_in(4) => return Ok(()),
+                StreamEnd::Lost(last) => known = last,
             }
-            // A server that stops still has its door for a moment.
+            // A server that stops can be connected to for a moment.
             time::sleep(time::Duration::from_millis(self.rng.between(300, 2_000))).await;
-            door = self.world.open_door().await;
+            connector = self.world.running_server().await;
             if end < Instant::now() {
                 return Ok(());
             }
@@ -111,11 +111,11 @@ impl Client {
     /// Reads one stream
     async fn stream(
         &mut self,
-        door: &Door,
+        connector: &Connector,
         watch: &Watch,
         known: Option<Known>,
         end: Instant,
-    ) -> Result<End, String> {
+    ) -> Result<StreamEnd, String> {
         let is_many = watch.hashes.len() > 1;
         let include = if watch.with_result { "&include=status" } else { "" };
         let options = format!("wait_until={}{include}", watch.wait_until.name());
@@ -135,10 +135,10 @@ impl Client {
         let (world, start) = (Arc::clone(&self.world), Instant::now());
         let sent = tokio::select! {
             biased;
-            () = door.killed() => return Ok(End::Lost(None)),
-            sent = http_client::send(&world, door, bytes, request) => sent?,
+            () = connector.killed() => return Ok(StreamEnd::Lost(None)),
+            sent = http_client::send(&world, connector, bytes, request) => sent?,
         };
-        let Outcome::Done((response, _connection)) = sent else { return Ok(End::Lost(None)) };
+        let Outcome::Done((response, _connection)) = sent else { return Ok(StreamEnd::Lost(None)) };
         if response.status() != 200 {
             return Err(format!("a stream of events has the status {}", response.status()));
         }
@@ -151,7 +151,7 @@ impl Client {
         let is_left = loop {
             let event = tokio::select! {
                 biased;
-                () = door.killed() => break false,
+                () = connector.killed() => break false,
                 event = events.next() => event,
                 () = time::sleep_until(end) => break true,
             };
@@ -159,12 +159,12 @@ impl Client {
                 Ok(Some(event)) => event,
                 Ok(None) if seen.is_empty() => {
                     self.note("all is reached");
-                    return Ok(End::Reached);
+                    return Ok(StreamEnd::Reached);
                 }
-                Ok(None) if world.stopped(door.life).is_some() => break false,
+                Ok(None) if world.stopped(connector.life).is_some() => break false,
                 Ok(None) => return Err("a stream ended before its transactions".to_owned()),
                 Err(error) => {
-                    http_client::broken::<()>(&world, door, start, &error)?;
+                    http_client::broken::<()>(&world, connector, start, &error)?;
                     break false;
                 }
             };
@@ -180,13 +180,13 @@ impl Client {
         if is_left {
             self.world.count(|figures| figures.hung_up += 1);
             self.note("leaves a stream");
-            return Ok(End::Left);
+            return Ok(StreamEnd::Left);
         }
         self.world.count(|figures| figures.cut += 1);
         self.note("a stream is lost");
         let single = seen.into_values().next().filter(|_| !is_many && !last_event_id.is_empty());
         let known = single.map(|seen| Known { last_event_id, state: seen.into_known() });
-        Ok(End::Lost(known))
+        Ok(StreamEnd::Lost(known))
     }
 
     /// Takes in an event; returns whether it is of a transaction

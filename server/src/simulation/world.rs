@@ -1,6 +1,6 @@
 //! What clients and servers of a run share: the model, the way to the server, and the counts.
 //!
-//! The server that runs is behind a door, which is closed while there is none. Nothing is locked
+//! Clients connect by a connector, of which there is none while no server runs. Nothing is locked
 //! while a task waits.
 
 use alloc::collections::BTreeMap;
@@ -24,7 +24,7 @@ pub(super) struct World {
     pub(super) is_printed: bool,
     pub(super) start: Instant,
     /// The way to the server that runs
-    pub(super) door: watch::Sender<Option<Door>>,
+    pub(super) connector: watch::Sender<Option<Connector>>,
     model: Mutex<Model>,
     figures: Mutex<Figures>,
     /// When the server of a life began to stop
@@ -35,15 +35,15 @@ pub(super) struct World {
 
 /// The way to a server
 #[derive(Clone)]
-pub(super) struct Door {
+pub(super) struct Connector {
     /// The number of the life
     pub(super) life: usize,
     pub(super) connections: mpsc::UnboundedSender<DuplexStream>,
     pub(super) killed: watch::Receiver<bool>,
 }
 
-/// The other side of the door
-pub(super) struct Entrance(pub(super) mpsc::UnboundedReceiver<DuplexStream>);
+/// Accepts what connectors connect
+pub(super) struct PipeListener(pub(super) mpsc::UnboundedReceiver<DuplexStream>);
 
 impl World {
     pub(super) fn new(chain: Chain, model: Model, is_printed: bool) -> Self {
@@ -51,7 +51,7 @@ impl World {
             chain,
             is_printed,
             start: Instant::now(),
-            door: watch::Sender::new(None),
+            connector: watch::Sender::new(None),
             model: Mutex::new(model),
             figures: Mutex::default(),
             stops: Mutex::default(),
@@ -92,12 +92,12 @@ impl World {
         failure.clone().map_or(Ok(()), Err)
     }
 
-    /// The door, once there is one
-    pub(super) async fn open_door(&self) -> Door {
-        let mut doors = self.door.subscribe();
+    /// The connector of the server that runs, once there is one
+    pub(super) async fn running_server(&self) -> Connector {
+        let mut connectors = self.connector.subscribe();
         // The sender lives as long as `self`.
-        let door = doors.wait_for(Option::is_some).await;
-        door.ok().and_then(|door| door.clone()).expect("a door")
+        let connector = connectors.wait_for(Option::is_some).await;
+        connector.ok().and_then(|connector| connector.clone()).expect("a connector")
     }
 
     /// Milliseconds since the start
@@ -106,7 +106,7 @@ impl World {
     }
 }
 
-impl Door {
+impl Connector {
     /// A connection with room for this many bytes on the way; `None` if no server listens
     pub(super) fn connect(&self, bytes: usize) -> Option<DuplexStream> {
         let (ours, theirs) = duplex(bytes);
@@ -123,7 +123,7 @@ impl Door {
     }
 }
 
-impl Listener for Entrance {
+impl Listener for PipeListener {
     type Stream = DuplexStream;
 
     async fn accept(&mut self) -> io::Result<(DuplexStream, IpAddr)> {
