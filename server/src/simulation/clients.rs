@@ -139,7 +139,7 @@ impl Client {
             self.note("no server listens");
             return Ok(());
         };
-        let (now, stopped) = (Instant::now(), self.world.stopped(connector.life));
+        let (now, stopped) = (Instant::now(), self.world.stopped(connector.process));
         let kind = self.world.model(|model| model.check(&sent, (status, &answer), now, stopped))?;
         self.world.count(|figures| {
             *match kind {

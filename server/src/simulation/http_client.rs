@@ -70,7 +70,7 @@ pub(super) fn broken<T>(
     at: Instant,
     error: &str,
 ) -> Result<Outcome<T>, String> {
-    let was_stopping = world.stopped(connector.life).is_some_and(|stopped| stopped <= at);
+    let was_stopping = world.stopped(connector.process).is_some_and(|stopped| stopped <= at);
     if *connector.killed.borrow() || was_stopping {
         return Ok(refused(world));
     }

@@ -1,9 +1,9 @@
 //! Simulation of the whole server: feed, store, waiting, watches, stop and restart, from a seed.
 //!
-//! A seed determines a practice chain, the faults of its feed, clients, and the lives of a server
-//! over what its store keeps. All of it is that of the program, on one thread with a clock that
-//! jumps; connections are pipes in memory. What a client gets is compared with a
-//! [`Model`](model::Model), in what it says and when it comes. Leaves out what the threads of an
+//! A seed determines a practice chain, the faults of its feed, clients, and the processes of a
+//! server over one store. All of it is that of the program, on one thread with a clock that jumps;
+//! connections are pipes in memory. What a client gets is compared with a [`Model`](model::Model),
+//! in what it says and when it comes. Leaves out what the threads of an
 //! import do to each other (`tests/wait_handshake.rs`), sockets, archives, upstreams and
 //! WebSockets, and power failures within a commit (`tests/power-loss`).
 
@@ -11,8 +11,8 @@ mod chain;
 mod clients;
 mod figures;
 mod http_client;
-mod lives;
 mod model;
+mod processes;
 mod source;
 mod streams;
 mod world;
@@ -23,7 +23,7 @@ use std::thread;
 use std::time::Instant;
 
 use figures::Figures;
-use lives::run;
+use processes::run;
 
 /// Seeds of every run of the tests
 const SEEDS: u64 = 300;

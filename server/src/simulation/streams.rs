@@ -161,7 +161,7 @@ impl Client {
                     self.note("all is reached");
                     return Ok(StreamEnd::Reached);
                 }
-                Ok(None) if world.stopped(connector.life).is_some() => break false,
+                Ok(None) if world.stopped(connector.process).is_some() => break false,
                 Ok(None) => return Err("a stream ended before its transactions".to_owned()),
                 Err(error) => {
                     http_client::broken::<()>(&world, connector, start, &error)?;

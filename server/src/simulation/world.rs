@@ -27,7 +27,7 @@ pub(super) struct World {
     pub(super) connector: watch::Sender<Option<Connector>>,
     model: Mutex<Model>,
     figures: Mutex<Figures>,
-    /// When the server of a life began to stop
+    /// When a process of the server began to stop
     stops: Mutex<BTreeMap<usize, Instant>>,
     /// What went wrong in tasks that return nothing
     failure: Mutex<Option<String>>,
@@ -36,8 +36,8 @@ pub(super) struct World {
 /// The way to a server
 #[derive(Clone)]
 pub(super) struct Connector {
-    /// The number of the life
-    pub(super) life: usize,
+    /// The number of the process
+    pub(super) process: usize,
     pub(super) connections: mpsc::UnboundedSender<DuplexStream>,
     pub(super) killed: watch::Receiver<bool>,
 }
@@ -71,15 +71,15 @@ impl World {
         self.figures.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Notes that the server of a life begins to stop
-    pub(super) fn stop(&self, life: usize) {
+    /// Notes that a process of the server begins to stop
+    pub(super) fn stop(&self, process: usize) {
         let mut stops = self.stops.lock().unwrap_or_else(PoisonError::into_inner);
-        stops.insert(life, Instant::now());
+        stops.insert(process, Instant::now());
     }
 
-    /// When the server of a life began to stop, if it has
-    pub(super) fn stopped(&self, life: usize) -> Option<Instant> {
-        self.stops.lock().unwrap_or_else(PoisonError::into_inner).get(&life).copied()
+    /// When a process of the server began to stop, if it has
+    pub(super) fn stopped(&self, process: usize) -> Option<Instant> {
+        self.stops.lock().unwrap_or_else(PoisonError::into_inner).get(&process).copied()
     }
 
     pub(super) fn fail(&self, error: String) {

@@ -1,7 +1,7 @@
-//! The lives of a server: it starts over what its store keeps, runs, and stops or is killed.
+//! Processes of a server, one after another: each starts over the store, and stops or is killed.
 //!
 //! A kill cuts all connections, ends the tasks and keeps what was committed; a stop has to answer
-//! everything in a bounded time and leave no task. The last life goes on until the head of the
+//! everything in a bounded time and leave no task. The last process goes on until the head of the
 //! feed is taken in and every client is done, and then answers about every transaction as an engine
 //! that was handed the whole chain at once.
 
@@ -67,7 +67,7 @@ enum StoreContent {
     File(usize),
 }
 
-/// What does not change over the lives of a server
+/// What all processes of a server share
 struct Host {
     world: Arc<World>,
     feed: Arc<Feed>,
@@ -79,7 +79,7 @@ struct Host {
 
 /// A server that runs
 struct Server {
-    life: usize,
+    process: usize,
     service: Arc<Service>,
     killed: watch::Sender<bool>,
     http: JoinHandle<()>,
@@ -126,10 +126,10 @@ async fn simulate(seed: u64, is_printed: bool) -> Result<Run, String> {
     }
 
     let mut kept = host.first_store()?;
-    let lives = rng.between(1, 5) as usize;
-    for life in 0..lives {
-        let server = host.start(life, &kept, rng.next_u64())?;
-        if life + 1 == lives {
+    let processes = rng.between(1, 5) as usize;
+    for process in 0..processes {
+        let server = host.start(process, &kept, rng.next_u64())?;
+        if process + 1 == processes {
             host.finish(&server, &mut clients, &mut notes, end).await?;
             host.stop(server, &kept).await?;
             break;
@@ -142,7 +142,7 @@ async fn simulate(seed: u64, is_printed: bool) -> Result<Run, String> {
             host.check(&server)?;
         }
         kept = match rng.one_in(2) {
-            true => host.kill(server, life + 1, rng.one_in(2)).await?,
+            true => host.kill(server, process + 1, rng.one_in(2)).await?,
             false => host.stop(server, &kept).await?,
         };
         time::sleep(Duration::from_millis(rng.below(5_000))).await;
@@ -181,7 +181,7 @@ fn feed(seed: u64, chain: &Chain, end: u64, rng: &mut Rng) -> Arc<Feed> {
 }
 
 impl Host {
-    /// The store before the first life, which has the configurations
+    /// The store before the first process, which has the configurations
     fn first_store(&self) -> Result<StoreContent, String> {
         let kept = match self.folder {
             Some(_) => StoreContent::File(0),
@@ -211,7 +211,7 @@ impl Host {
     }
 
     /// Starts a server over a store
-    fn start(&self, life: usize, kept: &StoreContent, seed: u64) -> Result<Server, String> {
+    fn start(&self, process: usize, kept: &StoreContent, seed: u64) -> Result<Server, String> {
         let world = &self.world;
         let service = Arc::new(self.service(self.open(kept)?));
         let chain = service.chain_status_blocking().map_err(|error| error.to_string())?;
@@ -272,14 +272,14 @@ impl Host {
         );
         let http = tokio::spawn(served);
         let killed = watch::Sender::new(false);
-        let connector = Connector { life, connections, killed: killed.subscribe() };
+        let connector = Connector { process, connections, killed: killed.subscribe() };
         world.connector.send_replace(Some(connector));
         let file = match kept {
             StoreContent::Memory(_) => None,
             StoreContent::File(number) => Some(*number),
         };
         Ok(Server {
-            life,
+            process,
             service,
             killed,
             http,
@@ -350,8 +350,8 @@ impl Host {
     /// Stops a server, which answers what waits
     async fn stop(&self, server: Server, kept: &StoreContent) -> Result<StoreContent, String> {
         settle().await;
-        let Server { life, service, killed, http, follow, others, .. } = server;
-        self.world.stop(life);
+        let Server { process, service, killed, http, follow, others, .. } = server;
+        self.world.stop(process);
         self.world.count(|figures| figures.stops += 1);
         service.shutdown();
         let stopped = async {
