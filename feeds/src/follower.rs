@@ -58,8 +58,9 @@ pub enum Start {
 pub struct StoredChain {
     /// The newest block
     pub head: BlockPoint,
-    /// The last final block, if there is one
-    pub last_final: Option<BlockPoint>,
+    /// The last final block, or the earliest one if nothing is final by its headers: chains are
+    /// started with a block that is final at the feed
+    pub last_final: BlockPoint,
 }
 
 /// What the follower does next
@@ -132,7 +133,7 @@ impl<S: Source> Follower<S> {
         settings: Settings,
     ) -> Self {
         let sources = Sources::new(vec![source], settings.return_after);
-        if let Some(last_final) = stored.and_then(|stored| stored.last_final) {
+        if let Some(StoredChain { last_final, .. }) = stored {
             sources.set_anchor(last_final);
         }
         Self {
@@ -304,7 +305,7 @@ impl<S: Source> Follower<S> {
         }
         self.branch.clear();
         self.observe(Event::LinkBroken { height });
-        self.take_final_chain(self.last_known(), height);
+        self.take_final_chain(self.recent.last_final(), height);
         self.bypass_caches();
         Ok(())
     }
@@ -374,7 +375,7 @@ impl<S: Source> Follower<S> {
             );
             return Err(FollowError::new(FollowErrorKind::Missing, detail));
         };
-        let known = self.last_known();
+        let known = self.recent.last_final();
         if !names_missing && known != Some(after) && self.rewinds < MAX_REWINDS {
             // The block before was not final, whether it was the head of the store or came from
             // a cache: its fork is abandoned.
@@ -474,7 +475,7 @@ impl<S: Source> Follower<S> {
         stored: StoredChain,
         feed_final: &FeedBlock,
     ) -> Result<bool, FollowError> {
-        let expected = stored.last_final.unwrap_or(stored.head);
+        let expected = stored.last_final;
         let BlockPoint { height, hash } = expected;
         let feed_height = feed_final.block.height;
         if feed_height < height {
@@ -501,19 +502,12 @@ impl<S: Source> Follower<S> {
             Some(found) if found.block == expected => Ok(true),
             found => {
                 let found = found.map_or("no block".into(), |found| found.block.hash.to_string());
-                let role = if stored.last_final.is_some() { "final" } else { "newest" };
                 let detail = format!(
-                    "the store is not of the feed's chain: its {role} block at height {height} is {hash}, and the feed has {found} there"
+                    "the store is not of the feed's chain: its final block at height {height} is {hash}, and the feed has {found} there"
                 );
                 Err(FollowError::new(FollowErrorKind::Contradiction, detail))
             }
         }
-    }
-
-    /// The last block that the feed is known to have: a stored chain without a final block was
-    /// found there by its head
-    fn last_known(&self) -> Option<BlockPoint> {
-        self.recent.last_final().or(self.stored.map(|stored| stored.head))
     }
 
     /// The height that the follower was asked to start at

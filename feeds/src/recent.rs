@@ -36,10 +36,10 @@ pub(crate) struct Change {
 }
 
 impl Recent {
-    /// A chain that is known by its head and, if there is one, its last final block
-    pub(crate) fn of_stored(head: BlockPoint, last_final: Option<BlockPoint>) -> Self {
-        let mut recent = Self { head: Some(head), last_final, ..Self::default() };
-        for point in [Some(head), last_final].into_iter().flatten() {
+    /// A chain that is known by its head and its last final block
+    pub(crate) fn of_stored(head: BlockPoint, last_final: BlockPoint) -> Self {
+        let mut recent = Self { head: Some(head), last_final: Some(last_final), ..Self::default() };
+        for point in [head, last_final] {
             let entry = Entry { height: point.height, prev_hash: CryptoHash::ZERO };
             recent.entries.insert(point.hash, entry);
         }

@@ -303,5 +303,6 @@ fn epoch_id(message: &[u8]) -> Option<String> {
 
 /// What a follower has to know of the chain in the store
 pub(crate) fn stored_chain(chain: &ChainStatus) -> Option<StoredChain> {
-    chain.head.map(|head| StoredChain { head, last_final: chain.last_final })
+    let last_final = chain.last_final.or(chain.earliest)?;
+    chain.head.map(|head| StoredChain { head, last_final })
 }

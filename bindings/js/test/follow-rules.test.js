@@ -54,12 +54,12 @@ function feed(messages, { optimistic = messages, change = () => undefined } = {}
 }
 
 /** An endpoint that keeps the heights that it gets */
-function endpoint(head = null, lastFinal = null) {
+function endpoint(head = null, lastFinal = null, earliest = lastFinal) {
   const heights = [];
   const point = (height) => (typeof height === "number" ? { height: BigInt(height), hash: hashOf(height) } : height);
   return {
     heights,
-    chainStatus: async () => ({ head: point(head), lastFinal: point(lastFinal) }),
+    chainStatus: async () => ({ head: point(head), lastFinal: point(lastFinal), earliest: point(earliest) }),
     handleBlock: async (bytes) => {
       const { header } = JSON.parse(new TextDecoder().decode(bytes)).block;
       heights.push(header.height);
@@ -170,13 +170,16 @@ test("a cached fork above a stored head is left also when nothing stored is fina
   const cached = block(21, { branch: "Y", parentBranch: "Z" });
   const change = (path, isFresh) => (path.endsWith("/block/21") && !isFresh ? response(200, cached) : undefined);
   const { fetch, requests } = feed(line(10, 60), { change });
-  const host = endpoint(20);
+  const host = endpoint(20, null, 20);
   await follow(host, { ...QUICK, fetch, until: 50 });
-  assert.deepEqual(
-    [...new Set(host.heights)],
-    line(21, 50).map(({ block }) => block.header.height),
-  );
+  const expected = line(21, 50).map(({ block }) => block.header.height);
+  assert.deepEqual([...new Set(host.heights)], expected);
   assert.ok(requests.every(({ path }) => !path.endsWith("/block/0")));
+  // The stored head is of a fork, and the earliest block is before it.
+  const fork = { height: 20n, hash: hashOf(20, "Y") };
+  const other = endpoint(fork, null, 19);
+  await follow(other, { ...QUICK, fetch, until: 50 });
+  assert.deepEqual([...new Set(other.heights)], [20, ...expected]);
 });
 
 test("a store that is far behind is started anew if the host says so", async () => {

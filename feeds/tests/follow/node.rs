@@ -74,7 +74,6 @@ async fn the_walk_to_an_ancestor_is_bounded() {
     }
     // The head is on no branch of the node, and the last final block is far below its head.
     let mut stored = host.stored().unwrap();
-    stored.last_final = Some(stored.last_final.unwrap_or(stored.head));
     stored.head.height += 30;
     stored.head.hash = expected.hashes[59];
     let mut follower = Follower::shared(source, Start::Resume, Some(stored), settings);

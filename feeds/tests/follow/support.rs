@@ -164,7 +164,8 @@ impl Host {
 
     pub(crate) fn stored(&self) -> Option<StoredChain> {
         let chain = Engine::default().chain_status(&&self.storage).unwrap();
-        chain.head.map(|head| StoredChain { head, last_final: chain.last_final })
+        let last_final = chain.last_final.or(chain.earliest)?;
+        chain.head.map(|head| StoredChain { head, last_final })
     }
 
     /// All rows but that of the chain, whose state is compared apart from the number of imports
@@ -237,7 +238,7 @@ impl Canonical {
             self.host.import(&message.json);
             self.blocks += 1;
             let StoredChain { head, last_final } = self.host.stored().unwrap();
-            let is_quiet = last_final.is_some_and(|last| last.height > self.highest_fork);
+            let is_quiet = last_final.height > self.highest_fork;
             if self.blocks >= at_least && is_quiet {
                 return head;
             }

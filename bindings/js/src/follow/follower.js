@@ -28,7 +28,10 @@ import { Recent } from "./recent.js";
  * @property {(event: FollowEvent) => void} observe
  */
 
-/** @typedef {{ head: Point, lastFinal: Point | null }} StoredChain The chain that the host has */
+/**
+ * @typedef {{ head: Point, lastFinal: Point }} StoredChain The chain that the host has: its newest
+ *   block and its last final one, which is the earliest if nothing is final by its headers
+ */
 
 /**
  * The final chain that is taken
@@ -168,16 +171,8 @@ export class Follower {
     if (this.#recent.has(block.hash)) return null;
     if (this.#recent.accepts(block)) return this.#handOut(block);
     this.#settings.observe({ type: "linkBroken", height: block.height });
-    this.#takeFinalChain(this.#lastKnown(), block.height, true);
+    this.#takeFinalChain(this.#recent.lastFinal, block.height, true);
     return null;
-  }
-
-  /**
-   * The last block that the feed is known to have: a stored chain without a final block was found
-   * there by its head
-   */
-  #lastKnown() {
-    return this.#recent.lastFinal ?? this.#stored?.head ?? null;
   }
 
   /**
@@ -230,7 +225,7 @@ export class Follower {
       const detail = `block ${prevHeight}: the feed does not have it, and block ${height} names it as its parent`;
       throw new FollowError("missing", detail);
     }
-    const known = this.#lastKnown();
+    const known = this.#recent.lastFinal;
     if (!namesMissing && known?.hash !== after.hash && this.#rewinds < MAX_REWINDS) {
       // The block before was not final, whether it was the head of the store or came from a cache:
       // its fork is abandoned.
@@ -314,8 +309,7 @@ export class Follower {
    * @param {Block} feedFinal
    */
   async #isChainOf(stored, feedFinal) {
-    const expected = stored.lastFinal ?? stored.head;
-    const { height, hash } = expected;
+    const { height, hash } = stored.lastFinal;
     if (feedFinal.height < height) {
       const detail = `the last final block of the feed is ${feedFinal.height}, and the store is at block ${height}`;
       if (height - feedFinal.height > MAX_FEED_LAG) {
@@ -330,10 +324,9 @@ export class Follower {
     let found = await find(false);
     if (found?.hash !== hash) found = await find(true);
     if (found?.hash === hash) return true;
-    const role = stored.lastFinal ? "final" : "newest";
     throw new FollowError(
       "contradiction",
-      `the store is not of the feed's chain: its ${role} block at height ${height} is ${hash}, ` +
+      `the store is not of the feed's chain: its final block at height ${height} is ${hash}, ` +
         `and the feed has ${found?.hash ?? "no block"} there`,
     );
   }

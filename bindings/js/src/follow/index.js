@@ -42,8 +42,9 @@ export async function follow(endpoint, options) {
   const settings = settingsOf(options);
   const { signal, until } = options;
   signal?.throwIfAborted();
-  const { head, lastFinal } = await endpoint.chainStatus();
-  const stored = head && { head: pointOf(head), lastFinal: lastFinal && pointOf(lastFinal) };
+  const { head, lastFinal, earliest } = await endpoint.chainStatus();
+  const known = lastFinal ?? earliest;
+  const stored = head && known && { head: pointOf(head), lastFinal: pointOf(known) };
   const { control, release } = linkedController(signal);
   const follower = new Follower(new Feed(settings), settings, stored, control.signal);
   try {

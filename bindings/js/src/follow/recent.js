@@ -19,15 +19,15 @@ export class Recent {
   lastFinal = null;
 
   /**
-   * A chain that is known by its head and, if there is one, its last final block
+   * A chain that is known by its head and its last final block
    *
    * @param {Point} head
-   * @param {Point | null} lastFinal
+   * @param {Point} lastFinal
    */
   startAfter(head, lastFinal) {
     this.#head = head;
     this.lastFinal = lastFinal;
-    for (const { height, hash } of lastFinal ? [head, lastFinal] : [head]) {
+    for (const { height, hash } of [head, lastFinal]) {
       this.#entries.set(hash, { height, prevHash: ZERO_HASH });
     }
   }
