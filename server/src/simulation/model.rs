@@ -15,8 +15,8 @@ use milepost::endpoint::{
 };
 use milepost::import::{BlockPosition, ImportSettings};
 use milepost::primitives::{AccountId, BlockHeight, CryptoHash, Nonce};
-use milepost::status::{CompactStatus, Milestone};
-use milepost::storage::MemoryStorage;
+use milepost::status::{CompactStatus, Milestone, StatusQuery};
+use milepost::storage::{MemoryStorage, run};
 use milepost::transaction::SignedTransaction;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -26,6 +26,8 @@ use super::chain::Chain;
 
 /// How much later than expected something may come: timers count in milliseconds
 pub(super) const SLACK: Duration = Duration::from_millis(5);
+/// Above the receipts of each transaction
+const MAX_RECEIPTS: usize = 1_000;
 
 /// The chain after a block
 struct State {
@@ -183,19 +185,29 @@ impl Model {
         };
         let found = answers.iter().find(is_this).map(|(kind, _)| *kind);
         let is_invalid = || self.is_used_nonce(sent, body, at).then_some(AnswerKind::Invalid);
-        let found = found.or_else(|| self.check_calls(sent, body, at, stopped)).or_else(is_invalid);
-        found.ok_or_else(|| format!("no node says this: {}", text()))
+        if let Some(kind) = found.or_else(is_invalid) {
+            return Ok(kind);
+        }
+        let wrong = match self.wrong_call(sent, body, at, stopped) {
+            Some(None) => return Ok(AnswerKind::Waited),
+            Some(Some(index)) => format!("in call {index} "),
+            None => String::new(),
+        };
+        Err(format!("no node says this: {wrong}{}", text()))
     }
 
-    /// Checks a batch call by call: what was found to be wrong with a transaction stays, also if a
-    /// later state of the chain would say otherwise, and the other calls are answered later
-    fn check_calls(
+    /// Checks a batch call by call, and returns the index of a call whose answer is wrong, if it is
+    /// a batch to which this applies
+    ///
+    /// What was found to be wrong with a transaction stays, also if a later state of the chain
+    /// would say otherwise, and the other calls are answered later.
+    fn wrong_call(
         &self,
         sent: &SentRequest,
         body: &[u8],
         at: Instant,
         stopped: Option<Instant>,
-    ) -> Option<AnswerKind> {
+    ) -> Option<Option<usize>> {
         let calls: Vec<&RawValue> = serde_json::from_slice(&sent.body).ok()?;
         let found: Vec<&RawValue> = serde_json::from_slice(body).ok()?;
         let stays = |one: &&RawValue| {
@@ -204,7 +216,13 @@ impl Model {
         if calls.len() != found.len() || !found.iter().any(stays) {
             return None;
         }
-        let is_said = |(call, found): (&RawValue, &RawValue)| {
+        let (whole, _) = self.answers(sent, at, stopped);
+        let whole: Vec<Vec<&RawValue>> =
+            whole.iter().filter_map(|(_, it)| serde_json::from_slice(&it.body).ok()).collect();
+        let is_wrong = |&(index, (call, found)): &(usize, (&RawValue, &RawValue))| {
+            let is_of_whole = |answers: &Vec<&RawValue>| {
+                answers.get(index).is_some_and(|answer| answer.get() == found.get())
+            };
             let sent = SentRequest { body: call.get().into(), ..*sent };
             let (answers, _) = self.answers(&sent, at, stopped);
             let found = found.get().as_bytes();
@@ -214,11 +232,12 @@ impl Model {
                 let state = self.engine.respond(request, rows);
                 matches!(state, RequestState::Ready(response) if response.body == found)
             };
-            answers.iter().any(|(_, response)| response.body == found)
+            !(answers.iter().any(|(_, response)| response.body == found)
                 || self.visible(sent.at, at).any(|(_, state, ..)| is_now(&state.rows))
                 || self.is_used_nonce(&sent, found, at)
+                || whole.iter().any(is_of_whole))
         };
-        calls.into_iter().zip(found).all(is_said).then_some(AnswerKind::Waited)
+        Some(calls.into_iter().zip(found).enumerate().find(is_wrong).map(|(index, _)| index))
     }
 
     /// Whether an answer says that a nonce is used, and a final block has that nonce
@@ -236,12 +255,16 @@ impl Model {
         let Some((own, user)) = self.nonces.get(&nonce).zip(self.nonces.get(&used)) else {
             return false;
         };
-        let milestone = |hash, rows: &MemoryStorage| {
-            self.compact(hash, rows).map_or(Milestone::None, |compact| compact.milestone)
+        let height = |hash, rows: &MemoryStorage| {
+            let status = run(&mut StatusQuery::new(hash, MAX_RECEIPTS), rows).ok()??;
+            Some(status.transaction().ok()?.height)
         };
+        let last_final =
+            |rows: &MemoryStorage| Some(self.engine.chain_status(rows).ok()?.last_final?.height);
+        // Whether the block is final counts, also if the outcome is in a later one.
         let is_so = |rows: &MemoryStorage| {
-            milestone(own.hash, rows) == Milestone::None
-                && milestone(user.hash, rows).satisfies(Milestone::IncludedFinal)
+            height(own.hash, rows).is_none()
+                && height(user.hash, rows).zip(last_final(rows)).is_some_and(|(at, to)| at <= to)
         };
         call["params"]["signed_tx_base64"] == own.signed_base64
             && own.signer == user.signer
