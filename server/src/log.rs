@@ -1,8 +1,8 @@
 //! Logging to standard error, and the output of commands on standard output.
 //!
 //! Requests and blocks are not logged one by one at the default level; `MILEPOST_LOG` takes the
-//! directives of `tracing` (`debug`, `milepost::http=trace`, ...). A panic is logged with its
-//! place, whatever catches it.
+//! directives of `tracing` (`debug`, `milepost_server::http=trace`, ...). A panic is logged with
+//! its place, whatever catches it.
 
 use core::any::Any;
 use core::panic::Location;

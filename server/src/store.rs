@@ -51,7 +51,7 @@ impl Store {
     }
 
     /// A store in memory with these rows
-    #[cfg(test)]
+    #[cfg(any(test, feature = "fuzz"))]
     pub(crate) fn with_rows(rows: MemoryStorage) -> Self {
         let backend = Backend::Memory(RwLock::new(rows));
         Self { backend, block_writer: Mutex::new(()), config_writer: Mutex::new(()) }

@@ -29,5 +29,5 @@ pub(crate) fn program() -> Command {
 /// The test that simulates the whole server, to which variables say what to run
 pub(crate) fn server() -> Command {
     let test = "simulation::what_clients_get_is_what_the_model_says -- --exact --nocapture";
-    cargo(&format!("test --release -p milepost-server --bin milepost {test}"))
+    cargo(&format!("test --release -p milepost-server --lib {test}"))
 }

@@ -4,10 +4,14 @@
 //! and what it gets is the same for every listener, and not decided here.
 
 use core::net::IpAddr;
+#[cfg(any(test, feature = "fuzz"))]
+use core::net::Ipv4Addr;
 use std::io;
 
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
+#[cfg(any(test, feature = "fuzz"))]
+use tokio::{io::DuplexStream, sync::mpsc};
 use tracing::debug;
 
 /// A source of connections
@@ -30,5 +34,21 @@ impl Listener for TcpListener {
             debug!("cannot set TCP_NODELAY: {error}");
         }
         Ok((stream, address.ip()))
+    }
+}
+
+/// Accepts pipes in memory
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) struct PipeListener(pub(crate) mpsc::UnboundedReceiver<DuplexStream>);
+
+#[cfg(any(test, feature = "fuzz"))]
+impl Listener for PipeListener {
+    type Stream = DuplexStream;
+
+    async fn accept(&mut self) -> io::Result<(DuplexStream, IpAddr)> {
+        match self.0.recv().await {
+            Some(stream) => Ok((stream, Ipv4Addr::LOCALHOST.into())),
+            None => core::future::pending().await,
+        }
     }
 }

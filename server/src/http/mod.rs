@@ -61,6 +61,8 @@ pub(crate) use cors::Cors;
 #[cfg(test)]
 pub(crate) use head::HEAD;
 pub(crate) use listener::Listener;
+#[cfg(any(test, feature = "fuzz"))]
+pub(crate) use listener::PipeListener;
 pub(crate) use request_context::{CURRENT, RequestContext};
 pub(crate) use route::Options;
 pub(crate) use rpc::StatusMode;

@@ -4,8 +4,6 @@
 //! while a task waits.
 
 use alloc::collections::BTreeMap;
-use core::net::{IpAddr, Ipv4Addr};
-use std::io;
 use std::sync::{Mutex, PoisonError};
 
 use tokio::io::{DuplexStream, duplex};
@@ -15,7 +13,6 @@ use tokio::time::Instant;
 use super::chain::Chain;
 use super::figures::Figures;
 use super::model::Model;
-use crate::http::Listener;
 
 /// What a run has
 pub(super) struct World {
@@ -41,9 +38,6 @@ pub(super) struct Connector {
     pub(super) connections: mpsc::UnboundedSender<DuplexStream>,
     pub(super) killed: watch::Receiver<bool>,
 }
-
-/// Accepts what connectors connect
-pub(super) struct PipeListener(pub(super) mpsc::UnboundedReceiver<DuplexStream>);
 
 impl World {
     pub(super) fn new(chain: Chain, model: Model, is_printed: bool) -> Self {
@@ -119,17 +113,6 @@ impl Connector {
         // A server whose end of this is gone has stopped, and is not killed any more.
         if killed.wait_for(|killed| *killed).await.is_err() {
             core::future::pending::<()>().await;
-        }
-    }
-}
-
-impl Listener for PipeListener {
-    type Stream = DuplexStream;
-
-    async fn accept(&mut self) -> io::Result<(DuplexStream, IpAddr)> {
-        match self.0.recv().await {
-            Some(stream) => Ok((stream, Ipv4Addr::LOCALHOST.into())),
-            None => core::future::pending().await,
         }
     }
 }

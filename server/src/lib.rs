@@ -1,0 +1,114 @@
+//! The server `milepost`: transaction status and protocol configuration over HTTP, in one command.
+//!
+//! The program feeds block messages to the engine and serves the engine's responses over HTTP; the
+//! engine alone decides what a response says. Each file here has one task: the command line, the
+//! feeds, the store, pending requests, HTTP, metrics, and the text output for people. It is a
+//! library only so that fuzz targets can link it: hosts embed the crate `milepost`.
+
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod archive;
+mod archive_commands;
+mod block_importer;
+mod block_verifier;
+mod cli;
+mod client;
+mod compact_status;
+mod conformance;
+mod demo_index;
+mod feed;
+mod feed_log;
+mod feed_status;
+mod file_limit;
+mod finality;
+mod follow;
+#[cfg(feature = "fuzz")]
+#[doc(hidden)]
+pub mod fuzz;
+mod generated;
+mod http;
+mod io_budget;
+mod json_scan;
+mod log;
+mod logged_kinds;
+mod metrics;
+mod query_commands;
+mod query_error;
+mod receipt_tree;
+mod recent;
+mod serve;
+mod served_feed;
+mod service;
+mod settings;
+mod shared_endpoint;
+#[cfg(test)]
+mod simulation;
+mod store;
+mod store_commands;
+mod sync;
+mod upstream;
+mod value_parsers;
+mod waiting;
+mod watching;
+
+use std::env;
+use std::process::ExitCode;
+
+use clap::Parser as _;
+#[cfg(feature = "jemalloc")]
+use tikv_jemallocator as _;
+#[cfg(test)]
+use {loom as _, milepost_feed_server as _, milepost_test_cluster as _, tempfile as _};
+
+use cli::{Cli, Command, ConfigArgs, ConfigCommand};
+use settings::Arguments;
+
+/// Runs the program with the arguments and the environment of this process
+///
+/// Exit codes: 0 success or found; 1 not found, or the server failed, or a store or an archive is
+/// not sound; 2 invalid command line, or the query or another command failed.
+pub fn main() -> ExitCode {
+    let arguments = Arguments::read(env::args_os().collect(), &|name| env::var_os(name));
+    let arguments = match arguments {
+        Ok(arguments) => arguments,
+        Err(text) => return fail(&text, 2),
+    };
+    let cli = match Cli::try_parse_from(&arguments.arguments) {
+        Ok(cli) => cli,
+        Err(error) => {
+            // As `Cli::parse` does, except that an option may come from elsewhere.
+            let _ = error.print();
+            let origins = arguments.origins(&error.to_string());
+            if error.use_stderr() && !origins.is_empty() {
+                eprintln!("{}", origins.trim_start());
+            }
+            return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
+        }
+    };
+    log::init(cli.log_format());
+    let result = match cli.command.unwrap_or(Command::Serve(Box::new(cli.serve))) {
+        Command::Serve(args) => serve::serve(*args).map_err(|text| (text, 1)),
+        Command::Import(args) => serve::import(&args).map_err(|text| (text, 1)),
+        Command::Status(args) => query_commands::status(&args).map_err(|text| (text, 2)),
+        Command::Config(ConfigArgs { command: Some(ConfigCommand::Check { file }), .. }) => {
+            settings::check(&file).map_err(|text| (text, 2))
+        }
+        Command::Config(args) => query_commands::config(&args).map_err(|text| (text, 2)),
+        Command::Man => generated::manual_page(),
+        Command::Completions { shell } => generated::completions(shell),
+        Command::Store(command) => store_commands::run(&command).map_err(|text| (text, 2)),
+        Command::Archive(command) => archive_commands::run(&command).map_err(|text| (text, 2)),
+        Command::Conformance(args) => conformance::run(&args).map_err(|text| (text, 2)),
+    };
+    match result {
+        Ok(code) => code,
+        Err((text, code)) => fail(&text, code),
+    }
+}
+
+fn fail(text: &str, code: u8) -> ExitCode {
+    eprintln!("milepost: {text}");
+    ExitCode::from(code)
+}
