@@ -14,9 +14,23 @@ use milepost_practice::{Practice, PracticeTransaction, Settings};
 use serde_json::Value;
 
 use crate::answers::PROVEN;
+use crate::http;
 
 /// Blocks of the chain: enough for finalized transactions and for others
 const BLOCKS: usize = 6;
+
+/// Programs of the target `c_interface`: an engine that imports, responds and proves, and an
+/// endpoint over a storage of the host
+const C_PROGRAMS: [&[u8]; 2] = [
+    &[
+        3, 0, 0, 5, 0, 0, 0, 5, 0, 1, 0, 0, 5, 0, 2, 0, 0, 5, 0, 3, 0, 0, 9, 0, 10, 0, 0, 11, 0, 0,
+        9, 0, 7, 0, 0, 12, 0, 0, 13, 0, 0, 14, 0, 0, 25, 0, 24, 0, 0,
+    ],
+    &[
+        0, 0, 1, 0, 6, 2, 2, 0, 0, 0, 4, 0, 0, 0, 0, 0, 5, 0, 0, 0, 0, 15, 0, 0, 0, 16, 0, 10, 0,
+        1, 9, 0, 19, 0, 22, 0, 0, 0, 20, 0, 24, 0, 3, 5, 0, 0, 0,
+    ],
+];
 
 /// A practice chain in memory
 pub(crate) struct World {
@@ -91,6 +105,34 @@ fn check(body: &[u8], is_batch: bool) {
     }
 }
 
+/// Texts of the chain that a host of the C interface passes: messages, a configuration, requests,
+/// transactions and hashes
+static HOST_TEXTS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
+    let mut practice = Practice::new(Settings::demo(7));
+    let messages: Vec<Vec<u8>> = (0..BLOCKS).map(|_| practice.next_message().json).collect();
+    let config = protocol_config("practice", 0, 80, &["m"]).into_bytes();
+    let requests: Vec<Vec<u8>> = WORLD.requests().map(String::into_bytes).collect();
+    let batch = [b"[", &requests.join(&b","[..])[..], b"]"].concat();
+    let signed = WORLD.transactions.iter().take(4).flat_map(|transaction| {
+        let mut base64 = String::new();
+        milepost::codec::base64::encode(&transaction.signed, &mut base64);
+        let hash = transaction.hash;
+        [
+            transaction.signed.clone(),
+            base64.into_bytes(),
+            hash.as_bytes().to_vec(),
+            hash.to_string().into_bytes(),
+        ]
+    });
+    let others = [config, batch, PROVEN.answer.clone(), PROVEN.proof.clone().into_bytes()];
+    messages.into_iter().chain(others).chain(requests).chain(signed).collect()
+});
+
+/// The texts of the chain that a host of the C interface passes
+pub fn host_texts() -> &'static [Vec<u8>] {
+    &HOST_TEXTS
+}
+
 /// First inputs that no vector has: a target, a number, and bytes
 pub fn seeds() -> impl Iterator<Item = (&'static str, usize, Vec<u8>)> {
     let next = ["block_message", "proof"].map(|target| (target, 0, WORLD.next.clone()));
@@ -104,5 +146,8 @@ pub fn seeds() -> impl Iterator<Item = (&'static str, usize, Vec<u8>)> {
     });
     let answer = [&PROVEN.answer[..], &[0], PROVEN.proof.as_bytes()].concat();
     let next = next.into_iter().chain([("answer", 0, answer)]);
-    next.chain(signed).chain(rows)
+    let http = http::seeds().enumerate().map(|(number, bytes)| ("http", number, bytes));
+    let calls = C_PROGRAMS.iter().enumerate();
+    let calls = calls.map(|(number, bytes)| ("c_interface", number, bytes.to_vec()));
+    next.chain(signed).chain(rows).chain(http).chain(calls)
 }

@@ -3,9 +3,10 @@
 //! Inputs are the shared vectors and what `fuzz/examples/seeds.rs` writes, which also reads
 //! `fuzz/corpus`. New ones stay in the target directory until `--keep` writes those that reach
 //! other code to `fuzz/corpus`. A target that fails names the file with the input, which becomes a
-//! vector or a line of the corpus. Leaves out the differential targets that need the node's crates.
+//! vector or a line of the corpus. What needs the node's crates is compared in `interop`, over the
+//! same corpus.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -19,13 +20,15 @@ const MEMORY: u32 = 2048;
 const SECONDS_OF_AN_INPUT: u32 = 25;
 
 /// The targets, each with the folders of the shared vectors that are inputs of it
-const TARGETS: [(&str, &[&str]); 11] = [
+const TARGETS: [(&str, &[&str]); 13] = [
     ("answer", &[]),
     ("base58", &[]),
     ("base64", &[]),
     ("block_message", &["blocks"]),
+    ("c_interface", &[]),
     ("canonical_json", &["blocks", "responses"]),
     ("configuration", &["configs"]),
+    ("http", &[]),
     ("params", &[]),
     ("proof", &["blocks"]),
     ("request_body", &["requests"]),
@@ -82,6 +85,49 @@ pub(crate) fn test() -> Result<(), String> {
     TARGETS.iter().try_for_each(|(target, vectors)| places.fuzz(target, vectors, SECONDS_OF_A_TEST))
 }
 
+/// Runs every target for a time, and returns a table of what was done
+///
+/// # Errors
+///
+/// When a target fails, with the place of its output, which names the input.
+pub(crate) fn campaign(minutes: u64) -> Result<String, String> {
+    let places = build()?;
+    let mut table = format!(
+        "{:<20}{:>12}{:>10}{:>8}{:>8}\n",
+        "target", "executions", "a second", "edges", "inputs"
+    );
+    for (target, vectors) in TARGETS {
+        let path = places.target.join(format!("{target}.log"));
+        let at = |error: std::io::Error| format!("{}: {error}", path.display());
+        let log = File::create(&path).map_err(at)?;
+        let mut command = places.fuzz_command(target, vectors, minutes * 60)?;
+        run_command(command.arg("-verbosity=1").stderr(log))
+            .map_err(|error| format!("fuzz target {target}: {error}; {}", path.display()))?;
+        let line = figures(target, &String::from_utf8_lossy(&fs::read(&path).map_err(at)?))
+            .ok_or_else(|| format!("{}: no figures", path.display()))?;
+        println!("{line}");
+        table.push_str(&line);
+        table.push('\n');
+    }
+    Ok(table)
+}
+
+/// The line of a target, from the output of libFuzzer
+fn figures(target: &str, log: &str) -> Option<String> {
+    let stat = |name: &str| -> Option<u64> {
+        let line = log.lines().find_map(|line| line.strip_prefix(name))?;
+        line.trim_start_matches(':').trim().parse().ok()
+    };
+    let executions = stat("stat::number_of_executed_units")?;
+    let rate = stat("stat::average_exec_per_sec")?;
+    let mut words = log.lines().rfind(|line| line.contains(" cov: "))?.split_whitespace();
+    words.find(|word| *word == "cov:")?;
+    let edges = words.next()?;
+    words.find(|word| *word == "corp:")?;
+    let inputs = words.next()?.split('/').next()?;
+    Some(format!("{target:<20}{executions:>12}{rate:>10}{edges:>8}{inputs:>8}"))
+}
+
 fn build() -> Result<Places, String> {
     let target = shell::target()?.join("fuzz");
     let mut command = cargo("fuzz build --target-dir");
@@ -99,6 +145,18 @@ fn build() -> Result<Places, String> {
 impl Places {
     /// Runs a target over all its inputs, then for some seconds
     fn fuzz(&self, target: &str, vectors: &[&str], seconds: u64) -> Result<(), String> {
+        let mut command = self.fuzz_command(target, vectors, seconds)?;
+        // New inputs are not listed.
+        run_command(command.arg("-verbosity=0"))
+            .map_err(|error| format!("fuzz target {target}: {error}"))
+    }
+
+    fn fuzz_command(
+        &self,
+        target: &str,
+        vectors: &[&str],
+        seconds: u64,
+    ) -> Result<Command, String> {
         let found = self.new_inputs(target)?;
         let mut command = self.program(target);
         command.args([
@@ -107,14 +165,12 @@ impl Places {
             format!("-timeout={SECONDS_OF_AN_INPUT}"),
             format!("-artifact_prefix={}/{target}-", self.target.display()),
             "-print_final_stats=1".to_owned(),
-            // New inputs are not listed.
-            "-verbosity=0".to_owned(),
         ]);
         command.arg(&found);
         let mut inputs = vec![self.target.join("seeds").join(target)];
         inputs.extend(vectors.iter().map(|folder| root().join("tests/vectors").join(folder)));
         command.args(inputs.iter().filter(|folder| folder.is_dir()));
-        run_command(&mut command).map_err(|error| format!("fuzz target {target}: {error}"))
+        Ok(command)
     }
 
     /// Writes the inputs that reach other code to the corpus
@@ -159,14 +215,25 @@ fn make(directory: &Path) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{TARGETS, root};
+    use super::{TARGETS, figures, root};
+
+    #[test]
+    fn figures_are_read_from_the_output() {
+        let log = "#8 NEW    cov: 7 ft: 9 corp: 2/4b\n\
+                   #9 DONE   cov: 12 ft: 30 corp: 3/40Mb lim: 4096 exec/s: 5 rss: 508Mb\n\
+                   Done 9 runs in 2 second(s)\n\
+                   stat::number_of_executed_units: 9\nstat::average_exec_per_sec:     5\n";
+        let words =
+            figures("rows", log).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+        assert_eq!(words.as_deref(), Some("rows 9 5 12 3"));
+        assert_eq!(figures("rows", "a crash"), None);
+    }
 
     #[test]
     fn every_target_is_listed() {
-        let programs = std::fs::read_dir(root().join("fuzz/fuzz_targets")).unwrap();
-        let mut names: Vec<String> = programs
-            .map(|entry| entry.unwrap().path().file_stem().unwrap().to_string_lossy().into_owned())
-            .collect();
+        let manifest = std::fs::read_to_string(root().join("fuzz/Cargo.toml")).unwrap();
+        let programs = manifest.split("[[bin]]\nname = \"").skip(1);
+        let mut names: Vec<&str> = programs.map(|bin| bin.split('"').next().unwrap()).collect();
         names.sort_unstable();
         assert_eq!(names, TARGETS.map(|(name, _)| name));
     }

@@ -60,6 +60,12 @@ const SECTIONS: &[(&str, &str)] = &[
          of requests that do not wait; client and server share both processors.",
     ),
     (
+        "fuzz",
+        "Each fuzz target runs with AddressSanitizer on one processor, from the shared vectors, the committed corpus and\n\
+         what its runs before have found. A finding fails the run, so there is none here. Edges are those of the program\n\
+         that were reached, and inputs those that reach them.",
+    ),
+    (
         "follow",
         "A day of a practice chain is followed by a clock that jumps, from a feed with faults of all kinds, into a host\n\
          that keeps 1000 blocks; its rows are compared with those of a quiet feed. A server that follows a feed is killed\n\
