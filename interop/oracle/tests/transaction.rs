@@ -196,6 +196,31 @@ fn both_sides_accept_the_same_changed_bits() {
     );
 }
 
+/// The corpus of the fuzz target `signed_transaction`: each line reaches other code of our decoder;
+/// with `MILEPOST_FUZZ_INPUTS` also the files of that directory, which a campaign has found
+#[test]
+fn both_sides_accept_the_same_inputs_of_the_fuzz_target() {
+    let mut tally = Tally::default();
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/signed_transaction.txt");
+    let corpus = std::fs::read_to_string(corpus).unwrap();
+    let mut inputs: Vec<Vec<u8>> =
+        corpus.lines().map(|line| base64::decode(line, Padding::Required).unwrap()).collect();
+    if let Some(directory) = std::env::var_os("MILEPOST_FUZZ_INPUTS") {
+        let files = std::fs::read_dir(directory).unwrap();
+        inputs.extend(files.map(|file| std::fs::read(file.unwrap().path()).unwrap()));
+    }
+    for input in &mut inputs {
+        tally.add(input);
+        for bit in 0..input.len().min(512) * 8 {
+            input[bit / 8] ^= 1 << (bit % 8);
+            tally.add(input);
+            input[bit / 8] ^= 1 << (bit % 8);
+        }
+    }
+    println!("{} inputs: {} accepted, {} rejected", inputs.len(), tally.accepted, tally.rejected);
+    assert!(tally.accepted > 1_000 && tally.rejected > 1_000);
+}
+
 #[test]
 fn both_sides_accept_the_same_changed_bytes() {
     let mut tally = Tally::default();
