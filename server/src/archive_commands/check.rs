@@ -1,4 +1,5 @@
-//! `milepost archive check`: every row with its envelope, the hash of its content and its layout.
+//! `milepost archive check`: every row with its envelope, the hash of its content, its layout, and
+//! the rows that it names.
 //!
 //! Rows are decompressed one by one, so a damaged one is named and the next one is read. Keys that
 //! hold two contents are problems; rows of other format versions are none, and only counted. Rows
@@ -13,6 +14,7 @@ use milepost::storage::{Key, Row, Table};
 use milepost::{Error, ErrorKind};
 use milepost_archive::CompressedArchive;
 
+use super::links::Links;
 use super::{at, refuse_missing};
 use crate::archive::{self, ArchiveLocation, SharedArchive};
 use crate::store_commands::{Problems, check_row};
@@ -34,8 +36,9 @@ pub(super) fn check(location: &ArchiveLocation) -> Result<(String, u64), String>
         Err(error) => return Err(at(location, error)),
     };
     let mut read = RowCount::default();
+    let mut links = Links::new(&archive).map_err(|error| at(location, error))?;
     for table in Table::ARCHIVE {
-        if let Err(error) = check_table(&archive, table, &mut read, &mut problems) {
+        if let Err(error) = check_table(&archive, table, &mut read, &mut links, &mut problems) {
             // What fails otherwise than by damage is not a finding.
             if error.kind() == ErrorKind::Storage {
                 return Err(at(location, error));
@@ -43,6 +46,7 @@ pub(super) fn check(location: &ArchiveLocation) -> Result<(String, u64), String>
             problems.add(format_args!("{}: {error}", table.name()));
         }
     }
+    links.finish(&mut problems);
     let mut text = problems.report(location, Some(read.rows));
     if read.of_other_versions > 0 {
         let count = read.of_other_versions;
@@ -61,6 +65,7 @@ fn check_table(
     archive: &CompressedArchive<SharedArchive>,
     table: Table,
     read: &mut RowCount,
+    links: &mut Links,
     problems: &mut Problems,
 ) -> Result<(), Error> {
     let (mut after, mut rows): (Option<Key>, Vec<(Key, Row)>) = (None, Vec::new());
@@ -79,7 +84,8 @@ fn check_table(
                     read.of_other_versions += 1;
                     continue;
                 }
-                match check_one(archive, row_key, row) {
+                let plain = check_one(archive, row_key, row);
+                match plain.and_then(|plain| links.add(row_key, &plain)) {
                     Ok(()) => checked.push(row.clone()),
                     // The dictionary could not be read, which says nothing about the row.
                     Err(error) if error.kind() == ErrorKind::Storage => return Err(error),
@@ -93,20 +99,22 @@ fn check_table(
                 problems.add(error);
             }
         }
+        links.check(archive.inner(), problems)?;
     }
 }
 
-/// Decompresses a row, compares its content with its hash, and decodes it
+/// Decompresses a row, compares its content with its hash, and decodes it; returns it without
+/// compression
 fn check_one(
     archive: &CompressedArchive<SharedArchive>,
     key: &Key,
     row: &Row,
-) -> Result<(), Error> {
+) -> Result<Row, Error> {
     let row = archive.decompress(key, row.clone())?;
     let envelope = Envelope::decode(key.table(), &row)?;
     let content = envelope.content()?;
     envelope.verify(content)?;
-    match key.table() {
+    let decoded = match key.table() {
         Table::ArchivedTransactions => match FinalizedTransaction::decode(content)? {
             Some(_) => check_row(&with_table(key, Table::Transactions)?, content),
             None => Err(Error::new(ErrorKind::Corrupt, "a transaction that is not finalized")),
@@ -118,7 +126,8 @@ fn check_one(
         Table::ArchiveProgress => WriterProgress::decode(&row).map(drop),
         // Dictionaries are bytes, which their hash covers.
         _ => Ok(()),
-    }
+    };
+    decoded.map(|()| row)
 }
 
 fn with_table(key: &Key, table: Table) -> Result<Key, Error> {

@@ -7,6 +7,7 @@
 
 mod backfill;
 mod check;
+mod links;
 mod repair;
 mod stats;
 

@@ -130,6 +130,40 @@ fn an_archive_is_described_and_checked() {
     assert_eq!(stats(&archive)["tables"]["archived_transactions"]["rows"], archived);
 }
 
+#[test]
+fn a_check_finds_rows_that_are_missing() {
+    let (blocks, directory) = (Blocks::new(16), tempfile::tempdir().unwrap());
+    let archive = directory.path().join("archive");
+    blocks.archive(text(&archive));
+    let middle = &blocks.messages[4];
+    let [block, height] = [
+        Key::hash(Table::ArchivedBlocks, middle.hash),
+        Key::number(Table::ArchivedHeights, middle.height),
+    ];
+    let transaction = Key::hash(Table::ArchivedTransactions, blocks.finalized()[0].hash);
+    let receipt = {
+        let archive = DirectoryArchive::open(&archive).unwrap();
+        let mut rows = Vec::new();
+        archive.scan(Table::ArchivedReceipts, None, 1, &mut rows).unwrap();
+        rows[0].0
+    };
+    for missing in [&[transaction][..], &[receipt], &[block], &[height], &[block, height]] {
+        let removed: Vec<(Key, Row)> = {
+            let archive = DirectoryArchive::open(&archive).unwrap();
+            let mut rows = Vec::new();
+            archive.get_many(missing, &mut rows).unwrap();
+            archive.remove_many(missing).unwrap();
+            missing.iter().copied().zip(rows.into_iter().map(Option::unwrap)).collect()
+        };
+        let report = printed(&["archive", "check", text(&archive)], 1);
+        let named =
+            format!("{}/{}: no row, and ", missing[0].table().name(), hexadecimal(&missing[0]));
+        assert!(report.contains(&named), "{missing:?}: {report}");
+        DirectoryArchive::open(&archive).unwrap().put_many(&removed).unwrap();
+    }
+    assert!(printed(&["archive", "check", text(&archive)], 0).contains(": sound, "));
+}
+
 fn hexadecimal(key: &Key) -> String {
     key.bytes_in_table().iter().map(|byte| format!("{byte:02x}")).collect()
 }
