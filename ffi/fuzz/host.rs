@@ -108,26 +108,41 @@ unsafe fn bytes<'call>(bytes: milepost_bytes) -> &'call [u8] {
     }
 }
 
+/// What a callback goes on with, or what it returns at once
+///
+/// # Safety
+///
+/// The sink is that of the running call.
+unsafe fn begin(host: &Host, sink: *mut milepost_sink) -> Result<Behavior, i32> {
+    match host.next() {
+        Behavior::Fails => Err(7),
+        // SAFETY: by the caller.
+        Behavior::FailsWithReason => Err(unsafe { fail(sink) }),
+        Behavior::CallsTheLibrary => {
+            call_the_library();
+            Ok(Behavior::Correct)
+        }
+        behavior => Ok(behavior),
+    }
+}
+
 /// Passes the row of a key, or does what the program says; returns the result of the callback
 ///
 /// # Safety
 ///
 /// The sink is that of the running call.
 unsafe fn pass(host: &Host, keys: &[&[u8]], sink: *mut milepost_sink) -> i32 {
-    let behavior = host.next();
-    let rows = host.rows.lock().expect("no panic");
     // SAFETY: the sink is that of the running call, by the caller; rows are copied at once.
     unsafe {
-        match behavior {
-            Behavior::Fails => return 7,
-            Behavior::FailsWithReason => return fail(sink),
-            Behavior::PassesTooLittle => return 0,
-            Behavior::CallsTheLibrary => call_the_library(),
-            Behavior::PassesTooMuch => {
-                milepost_sink_absent(sink);
-            }
-            Behavior::Correct | Behavior::PassesOther => {}
+        let behavior = match begin(host, sink) {
+            Ok(Behavior::PassesTooLittle) => return 0,
+            Ok(behavior) => behavior,
+            Err(code) => return code,
+        };
+        if matches!(behavior, Behavior::PassesTooMuch) {
+            milepost_sink_absent(sink);
         }
+        let rows = host.rows.lock().expect("no panic");
         for key in keys {
             let _status = match (&behavior, rows.get(*key)) {
                 (Behavior::PassesOther, _) => milepost_sink_row(sink, key.as_ptr(), key.len()),
@@ -172,11 +187,8 @@ unsafe extern "C" fn commit(
     // SAFETY: the context is that of the storage; changes and sink are valid during the call.
     unsafe {
         let host = host(context);
-        match host.next() {
-            Behavior::Fails => return 7,
-            Behavior::FailsWithReason => return fail(sink),
-            Behavior::CallsTheLibrary => call_the_library(),
-            _ => {}
+        if let Err(code) = begin(host, sink) {
+            return code;
         }
         let mut rows = host.rows.lock().expect("no panic");
         for change in slice::from_raw_parts(changes, changes_len) {
@@ -199,13 +211,10 @@ unsafe extern "C" fn archive_get_many(
     // SAFETY: the context is that of the archive; keys and sink are valid during the call.
     unsafe {
         let host = host(context);
-        let behavior = host.next();
-        match behavior {
-            Behavior::Fails => return 7,
-            Behavior::FailsWithReason => return fail(sink),
-            Behavior::CallsTheLibrary => call_the_library(),
-            _ => {}
-        }
+        let behavior = match begin(host, sink) {
+            Ok(behavior) => behavior,
+            Err(code) => return code,
+        };
         let rows = host.rows.lock().expect("no panic");
         for key in slice::from_raw_parts(keys, keys_len) {
             let key = bytes(*key);
@@ -253,12 +262,10 @@ unsafe extern "C" fn put_many(
     // SAFETY: the context is that of the archive; rows and sink are valid during the call.
     unsafe {
         let host = host(context);
-        match host.next() {
-            Behavior::Fails => return 7,
-            Behavior::FailsWithReason => return fail(sink),
-            Behavior::PassesTooLittle => return 0,
-            Behavior::CallsTheLibrary => call_the_library(),
-            _ => {}
+        match begin(host, sink) {
+            Ok(Behavior::PassesTooLittle) => return 0,
+            Ok(_) => {}
+            Err(code) => return code,
         }
         let mut kept = host.rows.lock().expect("no panic");
         for row in slice::from_raw_parts(rows, rows_len) {

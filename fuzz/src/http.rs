@@ -4,9 +4,10 @@
 //! another client is served afterwards as before. The frames of HTTP/2 and of WebSockets are not
 //! read.
 
+use std::sync::LazyLock;
+
 use milepost_server::fuzz::{Received, serve};
 use serde_json::Value;
-use std::sync::LazyLock;
 
 use crate::world::WORLD;
 
