@@ -295,14 +295,14 @@ saved_caches_directory: "@FOLDER@/caches"
 hints_directory: "@FOLDER@/hints"
 cdc_raw_directory: "@FOLDER@/cdc"
 commitlog_sync: group
-commitlog_sync_group_window: 20ms
+commitlog_sync_group_window: 5ms
 commitlog_total_space: 128MiB
 memtable_heap_space: 40MiB
 memtable_offheap_space: 48MiB
 memtable_allocation_type: offheap_objects
 memtable_flush_writers: 1
 concurrent_reads: 8
-concurrent_writes: 8
+concurrent_writes: 32
 concurrent_compactors: 1
 file_cache_size: 32MiB
 networking_cache_size: 16MiB

@@ -23,7 +23,7 @@ fn reads_of_a_large_archive() {
         let address: Address =
             format!("cassandra://{}/{keyspace}", cluster.hosts()).parse().unwrap();
         CassandraArchive::create(&address).unwrap();
-        // Each has 64 rows on their way, and the node syncs its log every 20 ms.
+        // Each has 64 rows on their way, and the node takes 32 of them in each 5 ms.
         let writers = [(); WRITERS].map(|()| CassandraArchive::open(&address).unwrap());
         reads::measure(&writers, size, READS);
     }
