@@ -21,6 +21,8 @@ use super::{
 use crate::Error;
 #[cfg(feature = "watch")]
 use crate::ErrorKind;
+#[cfg(feature = "archive")]
+use crate::archive::ArchiveWriter;
 use crate::config::ConfigImport;
 use crate::import::{BlockImport, ChainUpdate, ImportSettings};
 #[cfg(feature = "verify")]
@@ -316,6 +318,19 @@ impl<T> Endpoint<T> {
         let isolation = self.engine.settings().isolation;
         let query = OptimisticQuery::new(ChainQuery::new(), isolation);
         self.start(OperationKind::Chain(Box::new(query)))
+    }
+
+    /// Asks what is final and not archived by this writer, with rows that the host supplies; ends
+    /// in [`Output::Completed`]
+    ///
+    /// The host then puts it by [`ArchiveWriter::put`]. A reading of the chain's status afterwards
+    /// says from which height on the storage has to keep its blocks: [`WriterProgress::floor`].
+    ///
+    /// [`WriterProgress::floor`]: crate::archive::WriterProgress::floor
+    #[cfg(feature = "archive")]
+    pub fn handle_export_query(&mut self, writer: &ArchiveWriter) -> RequestHandle {
+        let query = OptimisticQuery::new(writer.export(), self.engine.settings().isolation);
+        self.start(OperationKind::Export(Box::new(query)))
     }
 
     /// Observes a transaction once, with rows that the host supplies; ends in

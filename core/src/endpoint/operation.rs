@@ -1,9 +1,9 @@
 //! The operations that an endpoint runs over rows of its host, and the line of imports.
 //!
-//! An operation is a request that is evaluated, an import, an observation, or a query for a proof
-//! or the chain's status; it asks for rows until it ends. Imports run one after the other, because
-//! each reads what the one before has committed. What an end means for waiting requests is left to
-//! the endpoint.
+//! An operation is a request that is evaluated, an import, an observation, or a query for a proof,
+//! the chain's status or what goes to an archive; it asks for rows until it ends. Imports run one
+//! after the other, because each reads what the one before has committed. What an end means for
+//! waiting requests is left to the endpoint.
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -14,6 +14,8 @@ use alloc::vec::Vec;
 use hashbrown::HashTable;
 
 use super::{ChainQuery, Completion, RequestQuery, RequestState};
+#[cfg(feature = "archive")]
+use crate::archive::ExportQuery;
 use crate::config::ConfigImport;
 use crate::import::BlockImport;
 #[cfg(feature = "prove")]
@@ -49,6 +51,8 @@ pub(super) enum OperationKind<T> {
     Block(Box<BlockImport>),
     Config(Box<ConfigImport>),
     Chain(Box<OptimisticQuery<ChainQuery>>),
+    #[cfg(feature = "archive")]
+    Export(Box<OptimisticQuery<ExportQuery>>),
     #[cfg(feature = "observe")]
     Observation(Box<OptimisticQuery<SummaryQuery>>),
     #[cfg(feature = "prove")]
@@ -186,6 +190,8 @@ impl<T> Operations<T> {
             OperationKind::Block(query) => query.supply_rows(rows)?,
             OperationKind::Config(query) => query.supply_rows(rows)?,
             OperationKind::Chain(query) => query.supply_rows(rows)?,
+            #[cfg(feature = "archive")]
+            OperationKind::Export(query) => query.supply_rows(rows)?,
             #[cfg(feature = "observe")]
             OperationKind::Observation(query) => query.supply_rows(rows)?,
             #[cfg(feature = "prove")]
@@ -296,6 +302,10 @@ impl<T> OperationKind<T> {
             Self::Chain(query) => {
                 step(&mut **query, |chain| Poll::Completed(Completion::Chain(chain)))
             }
+            #[cfg(feature = "archive")]
+            Self::Export(query) => step(&mut **query, |export| {
+                Poll::Completed(Completion::Export(export.map(Box::new)))
+            }),
             #[cfg(feature = "observe")]
             Self::Observation(query) => step(&mut **query, |observation| {
                 Poll::Completed(Completion::Observation(Arc::new(observation)))

@@ -3,12 +3,16 @@
 //! An output is complete: a host needs nothing of what it was handed before to serve it. In which
 //! order outputs come is not decided here.
 
+#[cfg(feature = "archive")]
+use alloc::boxed::Box;
 #[cfg(feature = "observe")]
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use super::{ChainStatus, Evaluation, Response, WatchEvent};
 use crate::Error;
+#[cfg(feature = "archive")]
+use crate::archive::Export;
 use crate::import::ImportSummary;
 #[cfg(feature = "prove")]
 use crate::proof::AnswerProof;
@@ -106,6 +110,9 @@ pub enum Completion {
     Config(Deviations),
     /// What the storage knows about the chain
     Chain(ChainStatus),
+    /// What the storage gives to an archive; `None` if there is nothing new
+    #[cfg(feature = "archive")]
+    Export(Option<Box<Export>>),
     /// What was seen of a transaction
     #[cfg(feature = "observe")]
     Observation(Arc<Observation>),
