@@ -1,5 +1,6 @@
-// Builds `dist`: `node build.js`, with `glue.js` and `module.wasm` of the engine in `build`, and of
-// the modules beside it in `build/verifier` and `build/proof`.
+// Builds `dist`: `node build.js`, with `glue.js` and `module.wasm` of the engine in `build`, of the
+// engine with archives in `build/archive`, and of the modules beside it in `build/verifier` and
+// `build/proof`.
 //
 // Optimizes the modules and strips their names (`build/names.wasm` has them, for `tools/size.js`),
 // bundles the sources of each folder into one ES module and one CommonJS module, and writes the
@@ -46,7 +47,8 @@ const optimize = (module, ...options) =>
 const STRIP = ["--strip-debug", "--strip-producers"];
 optimize("module", ...STRIP, "-o", here("dist/milepost.wasm"));
 optimize("module", "-g", "-o", here("build/names.wasm"));
-for (const name of ["verifier", "proof"]) optimize(`${name}/module`, ...STRIP, "-o", here(`dist/${name}.wasm`));
+for (const name of ["archive", "verifier", "proof"])
+  optimize(`${name}/module`, ...STRIP, "-o", here(`dist/${name}.wasm`));
 
 /** Bundles sources with their maps, and returns the names that the first of them exports */
 async function bundle(format, extension, entryPoints, options) {
@@ -98,6 +100,7 @@ const names = (await bundle("esm", "js", modules, split))
   .sort();
 const without = (...omitted) => names.filter((name) => !omitted.includes(name)).join(", ");
 const followNames = (await bundles("follow")).join(", ");
+const archiveNames = (await bundles("archive")).join(", ");
 await bundles("verifier");
 
 /** What the client exports besides itself */
@@ -172,6 +175,42 @@ export const { Client, connect, ${CLIENT} } = client;
   "follow-node.js": `import entry from "./follow.cjs";
 
 export const { ${followNames} } = entry;
+`,
+  // With the engine that has archives: its loader replaces the one of the entry of the package.
+  "archive-node.cjs": `const { readFileSync } = require("node:fs");
+const { join } = require("node:path");
+const { setLoader } = require("./core.cjs");
+
+const read = () => readFileSync(join(__dirname, "archive.wasm"));
+setLoader({ loadSync: read, source: read }, true);
+
+module.exports = { ...require("./archive.cjs") };
+`,
+  "archive-node.js": `import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import core from "./core.cjs";
+import entry from "./archive.cjs";
+
+const read = () =>
+  readFileSync(
+    import.meta.url ? new URL("./archive.wasm", import.meta.url) : join(__dirname, "archive.wasm"),
+  );
+core.setLoader({ loadSync: read, source: read }, true);
+
+export const { ${archiveNames} } = entry;
+`,
+  "archive-web.js": `import { setLoader } from "./core.js";
+
+setLoader({ source: () => new URL("./archive.wasm", import.meta.url) }, true);
+
+export { ${archiveNames} } from "./archive.js";
+`,
+  "archive-workerd.js": `import module from "./archive.wasm";
+import { setLoader } from "./core.js";
+
+setLoader({ loadSync: () => module, source: () => module }, true);
+
+export { ${archiveNames} } from "./archive.js";
 `,
   // The entries of the modules beside the engine differ in how they load them, as those of the
   // engine do.

@@ -5,6 +5,7 @@
 // `errors.d.ts` those of failed ones, `config.d.ts` those of the protocol configuration; they are
 // generated from the schemas of the engine.
 
+import type { Archive, ArchiveStatus } from "./archive.js";
 import type { ChainStatus, ImportSummary } from "./chain.js";
 import type { RpcProtocolConfigResponse } from "./config.js";
 import type { Bytes, DisposableBy, Platform } from "./platform.js";
@@ -68,6 +69,9 @@ export interface Settings {
   finality?: "headers" | "all";
   /** The newest blocks, or the blocks of the newest epochs, that are retained; default all */
   retention?: "everything" | { blocks: number | bigint } | { epochs: number | bigint };
+  /** Maximum number of blocks that the storage keeps because the archive does not have them: beyond
+   *  it the oldest are forgotten; default 50,000 */
+  archiveBacklog?: number | bigint;
   /** Whether a block or a configuration with a member that is not of its type is an error; default
    *  `false`: it is served as it came and counted in `deviations` */
   strictTypes?: boolean;
@@ -92,6 +96,9 @@ export interface WaitConfig {
 export interface EndpointOptions {
   /** Where rows are stored; default the memory of the endpoint itself, which is the fastest */
   storage?: Storage;
+  /** Where finalized transactions are kept, behind the storage; `milepost/archive` has to be
+   *  imported. The default storage is then a `MemoryStorage` */
+  archive?: Archive;
   /** What checks blocks if `settings.verify` says so: of `loadVerifier` of `milepost/verifier`, one
    *  for each endpoint */
   verifier?: Verifier;
@@ -200,6 +207,9 @@ export class Endpoint {
 
   /** What the storage holds of the chain */
   chainStatus(): Promise<ChainStatus>;
+
+  /** What was put into the archive; `null` without one */
+  readonly archiveStatus: ArchiveStatus | null;
 
   /** Number of pending requests; each request of a batch counts */
   readonly pendingCount: number;

@@ -14,6 +14,8 @@ use milepost::waiting::RequestHandle;
 use milepost::{Error, ErrorKind};
 use wasm_bindgen::prelude::wasm_bindgen;
 
+#[cfg(feature = "archive")]
+use crate::archive::EndpointArchive;
 use crate::response_buffer::{MIN_CHUNKED_LEN, RequestBuffer, ResponseBuffer};
 use crate::{Config, EngineError, json, packed_rows};
 
@@ -21,17 +23,20 @@ use crate::{Config, EngineError, json, packed_rows};
 #[wasm_bindgen]
 #[derive(Debug)]
 pub struct Endpoint {
-    inner: Inner,
+    pub(crate) inner: Inner,
     import_settings: ImportSettings,
     /// `None` over a storage of the host
     storage: Option<MemoryStorage>,
+    /// `None` without an archive of the host
+    #[cfg(feature = "archive")]
+    pub(crate) archive: Option<EndpointArchive>,
     request: RequestBuffer,
     response: ResponseBuffer,
     /// Of the operation that was handed in last, or that the last output is about
     handle: RequestHandle,
     output: Output,
     /// Rows that are handed in next
-    rows: Vec<Option<Row>>,
+    pub(crate) rows: Vec<Option<Row>>,
 }
 
 /// Kinds of [`Output`]
@@ -70,6 +75,10 @@ impl Endpoint {
         Self {
             inner: Inner::new(Engine::new(config.settings), config.wait_config),
             import_settings: config.import_settings,
+            #[cfg(feature = "archive")]
+            archive: config
+                .archive_backlog
+                .map(|blocks| EndpointArchive::new(blocks, config.import_settings.retention)),
             storage: in_memory.then(MemoryStorage::new),
             request: RequestBuffer::default(),
             response: ResponseBuffer::default(),
@@ -133,7 +142,13 @@ impl Endpoint {
     /// What is wrong with the message by itself, and where.
     pub fn handle_block(&mut self, message: &[u8]) -> Result<u64, EngineError> {
         panic_on_request(message);
-        Ok(self.inner.handle_block(message, &self.import_settings)?.to_bits())
+        let settings = self.import_settings;
+        #[cfg(feature = "archive")]
+        let settings = match &self.archive {
+            Some(archive) => archive.import_settings(settings),
+            None => settings,
+        };
+        Ok(self.inner.handle_block(message, &settings)?.to_bits())
     }
 
     /// Puts a configuration in force from this height on, and returns the handle of this import
@@ -277,8 +292,26 @@ impl Endpoint {
     pub fn take_completion(&mut self, with_result: bool) -> Result<String, EngineError> {
         match core::mem::replace(&mut self.output, Output::Timeout(None)) {
             Output::Completed { result, .. } => Ok(match result? {
-                Completion::Block(summary) => json::import_summary(&summary),
-                Completion::Chain(chain) => json::chain_status(&chain),
+                Completion::Block(summary) => {
+                    #[cfg(feature = "archive")]
+                    if let Some(archive) = &mut self.archive {
+                        archive.shed_blocks += summary.shed_blocks;
+                    }
+                    json::import_summary(&summary)
+                }
+                Completion::Chain(chain) => {
+                    #[cfg(feature = "archive")]
+                    if let (Some(archive), Some(earliest)) = (&mut self.archive, chain.earliest) {
+                        archive.handle_earliest(earliest.height);
+                    }
+                    json::chain_status(&chain)
+                }
+                #[cfg(feature = "archive")]
+                Completion::Export(Some(export)) => {
+                    let transactions = export.transactions;
+                    self.archive()?.handle_export(*export)?;
+                    transactions.to_string()
+                }
                 Completion::Observation(seen) => json::observation(&seen, with_result)?,
                 _ => "null".to_owned(),
             }),

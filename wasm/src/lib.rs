@@ -11,6 +11,8 @@
 
 #![forbid(unsafe_code)]
 
+#[cfg(feature = "archive")]
+mod archive;
 mod config;
 mod endpoint;
 mod error;

@@ -1,9 +1,12 @@
 //! The encoding in which keys and changes go to JavaScript: many of them in one byte array.
 //!
 //! A key is its length and its bytes. A change is a key, the length of the row in four bytes,
-//! little endian, and the row; the length [`REMOVED`] removes the row.
+//! little endian, and the row; the length [`REMOVED`] removes the row. A row for an archive has the
+//! 33 bytes of its content between the key and the length.
 
 use milepost::storage::{Batch, Key};
+#[cfg(feature = "archive")]
+use milepost::{Error, archive::content_hash, storage::Row};
 
 /// The length that marks a removed row; no row of an instance can be this long
 const REMOVED: u32 = u32::MAX;
@@ -31,6 +34,29 @@ pub(crate) fn encode_changes(batch: &Batch) -> Vec<u8> {
         }
     }
     out
+}
+
+/// Encodes rows for an archive
+///
+/// Content is the format version and the hash of what the row says: rows of two versions can say
+/// the same.
+///
+/// # Errors
+///
+/// A row is no envelope.
+#[cfg(feature = "archive")]
+pub(crate) fn encode_archive_rows(rows: &[(Key, Row)]) -> Result<Vec<u8>, Error> {
+    let lengths = rows.iter().map(|(_, row)| row.len() + Key::MAX_LEN + 38);
+    let mut out = Vec::with_capacity(lengths.sum());
+    for (key, row) in rows {
+        let hash = content_hash(row)?;
+        encode_key(key, &mut out);
+        out.push(row[0]);
+        out.extend_from_slice(hash.as_bytes());
+        out.extend_from_slice(&(row.len() as u32).to_le_bytes());
+        out.extend_from_slice(row);
+    }
+    Ok(out)
 }
 
 fn encode_key(key: &Key, out: &mut Vec<u8>) {

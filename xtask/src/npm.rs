@@ -20,6 +20,7 @@ const TARGET: &str = "wasm32-unknown-unknown";
 /// Builds the package
 pub(crate) fn build() -> Result<(), String> {
     module("milepost-wasm", "", "build")?;
+    module("milepost-wasm", "--features archive", "build/archive")?;
     module("milepost-wasm-verifier", "", "build/verifier")?;
     module("milepost-wasm-proof", "", "build/proof")?;
     run(node().arg("build.js"))

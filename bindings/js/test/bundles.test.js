@@ -76,6 +76,28 @@ test("webpack's bundle for Node.js has the module beside it", () => {
   assert.equal(node(directory, "dist/main.js").trim(), OUTPUT);
 });
 
+/** A program over an archive, of which the bundle has the engine that has archives and no other */
+const ARCHIVE_PROGRAM = `
+  const endpoint = await Endpoint.create({ archive: new MemoryArchive() });
+  const output = String(endpoint.archiveStatus.isWritten);`;
+const ARCHIVE_IMPORTS = `import { Endpoint } from "milepost/slim"; import { MemoryArchive } from "milepost/archive";`;
+
+test("a bundle for Node.js and an edge runtime have the engine with archives", async () => {
+  const directory = project("archive-bundles", {
+    "main.mjs": `${ARCHIVE_IMPORTS}${ARCHIVE_PROGRAM} console.log(output);`,
+    "edge.mjs": `${ARCHIVE_IMPORTS} const work = async () => {${ARCHIVE_PROGRAM} return output; };
+      export default { fetch: async () => new Response(await work()) };`,
+  });
+  const bundle = bundleForNode(directory, "esm");
+  cpSync(join(directory, "node_modules/milepost/dist/archive.wasm"), join(directory, "esm/archive.wasm"));
+  const flags = ["--bundle", "--format=esm", "--conditions=workerd,worker,browser", "--loader:.wasm=copy"];
+  const names = ["--asset-names=[name]", "--outfile=dist/edge.js"];
+  run(directory, tool("esbuild/bin/esbuild"), "edge.mjs", ...flags, ...names);
+  assert.equal(await inWorkerd(directory, "edge.js", "2026-10-01", ["archive.wasm"]), "true");
+  rmSync(join(directory, "node_modules"), { recursive: true });
+  assert.equal(node(directory, bundle).trim(), "true");
+});
+
 test("an edge runtime gets the module by an import, and refuses bytes", async () => {
   const main = `import { ${NAMES}, methodNames } from "milepost";
     import { loadAnswerVerifier } from "milepost/proof";

@@ -1,4 +1,5 @@
-// All shared vectors in Chromium, with the storage in memory and with IndexedDB.
+// All shared vectors in Chromium, with the storage in memory, with IndexedDB, and with an archive
+// in IndexedDB behind it, which is checked there, too.
 
 import assert from "node:assert/strict";
 import { test } from "node:test";
@@ -8,11 +9,11 @@ import { proofs, vectors } from "./vectors.js";
 
 const here = (path) => fileURLToPath(new URL(path, import.meta.url));
 
-for (const storage of ["memory", "IndexedDB"]) {
+for (const storage of ["memory", "IndexedDB", "IndexedDB and an archive"]) {
   test(`all vectors pass in Chromium with ${storage}`, async (context) => {
     const server = await serve(here(".."), here("../../../tests/vectors"));
     try {
-      const report = await inBrowser(server.address().port, (page) => page.evaluate(runAll, storage === "IndexedDB"));
+      const report = await inBrowser(server.address().port, (page) => page.evaluate(runAll, storage));
       if (!report) return context.skip("Chromium is not installed");
       assert.deepEqual(report.failures, []);
       assert.equal(report.passed, vectors.length);
@@ -49,9 +50,34 @@ async function verifyAll() {
   return { passed: found.length - failures.length, failures, isEngineLoaded };
 }
 
+test("archives in IndexedDB and in memory meet the requirements in Chromium", async (context) => {
+  const server = await serve(here(".."), here("../../../tests/vectors"));
+  try {
+    const report = await inBrowser(server.address().port, (page) => page.evaluate(checkArchives));
+    if (!report) return context.skip("Chromium is not installed");
+    assert.equal(report, "met");
+  } finally {
+    server.close();
+  }
+});
+
+/** Checks the archives of the package; called in the page */
+async function checkArchives() {
+  const { IndexedDbArchive, MemoryArchive, checkArchive } = await import("/dist/archive-web.js");
+  let databases = 0;
+  const open = () => IndexedDbArchive.open(`check ${(databases += 1)}`, { durability: "relaxed" });
+  const check = (create) => checkArchive(create).then(() => "met", String);
+  const results = [await check(open), await check(() => new MemoryArchive())];
+  return results.find((result) => result !== "met") ?? "met";
+}
+
 /** Runs all vectors; called in the page */
-async function runAll(useDatabase) {
+async function runAll(kind) {
+  const useDatabase = kind !== "memory";
+  const useArchive = kind === "IndexedDB and an archive";
   const { Endpoint, IndexedDbStorage, parseJson, writeJson } = await import("/dist/web.js");
+  // Loads the engine that has archives.
+  const { IndexedDbArchive } = useArchive ? await import("/dist/archive-web.js") : {};
   const { runner } = await import("/test/runner.js");
   const files = new Map();
   const read = async (path) => {
@@ -66,7 +92,8 @@ async function runAll(useDatabase) {
   for (const vector of vectors) {
     const options = { durability: "relaxed" };
     const storage = useDatabase ? await IndexedDbStorage.open(vector.name, options) : undefined;
-    const endpoint = await createEndpoint(Endpoint, vector, storage);
+    const archive = await IndexedDbArchive?.open(`${vector.name} archive`, options);
+    const endpoint = await createEndpoint(Endpoint, vector, storage, archive);
     const { response, early } = await run(endpoint, vector);
     const expected = await read(vector.response);
     const isSame =
@@ -75,6 +102,7 @@ async function runAll(useDatabase) {
     else report.failures.push(`${vector.name}: ${response?.kind} ${response?.text.slice(0, 200)}`);
     endpoint.dispose();
     storage?.close();
+    archive?.close();
   }
   return report;
 }

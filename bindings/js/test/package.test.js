@@ -12,13 +12,19 @@ test("the tarball has the required files, and the modules of the engine and of b
   const installed = join(directory, "node_modules/milepost");
   const files = readdirSync(installed, { recursive: true }).map(String);
   const modules = files.filter((name) => name.endsWith(".wasm"));
-  assert.deepEqual(modules.sort(), ["dist/milepost.wasm", "dist/proof.wasm", "dist/verifier.wasm"]);
+  assert.deepEqual(modules.sort(), [
+    "dist/archive.wasm",
+    "dist/milepost.wasm",
+    "dist/proof.wasm",
+    "dist/verifier.wasm",
+  ]);
   for (const name of [
     "README.md",
     "LICENSE-MIT",
     "LICENSE-APACHE",
     "index.d.ts",
     "slim.d.ts",
+    "archive.d.ts",
     "follow.d.ts",
     "verifier.d.ts",
     "proof.d.ts",
@@ -87,6 +93,23 @@ test("milepost/proof reads its module, in modules and in CommonJS", () => {
   for (const main of ["main.mjs", "main.cjs"]) assert.equal(node(directory, main).trim(), "unverifiable true");
 });
 
+test("milepost/archive loads the engine with archives in place of the other, and in time", () => {
+  const report = `Endpoint.create({ archive: new MemoryArchive() }).then(
+    (endpoint) => console.log(endpoint.archiveStatus.isWritten),
+    (error) => console.log(error.name, error.message),
+  );`;
+  const imports = ['{ Endpoint, methodNames } from "milepost"', '{ MemoryArchive } from "milepost/archive"'];
+  const directory = project("archive", {
+    "main.mjs": `import ${imports[0]}; import ${imports[1]}; ${report}`,
+    "turned.mjs": `import ${imports[1]}; import ${imports[0]}; ${report}`,
+    "main.cjs": `const { Endpoint } = require("milepost"); const { MemoryArchive } = require("milepost/archive"); ${report}`,
+    "late.mjs": `import ${imports[0]}; methodNames(); const { MemoryArchive } = await import("milepost/archive"); ${report}`,
+  });
+  for (const main of ["main.mjs", "turned.mjs", "main.cjs"]) assert.equal(node(directory, main).trim(), "true");
+  const late = "UsageError archive: import milepost/archive before the engine is loaded";
+  assert.equal(node(directory, "late.mjs").trim(), late);
+});
+
 test("milepost/follow shares the classes of the package, in modules and in CommonJS", () => {
   const report = `follow(null, {}).catch((error) => console.log(error instanceof UsageError, error.message));`;
   const module = `import { UsageError } from "milepost"; import { follow } from "milepost/follow"; ${report}`;
@@ -131,6 +154,8 @@ test("the types compile, for modules and for CommonJS", () => {
     import { init } from "milepost/slim";
     import { FollowError, follow, type FollowEvent } from "milepost/follow";
     import { loadVerifier, type Verification } from "milepost/verifier";
+    import { IndexedDbArchive, MemoryArchive, checkArchive, type Archive, type ArchiveStatus } from "milepost/archive";
+    import archiveSource from "milepost/archive.wasm";
     import verifierSource from "milepost/verifier.wasm";
     import { loadAnswerVerifier, type ProvenAnswer } from "milepost/proof";
     import proofSource from "milepost/proof.wasm";
@@ -138,6 +163,7 @@ test("the types compile, for modules and for CommonJS", () => {
     export async function use(bytes: Uint8Array<ArrayBuffer>): Promise<bigint> {
       await init(bytes);
       await init(source);
+      await init(archiveSource);
       await init(WebAssembly.compile(bytes));
       const storage: Storage = { get: async () => undefined, commit: () => {} };
       const endpoint = await Endpoint.create({ storage, settings: { retention: { blocks: 5 } } });
@@ -167,6 +193,14 @@ test("the types compile, for modules and for CommonJS", () => {
       await Endpoint.create({ storage: { get: () => null } });
       try { decodeTransaction("").actions; } catch (error) { if (error instanceof MilepostError && error.code === ErrorCode.VALUE) error.offset satisfies number | null; }
       (await IndexedDbStorage.open("x")).close();
+      await checkArchive(() => IndexedDbArchive.open("y"));
+      const archive: Archive = { getMany: async (keys) => keys.map(() => []), scan: () => [] };
+      const status: ArchiveStatus | null = (await Endpoint.create({ archive, settings: { archiveBacklog: 5n } })).archiveStatus;
+      status?.archivedHeight satisfies bigint | null | undefined;
+      // @ts-expect-error: an endpoint writes to what it checks
+      await checkArchive(() => archive);
+      // @ts-expect-error: an archive lists its rows
+      await Endpoint.create({ archive: { getMany: new MemoryArchive().getMany } });
       const verifier = await loadVerifier(verifierSource);
       const verification: Verification | null = (await (await Endpoint.create({ verifier, settings: { verify: "report" } })).handleBlock(bytes)).verification;
       if (verification?.result === "wrong") verification.error?.path satisfies string | undefined;
@@ -294,8 +328,8 @@ function compileProject(name, compiler, main, options) {
 test("the exports are exactly those that the types declare", async () => {
   const directory = project("names", {
     "main.mjs": `
-    import * as main from "milepost"; import * as slim from "milepost/slim"; import * as follow from "milepost/follow"; import * as verifier from "milepost/verifier"; import * as proof from "milepost/proof";
-    console.log(JSON.stringify([main, slim, follow, verifier, proof].map((entry) => Object.keys(entry).sort())));`,
+    import * as main from "milepost"; import * as slim from "milepost/slim"; import * as follow from "milepost/follow"; import * as verifier from "milepost/verifier"; import * as proof from "milepost/proof"; import * as archive from "milepost/archive";
+    console.log(JSON.stringify([main, slim, follow, verifier, proof, archive].map((entry) => Object.keys(entry).sort())));`,
   });
   const found = JSON.parse(node(directory, "main.mjs"));
   const declared = (name) =>
@@ -308,6 +342,7 @@ test("the exports are exactly those that the types declare", async () => {
   assert.deepEqual(found[2], declared("follow.d.ts").sort());
   assert.deepEqual(found[3], declared("verifier.d.ts").sort());
   assert.deepEqual(found[4], declared("proof.d.ts").sort());
+  assert.deepEqual(found[5], declared("archive.d.ts").sort());
 });
 
 test("publint and arethetypeswrong report no problem", () => {
@@ -322,6 +357,7 @@ test("publint and arethetypeswrong report no problem", () => {
     "node16",
     "--exclude-entrypoints",
     "./milepost.wasm",
+    "./archive.wasm",
     "./verifier.wasm",
     "./proof.wasm",
   );

@@ -9,6 +9,7 @@ import * as milepost from "milepost";
 import { follow } from "milepost/follow";
 import { loadVerifier } from "milepost/verifier";
 import { startFeed } from "./feed-server.js";
+import { IndexedDbArchive } from "milepost/archive";
 import { connect } from "milepost/client";
 import { loadAnswerVerifier } from "milepost/proof";
 import { block, HEIGHTS, idle, milestone, request } from "./happy-path.js";
@@ -84,6 +85,15 @@ test("the example of a storage keeps the rows, and one endpoint continues after 
     if (to === HEIGHTS.length) assert.equal(milestone(await endpoint.respond(request("FINAL"))), "FINAL");
     endpoint.dispose();
   }
+});
+
+test("the example of an archive keeps what the storage forgets", async () => {
+  const endpoint = await example("## An archive", { IndexedDbArchive });
+  for (const height of HEIGHTS) await endpoint.handleBlock(block(height));
+  assert.equal(milestone(await endpoint.respond(request("FINAL"))), "FINAL");
+  const { exportedTransactions, failure } = endpoint.archiveStatus;
+  assert.deepEqual([exportedTransactions, failure], [2, null]);
+  endpoint.dispose();
 });
 
 test("the example for many requests writes every response", async () => {

@@ -8,11 +8,12 @@ export function runner(manifest, read, { parseJson, writeJson }) {
   const fixtures = new Map(manifest.fixtures.map((fixture) => [fixture.name, fixture]));
 
   /** Creates an endpoint with the settings and the fixture of a vector */
-  async function createEndpoint(Endpoint, vector, storage) {
+  async function createEndpoint(Endpoint, vector, storage, archive) {
     const fixture = fixtures.get(vector.fixture);
     const { timeout_cause, unknown, max_waiting, max_batch, max_id_bytes, max_receipts } = vector.settings ?? {};
     const endpoint = await Endpoint.create({
       storage,
+      archive,
       settings: {
         timeoutCause: timeout_cause,
         unknown,

@@ -29,12 +29,12 @@ test("sources, generated declarations and handwritten types match", async () => 
 
 const MUTATIONS = {
   "a parameter of the module": [
-    "build/glue.d.ts",
+    "build/archive/glue.d.ts",
     "reserve_request(length: number)",
     "reserve_request(length: string)",
   ],
-  "a result of the module": ["build/glue.d.ts", "packed_rows(): Uint8Array", "packed_rows(): number"],
-  "a removed function of the module": ["build/glue.d.ts", "export function version(): string;", ""],
+  "a result of the module": ["build/archive/glue.d.ts", "packed_rows(): Uint8Array", "packed_rows(): number"],
+  "a removed function of the module": ["build/archive/glue.d.ts", "export function version(): string;", ""],
   "a parameter of a handwritten type": ["index.d.ts", "putConfig(height: number | bigint", "putConfig(height: bigint"],
   "a result of a handwritten type": ["index.d.ts", "methodNames(): string[]", "methodNames(): readonly string[]"],
   "a method without a handwritten type": ["index.d.ts", "  shutdown(): void;\n", ""],
@@ -57,6 +57,7 @@ const MUTATIONS = {
     "known: KnownHashes): AnswerVerification | null",
   ],
   "a result in the sources": ["src/core/stateless.js", "return run((glue) => glue.method_names());", "return 7;"],
+  "a method of an archive": ["archive.d.ts", "  putMany(rows: readonly ArchiveRow[]): void;\n", ""],
   "a parameter in the sources": ["src/core/endpoint.js", "@param {number | bigint} height", "@param {number} height"],
 };
 
@@ -66,6 +67,7 @@ for (const [name, [file, original, mutated]] of Object.entries(MUTATIONS)) {
     try {
       const names = [
         "index",
+        "archive",
         "slim",
         "chain",
         "client",
@@ -83,7 +85,7 @@ for (const [name, [file, original, mutated]] of Object.entries(MUTATIONS)) {
       for (const part of [
         ...parts,
         "tsconfig.json",
-        "build/glue.d.ts",
+        "build/archive/glue.d.ts",
         "build/verifier/glue.d.ts",
         "build/proof/glue.d.ts",
         "src",

@@ -88,6 +88,16 @@ export class Driver {
   }
 
   /**
+   * The number of transactions that go to the archive next, or `null` if nothing does
+   *
+   * @returns {Promise<string>}
+   */
+  async exportFinal() {
+    const handle = this.run((endpoint) => endpoint.handle_export_query());
+    return new Promise((resolve, reject) => this.#start(handle, { resolve, reject }));
+  }
+
+  /**
    * The state of a transaction, with its whole result if it is asked for
    *
    * @param {string} hash

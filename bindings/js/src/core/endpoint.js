@@ -9,11 +9,13 @@ import { usageError } from "./errors.js";
 import { bytesOnly, duration, requestBody, textBytes, uint32, uint64 } from "./input.js";
 import { defineInspect } from "./inspect.js";
 import { parseJson } from "./json.js";
-import { init } from "./load.js";
+import { hasArchives, init } from "./load.js";
 import { LocalDriver } from "./local-driver.js";
 import { checkOptions, oneOf, optionalBoolean, optionalString, typeName, urlMethodOf } from "./options.js";
 import { RemoteDriver } from "./remote-driver.js";
+import { MemoryStorage } from "./storages.js";
 
+/** @import { ArchiveStatus } from "../../archive.js" */
 /** @import { ChainStatus, EndpointOptions, ImportSummary, RequestBody } from "../../index.js" */
 /** @import { RequestOptions, RpcTransactionResponse, Settings } from "../../index.js" */
 /** @import { TransactionChange, Verification, Verifier, WaitConfig } from "../../index.js" */
@@ -23,7 +25,9 @@ import { RemoteDriver } from "./remote-driver.js";
 
 const DEFAULT_TIMEOUT = 10_000;
 
-const ENDPOINT_OPTIONS = ["storage", "verifier", "settings", "waitConfig"];
+const DEFAULT_ARCHIVE_BACKLOG = 50_000;
+
+const ENDPOINT_OPTIONS = ["storage", "archive", "verifier", "settings", "waitConfig"];
 const SETTINGS = [
   "timeoutCause",
   "unknown",
@@ -32,6 +36,7 @@ const SETTINGS = [
   "maxIdBytes",
   "finality",
   "retention",
+  "archiveBacklog",
   "strictTypes",
   "trackShards",
   "verify",
@@ -79,23 +84,32 @@ export class Endpoint {
    */
   static async create(options = {}) {
     checkOptions(options, "options", ENDPOINT_OPTIONS);
-    const { storage, verifier, settings = {}, waitConfig = {} } = options;
+    const { storage, archive, verifier, settings = {}, waitConfig = {} } = options;
     checkOptions(settings, "settings", SETTINGS);
     checkOptions(waitConfig, "waitConfig", WAIT_CONFIG);
     if (storage !== undefined) checkStorage(storage);
+    if (archive !== undefined) checkArchive(archive);
     const timeout = duration(waitConfig.timeout ?? DEFAULT_TIMEOUT, "waitConfig.timeout");
     const verify = verification(settings.verify, verifier);
+    const backlog = uint64(settings.archiveBacklog ?? DEFAULT_ARCHIVE_BACKLOG, "settings.archiveBacklog");
     await init();
+    if (archive !== undefined && !hasArchives()) {
+      throw usageError("archive: import milepost/archive before the engine is loaded");
+    }
+    // The rows of an archive come from outside, so those of the storage do too.
+    const hosted = storage ?? (archive === undefined ? undefined : new MemoryStorage());
     const createEndpoint = (/** @type {Glue} */ glue) => {
       const config = new glue.Config();
       configure(config, settings, waitConfig);
       if (storage?.isolation === "read-committed") config.read_committed();
-      const endpoint = new glue.Endpoint(config, storage === undefined);
+      if (archive !== undefined) config.archive(backlog);
+      const endpoint = new glue.Endpoint(config, hosted === undefined);
       config.free();
       return endpoint;
     };
     checkConfig(settings, waitConfig);
-    const driver = storage === undefined ? new LocalDriver(createEndpoint) : new RemoteDriver(createEndpoint, storage);
+    const driver =
+      hosted === undefined ? new LocalDriver(createEndpoint) : new RemoteDriver(createEndpoint, hosted, archive);
     return construct(driver, timeout, verify);
   }
 
@@ -197,6 +211,11 @@ export class Endpoint {
     const chain = parseJson(await this.#driver.chainStatus(), { bigint: true });
     const { protocolVersion } = chain;
     return { ...chain, protocolVersion: protocolVersion === null ? null : Number(protocolVersion) };
+  }
+
+  /** @returns {ArchiveStatus | null} */
+  get archiveStatus() {
+    return this.#driver instanceof RemoteDriver ? this.#driver.archiveStatus : null;
   }
 
   get pendingCount() {
@@ -322,23 +341,41 @@ export function checkSignal(signal) {
 
 /** The parameters of a storage's methods */
 const STORAGE_PARAMETERS = { get: ["key"], getMany: ["keys"], commit: ["changes"] };
+/** Those of an archive's methods; it has both or none of the last two */
+const ARCHIVE_PARAMETERS = { getMany: ["keys"], scan: ["table", "after", "limit"] };
+const ARCHIVE_WRITE_PARAMETERS = { putMany: ["rows"], replaceMany: ["rows"] };
 
 /**
- * Refuses a storage whose methods are missing or take other parameters, which would fail, or read
+ * Refuses an object whose methods are missing or take other parameters, which would fail, or read
  * the wrong rows, with the first block. One that declares none may take any, as a mock does.
  *
- * @param {any} storage
+ * @param {string} object
+ * @param {any} value
+ * @param {Record<string, string[]>} methods
+ * @param {string} [optional] The method that may be missing
  */
-function checkStorage(storage) {
-  for (const [name, parameters] of Object.entries(STORAGE_PARAMETERS)) {
-    const method = storage?.[name];
-    if (name === "getMany" && method === undefined) continue;
-    if (typeof method !== "function") throw usageError(`storage: has no method ${name}`);
+function checkMethods(object, value, methods, optional) {
+  for (const [name, parameters] of Object.entries(methods)) {
+    const method = value?.[name];
+    if (name === optional && method === undefined) continue;
+    if (typeof method !== "function") throw usageError(`${object}: has no method ${name}`);
     if (method.length === 0 || method.length === parameters.length) continue;
     const expected = `${name}(${parameters.join(", ")})`;
     const count = method.length === 1 ? "1 parameter" : `${method.length} parameters`;
-    throw usageError(`storage.${name}: declares ${count}, expected ${expected}`);
+    throw usageError(`${object}.${name}: declares ${count}, expected ${expected}`);
   }
+}
+
+/** @param {any} archive */
+function checkArchive(archive) {
+  const { putMany, replaceMany } = archive ?? {};
+  const writes = putMany === undefined && replaceMany === undefined ? {} : ARCHIVE_WRITE_PARAMETERS;
+  checkMethods("archive", archive, { ...ARCHIVE_PARAMETERS, ...writes });
+}
+
+/** @param {any} storage */
+function checkStorage(storage) {
+  checkMethods("storage", storage, STORAGE_PARAMETERS, "getMany");
   const { isolation } = storage;
   if (isolation !== undefined) oneOf(isolation, "storage.isolation", ["snapshot", "read-committed"]);
 }

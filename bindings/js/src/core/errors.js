@@ -109,13 +109,14 @@ export function usageError(detail, options) {
 }
 
 /**
- * The error of a host's storage that threw, or returned something that is not a row
+ * The error of a host's storage or archive that threw, or returned something that is not a row
  *
  * @param {unknown} cause
+ * @param {"storage" | "archive"} [name]
  */
-export function storageError(cause) {
+export function storageError(cause, name = "storage") {
   const message = cause instanceof Error ? cause.message : String(cause);
-  return new StorageError(ErrorCode.STORAGE, `the storage failed: ${message}`, { cause });
+  return new StorageError(ErrorCode.STORAGE, `the ${name} failed: ${message}`, { cause });
 }
 
 /**

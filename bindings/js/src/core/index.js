@@ -5,6 +5,8 @@ import { checkSignal } from "./endpoint.js";
 import { BlockError, usageError } from "./errors.js";
 import { textBytes } from "./input.js";
 import { checkOptions, oneOf, optionalString } from "./options.js";
+import { keyName } from "./packed-rows.js";
+import { completion } from "./storages.js";
 
 export { version } from "./compile.js";
 export { Endpoint } from "./endpoint.js";
@@ -30,8 +32,10 @@ export const internal = {
   BlockError,
   checkOptions,
   checkSignal,
+  completion,
   fileHint,
   instantiateBeside,
+  keyName,
   oneOf,
   optionalString,
   panicError,

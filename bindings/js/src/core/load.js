@@ -1,9 +1,11 @@
 // Loads the engine's code: compiled once, and instantiated for each endpoint.
 //
 // An entry of the package sets a loader that knows where the `.wasm` file is; `slim` sets none, and
-// its users pass a source. The first source that succeeds is used.
+// its users pass a source. The first source that succeeds is used. There are two modules: the entry
+// for archives loads the one that has them in place of the other, which is smaller.
 
-import { glue } from "../../build/glue.js";
+// Of the module that has archives, and so of the other one too.
+import { glue } from "../../build/archive/glue.js";
 import { checkBytes, compile, fileHint, isModule, loadError, panicError, version } from "./compile.js";
 import { toMilepostError, usageError, UsageError } from "./errors.js";
 import { Memory } from "./memory.js";
@@ -27,12 +29,19 @@ let loading = null;
 let loader = null;
 
 /**
- * Sets where the code comes from when no source is passed to `init`; the first call counts
+ * Sets where the code comes from when no source is passed to `init`; the first call counts, and
+ * that of the entry for archives before any other
  *
  * @param {Loader} newLoader
+ * @param {boolean} [replaces]
  */
-export function setLoader(newLoader) {
-  loader ??= newLoader;
+export function setLoader(newLoader, replaces = false) {
+  loader = replaces ? newLoader : (loader ?? newLoader);
+}
+
+/** Whether the engine that is loaded has archives */
+export function hasArchives() {
+  return WebAssembly.Module.exports(loadedModule()).some(({ name }) => name === "config_archive");
 }
 
 /** @param {WasmSource} [source] */

@@ -4,6 +4,7 @@
 // whole buffer with it.
 
 const REMOVED = 0xffffffff;
+const CONTENT_LENGTH = 33;
 
 /** @param {Uint8Array} packed */
 export function unpackKeys(packed) {
@@ -14,6 +15,25 @@ export function unpackKeys(packed) {
     keys.push(packed.slice(start, offset));
   }
   return keys;
+}
+
+/**
+ * The rows of a call of an archive, each with the 33 bytes of its content
+ *
+ * @param {Uint8Array} packed
+ */
+export function unpackArchiveRows(packed) {
+  const view = new DataView(packed.buffer, packed.byteOffset, packed.byteLength);
+  const rows = [];
+  for (let offset = 0; offset < packed.length; ) {
+    const start = offset + 1;
+    const end = start + packed[start - 1];
+    const length = view.getUint32(end + CONTENT_LENGTH, true);
+    const content = packed.slice(end, end + CONTENT_LENGTH);
+    offset = end + CONTENT_LENGTH + 4 + length;
+    rows.push({ key: packed.slice(start, end), content, row: packed.slice(offset - length, offset) });
+  }
+  return rows;
 }
 
 /** @param {Uint8Array} packed */

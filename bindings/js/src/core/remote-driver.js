@@ -1,13 +1,16 @@
 // Drives an endpoint over a storage of the host, which may be asynchronous.
 //
-// Fetches the rows that the engine needs and commits its changes, for any number of operations at a
-// time. Nothing of the engine is borrowed meanwhile, so a storage may call its endpoint from within
-// its own methods.
+// Fetches the rows that the engine needs, also of an archive if there is one, and commits its
+// changes, for any number of operations at a time. Nothing of the engine is borrowed meanwhile, so
+// a storage may call its endpoint from within its own methods.
 
 import { Driver } from "./driver.js";
+import { StorageError } from "./errors.js";
+import { Exporter, isArchiveKey } from "./exporter.js";
 import { keyName, unpackChanges, unpackKeys } from "./packed-rows.js";
 import { VersionedStorage } from "./versioned-storage.js";
 
+/** @import { Archive } from "../../archive.js" */
 /** @import { Storage } from "../../index.js" */
 /** @import { EngineEndpoint, Glue } from "./load.js" */
 /** @import { Snapshot } from "./versioned-storage.js" */
@@ -15,14 +18,44 @@ import { VersionedStorage } from "./versioned-storage.js";
 
 export class RemoteDriver extends Driver {
   #storage;
+  /** @type {Exporter | null} */
+  #exporter;
 
   /**
    * @param {(glue: Glue) => EngineEndpoint} createEndpoint
    * @param {Storage} storage
+   * @param {Archive} [archive]
    */
-  constructor(createEndpoint, storage) {
+  constructor(createEndpoint, storage, archive) {
     super(createEndpoint);
     this.#storage = new VersionedStorage(storage);
+    this.#exporter = archive ? new Exporter(this, this.#storage, archive) : null;
+  }
+
+  /**
+   * @param {Uint8Array} message
+   * @returns {Promise<string>}
+   */
+  async handleBlock(message) {
+    if (!this.#exporter) return super.handleBlock(message);
+    await this.#exporter.prepare();
+    const summary = await super.handleBlock(message);
+    await this.#exporter.afterImport();
+    return summary;
+  }
+
+  /**
+   * @param {bigint} height
+   * @param {Uint8Array} config
+   */
+  async putConfig(height, config) {
+    // In the order of the calls, and with one commit at a time.
+    await this.#exporter?.prepare();
+    return super.putConfig(height, config);
+  }
+
+  get archiveStatus() {
+    return this.#exporter?.status() ?? null;
   }
 
   /**
@@ -38,16 +71,45 @@ export class RemoteDriver extends Driver {
     }
     const snapshot = /** @type {Snapshot} */ (call.snapshot);
     const keys = unpackKeys(packed);
+    const stored = keys.filter((key) => !isArchiveKey(key));
+    const archived = keys.filter(isArchiveKey);
     /** @type {(Uint8Array | undefined)[]} */
     let rows = [];
+    /** @type {readonly (readonly Uint8Array[])[]} */
+    let versions = [];
     const failure = await failureOf(call, async () => {
-      rows = await snapshot.getMany(keys);
-      keys.forEach((key, index) => call.readRows?.set(keyName(key), rows[index]));
+      if (stored.length > 0) rows = await snapshot.getMany(stored);
+      if (archived.length > 0) versions = (await this.#exporter?.getMany(archived)) ?? [];
+      stored.forEach((key, index) => call.readRows?.set(keyName(key), rows[index]));
     });
-    this.pump((endpoint) => {
-      for (const row of rows) endpoint.push_row(row);
-      endpoint.handle_rows(handle, failure);
-    });
+    const pushed = failure ?? this.#push(call, keys, rows, versions);
+    this.pump((endpoint) => endpoint.handle_rows(handle, pushed));
+  }
+
+  /**
+   * Hands in the rows of these keys; returns why that failed, if it did
+   *
+   * @param {PendingCall} call
+   * @param {Uint8Array[]} keys
+   * @param {(Uint8Array | undefined)[]} rows Of the storage
+   * @param {readonly (readonly Uint8Array[])[]} versions Of the archive, for each of its keys
+   */
+  #push(call, keys, rows, versions) {
+    let [stored, archived] = [0, 0];
+    try {
+      this.run((endpoint) => {
+        for (const key of keys) {
+          if (isArchiveKey(key)) {
+            for (const row of versions[archived++]) endpoint.push_version(row);
+            endpoint.push_served(key);
+          } else {
+            endpoint.push_row(rows[stored++]);
+          }
+        }
+      }, StorageError);
+    } catch (error) {
+      return storageFailure(call, error);
+    }
   }
 
   /**
@@ -73,7 +135,15 @@ async function failureOf(call, work) {
   try {
     await work();
   } catch (error) {
-    call.storageError = error;
-    return error instanceof Error ? error.message : String(error);
+    return storageFailure(call, error);
   }
+}
+
+/**
+ * @param {PendingCall} call
+ * @param {unknown} error
+ */
+function storageFailure(call, error) {
+  call.storageError = error;
+  return error instanceof Error ? error.message : String(error);
 }

@@ -120,7 +120,7 @@ function construct(database, durability) {
  * @param {IDBRequest<T>} request
  * @returns {Promise<T>}
  */
-function completion(request) {
+export function completion(request) {
   return new Promise((resolve, reject) => {
     request.onsuccess = () => resolve(request.result);
     request.onerror = () => reject(request.error);

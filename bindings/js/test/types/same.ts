@@ -4,8 +4,10 @@
 // so a change of a signature in Rust is an error, too. A name that only one side has, or another
 // parameter or result, is an error at one of the last lines.
 
+import type * as archiveSources from "../../src/archive/index.js";
 import type * as sources from "../../src/core/index.js";
 import type * as followSources from "../../src/follow/index.js";
+import type * as archive from "../../archive.js";
 import type * as written from "../../index.js";
 import type * as verifierSources from "../../src/verifier/index.js";
 import type * as follow from "../../follow.js";
@@ -35,11 +37,13 @@ type Plain<T> = T extends sources.Endpoint
     ? written.EndpointResponse<Result>
     : T extends sources.IndexedDbStorage
       ? written.IndexedDbStorage
-      : T extends clientSources.Client
-        ? client.Client
-        : T extends Promise<infer Inner>
-          ? Promise<Plain<Inner>>
-          : T;
+      : T extends archiveSources.IndexedDbArchive
+        ? archive.IndexedDbArchive
+        : T extends clientSources.Client
+          ? client.Client
+          : T extends Promise<infer Inner>
+            ? Promise<Plain<Inner>>
+            : T;
 
 /** Members of an object, without `Symbol.dispose`, which the sources define at run time */
 type Members<T> = { [Name in keyof T as Exclude<Name, typeof Symbol.dispose>]: Calls<T[Name]> };
@@ -67,6 +71,7 @@ type Internal = "setLoader" | "internal";
 assertNone<Different<Omit<typeof written, "init">, Omit<typeof sources, "init" | "initSync" | Internal>>>();
 assertNone<Different<typeof slim, Omit<typeof sources, Internal>>>();
 assertNone<Different<typeof client, typeof clientSources>>();
+assertNone<Different<typeof archive, typeof archiveSources>>();
 assertNone<Different<typeof follow, typeof followSources>>();
 type Loaded = Awaited<ReturnType<typeof verifierSources.load>>;
 assertNone<Same<Members<Loaded>, Members<written.Verifier>> extends true ? never : "Verifier">();
