@@ -59,6 +59,8 @@ pub fn canonical_json(data: &[u8]) {
         }
         // The depths differ, and we refuse repeated keys.
         Ok(_) => {}
+        // It takes an object with a name of its own for a number, or for a text to parse.
+        Err(_) if canonical.contains("$serde_json::private::") => {}
         Err(_) => assert!(ours.is_err(), "accepted: {canonical}"),
     }
 }
