@@ -196,6 +196,10 @@ pub(crate) struct ArchiveArgs {
     /// feature `cassandra` [default: beside the file of a store in a directory]
     #[arg(long, value_name = "PLACE")]
     pub(crate) archive: Option<ArchiveLocation>,
+    /// An archive of earlier heights, which is only read, when `--archive` does not have something;
+    /// can be repeated, the newest first
+    #[arg(long, value_name = "PLACE")]
+    pub(crate) archive_older: Vec<ArchiveLocation>,
     /// Whether this server puts its final blocks into the archive: `on`, or `off` if others do
     /// [default: on]
     #[arg(long, value_name = "on|off", value_parser = value_parsers::switch)]
@@ -229,6 +233,7 @@ impl ArchiveArgs {
         location: Option<&ArchiveLocation>,
     ) -> Result<ArchiveOptions, String> {
         let given = [
+            ("--archive-older", !self.archive_older.is_empty()),
             ("--archive-write", self.archive_write.is_some()),
             ("--archive-backlog", self.archive_backlog.is_some()),
             ("--archive-misses", self.archive_misses.is_some()),
@@ -240,6 +245,14 @@ impl ArchiveArgs {
             return Err(format!(
                 "{name}: there is no archive; --archive or a directory as --store makes one"
             ));
+        }
+        for (number, older) in self.archive_older.iter().enumerate() {
+            if Some(older) == location || self.archive_older[..number].contains(older) {
+                return Err(format!("--archive-older: {older} is named twice"));
+            }
+            if !older.exists() {
+                return Err(format!("--archive-older: {older}: no such archive"));
+            }
         }
         let writes = self.archive_write.unwrap_or(true);
         let kept_heights = match self.archive_retention {

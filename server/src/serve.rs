@@ -24,7 +24,9 @@ use tokio::task;
 use tokio::time::{self, MissedTickBehavior};
 use tracing::{error, info, warn};
 
-use crate::archive::{self, ArchiveLocation, ArchiveOptions, Exporter, Lookups, run_exporter};
+use crate::archive::{
+    self, ArchiveLocation, ArchiveOptions, Exporter, Lookups, SharedArchive, run_exporter,
+};
 use crate::cli::{ARCHIVE_BACKLOG, ARCHIVE_MISSES, ArchiveArgs, FeedArgs, ImportArgs, ServeArgs};
 use crate::demo_index::DemoIndex;
 use crate::feed::{self, FeedSummary, HeightRange, PracticeFeed};
@@ -207,11 +209,18 @@ async fn open_archive(
     let Some(location) = location else {
         return kept_height.map(|height| first_blocks_archive(options, height)).transpose();
     };
-    let opened = task::spawn_blocking(move || archive::open(&location, options.writes)).await;
-    let opened = opened.map_err(|error| format!("cannot open the archive: {error}"))?;
-    let archive = opened.map_err(|error| format!("cannot open the archive: {error}"))?;
+    let mut places = vec![(location, options.writes)];
+    places.extend(args.archive_older.iter().map(|older| (older.clone(), false)));
+    let open = |(place, writes): (ArchiveLocation, bool)| {
+        archive::open(&place, writes).map_err(|error| format!("cannot open {place}: {error}"))
+    };
+    let opened = task::spawn_blocking(move || places.into_iter().map(open).collect()).await;
+    let opened = opened.unwrap_or_else(|error| Err(format!("cannot open the archive: {error}")));
+    let mut archives: Vec<SharedArchive> = opened?;
+    let archive = archives.remove(0);
     let misses = args.archive_misses.unwrap_or(ARCHIVE_MISSES);
-    let lookups = Lookups::new(archive, misses).with_address_limit(args.address_misses);
+    let lookups =
+        Lookups::new(archive, misses).with_older(archives).with_address_limit(args.address_misses);
     Ok(Some(Arc::new(Exporter::new(lookups, options))))
 }
 

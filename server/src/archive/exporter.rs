@@ -159,7 +159,7 @@ impl Exporter {
         let mut union = self.union.lock().unwrap_or_else(PoisonError::into_inner);
         let interval = if self.options.writes { PROGRESS_INTERVAL } else { READER_INTERVAL };
         if union.1.is_none_or(|read| read.elapsed() >= interval) {
-            *union = (WriterProgress::read_union(archive)?, Some(Instant::now()));
+            *union = (self.lookups.read_union()?, Some(Instant::now()));
         }
         if let Some(writer) = writer.as_ref() {
             union.0.heights.extend(&writer.progress().heights);

@@ -14,6 +14,7 @@ use core::time::Duration;
 use std::collections::HashMap;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
+use milepost::archive::WriterProgress;
 use milepost::storage::{Key, Row};
 use milepost::{Error, ErrorKind};
 use tokio::sync::{Semaphore, SemaphorePermit};
@@ -32,6 +33,8 @@ const MAX_REMEMBERED: usize = 100_000;
 /// The archive as requests read it
 pub(crate) struct Lookups {
     archive: SharedArchive,
+    /// Those of earlier heights, the newest first
+    older: Vec<SharedArchive>,
     turns: Semaphore,
     max_misses: u32,
     /// Those of one client; `None` for no limit
@@ -81,12 +84,19 @@ impl Lookups {
     pub(crate) fn new(archive: SharedArchive, max_misses: NonZero<u32>) -> Self {
         Self {
             archive,
+            older: Vec::new(),
             turns: Semaphore::new(MAX_CONCURRENT),
             max_misses: max_misses.get(),
             max_client_misses: None,
             state: Mutex::default(),
             counters: Counters::default(),
         }
+    }
+
+    /// With archives of earlier heights, the newest first, which are only read
+    pub(crate) fn with_older(mut self, older: Vec<SharedArchive>) -> Self {
+        self.older = older;
+        self
     }
 
     /// With a limit for each client
@@ -98,6 +108,13 @@ impl Lookups {
     /// The archive itself
     pub(crate) const fn archive(&self) -> &SharedArchive {
         &self.archive
+    }
+
+    /// What all writers together have put into this archive and the older ones; blocks the thread
+    pub(super) fn read_union(&self) -> Result<WriterProgress, Error> {
+        let archives = core::iter::once(&self.archive).chain(&self.older);
+        let unions = archives.map(WriterProgress::read_union).collect::<Result<Vec<_>, _>>()?;
+        Ok(WriterProgress::union(&unions))
     }
 
     /// Waits for one of the threads that may read; `None` never happens, as it is never closed
@@ -196,7 +213,7 @@ impl Lookups {
         found: &mut Vec<Option<Row>>,
     ) -> Result<(), Error> {
         let counters = &self.counters;
-        if let Err(error) = self.archive.get_many(keys, found) {
+        if let Err(error) = self.fetch(keys, found) {
             counters.failed.fetch_add(1, Relaxed);
             let detail = format!("the archive cannot be read: {}", error.detail());
             return Err(Error::new(error.kind(), detail).at(error.path()).with_source(error));
@@ -221,6 +238,22 @@ impl Lookups {
                 state.missing.clear();
             }
             state.missing.insert(*key, until);
+        }
+        Ok(())
+    }
+
+    /// Reads rows from the archive, and those that it does not have from the older ones in turn
+    fn fetch(&self, keys: &[Key], found: &mut Vec<Option<Row>>) -> Result<(), Error> {
+        self.archive.get_many(keys, found)?;
+        for older in &self.older {
+            let rows = keys.iter().zip(found.iter_mut()).filter(|(_, row)| row.is_none());
+            let (keys, missing): (Vec<Key>, Vec<_>) = rows.unzip();
+            if keys.is_empty() {
+                break;
+            }
+            let mut read = Vec::with_capacity(keys.len());
+            older.get_many(&keys, &mut read)?;
+            missing.into_iter().zip(read).for_each(|(row, read)| *row = read);
         }
         Ok(())
     }

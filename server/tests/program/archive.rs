@@ -105,6 +105,9 @@ fn options_of_an_archive_need_one_that_they_are_about() {
     for (args, expected) in [
         (&["--archive-misses", "5"][..], "--archive-misses: there is no archive"),
         (&["--archive-write", "off"], "--archive-write: there is no archive"),
+        (&["--archive-older", "old"], "--archive-older: there is no archive"),
+        (&["--archive", "new", "--archive-older", "old"], "--archive-older: old: no such archive"),
+        (&["--archive", "new", "--archive-older", "new"], "--archive-older: new is named twice"),
         (
             &["--archive", "memory", "--archive-write", "off", "--archive-retention", "heights:9"],
             "--archive-retention: a server that does not write removes nothing",

@@ -28,11 +28,7 @@ impl Blocks {
         // Another chain than that of the fixture.
         let mut chain = Practice::new(Settings { transactions: 2..=4, ..Settings::demo(17) });
         let messages: Vec<BlockMessage> = (0..count).map(|_| chain.next_message()).collect();
-        let files = tempfile::tempdir().unwrap();
-        for message in &messages {
-            let name = format!("{}.json", message.height);
-            fs::write(files.path().join(name), &message.json).unwrap();
-        }
+        let files = write_messages(&messages);
         Self { messages, files }
     }
 
@@ -52,6 +48,16 @@ impl Blocks {
         server.signal("TERM");
         assert_eq!(server.ended().code(), Some(0));
     }
+}
+
+/// A directory with the files of these blocks
+fn write_messages(messages: &[BlockMessage]) -> TempDir {
+    let files = tempfile::tempdir().unwrap();
+    for message in messages {
+        let name = format!("{}.json", message.height);
+        fs::write(files.path().join(name), &message.json).unwrap();
+    }
+    files
 }
 
 /// A server that has nothing but this archive, and the directory of its store
@@ -340,4 +346,74 @@ fn rows_of_two_format_versions_are_in_one_archive_while_servers_are_upgraded() {
     assert_eq!((answer.status, answer.cause().as_str()), (500, "INTERNAL_ERROR"));
     let other = server.post("/", &status_of(transactions[1], "FINAL"));
     assert_eq!(other.body, before[1]);
+}
+
+#[test]
+fn a_period_is_an_archive_of_its_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let [first, second] = ["first", "second"].map(|name| directory.path().join(name));
+    check_periods(text(&first), text(&second), || fs::remove_dir_all(&first).unwrap());
+}
+
+/// Archives some blocks into the first archive and those after them into the second one, and checks
+/// what is answered from both, and from the second one without the first, which is then dropped
+pub(crate) fn check_periods(first: &str, second: &str, drop_first: impl FnOnce()) {
+    let (blocks, directory) = (Blocks::new(60), tempfile::tempdir().unwrap());
+    let store = directory.path().join("chain.milepost");
+    let (early, late) = blocks.messages.split_at(36);
+    let run_until_archived = |messages: &[BlockMessage], args: &[&str]| {
+        let files = write_messages(messages);
+        let serve = ["--store", text(&store), "--blocks", text(files.path())];
+        let args = [&serve[..], &["--retention", "blocks:4"], args].concat();
+        let server = Server::start(&args);
+        let last_final = server.get("/status").json()["final"]["height"].as_u64().unwrap();
+        server.until("all is archived", || {
+            let complete = &server.get("/status").json()["archive"]["complete"];
+            complete.as_array().is_some_and(|ranges| ranges.iter().any(|it| it[1] == last_final))
+        });
+        server
+    };
+    // What is archived is forgotten with the blocks after it.
+    for messages in [&early[..30], &early[30..]] {
+        let server = run_until_archived(messages, &["--archive", first]);
+        server.signal("TERM");
+        assert_eq!(server.ended().code(), Some(0));
+    }
+    let server = run_until_archived(late, &["--archive", second, "--archive-older", first]);
+
+    // The transactions of each period that are finalized.
+    let whole = Server::start(&["--blocks", text(blocks.files.path())]);
+    let of = |messages: &[BlockMessage]| -> Vec<String> {
+        let transactions = messages.iter().take(8).flat_map(|message| &message.transactions);
+        let bodies = transactions.map(|transaction| status_of(transaction, "NONE"));
+        let is_final = |body: &String| {
+            let status = &whole.post("/", body).json()["result"]["final_execution_status"];
+            status == "FINAL"
+        };
+        bodies.filter(is_final).collect()
+    };
+    let (early_bodies, late_bodies) = (of(early), of(&late[4..]));
+    assert!(early_bodies.len() > 4 && late_bodies.len() > 4);
+    for body in early_bodies.iter().chain(&late_bodies) {
+        assert_eq!(server.post("/", body).body, whole.post("/", body).body, "{body}");
+    }
+    // Both together have all heights.
+    let complete = server.get("/status").json()["archive"]["complete"].clone();
+    assert_eq!(complete.as_array().map(Vec::len), Some(1), "{complete}");
+    assert_eq!(complete[0][0], early[0].height, "{complete}");
+    server.signal("TERM");
+    assert_eq!(server.ended().code(), Some(0));
+
+    drop_first();
+    let (server, _store) = reader(second);
+    let status = server.get("/status").json();
+    let from = status["archive"]["complete"][0][0].as_u64().expect("a height");
+    assert!((early[10].height..late[4].height).contains(&from), "{status}");
+    for body in &late_bodies {
+        assert_eq!(server.post("/", body).body, whole.post("/", body).body, "{body}");
+    }
+    for body in &early_bodies {
+        let response = server.post("/", body);
+        assert_eq!(response.cause(), "UNKNOWN_TRANSACTION", "{}", response.text());
+    }
 }

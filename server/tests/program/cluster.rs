@@ -12,7 +12,7 @@ use std::thread;
 use milepost_test_cluster::{Cluster, DATA_CENTER, Security};
 use tempfile::TempDir;
 
-use crate::archive_commands::{Blocks, reader};
+use crate::archive_commands::{Blocks, check_periods, reader};
 use crate::fixture::text;
 use crate::follow::status_of;
 use crate::support::{Server, post};
@@ -57,6 +57,11 @@ fn servers_answer_from_one_cluster() {
             client.join().unwrap();
         }
     });
+
+    // A period is a keyspace.
+    let [first, second] =
+        ["first", "second"].map(|name| archive.replace("/servers?", &format!("/{name}?")));
+    check_periods(&first, &second, || {});
 
     // Without the node nothing is said to be unknown, and what needs no archive is answered.
     let (server, _store) = &servers[0];
