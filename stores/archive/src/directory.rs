@@ -6,12 +6,14 @@
 
 use core::fmt;
 use core::ops::Bound;
+use core::time::Duration;
 use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::path::Path;
 use std::process;
 use std::sync::{Mutex, PoisonError};
+use std::thread;
 
 use fjall::{Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode};
 use milepost::archive::{Archive, is_new_version, served_version};
@@ -28,6 +30,8 @@ const CONFLICTS: &str = "conflicts";
 /// The least that fjall recommends. Its default of 64 MiB let a server that archives 2 MB a minute
 /// grow for half an hour, by as much for each table.
 const MAX_MEMTABLE: u64 = 8 << 20;
+/// How often it is looked whether new rows are in a file
+const FLUSH_INTERVAL: Duration = Duration::from_millis(10);
 
 /// An archive in a directory
 ///
@@ -89,8 +93,21 @@ impl DirectoryArchive {
     /// [`ErrorKind::Storage`] if the disk is full or fails; nothing is lost.
     pub fn compact(&self) -> Result<(), Error> {
         for keyspace in self.tables.iter().chain([&self.conflicts]) {
-            keyspace.rotate_memtable_and_wait().map_err(failed)?;
+            self.flush(keyspace).map_err(failed)?;
             keyspace.major_compact().map_err(failed)?;
+        }
+        Ok(())
+    }
+
+    /// Writes the new rows of a table to a file
+    ///
+    /// Not by fjall's own function, which never ends when the thread that writes has failed.
+    fn flush(&self, keyspace: &Keyspace) -> fjall::Result<()> {
+        keyspace.rotate_memtable()?;
+        while keyspace.sealed_memtable_count() > 0 {
+            // Fails from then on.
+            self.database.persist(PersistMode::Buffer)?;
+            thread::sleep(FLUSH_INTERVAL);
         }
         Ok(())
     }

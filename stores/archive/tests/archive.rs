@@ -2,10 +2,12 @@
 
 #![expect(unused_crate_dependencies, reason = "a test uses some of the dependencies")]
 
+use core::time::Duration;
 use std::fs::File;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::mpsc;
 use std::{env, fs, thread};
 
 use milepost::ErrorKind;
@@ -259,4 +261,19 @@ fn what_was_acknowledged_survives_a_kill() {
             assert_eq!(found.as_ref(), Some(row), "{key:?} after kill {kill}");
         }
     }
+}
+
+/// fjall's own function waited for ever: power-loss runs with failing calls found it
+#[test]
+fn compaction_ends_when_files_cannot_be_written() {
+    let (sender, ended) = mpsc::channel();
+    let directory = tempfile::tempdir().unwrap();
+    let archive = DirectoryArchive::open(directory.path()).unwrap();
+    archive.put_many(&transactions(5, 10)).unwrap();
+    for keyspace in fs::read_dir(directory.path().join("rows/keyspaces")).unwrap() {
+        fs::remove_dir_all(keyspace.unwrap().path()).unwrap();
+    }
+    thread::spawn(move || sender.send(archive.compact()));
+    let result = ended.recv_timeout(Duration::from_secs(60)).unwrap();
+    assert_eq!(result.unwrap_err().kind(), ErrorKind::Storage);
 }

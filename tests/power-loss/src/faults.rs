@@ -3,8 +3,11 @@
 //! A run is repeated by its seed: which disks are made and which calls fail depends on nothing
 //! else. Compaction has threads of its own, so the order of its calls differs between runs.
 
+use core::time::Duration;
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Output, Stdio};
+use std::sync::mpsc;
 use std::thread;
 
 use milepost_testkit::Rng;
@@ -14,6 +17,8 @@ use crate::disk::{Disk, Unsynced};
 use crate::trace::{self, Call};
 use crate::workload::ACKNOWLEDGED;
 
+/// How long a run may take, which needs some seconds
+const MAX_TIME: Duration = Duration::from_secs(300);
 /// One in this many disks goes on with the rest of the chain
 const GO_ON: u64 = 50;
 
@@ -145,12 +150,11 @@ pub fn errors(program: &Path, runs: usize, seed: u64) -> Result<Summary, String>
         let inject = format!("inject={calls}:error={error}:when={first}{until}");
         let directory = temporary()?;
         let traced = format!("trace={calls}");
-        let output = trace::strace(&["-o", "/dev/null", "-e", &traced, "-e", &inject], program)
-            .arg("--fill")
-            .arg(directory.path())
-            .stdin(Stdio::null())
-            .output()
-            .map_err(|error| format!("strace: {error}"))?;
+        let mut process =
+            trace::strace(&["-o", "/dev/null", "-e", &traced, "-e", &inject], program);
+        process.arg("--fill").arg(directory.path());
+        let output =
+            output(&mut process).map_err(|error| format!("run {run}, {inject}: {error}"))?;
         let acknowledged = acknowledged_in(&String::from_utf8_lossy(&output.stdout)).unwrap_or(0);
         if !output.status.success() {
             summary.ended += 1;
@@ -163,6 +167,23 @@ pub fn errors(program: &Path, runs: usize, seed: u64) -> Result<Summary, String>
         summary.further += usize::from(messages > acknowledged);
     }
     Ok(summary)
+}
+
+/// The output of a process that has to end: an error of the disk may stop its work, and it says so
+fn output(process: &mut Command) -> Result<Output, String> {
+    let process = process.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());
+    // In a group with what it traces.
+    let child = process.process_group(0).spawn().map_err(|error| format!("strace: {error}"))?;
+    let group = format!("-{}", child.id());
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || sender.send(child.wait_with_output()));
+    match receiver.recv_timeout(MAX_TIME) {
+        Ok(output) => output.map_err(|error| format!("strace: {error}")),
+        Err(_) => {
+            let killed = Command::new("kill").args(["-KILL", "--", &group]).status();
+            Err(format!("it has not ended after {MAX_TIME:?} ({killed:?})"))
+        }
+    }
 }
 
 /// A directory in memory where there is one: its disks are read once
