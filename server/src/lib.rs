@@ -31,6 +31,7 @@ mod generated;
 mod http;
 mod io_budget;
 mod json_scan;
+mod large_buffers;
 mod log;
 mod logged_kinds;
 mod metrics;

@@ -15,7 +15,7 @@ use std::sync::Mutex;
 use milepost::Error;
 use milepost::config::TrackedShards;
 use milepost::endpoint::{
-    ChainStatus, Endpoint, Engine, Evaluation, RequestState, Response, ResponseBody,
+    Buffers, ChainStatus, Endpoint, Engine, Evaluation, RequestState, Response, ResponseBody,
     UnknownTransaction, WaitConfig,
 };
 use milepost::import::{BlockImport, BlockPosition, ImportSettings, ImportSummary, VerifyMode};
@@ -35,6 +35,7 @@ use crate::archive::{Exporter, Read, ServiceSnapshot};
 use crate::block_importer::BlockImporter;
 use crate::block_verifier::BlockVerifier;
 use crate::compact_status::{Include, compact_with};
+use crate::large_buffers::BUFFERS;
 use crate::logged_kinds::LoggedKinds;
 use crate::metrics::{BlockStep, Commit, MethodLabel, Metrics};
 use crate::query_error::{QueryError, panic_response};
@@ -47,8 +48,8 @@ use crate::watching::Watching;
 /// transaction takes longer than handing it over (some 20 us)
 const MAX_INLINE_BODY: usize = 32 << 10;
 
-/// Results from this size on are sent from the row that holds them: below, copying one costs less
-/// than keeping its chunks together
+/// Results from this size on are sent from the row that holds them in memory: below, copying one
+/// costs less than keeping its chunks together
 const MIN_CHUNKED_RESPONSE: usize = 16 << 10;
 
 /// What the task of a pending request gets when the request is woken
@@ -425,7 +426,23 @@ impl Service {
             let engine = service.engine();
             let request = engine.parse(body.as_ref(), url_method.as_deref());
             let label = MethodLabel::of_request(&request, url_method.as_deref());
-            (label, engine.respond_chunks(request, snapshot, MIN_CHUNKED_RESPONSE))
+            if service.store().file().is_none() {
+                let state = engine.respond_chunks(request, snapshot, MIN_CHUNKED_RESPONSE);
+                return (label, state);
+            }
+            let (mut body, buffers) = (BUFFERS.take(), &mut Buffers::default());
+            let state = match engine.respond_into(request, snapshot, buffers, &mut body) {
+                RequestState::Ready(kind) => {
+                    let response = Response { body: BUFFERS.written(body), kind };
+                    RequestState::Ready(ResponseBody::Contiguous(response))
+                }
+                RequestState::Pending(pending) => {
+                    // Nothing was: the buffer is for others.
+                    BUFFERS.written(body);
+                    RequestState::Pending(pending)
+                }
+            };
+            (label, state)
         };
         match self.read(is_long, query).await {
             Some(Read { output: (label, state), retry_after }) => {

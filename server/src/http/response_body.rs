@@ -1,9 +1,10 @@
 //! The body of an HTTP response.
 //!
-//! A small body is one chunk. A large one has up to four, of which the largest is the row of the
-//! store itself, shared by all responses that contain it. Their length is known in advance. Only a
-//! stream of events and a long response of an upstream have no length; the former's events are made
-//! when the connection takes them, and the latter breaks the connection if it breaks off.
+//! A small body is one chunk, and so is a row of a file, which is copied once. Another large one
+//! has up to four chunks, of which the largest is the row in memory itself, shared by all responses
+//! that contain it. Their length is known in advance. Only a stream of events and a long response
+//! of an upstream have no length; the former's events are made when the connection takes them, and
+//! the latter breaks the connection if it breaks off.
 
 use core::pin::Pin;
 use core::task::{Context, Poll};
@@ -14,6 +15,7 @@ use milepost::endpoint::ResponseChunk;
 
 use super::events::EventStream;
 use super::memory_budget::MemoryPermit;
+use crate::large_buffers::BUFFERS;
 use crate::waiting::Rest;
 
 /// The body of an HTTP response
@@ -41,7 +43,7 @@ enum Chunks {
 
 impl From<Vec<u8>> for HttpBody {
     fn from(bytes: Vec<u8>) -> Self {
-        Self::from(Bytes::from(bytes))
+        Self::from(BUFFERS.bytes(bytes))
     }
 }
 
