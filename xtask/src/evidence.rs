@@ -30,7 +30,7 @@ const NAMES: &[(&str, &str)] = &[
     ("archive-growth", "reads of archives up to 5,000,000 transactions (six minutes)"),
     ("power-loss", "cuts the power under a store and its archive, and fails calls (ten minutes)"),
     ("cluster", "kills and pauses nodes of a cluster under an archive (ten minutes)"),
-    ("cluster-growth", "reads of an archive of 1,000,000 transactions in a cluster (an hour)"),
+    ("cluster-growth", "reads of an archive of 1,000,000 transactions in a cluster (ten minutes)"),
     ("platforms", "builds and tests for other processors, under QEMU (an hour)"),
     ("bench", "all benches beside the node's path (half an hour); `--rocksdb` adds its database"),
     ("bench-http", "what a response costs over HTTP, with `wrk` (four minutes)"),
