@@ -7,27 +7,20 @@ import { internal } from "../core/index.js";
 
 /** @import { ArchiveEntry, ArchiveRow } from "../../archive.js" */
 /** @import { IndexedDbOptions } from "../../index.js" */
+/** @import { RowDatabase } from "../core/row-database.js" */
 
-const { checkOptions, completion, oneOf } = internal;
-
-/** Name of the only object store */
-const ROWS = "rows";
+const { completion, openRowDatabase } = internal;
 
 export class IndexedDbArchive {
   #database;
-  #durability;
 
   /**
    * For `open` only
    *
-   * @param {IDBDatabase} database
-   * @param {IDBTransactionDurability} durability
+   * @param {RowDatabase} database
    */
-  constructor(database, durability) {
+  constructor(database) {
     this.#database = database;
-    this.#durability = durability;
-    // Otherwise another page could not delete the database while this one is open.
-    database.onversionchange = () => database.close();
   }
 
   /**
@@ -35,12 +28,7 @@ export class IndexedDbArchive {
    * @param {IndexedDbOptions} [options]
    */
   static async open(name, options = {}) {
-    checkOptions(options, "options", ["factory", "durability"]);
-    const { factory = globalThis.indexedDB, durability = "strict" } = options;
-    oneOf(durability, "durability", ["strict", "relaxed"]);
-    const request = factory.open(name, 1);
-    request.onupgradeneeded = () => request.result.createObjectStore(ROWS);
-    return construct(await completion(request), durability);
+    return construct(await openRowDatabase(name, options));
   }
 
   /**
@@ -48,8 +36,7 @@ export class IndexedDbArchive {
    * @returns {Promise<Uint8Array[][]>}
    */
   async getMany(keys) {
-    // One transaction: all rows come from one state.
-    const rows = this.#database.transaction(ROWS).objectStore(ROWS);
+    const rows = this.#database.rows();
     return Promise.all(keys.map((key) => completion(rows.getAll(ofKey(key)))));
   }
 
@@ -60,7 +47,7 @@ export class IndexedDbArchive {
    * @returns {Promise<ArchiveEntry[]>}
    */
   async scan(table, after, limit) {
-    const rows = this.#database.transaction(ROWS).objectStore(ROWS);
+    const rows = this.#database.rows();
     const start = after ? beyond(after) : [Uint8Array.of(table)];
     const range = IDBKeyRange.bound(start, [Uint8Array.of(table + 1)], false, true);
     // In one transaction, so they are of the same state. The rows of its last key may go on beyond
@@ -103,16 +90,12 @@ export class IndexedDbArchive {
    * @param {boolean} replaces
    * @returns {Promise<void>}
    */
-  async #write(written, replaces) {
-    const transaction = this.#database.transaction(ROWS, "readwrite", {
-      durability: this.#durability,
-    });
-    const rows = transaction.objectStore(ROWS);
-    if (replaces) for (const { key } of written) rows.delete(ofKey(key));
-    for (const { key, content, row } of written) rows.put(row, /** @type {any} */ ([key, content]));
-    return new Promise((resolve, reject) => {
-      transaction.oncomplete = () => resolve();
-      transaction.onabort = () => reject(transaction.error);
+  #write(written, replaces) {
+    return this.#database.write((rows) => {
+      if (replaces) for (const { key } of written) rows.delete(ofKey(key));
+      for (const { key, content, row } of written) {
+        rows.put(row, /** @type {any} */ ([key, content]));
+      }
     });
   }
 
@@ -150,9 +133,8 @@ function isEqual(one, other) {
 /**
  * Outside of the class: a class that names itself would get another name from the bundler
  *
- * @param {IDBDatabase} database
- * @param {IDBTransactionDurability} durability
+ * @param {RowDatabase} database
  */
-function construct(database, durability) {
-  return new IndexedDbArchive(database, durability);
+function construct(database) {
+  return new IndexedDbArchive(database);
 }

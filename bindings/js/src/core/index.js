@@ -6,7 +6,7 @@ import { BlockError, usageError } from "./errors.js";
 import { textBytes } from "./input.js";
 import { checkOptions, oneOf, optionalString } from "./options.js";
 import { keyName } from "./packed-rows.js";
-import { completion } from "./storages.js";
+import { completion, openRowDatabase } from "./row-database.js";
 
 export { version } from "./compile.js";
 export { Endpoint } from "./endpoint.js";
@@ -37,6 +37,7 @@ export const internal = {
   instantiateBeside,
   keyName,
   oneOf,
+  openRowDatabase,
   optionalString,
   panicError,
   textBytes,

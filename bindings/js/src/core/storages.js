@@ -1,10 +1,10 @@
 // The storages that come with the package: a map in memory, and an IndexedDB database.
 
-import { oneOf } from "./options.js";
-import { checkOptions } from "./options.js";
 import { keyName } from "./packed-rows.js";
+import { completion, openRowDatabase } from "./row-database.js";
 
 /** @import { IndexedDbOptions, RowChange } from "../../index.js" */
+/** @import { RowDatabase } from "./row-database.js" */
 
 export class MemoryStorage {
   /** @type {Map<string, Uint8Array>} */
@@ -33,24 +33,16 @@ export class MemoryStorage {
   }
 }
 
-/** Name of the only object store */
-const ROWS = "rows";
-
 export class IndexedDbStorage {
   #database;
-  #durability;
 
   /**
    * For `open` only
    *
-   * @param {IDBDatabase} database
-   * @param {IDBTransactionDurability} durability
+   * @param {RowDatabase} database
    */
-  constructor(database, durability) {
+  constructor(database) {
     this.#database = database;
-    this.#durability = durability;
-    // Otherwise another page could not delete the database while this one is open.
-    database.onversionchange = () => database.close();
   }
 
   /**
@@ -58,12 +50,7 @@ export class IndexedDbStorage {
    * @param {IndexedDbOptions} [options]
    */
   static async open(name, options = {}) {
-    checkOptions(options, "options", ["factory", "durability"]);
-    const { factory = globalThis.indexedDB, durability = "strict" } = options;
-    oneOf(durability, "durability", ["strict", "relaxed"]);
-    const request = factory.open(name, 1);
-    request.onupgradeneeded = () => request.result.createObjectStore(ROWS);
-    return construct(await completion(request), durability);
+    return construct(await openRowDatabase(name, options));
   }
 
   /** @param {Uint8Array} key */
@@ -77,27 +64,18 @@ export class IndexedDbStorage {
    * @returns {Promise<(Uint8Array | undefined)[]>}
    */
   async getMany(keys) {
-    // One transaction: all rows come from one state.
-    const rows = this.#database.transaction(ROWS).objectStore(ROWS);
+    const rows = this.#database.rows();
     return Promise.all(keys.map((key) => completion(rows.get(/** @type {any} */ (key)))));
   }
 
   /** @param {readonly RowChange[]} changes */
-  async commit(changes) {
-    const transaction = this.#database.transaction(ROWS, "readwrite", {
-      durability: this.#durability,
+  commit(changes) {
+    return this.#database.write((rows) => {
+      for (const { key, row } of changes) {
+        if (row === null) rows.delete(/** @type {any} */ (key));
+        else rows.put(row, /** @type {any} */ (key));
+      }
     });
-    const rows = transaction.objectStore(ROWS);
-    for (const { key, row } of changes) {
-      if (row === null) rows.delete(/** @type {any} */ (key));
-      else rows.put(row, /** @type {any} */ (key));
-    }
-    await /** @type {Promise<void>} */ (
-      new Promise((resolve, reject) => {
-        transaction.oncomplete = () => resolve();
-        transaction.onabort = () => reject(transaction.error);
-      })
-    );
   }
 
   close() {
@@ -108,21 +86,8 @@ export class IndexedDbStorage {
 /**
  * Outside of the class: a class that names itself would get another name from the bundler
  *
- * @param {IDBDatabase} database
- * @param {NonNullable<IndexedDbOptions["durability"]>} durability
+ * @param {RowDatabase} database
  */
-function construct(database, durability) {
-  return new IndexedDbStorage(database, durability);
-}
-
-/**
- * @template T
- * @param {IDBRequest<T>} request
- * @returns {Promise<T>}
- */
-export function completion(request) {
-  return new Promise((resolve, reject) => {
-    request.onsuccess = () => resolve(request.result);
-    request.onerror = () => reject(request.error);
-  });
+function construct(database) {
+  return new IndexedDbStorage(database);
 }
