@@ -108,7 +108,7 @@ const SECTIONS: &[(&str, &str)] = &[
     ),
     (
         "platforms",
-        "The tests of the engine, the shared vectors and the conformance of the file, on other processors, under QEMU;\n\
+        "The tests of the engine, the shared vectors and the conformance of the file, for 32 bits, and under QEMU for others;\n\
          the server for one of them, and as a static program with which its own tests run; and the crates without std\n\
          for microcontrollers. Those without compare-and-swap (thumbv6m) are not supported: `alloc` has no `Arc` there.\n\
          Miri runs the tests of the code that relies on what C promises.",
