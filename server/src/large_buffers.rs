@@ -1,8 +1,8 @@
 //! Buffers of large responses, which are used again.
 //!
-//! Allocators give the memory of large buffers back to the system, and it costs more to get it anew,
-//! page by page, than to copy a row into it. A buffer comes back when its response is sent. What is
-//! idle is bounded; beyond that buffers are freed.
+//! Allocators give the memory of large buffers back to the system, and it costs more to get it
+//! anew, page by page, than to copy a row into it. A buffer comes back when its response is sent.
+//! What is idle is bounded; beyond that buffers are freed.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
