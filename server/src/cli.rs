@@ -377,7 +377,7 @@ pub(crate) struct FeedArgs {
     pub(crate) track_shards: TrackedShards,
     /// Checks each block against its own hash, and the outcomes against the blocks after it: `off`,
     /// `report` (counted, and logged once) or `strict` (a wrong block is refused) [default:
-    /// `report` with --follow, otherwise `off`]
+    /// `report` with --follow and for an archive, otherwise `off`]
     #[arg(long, value_name = "off|report|strict")]
     pub(crate) verify: Option<VerifyMode>,
     /// Takes in no block above this height; a server goes on with what it has; needed for a lake

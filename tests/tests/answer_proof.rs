@@ -4,6 +4,9 @@
 //! The chains have missing chunks, empty blocks, skipped heights, forks, one shard, and shards that
 //! are split. The blocks are imported with the check against their hashes.
 
+#[path = "answer_proof/archived.rs"]
+mod archived;
+
 use std::collections::BTreeSet;
 
 use milepost::ErrorKind;
@@ -41,15 +44,21 @@ impl Chain {
 
     fn import(&mut self, count: usize) {
         for _ in 0..count {
-            let message = self.practice.next_message();
-            self.transactions.extend(message.transactions.iter().map(|one| one.hash));
-            self.blocks.push(message.hash);
-            let settings = ImportSettings::default();
-            let (_, import) = self.verifier.read(&message.json, settings);
-            // Some blocks of a chain with forks are refused.
-            let Ok((batch, _)) = import.unwrap().run(&self.storage) else { continue };
+            self.import_next();
+        }
+    }
+
+    /// Imports the next block, and returns its message
+    fn import_next(&mut self) -> Vec<u8> {
+        let message = self.practice.next_message();
+        self.transactions.extend(message.transactions.iter().map(|one| one.hash));
+        self.blocks.push(message.hash);
+        let (_, import) = self.verifier.read(&message.json, ImportSettings::default());
+        // Some blocks of a chain with forks are refused.
+        if let Ok((batch, _)) = import.unwrap().run(&self.storage) {
             self.storage.commit(batch).unwrap();
         }
+        message.json
     }
 
     /// The result of a request, and whether the transaction is final

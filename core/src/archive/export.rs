@@ -8,7 +8,7 @@
 use alloc::vec::Vec;
 
 use super::envelope::plain_row;
-use super::{ArchivedBlock, ArchivedReceipt, HeightRanges, OpenTransaction, Origin};
+use super::{ArchivedBlock, ArchivedProof, ArchivedReceipt, HeightRanges, OpenTransaction, Origin};
 use crate::Error;
 use crate::primitives::{BlockHeight, CryptoHash};
 use crate::storage::restartable::{Restartable, RestartableQuery, RowCache, Suspend};
@@ -148,12 +148,15 @@ impl ExportFrom {
             prev_hash: record.prev_hash,
             epoch_id: record.epoch_id,
             protocol_version: record.protocol_version,
-            light_header: b"",
         };
         let row = plain_row(self.origin, &archived.encode());
         export.rows.push((ArchivedBlock::key(*hash), row));
         let row = plain_row(self.origin, hash.as_bytes());
         export.rows.push((ArchivedBlock::height_key(record.height), row));
+        if !record.proof.as_bytes().is_empty() {
+            let row = plain_row(self.origin, record.proof.as_bytes());
+            export.rows.push((ArchivedProof::key(*hash), row));
+        }
         export.last = Some(BlockPoint { height: record.height, hash: *hash });
     }
 

@@ -34,7 +34,7 @@ pub use height_ranges::HeightRanges;
 pub use lookup::ArchiveLookup;
 pub use memory::MemoryArchive;
 pub use progress::{OpenTransaction, WriterProgress, for_each_row};
-pub use records::{ArchivedBlock, ArchivedReceipt};
+pub use records::{ArchivedBlock, ArchivedProof, ArchivedReceipt};
 pub use removal::{ArchivedRow, Removal};
 pub use versions::{is_new_version, served_version};
 pub use with_archive::WithArchive;

@@ -1,4 +1,4 @@
-//! The contents of the small rows of an archive: receipts, blocks and heights.
+//! The contents of the small rows of an archive: receipts, blocks, their proofs and heights.
 //!
 //! The content of a finalized transaction is its row in the storage, that of a configuration is the
 //! row of a configuration; neither is interpreted here.
@@ -8,6 +8,8 @@ use alloc::vec::Vec;
 use super::Envelope;
 use crate::Error;
 use crate::primitives::{BlockHeight, CryptoHash};
+use crate::proof::LightHeader;
+use crate::storage::rows::BlockProof;
 use crate::storage::rows::cursor::{RowWriter, decode_part};
 use crate::storage::{Key, Table};
 
@@ -49,7 +51,7 @@ impl ArchivedReceipt {
 /// A final block
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[expect(clippy::exhaustive_structs, reason = "the layout of a row is closed by its version")]
-pub struct ArchivedBlock<'row> {
+pub struct ArchivedBlock {
     /// Its height
     pub height: BlockHeight,
     /// The hash of its parent
@@ -58,11 +60,9 @@ pub struct ArchivedBlock<'row> {
     pub epoch_id: CryptoHash,
     /// `latest_protocol_version` of its header
     pub protocol_version: u32,
-    /// What proofs need of its header; empty if the writer did not know it
-    pub light_header: &'row [u8],
 }
 
-impl<'row> ArchivedBlock<'row> {
+impl ArchivedBlock {
     /// The key of the row of a block
     pub const fn key(block: CryptoHash) -> Key {
         Key::hash(Table::ArchivedBlocks, block)
@@ -75,12 +75,11 @@ impl<'row> ArchivedBlock<'row> {
 
     /// The content of the row
     pub fn encode(&self) -> Vec<u8> {
-        RowWriter::part(76 + self.light_header.len())
+        RowWriter::part(76)
             .u64(self.height)
             .hash(&self.prev_hash)
             .hash(&self.epoch_id)
             .u32(self.protocol_version)
-            .raw(self.light_header)
             .finish()
     }
 
@@ -89,16 +88,16 @@ impl<'row> ArchivedBlock<'row> {
     /// # Errors
     ///
     /// As [`Envelope::decode`].
-    pub fn decode(row: &'row [u8]) -> Result<Self, Error> {
+    pub fn decode(row: &[u8]) -> Result<Self, Error> {
         let content = Envelope::decode(Table::ArchivedBlocks, row)?.content()?;
         decode_part(Table::ArchivedBlocks, content, |cursor| {
-            Ok(Self {
+            let block = Self {
                 height: cursor.u64()?,
                 prev_hash: cursor.hash()?,
                 epoch_id: cursor.hash()?,
                 protocol_version: cursor.u32()?,
-                light_header: cursor.rest(),
-            })
+            };
+            cursor.end().map(|()| block)
         })
     }
 
@@ -116,8 +115,45 @@ impl<'row> ArchivedBlock<'row> {
     }
 }
 
+/// What proves the outcomes that a final block confirms
+///
+/// Apart from the row of the block, because only writers that check blocks against their hashes
+/// know it, and rows of all writers have one content.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[expect(clippy::exhaustive_structs, reason = "the layout of a row is closed by its version")]
+pub struct ArchivedProof {
+    /// The light header of the block
+    pub header: LightHeader,
+    /// The `outcome_root` of each of its chunks, in the order of the shard layout
+    pub outcome_roots: Vec<CryptoHash>,
+}
+
+impl ArchivedProof {
+    /// The key of the row for a block
+    pub const fn key(block: CryptoHash) -> Key {
+        Key::hash(Table::ArchivedProofs, block)
+    }
+
+    /// Decodes a row
+    ///
+    /// # Errors
+    ///
+    /// As [`Envelope::decode`].
+    pub fn decode(row: &[u8]) -> Result<Self, Error> {
+        let content = Envelope::decode(Table::ArchivedProofs, row)?.content()?;
+        decode_part(Table::ArchivedProofs, content, |cursor| {
+            match BlockProof::from_bytes(cursor.rest()).parts() {
+                Some((header, outcome_roots)) => Ok(Self { header, outcome_roots }),
+                None => Err(cursor.error("no light header")),
+            }
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use alloc::vec;
+
     use super::*;
     use crate::archive::envelope::plain_row;
     use crate::archive::{Origin, WriterId};
@@ -135,7 +171,6 @@ mod tests {
             prev_hash: CryptoHash::digest(b"parent"),
             epoch_id: CryptoHash::digest(b"epoch"),
             protocol_version: 82,
-            light_header: b"header",
         };
         let row = plain_row(ORIGIN, &block.encode());
         assert_eq!(ArchivedBlock::decode(&row).unwrap(), block);
@@ -145,6 +180,15 @@ mod tests {
             assert!(ArchivedReceipt::decode(&plain_row(ORIGIN, content)).is_err());
             assert!(ArchivedBlock::decode_hash(&plain_row(ORIGIN, content)).is_err());
         }
-        assert!(ArchivedBlock::decode(&plain_row(ORIGIN, &block.encode()[..75])).is_err());
+        for content in [&block.encode()[..75], &[&block.encode()[..], b"x"].concat()] {
+            assert!(ArchivedBlock::decode(&plain_row(ORIGIN, content)).is_err());
+        }
+        let header = LightHeader::from_bytes(&[3; LightHeader::LEN]);
+        let proof = BlockProof::new(&header, &[transaction]);
+        let row = plain_row(ORIGIN, proof.as_bytes());
+        let decoded = ArchivedProof::decode(&row).unwrap();
+        assert_eq!(decoded, ArchivedProof { header, outcome_roots: vec![transaction] });
+        let error = ArchivedProof::decode(&plain_row(ORIGIN, &[3; 271])).unwrap_err();
+        assert!(error.detail().contains("no light header"), "{error}");
     }
 }

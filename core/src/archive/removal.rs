@@ -7,17 +7,18 @@
 
 use alloc::vec::Vec;
 
-use super::{Archive, ArchivedBlock, ArchivedReceipt, Envelope, FORMAT_VERSION};
+use super::{Archive, ArchivedBlock, ArchivedProof, ArchivedReceipt, Envelope, FORMAT_VERSION};
 use crate::Error;
 use crate::primitives::{BlockHeight, CryptoHash};
 use crate::storage::rows::FinalizedTransaction;
 use crate::storage::{Key, Row, Table};
 
 /// The tables whose rows have a height; receipts come before the transactions that they lead to
-const TABLES: [Table; 4] = [
+const TABLES: [Table; 5] = [
     Table::ArchivedReceipts,
     Table::ArchivedTransactions,
     Table::ArchivedHeights,
+    Table::ArchivedProofs,
     Table::ArchivedBlocks,
 ];
 /// Rows of a page
@@ -61,6 +62,7 @@ impl ArchivedRow {
                 (receipt.height, Some(receipt.transaction))
             }
             Table::ArchivedBlocks => (ArchivedBlock::decode(row)?.height, None),
+            Table::ArchivedProofs => (ArchivedProof::decode(row)?.header.height, None),
             Table::ArchivedHeights => match key.bytes_in_table().try_into() {
                 Ok(bytes) => (BlockHeight::from_be_bytes(bytes), None),
                 Err(_) => return Ok(None),

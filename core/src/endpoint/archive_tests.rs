@@ -89,7 +89,6 @@ impl Counted {
                     prev_hash: block.prev_hash,
                     epoch_id: block.epoch_id,
                     protocol_version: block.protocol_version,
-                    light_header: b"",
                 };
                 self.put(ArchivedBlock::key(hash), &archived.encode());
                 self.put(ArchivedBlock::height_key(block.height), hash.as_bytes());

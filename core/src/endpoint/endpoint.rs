@@ -351,6 +351,8 @@ impl<T> Endpoint<T> {
     pub fn handle_proof_query(&mut self, transaction: CryptoHash, end: ProofEnd) -> RequestHandle {
         let settings = self.engine.settings();
         let query = ProofQuery::new(transaction, settings.max_receipts, end);
+        #[cfg(feature = "archive")]
+        let query = query.with_archive(settings.archive);
         let query = OptimisticQuery::new(query, settings.isolation);
         self.start(OperationKind::Proof(Box::new(query)))
     }

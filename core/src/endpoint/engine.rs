@@ -411,7 +411,8 @@ impl Engine {
     /// stored block up to it confirms an outcome of the transaction
     ///
     /// Clients check it with [`verify_answer`](crate::proof::verify_answer). Costs the walk over
-    /// the receipts and the rows of the blocks of the proof.
+    /// the receipts and the rows of the blocks of the proof. What the storage has forgotten is
+    /// looked up in the archive, if the settings enable it.
     ///
     /// # Errors
     ///
@@ -426,7 +427,11 @@ impl Engine {
         end: ProofEnd,
         snapshot: &(impl Snapshot + ?Sized),
     ) -> Result<Option<AnswerProof>, Error> {
-        run(&mut ProofQuery::new(transaction, self.settings.max_receipts, end), snapshot)
+        let query = ProofQuery::new(transaction, self.settings.max_receipts, end);
+        #[cfg(feature = "archive")]
+        let query = query.with_archive(self.settings.archive);
+        let mut query = query;
+        run(&mut query, snapshot)
     }
 
     /// The transaction that this receipt comes from, in one read; `None` if it is not known

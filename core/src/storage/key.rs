@@ -62,6 +62,9 @@ pub enum Table {
     /// Dictionaries of the compression, by number
     #[cfg(feature = "archive")]
     ArchiveDictionaries = 22,
+    /// What proves the outcomes that a final block confirms, by the hash of the block
+    #[cfg(feature = "archive")]
+    ArchivedProofs = 23,
 }
 
 impl Table {
@@ -81,7 +84,7 @@ impl Table {
 
     /// The tables of an archive, in the order of their numbers
     #[cfg(feature = "archive")]
-    pub const ARCHIVE: [Self; 7] = [
+    pub const ARCHIVE: [Self; 8] = [
         Self::ArchivedTransactions,
         Self::ArchivedReceipts,
         Self::ArchivedBlocks,
@@ -89,6 +92,7 @@ impl Table {
         Self::ArchivedConfigs,
         Self::ArchiveProgress,
         Self::ArchiveDictionaries,
+        Self::ArchivedProofs,
     ];
 
     /// The table with this number
@@ -139,6 +143,8 @@ impl Table {
             Self::ArchiveProgress => "archive_progress",
             #[cfg(feature = "archive")]
             Self::ArchiveDictionaries => "archive_dictionaries",
+            #[cfg(feature = "archive")]
+            Self::ArchivedProofs => "archived_proofs",
         }
     }
 }
@@ -335,7 +341,7 @@ mod tests {
         for table in Table::ALL {
             assert_eq!(Table::from_number(table.number()), Some(table));
         }
-        for number in [10, 15, 23, 255] {
+        for number in [10, 15, 24, 255] {
             assert_eq!(Table::from_number(number), None);
         }
     }

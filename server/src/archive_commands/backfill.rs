@@ -17,7 +17,7 @@ use std::thread;
 use clap::Args;
 use milepost::archive::{HeightRanges, WriterProgress};
 use milepost::endpoint::{Engine, WaitConfig};
-use milepost::import::{FinalityRule, Retention};
+use milepost::import::{FinalityRule, Retention, VerifyMode};
 use milepost::primitives::BlockHeight;
 
 use super::repair::RepairedArchive;
@@ -210,7 +210,7 @@ fn fill(args: &BackfillArgs, part: &Heights, archive: &SharedArchive) -> Result<
     };
     let lookups = Lookups::new(Arc::clone(archive), NonZero::<u32>::MAX);
     let exporter = Arc::new(Exporter::new(lookups, options));
-    let service = service.with_verify_mode(args.feed.verify.unwrap_or_default());
+    let service = service.with_verify_mode(args.feed.verify.unwrap_or(VerifyMode::Report));
     let service = Arc::new(service.with_archive(Some(Arc::clone(&exporter))));
     serve::shutdown_on_signals(&service)?;
     if let Some(directory) = &args.feed.configs {

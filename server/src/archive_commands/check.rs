@@ -6,8 +6,8 @@
 //! are not compared with the chain, and nothing is repaired.
 
 use milepost::archive::{
-    Archive as _, ArchivedBlock, ArchivedReceipt, Envelope, FORMAT_VERSION, WriterProgress,
-    served_version,
+    Archive as _, ArchivedBlock, ArchivedProof, ArchivedReceipt, Envelope, FORMAT_VERSION,
+    WriterProgress, served_version,
 };
 use milepost::storage::rows::{ConfigRecord, FinalizedTransaction};
 use milepost::storage::{Key, Row, Table};
@@ -122,6 +122,10 @@ fn check_one(
         Table::ArchivedReceipts => ArchivedReceipt::decode(&row).map(drop),
         Table::ArchivedBlocks => ArchivedBlock::decode(&row).map(drop),
         Table::ArchivedHeights => ArchivedBlock::decode_hash(&row).map(drop),
+        Table::ArchivedProofs => match ArchivedProof::decode(&row)?.header.hash() {
+            hash if hash.as_bytes() == key.bytes_in_table() => Ok(()),
+            _ => Err(Error::new(ErrorKind::Corrupt, "the light header is of another block")),
+        },
         Table::ArchivedConfigs => ConfigRecord::decode(content).map(drop),
         Table::ArchiveProgress => WriterProgress::decode(&row).map(drop),
         // Dictionaries are bytes, which their hash covers.

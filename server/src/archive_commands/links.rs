@@ -9,7 +9,7 @@
 use alloc::collections::BTreeMap;
 
 use milepost::archive::{
-    Archive, ArchivedBlock, ArchivedReceipt, Envelope, HeightRanges, WriterProgress,
+    Archive, ArchivedBlock, ArchivedProof, ArchivedReceipt, Envelope, HeightRanges, WriterProgress,
 };
 use milepost::primitives::{BlockHeight, CryptoHash};
 use milepost::storage::rows::FinalizedTransaction;
@@ -66,6 +66,13 @@ impl Links {
                 if height.is_ok_and(|height| self.complete.contains(height)) {
                     let block = ArchivedBlock::key(ArchivedBlock::decode_hash(row)?);
                     self.needed.push((block, *key));
+                }
+                Ok(())
+            }
+            Table::ArchivedProofs => {
+                let header = ArchivedProof::decode(row)?.header;
+                if self.complete.contains(header.height) {
+                    self.needed.push((ArchivedBlock::key(header.hash()), *key));
                 }
                 Ok(())
             }

@@ -2,13 +2,16 @@
 //!
 //! A row that is put is compared with the one that is there. Conflicts and rows that cannot be read
 //! are replaced as well, and rows that are right stay as they are. Afterwards rows of the repaired
-//! heights are removed that no block has. The progress of the writers is kept in memory, because it
+//! heights are removed that no block has; a proof goes with its block, whether or not the blocks
+//! were checked this time. The progress of the writers is kept in memory, because it
 //! says what was repaired, not what the archive has.
 
 use std::collections::HashSet;
 use std::sync::Mutex;
 
-use milepost::archive::{Archive, MemoryArchive, Removal, WriterProgress, is_new_version};
+use milepost::archive::{
+    Archive, ArchivedBlock, MemoryArchive, Removal, WriterProgress, is_new_version,
+};
 use milepost::primitives::CryptoHash;
 use milepost::storage::{Key, Row, Table};
 use milepost::{Error, ErrorKind};
@@ -51,7 +54,11 @@ impl RepairedArchive {
         let mut removal = Removal::new();
         while removal.page(&self.archive, &mut |row| {
             let is_open = row.transaction.is_some_and(|hash| open.contains(&hash));
-            progress.heights.contains(row.height) && !is_open && !repaired.right.contains(&row.key)
+            let key = match (row.key.table(), row.key.bytes_in_table().try_into()) {
+                (Table::ArchivedProofs, Ok(hash)) => ArchivedBlock::key(CryptoHash::new(hash)),
+                _ => row.key,
+            };
+            progress.heights.contains(row.height) && !is_open && !repaired.right.contains(&key)
         })? {}
         Ok(removal.removed())
     }

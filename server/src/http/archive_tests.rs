@@ -14,7 +14,7 @@ use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
 use milepost::archive::{Archive as _, HeightRanges};
 use milepost::endpoint::{Engine, WaitConfig};
-use milepost::import::{ImportSettings, Retention};
+use milepost::import::{ImportSettings, Retention, VerifyMode};
 use milepost::primitives::CryptoHash;
 use milepost::storage::Table;
 use milepost_practice::{BlockMessage, Practice, Settings};
@@ -54,7 +54,8 @@ fn service_with(
 
 fn plain_service(settings: ImportSettings) -> Service {
     let store = Store::open(&StoreLocation::Memory).unwrap();
-    Service::new(Engine::default(), store, settings, WaitConfig::default(), 10)
+    let service = Service::new(Engine::default(), store, settings, WaitConfig::default(), 10);
+    service.with_verify_mode(VerifyMode::Report)
 }
 
 /// The height of the oldest block that is kept
@@ -141,6 +142,14 @@ async fn a_server_answers_what_its_store_has_forgotten() {
     for hashes in hashes.chunks(20) {
         assert!(post(&address, batch(hashes)).await == post(&whole, batch(hashes)).await);
     }
+    let mut proofs = 0;
+    for hash in &hashes {
+        let path = format!("/tx/{hash}?include=outcomes,proof");
+        let expected = get(&whole, &path).await;
+        proofs += usize::from(expected.2.contains("\"headers\":[{"));
+        assert!(get(&address, &path).await == expected, "{hash}");
+    }
+    assert!(proofs > 20, "{proofs}");
     let status: Value = serde_json::from_str(&get(&address, "/status").await.2).unwrap();
     let first = messages.first().unwrap().height;
     assert_eq!(status["archive"]["complete"].as_array().unwrap().len(), 1, "{status}");

@@ -174,13 +174,7 @@ fn a_repair_replaces_what_differs_from_the_blocks() {
 fn invent_transaction(archive: &Path, number: u8, height: u64) {
     let archive = DirectoryArchive::open(archive).unwrap();
     let hash = CryptoHash::digest(&[number]);
-    let block = ArchivedBlock {
-        height,
-        prev_hash: hash,
-        epoch_id: hash,
-        protocol_version: 80,
-        light_header: b"",
-    };
+    let block = ArchivedBlock { height, prev_hash: hash, epoch_id: hash, protocol_version: 80 };
     let rows = [
         (ArchivedReceipt::key(hash), ArchivedReceipt { transaction: hash, height }.encode()),
         (ArchivedBlock::key(hash), block.encode()),

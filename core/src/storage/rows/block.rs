@@ -61,6 +61,16 @@ impl BlockProof {
         Self(parts.concat())
     }
 
+    /// The proof with these bytes, those of [`as_bytes`](Self::as_bytes)
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        Self(bytes.to_vec())
+    }
+
+    /// The light header and the roots as they are stored; empty without a proof
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+
     /// The light header and the roots
     pub fn parts(&self) -> Option<(LightHeader, Vec<CryptoHash>)> {
         let (header, roots) = self.0.split_first_chunk()?;

@@ -53,6 +53,7 @@ pub const fn version(table: Table) -> u8 {
         | Table::ArchivedHeights
         | Table::ArchivedConfigs
         | Table::ArchiveProgress
-        | Table::ArchiveDictionaries => 1,
+        | Table::ArchiveDictionaries
+        | Table::ArchivedProofs => 1,
     }
 }
