@@ -18,6 +18,7 @@ const MAX_UNHASHED_LEN: usize = 64;
 /// The numbers of [`Compression`] in a row
 const PLAIN: u8 = 0;
 const ZSTD: u8 = 1;
+const ZSTD_PACKED: u8 = 2;
 
 /// The id of a writer: chosen once, at random, and kept with its store
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
@@ -120,6 +121,8 @@ pub enum Compression {
     Zstd {
         /// The number of its dictionary in [`Table::ArchiveDictionaries`]; 0 for none
         dictionary: u32,
+        /// Whether base64 texts were replaced by their bytes before, as the archive does it
+        is_packed: bool,
     },
 }
 
@@ -188,7 +191,10 @@ impl<'row> Envelope<'row> {
             .raw(&release.patch.to_le_bytes());
         let row = match self.compression {
             Compression::None => row.u8(PLAIN),
-            Compression::Zstd { dictionary } => row.u8(ZSTD).u32(dictionary),
+            Compression::Zstd { dictionary, is_packed: false } => row.u8(ZSTD).u32(dictionary),
+            Compression::Zstd { dictionary, is_packed: true } => {
+                row.u8(ZSTD_PACKED).u32(dictionary)
+            }
         };
         let row = row.u32(self.content_len);
         let is_hashed =
@@ -210,7 +216,10 @@ impl<'row> Envelope<'row> {
             let patch = u16::from_le_bytes([cursor.u8()?, cursor.u8()?]);
             let compression = match cursor.u8()? {
                 PLAIN => Compression::None,
-                ZSTD => Compression::Zstd { dictionary: cursor.u32()? },
+                number @ (ZSTD | ZSTD_PACKED) => Compression::Zstd {
+                    dictionary: cursor.u32()?,
+                    is_packed: number == ZSTD_PACKED,
+                },
                 _ => return Err(cursor.error("unknown compression")),
             };
             let content_len = cursor.u32()?;
@@ -291,8 +300,10 @@ mod tests {
         for length in [0, 1, MAX_UNHASHED_LEN, MAX_UNHASHED_LEN + 1, 5_000] {
             let content = vec![7; length];
             let plain = Envelope::plain(ORIGIN, &content);
-            let zstd = Compression::Zstd { dictionary: 9 };
-            for envelope in [plain, plain.with_payload(zstd, b"compressed")] {
+            let zstd = |is_packed| Compression::Zstd { dictionary: 9, is_packed };
+            let compressed =
+                [false, true].map(|is_packed| plain.with_payload(zstd(is_packed), b"compressed"));
+            for envelope in [plain].into_iter().chain(compressed) {
                 let row = envelope.encode();
                 assert_eq!(Envelope::decode(TABLE, &row).unwrap(), envelope);
                 assert_eq!(content_hash(&row).unwrap(), CryptoHash::digest(&content));
@@ -326,7 +337,7 @@ mod tests {
         newer[0] += 1;
         assert_eq!(Envelope::decode(TABLE, &newer).unwrap_err().kind(), ErrorKind::Version);
         let mut unknown = row;
-        unknown[13] = 2;
+        unknown[13] = 3;
         let error = Envelope::decode(TABLE, &unknown).unwrap_err();
         assert!(error.detail().contains("compression"), "{error}");
     }
@@ -342,7 +353,8 @@ mod tests {
         for wrong in [&other[..], &content[..99]] {
             assert_eq!(envelope.verify(wrong).unwrap_err().kind(), ErrorKind::Corrupt);
         }
-        let compressed = envelope.with_payload(Compression::Zstd { dictionary: 0 }, b"x");
+        let compressed =
+            envelope.with_payload(Compression::Zstd { dictionary: 0, is_packed: false }, b"x");
         assert_eq!(compressed.content().unwrap_err().kind(), ErrorKind::Usage);
         compressed.verify(&content).unwrap();
     }

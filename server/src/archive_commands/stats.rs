@@ -68,7 +68,7 @@ impl Stats {
                     return Ok(());
                 };
                 of_table.content_bytes += u64::from(envelope.content_len);
-                if let Compression::Zstd { dictionary } = envelope.compression {
+                if let Compression::Zstd { dictionary, .. } = envelope.compression {
                     stats.dictionaries.entry(dictionary).or_default().rows += 1;
                 }
                 let is_described = match table {

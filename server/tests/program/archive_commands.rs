@@ -185,7 +185,9 @@ fn damage(archive: &Path) -> [Key; 2] {
     let origin = Origin::of(WriterId(9));
     let (transaction, row) = first(Table::ArchivedTransactions);
     let envelope = Envelope::decode(Table::ArchivedTransactions, &row).unwrap();
-    let wrong = envelope.with_payload(Compression::Zstd { dictionary: 1 }, &[7; 40]).encode();
+    let wrong = envelope
+        .with_payload(Compression::Zstd { dictionary: 1, is_packed: false }, &[7; 40])
+        .encode();
     let height = Key::number(Table::ArchivedHeights, 1);
     let content = [7; 80];
     let mut other = Envelope::plain(origin, &content);

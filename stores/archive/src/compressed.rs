@@ -1,7 +1,7 @@
 //! Compression of the rows of any archive.
 //!
-//! A content is compressed by itself, so a read decompresses one row and no other. Short contents
-//! and those that compression makes longer stay as they are. What is decompressed is bounded by the
+//! A content is packed and compressed by itself, so a read decompresses one row and no other. Short
+//! contents and those that compression makes longer stay as they are. What is decompressed is bounded by the
 //! length in the envelope before memory is taken, and every length is checked after it.
 
 use core::fmt;
@@ -13,6 +13,7 @@ use milepost::{Error, ErrorKind};
 use zstd::zstd_safe::{CCtx, CDict, DCtx, compress_bound, get_error_name};
 
 use crate::dictionary::{Dictionaries, Dictionary};
+use crate::packing::{MAX_GROWTH, pack, unpack};
 
 /// Contents up to this length are not compressed: references of receipts, heights
 const MIN_LEN: usize = 128;
@@ -96,13 +97,16 @@ impl Compressor {
             let detail = format_args!("{} bytes, the limit is {MAX_LEN}", content.len());
             return Err(Error::new(ErrorKind::Limit, detail).at(format!("{key:?}")));
         }
-        let mut payload = Vec::with_capacity(compress_bound(content.len()));
-        let compressed = context.compress_using_cdict(&mut payload, content, &self.prepared);
+        let packed = pack(content);
+        let source = packed.as_deref().unwrap_or(content);
+        let mut payload = Vec::with_capacity(compress_bound(source.len()));
+        let compressed = context.compress_using_cdict(&mut payload, source, &self.prepared);
         compressed.map_err(|code| zstd_error(ErrorKind::Storage, code, key))?;
         if payload.len() >= content.len() {
             return Ok(row.clone());
         }
-        let compression = Compression::Zstd { dictionary: self.dictionary.number };
+        let (dictionary, is_packed) = (self.dictionary.number, packed.is_some());
+        let compression = Compression::Zstd { dictionary, is_packed };
         Ok(Row::from(envelope.with_payload(compression, &payload).encode()))
     }
 }
@@ -145,9 +149,9 @@ impl<A: Archive> CompressedArchive<A> {
             for (key, row) in &rows {
                 if position % stride.max(1) == 0 && bytes < max_bytes {
                     let row = self.decompress(key, row.clone())?;
-                    let content = Envelope::decode(key.table(), &row)?.content()?.to_vec();
+                    let content = Envelope::decode(key.table(), &row)?.content()?;
                     bytes += content.len();
-                    contents.push(content);
+                    contents.push(content.to_vec());
                 }
                 position += 1;
             }
@@ -225,7 +229,9 @@ impl<A: Archive> CompressedArchive<A> {
             return Ok(row);
         }
         let envelope = Envelope::decode(key.table(), &row)?;
-        let Compression::Zstd { dictionary } = envelope.compression else { return Ok(row) };
+        let Compression::Zstd { dictionary, is_packed } = envelope.compression else {
+            return Ok(row);
+        };
         let corrupt = |detail: fmt::Arguments<'_>| {
             Error::new(ErrorKind::Corrupt, detail).at(format!("{key:?}"))
         };
@@ -234,16 +240,22 @@ impl<A: Archive> CompressedArchive<A> {
             return Err(corrupt(format_args!("{length} bytes, the limit is {MAX_LEN}")));
         }
         let dictionary = self.dictionaries.get(&self.archive, dictionary)?;
-        let mut content: Vec<u8> = Vec::with_capacity(envelope.content_len as usize);
+        let content_len = envelope.content_len as usize;
+        let growth = if is_packed { MAX_GROWTH } else { 0 };
+        let mut content: Vec<u8> = Vec::with_capacity(content_len + growth);
         let mut context = self.context();
-        let length = context
+        context
             .decompress_using_ddict(&mut content, envelope.payload, &dictionary.decompression)
             .map_err(|code| zstd_error(ErrorKind::Corrupt, code, key))?;
         // After an error it is dropped.
         self.contexts.lock().unwrap_or_else(PoisonError::into_inner).push(context);
-        if length != envelope.content_len as usize {
-            let expected = envelope.content_len;
-            return Err(corrupt(format_args!("{length} bytes, its envelope says {expected}")));
+        if is_packed {
+            let unpacked = unpack(&content, content_len);
+            content = unpacked.ok_or_else(|| corrupt(format_args!("it cannot be unpacked")))?;
+        }
+        if content.len() != content_len {
+            let length = content.len();
+            return Err(corrupt(format_args!("{length} bytes, its envelope says {content_len}")));
         }
         Ok(Row::from(envelope.with_payload(Compression::None, &content).encode()))
     }

@@ -4,6 +4,7 @@
 //! new ones are added and old ones are kept. The one with the highest number compresses new rows.
 //! Number 1 is built in; it was trained on practice data (`examples/train_built_in.rs`).
 
+use alloc::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -12,6 +13,8 @@ use milepost::storage::{Key, Row, Table};
 use milepost::{Error, ErrorKind};
 use zstd::zstd_safe::{CDict, DDict};
 
+use crate::packing::pack;
+
 /// The dictionary that every archive starts with: 64 KiB, trained on transactions of a practice
 /// chain
 pub const BUILT_IN_DICTIONARY: &[u8] = include_bytes!("practice.dictionary");
@@ -19,7 +22,7 @@ pub const BUILT_IN_DICTIONARY: &[u8] = include_bytes!("practice.dictionary");
 /// Maximum size of a dictionary that is read
 const MAX_DICTIONARY_LEN: usize = 4 << 20;
 
-/// Trains a dictionary of at most `max_len` bytes on the contents of rows
+/// Trains a dictionary of at most `max_len` bytes on the contents of rows, as they are compressed
 ///
 /// Some thousand rows and a hundred times the size of the dictionary are enough.
 ///
@@ -27,10 +30,16 @@ const MAX_DICTIONARY_LEN: usize = 4 << 20;
 ///
 /// [`ErrorKind::Limit`] if there are too few contents to train on.
 pub fn train(contents: &[impl AsRef<[u8]>], max_len: usize) -> Result<Vec<u8>, Error> {
-    zstd::dict::from_samples(contents, max_len).map_err(|error| {
+    let packed: Vec<Cow<'_, [u8]>> =
+        contents.iter().map(|content| packed(content.as_ref())).collect();
+    zstd::dict::from_samples(&packed, max_len).map_err(|error| {
         let detail = format_args!("a dictionary of {} contents: {error}", contents.len());
         Error::new(ErrorKind::Limit, detail).with_source(error)
     })
+}
+
+fn packed(content: &[u8]) -> Cow<'_, [u8]> {
+    pack(content).map_or(Cow::Borrowed(content), Cow::Owned)
 }
 
 /// A dictionary, prepared for both directions

@@ -36,6 +36,7 @@ extern crate alloc;
 mod compressed;
 mod dictionary;
 mod directory;
+mod packing;
 
 pub use compressed::{CompressedArchive, Level, Recompressed};
 pub use dictionary::{BUILT_IN_DICTIONARY, train};

@@ -167,7 +167,7 @@ fn a_damaged_row_is_an_error_and_takes_no_memory() {
     archive.put_many(&[(key, Row::from(Envelope::plain(ORIGIN, &content).encode()))]).unwrap();
     let (_, row) = all(&inner, Table::ArchivedTransactions).remove(0);
     let envelope = Envelope::decode(Table::ArchivedTransactions, &row).unwrap();
-    assert!(matches!(envelope.compression, Compression::Zstd { dictionary: 1 }));
+    assert!(matches!(envelope.compression, Compression::Zstd { dictionary: 1, .. }));
     let get = |row: Vec<u8>| {
         inner.replace_many(&[(key, Row::from(row))]).unwrap();
         let mut rows = Vec::new();
@@ -176,26 +176,40 @@ fn a_damaged_row_is_an_error_and_takes_no_memory() {
     let longer = Envelope { content_len: 5_001, ..envelope };
     let huge = Envelope { content_len: u32::MAX, ..envelope };
     let cut = Envelope { payload: &envelope.payload[..envelope.payload.len() / 2], ..envelope };
-    let unknown = Envelope { compression: Compression::Zstd { dictionary: 9 }, ..envelope };
+    let zstd = |dictionary, is_packed| {
+        let compression = Compression::Zstd { dictionary, is_packed };
+        Envelope { compression, ..envelope }
+    };
+    let (unknown, not_packed) = (zstd(9, false), zstd(1, true));
     for (wrong, text) in [
         (longer, "5000 bytes, its envelope says 5001"),
         (huge, "the limit is 268435456"),
         (cut, "zstd: "),
         (unknown, "there is no dictionary 9"),
+        (not_packed, "it cannot be unpacked"),
     ] {
         let error = get(wrong.encode()).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
         assert!(error.detail().contains(text), "{error}");
     }
     // Any bytes are an error or a row, and never a panic.
+    let packed = format!("{{\"args\":\"{}\"}}", "QUJD".repeat(1_000)).into_bytes();
+    archive.replace_many(&[(key, Envelope::plain(ORIGIN, &packed).encode().into())]).unwrap();
+    let (_, packed_row) = all(&inner, Table::ArchivedTransactions).remove(0);
+    let compression = Envelope::decode(key.table(), &packed_row).unwrap().compression;
+    assert!(matches!(compression, Compression::Zstd { is_packed: true, .. }));
     let mut rng = Rng::new(5);
-    for _ in 0..2_000 {
-        let mut damaged = row.to_vec();
-        let position = rng.index(damaged.len());
-        damaged[position] ^= 1 << rng.below(8);
-        let _ = get(damaged);
+    for (row, content) in [(row, content), (packed_row, packed)] {
+        for _ in 0..2_000 {
+            let mut damaged = row.to_vec();
+            let position = rng.index(damaged.len());
+            damaged[position] ^= 1 << rng.below(8);
+            let _ = get(damaged);
+        }
+        let found = get(row.to_vec()).unwrap().unwrap();
+        assert_eq!(content_hash(&found).unwrap(), content_hash(&row).unwrap());
+        assert_eq!(Envelope::decode(key.table(), &found).unwrap().content().unwrap(), content);
     }
-    assert_eq!(content_hash(&get(row.to_vec()).unwrap().unwrap()).unwrap(), envelope.content_hash);
 }
 
 #[test]

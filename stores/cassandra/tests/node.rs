@@ -225,7 +225,8 @@ fn large_rows(site: &Site) {
 /// The row of a content that is compressed: its payload has nothing to do with the content here
 fn compressed(writer: u64, content: &[u8], payload_len: usize) -> Row {
     let payload = vec![writer as u8; payload_len];
-    let compression = milepost::archive::Compression::Zstd { dictionary: writer as u32 };
+    let compression =
+        milepost::archive::Compression::Zstd { dictionary: writer as u32, is_packed: false };
     let envelope = Envelope::plain(Origin::of(WriterId(writer)), content);
     envelope.with_payload(compression, &payload).encode().into()
 }
