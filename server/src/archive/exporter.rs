@@ -21,7 +21,7 @@ use milepost::storage::{Batch, Snapshot as _, Storage as _, run};
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-use super::{ArchiveOptions, Lookups};
+use super::{ArchiveOptions, Lookups, configs};
 use crate::metrics::{family, sample};
 use crate::service::Service;
 use crate::store::Store;
@@ -45,6 +45,8 @@ const PAGES_PER_STEP: usize = 64;
 pub(crate) struct Exporter {
     pub(crate) lookups: Lookups,
     options: ArchiveOptions,
+    /// Whether the store has the configurations of the archive
+    has_configs: AtomicBool,
     /// `None` until the archive could be read
     writer: Mutex<Option<ArchiveWriter>>,
     /// The progress of all writers, and when it was read
@@ -78,6 +80,7 @@ impl Exporter {
         Self {
             lookups,
             options,
+            has_configs: AtomicBool::default(),
             writer: Mutex::default(),
             union: Mutex::default(),
             complete: Mutex::default(),
@@ -128,6 +131,10 @@ impl Exporter {
     pub(crate) fn step(&self, service: &Service) -> Result<bool, Error> {
         let (store, archive) = (service.store(), self.lookups.archive());
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        if !self.has_configs.load(Relaxed) {
+            self.lookups.all().try_for_each(|archive| configs::import(service, archive))?;
+            self.has_configs.store(true, Relaxed);
+        }
         if self.options.writes {
             if writer.is_none() {
                 let opened = ArchiveWriter::open(writer_id(store)?, archive)?;

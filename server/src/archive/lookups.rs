@@ -110,10 +110,14 @@ impl Lookups {
         &self.archive
     }
 
+    /// The archive and those of earlier heights, the newest first
+    pub(super) fn all(&self) -> impl Iterator<Item = &SharedArchive> {
+        core::iter::once(&self.archive).chain(&self.older)
+    }
+
     /// What all writers together have put into this archive and the older ones; blocks the thread
     pub(super) fn read_union(&self) -> Result<WriterProgress, Error> {
-        let archives = core::iter::once(&self.archive).chain(&self.older);
-        let unions = archives.map(WriterProgress::read_union).collect::<Result<Vec<_>, _>>()?;
+        let unions = self.all().map(WriterProgress::read_union).collect::<Result<Vec<_>, _>>()?;
         Ok(WriterProgress::union(&unions))
     }
 

@@ -6,6 +6,7 @@
 //! what the store may forget. What kind of archive it is, only this file knows.
 
 mod access;
+mod configs;
 mod exporter;
 mod lookups;
 mod reads;

@@ -1,0 +1,151 @@
+//! The protocol configurations of an archive, for a store that begins at a later height.
+//!
+//! A new server finds archived blocks by their heights and hashes, but has no configuration that
+//! was in force at them. There are few, so those that the store lacks are put into it once, before
+//! anything is exported. An archive of another network is noticed here, by its configurations.
+
+use milepost::archive::{Archive, Envelope, FORMAT_VERSION};
+use milepost::primitives::BlockHeight;
+use milepost::storage::rows::{ConfigIndex, ConfigRecord};
+use milepost::storage::{Key, Row, Snapshot as _, Table};
+use milepost::{Error, ErrorKind};
+use tracing::{info, warn};
+
+use crate::service::Service;
+
+/// Rows that are read at a time, some 30 kB each
+const PAGE: usize = 16;
+
+/// Puts the configurations that the store lacks into it; blocks the thread
+///
+/// One with two contents is left out with a warning, since neither is known to be right.
+///
+/// # Errors
+///
+/// Those of the archive and of the store, and a configuration of another network.
+pub(super) fn import(service: &Service, archive: &impl Archive) -> Result<(), Error> {
+    let row = service.store().snapshot().get(&ConfigIndex::key())?;
+    let index = ConfigIndex::decode(row.as_deref())?;
+    let (mut count, mut rows): (u64, Vec<(Key, Row)>) = (0, Vec::new());
+    loop {
+        let after = rows.last().map(|(key, _)| *key);
+        rows.clear();
+        archive.scan(Table::ArchivedConfigs, after.as_ref(), PAGE, &mut rows)?;
+        if rows.is_empty() {
+            break;
+        }
+        for same_key in rows.chunk_by(|(one, _), (other, _)| one == other) {
+            let is_of_this_release = |row: &Row| row.first() == Some(&FORMAT_VERSION);
+            let of_this_release = same_key.iter().filter(|(_, row)| is_of_this_release(row));
+            let of_this_release: Vec<&(Key, Row)> = of_this_release.collect();
+            let (key, row) = match of_this_release[..] {
+                [] => continue,
+                [(key, row)] => (key, row),
+                [(key, _), ..] => {
+                    warn!("{key:?}: two contents in the archive, neither is used");
+                    continue;
+                }
+            };
+            let first = height(key)?;
+            if !index.heights.contains(&first) {
+                let content = Envelope::decode(key.table(), row)?.content()?;
+                let text = core::str::from_utf8(ConfigRecord::decode(content)?.fragment);
+                let text = text.map_err(|error| corrupt(key, error))?;
+                service.put_config(first, text).map_err(|error| error.at(format!("{key:?}")))?;
+                count += 1;
+            }
+        }
+    }
+    if count > 0 {
+        info!("{count} protocol configurations were read from the archive");
+    }
+    Ok(())
+}
+
+/// The first height at which a configuration is in force
+fn height(key: &Key) -> Result<BlockHeight, Error> {
+    let bytes = <[u8; 8]>::try_from(key.bytes_in_table());
+    bytes
+        .map(BlockHeight::from_be_bytes)
+        .map_err(|_| corrupt(key, "not the key of a configuration"))
+}
+
+fn corrupt(key: &Key, detail: impl core::fmt::Display) -> Error {
+    Error::new(ErrorKind::Corrupt, detail).at(format!("{key:?}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::sync::Arc;
+    use core::num::NonZero;
+
+    use milepost::archive::{ArchiveLookup, WithArchive};
+    use milepost::config::{BlockReference, ConfigQuery, ConfigResult};
+    use milepost::endpoint::{Engine, WaitConfig};
+    use milepost::import::{ImportSettings, Retention};
+    use milepost::storage::run;
+    use milepost_practice::config::protocol_config;
+    use milepost_practice::{Practice, Settings};
+
+    use crate::archive::test_archive::TestArchive;
+    use crate::archive::{ArchiveOptions, Exporter, Lookups};
+    use crate::service::Service;
+    use crate::store::Store;
+    use crate::value_parsers::StoreLocation;
+
+    fn server(archive: &Arc<TestArchive>, writes: bool) -> (Service, Arc<Exporter>) {
+        let options = ArchiveOptions { writes, max_blocks: 1_000, until: None, kept_heights: None };
+        let shared: super::super::SharedArchive = Arc::<TestArchive>::clone(archive);
+        let lookups = Lookups::new(shared, NonZero::<u32>::MAX);
+        let exporter = Arc::new(Exporter::new(lookups, options));
+        let settings = ImportSettings::default().with_retention(Retention::Blocks(6));
+        let store = Store::open(&StoreLocation::Memory).unwrap();
+        let service = Service::new(Engine::default(), store, settings, WaitConfig::default(), 10);
+        (service.with_archive(Some(Arc::clone(&exporter))), exporter)
+    }
+
+    #[test]
+    fn a_new_server_knows_what_was_in_force_at_archived_blocks() {
+        let archive = TestArchive::new();
+        let (first, exporter) = server(&archive, true);
+        let mut chain = Practice::new(Settings::demo(3));
+        let genesis = chain.settings().genesis_height;
+        let boundaries: Vec<String> = chain.settings().boundary_accounts().collect();
+        let boundaries: Vec<&str> = boundaries.iter().map(String::as_str).collect();
+        let config = |version| protocol_config("practice", genesis, version, &boundaries);
+        let messages: Vec<_> = (0..60).map(|_| chain.next_message()).collect();
+        let changed = messages[30].height;
+        for (height, version) in [(genesis, 82), (changed, 83)] {
+            first.put_config(height, &config(version)).unwrap();
+        }
+        for message in &messages[..50] {
+            first.import_block(&message.json).unwrap();
+            exporter.step(&first).unwrap();
+        }
+
+        let (new, exporter) = server(&archive, false);
+        // What it has of its own stays.
+        new.put_config(changed, &config(84)).unwrap();
+        exporter.step(&new).unwrap();
+        for message in &messages[50..] {
+            new.import_block(&message.json).unwrap();
+        }
+        let snapshot = new.store().snapshot();
+        let both = WithArchive { snapshot: &snapshot, archive: exporter.lookups.archive() };
+        for (index, version) in [(2, 82), (29, 82), (30, 84), (45, 84)] {
+            let block = BlockReference::Height(messages[index].height);
+            let query = ConfigQuery::new(block).with_archive(ArchiveLookup::Unknown);
+            let ConfigResult::InForce(row) = run(&mut { query }, &both).unwrap() else {
+                panic!("no configuration at {index}")
+            };
+            let text = String::from_utf8_lossy(&row).into_owned();
+            assert!(text.contains(&format!("\"protocol_version\":{version},")), "{index}");
+        }
+
+        let (other, exporter) = server(&archive, true);
+        let config = protocol_config("another", genesis, 82, &boundaries);
+        other.put_config(genesis + 1, &config).unwrap();
+        let error = exporter.step(&other).unwrap_err();
+        assert!(error.to_string().contains("chain_id"), "{error}");
+    }
+}
