@@ -28,12 +28,7 @@ const TIMEOUT: u64 = 1_000;
 ///
 /// The import of a file failed; the error names the file.
 pub fn import_fixture<S: Storage>(fixture: &Fixture, mut storage: S) -> Result<S, String> {
-    let engine = Engine::default();
-    for (height, path) in &fixture.configs {
-        let text = fs::read_to_string(path).map_err(|error| with_path(path, &error))?;
-        let put = engine.put_config(*height, &text, &import_settings(fixture), &mut storage);
-        put.map_err(|error| with_path(path, &error))?;
-    }
+    import_configs(fixture, &mut storage)?;
     for path in &fixture.blocks {
         import_block(path, fixture, &mut storage)?;
     }
@@ -44,6 +39,16 @@ pub fn import_fixture<S: Storage>(fixture: &Fixture, mut storage: S) -> Result<S
         }
     }
     Ok(storage)
+}
+
+/// Imports the configurations of a fixture
+pub(super) fn import_configs(fixture: &Fixture, storage: &mut impl Storage) -> Result<(), String> {
+    for (height, path) in &fixture.configs {
+        let text = fs::read_to_string(path).map_err(|error| with_path(path, &error))?;
+        let put = Engine::default().put_config(*height, &text, &import_settings(fixture), storage);
+        put.map_err(|error| with_path(path, &error))?;
+    }
+    Ok(())
 }
 
 /// Checks an answer by its proof, and compares what is found
@@ -268,7 +273,7 @@ fn resume<S: Storage + Clone>(
     Err("expected to be ready after the last block, waits".into())
 }
 
-fn import_settings(fixture: &Fixture) -> ImportSettings {
+pub(super) fn import_settings(fixture: &Fixture) -> ImportSettings {
     let finality = if fixture.all_final { FinalityRule::All } else { FinalityRule::Headers };
     let shards = TrackedShards::new(fixture.track_shards.iter().copied());
     ImportSettings::default().with_finality(finality).with_track_shards(shards.expect("few shards"))

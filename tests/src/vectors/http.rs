@@ -99,14 +99,7 @@ impl Server {
         flags: &[String],
         directory: &Path,
     ) -> Result<Self, String> {
-        let mut command = Command::new(program);
-        command.args(["serve", "--listen", "127.0.0.1:0", "--timeout", WAIT_TIMEOUT]);
-        command.args(["--finality", if fixture.all_final { "all" } else { "headers" }]);
-        if !fixture.track_shards.is_empty() {
-            let ids: Vec<String> = fixture.track_shards.iter().map(u64::to_string).collect();
-            command.args(["--track-shards", &ids.join(",")]);
-        }
-        command.args(flags);
+        let mut command = Self::command(program, fixture, flags);
         for block in &fixture.blocks {
             command.arg("--blocks").arg(block);
         }
@@ -117,6 +110,23 @@ impl Server {
             }
             command.arg("--configs").arg(directory);
         }
+        Self::spawn(command)
+    }
+
+    /// Starts a server over a fixture in a store, with an archive that it only reads
+    ///
+    /// # Errors
+    ///
+    /// The server ended before it listened.
+    pub fn over(
+        program: &Path,
+        fixture: &Fixture,
+        flags: &[String],
+        store: &Path,
+        archive: &str,
+    ) -> Result<Self, String> {
+        let mut command = Self::command(program, fixture, flags);
+        command.arg("--store").arg(store).args(["--archive", archive, "--archive-write", "off"]);
         Self::spawn(command)
     }
 
@@ -138,6 +148,19 @@ impl Server {
         let mut command = Command::new(program);
         command.args(["--listen", "127.0.0.1:0"]).args(flags);
         Self::spawn(command)
+    }
+
+    /// What starts a server with the settings of a fixture
+    fn command(program: &Path, fixture: &Fixture, flags: &[String]) -> Command {
+        let mut command = Command::new(program);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--timeout", WAIT_TIMEOUT]);
+        command.args(["--finality", if fixture.all_final { "all" } else { "headers" }]);
+        if !fixture.track_shards.is_empty() {
+            let ids: Vec<String> = fixture.track_shards.iter().map(u64::to_string).collect();
+            command.args(["--track-shards", &ids.join(",")]);
+        }
+        command.args(flags);
+        command
     }
 
     /// The URL of the server

@@ -3,6 +3,7 @@
 //! [`load`] reads the manifest; [`engine`] runs a vector on the crate, [`http`] on the server.
 //! Runners in other languages read the same files, which `vectors/README.md` describes.
 
+pub mod archived;
 pub mod engine;
 pub mod http;
 
