@@ -84,6 +84,7 @@ pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, String> {
     shutdown_on_signals(&service)?;
     // Retention removes what is archived, so blocks are archived while others are imported.
     if let Some(archive) = &archive {
+        archive.begin(&service).map_err(|error| format!("the archive: {error}"))?;
         runtime.spawn(run_exporter(Arc::clone(&service), Arc::clone(archive)));
     }
     let summary = import_feeds(&service, &args.feed, &args.paths, args.from)?;
@@ -137,6 +138,11 @@ async fn run(args: ServeArgs) -> Result<(), String> {
     let service = Arc::new(service);
     shutdown_on_signals(&service)?;
     if let Some(archive) = archive {
+        let begun = Arc::clone(&archive);
+        let begun = service.spawn_blocking(move |service| begun.begin(service)).await;
+        if let Some(Err(error)) = begun {
+            warn!("the archive cannot be read, nothing is forgotten until it can: {error}");
+        }
         tokio::spawn(run_exporter(Arc::clone(&service), archive));
     }
 

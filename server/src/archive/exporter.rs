@@ -125,36 +125,58 @@ impl Exporter {
         Arc::clone(&self.complete.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
+    /// Finds out what the archive has before anything is exported, so that the first import may
+    /// forget what is archived; blocks the thread
+    pub(crate) fn begin(&self, service: &Service) -> Result<(), Error> {
+        let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        self.open(service, &mut writer)?;
+        self.note_progress(service, &mut writer).map(drop)
+    }
+
     /// Exports what became final, and finds out what may be forgotten; blocks the thread
     ///
     /// Returns whether there will never be more to export.
     pub(crate) fn step(&self, service: &Service) -> Result<bool, Error> {
         let (store, archive) = (service.store(), self.lookups.archive());
         let mut writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        self.open(service, &mut writer)?;
+        while let Some(writer) = writer.as_mut().filter(|_| !service.is_shut_down()) {
+            // The snapshot is dropped before the archive is waited for.
+            let export = run(&mut writer.export(), &store.snapshot())?;
+            let Some(export) = export else { break };
+            let (last, transactions) = (export.last, export.transactions);
+            writer.put(export, archive)?;
+            self.lookups.forget_misses();
+            self.exported_transactions.fetch_add(transactions as u64, Relaxed);
+            if let Some(last) = last {
+                self.exported_height.store(last.height, Relaxed);
+            }
+        }
+        self.note_progress(service, &mut writer)
+    }
+
+    /// Reads what a store has to know before it writes: configurations, and its writer's progress
+    fn open(&self, service: &Service, writer: &mut Option<ArchiveWriter>) -> Result<(), Error> {
         if !self.has_configs.load(Relaxed) {
             self.lookups.all().try_for_each(|archive| configs::import(service, archive))?;
             self.has_configs.store(true, Relaxed);
         }
-        if self.options.writes {
-            if writer.is_none() {
-                let opened = ArchiveWriter::open(writer_id(store)?, archive)?;
-                let opened = opened.until(self.options.until.unwrap_or(BlockHeight::MAX));
-                info!("writes to the archive as {}", opened.id());
-                *writer = Some(opened);
-            }
-            while let Some(writer) = writer.as_mut().filter(|_| !service.is_shut_down()) {
-                // The snapshot is dropped before the archive is waited for.
-                let export = run(&mut writer.export(), &store.snapshot())?;
-                let Some(export) = export else { break };
-                let (last, transactions) = (export.last, export.transactions);
-                writer.put(export, archive)?;
-                self.lookups.forget_misses();
-                self.exported_transactions.fetch_add(transactions as u64, Relaxed);
-                if let Some(last) = last {
-                    self.exported_height.store(last.height, Relaxed);
-                }
-            }
+        if self.options.writes && writer.is_none() {
+            let id = writer_id(service.store())?;
+            let opened = ArchiveWriter::open(id, self.lookups.archive())?;
+            let opened = opened.until(self.options.until.unwrap_or(BlockHeight::MAX));
+            info!("writes to the archive as {}", opened.id());
+            *writer = Some(opened);
         }
+        Ok(())
+    }
+
+    /// Finds out what is complete and what may be forgotten; whether nothing is left to export
+    fn note_progress(
+        &self,
+        service: &Service,
+        writer: &mut Option<ArchiveWriter>,
+    ) -> Result<bool, Error> {
         let chain = service.chain_status_blocking()?;
         let mut not_kept = 0;
         if let (Some(kept), Some(writer), Some(last_final)) =
