@@ -97,7 +97,10 @@ fn a_request_waits_for_a_block_of_the_feed() {
     let taken = metric("feed_taken_height");
     assert!(metric("feed_head_height") >= taken);
     assert!(metric("feed_taken_height") > messages[0].height + 100);
-    assert!(metric("feed_blocks_fetched_total{stream=\"optimistic\"}") > 100);
+    // A server that falls behind, on a busy machine, fetches final blocks.
+    let fetched = ["optimistic", "final"]
+        .map(|stream| metric(&format!("feed_blocks_fetched_total{{stream=\"{stream}\"}}")));
+    assert!(fetched.iter().sum::<u64>() > 100, "{fetched:?}");
     assert!(metric("feed_requests_total") > 100);
     assert!(metric("feed_bytes_total") > 100_000);
     assert!(metric("feed_skipped_heights_total") > 0);
