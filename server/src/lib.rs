@@ -61,7 +61,10 @@ use clap::Parser as _;
 #[cfg(feature = "jemalloc")]
 use tikv_jemallocator as _;
 #[cfg(test)]
-use {loom as _, milepost_feed_server as _, milepost_test_cluster as _, tempfile as _};
+use {
+    loom as _, milepost_feed_server as _, milepost_test_cluster as _, milepost_tests as _,
+    tempfile as _,
+};
 
 use cli::{Cli, Command, ConfigArgs, ConfigCommand};
 use settings::Arguments;

@@ -5,20 +5,27 @@
 
 use core::net::SocketAddr;
 use core::time::Duration;
+use std::fs;
 use std::io::{self, Read as _, Write as _};
 use std::net::TcpStream;
+use std::path::Path;
+use std::process::Stdio;
 use std::thread;
 
 use milepost_test_cluster::{Cluster, DATA_CENTER, Security};
+use milepost_tests::vectors::archived::{self, Archived};
+use milepost_tests::vectors::{self, http};
 use tempfile::TempDir;
 
-use crate::archive_commands::{Blocks, check_periods, reader};
+use crate::archive_commands::{Blocks, answers, check_periods, printed, reader, stats};
 use crate::fixture::text;
 use crate::follow::status_of;
-use crate::support::{Server, post};
+use crate::support::{Server, command, post};
 
 const SERVERS: usize = 4;
 const CLIENTS: usize = 4;
+/// The fixtures with most vectors
+const FIXTURES: [&str; 3] = ["road-110", "road-101", "configs"];
 
 #[test]
 fn servers_answer_from_one_cluster() {
@@ -58,10 +65,11 @@ fn servers_answer_from_one_cluster() {
         }
     });
 
+    let keyspace = |name: &str| archive.replace("/servers?", &format!("/{name}?"));
     // A period is a keyspace.
-    let [first, second] =
-        ["first", "second"].map(|name| archive.replace("/servers?", &format!("/{name}?")));
-    check_periods(&first, &second, || {});
+    check_periods(&keyspace("first"), &keyspace("second"), || {});
+    check_commands(&blocks, &keyspace);
+    check_vectors(&keyspace);
 
     // Without the node nothing is said to be unknown, and what needs no archive is answered.
     let (server, _store) = &servers[0];
@@ -73,6 +81,71 @@ fn servers_answer_from_one_cluster() {
     cluster.nodes()[0].start().unwrap();
     cluster.nodes()[0].wait().unwrap();
     server.until("the archive is read again", || server.post("/", &bodies[0]).body == expected[0]);
+}
+
+/// Two processes that fill one keyspace at the same time, and a copy of it, have what one process has
+fn check_commands(blocks: &Blocks, keyspace: &dyn Fn(&str) -> String) {
+    let [whole, shared, copy] = ["whole", "shared", "copy"].map(keyspace);
+    let [from, to] = [0, 40].map(|number| blocks.messages[number].height.to_string());
+    let range = ["--from", &from, "--to", &to, text(blocks.files.path())];
+    let backfill = |archive| [&["archive", "backfill", archive][..], &range].concat();
+    printed(&backfill(&whole), 0);
+    printed(&["archive", "init", &shared], 0);
+    let writers: Vec<_> = (0..2)
+        .map(|_| command(&backfill(&shared)).stdout(Stdio::null()).spawn().unwrap())
+        .collect();
+    for mut writer in writers {
+        assert_eq!(writer.wait().unwrap().code(), Some(0));
+    }
+    printed(&["archive", "copy", &shared, &copy], 0);
+    let last = blocks.messages[40].height;
+    let included = blocks.messages.iter().filter(|message| message.height <= last);
+    let transactions: Vec<_> = included.flat_map(|message| &message.transactions).collect();
+    let expected = answers(Path::new(&whole), &transactions);
+    for archive in [&shared, &copy] {
+        assert!(printed(&["archive", "check", archive], 0).contains(": sound, "));
+        let (described, of_whole) = (stats(Path::new(archive)), stats(Path::new(&whole)));
+        assert_eq!(described["all_writers"], of_whole["all_writers"]);
+        for table in ["archived_transactions", "archived_receipts", "archived_proofs"] {
+            assert_eq!(described["tables"][table]["rows"], of_whole["tables"][table]["rows"]);
+        }
+        assert!(answers(Path::new(archive), &transactions) == expected);
+    }
+}
+
+/// The shared vectors on several servers, whose archive is copied from a directory
+fn check_vectors(keyspace: &dyn Fn(&str) -> String) {
+    let program = Path::new(env!("CARGO_BIN_EXE_milepost"));
+    let manifest = vectors::load().unwrap();
+    let mut total = 0;
+    for name in FIXTURES {
+        let fixture = manifest.fixtures.iter().find(|fixture| fixture.name == name).unwrap();
+        let directory = tempfile::tempdir().unwrap();
+        let Archived { store, archive } =
+            archived::import_fixture(fixture, directory.path()).unwrap();
+        let shared = keyspace(&name.replace('-', "_"));
+        printed(&["archive", "copy", text(&archive), &shared], 0);
+        let servers = (0..SERVERS).map(|number| {
+            let own = directory.path().join(format!("{number}.milepost"));
+            fs::copy(&store, &own).unwrap();
+            http::Server::over(program, fixture, &[], &own, &shared).unwrap()
+        });
+        let servers: Vec<http::Server> = servers.collect();
+        let is_run = |vector: &&vectors::Vector| {
+            http::is_supported(vector, fixture)
+                && http::flags(vector).is_empty()
+                // It asks for the earliest block of the store.
+                && vector.name != "config-earliest"
+        };
+        for vector in manifest.of(fixture).filter(is_run) {
+            for server in &servers {
+                let run = server.run(vector);
+                run.unwrap_or_else(|difference| panic!("{}: {difference}", vector.name));
+            }
+            total += 1;
+        }
+    }
+    assert!(total > 50, "{total} vectors");
 }
 
 /// Asks the servers in turn until one answers
