@@ -160,7 +160,7 @@ fn power_loss() -> Result<(), String> {
 }
 
 fn cluster() -> Result<(), String> {
-    setup::run(&["cassandra"])?;
+    setup::run(&["cassandra", "strace"])?;
     write("cluster", "", &show(&mut cluster::fault_test()?)?)
 }
 

@@ -104,7 +104,9 @@ fn main() -> ExitCode {
         ["simulate", rest @ ..] => done(simulate::replay(rest)),
         ["soak", rest @ ..] => done(evidence::run(&[&["soak"], rest].concat())),
         ["fuzz", rest @ ..] => done(setup::run(&["fuzz"]).and_then(|()| fuzz::run(rest))),
-        ["cluster-faults"] => done(setup::run(&["cassandra"]).and_then(|()| cluster::faults())),
+        ["cluster-faults"] => {
+            done(setup::run(&["cassandra", "strace"]).and_then(|()| cluster::faults()))
+        }
         ["packages", rest @ ..] => done(packing::run(rest)),
         ["bench", rest @ ..] => done(bench::run(rest)),
         [] | ["help" | "--help" | "-h"] => {

@@ -1,4 +1,4 @@
-//! An archive in three nodes while they are killed and paused under load.
+//! An archive in three nodes while they are killed, paused and slowed down under load.
 //!
 //! Whatever happens to the nodes, no row that was acknowledged is lost and none is read that was
 //! not put; a call either answers or fails, and works again by itself. How many calls fail is a
@@ -27,6 +27,8 @@ const ROWS: u64 = 10;
 const ROW_BYTES: usize = 2000;
 /// How long each state of the cluster is under load
 const PHASE: Duration = Duration::from_secs(10);
+/// By how much a slow disk takes longer to write
+const SLOW_SYNC: Duration = Duration::from_millis(300);
 /// Longer than it takes on a machine with other work
 const RECOVERY: Duration = Duration::from_secs(300);
 
@@ -61,6 +63,12 @@ fn nothing_acknowledged_is_lost() {
         load.phase("node 2 paused");
         cluster.nodes()[1].resume().unwrap();
         load.recover("node 2 resumed");
+        for number in 0..2 {
+            let slow_disk = cluster.nodes()[number].slow_disk(SLOW_SYNC).unwrap();
+            load.phase(&format!("the disk of node {} is slow", number + 1));
+            drop(slow_disk);
+            load.recover(&format!("the disk of node {} is as before", number + 1));
+        }
         for number in [0, 2] {
             cluster.nodes()[number].kill().unwrap();
         }

@@ -15,7 +15,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-pub use node::Node;
+pub use node::{Node, SlowDisk};
 use tempfile::TempDir;
 
 /// The environment variables with the `java` of a Java 17 and the folder of Cassandra's jars

@@ -194,6 +194,26 @@ impl Node {
         self.signal("CONT")
     }
 
+    /// Lets each write to the disk that the node waits for take this much longer, until what is
+    /// returned is dropped
+    ///
+    /// By `strace`, which delays the calls that synchronize files; every other call of the node
+    /// becomes slower too.
+    ///
+    /// # Errors
+    ///
+    /// When it does not run, or `strace` cannot be started.
+    pub fn slow_disk(&self, delay: Duration) -> io::Result<SlowDisk> {
+        let process = self.process.as_ref();
+        let process = process.ok_or_else(|| io::Error::other("the node does not run"))?;
+        let calls = "fsync,fdatasync,msync";
+        let delay = format!("inject={calls}:delay_enter={}", delay.as_micros());
+        let mut tracer = Command::new("strace");
+        tracer.args(["-f", "-qq", "-o", "/dev/null", "-e", &format!("trace={calls}")]);
+        tracer.args(["-e", &delay, "-p", &process.id]).stdin(Stdio::null());
+        tracer.spawn().map(SlowDisk)
+    }
+
     fn signal(&self, name: &str) -> io::Result<()> {
         let process = self.process.as_ref();
         let process = process.ok_or_else(|| io::Error::other("the node does not run"))?;
@@ -208,6 +228,18 @@ impl Node {
             path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("jamm-"))
         };
         files.find(is_agent).ok_or_else(|| io::Error::other("no jar jamm-*"))
+    }
+}
+
+/// A node whose disk is slow, until this is dropped
+#[derive(Debug)]
+pub struct SlowDisk(Child);
+
+impl Drop for SlowDisk {
+    fn drop(&mut self) {
+        // By the signal for which it leaves the node running. It may have ended with the node.
+        let _ = Command::new("kill").arg("-INT").arg(self.0.id().to_string()).status();
+        let _ = self.0.wait();
     }
 }
 
