@@ -1,7 +1,7 @@
 //! Writes the first inputs of the targets that are no vectors, or keeps what runs found.
 //!
-//! `seeds write DIRECTORY` writes those that the practice chain gives and those of `fuzz/corpus`
-//! into a directory for each target. `seeds keep DIRECTORY TARGET` writes the files of a target's
+//! `seeds write DIRECTORY` writes those that the practice chain gives, those of `fuzz/corpus`, and
+//! the parts of shared vectors that targets take, into a directory for each target. `seeds keep DIRECTORY TARGET` writes the files of a target's
 //! directory to `fuzz/corpus`: a file for each target with a line of base64 for each input. Longer
 //! inputs are left out, since the vectors have long ones.
 
@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::{env, fs, io};
 
 use data_encoding::BASE64;
+use serde_json::Value;
 
 /// Maximum length of an input in the corpus
 const MAX_LEN: usize = 2048;
@@ -36,6 +37,9 @@ fn write(directory: &Path) -> io::Result<()> {
     for (target, number, bytes) in milepost_fuzz::seeds() {
         file(target, format!("seed-{number}"), &bytes)?;
     }
+    for (target, number, bytes) in parts_of_vectors()? {
+        file(target, format!("vector-{number}"), &bytes)?;
+    }
     for entry in fs::read_dir(corpus())? {
         let path = entry?.path();
         let target = path.file_stem().unwrap_or_default().to_string_lossy();
@@ -45,6 +49,34 @@ fn write(directory: &Path) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// The params of requests, the transactions in them, and answers with their proofs
+fn parts_of_vectors() -> io::Result<Vec<(&'static str, usize, Vec<u8>)>> {
+    let vectors = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/vectors");
+    let mut parts = Vec::new();
+    for (number, entry) in fs::read_dir(vectors.join("requests"))?.enumerate() {
+        // Some requests are no JSON.
+        let request = fs::read(entry?.path())?;
+        let Ok(request) = serde_json::from_slice::<Value>(&request) else { continue };
+        let Some(params) = request.get("params") else { continue };
+        parts.push(("params", number, params.to_string().into_bytes()));
+        let signed = params.get("signed_tx_base64").and_then(Value::as_str);
+        if let Some(bytes) = signed.and_then(|text| BASE64.decode(text.as_bytes()).ok()) {
+            parts.push(("signed_transaction", number, bytes));
+        }
+    }
+    for (number, entry) in fs::read_dir(vectors.join("proofs"))?.enumerate() {
+        let answer = entry?.path();
+        let name = answer.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let Some(name) = name.strip_suffix(".answer.json") else { continue };
+        // Some answers have the proof of another one.
+        let proof = answer.with_file_name(format!("{name}.proof.json"));
+        if let Ok(proof) = fs::read(proof) {
+            parts.push(("answer", number, [&fs::read(&answer)?[..], &[0], &proof].concat()));
+        }
+    }
+    Ok(parts)
 }
 
 fn keep(directory: &Path, target: &str) -> io::Result<()> {

@@ -12,6 +12,7 @@ mod blocks;
 mod codecs;
 mod http;
 mod requests;
+mod row_kinds;
 mod rows;
 mod world;
 
@@ -20,5 +21,6 @@ pub use blocks::{block_message, configuration, proof};
 pub use codecs::{base58, base64, canonical_json, signed_transaction};
 pub use http::http;
 pub use requests::{params, request_body};
+pub use row_kinds::row_kinds;
 pub use rows::rows;
 pub use world::{host_texts, seeds};

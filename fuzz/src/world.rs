@@ -14,7 +14,7 @@ use milepost_practice::{Practice, PracticeTransaction, Settings};
 use serde_json::Value;
 
 use crate::answers::PROVEN;
-use crate::http;
+use crate::{http, row_kinds};
 
 /// Blocks of the chain: enough for finalized transactions and for others
 const BLOCKS: usize = 6;
@@ -149,5 +149,7 @@ pub fn seeds() -> impl Iterator<Item = (&'static str, usize, Vec<u8>)> {
     let http = http::seeds().enumerate().map(|(number, bytes)| ("http", number, bytes));
     let calls = C_PROGRAMS.iter().enumerate();
     let calls = calls.map(|(number, bytes)| ("c_interface", number, bytes.to_vec()));
-    next.chain(signed).chain(rows).chain(http).chain(calls)
+    let kinds = row_kinds::seeds().enumerate();
+    let kinds = kinds.map(|(number, bytes)| ("row_kinds", number, bytes));
+    next.chain(signed).chain(rows).chain(http).chain(calls).chain(kinds)
 }

@@ -10,7 +10,8 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::shell::{self, cargo, output, root, run as run_command};
+use crate::shell::{self, cargo, output, root, run as run_command, show};
+use crate::workspace::interop_cargo;
 
 /// Seconds for which each target runs in every run of the tests
 const SECONDS_OF_A_TEST: u64 = 3;
@@ -19,8 +20,8 @@ const MEMORY: u32 = 2048;
 /// Seconds that one input may take; with AddressSanitizer all is several times slower
 const SECONDS_OF_AN_INPUT: u32 = 25;
 
-/// The targets, each with the folders of the shared vectors that are inputs of it
-const TARGETS: [(&str, &[&str]); 13] = [
+/// The targets, each with the folders of the shared vectors whose files are inputs of it as they are
+const TARGETS: [(&str, &[&str]); 14] = [
     ("answer", &[]),
     ("base58", &[]),
     ("base64", &[]),
@@ -32,6 +33,7 @@ const TARGETS: [(&str, &[&str]); 13] = [
     ("params", &[]),
     ("proof", &["blocks"]),
     ("request_body", &["requests"]),
+    ("row_kinds", &[]),
     ("rows", &[]),
     ("signed_transaction", &[]),
 ];
@@ -109,7 +111,8 @@ pub(crate) fn campaign(minutes: u64) -> Result<String, String> {
         table.push_str(&line);
         table.push('\n');
     }
-    Ok(table)
+    let compared = places.compare_transactions()?;
+    Ok(format!("{table}signed transactions beside the node's decoder: {compared}\n"))
 }
 
 /// The line of a target, from the output of libFuzzer
@@ -171,6 +174,19 @@ impl Places {
         inputs.extend(vectors.iter().map(|folder| root().join("tests/vectors").join(folder)));
         command.args(inputs.iter().filter(|folder| folder.is_dir()));
         Ok(command)
+    }
+
+    /// Decodes what runs of `signed_transaction` found beside the node's crates, with each bit
+    /// changed; returns how many inputs there were
+    fn compare_transactions(&self) -> Result<String, String> {
+        let test = "both_sides_accept_the_same_inputs_of_the_fuzz_target";
+        let mut command =
+            interop_cargo(&format!("test --release -p milepost-oracle --test transaction {test}"))?;
+        command.args(["--", "--nocapture"]);
+        command.env("MILEPOST_FUZZ_INPUTS", self.new_inputs("signed_transaction")?);
+        let text = show(&mut command)?;
+        let line = text.lines().find(|line| line.contains(" inputs: "));
+        line.map(str::to_owned).ok_or_else(|| format!("{test} printed no counts"))
     }
 
     /// Writes the inputs that reach other code to the corpus
