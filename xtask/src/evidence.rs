@@ -11,7 +11,7 @@ const NAMES: &[(&str, &str)] = &[
     ("simulation", "1,000,000 seeds of waiting (ten minutes); `--seeds N` takes another number"),
     (
         "server-simulation",
-        "10,000 seeds of the whole server (ten minutes); `--seeds N` takes another number",
+        "10,000 seeds of the whole server (two minutes); `--seeds N` takes another number",
     ),
     ("open-requests", "10,000 open HTTP requests on a release build (three minutes)"),
     (
