@@ -2182,9 +2182,9 @@ void milepost_message_builder_free(struct milepost_message_builder *builder);
  * `proof` is NULL after `MILEPOST_STATUS_OK` if no stored block confirms an outcome. Its
  * headers end in `block`: the base58 text of a hash, or `final` for the newest final block;
  * with length 0, in the block that confirms the newest outcome. The blocks must have been
- * checked on import (`MILEPOST_SETTING_VERIFY`): if not, or if they are not kept,
- * `MILEPOST_STATUS_USAGE`. `MILEPOST_STATUS_VALUE` if `block` is not in the stored chain,
- * `MILEPOST_STATUS_LIMIT` if there would be more than 1,000 headers.
+ * checked on import (`MILEPOST_SETTING_VERIFY`): if not, or if neither the storage nor its
+ * archive has them, `MILEPOST_STATUS_USAGE`. `MILEPOST_STATUS_VALUE` if `block` is not in the
+ * stored chain, `MILEPOST_STATUS_LIMIT` if there would be more than 1,000 headers.
  *
  * Threads: any number concurrently.
  *

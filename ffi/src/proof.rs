@@ -31,8 +31,8 @@ ffi_function! {
     /// headers end in `block`: the base58 text of a hash, or `final` for the newest final block;
     /// with length 0, in the block that confirms the newest outcome. The blocks must have been
     /// checked on import (`MILEPOST_SETTING_VERIFY`): if not, or if neither the storage nor its
-    /// archive has them, `MILEPOST_STATUS_USAGE`. `MILEPOST_STATUS_VALUE` if `block` is not in the stored chain,
-    /// `MILEPOST_STATUS_LIMIT` if there would be more than 1,000 headers.
+    /// archive has them, `MILEPOST_STATUS_USAGE`. `MILEPOST_STATUS_VALUE` if `block` is not in the
+    /// stored chain, `MILEPOST_STATUS_LIMIT` if there would be more than 1,000 headers.
     fn milepost_engine_prove(
         engine: *const milepost_engine,
         transaction: *const milepost_hash,

@@ -1,9 +1,10 @@
 //! Writes the first inputs of the targets that are no vectors, or keeps what runs found.
 //!
 //! `seeds write DIRECTORY` writes those that the practice chain gives, those of `fuzz/corpus`, and
-//! the parts of shared vectors that targets take, into a directory for each target. `seeds keep DIRECTORY TARGET` writes the files of a target's
-//! directory to `fuzz/corpus`: a file for each target with a line of base64 for each input. Longer
-//! inputs are left out, since the vectors have long ones.
+//! the parts of shared vectors that targets take, into a directory for each target. `seeds keep
+//! DIRECTORY TARGET` writes the files of a target's directory to `fuzz/corpus`: a file for each
+//! target with a line of base64 for each input. Longer inputs are left out, since the vectors have
+//! long ones.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

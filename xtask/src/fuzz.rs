@@ -20,7 +20,7 @@ const MEMORY: u32 = 2048;
 /// Seconds that one input may take; with AddressSanitizer all is several times slower
 const SECONDS_OF_AN_INPUT: u32 = 25;
 
-/// The targets, each with the folders of the shared vectors whose files are inputs of it as they are
+/// The targets, each with the folders of the shared vectors whose files are inputs of it
 const TARGETS: [(&str, &[&str]); 14] = [
     ("answer", &[]),
     ("base58", &[]),

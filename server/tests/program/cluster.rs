@@ -83,7 +83,7 @@ fn servers_answer_from_one_cluster() {
     server.until("the archive is read again", || server.post("/", &bodies[0]).body == expected[0]);
 }
 
-/// Two processes that fill one keyspace at the same time, and a copy of it, have what one process has
+/// Two processes that fill one keyspace at the same time have what one process has; so has a copy
 fn check_commands(blocks: &Blocks, keyspace: &dyn Fn(&str) -> String) {
     let [whole, shared, copy] = ["whole", "shared", "copy"].map(keyspace);
     let [from, to] = [0, 40].map(|number| blocks.messages[number].height.to_string());

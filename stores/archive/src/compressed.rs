@@ -1,8 +1,8 @@
 //! Compression of the rows of any archive.
 //!
 //! A content is packed and compressed by itself, so a read decompresses one row and no other. Short
-//! contents and those that compression makes longer stay as they are. What is decompressed is bounded by the
-//! length in the envelope before memory is taken, and every length is checked after it.
+//! contents and those that compression makes longer stay as they are. What is decompressed is
+//! bounded by the length in the envelope before memory is taken, and every length is checked.
 
 use core::fmt;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};

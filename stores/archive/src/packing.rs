@@ -2,11 +2,9 @@
 //!
 //! Arguments of calls and returned values are base64 in JSON. Its characters do not align with the
 //! bytes that repeat, so zstd finds less in them: rows of real transactions become a tenth smaller.
-//! Hashes stay base58, which zstd codes with little more than their bits. A text is packed only if
-//! its bytes encode to exactly this text, so every content is restored.
-//!
-//! A packed content is the length of a list, the list, and the content with bytes in place of these
-//! texts. The list has, of each text, the number of bytes since the one before, and of its own.
+//! A text is packed only if its bytes encode to exactly this text, so every content is restored. A
+//! packed content is the length of a list, the list, and the content with bytes in place of these
+//! texts; the list has, of each text, the number of bytes since the one before, and of its own.
 
 use milepost::codec::base64::{Padding, decode, encode};
 

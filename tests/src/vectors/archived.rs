@@ -54,8 +54,8 @@ pub fn import_fixture(fixture: &Fixture, directory: &Path) -> Result<Archived, S
     Ok(Archived { store, archive })
 }
 
-/// Imports the configurations of a fixture and its blocks from this height on, except those on forks
-/// from below it
+/// Imports the configurations of a fixture and its blocks from this height on, except those on
+/// forks from below it
 fn import_from(first: u64, fixture: &Fixture, mut storage: RedbStorage) -> Result<(), String> {
     engine::import_configs(fixture, &mut storage)?;
     for path in &fixture.blocks {

@@ -1,7 +1,7 @@
 //! The query for the proof of an answer: the blocks that confirm its outcomes, and their headers.
 //!
-//! After the walk over the receipts a [`Search`] reads the blocks. Only what was checked when it was
-//! imported is returned: a proof of other blocks could be wrong.
+//! After the walk over the receipts a [`Search`] reads the blocks. Only what was checked when it
+//! was imported is returned: a proof of other blocks could be wrong.
 
 mod search;
 

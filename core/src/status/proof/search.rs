@@ -100,7 +100,7 @@ enum Needs {
     Blocks,
     /// The newest block of the archive that was read, if the storage has it
     #[cfg(feature = "archive")]
-    Resumption,
+    StoredNewest,
     Nothing,
 }
 
@@ -179,7 +179,7 @@ impl Search {
             Needs::Hashes => self.add_hashes(rows)?,
             Needs::Blocks => self.add_blocks(rows)?,
             #[cfg(feature = "archive")]
-            Needs::Resumption => {
+            Needs::StoredNewest => {
                 let row = rows.into_iter().find_map(|(_, row)| row);
                 let block = row.map(BlockRecord::decode).transpose()?;
                 if let (Some(newest), Some(end)) =
@@ -350,7 +350,7 @@ impl Search {
             && self.end.ordinal.is_some()
         {
             self.keys.push(block_key(self.newest));
-            self.needs = Needs::Resumption;
+            self.needs = Needs::StoredNewest;
             return Ok(());
         }
         self.request_hashes()
