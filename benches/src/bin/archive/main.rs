@@ -8,6 +8,8 @@
 
 #![forbid(unsafe_code)]
 
+mod response;
+
 use core::error::Error;
 use core::fmt::Write as _;
 use std::env;
@@ -15,8 +17,13 @@ use std::fs;
 use std::path::Path;
 use std::time::Instant;
 
-use milepost::archive::{Archive, ArchivedReceipt, Envelope, MemoryArchive, Origin, WriterId};
+use milepost::archive::{
+    Archive, ArchivedBlock, ArchivedProof, ArchivedReceipt, Envelope, MemoryArchive, Origin,
+    WriterId,
+};
 use milepost::primitives::CryptoHash;
+use milepost::proof::LightHeader;
+use milepost::storage::rows::BlockProof;
 use milepost::storage::{Key, Row, Table};
 use milepost_archive::{CompressedArchive, DirectoryArchive, Level};
 use milepost_benches::Cpu;
@@ -31,6 +38,10 @@ const ANSWERS: usize = 40_000;
 /// Rows that are put at a time: those of a busy block
 const BATCH: usize = 200;
 const READS: usize = 20_000;
+/// Transactions of a block: 553 in the 27 recorded ones
+const TRANSACTIONS: usize = 20;
+/// Shards of the network since protocol version 75
+const SHARDS: usize = 6;
 const REDB: TableDefinition<'_, &[u8], &[u8]> = TableDefinition::new("rows");
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -49,7 +60,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut answers: Vec<Answer> = (0..ANSWERS).map(|_| parts.answer(&mut rng)).collect();
     let measured = answers.split_off(ANSWERS / 2);
     let folder = tempfile::tempdir_in(Path::new(&directory))?;
-    measure(&answers, &measured, folder.path())
+    measure(&answers, &measured, folder.path())?;
+    response::measure(folder.path())
 }
 
 fn measure(
@@ -90,10 +102,14 @@ fn measure(
     archive.recompress(Table::ArchivedTransactions, Level::Thorough)?;
     println!("{:<52} {:.3}", "rows / JSON, trained, level 9", share(total(archive.inner())?));
     put(&archive, &index(measured))?;
+    put(&archive, &blocks(measured.len() / TRANSACTIONS, &mut Rng::new(3)))?;
     archive.inner().compact()?;
     let bytes = |table| share(archive.inner().table_bytes(table) as usize);
     println!("{:<52} {:.3}", "files / JSON, transactions", bytes(Table::ArchivedTransactions));
     println!("{:<52} {:.3}", "files / JSON, index of receipts", bytes(Table::ArchivedReceipts));
+    let of_blocks = bytes(Table::ArchivedBlocks) + bytes(Table::ArchivedHeights);
+    println!("{:<52} {of_blocks:.3}", "files / JSON, blocks and their heights");
+    println!("{:<52} {:.3}", "files / JSON, proofs of blocks", bytes(Table::ArchivedProofs));
     println!("{:<52} {:.3}", "files / JSON, all tables", {
         let tables = Table::ARCHIVE.map(|table| archive.inner().table_bytes(table));
         share(tables.iter().sum::<u64>() as usize)
@@ -264,6 +280,29 @@ fn index(answers: &[Answer]) -> Vec<(Key, Row)> {
         })
     });
     rows.collect()
+}
+
+/// The rows of this many blocks, whose hashes are random
+fn blocks(count: usize, rng: &mut Rng) -> Vec<(Key, Row)> {
+    let row = |content: &[u8]| Row::from(Envelope::plain(ORIGIN, content).encode());
+    let mut rows = Vec::new();
+    for height in (100_000_000..).take(count) {
+        let hash = CryptoHash::new(rng.bytes());
+        let block = ArchivedBlock {
+            height,
+            prev_hash: CryptoHash::new(rng.bytes()),
+            epoch_id: CryptoHash::digest(b"epoch"),
+            protocol_version: 83,
+        };
+        let header = LightHeader::from_bytes(&rng.bytes());
+        let roots: Vec<CryptoHash> = (0..SHARDS).map(|_| CryptoHash::new(rng.bytes())).collect();
+        rows.extend([
+            (ArchivedBlock::key(hash), row(&block.encode())),
+            (ArchivedBlock::height_key(height), row(hash.as_bytes())),
+            (ArchivedProof::key(hash), row(BlockProof::new(&header, &roots).as_bytes())),
+        ]);
+    }
+    rows
 }
 
 fn put(archive: &impl Archive, rows: &[(Key, Row)]) -> Result<(), milepost::Error> {
