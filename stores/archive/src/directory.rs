@@ -20,10 +20,12 @@ use milepost::archive::{Archive, is_new_version, served_version};
 use milepost::storage::{Key, Row, Table};
 use milepost::{Error, ErrorKind};
 
+use crate::files::{self, Acknowledged, PUT_KEY, put_number};
+
 /// The folder of the database; a folder of its own, so that it can be renamed where the directory
 /// is that of a mounted disk
 const DATABASE: &str = "rows";
-/// The keyspace of the further rows of keys whose contents differ
+/// The keyspace of the further rows of keys whose contents differ, and of the number of the last put
 const CONFLICTS: &str = "conflicts";
 /// Bytes of a table that are in memory, and in the journal, before they are written to its files
 ///
@@ -42,7 +44,13 @@ pub struct DirectoryArchive {
     tables: Vec<Keyspace>,
     conflicts: Keyspace,
     /// Held while rows are compared with those that are there, and put
-    put: Mutex<()>,
+    put: Mutex<Puts>,
+}
+
+/// The number of the last put, which is a row of it, and the file with that of an acknowledged one
+struct Puts {
+    last: u64,
+    acknowledged: Acknowledged,
 }
 
 impl DirectoryArchive {
@@ -59,6 +67,7 @@ impl DirectoryArchive {
         if !fs::exists(&path).unwrap_or(false) {
             create(directory, &path)?;
         }
+        files::check(&path)?;
         Self::open_or_create(&path)
     }
 
@@ -75,7 +84,15 @@ impl DirectoryArchive {
         let tables = Table::ARCHIVE.iter().map(|table| keyspace(table.name()));
         let tables = tables.collect::<Result<_, _>>().map_err(at)?;
         let conflicts = keyspace(CONFLICTS).map_err(at)?;
-        Ok(Self { database, tables, conflicts, put: Mutex::new(()) })
+        let last = conflicts.get(PUT_KEY).map_err(at)?;
+        let last = last.and_then(|row| put_number(&row)).unwrap_or(0);
+        // Also if no journal is left that has numbers.
+        let acknowledged = Acknowledged::read(path)?;
+        if last < acknowledged {
+            return Err(files::missing_puts(path, last, acknowledged));
+        }
+        let put = Mutex::new(Puts { last, acknowledged: Acknowledged::open(path)? });
+        Ok(Self { database, tables, conflicts, put })
     }
 
     /// Bytes on disk of a table, without what is only in the journal; 0 for one that is not of an
@@ -140,11 +157,25 @@ impl DirectoryArchive {
     }
 
     fn has_conflicts(&self) -> bool {
-        self.conflicts.first_key_value().is_some()
+        self.conflicts.range(..PUT_KEY).next().is_some()
     }
 
     fn batch(&self) -> OwnedWriteBatch {
         self.database.batch().durability(Some(PersistMode::SyncAll))
+    }
+
+    /// Makes a batch durable, with the number of its put
+    fn commit(&self, mut batch: OwnedWriteBatch, puts: &mut Puts) -> Result<(), Error> {
+        if batch.is_empty() {
+            return Ok(());
+        }
+        let number = puts.last.saturating_add(1);
+        batch.insert(&self.conflicts, PUT_KEY, number.to_le_bytes());
+        batch.commit().map_err(failed)?;
+        puts.last = number;
+        // The put is durable; if this fails, an earlier number remains, which is true as well.
+        let _ = puts.acknowledged.write(number);
+        Ok(())
     }
 }
 
@@ -159,7 +190,7 @@ impl Archive for DirectoryArchive {
     }
 
     fn put_many(&self, rows: &[(Key, Row)]) -> Result<(), Error> {
-        let _put = self.put.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut puts = self.put.lock().unwrap_or_else(PoisonError::into_inner);
         let mut batch = self.batch();
         // Of this call, which are not in the database yet.
         let mut added: Vec<&(Key, Row)> = Vec::new();
@@ -190,11 +221,11 @@ impl Archive for DirectoryArchive {
             }
             added.push(pair);
         }
-        batch.commit().map_err(failed)
+        self.commit(batch, &mut puts)
     }
 
     fn replace_many(&self, rows: &[(Key, Row)]) -> Result<(), Error> {
-        let _put = self.put.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut puts = self.put.lock().unwrap_or_else(PoisonError::into_inner);
         let mut batch = self.batch();
         for (key, row) in rows {
             for conflict in self.conflicts.prefix(conflict_prefix(key)) {
@@ -202,11 +233,11 @@ impl Archive for DirectoryArchive {
             }
             batch.insert(self.keyspace(key.table())?, key.bytes_in_table(), &**row);
         }
-        batch.commit().map_err(failed)
+        self.commit(batch, &mut puts)
     }
 
     fn remove_many(&self, keys: &[Key]) -> Result<(), Error> {
-        let _put = self.put.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut puts = self.put.lock().unwrap_or_else(PoisonError::into_inner);
         let mut batch = self.batch();
         for key in keys {
             for conflict in self.conflicts.prefix(conflict_prefix(key)) {
@@ -214,7 +245,7 @@ impl Archive for DirectoryArchive {
             }
             batch.remove(self.keyspace(key.table())?, key.bytes_in_table());
         }
-        batch.commit().map_err(failed)
+        self.commit(batch, &mut puts)
     }
 
     fn scan(

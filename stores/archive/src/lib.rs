@@ -28,6 +28,16 @@
 //! A put is one batch of fjall and one `fsync` of its journal: when it returns, its rows survive a
 //! power failure. A process that is killed leaves a batch complete or absent, which does not
 //! matter, because rows are put again. A directory is open in one process at a time.
+//!
+//! # Which damage is detected
+//!
+//! A file that was cut short, or whose bytes were changed, is [`ErrorKind::Corrupt`] when the
+//! directory is opened or the row is read, and never a missing row or another one. So is a missing
+//! file, except one of the older journals. What was acknowledged last is known from the file
+//! `acknowledged`, which is not synced: if the power fails, and the last batches of the journal are
+//! damaged as well, those are not missed. Without that file a directory opens with what is left.
+//!
+//! [`ErrorKind::Corrupt`]: milepost::ErrorKind::Corrupt
 
 #![forbid(unsafe_code)]
 
@@ -36,6 +46,7 @@ extern crate alloc;
 mod compressed;
 mod dictionary;
 mod directory;
+mod files;
 mod packing;
 
 pub use compressed::{CompressedArchive, Level, Recompressed};
