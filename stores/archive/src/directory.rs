@@ -87,7 +87,7 @@ impl DirectoryArchive {
         let last = conflicts.get(PUT_KEY).map_err(at)?;
         let last = last.and_then(|row| put_number(&row)).unwrap_or(0);
         // Also if no journal is left that has numbers.
-        let acknowledged = Acknowledged::read(path)?;
+        let acknowledged = Acknowledged::read(path)?.unwrap_or(0);
         if last < acknowledged {
             return Err(files::missing_puts(path, last, acknowledged));
         }

@@ -1,10 +1,11 @@
 //! What is checked of the files of a database before fjall opens them.
 //!
 //! fjall drops what follows the first entry of a journal that it cannot read, as is right after a
-//! power failure; it deletes keyspaces without their file `current`, and tables that the file of
-//! the newest version does not name, which it does not check. Damage would be rows that are
-//! missing. So puts are numbered: the number is a row of each batch, and is noted in a file when
-//! the batch is durable. Tables are left out: fjall has a checksum for each of their blocks.
+//! power failure, and refuses a journal whose last batch is torn within; it deletes keyspaces
+//! without their file `current`, and tables that the file of the newest version does not name,
+//! which it does not check. Damage would be rows that are missing. So puts are numbered: the number
+//! is a row of each batch, and is noted in a file when the batch is durable. Tables are left out:
+//! fjall has a checksum for each of their blocks.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
@@ -52,20 +53,20 @@ impl Acknowledged {
         self.0.write_all([number, xxh3_64(&number).to_le_bytes()].as_flattened())
     }
 
-    /// The number; 0 if there is none, or not a whole one
-    pub(crate) fn read(database: &Path) -> Result<u64, Error> {
+    /// The number; 0 if the file has not a whole one, `None` if there is no file
+    pub(crate) fn read(database: &Path) -> Result<Option<u64>, Error> {
         let path = database.join(ACKNOWLEDGED);
         let bytes = match fs::read(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             bytes => bytes.map_err(|error| io_error(&path, error))?,
         };
-        let ([number, checksum], []) = bytes.as_chunks() else { return Ok(0) };
+        let ([number, checksum], []) = bytes.as_chunks() else { return Ok(Some(0)) };
         let is_whole = xxh3_64(number) == u64::from_le_bytes(*checksum);
-        Ok(if is_whole { u64::from_le_bytes(*number) } else { 0 })
+        Ok(Some(if is_whole { u64::from_le_bytes(*number) } else { 0 }))
     }
 }
 
-/// Checks the files of a database that exists; changes none
+/// Checks the files of a database that exists, and cuts off a batch that a power failure tore
 pub(crate) fn check(database: &Path) -> Result<(), Error> {
     let lock = database.join(LOCK);
     let lock = File::open(&lock).map_err(|error| io_error(&lock, error))?;
@@ -82,8 +83,17 @@ pub(crate) fn check(database: &Path) -> Result<(), Error> {
     let acknowledged = Acknowledged::read(database)?;
     let mut journals = Journals::default();
     journals.read(database)?;
-    if let Some(last) = journals.last_put.filter(|last| *last < acknowledged) {
-        return Err(missing_puts(database, last, acknowledged));
+    if let (Some(last), Some(acknowledged)) = (journals.last_put, acknowledged) {
+        if last < acknowledged {
+            return Err(missing_puts(database, last, acknowledged));
+        }
+        if let Some((path, end)) = &journals.torn {
+            let cut = OpenOptions::new().write(true).open(path).and_then(|file| {
+                file.set_len(*end)?;
+                file.sync_all()
+            });
+            cut.map_err(|error| io_error(path, error))?;
+        }
     }
     check_keyspaces(&database.join(KEYSPACES), &journals.keyspaces)
 }
@@ -100,6 +110,8 @@ struct Journals {
     last_put: Option<u64>,
     last_sequence: Option<u64>,
     keyspaces: BTreeSet<u64>,
+    /// The newest journal, and the end of its last whole batch, if something else is after it
+    torn: Option<(PathBuf, u64)>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -125,30 +137,36 @@ impl Journals {
         let newest = journals.pop();
         for (_, path) in journals {
             // The next one was begun when all of it was durable, and not before there was much.
-            if !self.read_journal(&path)? {
+            let (end, is_whole) = self.read_journal(&path)?;
+            if end == 0 || !is_whole {
                 return Err(damaged(&path, "the journal has no whole batch, or ends within one"));
             }
         }
         // Whether the batch at the end of the newest one was acknowledged, its number says.
-        newest.map_or(Ok(()), |(_, path)| self.read_journal(&path).map(drop))
+        if let Some((_, path)) = newest {
+            let (end, is_whole) = self.read_journal(&path)?;
+            self.torn = (!is_whole).then_some((path, end));
+        }
+        Ok(())
     }
 
-    /// Reads a journal up to the first entry that is invalid; whether there is none, and a batch
-    fn read_journal(&mut self, path: &Path) -> Result<bool, Error> {
+    /// Reads a journal; returns the end of its last whole batch, and whether nothing else is after it
+    fn read_journal(&mut self, path: &Path) -> Result<(u64, bool), Error> {
         let file = File::open(path).map_err(|error| io_error(path, error))?;
         let mut reader = BufReader::with_capacity(READ_BYTES, file);
-        let mut has_batch = false;
+        let mut end = 0;
         loop {
             let batch = match self.read_batch(&mut reader) {
                 Ok(Some(batch)) if self.last_sequence < Some(batch.sequence) => batch,
-                Ok(None) => return Ok(has_batch),
-                Ok(Some(_)) => return Ok(false),
+                Ok(batch) => return Ok((end, batch.is_none())),
                 Err(error) => match error.kind() {
-                    io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData => return Ok(false),
+                    io::ErrorKind::UnexpectedEof | io::ErrorKind::InvalidData => {
+                        return Ok((end, false));
+                    }
                     _ => return Err(io_error(path, error)),
                 },
             };
-            has_batch = true;
+            end = reader.stream_position().map_err(|error| io_error(path, error))?;
             self.last_sequence = Some(batch.sequence);
             if let (Some(put), Some(last)) = (batch.put, self.last_put)
                 && Some(put) != last.checked_add(1)
@@ -172,7 +190,7 @@ impl Journals {
         valid(tag == [START])?;
         let count = u32::from_le_bytes(read(reader)?);
         let sequence = u64::from_le_bytes(read(reader)?);
-        let mut put = None;
+        let (mut put, mut keyspaces) = (None, BTreeSet::new());
         let (mut checksum, mut bytes) = (Xxh3::new(), Vec::new());
         for _ in 0..count {
             let head: [[u8; 1]; 3] = [read(reader)?, read(reader)?, read(reader)?];
@@ -194,7 +212,7 @@ impl Journals {
                 return Err(io::ErrorKind::UnexpectedEof.into());
             }
             checksum.update(&bytes);
-            self.keyspaces.insert(u64::from_le_bytes(keyspace));
+            keyspaces.insert(u64::from_le_bytes(keyspace));
             if let Some((PUT_KEY, number)) = bytes.split_at_checked(key_len.into()) {
                 put = put_number(number);
             }
@@ -202,6 +220,7 @@ impl Journals {
         valid(read(reader)? == [END])?;
         valid(u64::from_le_bytes(read(reader)?) == checksum.digest())?;
         valid(read(reader)? == *BATCH_MAGIC)?;
+        self.keyspaces.append(&mut keyspaces);
         Ok(Some(Batch { sequence, put }))
     }
 }

@@ -211,9 +211,13 @@ fn a_batch_that_a_power_failure_tore_is_left_out() {
     drop(archive);
     let journal = fs::read(original.join("rows/0.jnl")).unwrap();
     let end = journal.iter().rposition(|byte| *byte != 0).unwrap();
-    for acknowledged in [&earlier[..], &earlier[..10], &[]] {
+    // The end of the batch, or a part within that is shorter than it.
+    let mut within = journal.clone();
+    within[end - 600..end - 300].fill(0);
+    let torn = [[&journal[..end - 10], &[0; 4096]].concat(), within];
+    let numbers = [&earlier[..], &earlier[..10], &[]];
+    for (torn, acknowledged) in torn.iter().flat_map(|torn| numbers.map(|number| (torn, number))) {
         let directory = copy_of(&original, parent.path());
-        let torn = [&journal[..end - 10], &[0; 4096]].concat();
         fs::write(directory.join("rows/0.jnl"), torn).unwrap();
         let number = directory.join("rows/acknowledged");
         fs::write(&number, acknowledged).unwrap();
