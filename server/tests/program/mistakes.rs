@@ -191,10 +191,10 @@ fn a_full_disk_is_named_and_loses_nothing() {
 /// A user that owns no files here
 const NOBODY: u32 = 65_534;
 
-/// The errors of the program on this store, as a user who may not write everywhere
-fn refused(program: &Path, is_root: bool, store: &Path) -> String {
+/// The errors of the program with these arguments, as a user who may not write everywhere
+fn refused(program: &Path, is_root: bool, args: &[&str]) -> String {
     let mut command = Command::new(program);
-    command.args(["serve", "--listen", "127.0.0.1:0", "--store", text(store)]);
+    command.args(["serve", "--listen", "127.0.0.1:0"]).args(args);
     if is_root {
         command.uid(NOBODY).gid(NOBODY);
     }
@@ -204,7 +204,7 @@ fn refused(program: &Path, is_root: bool, store: &Path) -> String {
 }
 
 #[test]
-fn a_store_that_may_not_be_written_is_named() {
+fn a_store_or_an_archive_that_may_not_be_written_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let is_root = Command::new("id").arg("-u").output().unwrap().stdout == b"0\n";
     let set_mode = |path: &Path, mode| {
@@ -218,17 +218,24 @@ fn a_store_that_may_not_be_written_is_named() {
         symlink(env!("CARGO_BIN_EXE_milepost"), &program).unwrap();
     }
     let (closed, store) = (directory.path().join("closed"), directory.path().join("one.milepost"));
-    let server = Server::start(&["--store", text(&store), "--seed", "1"]);
+    let archive = directory.path().join("archive");
+    let server =
+        Server::start(&["--store", text(&store), "--archive", text(&archive), "--seed", "1"]);
     server.signal("TERM");
     assert_eq!(server.ended().code(), Some(0));
     fs::create_dir(&closed).unwrap();
     set_mode(&closed, 0o555);
     set_mode(&store, 0o444);
+    set_mode(&archive.join("rows/lock"), 0o444);
     set_mode(directory.path(), 0o755);
     // A directory gets a file in it.
     for path in [&closed.join("new.milepost"), &store, &closed] {
-        let log = refused(&program, is_root, path);
+        let log = refused(&program, is_root, &["--store", text(path)]);
         assert!(log.contains(text(path)), "{log}");
         assert!(log.to_lowercase().contains("permission denied (os error 13)"), "{log}");
     }
+    let log = refused(&program, is_root, &["--store", "memory", "--archive", text(&archive)]);
+    assert!(log.contains(text(&archive)), "{log}");
+    // Of the error, or of its name where fjall has it.
+    assert!(log.to_lowercase().contains("permission"), "{log}");
 }

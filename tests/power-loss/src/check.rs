@@ -6,6 +6,7 @@
 
 use core::hash::{Hash as _, Hasher as _};
 use std::hash::DefaultHasher;
+use std::io::Write;
 use std::path::Path;
 
 use milepost::archive::{ArchiveLookup, WithArchive};
@@ -13,6 +14,7 @@ use milepost::endpoint::{Engine, RequestState, Settings};
 use milepost::import::ImportSettings;
 use milepost::primitives::CryptoHash;
 use milepost::storage::{MemoryStorage, Snapshot, Storage as _};
+use milepost_redb::Options;
 
 use crate::workload::{self, Stores};
 
@@ -88,10 +90,58 @@ impl Expected {
     fn state(&self, directory: &Path) -> Result<State, String> {
         let stores = Stores::open(directory).map_err(|error| format!("not opened: {error}"))?;
         let snapshot = stores.store.snapshot().map_err(|error| error.to_string())?;
-        let engine = Engine::new(Settings::default().with_archive(ArchiveLookup::Unknown));
         let both = WithArchive { snapshot: &snapshot, archive: &stores.archive };
-        State::of(&engine, &both, &self.transactions)
+        State::of(&engine(), &both, &self.transactions)
     }
+
+    /// Checks what [`ask`] wrote about the whole chain; returns the number of errors
+    pub(crate) fn check_answers(&self, answers: &str) -> Result<usize, String> {
+        let lines: Vec<&str> = answers.lines().collect();
+        let expected = self.states.last().map_or(&[][..], |state| &state.answers);
+        if lines.len() != expected.len() {
+            return Err(format!("{} answers to {} questions", lines.len(), expected.len()));
+        }
+        let is_wrong =
+            |(answer, line): (&u64, &&str)| *line != FAILED && *line != answer.to_string();
+        let wrong = expected.iter().zip(&lines).filter(|pair| is_wrong(*pair)).count();
+        if wrong > 0 {
+            return Err(format!("{wrong} answers are neither right nor an error"));
+        }
+        Ok(lines.iter().filter(|line| **line == FAILED).count())
+    }
+}
+
+/// Writes a line for each transaction of the chain: the hash of the answer, or that it failed
+///
+/// Nothing is read in advance: the store is not verified, and keeps no pages in memory.
+///
+/// # Errors
+///
+/// If one of both cannot be opened, or not written to `answers`.
+pub fn ask(directory: &Path, answers: &mut impl Write) -> Result<(), Box<dyn core::error::Error>> {
+    let mut options = Options::default();
+    (options.verify_bytes, options.cache_bytes) = (0, 0);
+    let Stores { store, archive } = Stores::open_with(directory, &options)?;
+    let engine = engine();
+    for hash in workload::chain().1 {
+        let snapshot = store.snapshot();
+        let answer = snapshot.map_err(|error| error.to_string()).and_then(|snapshot| {
+            let both = WithArchive { snapshot: &snapshot, archive: &archive };
+            answer(&engine, &both, hash)
+        });
+        // One call for each, so that there is one system call.
+        let line = answer.map_or_else(|_| FAILED.to_owned(), |answer| answer.to_string());
+        answers.write_all(format!("{line}\n").as_bytes())?;
+    }
+    Ok(())
+}
+
+/// What [`ask`] writes for an answer that is an error
+const FAILED: &str = "failed";
+
+/// Looks up in the archive what the store has forgotten
+fn engine() -> Engine {
+    Engine::new(Settings::default().with_archive(ArchiveLookup::Unknown))
 }
 
 impl State {

@@ -169,6 +169,89 @@ pub fn errors(program: &Path, runs: usize, seed: u64) -> Result<Summary, String>
     Ok(summary)
 }
 
+/// What was checked of processes whose reads failed
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct Reads {
+    /// Processes
+    pub processes: usize,
+    /// Those that could not open a store or the archive
+    pub ended: usize,
+    /// Answers of the others
+    pub answers: usize,
+    /// Answers that are errors
+    pub failed: usize,
+}
+
+/// Lets reads fail while a process asks about all transactions, or opens the files
+///
+/// Also lets files fail to open as on a file system that is mounted for reading only.
+///
+/// # Errors
+///
+/// The first run with an answer that is neither right nor an error, or after which something is
+/// missing.
+pub fn reads(program: &Path, runs: usize, seed: u64) -> Result<Reads, String> {
+    let expected = Expected::new()?;
+    let directory = temporary()?;
+    let root = directory.path();
+    let filled = crate::workload::fill(root, 0, &mut std::io::sink());
+    filled.map_err(|error| error.to_string())?;
+    let mut summary = Reads::default();
+    for run in 0..runs {
+        let mut rng = Rng::new(seed.wrapping_add(run as u64));
+        let (calls, error) = *rng.pick(&[
+            ("pread64", "EIO"),
+            ("pread64", "EIO"),
+            ("pread64", "EIO"),
+            ("read", "EIO"),
+            ("openat", "EIO"),
+            ("openat", "EROFS"),
+        ]);
+        // A third of the thousand calls `pread64` are made while the files are opened, and nearly all
+        // others.
+        let first = rng.between(1, if calls == "pread64" { 1_000 } else { 150 });
+        let until = if rng.one_in(2) { "" } else { "+" };
+        let inject = format!("inject={calls}:error={error}:when={first}{until}");
+        let traced = format!("trace={calls}");
+        // Only calls that have to do with the directory, which libraries have not.
+        let mut files = vec!["-o", "/dev/null", "-e", &traced, "-e", &inject];
+        let paths = paths(root)?;
+        files.extend(paths.iter().flat_map(|path| ["-P", path]));
+        let mut process = trace::strace(&files, program);
+        process.arg("--ask").arg(root);
+        let failed = |error| format!("run {run}, {inject}, seed {seed}: {error}");
+        let output = output(&mut process).map_err(failed)?;
+        summary.processes += 1;
+        match output.status.code() {
+            Some(0) => {
+                let answers = String::from_utf8_lossy(&output.stdout);
+                summary.failed += expected.check_answers(&answers).map_err(failed)?;
+                summary.answers += answers.lines().count();
+            }
+            Some(1) => summary.ended += 1,
+            _ => return Err(failed(format!("it ended with {}", output.status))),
+        }
+        // Nothing was lost or changed.
+        let messages = expected.messages();
+        expected.check(root, messages, false).map_err(failed)?;
+    }
+    Ok(summary)
+}
+
+/// The files in a directory and in those below it
+fn paths(directory: &Path) -> Result<Vec<String>, String> {
+    let mut paths = Vec::new();
+    for entry in std::fs::read_dir(directory).map_err(|error| error.to_string())? {
+        let path = entry.map_err(|error| error.to_string())?.path();
+        match path.is_dir() {
+            true => paths.extend(self::paths(&path)?),
+            false => paths.push(path.to_str().ok_or("a path that is not UTF-8")?.to_owned()),
+        }
+    }
+    Ok(paths)
+}
+
 /// The output of a process that has to end: an error of the disk may stop its work, and it says so
 fn output(process: &mut Command) -> Result<Output, String> {
     let process = process.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null());

@@ -4,11 +4,12 @@
 //! are recorded with their data; from them the contents that a disk can have after a power failure
 //! at any of them are made: what was written and not synced is there, missing or torn. Each must
 //! open, have every block that was acknowledged, and answer as a store that has exactly its blocks.
-//! The same is checked after I/O errors that are injected into the process. Linux only, by strace.
+//! The same is checked after I/O errors that are injected into the process, and each answer while
+//! reads fail. Linux only, by strace.
 
 #![forbid(unsafe_code)]
 
-mod check;
+pub mod check;
 mod disk;
 pub mod faults;
 mod trace;

@@ -1,6 +1,6 @@
-//! Lets the power fail and calls fail: `[--cuts N] [--errors N] [--seed S]`.
+//! Lets the power fail and calls fail: `[--cuts N] [--errors N] [--reads N] [--seed S]`.
 //!
-//! `--fill DIR` is the process under test.
+//! `--fill DIR` and `--ask DIR` are the processes under test.
 
 #![forbid(unsafe_code)]
 
@@ -13,7 +13,7 @@ use {
 use std::path::Path;
 use std::process::ExitCode;
 
-use milepost_power_loss::{faults, workload};
+use milepost_power_loss::{check, faults, workload};
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -22,6 +22,8 @@ fn main() -> ExitCode {
             workload::fill(Path::new(directory), 0, &mut std::io::stdout().lock())
                 .map_err(|error| error.to_string())
         }
+        ["--ask", directory] => check::ask(Path::new(directory), &mut std::io::stdout().lock())
+            .map_err(|error| error.to_string()),
         _ => run(&arguments),
     };
     match result {
@@ -34,13 +36,14 @@ fn main() -> ExitCode {
 }
 
 fn run(arguments: &[String]) -> Result<(), String> {
-    let (mut cuts, mut errors, mut seed) = (10_000, 500, 0);
+    let (mut cuts, mut errors, mut reads, mut seed) = (10_000, 500, 500, 0);
     for pair in arguments.chunks(2) {
         let [flag, value] = pair else { return Err("a flag needs a number".to_owned()) };
         let number = value.parse().map_err(|_| format!("`{value}` is no number"))?;
         match flag.as_str() {
             "--cuts" => cuts = number,
             "--errors" => errors = number,
+            "--reads" => reads = number,
             "--seed" => seed = number as u64,
             other => return Err(format!("unknown flag `{other}`")),
         }
@@ -52,5 +55,8 @@ fn run(arguments: &[String]) -> Result<(), String> {
     let failures = faults::errors(&program, errors, seed)?;
     println!("calls that fail: {} disks, {} ended the process", failures.disks, failures.ended);
     println!("  with a message that was not acknowledged: {}", failures.further);
+    let reads = faults::reads(&program, reads, seed)?;
+    println!("reads that fail: {} processes, {} ended", reads.processes, reads.ended);
+    println!("  answers that are errors: {} of {}", reads.failed, reads.answers);
     Ok(())
 }

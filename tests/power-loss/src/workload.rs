@@ -51,8 +51,13 @@ pub(crate) struct Stores {
 impl Stores {
     /// Opens both; the store is verified page by page
     pub(crate) fn open(directory: &Path) -> Result<Self, Box<dyn Error>> {
+        Self::open_with(directory, &Options::default())
+    }
+
+    /// Opens both, the store with these options
+    pub(crate) fn open_with(directory: &Path, options: &Options) -> Result<Self, Box<dyn Error>> {
         Ok(Self {
-            store: RedbStorage::open(directory.join("store"), &Options::default())?,
+            store: RedbStorage::open(directory.join("store"), options)?,
             archive: CompressedArchive::new(
                 DirectoryArchive::open(directory.join("archive"))?,
                 Origin::of(WRITER),

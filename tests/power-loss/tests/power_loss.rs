@@ -25,3 +25,11 @@ fn what_is_acknowledged_survives_errors_of_the_disk() {
     println!("{summary:?}");
     assert!(summary.disks == 12 && summary.ended > 4, "{summary:?}");
 }
+
+#[test]
+fn reads_that_fail_are_errors_and_never_unknown_transactions() {
+    let summary = faults::reads(Path::new(PROGRAM), 40, 0).unwrap();
+    println!("{summary:?}");
+    assert!(summary.ended > 5 && summary.failed > 5, "{summary:?}");
+    assert!(summary.failed < summary.answers, "{summary:?}");
+}
