@@ -48,6 +48,7 @@ mod shared_endpoint;
 mod simulation;
 mod store;
 mod store_commands;
+mod store_verification;
 mod sync;
 mod upstream;
 mod value_parsers;

@@ -123,6 +123,7 @@ pub(crate) struct Metrics {
     outcomes: AtomicU64,
     deviations: AtomicU64,
     response_bytes: AtomicU64,
+    store_verified_bytes: AtomicU64,
     connections: AtomicU64,
     connections_refused: AtomicU64,
     durations: Histogram,
@@ -201,6 +202,11 @@ impl Metrics {
         Arc::new(Commit { time: Instant::now(), last_response: AtomicU64::new(0), delays })
     }
 
+    /// Counts bytes of rows that were read to verify the store
+    pub(crate) fn store_verified(&self, bytes: u64) {
+        self.store_verified_bytes.fetch_add(bytes, Relaxed);
+    }
+
     pub(crate) fn wait_started(&self) {
         self.pending.fetch_add(1, Relaxed);
     }
@@ -277,6 +283,11 @@ impl Metrics {
                 &self.deviations,
             ),
             ("response_bytes_total", "Bytes of JSON-RPC responses", &self.response_bytes),
+            (
+                "store_verified_bytes_total",
+                "Bytes of rows that were read once more after the start, to find damage",
+                &self.store_verified_bytes,
+            ),
         ];
         for (name, help, count) in counters {
             family(out, name, "counter", help);

@@ -36,6 +36,7 @@ use crate::service::Service;
 use crate::store::Store;
 #[cfg(unix)]
 use crate::store_commands::serve_backups;
+use crate::store_verification::verify_store;
 use crate::value_parsers::StoreLocation;
 use crate::{file_limit, finality, http, io_budget, waiting, watching};
 
@@ -179,6 +180,7 @@ async fn run(args: ServeArgs) -> Result<(), String> {
     tokio::spawn(watching::run(Arc::clone(&service)));
     #[cfg(unix)]
     let backups = tokio::spawn(serve_backups(Arc::clone(&service)));
+    let verification = tokio::spawn(verify_store(Arc::clone(&service)));
     let feed_status = follow.as_ref().map(|follow| Arc::clone(&follow.status));
     let upstreams = follow.as_ref().and_then(|follow| follow.upstreams.clone());
     let following = follow.map(|follow| tokio::spawn(run_follow(Arc::clone(&service), follow)));
@@ -197,6 +199,7 @@ async fn run(args: ServeArgs) -> Result<(), String> {
     #[cfg(unix)]
     let _ = backups.await;
     info!("stopped");
+    verification.await.unwrap_or_else(|error| Err(error.to_string()))?;
     match following {
         Some(following) => following.await.unwrap_or_else(|error| Err(error.to_string())),
         None => Ok(()),

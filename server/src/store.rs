@@ -36,6 +36,11 @@ pub(crate) struct InlineRead<'store> {
 impl Store {
     /// Opens the store at this location; creates a file or a directory that does not exist
     pub(crate) fn open(location: &StoreLocation) -> Result<Self, String> {
+        Self::open_with(location, &Options::default())
+    }
+
+    /// Opens the store at this location, a file with these options
+    pub(crate) fn open_with(location: &StoreLocation, options: &Options) -> Result<Self, String> {
         if let StoreLocation::Directory(path) = location {
             let made = fs::create_dir_all(path);
             made.map_err(|error| format!("{}: {error}", path.display()))?;
@@ -43,7 +48,7 @@ impl Store {
         let backend = match location.file() {
             None => Backend::Memory(RwLock::new(MemoryStorage::new())),
             Some(path) => {
-                let storage = RedbStorage::open(path, &Options::default());
+                let storage = RedbStorage::open(path, options);
                 Backend::File(storage.map_err(|error| error.to_string())?, IoBudget::new())
             }
         };

@@ -61,8 +61,8 @@ pub(crate) fn begin(database: &Database) -> Result<WriteTransaction, redb::Error
     Ok(transaction)
 }
 
-/// Opens the database at this path; creates it if there is no file
-pub(crate) fn open(path: &Path, options: &Options) -> Result<Database, OpenError> {
+/// Opens the database at this path, creates it if there is no file; with whether it is verified
+pub(crate) fn open(path: &Path, options: &Options) -> Result<(Database, bool), OpenError> {
     match fs::metadata(path) {
         Err(error) if error.kind() == IoErrorKind::NotFound => create(path, options),
         Err(error) => Err(OpenError::caused_by(OpenErrorKind::Io, path, "", error)),
@@ -73,7 +73,7 @@ pub(crate) fn open(path: &Path, options: &Options) -> Result<Database, OpenError
     }
 }
 
-fn open_existing(path: &Path, options: &Options) -> Result<Database, OpenError> {
+fn open_existing(path: &Path, options: &Options) -> Result<(Database, bool), OpenError> {
     check_magic(path)?;
     let mut builder = Builder::new();
     builder.set_cache_size(HEADER_CACHE_BYTES);
@@ -91,12 +91,13 @@ fn open_existing(path: &Path, options: &Options) -> Result<Database, OpenError> 
     let length = fs::metadata(path)
         .map_err(|error| OpenError::caused_by(OpenErrorKind::Io, path, "", error))?
         .len();
-    if length <= options.verify_bytes {
+    let is_verified = length <= options.verify_bytes;
+    if is_verified {
         // `Ok(false)`: allocator state was rebuilt, which is not damage; every row was verified.
         try_redb(path, || database.check_integrity())
             .map_err(|error| error.into_open_error(path, "the file cannot be verified"))?;
     }
-    Ok(database)
+    Ok((database, is_verified))
 }
 
 fn builder_for(options: &Options) -> Builder {
@@ -167,7 +168,7 @@ fn read_header(database: &impl ReadableDatabase) -> Result<Option<Vec<u8>>, redb
 ///
 /// So a process that dies in between leaves no incomplete file at the path, and a file that another
 /// process creates in between is not overwritten.
-fn create(path: &Path, options: &Options) -> Result<Database, OpenError> {
+fn create(path: &Path, options: &Options) -> Result<(Database, bool), OpenError> {
     let failed = |error: io::Error| OpenError::caused_by(OpenErrorKind::Io, path, "", error);
     let (temporary, file) = create_temporary(path).map_err(failed)?;
     let created = panic_guard::call(|| {
@@ -188,7 +189,7 @@ fn create(path: &Path, options: &Options) -> Result<Database, OpenError> {
     match renamed {
         Ok(database) => {
             sync_directory(path).map_err(failed)?;
-            Ok(database)
+            Ok((database, true))
         }
         Err(error) => {
             // A remaining temporary file takes space and is harmless.

@@ -23,7 +23,8 @@
 //! | Bytes of a row                         | always, when that row is read                      |
 //! | Anything else, such as bytes of a key  | when the file is opened, if it is small enough to  |
 //! |                                        | be [verified](Options::verify_bytes) page by page; |
-//! |                                        | otherwise a row may be missing                     |
+//! |                                        | otherwise by [`RedbSnapshot::verify_table`], until |
+//! |                                        | which a row may be missing                         |
 //!
 //! One bit is not covered, and only in a file that was not closed: the flag that selects the newer
 //! of the last two states. If it is damaged after a crash, the state before the last commit is
@@ -47,7 +48,7 @@ mod snapshot;
 mod storage;
 
 pub use file::FORMAT_VERSION;
-pub use maintenance::{FileCopy, RowVisitor, TableSize};
+pub use maintenance::{FileCopy, RowVisitor, TableSize, VerifyProgress};
 pub use open_error::{OpenError, OpenErrorKind};
 pub use options::Options;
 pub use snapshot::RedbSnapshot;

@@ -11,7 +11,7 @@ use std::io::{self, ErrorKind as IoErrorKind};
 use std::path::{Path, PathBuf};
 use std::process;
 
-use milepost::storage::{Batch, Key, Storage as _, Table};
+use milepost::storage::{Batch, Key, Snapshot as _, Storage as _, Table};
 use milepost::{Error, ErrorKind};
 use redb::{ReadableTable as _, ReadableTableMetadata as _};
 
@@ -24,6 +24,9 @@ const COPY_BATCH_BYTES: usize = 16 << 20;
 
 /// What [`RedbSnapshot::for_each_row`] calls
 pub type RowVisitor<'visit> = dyn FnMut(Result<(Key, &[u8]), Error>) -> Result<(), Error> + 'visit;
+
+/// What [`RedbSnapshot::verify_table`] calls with the bytes of each row
+pub type VerifyProgress<'progress> = dyn FnMut(u64) -> Result<(), Error> + 'progress;
 
 /// The size of a table in a file
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -77,6 +80,52 @@ impl RedbSnapshot {
             };
             visit(row)?;
         }
+    }
+
+    /// Checks that every row of a table is found: reads all in the order of their keys, and each by
+    /// its key, and counts them; calls `progress` after each, and ends early when that fails
+    ///
+    /// What a whole file is verified with while it is used. A damaged page is an error, a panic of
+    /// redb, a key out of order, a row that its key does not find, or another number of rows.
+    /// Commits go on, and the pages that they replace are not used again before the snapshot is
+    /// dropped.
+    ///
+    /// # Errors
+    ///
+    /// That of `progress`, of kind `Corrupt` for the first damage, or of kind `Storage`.
+    pub fn verify_table(
+        &self,
+        table: Table,
+        progress: &mut VerifyProgress<'_>,
+    ) -> Result<(), Error> {
+        let damaged = |key: &Key, detail| {
+            Err(Error::new(ErrorKind::Corrupt, detail).at(format_args!("{key:?}")))
+        };
+        let (mut last, mut count) = (None::<Key>, 0_u64);
+        self.for_each_row(table, &mut |row| {
+            let (key, row) = row?;
+            if last.is_some_and(|last| last.bytes_in_table() >= key.bytes_in_table()) {
+                return damaged(&key, "the key is not greater than the one before it");
+            }
+            let mut is_same = false;
+            self.get_with(&key, &mut |found| {
+                is_same = found == row;
+                false
+            })?;
+            if !is_same {
+                return damaged(&key, "the row is not found by its key");
+            }
+            (last, count) = (Some(key), count.saturating_add(1));
+            let bytes = key.bytes_in_table().len().saturating_add(row.len());
+            progress(bytes as u64)
+        })?;
+        let open = self.table(table)?;
+        let expected = panic_guard::call(|| Ok(open.len()?))?;
+        if count != expected {
+            let detail = format_args!("{count} rows are found, and {expected} were written");
+            return Err(Error::new(ErrorKind::Corrupt, detail).at(table.name()));
+        }
+        Ok(())
     }
 }
 

@@ -42,6 +42,7 @@ use crate::{OpenError, Options, RedbSnapshot, checksum, file};
 pub struct RedbStorage {
     pub(crate) database: Arc<PanicGuard<Database>>,
     path: Arc<PathBuf>,
+    is_verified: bool,
 }
 
 impl RedbStorage {
@@ -56,8 +57,16 @@ impl RedbStorage {
     /// An [`OpenError`] with the reason and what to do; the rows in the file are unchanged.
     pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Self, OpenError> {
         let path = path.as_ref();
-        let database = file::open(path, options)?;
-        Ok(Self { database: Arc::new(PanicGuard::new(database)), path: Arc::new(path.to_owned()) })
+        let (database, is_verified) = file::open(path, options)?;
+        let database = Arc::new(PanicGuard::new(database));
+        Ok(Self { database, path: Arc::new(path.to_owned()), is_verified })
+    }
+
+    /// Whether the file was verified page by page when it was opened, or is new
+    ///
+    /// Of another one, [`RedbSnapshot::verify_table`] says whether a row may be missing.
+    pub const fn is_verified(&self) -> bool {
+        self.is_verified
     }
 
     /// The path passed to [`open`](Self::open)

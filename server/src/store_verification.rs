@@ -1,0 +1,135 @@
+//! Verifies the file of a store that was too large to be verified when it was opened.
+//!
+//! All rows are read once after the start, each by its key as well, at a limited rate: a damaged
+//! page is found that would be a missing row, and so an unknown transaction. Damage ends the
+//! server. Left out: the checksums of pages, which only `milepost store check` compares.
+
+use alloc::sync::Arc;
+use core::time::Duration;
+use std::thread;
+use std::time::Instant;
+
+use milepost::storage::{Storage as _, Table};
+use milepost::{Error, ErrorKind};
+use tokio::task;
+use tracing::{error, info};
+
+use crate::service::Service;
+
+/// Bytes of rows that are read in a second: 16 s for a GiB, and a fraction of what a disk reads
+const BYTES_PER_SECOND: u64 = 64 << 20;
+/// Bytes after which it waits for its time
+const STEP: u64 = 1 << 20;
+
+/// Verifies the store of a service if it is not verified; damage shuts the service down
+pub(crate) async fn verify_store(service: Arc<Service>) -> Result<(), String> {
+    let verified = {
+        let service = Arc::clone(&service);
+        task::spawn_blocking(move || verify(&service)).await
+    };
+    let verified = verified.unwrap_or_else(|error| Err(error.to_string()));
+    if let Err(text) = &verified {
+        error!("{text}");
+        service.shutdown();
+    }
+    verified
+}
+
+fn verify(service: &Service) -> Result<(), String> {
+    let Some(storage) = service.store().file().filter(|storage| !storage.is_verified()) else {
+        return Ok(());
+    };
+    let (start, mut bytes, mut step) = (Instant::now(), 0_u64, 0_u64);
+    let mut progress = |row: u64| {
+        (bytes, step) = (bytes.saturating_add(row), step.saturating_add(row));
+        service.metrics.store_verified(row);
+        if step < STEP {
+            return Ok(());
+        }
+        step = 0;
+        let due = Duration::from_secs_f64(bytes as f64 / BYTES_PER_SECOND as f64);
+        thread::sleep(due.saturating_sub(start.elapsed()));
+        match service.is_shut_down() {
+            // Not shown: the service ends.
+            true => Err(Error::new(ErrorKind::Usage, "the service shuts down")),
+            false => Ok(()),
+        }
+    };
+    let verified = storage.snapshot().and_then(|snapshot| {
+        Table::ALL.iter().try_for_each(|table| snapshot.verify_table(*table, &mut progress))
+    });
+    let path = storage.path().display();
+    match verified {
+        Ok(()) => info!("{path} is verified: {} MiB of rows", bytes >> 20),
+        Err(_) if service.is_shut_down() => {}
+        Err(error) => {
+            return Err(format!("{path} is damaged, see `milepost store check`: {error}"));
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    use milepost::endpoint::{Engine, WaitConfig};
+    use milepost::import::ImportSettings;
+    use milepost_practice::{Practice, Settings};
+    use milepost_redb::Options;
+
+    use super::*;
+    use crate::store::Store;
+    use crate::value_parsers::StoreLocation;
+
+    /// A service over a file that is verified if it has at most these bytes
+    fn service(path: &Path, verify_bytes: u64) -> Arc<Service> {
+        let mut options = Options::default();
+        options.verify_bytes = verify_bytes;
+        let store = Store::open_with(&StoreLocation::File(path.to_owned()), &options).unwrap();
+        let (engine, settings) = (Engine::default(), ImportSettings::default());
+        Arc::new(Service::new(engine, store, settings, WaitConfig::default(), 0))
+    }
+
+    fn verified_bytes(service: &Service) -> u64 {
+        let chain = service.chain_status_blocking().unwrap();
+        let text = service.metrics.text(&chain);
+        let value =
+            |line: &str| line.strip_prefix("milepost_store_verified_bytes_total ")?.parse().ok();
+        text.lines().find_map(value).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_large_file_is_verified_after_the_start_and_damage_ends_the_service() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("chain.milepost");
+        {
+            let mut store = milepost_redb::RedbStorage::open(&path, &Options::default()).unwrap();
+            let mut chain = Practice::new(Settings::demo(1));
+            for _ in 0..20 {
+                let message = chain.next_message().json;
+                let settings = ImportSettings::default();
+                Engine::default().import_block(&message, &settings, &mut store).unwrap();
+            }
+        }
+        let sound = service(&path, u64::MAX);
+        assert_eq!(verify_store(Arc::clone(&sound)).await, Ok(()));
+        assert_eq!(verified_bytes(&sound), 0, "it was verified when it was opened");
+        drop(sound);
+        let sound = service(&path, 0);
+        assert_eq!(verify_store(Arc::clone(&sound)).await, Ok(()));
+        assert!(verified_bytes(&sound) > 10_000 && !sound.is_shut_down());
+        drop(sound);
+
+        // A part of a row, which is in the file as it was put.
+        let mut file = fs::read(&path).unwrap();
+        let place = file.windows(9).position(|bytes| bytes == b"predecess").unwrap();
+        file[place] ^= 1;
+        fs::write(&path, file).unwrap();
+        let damaged = service(&path, 0);
+        let error = verify_store(Arc::clone(&damaged)).await.unwrap_err();
+        assert!(error.contains("do not match their checksum"), "{error}");
+        assert!(error.contains("`milepost store check`") && damaged.is_shut_down(), "{error}");
+    }
+}
