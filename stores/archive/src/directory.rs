@@ -25,7 +25,8 @@ use crate::files::{self, Acknowledged, PUT_KEY, put_number};
 /// The folder of the database; a folder of its own, so that it can be renamed where the directory
 /// is that of a mounted disk
 const DATABASE: &str = "rows";
-/// The keyspace of the further rows of keys whose contents differ, and of the number of the last put
+/// The keyspace of the further rows of keys whose contents differ, and of the number of the last
+/// put
 const CONFLICTS: &str = "conflicts";
 /// Bytes of a table that are in memory, and in the journal, before they are written to its files
 ///

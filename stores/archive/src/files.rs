@@ -150,7 +150,7 @@ impl Journals {
         Ok(())
     }
 
-    /// Reads a journal; returns the end of its last whole batch, and whether nothing else is after it
+    /// Reads a journal; the end of its last whole batch, and whether nothing else is after it
     fn read_journal(&mut self, path: &Path) -> Result<(u64, bool), Error> {
         let file = File::open(path).map_err(|error| io_error(path, error))?;
         let mut reader = BufReader::with_capacity(READ_BYTES, file);

@@ -35,7 +35,8 @@
 //! directory is opened or the row is read, and never a missing row or another one. So is a missing
 //! file, except one of the older journals. What was acknowledged last is known from the file
 //! `acknowledged`, which is not synced: if the power fails, and the last batches of the journal are
-//! damaged as well, those are not missed. With nothing in that file a directory opens with what is left.
+//! damaged as well, those are not missed. With nothing in that file a directory opens with what is
+//! left.
 //!
 //! [`ErrorKind::Corrupt`]: milepost::ErrorKind::Corrupt
 

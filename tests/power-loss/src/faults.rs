@@ -208,8 +208,8 @@ pub fn reads(program: &Path, runs: usize, seed: u64) -> Result<Reads, String> {
             ("openat", "EIO"),
             ("openat", "EROFS"),
         ]);
-        // A third of the thousand calls `pread64` are made while the files are opened, and nearly all
-        // others.
+        // While the files are opened a third of the thousand calls `pread64` are made, and nearly
+        // all others.
         let first = rng.between(1, if calls == "pread64" { 1_000 } else { 150 });
         let until = if rng.one_in(2) { "" } else { "+" };
         let inject = format!("inject={calls}:error={error}:when={first}{until}");
