@@ -21,7 +21,7 @@ use milepost::storage::{Batch, Snapshot as _, Storage as _, run};
 use tokio::time::Instant;
 use tracing::{info, warn};
 
-use super::{ArchiveOptions, Lookups, configs};
+use super::{ArchiveOptions, Lookups, configs, forgotten};
 use crate::metrics::{family, sample};
 use crate::service::Service;
 use crate::store::Store;
@@ -159,6 +159,7 @@ impl Exporter {
     fn open(&self, service: &Service, writer: &mut Option<ArchiveWriter>) -> Result<(), Error> {
         if !self.has_configs.load(Relaxed) {
             self.lookups.all().try_for_each(|archive| configs::import(service, archive))?;
+            self.warn_of_missing(service)?;
             self.has_configs.store(true, Relaxed);
         }
         if self.options.writes && writer.is_none() {
@@ -213,7 +214,19 @@ impl Exporter {
             None => 0,
         };
         self.floor.store(floor, Relaxed);
+        if let Some(earliest) = chain.earliest {
+            forgotten::remember(service.store(), &union.0.heights, earliest.height)?;
+        }
         Ok(is_complete)
+    }
+
+    /// Warns of heights that the store has forgotten, and the archive too
+    fn warn_of_missing(&self, service: &Service) -> Result<(), Error> {
+        let Some(earliest) = service.chain_status_blocking()?.earliest else { return Ok(()) };
+        let archived = self.lookups.read_union()?.heights;
+        let missing = forgotten::missing(service.store(), &archived, earliest.height)?;
+        forgotten::warn_of(&missing);
+        Ok(())
     }
 
     /// Removes some of the rows below this height, once it has risen far enough

@@ -8,6 +8,7 @@
 mod access;
 mod configs;
 mod exporter;
+mod forgotten;
 mod lookups;
 mod reads;
 #[cfg(test)]
