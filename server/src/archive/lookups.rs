@@ -1,9 +1,10 @@
 //! Reads of the archive by requests: coalesced, bounded and counted.
 //!
-//! Requests about one thing at the same time cost one read. What the archive does not have is
-//! remembered for a second, or until this server has exported more, and the number of such reads in
-//! a second is limited, in all and for each client: asking for hashes at random costs the archive a
-//! constant. A read that is refused is an error, and never an unknown transaction.
+//! Requests about one thing at the same time cost one read, also where they are calls of batches.
+//! What the archive does not have is remembered for a second, or until this server has exported
+//! more, and the number of such reads in a second is limited, in all and for each client: asking
+//! for hashes at random costs the archive a constant. A read that is refused is an error, and never
+//! an unknown transaction; it is refused to one client and not to those that ask with it.
 
 use alloc::sync::Arc;
 use core::fmt::Display;
@@ -12,6 +13,7 @@ use core::num::NonZero;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use core::time::Duration;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use milepost::archive::WriterProgress;
@@ -20,7 +22,7 @@ use milepost::{Error, ErrorKind};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 
-use super::SharedArchive;
+use super::{SharedArchive, read_each};
 use crate::metrics::{family, sample};
 
 /// Maximum number of threads that wait for the archive; further reads wait without a thread
@@ -63,6 +65,41 @@ struct State {
 struct Flight {
     result: Mutex<Option<Result<Option<Row>, Error>>>,
     done: Condvar,
+}
+
+impl State {
+    /// Counts a read that missed, for this client if it has a limit
+    fn count_miss(&mut self, client: Option<IpAddr>) {
+        self.misses = self.misses.saturating_add(1);
+        if let Some(client) = client {
+            let misses = self.client_misses.entry(client).or_default();
+            *misses = misses.saturating_add(1);
+        }
+    }
+
+    fn remember_miss(&mut self, key: Key, until: Instant) {
+        if self.missing.len() >= MAX_REMEMBERED {
+            self.missing.clear();
+        }
+        self.missing.insert(key, until);
+    }
+}
+
+impl Flight {
+    /// Waits until the read has ended; blocks the thread
+    fn wait(&self) -> Result<Option<Row>, Error> {
+        let result = self.done.wait_while(lock(&self.result), |result| result.is_none());
+        let result = result.unwrap_or_else(PoisonError::into_inner);
+        result.clone().unwrap_or(Ok(None))
+    }
+}
+
+/// The reads that a call needs
+struct Flights<'lookups> {
+    own: EndOnDrop<'lookups>,
+    of_others: Vec<(Key, Arc<Flight>)>,
+    /// How often misses had been forgotten
+    forgotten: u64,
 }
 
 #[derive(Default)]
@@ -137,113 +174,95 @@ impl Lookups {
     }
 
     /// Reads rows for a client, if it is for one; blocks the thread
+    ///
+    /// What others read now is not read again, and what is read here others can wait for.
     pub(super) fn get_many(
         &self,
         keys: &[Key],
         rows: &mut Vec<Option<Row>>,
         client: Option<IpAddr>,
     ) -> Result<(), Error> {
-        if let [key] = keys {
-            rows.push(self.get(key, client)?);
-            return Ok(());
+        let Flights { own, of_others, forgotten } = self.begin(keys, client)?;
+        let mut found = HashMap::with_capacity(own.flights.len() + of_others.len());
+        // Those of others are waited for when all own ones have ended, so that no two calls wait
+        // for each other.
+        let mut results = self.read(&own.flights, client, forgotten);
+        drop(own);
+        results.extend(of_others.into_iter().map(|(key, flight)| (key, flight.wait())));
+        for (key, result) in results {
+            found.insert(key, result?);
         }
-        // The calls of a batch: what is not known to be missing is read in one call.
-        let now = Instant::now();
-        let (unknown, forgotten): (Vec<Key>, u64) = {
-            let state = lock(&self.state);
-            let is_missing = |key: &&Key| state.missing.get(*key).is_none_or(|until| *until <= now);
-            (keys.iter().filter(is_missing).copied().collect(), state.forgotten)
-        };
-        self.counters.remembered.fetch_add((keys.len() - unknown.len()) as u64, Relaxed);
-        let mut found = Vec::new();
-        if !unknown.is_empty() {
-            self.check_limit(now, client)?;
-            self.read(&unknown, client, forgotten, &mut found)?;
-        }
-        let mut read: HashMap<Key, Option<Row>> = unknown.into_iter().zip(found).collect();
-        rows.extend(keys.iter().map(|key| match read.get_mut(key) {
-            Some(row) => row.clone(),
-            None => None,
-        }));
+        rows.extend(keys.iter().map(|key| found.get(key).cloned().flatten()));
         Ok(())
     }
 
-    /// Reads a row, with all others that ask for it now
-    fn get(&self, key: &Key, client: Option<IpAddr>) -> Result<Option<Row>, Error> {
+    /// Begins the reads of these keys that others do not read now, without what is known to be
+    /// missing
+    fn begin(&self, keys: &[Key], client: Option<IpAddr>) -> Result<Flights<'_>, Error> {
         let now = Instant::now();
-        let (flight, forgotten) = {
-            let mut state = lock(&self.state);
-            if state.missing.get(key).is_some_and(|until| *until > now) {
-                self.counters.remembered.fetch_add(1, Relaxed);
-                return Ok(None);
-            }
-            let flight = match state.running.get(key) {
-                Some(flight) => Err(Arc::clone(flight)),
-                None => {
-                    let flight = Arc::<Flight>::default();
-                    state.running.insert(*key, Arc::clone(&flight));
-                    Ok(flight)
+        let mut state = lock(&self.state);
+        let is_unknown = |key: &&Key| state.missing.get(*key).is_none_or(|until| *until <= now);
+        let mut unknown: Vec<Key> = keys.iter().filter(is_unknown).copied().collect();
+        self.counters.remembered.fetch_add((keys.len() - unknown.len()) as u64, Relaxed);
+        unknown.sort_unstable();
+        unknown.dedup();
+        if !unknown.is_empty() {
+            // Before it waits for others too, so that each client has its own limit and no other's.
+            self.check_limit(&mut state, now, client)?;
+        }
+        let (mut own, mut of_others) = (Vec::new(), Vec::new());
+        for key in unknown {
+            match state.running.entry(key) {
+                Entry::Occupied(flight) => of_others.push((key, Arc::clone(flight.get()))),
+                Entry::Vacant(entry) => {
+                    own.push((key, Arc::clone(entry.insert(Arc::default()))));
                 }
-            };
-            (flight, state.forgotten)
-        };
-        match flight {
-            Ok(own) => {
-                let _end = EndOnDrop { lookups: self, key, flight: &own };
-                let result = self.check_limit(now, client).and_then(|()| {
-                    let mut found = Vec::new();
-                    self.read(&[*key], client, forgotten, &mut found)?;
-                    Ok(found.pop().flatten())
-                });
-                *lock(&own.result) = Some(result.clone());
-                result
-            }
-            Err(other) => {
-                self.counters.coalesced.fetch_add(1, Relaxed);
-                let result = other.done.wait_while(lock(&other.result), |result| result.is_none());
-                let result = result.unwrap_or_else(PoisonError::into_inner);
-                result.clone().unwrap_or(Ok(None))
             }
         }
+        self.counters.coalesced.fetch_add(of_others.len() as u64, Relaxed);
+        let forgotten = state.forgotten;
+        Ok(Flights { own: EndOnDrop { lookups: self, flights: own }, of_others, forgotten })
     }
 
     /// Reads rows from the archive, counts them and remembers what is missing, unless what was
-    /// missing has been forgotten since
+    /// missing has been forgotten since; the flights have their results then
     fn read(
         &self,
-        keys: &[Key],
+        flights: &[(Key, Arc<Flight>)],
         client: Option<IpAddr>,
         forgotten: u64,
-        found: &mut Vec<Option<Row>>,
-    ) -> Result<(), Error> {
+    ) -> Vec<(Key, Result<Option<Row>, Error>)> {
+        if flights.is_empty() {
+            return Vec::new();
+        }
         let counters = &self.counters;
-        if let Err(error) = self.fetch(keys, found) {
-            counters.failed.fetch_add(1, Relaxed);
-            let detail = format!("the archive cannot be read: {}", error.detail());
-            return Err(Error::new(error.kind(), detail).at(error.path()).with_source(error));
-        }
+        let keys: Vec<Key> = flights.iter().map(|(key, _)| *key).collect();
+        // A row that cannot be served fails those that need it, and no others.
+        let read = read_each(&keys, |keys, rows| self.fetch(keys, rows));
+        let read = read.unwrap_or_else(|error| keys.iter().map(|_| Err(error.clone())).collect());
         let until = Instant::now() + MISS_TTL;
+        let mut results = Vec::with_capacity(keys.len());
         let mut state = lock(&self.state);
-        for (key, row) in keys.iter().zip(&*found) {
-            if row.is_some() {
-                counters.found.fetch_add(1, Relaxed);
-                continue;
-            }
-            counters.missed.fetch_add(1, Relaxed);
-            state.misses = state.misses.saturating_add(1);
-            if let (Some(client), Some(_)) = (client, self.max_client_misses) {
-                let misses = state.client_misses.entry(client).or_default();
-                *misses = misses.saturating_add(1);
-            }
-            if state.forgotten != forgotten {
-                continue;
-            }
-            if state.missing.len() >= MAX_REMEMBERED {
-                state.missing.clear();
-            }
-            state.missing.insert(*key, until);
+        for ((key, flight), result) in flights.iter().zip(read) {
+            let result = result.map_err(|error| {
+                let detail = format!("the archive cannot be read: {}", error.detail());
+                Error::new(error.kind(), detail).at(error.path()).with_source(error)
+            });
+            match &result {
+                Ok(Some(_)) => counters.found.fetch_add(1, Relaxed),
+                Ok(None) => {
+                    state.count_miss(client.filter(|_| self.max_client_misses.is_some()));
+                    if state.forgotten == forgotten {
+                        state.remember_miss(*key, until);
+                    }
+                    counters.missed.fetch_add(1, Relaxed)
+                }
+                Err(_) => counters.failed.fetch_add(1, Relaxed),
+            };
+            *lock(&flight.result) = Some(result.clone());
+            results.push((*key, result));
         }
-        Ok(())
+        results
     }
 
     /// Reads rows from the archive, and those that it does not have from the older ones in turn
@@ -263,8 +282,12 @@ impl Lookups {
     }
 
     /// Checks that fewer reads than the limit have missed in this second
-    fn check_limit(&self, now: Instant, client: Option<IpAddr>) -> Result<(), Error> {
-        let mut state = lock(&self.state);
+    fn check_limit(
+        &self,
+        state: &mut State,
+        now: Instant,
+        client: Option<IpAddr>,
+    ) -> Result<(), Error> {
         let is_over = state.second.is_none_or(|second| now >= second + Duration::from_secs(1));
         if is_over {
             (state.second, state.misses) = (Some(now), 0);
@@ -301,29 +324,33 @@ impl Lookups {
     }
 }
 
-/// Ends a read, also by a panic, which those who wait see as an error
-struct EndOnDrop<'read> {
-    lookups: &'read Lookups,
-    key: &'read Key,
-    flight: &'read Arc<Flight>,
+/// Ends reads, also by a panic, which those who wait see as an error
+struct EndOnDrop<'lookups> {
+    lookups: &'lookups Lookups,
+    flights: Vec<(Key, Arc<Flight>)>,
 }
 
 impl Drop for EndOnDrop<'_> {
     fn drop(&mut self) {
         let mut state = lock(&self.lookups.state);
-        // Another read of it may have begun after rows were put.
-        if state.running.get(self.key).is_some_and(|flight| Arc::ptr_eq(flight, self.flight)) {
-            state.running.remove(self.key);
+        for (key, flight) in &self.flights {
+            // Another read of it may have begun after rows were put.
+            if state.running.get(key).is_some_and(|running| Arc::ptr_eq(running, flight)) {
+                state.running.remove(key);
+            }
         }
         drop(state);
         let panicked = || Err(Error::new(ErrorKind::Storage, "the read of the archive panicked"));
-        lock(&self.flight.result).get_or_insert_with(panicked);
-        self.flight.done.notify_all();
+        for (_, flight) in &self.flights {
+            lock(&flight.result).get_or_insert_with(panicked);
+            flight.done.notify_all();
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use core::sync::atomic::Ordering::SeqCst;
     use std::thread;
 
     use milepost::archive::{Archive as _, Envelope, Origin, WriterId};
@@ -431,5 +458,128 @@ mod tests {
             assert!(lock(&lookups.state).missing.is_empty());
         }
         assert!(lock(&lookups.state).running.is_empty());
+    }
+
+    /// Reads of an archive in which the keys 0 and 3 have a row, and 9 has two contents
+    fn held_lookups() -> (Arc<TestArchive>, Lookups) {
+        let archive = TestArchive::new();
+        let put = |number, content: &[u8]| {
+            let row = Envelope::plain(Origin::of(WriterId(1)), content).encode();
+            archive.put_many(&[(key(number), row.into())]).unwrap();
+        };
+        [0, 3, 9].iter().for_each(|number| put(*number, b"content"));
+        put(9, b"other");
+        let shared: SharedArchive = Arc::<TestArchive>::clone(&archive);
+        (archive, Lookups::new(shared, NonZero::new(100).unwrap()))
+    }
+
+    fn until_coalesced(lookups: &Lookups, count: u64) {
+        while lookups.counters.coalesced.load(Relaxed) < count {
+            thread::yield_now();
+        }
+    }
+
+    #[test]
+    fn a_client_over_its_limit_is_refused_also_what_another_reads_and_the_other_is_not() {
+        let (archive, lookups) = held_lookups();
+        let lookups = lookups.with_address_limit(NonZero::new(2));
+        let [one, other] = [[10, 0, 0, 1], [10, 0, 0, 2]].map(|it| Some(IpAddr::from(it)));
+        let get = |keys: &[Key], client| {
+            let mut rows = Vec::new();
+            let read = lookups.get_many(keys, &mut rows, client).map_err(|error| error.kind());
+            read.map(|()| rows.iter().map(Option::is_some).collect())
+        };
+        assert_eq!(get(&[key(1), key(2)], one), Ok(vec![false; 2]));
+        for keys in [&[key(3)][..], &[key(4), key(0)]] {
+            archive.hold(true);
+            let reads = archive.reads.load(SeqCst);
+            let coalesced = lookups.counters.coalesced.load(Relaxed);
+            thread::scope(|scope| {
+                let readers = [(); 2].map(|()| scope.spawn(|| get(keys, other)));
+                until_coalesced(&lookups, coalesced + keys.len() as u64);
+                archive.until_reads(reads + 1);
+                assert_eq!(get(keys, one), Err(ErrorKind::Limit));
+                assert_eq!(get(&keys[..1], one), Err(ErrorKind::Limit));
+                archive.hold(false);
+                let expected: Vec<bool> = keys.iter().map(|it| *it != key(4)).collect();
+                for reader in readers {
+                    assert_eq!(reader.join().unwrap(), Ok(expected.clone()));
+                }
+            });
+            assert_eq!(archive.reads.load(SeqCst), reads + 1);
+        }
+    }
+
+    #[test]
+    fn batches_read_what_others_do_not_read_and_wait_for_the_rest() {
+        let (archive, lookups) = held_lookups();
+        archive.hold(true);
+        thread::scope(|scope| {
+            let first = scope.spawn(|| found(&lookups, &[key(0), key(1)]));
+            archive.until_reads(1);
+            let second = scope.spawn(|| found(&lookups, &[key(2), key(1), key(3), key(2)]));
+            archive.until_reads(2);
+            let third = scope.spawn(|| found(&lookups, &[key(3), key(0), key(4)]));
+            archive.until_reads(3);
+            let fourth = scope.spawn(|| found(&lookups, &[key(2)]));
+            until_coalesced(&lookups, 4);
+            archive.hold(false);
+            assert_eq!(first.join().unwrap(), Ok(vec![true, false]));
+            assert_eq!(second.join().unwrap(), Ok(vec![false, false, true, false]));
+            assert_eq!(third.join().unwrap(), Ok(vec![true, true, false]));
+            assert_eq!(fourth.join().unwrap(), Ok(vec![false]));
+        });
+        assert_eq!(archive.reads.load(SeqCst), 3);
+        assert!(lock(&lookups.state).running.is_empty());
+    }
+
+    #[test]
+    fn batches_with_keys_in_common_end_whatever_their_order() {
+        let (_, lookups) = held_lookups();
+        thread::scope(|scope| {
+            for offset in 0..4 {
+                let lookups = &lookups;
+                scope.spawn(move || {
+                    for round in 0..500 {
+                        let keys: Vec<Key> =
+                            (0..4).map(|it| key((it * 3 + offset + round) % 5)).collect();
+                        let expected = keys.iter().map(|it| [key(0), key(3)].contains(it));
+                        let expected: Vec<bool> = expected.collect();
+                        if round % 7 == offset {
+                            lookups.forget_misses();
+                        }
+                        match found(lookups, &keys) {
+                            Ok(found) => assert_eq!(found, expected),
+                            Err(kind) => assert_eq!(kind, ErrorKind::Limit),
+                        }
+                    }
+                });
+            }
+        });
+        assert!(lock(&lookups.state).running.is_empty());
+    }
+
+    #[test]
+    fn a_row_that_cannot_be_served_fails_those_that_need_it_and_no_others() {
+        let (archive, lookups) = held_lookups();
+        archive.hold(true);
+        thread::scope(|scope| {
+            let batch = scope.spawn(|| found(&lookups, &[key(9), key(0), key(1)]));
+            archive.until_reads(1);
+            let others = [0, 1, 9].map(|number| {
+                let lookups = &lookups;
+                scope.spawn(move || found(lookups, &[key(number)]))
+            });
+            until_coalesced(&lookups, 3);
+            archive.hold(false);
+            assert_eq!(batch.join().unwrap(), Err(ErrorKind::Conflict));
+            let [first, second, conflicting] = others.map(|it| it.join().unwrap());
+            assert_eq!((first, second), (Ok(vec![true]), Ok(vec![false])));
+            assert_eq!(conflicting, Err(ErrorKind::Conflict));
+        });
+        // The batch, and each of its keys.
+        assert_eq!(archive.reads.load(SeqCst), 4);
+        let counters = &lookups.counters;
+        assert_eq!((counters.failed.load(Relaxed), counters.found.load(Relaxed)), (1, 1));
     }
 }

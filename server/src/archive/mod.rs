@@ -22,10 +22,10 @@ use core::time::Duration;
 use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use milepost::Error;
 use milepost::archive::{Archive, MemoryArchive, Origin, WriterId};
 use milepost::primitives::BlockHeight;
 use milepost::storage::{Key, Row, Table};
+use milepost::{Error, ErrorKind};
 use milepost_archive::{CompressedArchive, DirectoryArchive};
 #[cfg(feature = "cassandra")]
 use milepost_cassandra::{Address, CassandraArchive};
@@ -156,6 +156,34 @@ pub(crate) fn open_rows(location: &ArchiveLocation, writes: bool) -> Result<Shar
             }
             Ok(Arc::new(CassandraArchive::open(address)?))
         }
+    }
+}
+
+/// What each of these keys holds, or why that cannot be served; an error if the archive cannot be
+/// read
+///
+/// All are read in one call. Where that fails because of one row, each is read alone.
+pub(crate) fn read_each(
+    keys: &[Key],
+    get_many: impl Fn(&[Key], &mut Vec<Option<Row>>) -> Result<(), Error>,
+) -> Result<Vec<Result<Option<Row>, Error>>, Error> {
+    let get = |keys: &[Key]| {
+        let mut rows = Vec::with_capacity(keys.len());
+        get_many(keys, &mut rows).map(|()| rows)
+    };
+    let is_of_row =
+        |error: &Error| matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Corrupt);
+    match get(keys) {
+        Ok(rows) => Ok(rows.into_iter().map(Ok).collect()),
+        Err(error) if is_of_row(&error) => {
+            let each = keys.iter().map(|key| match get(core::slice::from_ref(key)) {
+                Ok(mut rows) => Ok(Ok(rows.pop().flatten())),
+                Err(error) if is_of_row(&error) => Ok(Err(error)),
+                Err(error) => Err(error),
+            });
+            each.collect()
+        }
+        Err(error) => Err(error),
     }
 }
 

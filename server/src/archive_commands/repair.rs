@@ -9,15 +9,15 @@
 use std::collections::HashSet;
 use std::sync::Mutex;
 
+use milepost::Error;
 use milepost::archive::{
     Archive, ArchivedBlock, MemoryArchive, Removal, WriterProgress, is_new_version,
 };
 use milepost::primitives::CryptoHash;
 use milepost::storage::{Key, Row, Table};
-use milepost::{Error, ErrorKind};
 
 use super::lock;
-use crate::archive::SharedArchive;
+use crate::archive::{SharedArchive, read_each};
 
 /// An archive whose rows are replaced by those that are put
 pub(super) struct RepairedArchive {
@@ -63,36 +63,9 @@ impl RepairedArchive {
         Ok(removal.removed())
     }
 
-    /// The rows of these keys; of one key also nothing if what it holds cannot be served
-    fn stored(&self, keys: &[Key]) -> Result<Vec<Stored>, Error> {
-        let mut rows = Vec::with_capacity(keys.len());
-        match (self.archive.get_many(keys, &mut rows), keys) {
-            (Ok(()), _) => Ok(rows.into_iter().map(Stored::Readable).collect()),
-            (Err(error), [_]) if is_of_row(&error) => Ok(vec![Stored::Unreadable]),
-            (Err(error), [_, _, ..]) if is_of_row(&error) => {
-                let each = keys.iter().map(|key| self.stored(&[*key]));
-                Ok(each.collect::<Result<Vec<_>, _>>()?.into_iter().flatten().collect())
-            }
-            (Err(error), _) => Err(error),
-        }
-    }
-
     fn with_progress<R>(&self, work: impl FnOnce(&mut MemoryArchive) -> R) -> R {
         work(&mut lock(&self.progress))
     }
-}
-
-/// What a key holds
-enum Stored {
-    /// A row, or none
-    Readable(Option<Row>),
-    /// Rows that are damaged, or contradict one another
-    Unreadable,
-}
-
-/// Whether this is an error of what a key holds, and not of the archive
-fn is_of_row(error: &Error) -> bool {
-    matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Corrupt)
 }
 
 impl Archive for RepairedArchive {
@@ -107,11 +80,12 @@ impl Archive for RepairedArchive {
         let mut repaired = lock(&self.repaired);
         let keys: Vec<Key> = rows.iter().map(|(key, _)| *key).collect();
         let (mut missing, mut wrong) = (Vec::new(), Vec::new());
-        for (stored, (key, row)) in self.stored(&keys)?.into_iter().zip(rows) {
+        let stored = read_each(&keys, |keys, rows| self.archive.get_many(keys, rows))?;
+        for (stored, (key, row)) in stored.into_iter().zip(rows) {
             match stored {
-                Stored::Readable(None) => missing.push((*key, row.clone())),
-                Stored::Readable(Some(other)) if !is_new_version(row, [&*other])? => {}
-                Stored::Readable(Some(_)) | Stored::Unreadable => wrong.push((*key, row.clone())),
+                Ok(None) => missing.push((*key, row.clone())),
+                Ok(Some(other)) if !is_new_version(row, [&*other])? => {}
+                Ok(Some(_)) | Err(_) => wrong.push((*key, row.clone())),
             }
         }
         self.archive.put_many(&missing)?;
