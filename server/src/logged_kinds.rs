@@ -1,7 +1,8 @@
-//! Which kinds of findings in blocks were logged: each is logged once.
+//! Which kinds of findings in blocks and in the archive were logged: each is logged once.
 //!
-//! A kind is the place of a member without the indices of arrays. Blocks choose the names in it, so
-//! the number of kinds is limited; beyond the limit they are only counted.
+//! A kind is the place of a member without the indices of arrays, or a key of the archive. What is
+//! read chooses the names in it, so the number of kinds is limited; beyond the limit they are only
+//! counted.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
@@ -14,7 +15,7 @@ const MAX_KINDS: usize = 1_000;
 pub(crate) struct LoggedKinds(Mutex<HashSet<String>>);
 
 impl LoggedKinds {
-    /// Whether the member at this path is the first of its kind, which is then logged
+    /// Whether what is at this path is the first of its kind, which is then logged
     pub(crate) fn insert(&self, path: &str) -> bool {
         let mut kinds = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         kinds.len() < MAX_KINDS && kinds.insert(kind(path))

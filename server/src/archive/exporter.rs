@@ -1,6 +1,7 @@
 //! The task that exports final blocks to the archive, and says what the store may forget.
 //!
-//! After each commit it puts what became final; nothing is forgotten before it is durable there. A
+//! After each commit it puts what became final, and reads the transactions back to notice those of
+//! which another writer has put another content; nothing is forgotten before it is durable there. A
 //! server that does not write reads the progress of those that do. While the archive fails, the
 //! store keeps its blocks up to a bound, and the task tries again with growing pauses.
 
@@ -17,7 +18,7 @@ use milepost::archive::{
 };
 use milepost::import::{ArchiveFloor, ImportSettings};
 use milepost::primitives::BlockHeight;
-use milepost::storage::{Batch, Snapshot as _, Storage as _, run};
+use milepost::storage::{Batch, Key, Snapshot as _, Storage as _, Table, run};
 use tokio::time::Instant;
 use tracing::{info, warn};
 
@@ -32,6 +33,8 @@ const READER_INTERVAL: Duration = Duration::from_secs(2);
 /// Pauses after a failure: the first one, and the longest
 const MIN_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(30);
+/// Minimum time between two warnings that blocks are forgotten
+const SHED_WARNING_INTERVAL: Duration = Duration::from_secs(60);
 /// The head lags if the archive has blocks this far above it
 const LAG: u64 = 10;
 
@@ -63,6 +66,8 @@ pub(crate) struct Exporter {
     open_transactions: AtomicU64,
     failures: AtomicU64,
     shed_blocks: AtomicU64,
+    /// When it was last warned of them
+    shed_warned: Mutex<Option<Instant>>,
     removed_keys: AtomicU64,
 }
 
@@ -92,6 +97,7 @@ impl Exporter {
             open_transactions: AtomicU64::default(),
             failures: AtomicU64::default(),
             shed_blocks: AtomicU64::default(),
+            shed_warned: Mutex::default(),
             removed_keys: AtomicU64::default(),
         }
     }
@@ -112,9 +118,17 @@ impl Exporter {
 
     /// Counts blocks that the store forgot although they are not archived
     pub(crate) fn blocks_shed(&self, count: u64) {
-        if count > 0 && self.shed_blocks.fetch_add(count, Relaxed) == 0 {
+        if count == 0 {
+            return;
+        }
+        let total = self.shed_blocks.fetch_add(count, Relaxed) + count;
+        let mut warned = self.shed_warned.lock().unwrap_or_else(PoisonError::into_inner);
+        if warned.is_none_or(|warned| warned.elapsed() >= SHED_WARNING_INTERVAL) {
+            *warned = Some(Instant::now());
             let max_blocks = self.options.max_blocks;
-            warn!("the store forgets blocks that are not archived: it keeps {max_blocks} at most");
+            warn!(
+                "the store forgets blocks that are not archived, {total} so far: it keeps {max_blocks} at most"
+            );
         }
     }
 
@@ -145,8 +159,13 @@ impl Exporter {
             let export = run(&mut writer.export(), &store.snapshot())?;
             let Some(export) = export else { break };
             let (last, transactions) = (export.last, export.transactions);
-            writer.put(export, archive)?;
+            let keys = export.rows.iter().map(|(key, _)| *key);
+            let keys: Vec<Key> =
+                keys.filter(|key| key.table() == Table::ArchivedTransactions).collect();
+            let put = writer.put(export, archive);
+            put.inspect_err(|error| self.lookups.conflicts.note(error))?;
             self.lookups.forget_misses();
+            self.lookups.read_back(&keys);
             self.exported_transactions.fetch_add(transactions as u64, Relaxed);
             if let Some(last) = last {
                 self.exported_height.store(last.height, Relaxed);

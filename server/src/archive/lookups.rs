@@ -21,7 +21,9 @@ use milepost::storage::{Key, Row};
 use milepost::{Error, ErrorKind};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
+use tracing::debug;
 
+use super::conflicts::Conflicts;
 use super::{SharedArchive, read_each};
 use crate::metrics::{family, sample};
 
@@ -43,6 +45,7 @@ pub(crate) struct Lookups {
     max_client_misses: Option<NonZero<u32>>,
     state: Mutex<State>,
     counters: Counters,
+    pub(super) conflicts: Conflicts,
 }
 
 #[derive(Default)]
@@ -127,6 +130,7 @@ impl Lookups {
             max_client_misses: None,
             state: Mutex::default(),
             counters: Counters::default(),
+            conflicts: Conflicts::default(),
         }
     }
 
@@ -171,6 +175,22 @@ impl Lookups {
         state.missing.clear();
         state.running.clear();
         state.forgotten += 1;
+    }
+
+    /// Reads what was put, so that two contents of a key are noticed without a request for it;
+    /// blocks the thread
+    pub(super) fn read_back(&self, keys: &[Key]) {
+        if keys.is_empty() {
+            return;
+        }
+        match read_each(keys, |keys, rows| self.archive.get_many(keys, rows)) {
+            Ok(rows) => {
+                let errors = rows.iter().filter_map(|row| row.as_ref().err());
+                errors.for_each(|error| self.conflicts.note(error));
+            }
+            // The rows are durable: whether they can be read concerns the requests for them.
+            Err(error) => debug!("what was archived cannot be read back: {error}"),
+        }
     }
 
     /// Reads rows for a client, if it is for one; blocks the thread
@@ -245,6 +265,7 @@ impl Lookups {
         let mut state = lock(&self.state);
         for ((key, flight), result) in flights.iter().zip(read) {
             let result = result.map_err(|error| {
+                self.conflicts.note(&error);
                 let detail = format!("the archive cannot be read: {}", error.detail());
                 Error::new(error.kind(), detail).at(error.path()).with_source(error)
             });
@@ -321,6 +342,7 @@ impl Lookups {
         for (result, count) in results {
             sample(out, "archive_reads_total", &format!("{{result=\"{result}\"}}"), count);
         }
+        self.conflicts.text(out);
     }
 }
 

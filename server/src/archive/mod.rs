@@ -7,6 +7,7 @@
 
 mod access;
 mod configs;
+mod conflicts;
 mod exporter;
 mod forgotten;
 mod lookups;

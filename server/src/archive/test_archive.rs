@@ -17,6 +17,8 @@ use super::{ArchiveLocation, SharedArchive, open};
 pub(crate) struct TestArchive {
     archive: SharedArchive,
     pub(crate) is_down: AtomicBool,
+    /// Rows can be put and not read
+    pub(crate) is_unreadable: AtomicBool,
     pub(crate) reads: AtomicU64,
     is_held: Mutex<bool>,
     released: Condvar,
@@ -27,6 +29,7 @@ impl TestArchive {
         Arc::new(Self {
             archive: open(&ArchiveLocation::Memory, true).unwrap(),
             is_down: AtomicBool::default(),
+            is_unreadable: AtomicBool::default(),
             reads: AtomicU64::default(),
             is_held: Mutex::default(),
             released: Condvar::new(),
@@ -59,6 +62,9 @@ impl Archive for TestArchive {
         let read = self.archive.get_many(keys, rows);
         let held = self.is_held.lock().unwrap();
         drop(self.released.wait_while(held, |is_held| *is_held).unwrap());
+        if self.is_unreadable.load(SeqCst) {
+            return Err(Error::new(ErrorKind::Storage, "no replica is alive"));
+        }
         self.check().and(read)
     }
 

@@ -6,21 +6,25 @@
 use alloc::sync::Arc;
 use core::num::NonZero;
 use core::sync::atomic::Ordering::SeqCst;
+use core::time::Duration;
+use std::io;
+use std::sync::Mutex;
 
 use http_body_util::{BodyExt as _, Full};
 use hyper::Request;
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use milepost::archive::{Archive as _, HeightRanges};
+use milepost::archive::{Archive as _, Envelope, HeightRanges, Origin, WriterId};
 use milepost::endpoint::{Engine, WaitConfig};
 use milepost::import::{ImportSettings, Retention, VerifyMode};
 use milepost::primitives::CryptoHash;
-use milepost::storage::Table;
+use milepost::storage::{Key, Table};
 use milepost_practice::{BlockMessage, Practice, Settings};
 use serde_json::Value;
 use tokio::net::{TcpSocket, TcpStream};
 use tokio::time;
+use tracing::subscriber::DefaultGuard;
 
 use super::event_tests::{GUARD, start, until};
 use crate::archive::test_archive::TestArchive;
@@ -81,6 +85,17 @@ fn import(service: &Service, exporter: &Exporter, messages: &[BlockMessage]) {
     }
 }
 
+/// The transactions that an archive has after these blocks
+fn archived(messages: &[BlockMessage]) -> Vec<CryptoHash> {
+    let archive = TestArchive::new();
+    let (service, exporter) = service(&archive, 1_000_000);
+    import(&service, &exporter, messages);
+    let mut rows = Vec::new();
+    archive.scan(Table::ArchivedTransactions, None, 1_000, &mut rows).unwrap();
+    let hash = |(key, _): &(Key, _)| CryptoHash::new(key.bytes_in_table().try_into().unwrap());
+    rows.iter().map(hash).collect()
+}
+
 fn body(hash: CryptoHash) -> String {
     format!(
         r#"{{"id":1,"method":"tx","params":{{"tx_hash":"{hash}","sender_account_id":"a.near","wait_until":"NONE"}}}}"#
@@ -114,6 +129,34 @@ async fn send_on(
     let status = response.status().as_u16();
     let bytes = time::timeout(GUARD, response.into_body().collect()).await.unwrap().unwrap();
     (status, retry_after, String::from_utf8(bytes.to_bytes().to_vec()).unwrap())
+}
+
+/// What is logged on this thread
+#[derive(Clone, Default)]
+struct Log(Arc<Mutex<Vec<u8>>>);
+
+impl Log {
+    fn install(&self) -> DefaultGuard {
+        let log = self.clone();
+        let subscriber = tracing_subscriber::fmt().with_ansi(false);
+        tracing::subscriber::set_default(subscriber.with_writer(move || log.clone()).finish())
+    }
+
+    /// Number of times that this text was logged
+    fn count(&self, text: &str) -> u64 {
+        let log = self.0.lock().unwrap();
+        str::from_utf8(&log).unwrap().matches(text).count() as u64
+    }
+}
+
+impl io::Write for Log {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }
 
 fn cause(body: &str) -> String {
@@ -285,6 +328,73 @@ async fn a_client_with_too_many_misses_is_refused_and_others_are_not() {
         }
     }
     assert!(refused > 0);
+}
+
+#[tokio::test]
+async fn two_contents_of_a_key_are_counted_when_one_is_put_and_logged_once() {
+    let archive = TestArchive::new();
+    let (service, exporter) = service(&archive, 1_000_000);
+    let (messages, _) = chain(60);
+    let mut hashes = archived(&messages[..20]).into_iter();
+    let (hash, other_hash) = (hashes.next().unwrap(), hashes.next().unwrap());
+    let key = Key::hash(Table::ArchivedTransactions, hash);
+    let other = Envelope::plain(Origin::of(WriterId(9)), b"other").encode();
+    archive.put_many(&[(key, other.into())]).unwrap();
+    let count = || {
+        let mut metrics = String::new();
+        exporter.text(&mut metrics);
+        let line =
+            metrics.lines().find_map(|line| line.strip_prefix("milepost_archive_conflicts_total "));
+        line.unwrap().parse::<u64>().unwrap()
+    };
+    let log = Log::default();
+    let _guard = log.install();
+    assert_eq!(count(), 0);
+    import(&service, &exporter, &messages);
+    assert_eq!(count(), 1);
+    let conflict = format!("the archive holds two contents of {key:?}");
+    assert_eq!((log.count(&conflict), log.count("ERROR")), (1, 1));
+    let address = start(&service).await;
+    for counted in 2..4 {
+        let (_, _, body) = post(&address, body(hash)).await;
+        assert!(body.contains("two writers have put different content"), "{body}");
+        assert_eq!(count(), counted);
+    }
+    assert_eq!((log.count(&conflict), log.count("ERROR")), (1, 1));
+    assert_eq!(post(&address, body(other_hash)).await.0, 200);
+}
+
+#[tokio::test]
+async fn an_export_that_cannot_be_read_back_is_an_export() {
+    let archive = TestArchive::new();
+    let (service, exporter) = service(&archive, 1_000_000);
+    let (messages, _) = chain(80);
+    import(&service, &exporter, &messages[..20]);
+    let kept = earliest(&service);
+    archive.is_unreadable.store(true, SeqCst);
+    import(&service, &exporter, &messages[20..]);
+    assert!(earliest(&service) > kept + 20);
+}
+
+#[tokio::test(start_paused = true)]
+async fn blocks_that_are_forgotten_without_being_archived_are_warned_of_once_a_minute() {
+    let archive = TestArchive::new();
+    let options = ArchiveOptions { writes: true, max_blocks: 10, until: None, kept_heights: None };
+    let exporter = Arc::new(Exporter::new(lookups(&archive, 1_000_000), options));
+    let settings = ImportSettings::default().with_retention(Retention::Blocks(6));
+    let service = plain_service(settings).with_archive(Some(Arc::clone(&exporter)));
+    let log = Log::default();
+    let _guard = log.install();
+    let (messages, _) = chain(90);
+    let warnings = || log.count("the store forgets blocks that are not archived");
+    let mut forgotten = messages.iter();
+    for expected in 0..4 {
+        for message in forgotten.by_ref().take(if expected == 0 { 8 } else { 25 }) {
+            let _ = service.import_block(&message.json);
+        }
+        assert_eq!(warnings(), expected);
+        time::advance(Duration::from_secs(60)).await;
+    }
 }
 
 #[tokio::test]
