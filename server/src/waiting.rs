@@ -117,10 +117,19 @@ pub(crate) async fn complete(
 
 /// Whether this is the error that a transaction is unknown
 pub(crate) fn is_unknown_transaction(response: &Response) -> bool {
-    // In text that a client sent, the quotes are escaped.
-    let cause = b"\"name\":\"UNKNOWN_TRANSACTION\"";
-    response.kind == ResponseKind::Handler
-        && response.body.windows(cause.len()).any(|part| part == cause)
+    response.kind == ResponseKind::Handler && names_unknown_transaction(&response.body)
+}
+
+/// Whether this is the error that a transaction is unknown, or the response to a batch with one
+pub(crate) fn has_unknown_transaction(response: &Response) -> bool {
+    let is_batch = response.kind == ResponseKind::Result && response.body.starts_with(b"[");
+    is_unknown_transaction(response) || (is_batch && names_unknown_transaction(&response.body))
+}
+
+fn names_unknown_transaction(body: &[u8]) -> bool {
+    // In text that a client sent, the quotes are escaped. The search in a `str` compares many
+    // bytes at a time, and the response to a batch can have megabytes.
+    str::from_utf8(body).is_ok_and(|body| body.contains(r#""name":"UNKNOWN_TRANSACTION""#))
 }
 
 /// Answers a request body with an error of the service, which a retry may not meet

@@ -54,8 +54,8 @@ pub(crate) struct Exporter {
     writer: Mutex<Option<ArchiveWriter>>,
     /// The progress of all writers, and when it was read
     union: Mutex<(WriterProgress, Option<Instant>)>,
-    /// The heights that are complete, as they were read last
-    complete: Mutex<Arc<HeightRanges>>,
+    /// What requests find in the archive, by the union that was read last
+    heights: Mutex<Arc<ArchivedHeights>>,
     /// What is removed, if not everything is kept
     removal: Mutex<OldHeights>,
     /// The height from which on the store keeps its blocks
@@ -69,6 +69,23 @@ pub(crate) struct Exporter {
     /// When it was last warned of them
     shed_warned: Mutex<Option<Instant>>,
     removed_keys: AtomicU64,
+}
+
+/// The heights that the archive has
+#[derive(Default, Eq, PartialEq)]
+pub(crate) struct ArchivedHeights {
+    /// Those that writers have archived, also where transactions were not finalized
+    pub(crate) archived: HeightRanges,
+    /// Those of them at which every transaction is in the archive
+    pub(crate) complete: HeightRanges,
+}
+
+impl ArchivedHeights {
+    fn new(progress: &WriterProgress) -> Self {
+        let (archived, mut complete) = (progress.heights.clone(), progress.heights.clone());
+        progress.open.iter().for_each(|open| complete.remove(open.height..=open.height));
+        Self { archived, complete }
+    }
 }
 
 /// The heights that the archive does not keep
@@ -88,7 +105,7 @@ impl Exporter {
             has_configs: AtomicBool::default(),
             writer: Mutex::default(),
             union: Mutex::default(),
-            complete: Mutex::default(),
+            heights: Mutex::default(),
             removal: Mutex::default(),
             floor: AtomicU64::default(),
             lags: AtomicBool::default(),
@@ -132,11 +149,11 @@ impl Exporter {
         }
     }
 
-    /// The heights that are complete in the archive, as they were read last
+    /// The heights that the archive has, as they were read last
     ///
     /// Requests that begin after this find all that is archived at these heights.
-    pub(crate) fn complete_heights(&self) -> Arc<HeightRanges> {
-        Arc::clone(&self.complete.lock().unwrap_or_else(PoisonError::into_inner))
+    pub(crate) fn heights(&self) -> Arc<ArchivedHeights> {
+        Arc::clone(&self.heights.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Finds out what the archive has before anything is exported, so that the first import may
@@ -211,13 +228,13 @@ impl Exporter {
             *union = (self.lookups.read_union()?, Some(Instant::now()));
         }
         if let Some(writer) = writer.as_ref() {
-            union.0.heights.extend(&writer.progress().heights);
+            union.0 = WriterProgress::union([&union.0, writer.progress()]);
         }
-        if union.0.heights != *self.complete_heights() {
+        let heights = ArchivedHeights::new(&union.0);
+        if heights != *self.heights() {
             // Others may have put what was missing here.
             self.lookups.forget_misses();
-            let heights = Arc::new(union.0.heights.clone());
-            *self.complete.lock().unwrap_or_else(PoisonError::into_inner) = heights;
+            *self.heights.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(heights);
         }
         let newest = union.0.heights.iter().last().map_or(0, |range| *range.end());
         let head = chain.head.map_or(0, |head| head.height);

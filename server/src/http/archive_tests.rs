@@ -11,11 +11,13 @@ use std::io;
 use std::sync::Mutex;
 
 use http_body_util::{BodyExt as _, Full};
-use hyper::Request;
 use hyper::body::Bytes;
 use hyper::client::conn::http1;
+use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
-use milepost::archive::{Archive as _, Envelope, HeightRanges, Origin, WriterId};
+use milepost::archive::{
+    Archive as _, Envelope, OpenTransaction, Origin, WriterId, WriterProgress,
+};
 use milepost::endpoint::{Engine, WaitConfig};
 use milepost::import::{ImportSettings, Retention, VerifyMode};
 use milepost::primitives::CryptoHash;
@@ -28,7 +30,7 @@ use tracing::subscriber::DefaultGuard;
 
 use super::event_tests::{GUARD, start, until};
 use crate::archive::test_archive::TestArchive;
-use crate::archive::{ArchiveOptions, Exporter, Lookups, SharedArchive};
+use crate::archive::{ArchiveOptions, ArchivedHeights, Exporter, Lookups, SharedArchive};
 use crate::service::Service;
 use crate::store::Store;
 use crate::value_parsers::StoreLocation;
@@ -103,32 +105,41 @@ fn body(hash: CryptoHash) -> String {
 }
 
 async fn post(address: &str, body: String) -> (u16, Option<String>, String) {
+    parts(post_response(address, body).await)
+}
+
+async fn post_response(address: &str, body: String) -> Response<String> {
     let request = Request::post("/").header("content-type", "application/json");
-    send(address, request.header("host", address).body(Full::new(Bytes::from(body))).unwrap()).await
+    let request = request.header("host", address).body(Full::new(Bytes::from(body))).unwrap();
+    response_on(TcpStream::connect(address).await.unwrap(), request).await
 }
 
 async fn get(address: &str, path: &str) -> (u16, Option<String>, String) {
-    let request = Request::get(path).header("host", address);
-    send(address, request.body(Full::default()).unwrap()).await
+    parts(get_response(address, path).await)
 }
 
-/// Sends a request on a connection of its own: the status, `Retry-After` and the body
-async fn send(address: &str, request: Request<Full<Bytes>>) -> (u16, Option<String>, String) {
-    send_on(TcpStream::connect(address).await.unwrap(), request).await
+async fn get_response(address: &str, path: &str) -> Response<String> {
+    let request = Request::get(path).header("host", address).body(Full::default()).unwrap();
+    response_on(TcpStream::connect(address).await.unwrap(), request).await
 }
 
-async fn send_on(
-    stream: TcpStream,
-    request: Request<Full<Bytes>>,
-) -> (u16, Option<String>, String) {
+/// The status, `Retry-After` and the body
+fn parts(response: Response<String>) -> (u16, Option<String>, String) {
+    let retry_after = header(&response, "retry-after").map(str::to_owned);
+    (response.status().as_u16(), retry_after, response.into_body())
+}
+
+async fn response_on(stream: TcpStream, request: Request<Full<Bytes>>) -> Response<String> {
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await.unwrap();
     tokio::spawn(connection);
     let response = time::timeout(GUARD, sender.send_request(request)).await.unwrap().unwrap();
-    let retry_after = response.headers().get("retry-after");
-    let retry_after = retry_after.map(|value| value.to_str().unwrap().to_owned());
-    let status = response.status().as_u16();
-    let bytes = time::timeout(GUARD, response.into_body().collect()).await.unwrap().unwrap();
-    (status, retry_after, String::from_utf8(bytes.to_bytes().to_vec()).unwrap())
+    let (head, body) = response.into_parts();
+    let bytes = time::timeout(GUARD, body.collect()).await.unwrap().unwrap();
+    Response::from_parts(head, String::from_utf8(bytes.to_bytes().to_vec()).unwrap())
+}
+
+fn header<'response>(response: &'response Response<String>, name: &str) -> Option<&'response str> {
+    response.headers().get(name).map(|value| value.to_str().unwrap())
 }
 
 /// What is logged on this thread
@@ -313,7 +324,7 @@ async fn a_client_with_too_many_misses_is_refused_and_others_are_not() {
         let request = Request::post("/").header("content-type", "application/json");
         let body = Full::new(Bytes::from(body(CryptoHash::digest(name.as_bytes()))));
         let (_, retry_after, body) =
-            send_on(stream, request.header("host", &*address).body(body).unwrap()).await;
+            parts(response_on(stream, request.header("host", &*address).body(body).unwrap()).await);
         assert_eq!(retry_after.is_some(), cause(&body) == "INTERNAL_ERROR", "{body}");
         cause(&body)
     };
@@ -398,6 +409,46 @@ async fn blocks_that_are_forgotten_without_being_archived_are_warned_of_once_a_m
 }
 
 #[tokio::test]
+async fn heights_with_an_open_transaction_are_not_named_as_complete() {
+    let archive = TestArchive::new();
+    let put = |writer, heights, open: &[u64]| {
+        let hash = CryptoHash::digest(b"open");
+        let open = open.iter().map(|height| OpenTransaction { height: *height, hash });
+        let progress = WriterProgress { heights, open: open.collect() };
+        let row = progress.encode(WriterId(writer));
+        archive.replace_many(&[(WriterProgress::key(WriterId(writer)), row)]).unwrap();
+    };
+    let unknown = body(CryptoHash::digest(b"unknown"));
+    let known = archived(&chain(40).0);
+    let batch = |hash: CryptoHash| format!("[{},{unknown},{}]", body(hash), body(hash));
+    put(1, [1..=50, 60..=60].into_iter().collect(), &[20, 50]);
+    for (archived, expected) in
+        [("[[1,50],[60,60]]", "1-19, 21-49, 60-60"), ("[[1,60]]", "1-49, 51-60")]
+    {
+        let (service, exporter) = service(&archive, 1_000_000);
+        exporter.step(&service).unwrap();
+        let address = start(&service).await;
+        let status: Value = serde_json::from_str(&get(&address, "/status").await.2).unwrap();
+        assert_eq!(status["archive"]["complete"].to_string(), archived);
+        for body in [unknown.clone(), batch(known[0])] {
+            let response = post_response(&address, body).await;
+            assert_eq!(header(&response, "x-milepost-complete-heights"), Some(expected));
+        }
+        // Another writer has the transaction of one of the heights.
+        put(2, [20..=20, 51..=59].into_iter().collect(), &[]);
+    }
+    let (service, exporter) = service(&TestArchive::new(), 1_000_000);
+    import(&service, &exporter, &chain(40).0);
+    let address = start(&service).await;
+    let known = batch(known[0]).replace(&unknown, &body(known[1]));
+    let response = post_response(&address, known).await;
+    assert!(response.body().starts_with("[{"), "{}", response.body());
+    assert_eq!(header(&response, "x-milepost-complete-heights"), None);
+    let response = post_response(&address, batch(archived(&chain(40).0)[0])).await;
+    assert!(header(&response, "x-milepost-complete-heights").is_some());
+}
+
+#[tokio::test]
 async fn a_damaged_row_that_would_be_removed_does_not_keep_the_store_from_forgetting() {
     let archive = TestArchive::new();
     let (service, exporter) = service_with(lookups(&archive, 1_000_000), NonZero::new(20));
@@ -407,9 +458,9 @@ async fn a_damaged_row_that_would_be_removed_does_not_keep_the_store_from_forget
     archive.scan(Table::ArchivedReceipts, None, 1, &mut rows).unwrap();
     let (key, row) = rows.first().unwrap();
     archive.replace_many(&[(*key, row[..row.len() - 1].into())]).unwrap();
-    let (kept, complete) = (earliest(&service), exporter.complete_heights());
+    let (kept, complete) = (earliest(&service), exporter.heights());
     import(&service, &exporter, &messages[30..]);
     assert!(earliest(&service) > kept + 20);
-    let first = |heights: &HeightRanges| *heights.iter().next().unwrap().start();
-    assert!(first(&exporter.complete_heights()) > first(&complete) + 20);
+    let first = |heights: &ArchivedHeights| *heights.archived.iter().next().unwrap().start();
+    assert!(first(&exporter.heights()) > first(&complete) + 20);
 }

@@ -1,8 +1,9 @@
 //! `x-milepost-complete-heights`: the blocks behind the answer that a transaction is unknown.
 //!
 //! A transaction that is unknown here is in no block of these heights; of others the server says
-//! nothing. They are noted before the transaction is looked for, so a block that comes meanwhile is
-//! not among them. The body of such an answer has no room for them, because it is that of a node.
+//! nothing, nor of archived ones with a transaction that is not finalized. They are noted before
+//! the transaction is looked for, so a block that comes meanwhile is not among them. The body of
+//! such an answer has no room for them, because it is that of a node.
 
 use alloc::sync::Arc;
 
@@ -10,6 +11,7 @@ use hyper::header::{HeaderMap, HeaderName, HeaderValue};
 use milepost::archive::HeightRanges;
 use milepost::primitives::BlockHeight;
 
+use crate::archive::ArchivedHeights;
 use crate::service::Service;
 
 /// The heights, as ranges in ascending order: `100-200, 300-400`
@@ -20,24 +22,28 @@ const MAX_RANGES: usize = 8;
 
 /// What the server has when it begins to look for something
 pub(super) struct CompleteHeights {
-    archived: Option<Arc<HeightRanges>>,
+    archived: Option<Arc<ArchivedHeights>>,
     head: BlockHeight,
 }
 
 impl CompleteHeights {
     pub(super) fn note(service: &Service) -> Self {
-        let archived = service.archive().map(|archive| archive.complete_heights());
+        let archived = service.archive().map(|archive| archive.heights());
         Self { archived, head: service.head_height() }
     }
 
     /// Adds the heights to a response, unless the store cannot be read or there are none
     pub(super) async fn add_header(self, service: &Arc<Service>, headers: &mut HeaderMap) {
         let Ok(chain) = service.chain_status().await else { return };
-        let mut heights = self.archived.map(Arc::unwrap_or_clone).unwrap_or_default();
-        if let Some(archive) = service.archive() {
-            // Rows may have been removed meanwhile.
-            let gaps = archive.complete_heights().gaps(0..=BlockHeight::MAX);
-            gaps.iter().for_each(|gap| heights.remove(gap));
+        let mut heights = HeightRanges::default();
+        if let (Some(archive), Some(archived)) = (service.archive(), self.archived) {
+            heights = archived.complete.clone();
+            let now = archive.heights();
+            if !Arc::ptr_eq(&archived, &now) {
+                // Rows may have been removed meanwhile.
+                let gaps = now.complete.gaps(0..=BlockHeight::MAX);
+                gaps.iter().for_each(|gap| heights.remove(gap));
+            }
         }
         if let Some(first) = chain.complete_from {
             heights.insert(first..=self.head);

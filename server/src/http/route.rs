@@ -443,8 +443,9 @@ fn status(context: &HttpContext, chain: &ChainStatus) -> HttpResponse {
         "feed": feed_state(context),
     });
     if let Some(archive) = context.service.archive() {
-        let heights = archive.complete_heights();
-        let ranges: Vec<_> = heights.iter().map(|range| [*range.start(), *range.end()]).collect();
+        let heights = archive.heights();
+        let ranges = heights.archived.iter();
+        let ranges: Vec<_> = ranges.map(|range| [*range.start(), *range.end()]).collect();
         body["archive"] = json!({ "complete": ranges });
     }
     json_value(StatusCode::OK, &body)

@@ -199,8 +199,8 @@ async fn run(
         Err(text) => waiting::unavailable(service, &body, url_method.as_deref(), text),
     };
     let Answer { label, body, unreached, retry_after, rest } = answer;
-    let is_unknown = match &body {
-        ResponseBody::Contiguous(response) => waiting::is_unknown_transaction(response),
+    let has_unknown = match &body {
+        ResponseBody::Contiguous(response) => waiting::has_unknown_transaction(response),
         ResponseBody::Chunks(_) => false,
     };
     let (kind, body) = match body {
@@ -228,8 +228,8 @@ async fn run(
         let seconds = pause.as_secs().saturating_add(u64::from(pause.subsec_nanos() > 0));
         response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
     }
-    if is_unknown {
-        // Boxed, because most requests are about a transaction that is known.
+    if has_unknown {
+        // Boxed, because most requests are about transactions that are known.
         Box::pin(heights.add_header(service, response.headers_mut())).await;
     }
     response.headers_mut().extend(transactions(&unreached).map(|value| (TRANSACTION, value)));
