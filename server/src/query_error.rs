@@ -4,6 +4,7 @@
 //! status an error gets is decided in `http`.
 
 use core::fmt;
+use core::time::Duration;
 
 use milepost::endpoint::Response;
 use milepost::rpc::ResponseKind;
@@ -14,6 +15,8 @@ use milepost::{Error, ErrorKind};
 pub(crate) enum QueryError {
     /// The store failed
     Failed(Error),
+    /// The archive failed; when to try again
+    Unavailable(Error, Duration),
     /// There is no proof with the block that the request names
     InvalidBlock(Error),
     /// The blocks in the store prove nothing
@@ -38,6 +41,18 @@ impl QueryError {
         }
     }
 
+    /// This error of a query that has read an archive which failed, if that is known by when to try
+    /// again
+    pub(crate) fn with_retry_after(self, retry_after: Option<Duration>) -> Self {
+        match (self, retry_after) {
+            (
+                Self::Failed(error) | Self::InvalidBlock(error) | Self::NotProvable(error),
+                Some(pause),
+            ) => Self::Unavailable(error, pause),
+            (error, _) => error,
+        }
+    }
+
     /// The result of a query that ran, if it did not panic
     pub(crate) fn result_of<T>(ran: Option<Result<T, Error>>) -> Result<T, Self> {
         ran.map_or(Err(Self::Panicked), |result| result.map_err(Self::Failed))
@@ -47,9 +62,10 @@ impl QueryError {
 impl fmt::Display for QueryError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Failed(error) | Self::InvalidBlock(error) | Self::NotProvable(error) => {
-                error.fmt(formatter)
-            }
+            Self::Failed(error)
+            | Self::Unavailable(error, _)
+            | Self::InvalidBlock(error)
+            | Self::NotProvable(error) => error.fmt(formatter),
             Self::Panicked => formatter.write_str(DEFECT),
         }
     }

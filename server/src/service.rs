@@ -239,7 +239,7 @@ impl Service {
         let query = move |service: &Self, snapshot: &ServiceSnapshot<'_>| {
             service.engine().block_heights(&hashes, snapshot)
         };
-        QueryError::result_of(self.read(false, query).await.map(|read| read.output))
+        self.read_result(false, query).await
     }
 
     /// The times of these blocks in nanoseconds since 1970; `None` where it is not known
@@ -277,14 +277,13 @@ impl Service {
             };
             let proof = match proof {
                 Ok(proof) => proof,
-                Err(error) => return Ok(Err(QueryError::of_proof(error))),
+                Err(error) => return Err(QueryError::of_proof(error)),
             };
             let json = compact_with(&observation, include, proof.as_ref())?;
-            Ok(Ok((observation.summary, json)))
+            Ok((observation.summary, json))
         };
         // A proof reads up to a thousand blocks.
-        let read = self.read(include.proof, query).await.map(|read| read.output);
-        QueryError::result_of(read).flatten()
+        self.read_result(include.proof, query).await
     }
 
     /// The state of a transaction, and the whole result of a request about it; `None` if it is in
@@ -297,7 +296,7 @@ impl Service {
             let observation = service.engine().observe(hash, snapshot)?;
             observation.result().map(|result| (CompactStatus::new(&observation), result))
         };
-        QueryError::result_of(self.read(false, query).await.map(|read| read.output))
+        self.read_result(false, query).await
     }
 
     /// Observes transactions, on one snapshot
@@ -328,7 +327,7 @@ impl Service {
         let query = move |service: &Self, snapshot: &ServiceSnapshot<'_>| {
             service.engine().receipt_transaction(receipt, snapshot)
         };
-        QueryError::result_of(self.read(false, query).await.map(|read| read.output))
+        self.read_result(false, query).await
     }
 
     /// Imports a block message; blocks the thread for the duration of a commit

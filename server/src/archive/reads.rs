@@ -11,7 +11,7 @@ use milepost::endpoint::{Evaluation, RequestState};
 use super::RETRY_AFTER;
 use super::access::{self, AccessState, ServiceSnapshot};
 use crate::http::CLIENT_NETWORK;
-use crate::query_error::panic_response;
+use crate::query_error::{QueryError, panic_response};
 use crate::service::Service;
 
 /// What a query read
@@ -60,6 +60,17 @@ impl Service {
             Ok(read) => Some(read),
             Err(query) => self.run_with_archive(query).await,
         }
+    }
+
+    /// As [`read`](Self::read), with why there is no result, and when to try again if that is
+    /// because the archive failed
+    pub(crate) async fn read_result<T: Send + 'static, E: Into<QueryError> + Send + 'static>(
+        self: &Arc<Self>,
+        is_long: bool,
+        query: impl Fn(&Self, &ServiceSnapshot<'_>) -> Result<T, E> + Send + 'static,
+    ) -> Result<T, QueryError> {
+        let Some(read) = self.read(is_long, query).await else { return Err(QueryError::Panicked) };
+        read.output.map_err(|error| error.into().with_retry_after(read.retry_after))
     }
 
     /// Runs a query that needs the archive, on a thread that may block; `None` if it panicked

@@ -255,6 +255,17 @@ async fn while_the_archive_is_down_hot_requests_go_on_and_nothing_is_forgotten()
         }
     }
     assert!(failed > 10 && served > 10, "{failed} {served}");
+    let (hash, unknown) = (hashes[0], CryptoHash::digest(b"unknown"));
+    for path in [
+        format!("/tx/{hash}"),
+        format!("/tx/{hash}?include=proof"),
+        format!("/receipt/{unknown}"),
+        format!("/blocks/{unknown}"),
+    ] {
+        let (status, retry_after, body) = get(&address, &path).await;
+        assert_eq!((status, retry_after.as_deref()), (503, Some("1")), "{path}: {body}");
+        assert!(body.contains("the archive cannot be read: no replica is alive"), "{body}");
+    }
     // It is back: what was missed is archived, and forgotten with the next blocks.
     archive.is_down.store(false, SeqCst);
     exporter.step(&service).unwrap();

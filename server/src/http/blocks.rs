@@ -11,7 +11,7 @@ use milepost::primitives::{BlockHeight, CryptoHash};
 use serde_json::{Map, Value, json};
 
 use super::query_string::QueryString;
-use super::route::{error_status, failed};
+use super::route::{HttpResponse, failed, json_value, query_failed};
 use crate::query_error::QueryError;
 use crate::service::Service;
 
@@ -24,25 +24,26 @@ pub(super) async fn heights(
     service: &Arc<Service>,
     list: &str,
     query: &QueryString,
-) -> (StatusCode, Value) {
+) -> HttpResponse {
     let hashes = match parse(list) {
         Ok(hashes) => hashes,
-        Err(text) => return (StatusCode::BAD_REQUEST, failed(text)),
+        Err(text) => return json_value(StatusCode::BAD_REQUEST, &failed(text)),
     };
     let has_times = match query.get("include") {
         None | Some("") => false,
         Some("timestamp") => true,
         Some(name) => {
             let text = format!("include: `{name}` is not timestamp");
-            return (StatusCode::BAD_REQUEST, failed(text));
+            return json_value(StatusCode::BAD_REQUEST, &failed(text));
         }
     };
     let names = hashes.iter().map(ToString::to_string).collect::<Vec<_>>();
     match read(service, hashes, has_times).await {
         Ok(blocks) => {
-            (StatusCode::OK, Value::Object(Map::from_iter(names.into_iter().zip(blocks))))
+            let blocks = Value::Object(Map::from_iter(names.into_iter().zip(blocks)));
+            json_value(StatusCode::OK, &blocks)
         }
-        Err(error) => (error_status(&error), failed(error)),
+        Err(error) => query_failed(&error),
     }
 }
 

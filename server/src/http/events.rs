@@ -23,7 +23,7 @@ use super::client::Client;
 use super::event_source::{END, Event, EventOptions, EventSource, Next, REACHED, WatchError};
 use super::query_string::QueryString;
 use super::response_body::HttpBody;
-use super::route::{HttpResponse, empty, error_status, failed, json_value};
+use super::route::{HttpResponse, empty, failed, json_value, query_failed};
 use super::transaction::{self, rejected};
 use crate::service::Service;
 use crate::watching::Change;
@@ -58,7 +58,7 @@ pub(super) async fn of_one(
     // The first state decides the HTTP status.
     let watcher = source.watcher();
     match poll_fn(|context| watcher.poll(context)).await {
-        Change::Failed(_, error) => return json_value(error_status(&error), &failed(error)),
+        Change::Failed(_, error) => return query_failed(&error),
         Change::Closed => {}
         Change::State(position, state) => {
             let is_reached = state.milestone.satisfies(options.wait_until);

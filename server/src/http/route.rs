@@ -17,6 +17,7 @@ use core::time::Duration;
 use hyper::body::{Body as _, Incoming};
 use hyper::header::{
     ALLOW, CONTENT_LENGTH, CONTENT_TYPE, HeaderMap, HeaderValue, IF_NONE_MATCH, LOCATION, ORIGIN,
+    RETRY_AFTER,
 };
 use hyper::{Method, Request, Response, StatusCode};
 use milepost::endpoint::ChainStatus;
@@ -287,7 +288,7 @@ async fn route(context: &HttpContext, request: &RequestHead, path: &str) -> Http
     }
     match context.service.chain_status().await {
         Ok(chain) => page(context, &chain),
-        Err(error) => json_value(error_status(&error), &failed(error)),
+        Err(error) => query_failed(&error),
     }
 }
 
@@ -353,11 +354,11 @@ async fn heights(context: &HttpContext, request: &RequestHead, list: &str) -> Ht
         return method_not_allowed(context, "GET");
     }
     let query = QueryString::parse(request.query.as_deref().unwrap_or_default());
-    let (status, body) = blocks::heights(&context.service, list, &query).await;
-    if status != StatusCode::OK {
-        context.service.metrics.request_rejected(status.as_u16());
+    let response = blocks::heights(&context.service, list, &query).await;
+    if response.status() != StatusCode::OK {
+        context.service.metrics.request_rejected(response.status().as_u16());
     }
-    json_value(status, &body)
+    response
 }
 
 /// The newest transactions in blocks
@@ -367,7 +368,7 @@ async fn recent(context: &HttpContext, verb: &Method) -> HttpResponse {
     }
     match context.service.recent_transactions().await {
         Ok(list) => json_value(StatusCode::OK, &list),
-        Err(error) => json_value(error_status(&error), &failed(error)),
+        Err(error) => query_failed(&error),
     }
 }
 
@@ -462,10 +463,23 @@ fn feed_state(context: &HttpContext) -> &'static str {
     }
 }
 
-/// The status of a query without a result
-pub(super) fn error_status(error: &QueryError) -> StatusCode {
+/// The response to a query without a result
+pub(super) fn query_failed(error: &QueryError) -> HttpResponse {
+    let mut response = json_value(error_status(error), &failed(error));
+    if let QueryError::Unavailable(_, pause) = error {
+        response.headers_mut().insert(RETRY_AFTER, seconds(*pause));
+    }
+    response
+}
+
+/// A pause as the value of `Retry-After`
+pub(super) fn seconds(pause: Duration) -> HeaderValue {
+    HeaderValue::from(pause.as_secs().saturating_add(u64::from(pause.subsec_nanos() > 0)))
+}
+
+fn error_status(error: &QueryError) -> StatusCode {
     match error {
-        QueryError::Failed(_) => StatusCode::SERVICE_UNAVAILABLE,
+        QueryError::Failed(_) | QueryError::Unavailable(..) => StatusCode::SERVICE_UNAVAILABLE,
         QueryError::InvalidBlock(_) => StatusCode::BAD_REQUEST,
         QueryError::NotProvable(_) => StatusCode::NOT_IMPLEMENTED,
         QueryError::Panicked => StatusCode::INTERNAL_SERVER_ERROR,

@@ -25,7 +25,7 @@ use super::complete_heights::CompleteHeights;
 use super::cors::Cors;
 use super::request_body::{self, HttpError};
 use super::response_body::HttpBody;
-use super::route::{HttpContext, HttpResponse};
+use super::route::{HttpContext, HttpResponse, seconds};
 use super::{discovery, head, prefer};
 use crate::waiting::{self, Answer, WaitOptions};
 
@@ -225,8 +225,7 @@ async fn run(
             .extend(applied.ok().map(|value| (prefer::PREFERENCE_APPLIED, value)));
     }
     if let Some(pause) = retry_after {
-        let seconds = pause.as_secs().saturating_add(u64::from(pause.subsec_nanos() > 0));
-        response.headers_mut().insert(RETRY_AFTER, HeaderValue::from(seconds));
+        response.headers_mut().insert(RETRY_AFTER, seconds(pause));
     }
     if has_unknown {
         // Boxed, because most requests are about transactions that are known.

@@ -16,7 +16,7 @@ use serde_json::json;
 use super::complete_heights::CompleteHeights;
 use super::entity_tag;
 use super::query_string::QueryString;
-use super::route::{HttpResponse, empty, error_status, failed, json_bytes, json_value};
+use super::route::{HttpResponse, empty, failed, json_bytes, json_value, query_failed};
 use crate::compact_status::Include;
 use crate::service::Service;
 
@@ -52,7 +52,7 @@ pub(super) async fn status(
     let heights = CompleteHeights::note(service);
     let (summary, json) = match service.compact_status(hash, include, end).await {
         Ok(observed) => observed,
-        Err(error) => return json_value(error_status(&error), &failed(error)),
+        Err(error) => return query_failed(&error),
     };
     let Some(summary) = summary else {
         let text = format!("transaction {hash} is in no block that is stored");
@@ -86,7 +86,7 @@ pub(super) async fn of_receipt(service: &Arc<Service>, id: &str) -> HttpResponse
     let heights = CompleteHeights::note(service);
     let found = match service.receipt_transaction(receipt).await {
         Ok(found) => found,
-        Err(error) => return json_value(error_status(&error), &failed(error)),
+        Err(error) => return query_failed(&error),
     };
     let Some(transaction) = found else {
         let text = format!("receipt {receipt} comes from no transaction that is stored");

@@ -260,10 +260,10 @@ const NOT_FOUND: fn() -> StatusAndResponse = || {
     ("404", response)
 };
 const UNAVAILABLE: fn() -> StatusAndResponse = || {
-    (
-        "503",
-        json_response("A limit, a head that is too low, or a store that failed", "Failed", false),
-    )
+    let text = "A limit, a head that is too low, or a store or an archive that cannot be read";
+    let mut response = json_response(text, "Failed", false);
+    response["headers"]["Retry-After"] = json!({ "$ref": "#/components/headers/RetryAfter" });
+    ("503", response)
 };
 
 fn json_response(description: &str, component: &str, has_tag: bool) -> Value {
@@ -374,6 +374,10 @@ fn headers() -> Value {
         "CompleteHeights": {
             "description": "Heights of the blocks in which a transaction was looked for that is unknown, at most the 8 newest ranges",
             "schema": { "pattern": "^[0-9]+-[0-9]+(, [0-9]+-[0-9]+)*$", "type": "string" },
+        },
+        "RetryAfter": {
+            "description": "Seconds after which a retry may succeed, where that is known",
+            "schema": { "type": "integer" },
         },
         "Transaction": {
             "description": "The transactions of a request that ended without its result",
