@@ -3,7 +3,8 @@
 //!
 //! A lookup is by hash alone, on every shard; `sender_account_id` is accepted and checked, because
 //! clients of a node have to send it. Before a transaction is finalized, a request costs the walk
-//! over its receipts; what is finalized never changes, and may be cached for ever.
+//! over its receipts; what is finalized changes only if an archive is repaired, and may be cached
+//! for an hour. The transaction of a receipt may be cached for ever.
 
 use alloc::sync::Arc;
 
@@ -22,6 +23,8 @@ use crate::service::Service;
 
 /// For what can change
 const REVALIDATE: HeaderValue = HeaderValue::from_static("no-cache");
+/// For what is finalized: a repair of the archive may replace a row that was wrong
+const FINALIZED: HeaderValue = HeaderValue::from_static("public, max-age=3600, must-revalidate");
 /// For what never changes: a year, the longest time that caches count
 const IMMUTABLE: HeaderValue = HeaderValue::from_static("public, max-age=31536000, immutable");
 
@@ -65,8 +68,8 @@ pub(super) async fn status(
         json_bytes(StatusCode::OK, json.into_bytes())
     };
     // The block that confirms the newest outcome may not be final yet.
-    let never_changes = summary.is_finalized && !include.proof;
-    let caching = if never_changes { IMMUTABLE } else { REVALIDATE };
+    let is_finalized = summary.is_finalized && !include.proof;
+    let caching = if is_finalized { FINALIZED } else { REVALIDATE };
     response.headers_mut().insert(CACHE_CONTROL, caching);
     // Base58 in quotes is valid in a header.
     if let Ok(tag) = HeaderValue::try_from(tag) {

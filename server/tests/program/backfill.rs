@@ -8,9 +8,10 @@ use milepost::archive::{Archive as _, ArchivedBlock, ArchivedReceipt, Envelope, 
 use milepost::primitives::CryptoHash;
 use milepost::storage::Table;
 use milepost_archive::DirectoryArchive;
+use milepost_practice::PracticeTransaction;
 use serde_json::Value;
 
-use crate::archive_commands::{Blocks, answers, printed, stats};
+use crate::archive_commands::{Blocks, answers, printed, reader, stats};
 use crate::fixture::{lake, message_files, messages, text};
 use crate::support::{command, errors, run};
 
@@ -149,6 +150,7 @@ fn a_repair_replaces_what_differs_from_the_blocks() {
     let included = blocks.messages.iter().filter(|message| message.height <= last);
     let transactions: Vec<_> = included.flat_map(|message| &message.transactions).collect();
     let before = stats(&wrong);
+    let tags = entity_tags(&wrong, &transactions);
 
     let [from, to] = [first, last].map(|height| height.to_string());
     let repair = ["archive", "repair", text(&wrong), text(blocks.files.path()), "--from", &from];
@@ -166,8 +168,30 @@ fn a_repair_replaces_what_differs_from_the_blocks() {
     );
     assert!(printed(&["archive", "check", text(&wrong)], 0).contains(": sound, "));
     assert_eq!(answers(&wrong, &transactions), answers(&right, &transactions));
+    // Caches ask again after an hour, and then get what is right.
+    let repaired = entity_tags(&wrong, &transactions);
+    assert_eq!(repaired, entity_tags(&right, &transactions));
+    let changed = tags.iter().zip(&repaired).filter(|(before, after)| before != after);
+    assert!(changed.clone().any(|(before, _)| before.is_some()));
+    assert_eq!(changed.count(), replaced);
     assert_eq!(stats(&wrong)["writers"], before["writers"]);
     assert!(printed(&args, 0).contains(": 0 rows replaced, 0 removed"));
+}
+
+/// The entity tag of the status of each transaction that a server with this archive has
+fn entity_tags(archive: &Path, transactions: &[&PracticeTransaction]) -> Vec<Option<String>> {
+    let (server, _empty) = reader(text(archive));
+    let tag = |transaction: &&PracticeTransaction| {
+        let path = format!("/tx/{}?include=outcomes", transaction.hash);
+        let response = server.get(&path);
+        let tag = response.header("etag").map(str::to_owned);
+        if let Some(tag) = &tag {
+            assert!(response.header("cache-control").is_some_and(|it| it.contains("max-age=3600")));
+            assert_eq!(server.get_with(&path, &format!("if-none-match: {tag}")).status, 304);
+        }
+        tag
+    };
+    transactions.iter().map(tag).collect()
 }
 
 /// Puts a receipt of a transaction that no block has at this height, and the row of a block
