@@ -330,6 +330,12 @@ fn an_unfinished_transaction_is_looked_up_while_the_head_lags() {
         panic!("the archive has it")
     };
     assert_eq!((response.kind, stores.archive.take_reads()), (ResponseKind::Result, 1));
+    let observed = |engine: Engine| {
+        let summary = engine.observe(hash, &stores.both()).unwrap().summary.unwrap();
+        (summary.is_finalized, stores.archive.take_reads() > 0)
+    };
+    assert_eq!(observed(lagging), (true, true));
+    assert_eq!(observed(engine(ArchiveLookup::Unknown)), (false, false));
 }
 
 #[test]

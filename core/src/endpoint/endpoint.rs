@@ -22,7 +22,7 @@ use crate::Error;
 #[cfg(feature = "watch")]
 use crate::ErrorKind;
 #[cfg(feature = "archive")]
-use crate::archive::ArchiveWriter;
+use crate::archive::{ArchiveLookup, ArchiveWriter};
 use crate::config::ConfigImport;
 use crate::import::{BlockImport, ChainUpdate, ImportSettings};
 #[cfg(feature = "verify")]
@@ -335,12 +335,18 @@ impl<T> Endpoint<T> {
 
     /// Observes a transaction once, with rows that the host supplies; ends in
     /// [`Output::Completed`]
+    ///
+    /// The archive is asked only if the storage does not know the transaction.
     #[cfg(feature = "observe")]
     pub fn handle_observation_query(&mut self, transaction: CryptoHash) -> RequestHandle {
         let settings = self.engine.settings();
         let query = SummaryQuery::new(transaction, settings.max_receipts);
+        // Hosts observe what they watch after every block, which should not poll the archive.
         #[cfg(feature = "archive")]
-        let query = query.with_archive(settings.archive);
+        let query = query.with_archive(match settings.archive {
+            ArchiveLookup::Never => ArchiveLookup::Never,
+            ArchiveLookup::Unknown | ArchiveLookup::Unfinished => ArchiveLookup::Unknown,
+        });
         let query = OptimisticQuery::new(query, settings.isolation);
         self.start(OperationKind::Observation(Box::new(query)))
     }

@@ -391,6 +391,9 @@ impl Engine {
     /// Observes a transaction: its compact status, and the status that this is of; costs the walk
     /// over its receipts
     ///
+    /// The archive is asked as the settings say. What is observed after every block should be
+    /// observed with a lookup other than `Unfinished`, which reads the archive each time.
+    ///
     /// # Errors
     ///
     /// The storage's error, a corrupt row, or more receipts than the settings allow.

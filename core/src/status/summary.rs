@@ -162,14 +162,11 @@ impl SummaryQuery {
     /// default is that it does not
     ///
     /// It then needs at most two rows more: that of the transaction, and that of its block. What is
-    /// observed after every block asks only then, whatever the lookup is.
+    /// observed after every block should not ask about [unfinished](ArchiveLookup::Unfinished)
+    /// transactions, because each observation of one then reads the archive.
     #[cfg(feature = "archive")]
     #[must_use]
     pub fn with_archive(mut self, lookup: ArchiveLookup) -> Self {
-        let lookup = match lookup {
-            ArchiveLookup::Never => ArchiveLookup::Never,
-            ArchiveLookup::Unknown | ArchiveLookup::Unfinished => ArchiveLookup::Unknown,
-        };
         self.walk = self.walk.with_archive(lookup);
         self
     }

@@ -279,6 +279,31 @@ async fn while_the_archive_is_down_hot_requests_go_on_and_nothing_is_forgotten()
     }
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn while_the_head_lags_the_archive_has_what_is_not_final_here() {
+    let archive = TestArchive::new();
+    let (ahead, exporter) = service(&archive, 1_000_000);
+    let (messages, hashes) = chain(60);
+    import(&ahead, &exporter, &messages);
+    let (lagging, exporter) = service(&archive, 1_000_000);
+    import(&lagging, &exporter, &messages[..12]);
+    let alone = Arc::new(plain_service(ImportSettings::default()));
+    messages[..12].iter().for_each(|message| drop(alone.import_block(&message.json)));
+    let (lagging, alone) = (start(&lagging).await, start(&alone).await);
+    let ahead = start(&ahead).await;
+    let archived = archived(&messages);
+    let mut unfinished = 0;
+    for hash in hashes.iter().filter(|hash| archived.contains(hash)) {
+        let here = get(&alone, &format!("/tx/{hash}")).await;
+        unfinished += usize::from(here.0 == 200 && here.2.contains("\"finalized\":false"));
+        let expected = get(&ahead, &format!("/tx/{hash}?include=status")).await;
+        assert!(expected.2.contains("\"final_execution_status\":\"FINAL\""), "{}", expected.2);
+        assert_eq!(get(&lagging, &format!("/tx/{hash}?include=status")).await, expected);
+        assert_eq!(post(&lagging, body(*hash)).await, post(&ahead, body(*hash)).await);
+    }
+    assert!(unfinished > 2, "{unfinished}");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 1)]
 async fn requests_about_one_thing_are_one_read_and_block_no_others() {
     let archive = TestArchive::new();
