@@ -11,6 +11,7 @@ use milepost::Error;
 use milepost::import::{BlockImport, ImportSummary};
 use milepost::storage::{Batch, Storage as _};
 use milepost_feeds::ImportHost;
+use tracing::Span;
 
 use crate::metrics::BlockStep;
 use crate::service::Service;
@@ -24,6 +25,8 @@ pub(crate) struct BlockImporter<'service, M, C, S> {
     pub(crate) committed: Mutex<C>,
     /// Called when no further message is taken
     pub(crate) stop: S,
+    /// Names the import in what is logged on the threads of the pipeline
+    pub(crate) span: Span,
     pub(crate) message: PhantomData<fn(M)>,
 }
 
@@ -40,7 +43,7 @@ where
         Self: 'a;
 
     fn read(&self, message: &M) -> Result<BlockImport, Error> {
-        self.service.read_block(message.as_ref())
+        self.span.in_scope(|| self.service.read_block(message.as_ref()))
     }
 
     fn snapshot(&self) -> Result<StoreSnapshot<'_>, Error> {
@@ -48,6 +51,7 @@ where
     }
 
     fn commit(&self, batch: Batch, blocks: Vec<(M, ImportSummary)>) -> Result<(), Error> {
+        let _entered = self.span.enter();
         let start = Instant::now();
         if !batch.is_empty() {
             self.writer.commit_shared(batch)?;

@@ -29,7 +29,7 @@ use serde_json::Value;
 use tokio::sync::{Notify, oneshot, watch};
 use tokio::task;
 use tokio::time::Instant;
-use tracing::warn;
+use tracing::{Span, warn};
 
 use crate::archive::{Exporter, Read, ServiceSnapshot};
 use crate::block_importer::BlockImporter;
@@ -356,8 +356,9 @@ impl Service {
     ) -> Result<(), ImportError<M>> {
         let writer = self.store.block_writer();
         let committed = Mutex::new(committed);
-        let message = PhantomData;
-        import_all(&BlockImporter { service: self, writer, committed, stop, message }, messages)
+        let (message, span) = (PhantomData, Span::current());
+        let importer = BlockImporter { service: self, writer, committed, stop, span, message };
+        import_all(&importer, messages)
     }
 
     /// Reads a block message, which needs nothing of the store

@@ -19,6 +19,7 @@ use milepost::archive::{HeightRanges, WriterProgress};
 use milepost::endpoint::{Engine, WaitConfig};
 use milepost::import::{FinalityRule, Retention, VerifyMode};
 use milepost::primitives::BlockHeight;
+use tracing::error_span;
 
 use super::repair::RepairedArchive;
 use super::{at, lock, refuse_missing};
@@ -198,6 +199,8 @@ enum Filled {
 /// Fills a part
 fn fill(args: &BackfillArgs, part: &Heights, archive: &SharedArchive) -> Result<Filled, String> {
     let (from, to) = (*part.start(), *part.end());
+    // In every line of the log about it, because other parts are filled at the same time.
+    let _span = error_span!("part", heights = format_args!("{from}-{to}")).entered();
     let store = Store::open(&StoreLocation::Memory)?;
     let finality = args.feed.finality.unwrap_or(FinalityRule::Headers);
     let settings = args.feed.import_settings(finality).with_retention(RETENTION);

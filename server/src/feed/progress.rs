@@ -1,14 +1,21 @@
 //! Progress of an import: a bar on a terminal, lines in a log.
+//!
+//! Imports at the same time, as the parts of a backfill, have a bar below the other. In a log the
+//! span that is entered names the part.
 
 use core::time::Duration;
 use std::io::{self, IsTerminal as _};
+use std::sync::LazyLock;
 use std::time::Instant;
 
-use indicatif::{ProgressBar, ProgressStyle};
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use tracing::info;
 
 /// Minimum time between two lines in a log
 const LOG_INTERVAL: Duration = Duration::from_secs(60);
+
+/// The bars on standard error, which is one for the whole process
+static BARS: LazyLock<MultiProgress> = LazyLock::new(MultiProgress::new);
 
 /// A bar if standard error is a terminal, otherwise a line in a minute
 pub(crate) struct Progress {
@@ -21,7 +28,7 @@ pub(crate) struct Progress {
 impl Progress {
     /// Of this number of blocks, or heights
     pub(crate) fn new(total: u64) -> Self {
-        let bar = io::stderr().is_terminal().then(|| bar(total));
+        let bar = io::stderr().is_terminal().then(|| BARS.add(bar(total)));
         Self { bar, total, start: Instant::now(), last_line: Instant::now() }
     }
 
@@ -44,6 +51,7 @@ impl Progress {
     pub(crate) fn finish(self) {
         if let Some(bar) = self.bar {
             bar.finish_and_clear();
+            BARS.remove(&bar);
         }
     }
 }

@@ -89,6 +89,34 @@ fn what_is_left_open_is_listed_and_finished_by_the_next_run() {
     assert_eq!(stats(&archive)["writers"], writers);
 }
 
+#[test]
+fn lines_of_the_log_name_the_part_that_they_are_about() {
+    let (mut blocks, directory) = (Blocks::new(60), tempfile::tempdir().unwrap());
+    let heights = [0, 40].map(|number| blocks.messages[number].height.to_string());
+    // Each part reads this block, which is not what its hash says.
+    let wrong = blocks.messages.swap_remove(20);
+    let json = String::from_utf8(wrong.json).unwrap();
+    let (before, after) = json.split_once("\"gas_price\":\"").unwrap();
+    let json = format!("{before}\"gas_price\":\"1{after}");
+    fs::write(blocks.files.path().join(format!("{}.json", wrong.height)), json).unwrap();
+    let archive = directory.path().join("archive");
+    let args = ["archive", "backfill", text(&archive), text(blocks.files.path()), "--jobs", "2"];
+    let range = ["--from", &heights[0], "--to", &heights[1]];
+    let mut backfill = command(&[&args[..], &range].concat());
+    let log = errors(&backfill.env("MILEPOST_LOG", "info").output().unwrap());
+    let [of_writers, of_blocks] = ["writes to the archive", "hash"].map(|part| {
+        let mut lines: Vec<&str> = log.lines().filter(|line| line.contains(part)).collect();
+        lines.sort_unstable();
+        lines
+    });
+    assert!(of_writers.len() == 2 && !of_blocks.is_empty(), "{log}");
+    let parts = [format!("part{{heights={}-", heights[0]), format!("-{}}}: ", heights[1])];
+    for part in &parts {
+        assert_eq!(of_writers.iter().filter(|line| line.contains(part)).count(), 1, "{log}");
+    }
+    assert!(of_blocks.iter().all(|line| parts.iter().any(|part| line.contains(part))), "{log}");
+}
+
 #[cfg(feature = "object-store")]
 #[test]
 fn an_archive_is_filled_from_a_lake_in_an_object_store() {
