@@ -57,6 +57,15 @@ fn the_dashboard_and_the_alerts_name_metrics_that_exist() {
     server.until("a final block", || server.metric("milepost_final_height").is_some());
     let exported = metrics(&server.get("/metrics").text());
 
+    let handbook = document("OPERATING.md");
+    let is_missing = |family: &&&str| {
+        let name = family.strip_prefix("milepost_").unwrap_or(family);
+        !handbook.contains(&format!("`{name}`"))
+    };
+    let exported_families = families(&exported);
+    let unexplained: Vec<_> = exported_families.iter().filter(is_missing).collect();
+    assert!(unexplained.is_empty(), "docs/OPERATING.md has no word of {unexplained:?}");
+
     let dashboard: Value = serde_json::from_str(&document("grafana.json")).unwrap();
     let panels = dashboard["panels"].as_array().unwrap();
     let targets = panels.iter().flat_map(|panel| panel["targets"].as_array().unwrap());
