@@ -21,8 +21,10 @@ use super::{
 use crate::Error;
 #[cfg(feature = "watch")]
 use crate::ErrorKind;
+#[cfg(all(feature = "archive", feature = "observe"))]
+use crate::archive::ArchiveLookup;
 #[cfg(feature = "archive")]
-use crate::archive::{ArchiveLookup, ArchiveWriter};
+use crate::archive::ArchiveWriter;
 use crate::config::ConfigImport;
 use crate::import::{BlockImport, ChainUpdate, ImportSettings};
 #[cfg(feature = "verify")]
