@@ -172,8 +172,9 @@ pub(crate) fn read_each(
         let mut rows = Vec::with_capacity(keys.len());
         get_many(keys, &mut rows).map(|()| rows)
     };
-    let is_of_row =
-        |error: &Error| matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Corrupt);
+    let is_of_row = |error: &Error| {
+        matches!(error.kind(), ErrorKind::Conflict | ErrorKind::Corrupt | ErrorKind::Version)
+    };
     match get(keys) {
         Ok(rows) => Ok(rows.into_iter().map(Ok).collect()),
         Err(error) if is_of_row(&error) => {

@@ -9,12 +9,12 @@
 use std::collections::HashSet;
 use std::sync::Mutex;
 
-use milepost::Error;
 use milepost::archive::{
     Archive, ArchivedBlock, MemoryArchive, Removal, WriterProgress, is_new_version,
 };
 use milepost::primitives::CryptoHash;
 use milepost::storage::{Key, Row, Table};
+use milepost::{Error, ErrorKind};
 
 use super::lock;
 use crate::archive::{SharedArchive, read_each};
@@ -85,6 +85,8 @@ impl Archive for RepairedArchive {
             match stored {
                 Ok(None) => missing.push((*key, row.clone())),
                 Ok(Some(other)) if !is_new_version(row, [&*other])? => {}
+                // What a newer release has put is not wrong.
+                Err(error) if error.kind() == ErrorKind::Version => return Err(error),
                 Ok(Some(_)) | Err(_) => wrong.push((*key, row.clone())),
             }
         }

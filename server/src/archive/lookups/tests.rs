@@ -113,15 +113,19 @@ fn a_read_that_began_before_rows_were_put_is_neither_remembered_nor_joined() {
     assert!(lock(&lookups.state).running.is_empty());
 }
 
-/// Reads of an archive in which the keys 0 and 3 have a row, and 9 has two contents
+/// Reads of an archive in which the keys 0 and 3 have a row, 8 has one of a newer format version,
+/// and 9 has two contents
 fn held_lookups() -> (Arc<TestArchive>, Lookups) {
     let archive = TestArchive::new();
     let put = |number, content: &[u8]| {
         let row = Envelope::plain(Origin::of(WriterId(1)), content).encode();
         archive.put_many(&[(key(number), row.into())]).unwrap();
     };
-    [0, 3, 9].iter().for_each(|number| put(*number, b"content"));
+    [0, 3, 8, 9].iter().for_each(|number| put(*number, b"content"));
     put(9, b"other");
+    let mut newer = Envelope::plain(Origin::of(WriterId(1)), b"content").encode().to_vec();
+    newer[0] += 1;
+    archive.replace_many(&[(key(8), newer.into())]).unwrap();
     let shared: SharedArchive = Arc::<TestArchive>::clone(&archive);
     (archive, Lookups::new(shared, NonZero::new(100).unwrap()))
 }
@@ -214,21 +218,27 @@ fn batches_with_keys_in_common_end_whatever_their_order() {
 
 #[test]
 fn a_row_that_cannot_be_served_fails_those_that_need_it_and_no_others() {
+    for (number, kind) in [(8, ErrorKind::Version), (9, ErrorKind::Conflict)] {
+        check_row_that_cannot_be_served(number, kind);
+    }
+}
+
+fn check_row_that_cannot_be_served(number: u64, kind: ErrorKind) {
     let (archive, lookups) = held_lookups();
     archive.hold(true);
     thread::scope(|scope| {
-        let batch = scope.spawn(|| found(&lookups, &[key(9), key(0), key(1)]));
+        let batch = scope.spawn(|| found(&lookups, &[key(number), key(0), key(1)]));
         archive.until_reads(1);
-        let others = [0, 1, 9].map(|number| {
+        let others = [0, 1, number].map(|number| {
             let lookups = &lookups;
             scope.spawn(move || found(lookups, &[key(number)]))
         });
         until_coalesced(&lookups, 3);
         archive.hold(false);
-        assert_eq!(batch.join().unwrap(), Err(ErrorKind::Conflict));
-        let [first, second, conflicting] = others.map(|it| it.join().unwrap());
+        assert_eq!(batch.join().unwrap(), Err(kind));
+        let [first, second, third] = others.map(|it| it.join().unwrap());
         assert_eq!((first, second), (Ok(vec![true]), Ok(vec![false])));
-        assert_eq!(conflicting, Err(ErrorKind::Conflict));
+        assert_eq!(third, Err(kind));
     });
     // The batch, and each of its keys.
     assert_eq!(archive.reads.load(SeqCst), 4);
