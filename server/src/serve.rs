@@ -60,6 +60,25 @@ pub(crate) fn runtime(threads: Option<usize>) -> Result<Runtime, String> {
     builder.enable_all().build().map_err(|error| format!("cannot start threads: {error}"))
 }
 
+/// Checks what [`serve`] refuses of its options beyond what each of them may be; opens and makes
+/// nothing
+///
+/// # Errors
+///
+/// Which option it is, and why.
+pub(crate) fn check(args: &ServeArgs) -> Result<(), String> {
+    let port = args.listen.rsplit_once(':').map(|(_, port)| port.parse::<u16>());
+    if !matches!(port, Some(Ok(_))) {
+        return Err(format!("--listen: `{}` is not HOST:PORT", args.listen));
+    }
+    let location = args.archive.archive.clone().or_else(|| args.store.archive());
+    args.archive.options(location.as_ref())?;
+    // Clients of HTTP are made, which send nothing yet.
+    let runtime = runtime(None)?;
+    let _guard = runtime.enter();
+    Follow::new(&args.follow, &args.feed).map(drop)
+}
+
 /// Serves until a signal arrives
 pub(crate) fn serve(args: ServeArgs) -> Result<ExitCode, String> {
     let is_file = args.store != StoreLocation::Memory;

@@ -11,11 +11,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Arg, ArgAction, Command, CommandFactory as _};
+use clap::{Arg, ArgAction, Command, CommandFactory as _, Parser as _};
 use toml::{Spanned, Value};
 
-use crate::cli::Cli;
+use crate::cli::{self, Cli};
 use crate::log::print_line;
+use crate::serve;
 
 /// The commands whose options may come from elsewhere; options without a command are `serve`'s
 const COMMANDS: [&str; 2] = ["serve", "import"];
@@ -112,10 +113,14 @@ pub(crate) fn check(path: &Path) -> Result<ExitCode, String> {
         let required = ["--store=x", "x"].iter().filter(|_| name == "import");
         let has_store = known.iter().any(|setting| setting.option == "store");
         let required = required.skip(usize::from(has_store)).map(|text| (*text).to_owned());
-        let line = [name.to_owned()].into_iter().chain(arguments).chain(required);
-        command.try_get_matches_from(line).map_err(|error| {
+        let line = ["milepost", name].map(str::to_owned).into_iter().chain(arguments);
+        let parsed = Cli::try_parse_from(line.chain(required)).map_err(|error| error.to_string());
+        let checked = parsed.and_then(|cli| match cli.command {
+            Some(cli::Command::Serve(args)) => serve::check(&args),
+            _ => Ok(()),
+        });
+        checked.map_err(|text| {
             let added = known.iter().map(|it| (it.option.clone(), it.origin.clone())).collect();
-            let text = error.to_string();
             let origins = Arguments { arguments: Vec::new(), added }.origins(&text);
             let first = text.lines().next().unwrap_or_default();
             format!("{}{origins}", first.trim_start_matches("error: "))

@@ -65,6 +65,29 @@ fn a_file_of_settings_is_checked_without_a_server() {
     fs::write(&path, "forward = true\n").unwrap();
     let output = run(&["config", "check", text(&path)]);
     assert_eq!(output.status.code(), Some(2), "{}", errors(&output));
+    for (file, refused) in [
+        ("listen = 'localhost'", "--listen: `localhost` is not HOST:PORT"),
+        ("listen = '127.0.0.1:99999'", "--listen: `127.0.0.1:99999` is not HOST:PORT"),
+        ("archive-backlog = 7", "--archive-backlog: there is no archive"),
+        ("store = 'memory'\narchive-write = 'off'", "--archive-write: there is no archive"),
+        (
+            "archive = 'memory'\narchive-write = 'off'\narchive-retention = 'heights:9'",
+            "--archive-retention: a server that does not write removes nothing",
+        ),
+        (
+            "archive = 'memory'\narchive-older = ['/nowhere/archive']",
+            "--archive-older: /nowhere/archive: no such archive",
+        ),
+        ("follow = ['mainnet', 'mainnet']", "neardata.xyz is given twice"),
+        ("follow = ['mainnet', 'testnet']", "--follow has a feed of mainnet and one of testnet"),
+        ("follow = ['mainnet']\nfinality = 'all'", "--finality all does not go with --follow"),
+        ("follow = ['mainnet']\nfeed-token-file = '/nowhere/token'", "/nowhere/token"),
+    ] {
+        fs::write(&path, file).unwrap();
+        let output = run(&["config", "check", text(&path)]);
+        assert_eq!(output.status.code(), Some(2), "{file}");
+        assert!(errors(&output).contains(refused), "{file}: {}", errors(&output));
+    }
     let output = run(&["config", "check", "missing.toml"]);
     assert!(errors(&output).contains("missing.toml: "), "{}", errors(&output));
 }
