@@ -38,7 +38,7 @@ impl Expected {
         let mut store = MemoryStorage::new();
         let mut states = vec![State::of(&Engine::default(), &store, &transactions)?];
         for message in &messages {
-            // Refused messages of the chain change nothing.
+            // Messages of the chain that are refused change nothing.
             let _ = Engine::default().import_block(message, &ImportSettings::default(), &mut store);
             states.push(State::of(&Engine::default(), &store, &transactions)?);
         }
