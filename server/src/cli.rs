@@ -274,24 +274,14 @@ impl ArchiveArgs {
     }
 }
 
-/// The live feed that `milepost serve` follows
+/// Live feeds, and the nodes that belong to them
 #[derive(Args, Clone, Debug)]
-pub(crate) struct FollowArgs {
-    /// Follows a live feed: `mainnet`, `testnet`, `neardata+https://HOST[/PATH]`, or a node,
-    /// `node+http://HOST:PORT`. Can be repeated: where the first one fails, the next one is asked.
-    /// Into memory, the newest 1000 blocks are kept unless `--retention` says otherwise
+pub(crate) struct FeedSourceArgs {
+    /// Takes the blocks of a live feed: `mainnet`, `testnet`, `neardata+https://HOST[/PATH]`, or a
+    /// node, `node+http://HOST:PORT`. Can be repeated: where the first one fails, the next one is
+    /// asked
     #[arg(long, value_name = "FEED")]
     pub(crate) follow: Vec<FeedUrl>,
-    /// Where to start: after the head of the store (`resume`; an empty store starts at the last
-    /// final block), at the last `final` block, or at a height
-    #[arg(
-        long,
-        value_name = "HEIGHT|final|resume",
-        default_value = "resume",
-        requires = "follow",
-        value_parser = value_parsers::start
-    )]
-    pub(crate) from: Start,
     /// File with the token of the first feed; without it, the variable `MILEPOST_FEED_TOKEN` is
     /// read
     #[arg(long, value_name = "PATH", requires = "follow")]
@@ -305,22 +295,39 @@ pub(crate) struct FollowArgs {
         value_parser = clap::value_parser!(u32).range(1..=1_000_000)
     )]
     pub(crate) feed_requests: Option<u32>,
-    /// How many heights before the last final block an empty store starts, so that transactions in
-    /// flight are whole: a promise that is yielded resumes within 200 blocks
-    #[arg(long, value_name = "HEIGHTS", default_value_t = 250, requires = "follow")]
-    pub(crate) start_margin: u64,
     /// Node that serves the protocol configurations of the chain, by JSON-RPC; `none` for those of
     /// `--configs` only. Can be repeated for `--forward`; configurations are those of the first one
     /// [default: `mainnet` and `testnet` have one, a node serves its own]
     #[arg(long, value_name = "URL|none", requires = "follow")]
     pub(crate) upstream: Vec<Upstream>,
+    /// File with the token of an upstream; the n-th file is that of the n-th `--upstream`
+    #[arg(long, value_name = "PATH", requires = "upstream")]
+    pub(crate) upstream_token_file: Vec<PathBuf>,
+}
+
+/// How `milepost serve` follows a live feed
+#[derive(Args, Clone, Debug)]
+pub(crate) struct FollowArgs {
+    #[command(flatten)]
+    pub(crate) sources: FeedSourceArgs,
+    /// Where to start: after the head of the store (`resume`; an empty store starts at the last
+    /// final block), at the last `final` block, or at a height
+    #[arg(
+        long,
+        value_name = "HEIGHT|final|resume",
+        default_value = "resume",
+        requires = "follow",
+        value_parser = value_parsers::start
+    )]
+    pub(crate) from: Start,
+    /// How many heights before the last final block an empty store starts, so that transactions in
+    /// flight are whole: a promise that is yielded resumes within 200 blocks
+    #[arg(long, value_name = "HEIGHTS", default_value_t = 250, requires = "follow")]
+    pub(crate) start_margin: u64,
     /// Sends requests of the public methods that are not answered here to the upstream, and
     /// submits transactions to it; where the first upstream fails, the next one is asked
     #[arg(long, requires = "follow")]
     pub(crate) forward: bool,
-    /// File with the token of an upstream; the n-th file is that of the n-th `--upstream`
-    #[arg(long, value_name = "PATH", requires = "upstream")]
-    pub(crate) upstream_token_file: Vec<PathBuf>,
     /// Maximum time that an upstream takes for a response, or for its first 64 KiB
     #[arg(
         long,
@@ -357,7 +364,8 @@ pub(crate) struct FeedArgs {
     /// the store was filled, `headers` for an empty one or with --follow]
     #[arg(long, value_name = "headers|all", value_parser = value_parsers::finality)]
     pub(crate) finality: Option<FinalityRule>,
-    /// Blocks that are kept: `everything` (the default), `blocks:N` or `epochs:N`
+    /// Blocks that are kept: `everything`, `blocks:N` or `epochs:N` [default: `everything`, but
+    /// `blocks:1000` of a feed that is followed into memory]
     #[arg(long, value_name = "WHICH", value_parser = value_parsers::retention)]
     pub(crate) retention: Option<Retention>,
     /// Refuses a block or a configuration with a member that is not of its type; by default it is

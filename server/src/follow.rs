@@ -8,6 +8,8 @@
 
 use alloc::sync::Arc;
 use core::iter;
+use core::ops::RangeInclusive;
+use core::time::Duration;
 use std::env;
 use std::sync::{Mutex, PoisonError};
 
@@ -16,14 +18,15 @@ use milepost::endpoint::ChainStatus;
 use milepost::import::{BlockPosition, FinalityRule, ImportSummary};
 use milepost::primitives::BlockHeight;
 use milepost_feeds::{
-    Budget, Event, Feed, FeedBlock, FollowError, FollowErrorKind, Follower, ImportError, Node,
-    RpcClient, Settings, Source, Start, StoredChain, Token,
+    BlockRequest, Budget, Event, Feed, FeedBlock, FeedUrl, Finality, FollowError, FollowErrorKind,
+    Follower, ImportError, Node, RpcClient, Settings, Source, SourceErrorKind, Start, StoredChain,
+    Token,
 };
-use tokio::sync::{Notify, mpsc};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinHandle;
-use tracing::{info, warn};
+use tracing::{Instrument as _, Span, info, warn};
 
-use crate::cli::{FeedArgs, FollowArgs};
+use crate::cli::{FeedArgs, FeedSourceArgs, FollowArgs};
 use crate::feed::Progress;
 use crate::feed_log::FeedLog;
 use crate::feed_status::{FeedSource, FeedStatus};
@@ -31,28 +34,21 @@ use crate::json_scan;
 use crate::metrics::BlockStep;
 use crate::served_feed::ServedFeed;
 use crate::service::Service;
-use crate::upstream::{self, Upstreams, fetch_configs};
+use crate::upstream::{self, EpochStart, Upstreams, fetch_configs};
 
 /// The variable that holds the token of a feed
 const TOKEN_VARIABLE: &str = "MILEPOST_FEED_TOKEN";
 
-/// Feeds that are followed from a place on
-pub(crate) struct Follow {
+/// The feeds of a command line, and the nodes that belong to them
+pub(crate) struct FeedSources {
     /// In the order of the command line, at least one
     sources: Vec<FeedSource>,
-    start: Start,
-    start_margin: u64,
-    until: Option<BlockHeight>,
-    track_shards: TrackedShards,
-    upstream: Option<Node>,
-    /// Where requests are forwarded to, if they are
-    pub(crate) upstreams: Option<Arc<Upstreams>>,
-    pub(crate) status: Arc<FeedStatus>,
+    upstreams: Vec<(FeedUrl, Option<Token>)>,
 }
 
-impl Follow {
-    /// The feed of the command line, if there is one
-    pub(crate) fn new(args: &FollowArgs, feed: &FeedArgs) -> Result<Option<Self>, String> {
+impl FeedSources {
+    /// Checks the arguments, and creates the clients of the feeds; `None` if there is no feed
+    pub(crate) fn new(args: &FeedSourceArgs, feed: &FeedArgs) -> Result<Option<Self>, String> {
         let Some(first) = args.follow.first() else { return Ok(None) };
         if feed.finality == Some(FinalityRule::All) {
             let detail = "--finality all does not go with --follow: its blocks are not final yet";
@@ -66,20 +62,7 @@ impl Follow {
             }
             (None, Err(_)) => None,
         };
-        let nodes = upstream::nodes(args, first, token.as_ref())?;
-        let failed = |error| format!("--upstream: {error}");
-        let node = nodes.first().map(|(node, token)| Node::new(node, token.clone()));
-        let upstream = node.transpose().map_err(failed)?;
-        let upstreams = match args.forward {
-            false => None,
-            true if nodes.is_empty() => return Err("--forward needs an --upstream".to_owned()),
-            true => {
-                let clients = nodes.into_iter().map(|(node, token)| RpcClient::new(&node, token));
-                let clients = clients.collect::<Result<_, _>>().map_err(failed)?;
-                let (timeout, history) = (args.upstream_timeout, args.upstream_history);
-                Some(Arc::new(Upstreams::new(clients, timeout, history)))
-            }
-        };
+        let upstreams = upstream::nodes(args, first, token.as_ref())?;
         let mut sources = Vec::with_capacity(args.follow.len());
         for (index, url) in args.follow.iter().enumerate() {
             if args.follow[..index].contains(url) {
@@ -96,6 +79,54 @@ impl Follow {
             }
             sources.push(FeedSource { url: url.to_string(), chain_id, feed });
         }
+        Ok(Some(Self { sources, upstreams }))
+    }
+}
+
+/// The node that configurations come from
+fn upstream(nodes: &[(FeedUrl, Option<Token>)]) -> Result<Option<Node>, String> {
+    let node = nodes.first().map(|(node, token)| Node::new(node, token.clone()));
+    node.transpose().map_err(upstream_failed)
+}
+
+fn upstream_failed(error: impl core::fmt::Display) -> String {
+    format!("--upstream: {error}")
+}
+
+/// Feeds that are followed from a place on
+pub(crate) struct Follow {
+    /// In the order of the command line, at least one
+    sources: Vec<FeedSource>,
+    start: Start,
+    start_margin: u64,
+    until: Option<BlockHeight>,
+    track_shards: TrackedShards,
+    upstream: Option<Node>,
+    /// Whether the next block is taken in only when the configuration of the epoch is stored
+    waits_for_configs: bool,
+    /// Where requests are forwarded to, if they are
+    pub(crate) upstreams: Option<Arc<Upstreams>>,
+    pub(crate) status: Arc<FeedStatus>,
+}
+
+impl Follow {
+    /// The feed of the command line, if there is one
+    ///
+    /// Creates clients of HTTP, which send nothing yet; called in a runtime.
+    pub(crate) fn new(args: &FollowArgs, feed: &FeedArgs) -> Result<Option<Self>, String> {
+        let Some(sources) = FeedSources::new(&args.sources, feed)? else { return Ok(None) };
+        let FeedSources { sources, upstreams: nodes } = sources;
+        let (upstream, failed) = (upstream(&nodes)?, upstream_failed);
+        let upstreams = match args.forward {
+            false => None,
+            true if nodes.is_empty() => return Err("--forward needs an --upstream".to_owned()),
+            true => {
+                let clients = nodes.into_iter().map(|(node, token)| RpcClient::new(&node, token));
+                let clients = clients.collect::<Result<_, _>>().map_err(failed)?;
+                let (timeout, history) = (args.upstream_timeout, args.upstream_history);
+                Some(Arc::new(Upstreams::new(clients, timeout, history)))
+            }
+        };
         let served = args.serve_feed.map(ServedFeed::new);
         let status = Arc::new(FeedStatus::new(sources.clone(), args.max_age, served));
         let (start, start_margin, until) = (args.from, args.start_margin, feed.until);
@@ -107,16 +138,56 @@ impl Follow {
             until,
             track_shards,
             upstream,
+            waits_for_configs: false,
             upstreams,
             status,
         }))
     }
 
-    /// Follows the feed until the service shuts down, or to the last block that is asked for
-    pub(crate) async fn run(self, service: Arc<Service>) -> Result<(), String> {
+    /// The blocks of these heights, which are both included, and of so many before as there are
+    ///
+    /// A block is followed by the next one only when the configuration of its epoch is stored.
+    pub(crate) async fn heights(
+        feeds: &FeedSources,
+        heights: RangeInclusive<BlockHeight>,
+        heights_before: u64,
+        track_shards: TrackedShards,
+    ) -> Result<Self, String> {
+        let sources = feeds.sources.clone();
+        let mut start = heights.start().saturating_sub(heights_before);
+        let request = BlockRequest::new(start, Finality::Final);
+        if let Some(first) = sources.first()
+            && let Err(error) = first.feed.block(request).await
+            && error.kind == SourceErrorKind::TooLow
+        {
+            start = *heights.start();
+        }
+        // Nobody asks for the age of the newest block.
+        let status = Arc::new(FeedStatus::new(sources.clone(), Duration::MAX, None));
+        Ok(Self {
+            sources,
+            start: Start::Height(start),
+            start_margin: 0,
+            until: Some(*heights.end()),
+            track_shards,
+            upstream: upstream(&feeds.upstreams)?,
+            waits_for_configs: true,
+            upstreams: None,
+            status,
+        })
+    }
+
+    /// Follows the feed until the service shuts down, or to the last block that is asked for; calls
+    /// `after_block` after the commit of each block
+    pub(crate) async fn run(
+        self,
+        service: Arc<Service>,
+        after_block: impl Fn() + Send + 'static,
+    ) -> Result<(), String> {
         let chain = service.chain_status().await.map_err(|error| error.to_string())?;
         let stored = stored_chain(&chain);
         let Self { sources, start, start_margin, until, upstream, status, .. } = self;
+        let waits_for_configs = self.waits_for_configs && upstream.is_some();
         let urls: Vec<String> = sources.iter().map(|source| source.url.clone()).collect();
         let chain_ids = sources.iter().filter_map(|source| source.chain_id);
         if let Some(stored) = &chain.chain_id
@@ -153,6 +224,8 @@ impl Follow {
         if upstream.is_none() && chain.chain_id.is_none() {
             warn!("there are no protocol configurations: --upstream or --configs gives them");
         }
+        // Names the part of a backfill in what tasks log.
+        let span = Span::current();
         let log = FeedLog::new(urls);
         let progress = Arc::new(Mutex::new(None));
         let (observed, observed_progress) = (Arc::clone(&status), Arc::clone(&progress));
@@ -171,7 +244,8 @@ impl Follow {
                 observing.metrics.block_step(BlockStep::Fetch, duration);
             }
             observed.observe(&event);
-            if let Event::CatchUp { first, until, .. } = event {
+            if let Event::CatchUp { first, until: head, .. } = event {
+                let until = until.map_or(head, |until| until.min(head)).max(first);
                 let shown = CatchUp { bar: Progress::new(until - first), first, until };
                 *observed_progress.lock().unwrap_or_else(PoisonError::into_inner) = Some(shown);
             }
@@ -183,7 +257,7 @@ impl Follow {
         let stopped = Arc::new(Notify::new());
         let stop = Arc::clone(&stopped);
         let importing = {
-            let (service, status) = (Arc::clone(&service), Arc::clone(&status));
+            let (service, status, span) = (Arc::clone(&service), Arc::clone(&status), span.clone());
             tokio::spawn(async move {
                 let blocks = iter::from_fn(move || receiver.blocking_recv());
                 let mut last_epoch = None;
@@ -196,18 +270,26 @@ impl Follow {
                     let epoch = epoch_id(&block.message).filter(|_| is_head(it));
                     if epoch.is_some() && epoch != last_epoch {
                         last_epoch = epoch;
+                        let (sender, fetched) = oneshot::channel();
+                        let start = EpochStart { block: block.block, fetched: sender };
                         // Without an upstream there is no receiver.
-                        let _ = epoch_sender.send(block.block);
+                        if epoch_sender.send(start).is_ok() && waits_for_configs {
+                            // An error is its only outcome: nothing is sent.
+                            let _ = fetched.blocking_recv();
+                        }
                     }
+                    after_block();
                 };
                 let stop = move || stop.notify_one();
-                let import = |service: &Service| service.import_blocks(blocks, committed, stop);
+                let import = move |service: &Service| {
+                    span.in_scope(|| service.import_blocks(blocks, committed, stop))
+                };
                 service.spawn_blocking(import).await
             })
         };
         if let Some(node) = upstream {
             let (service, status) = (Arc::clone(&service), Arc::clone(&status));
-            tokio::spawn(fetch_configs(node, service, status, epoch_starts));
+            tokio::spawn(fetch_configs(node, service, status, epoch_starts).instrument(span));
         }
         let is_reached = take_in(&service, follower, until, sender, &stopped, importing).await?;
         if is_reached {

@@ -67,16 +67,31 @@ pub(crate) fn runtime(threads: Option<usize>) -> Result<Runtime, String> {
 ///
 /// Which option it is, and why.
 pub(crate) fn check(args: &ServeArgs) -> Result<(), String> {
-    let port = args.listen.rsplit_once(':').map(|(_, port)| port.parse::<u16>());
-    if !matches!(port, Some(Ok(_))) {
-        return Err(format!("--listen: `{}` is not HOST:PORT", args.listen));
-    }
-    let location = args.archive.archive.clone().or_else(|| args.store.archive());
-    args.archive.options(location.as_ref())?;
-    // Clients of HTTP are made, which send nothing yet.
     let runtime = runtime(None)?;
     let _guard = runtime.enter();
-    Follow::new(&args.follow, &args.feed).map(drop)
+    Checked::new(args).map(drop)
+}
+
+/// What the options of [`serve`] are together
+struct Checked {
+    /// The archive of the command line, or that of the store
+    archive: Option<ArchiveLocation>,
+    archive_options: ArchiveOptions,
+    follow: Option<Follow>,
+}
+
+impl Checked {
+    /// Checks them; called in a runtime
+    fn new(args: &ServeArgs) -> Result<Self, String> {
+        let port = args.listen.rsplit_once(':').map(|(_, port)| port.parse::<u16>());
+        if !matches!(port, Some(Ok(_))) {
+            return Err(format!("--listen: `{}` is not HOST:PORT", args.listen));
+        }
+        let archive = args.archive.archive.clone().or_else(|| args.store.archive());
+        let archive_options = args.archive.options(archive.as_ref())?;
+        let follow = Follow::new(&args.follow, &args.feed)?;
+        Ok(Self { archive, archive_options, follow })
+    }
 }
 
 /// Serves until a signal arrives
@@ -119,6 +134,7 @@ pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, String> {
 }
 
 async fn run(args: ServeArgs) -> Result<(), String> {
+    let Checked { archive, archive_options, follow } = Checked::new(&args)?;
     let socket = bind(&args.listen).await?;
     let max_connections = max_connections(args.max_connections);
     let settings = Settings::default()
@@ -129,7 +145,6 @@ async fn run(args: ServeArgs) -> Result<(), String> {
         .with_track_shards(args.feed.track_shards);
     let store = Store::open(&args.store)?;
     let is_memory = args.store == StoreLocation::Memory;
-    let follow = Follow::new(&args.follow, &args.feed)?;
     let engine = Engine::new(settings);
     // The newest blocks of a feed that is followed are not final.
     let requested = args.feed.finality.or(follow.is_some().then_some(FinalityRule::Headers));
@@ -153,7 +168,7 @@ async fn run(args: ServeArgs) -> Result<(), String> {
     // What is printed at the start, and in the README, is answered as long as the server runs.
     let keeps_start = is_memory && follow.is_none() && args.blocks.is_empty();
     let kept_height = keeps_start.then(PracticeFeed::kept_height);
-    let archive = open_archive(&args.archive, args.store.archive(), kept_height).await?;
+    let archive = open_archive(&args.archive, archive, archive_options, kept_height).await?;
     let service = service.with_verify_mode(verify_mode).with_archive(archive.clone());
     let service = Arc::new(service);
     shutdown_on_signals(&service)?;
@@ -225,15 +240,13 @@ async fn run(args: ServeArgs) -> Result<(), String> {
     }
 }
 
-/// The archive of the command line, or that of the store, or one of the blocks up to this height in
-/// memory
+/// The archive at this place, or one of the blocks up to this height in memory
 async fn open_archive(
     args: &ArchiveArgs,
-    of_store: Option<ArchiveLocation>,
+    location: Option<ArchiveLocation>,
+    options: ArchiveOptions,
     kept_height: Option<BlockHeight>,
 ) -> Result<Option<Arc<Exporter>>, String> {
-    let location = args.archive.clone().or(of_store);
-    let options = args.options(location.as_ref())?;
     let Some(location) = location else {
         return kept_height.map(|height| first_blocks_archive(options, height)).transpose();
     };
@@ -277,7 +290,7 @@ fn first_blocks_archive(
 
 /// Follows a feed; what ends it before the service shuts down, shuts the service down
 async fn run_follow(service: Arc<Service>, follow: Follow) -> Result<(), String> {
-    let followed = follow.run(Arc::clone(&service)).await;
+    let followed = follow.run(Arc::clone(&service), || ()).await;
     if let Err(text) = &followed {
         error!("the feed cannot be followed: {text}");
         service.shutdown();

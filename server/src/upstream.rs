@@ -22,13 +22,13 @@ use milepost::primitives::CryptoHash;
 use milepost::storage::BlockPoint;
 use milepost_feeds::{FeedUrl, Node, SourceErrorKind, Token};
 use serde_json::Value;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::time;
 use tracing::{info, warn};
 
 pub(crate) use forward::Upstreams;
 
-use crate::cli::FollowArgs;
+use crate::cli::FeedSourceArgs;
 use crate::feed_status::FeedStatus;
 use crate::service::Service;
 
@@ -76,7 +76,7 @@ impl FromStr for Upstream {
 
 /// The upstreams of the command line, or that of the first feed, each with its token
 pub(crate) fn nodes(
-    args: &FollowArgs,
+    args: &FeedSourceArgs,
     first_feed: &FeedUrl,
     feed_token: Option<&Token>,
 ) -> Result<Vec<(FeedUrl, Option<Token>)>, String> {
@@ -105,15 +105,22 @@ pub(crate) fn nodes(
     Ok(nodes)
 }
 
+/// The first block of an epoch that was taken in
+pub(crate) struct EpochStart {
+    pub(crate) block: BlockPoint,
+    /// Dropped when the configuration of the epoch is stored, or the node will not have it
+    pub(crate) fetched: oneshot::Sender<()>,
+}
+
 /// Fetches the configuration of every block that arrives, until the service shuts down
 pub(crate) async fn fetch_configs(
     node: Node,
     service: Arc<Service>,
     status: Arc<FeedStatus>,
-    mut epoch_starts: mpsc::UnboundedReceiver<BlockPoint>,
+    mut epoch_starts: mpsc::UnboundedReceiver<EpochStart>,
 ) {
     let fetch = async {
-        while let Some(block) = epoch_starts.recv().await {
+        while let Some(EpochStart { block, fetched }) = epoch_starts.recv().await {
             if let Some(config) = fetch(&node, &status, block).await {
                 let store = move |service: &Service| store(service, block, &config);
                 match service.spawn_blocking(store).await {
@@ -125,6 +132,8 @@ pub(crate) async fn fetch_configs(
                     None => warn!("block {}: storing its configuration panicked", block.height),
                 }
             }
+            // Whoever waits for it goes on, whatever came of it.
+            drop(fetched);
         }
     };
     tokio::select! {

@@ -19,13 +19,15 @@ use milepost::archive::{HeightRanges, WriterProgress};
 use milepost::endpoint::{Engine, WaitConfig};
 use milepost::import::{FinalityRule, Retention, VerifyMode};
 use milepost::primitives::BlockHeight;
+use tokio::runtime::Handle;
 use tracing::error_span;
 
 use super::repair::RepairedArchive;
 use super::{at, lock, refuse_missing};
 use crate::archive::{self, ArchiveLocation, ArchiveOptions, Exporter, Lookups, SharedArchive};
-use crate::cli::FeedArgs;
+use crate::cli::{FeedArgs, FeedSourceArgs};
 use crate::feed::{self, HeightRange};
+use crate::follow::{FeedSources, Follow};
 use crate::log::print_line;
 use crate::serve;
 use crate::service::Service;
@@ -71,9 +73,11 @@ pub(crate) struct BackfillArgs {
     jobs: u64,
     #[command(flatten)]
     feed: FeedArgs,
+    #[command(flatten)]
+    sources: FeedSourceArgs,
     /// Files with a block message or an array of them, directories of such files or of a lake, or a
     /// lake in an object store, `s3://BUCKET[/PREFIX]` or `file://PATH`
-    #[arg(required = true, value_name = "PATH")]
+    #[arg(required_unless_present = "follow", conflicts_with = "follow", value_name = "PATH")]
     paths: Vec<PathBuf>,
 }
 
@@ -135,6 +139,10 @@ fn fill_parts(
     archive: &SharedArchive,
 ) -> Result<(), String> {
     let runtime = serve::runtime(None)?;
+    let feeds = {
+        let _guard = runtime.enter();
+        FeedSources::new(&args.sources, &args.feed)?
+    };
     let queue = Mutex::new(parts.into_iter());
     let failure: Mutex<Option<String>> = Mutex::default();
     let is_stopped = AtomicBool::new(false);
@@ -144,7 +152,7 @@ fn fill_parts(
                 let _guard = runtime.enter();
                 while !is_stopped.load(Relaxed) {
                     let Some(part) = lock(&queue).next() else { return };
-                    match fill(args, &part, archive) {
+                    match fill(args, feeds.as_ref(), &part, archive) {
                         Ok(Filled::Whole) => {}
                         Ok(Filled::Interrupted) => is_stopped.store(true, Relaxed),
                         Err(error) => {
@@ -196,8 +204,13 @@ enum Filled {
     Interrupted,
 }
 
-/// Fills a part
-fn fill(args: &BackfillArgs, part: &Heights, archive: &SharedArchive) -> Result<Filled, String> {
+/// Fills a part; called in a runtime
+fn fill(
+    args: &BackfillArgs,
+    feeds: Option<&FeedSources>,
+    part: &Heights,
+    archive: &SharedArchive,
+) -> Result<Filled, String> {
     let (from, to) = (*part.start(), *part.end());
     // In every line of the log about it, because other parts are filled at the same time.
     let _span = error_span!("part", heights = format_args!("{from}-{to}")).entered();
@@ -220,38 +233,74 @@ fn fill(args: &BackfillArgs, part: &Heights, archive: &SharedArchive) -> Result<
         feed::import_configs(&service, directory)?;
     }
     let until = args.feed.until.unwrap_or(to.saturating_add(MAX_HEIGHTS_PAST_END));
-    let range = HeightRange { from: Some(from.saturating_sub(HEIGHTS_BEFORE)), until: Some(until) };
-    let is_complete = AtomicBool::new(false);
-    let (count, failure) = (AtomicU64::default(), Mutex::new(None));
-    // Between two blocks, so that blocks which are not archived do not pile up in memory.
-    let export = || match exporter.step(&service) {
-        Ok(false) => {}
-        Ok(true) => {
-            is_complete.store(true, Relaxed);
-            service.shutdown();
-        }
-        Err(error) => {
-            *lock(&failure) = Some(at(&args.archive, error));
-            service.shutdown();
+    let export = Arc::new(PartExport {
+        service: Arc::clone(&service),
+        exporter,
+        blocks: AtomicU64::new(0),
+        is_complete: AtomicBool::new(false),
+        failure: Mutex::new(None),
+    });
+    let imported = match feeds {
+        Some(feeds) => Handle::current().block_on(async {
+            let shards = args.feed.track_shards;
+            let follow = Follow::heights(feeds, from..=until, HEIGHTS_BEFORE, shards).await?;
+            let export = Arc::clone(&export);
+            follow.run(Arc::clone(&service), move || export.after_block()).await
+        }),
+        None => {
+            let first = Some(from.saturating_sub(HEIGHTS_BEFORE));
+            let range = HeightRange { from: first, until: Some(until) };
+            let after_block = || export.after_block();
+            feed::import_blocks(&service, &args.paths, range, &after_block).map(drop)
         }
     };
-    let after_block = || {
-        if count.fetch_add(1, Relaxed) % BLOCKS_PER_EXPORT == BLOCKS_PER_EXPORT - 1
-            && !service.is_shut_down()
-        {
-            export();
-        }
-    };
-    feed::import_blocks(&service, &args.paths, range, &after_block)?;
-    let is_interrupted = service.is_shut_down() && !is_complete.load(Relaxed);
-    if !service.is_shut_down() {
+    if imported.is_ok() && !service.is_shut_down() {
         // The blocks have ended.
-        export();
+        export.step();
     }
-    match lock(&failure).take() {
-        Some(error) => Err(error),
+    let is_interrupted = service.is_shut_down() && !export.is_complete.load(Relaxed);
+    // Ends the tasks of a feed.
+    service.shutdown();
+    imported?;
+    match lock(&export.failure).take() {
+        Some(error) => Err(at(&args.archive, error)),
         None if is_interrupted => Ok(Filled::Interrupted),
         None => Ok(Filled::Whole),
+    }
+}
+
+/// The export of a part, step by step between two blocks, so that blocks which are not archived do
+/// not pile up in memory
+struct PartExport {
+    service: Arc<Service>,
+    exporter: Arc<Exporter>,
+    /// Blocks that were imported
+    blocks: AtomicU64,
+    is_complete: AtomicBool,
+    failure: Mutex<Option<milepost::Error>>,
+}
+
+impl PartExport {
+    fn after_block(&self) {
+        let before = self.blocks.fetch_add(1, Relaxed);
+        if before % BLOCKS_PER_EXPORT == BLOCKS_PER_EXPORT - 1 && !self.service.is_shut_down() {
+            self.step();
+        }
+    }
+
+    /// Exports what became final; shuts the service down if nothing is left to do, or by a failure
+    fn step(&self) {
+        match self.exporter.step(&self.service) {
+            Ok(false) => {}
+            Ok(true) => {
+                self.is_complete.store(true, Relaxed);
+                self.service.shutdown();
+            }
+            Err(error) => {
+                *lock(&self.failure) = Some(error);
+                self.service.shutdown();
+            }
+        }
     }
 }
 

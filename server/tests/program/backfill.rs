@@ -8,11 +8,13 @@ use milepost::archive::{Archive as _, ArchivedBlock, ArchivedReceipt, Envelope, 
 use milepost::primitives::CryptoHash;
 use milepost::storage::Table;
 use milepost_archive::DirectoryArchive;
+use milepost_feed_server::Faults;
 use milepost_practice::PracticeTransaction;
 use serde_json::Value;
 
 use crate::archive_commands::{Blocks, answers, printed, reader, stats};
 use crate::fixture::{lake, message_files, messages, text};
+use crate::follow::serve_feed;
 use crate::support::{command, errors, run};
 
 /// Fills heights of an archive from all blocks, with further arguments
@@ -144,6 +146,47 @@ fn an_archive_is_filled_from_a_lake_in_an_object_store() {
 }
 
 #[test]
+fn an_archive_is_filled_from_a_feed_and_from_a_node_that_go_on() {
+    let (blocks, directory) = (Blocks::new(120), tempfile::tempdir().unwrap());
+    let heights = [0, 80].map(|number| blocks.messages[number].height);
+    let [of_files, of_feed, of_node] =
+        ["files", "feed", "node"].map(|name| directory.path().join(name));
+    backfill(&blocks, &of_files, heights, &[], 0);
+    // The end of the range is produced after the start of the program.
+    let mut messages = blocks.messages.clone();
+    for (number, message) in (0..).zip(&mut messages) {
+        message.arrival_ms = 10 * number;
+    }
+    let [from, to] = heights.map(|height| height.to_string());
+    let fill = |archive: &Path, source: &str, args: &[&str]| {
+        let command = ["archive", "backfill", text(archive), "--follow", source];
+        let range = ["--from", &from, "--to", &to, "--feed-requests", "100000"];
+        let done = printed(&[&command[..], &range, args].concat(), 0);
+        assert!(done.contains(&format!(": {from}-{to} complete, 0 transactions open")), "{done}");
+    };
+    let feed = serve_feed(&messages, Faults::default());
+    fill(&of_feed, &feed.url(), &[]);
+    let node = serve_feed(&messages, Faults::default());
+    fill(&of_node, &node.node_url(), &["--jobs", "2"]);
+
+    let [described, with_configs] = [stats(&of_feed), stats(&of_node)];
+    let expected = stats(&of_files);
+    for filled in [&described, &with_configs] {
+        assert_eq!(rows(filled), rows(&expected));
+        assert_eq!(filled["all_writers"], expected["all_writers"]);
+    }
+    // A feed of neardata has none, and a node has that of each epoch.
+    let configs = |stats: &Value| stats["tables"]["archived_configs"]["rows"].as_u64();
+    assert_eq!(configs(&described), Some(0));
+    assert!(configs(&with_configs) > Some(0), "{with_configs}");
+    let included =
+        blocks.messages.iter().filter(|it| (heights[0]..=heights[1]).contains(&it.height));
+    let transactions: Vec<_> = included.flat_map(|message| &message.transactions).collect();
+    assert_eq!(answers(&of_node, &transactions), answers(&of_files, &transactions));
+    assert_eq!(answers(&of_feed, &transactions), answers(&of_files, &transactions));
+}
+
+#[test]
 fn a_backfill_that_makes_no_sense_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let archive = directory.path().join("archive");
@@ -153,6 +196,7 @@ fn a_backfill_that_makes_no_sense_is_refused() {
         (&["--from", "9", "--to", "8"][..], "--to 8 is below --from 9"),
         (&["--from", "1", "--to", "8", "--retention", "blocks:5"], "--retention"),
         (&["--from", "1", "--to", "8", "--jobs", "0"], "--jobs"),
+        (&["--from", "1", "--to", "8", "--follow", "mainnet"], "--follow"),
     ] {
         let output = run(&[&paths[..], args].concat());
         assert_eq!(output.status.code(), Some(2), "{args:?}");
