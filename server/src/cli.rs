@@ -20,7 +20,7 @@ use milepost_feeds::{FeedUrl, Start};
 use crate::archive::{ArchiveLocation, ArchiveOptions};
 use crate::archive_commands::ArchiveCommand;
 use crate::http::{self, BasePath, Cors, StatusMode};
-use crate::log::LogFormat;
+use crate::log::{LogFilter, LogFormat};
 use crate::store_commands::StoreCommand;
 use crate::upstream::Upstream;
 use crate::value_parsers::{self, KeptHeights, StoreLocation};
@@ -34,21 +34,11 @@ use crate::value_parsers::{self, KeptHeights, StoreLocation};
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
+    #[command(flatten)]
+    pub(crate) common: CommonArgs,
     /// Without a command
     #[command(flatten)]
     pub(crate) serve: ServeArgs,
-}
-
-impl Cli {
-    /// How the command logs
-    pub(crate) fn log_format(&self) -> LogFormat {
-        match &self.command {
-            None => self.serve.sources.log_format,
-            Some(Command::Serve(args)) => args.sources.log_format,
-            Some(Command::Import(args)) => args.sources.log_format,
-            Some(_) => LogFormat::Text,
-        }
-    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -84,8 +74,6 @@ pub(crate) enum Command {
 #[derive(Args, Debug)]
 #[command(after_help = http::fixed_limits())]
 pub(crate) struct ServeArgs {
-    #[command(flatten)]
-    pub(crate) sources: SourceArgs,
     /// Address to listen on; port 0 picks a free one
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:3030")]
     pub(crate) listen: String,
@@ -170,16 +158,21 @@ pub(crate) struct ServeArgs {
     pub(crate) address_requests: Option<NonZero<usize>>,
 }
 
-/// Where options come from that are not on the command line
+/// Options of every command
 #[derive(Args, Clone, Debug)]
-pub(crate) struct SourceArgs {
-    /// File (TOML) with options by their names, such as `max-wait = "30s"`; any option can also be
-    /// set by a variable such as `MILEPOST_MAX_WAIT`, which comes before the file
-    #[arg(long, value_name = "PATH")]
+pub(crate) struct CommonArgs {
+    /// File (TOML) with options of `serve` and `import` by their names, such as `max-wait = "30s"`,
+    /// and those of other commands in tables, such as `[archive.stats]`; a variable such as
+    /// `MILEPOST_MAX_WAIT` or `MILEPOST_ARCHIVE_STATS_JSON` comes before the file
+    #[arg(long, global = true, value_name = "PATH")]
     settings: Option<PathBuf>,
+    /// What is written to standard error: a level (`error`, `warn`, `info`, `debug`, `trace`), or
+    /// directives of the Rust crate `tracing`, such as `info,milepost_feeds=debug`
+    #[arg(long, global = true, value_name = "DIRECTIVES", default_value = "info")]
+    pub(crate) log: LogFilter,
     /// How standard error is written: `text`, or `json`, one object a line, in which what is logged
     /// about a request has its `x-request-id` and its `traceparent`
-    #[arg(long, value_name = "text|json", default_value = "text")]
+    #[arg(long, global = true, value_name = "text|json", default_value = "text")]
     pub(crate) log_format: LogFormat,
 }
 
@@ -411,8 +404,6 @@ impl FeedArgs {
 /// Arguments of `milepost import`
 #[derive(Args, Debug)]
 pub(crate) struct ImportArgs {
-    #[command(flatten)]
-    pub(crate) sources: SourceArgs,
     /// The durable store: a file, or a directory (`PATH/` for a new one), which has the file and an
     /// archive beside it
     #[arg(long, value_name = "PATH", value_parser = StoreLocation::durable)]

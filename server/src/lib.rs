@@ -92,7 +92,7 @@ pub fn main() -> ExitCode {
             return ExitCode::from(if error.use_stderr() { 2 } else { 0 });
         }
     };
-    log::init(cli.log_format());
+    log::init(&cli.common.log, cli.common.log_format);
     let result = match cli.command.unwrap_or(Command::Serve(Box::new(cli.serve))) {
         Command::Serve(args) => serve::serve(*args).map_err(|text| (text, 1)),
         Command::Import(args) => serve::import(&args).map_err(|text| (text, 1)),

@@ -1,8 +1,7 @@
 //! Logging to standard error, and the output of commands on standard output.
 //!
-//! Requests and blocks are not logged one by one at the default level; `MILEPOST_LOG` takes the
-//! directives of `tracing` (`debug`, `milepost_server::http=trace`, ...). A panic is logged with
-//! its place, whatever catches it.
+//! Requests and blocks are not logged one by one at the default level. A panic is logged with its
+//! place, whatever catches it.
 
 use core::any::Any;
 use core::panic::Location;
@@ -15,6 +14,26 @@ use std::panic;
 use tracing::error;
 use tracing::level_filters::LevelFilter;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::ParseError;
+
+/// What is written to standard error, in directives of `tracing`
+#[derive(Clone, Debug)]
+pub(crate) struct LogFilter(String);
+
+impl LogFilter {
+    fn filter(&self) -> Result<EnvFilter, ParseError> {
+        EnvFilter::builder().with_default_directive(LevelFilter::INFO.into()).parse(&self.0)
+    }
+}
+
+impl FromStr for LogFilter {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let filter = Self(text.to_owned());
+        filter.filter().map(|_| filter)
+    }
+}
 
 /// How lines on standard error are written
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -51,11 +70,9 @@ pub(crate) fn is_json() -> bool {
 }
 
 /// Starts logging to standard error
-pub(crate) fn init(format: LogFormat) {
-    let filter = EnvFilter::builder()
-        .with_default_directive(LevelFilter::INFO.into())
-        .with_env_var("MILEPOST_LOG")
-        .from_env_lossy();
+pub(crate) fn init(filter: &LogFilter, format: LogFormat) {
+    // It was parsed before.
+    let filter = filter.filter().unwrap_or_default();
     let filter = QUIET.iter().fold(filter, |filter, name| {
         match (format!("{filter}").contains(name), format!("{name}=off").parse()) {
             (false, Ok(directive)) => filter.add_directive(directive),

@@ -1,31 +1,37 @@
-//! Options of `serve` and `import` from the environment and from a file.
+//! Options from the environment and from a file.
 //!
 //! Both become arguments, which clap checks as those of the command line, so a value means the same
-//! in every place. An option comes from one place as a whole: the command line, else the variable
-//! `MILEPOST_<OPTION>`, else the file. A setting that is no option of either command is an error
-//! with its place. Positional arguments stay on the command line.
+//! in every place. An option comes from one place as a whole: the command line, else a variable,
+//! else the file. The options of `serve` and `import`, and those of all commands, have short names
+//! (`max-wait`, `MILEPOST_MAX_WAIT`); those of other commands are in a table of the file, and have
+//! variables with the command in their name. Positional arguments stay on the command line.
 
-use std::collections::BTreeMap;
+use core::iter;
+use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, Command, CommandFactory as _, Parser as _};
-use toml::{Spanned, Value};
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
 
 use crate::cli::{self, Cli};
 use crate::log::print_line;
 use crate::serve;
 
-/// The commands whose options may come from elsewhere; options without a command are `serve`'s
-const COMMANDS: [&str; 2] = ["serve", "import"];
+/// The commands whose options have short names; options without a command are `serve`'s
+const UNNAMED: [&str; 2] = ["serve", "import"];
 /// The option that names the file
 const FILE: &str = "settings";
 
 /// Arguments of one option, and where they come from
 #[derive(Clone, Debug, Eq, PartialEq)]
 struct Setting {
+    /// The command of the table in the file; empty without a table
+    command: Vec<String>,
     option: String,
     values: Values,
     origin: String,
@@ -51,7 +57,8 @@ impl Arguments {
         arguments: Vec<OsString>,
         variable: &dyn Fn(&str) -> Option<OsString>,
     ) -> Result<Self, String> {
-        let Some((command, at)) = command_of(&arguments) else {
+        let all = all_commands();
+        let Some((path, command, at)) = command_of(&all, &arguments) else {
             return Ok(Self { arguments, added: Vec::new() });
         };
         let given: Vec<String> = arguments
@@ -59,12 +66,12 @@ impl Arguments {
             .take_while(|argument| *argument != "--")
             .filter_map(|argument| option_name(argument.to_str()?))
             .collect();
-        let mut settings = from_environment(&command, variable)?;
+        let mut settings = from_environment(&path, command, variable)?;
         let named = value_of(&arguments, FILE).map(PathBuf::from);
         let file = named.or_else(|| variable(&variable_name(FILE)).map(PathBuf::from));
-        for setting in file.map(|path| from_file(&path)).transpose()?.unwrap_or_default() {
+        for setting in file.map(|path| from_file(&all, &path)).transpose()?.unwrap_or_default() {
             let is_set = settings.iter().any(|other| other.option == setting.option);
-            if !is_set && option(&command, &setting.option).is_some() {
+            if !is_set && setting.is_of(&path, command) {
                 settings.push(setting);
             }
         }
@@ -99,26 +106,40 @@ impl Setting {
             }
         }
     }
+
+    /// Whether a setting of a file is one of this command
+    fn is_of(&self, path: &[String], command: &Command) -> bool {
+        let argument = option(command, &self.option);
+        argument.is_some_and(|argument| self.command == table_of(path, argument))
+    }
 }
 
-/// `milepost config check`: whether `serve` and `import` take the settings of a file
+/// `milepost config check`: whether the commands take the settings of a file
 pub(crate) fn check(path: &Path) -> Result<ExitCode, String> {
-    let settings = from_file(path)?;
-    for name in COMMANDS {
-        let command = command(name);
-        let known = settings.iter().filter(|setting| option(&command, &setting.option).is_some());
+    let all = all_commands();
+    let settings = from_file(&all, path)?;
+    let unnamed = UNNAMED.map(|name| vec![name.to_owned()]);
+    let tables = settings.iter().map(|setting| setting.command.clone());
+    let commands: BTreeSet<Vec<String>> =
+        tables.filter(|path| !path.is_empty()).chain(unnamed).collect();
+    for path in commands {
+        let Some(command) = find_command(&all, path.iter().map(String::as_str)) else { continue };
+        let known = settings.iter().filter(|setting| setting.is_of(&path, command));
         let known: Vec<&Setting> = known.collect();
         let arguments = known.iter().flat_map(|setting| setting.arguments());
-        // What `import` requires besides, which no file has.
-        let required = ["--store=x", "x"].iter().filter(|_| name == "import");
-        let has_store = known.iter().any(|setting| setting.option == "store");
-        let required = required.skip(usize::from(has_store)).map(|text| (*text).to_owned());
-        let line = ["milepost", name].map(str::to_owned).into_iter().chain(arguments);
-        let parsed = Cli::try_parse_from(line.chain(required)).map_err(|error| error.to_string());
-        let checked = parsed.and_then(|cli| match cli.command {
-            Some(cli::Command::Serve(args)) => serve::check(&args),
-            _ => Ok(()),
-        });
+        let line = iter::once("milepost".to_owned()).chain(path).chain(arguments);
+        let checked = match Cli::try_parse_from(line) {
+            Ok(Cli { command: Some(cli::Command::Serve(args)), .. }) => serve::check(&args),
+            Ok(_) => Ok(()),
+            // What a command requires besides, which no file has.
+            Err(error)
+                if error.kind() == ErrorKind::MissingRequiredArgument
+                    && command.get_name() != "serve" =>
+            {
+                Ok(())
+            }
+            Err(error) => Err(error.to_string()),
+        };
         checked.map_err(|text| {
             let added = known.iter().map(|it| (it.option.clone(), it.origin.clone())).collect();
             let origins = Arguments { arguments: Vec::new(), added }.origins(&text);
@@ -130,25 +151,62 @@ pub(crate) fn check(path: &Path) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The command that a command line runs, and the index at which its options may stand
-fn command_of(arguments: &[OsString]) -> Option<(Command, usize)> {
-    let first = arguments.get(1).and_then(|argument| argument.to_str());
-    match first {
-        None => Some((command("serve"), 1.min(arguments.len()))),
-        Some(word) if word.starts_with('-') => Some((command("serve"), 1)),
-        Some("ingest") => Some((command("import"), 2)),
-        Some(word) => COMMANDS.contains(&word).then(|| (command(word), 2)),
-    }
+/// All commands, which have the options of every command as well
+fn all_commands() -> Command {
+    let mut all = Cli::command();
+    all.build();
+    all
 }
 
-fn command(name: &str) -> Command {
-    let all = Cli::command();
-    // Both are there, which a test of the command line shows.
-    all.find_subcommand(name).cloned().unwrap_or(all)
+/// The command that a command line runs, with its path, and the index at which its options may
+/// stand; none where there is no such command
+fn command_of<'all>(
+    all: &'all Command,
+    arguments: &[OsString],
+) -> Option<(Vec<String>, &'all Command, usize)> {
+    let (mut path, mut command) = (Vec::new(), all);
+    let mut words = arguments.iter().skip(1).map_while(|argument| argument.to_str()).peekable();
+    while let Some(found) = words.peek().and_then(|word| command.find_subcommand(word)) {
+        words.next();
+        path.push(found.get_name().to_owned());
+        command = found;
+    }
+    let is_other = path.is_empty() && words.peek().is_some_and(|word| !word.starts_with('-'));
+    let is_help = path.first().is_some_and(|word| word == "help");
+    let at = (path.len() + 1).min(arguments.len());
+    (!is_other && !is_help).then_some((path, command, at))
+}
+
+/// The command with this path
+fn find_command<'all, 'path>(
+    all: &'all Command,
+    mut path: impl Iterator<Item = &'path str>,
+) -> Option<&'all Command> {
+    path.try_fold(all, |command, word| command.find_subcommand(word))
+}
+
+/// The table of a file in which an option of a command is
+fn table_of<'path>(path: &'path [String], argument: &Arg) -> &'path [String] {
+    let is_unnamed = match path {
+        [] => true,
+        [name] => UNNAMED.contains(&name.as_str()),
+        _ => false,
+    };
+    if is_unnamed || argument.is_global_set() { &[] } else { path }
 }
 
 fn option<'command>(command: &'command Command, name: &str) -> Option<&'command Arg> {
-    command.get_arguments().find(|argument| argument.get_long() == Some(name))
+    let mut settings = command.get_arguments().filter(|argument| is_setting(argument));
+    settings.find(|argument| argument.get_long() == Some(name))
+}
+
+/// Whether an option can come from elsewhere
+fn is_setting(argument: &Arg) -> bool {
+    let is_other = matches!(
+        argument.get_action(),
+        ArgAction::Help | ArgAction::HelpShort | ArgAction::HelpLong | ArgAction::Version
+    );
+    !is_other && argument.get_long().is_some_and(|name| name != FILE)
 }
 
 /// The name of an option in an argument such as `--name` or `--name=value`
@@ -170,19 +228,22 @@ fn value_of(arguments: &[OsString], name: &str) -> Option<OsString> {
     None
 }
 
-/// The variable of an option: `MILEPOST_MAX_WAIT` of `--max-wait`
+/// The variable of an option: `MILEPOST_MAX_WAIT` of `max-wait`
 fn variable_name(option: &str) -> String {
     format!("MILEPOST_{}", option.replace('-', "_").to_uppercase())
 }
 
 fn from_environment(
+    path: &[String],
     command: &Command,
     variable: &dyn Fn(&str) -> Option<OsString>,
 ) -> Result<Vec<Setting>, String> {
     let mut settings = Vec::new();
-    for argument in command.get_arguments() {
-        let Some(option) = argument.get_long().filter(|name| *name != FILE) else { continue };
-        let origin = variable_name(option);
+    for argument in command.get_arguments().filter(|argument| is_setting(argument)) {
+        let Some(option) = argument.get_long() else { continue };
+        let table = table_of(path, argument);
+        let words: Vec<&str> = table.iter().map(String::as_str).chain([option]).collect();
+        let origin = variable_name(&words.join("-"));
         let Some(value) = variable(&origin) else { continue };
         let value = value.into_string().map_err(|_| format!("{origin}: not UTF-8"))?;
         let values = match argument.get_action() {
@@ -194,51 +255,86 @@ fn from_environment(
             ArgAction::Append => Values::List(value.split(',').map(str::to_owned).collect()),
             _ => Values::List(vec![value]),
         };
-        settings.push(Setting { option: option.to_owned(), values, origin });
+        let (command, option) = (table.to_vec(), option.to_owned());
+        settings.push(Setting { command, option, values, origin });
     }
     Ok(settings)
 }
 
 /// The settings of a file, in the order of their names
-fn from_file(path: &Path) -> Result<Vec<Setting>, String> {
+fn from_file(all: &Command, path: &Path) -> Result<Vec<Setting>, String> {
     let shown = path.display();
     let text = fs::read_to_string(path).map_err(|error| format!("{shown}: {error}"))?;
-    parse(&text, &shown.to_string())
+    parse(all, &text, &shown.to_string())
 }
 
-fn parse(text: &str, path: &str) -> Result<Vec<Setting>, String> {
+fn parse(all: &Command, text: &str, path: &str) -> Result<Vec<Setting>, String> {
     let line_of = |at: usize| 1 + text.get(..at).unwrap_or(text).matches('\n').count();
-    let entries: BTreeMap<Spanned<String>, Spanned<Value>> =
-        toml::from_str(text).map_err(|error| {
-            let line = line_of(error.span().map_or(0, |span| span.start));
-            format!("{path}:{line}: {}", error.message())
-        })?;
-    let commands = COMMANDS.map(command);
-    let setting = |(key, value): (Spanned<String>, Spanned<Value>)| {
-        let (place, key) = (format!("{path}:{}", line_of(key.span().start)), key.into_inner());
-        let known = commands.iter().find_map(|command| option(command, &key));
-        let argument = known.filter(|_| key != FILE && key != "help").ok_or_else(|| {
-            format!("{place}: no setting is called `{key}`; they are the options of `serve`")
-        })?;
-        let values = values_of(argument, value.into_inner())
-            .map_err(|expected| format!("{place}: {key}: expected {expected}"))?;
-        Ok(Setting { option: key, values, origin: place })
-    };
-    entries.into_iter().map(setting).collect()
+    let place = |at: usize| format!("{path}:{}", line_of(at));
+    let root = DeTable::parse(text).map_err(|error| {
+        format!("{}: {}", place(error.span().map_or(0, |span| span.start)), error.message())
+    })?;
+    let mut settings = Vec::new();
+    // Tables that are not read yet, with their commands.
+    let mut tables = vec![(Vec::new(), root.into_inner())];
+    while let Some((command, table)) = tables.pop() {
+        for (key, value) in table {
+            let (place, key) = (place(key.span().start), key.into_inner().into_owned());
+            let value = match value.into_inner() {
+                DeValue::Table(inner) => {
+                    let inner_command = [&command[..], &[key]].concat();
+                    let words = || inner_command.iter().map(String::as_str);
+                    let is_named = !UNNAMED.iter().any(|name| words().eq([*name]));
+                    if !is_named || words().eq(["help"]) || find_command(all, words()).is_none() {
+                        let name = inner_command.join(".");
+                        return Err(format!(
+                            "{place}: no table is called `{name}`; tables are commands other than `serve` and `import`"
+                        ));
+                    }
+                    tables.push((inner_command, inner));
+                    continue;
+                }
+                value => value,
+            };
+            let argument = find_option(all, &command, &key).ok_or_else(|| {
+                let of = if command.is_empty() { "serve".to_owned() } else { command.join(" ") };
+                format!("{place}: no setting is called `{key}`; they are the options of `{of}`")
+            })?;
+            let values = values_of(argument, value)
+                .map_err(|expected| format!("{place}: {key}: expected {expected}"))?;
+            settings.push(Setting { command: command.clone(), option: key, values, origin: place });
+        }
+    }
+    settings.sort_by(|a, b| (&a.command, &a.option).cmp(&(&b.command, &b.option)));
+    Ok(settings)
+}
+
+/// The option of this name in the table of a command
+fn find_option<'all>(all: &'all Command, table: &[String], name: &str) -> Option<&'all Arg> {
+    if table.is_empty() {
+        let unnamed = UNNAMED.iter().filter_map(|command| all.find_subcommand(command));
+        return unnamed.into_iter().find_map(|command| option(command, name));
+    }
+    let command = find_command(all, table.iter().map(String::as_str))?;
+    option(command, name).filter(|argument| !argument.is_global_set())
 }
 
 /// A value of a file as those of an option; the error says what is expected
-fn values_of(argument: &Arg, value: Value) -> Result<Values, &'static str> {
-    let single = |value: Value| match value {
-        Value::String(text) => Some(text),
-        Value::Integer(number) => Some(number.to_string()),
+fn values_of(argument: &Arg, value: DeValue<'_>) -> Result<Values, &'static str> {
+    let single = |value: DeValue<'_>| match value {
+        DeValue::String(text) => Some(text.into_owned()),
+        DeValue::Integer(number) => {
+            let number = i64::from_str_radix(number.as_str(), number.radix());
+            number.ok().map(|number| number.to_string())
+        }
         _ => None,
     };
     match (argument.get_action(), value) {
-        (ArgAction::SetTrue, Value::Boolean(is_set)) => Ok(Values::Flag(is_set)),
+        (ArgAction::SetTrue, DeValue::Boolean(is_set)) => Ok(Values::Flag(is_set)),
         (ArgAction::SetTrue, _) => Err("true or false"),
-        (ArgAction::Append, Value::Array(values)) => {
-            let values: Option<Vec<String>> = values.into_iter().map(single).collect();
+        (ArgAction::Append, DeValue::Array(values)) => {
+            let values = values.into_iter().map(Spanned::into_inner);
+            let values: Option<Vec<String>> = values.map(single).collect();
             values.map(Values::List).ok_or("a list of texts")
         }
         (ArgAction::Append, value) => {
@@ -297,16 +393,99 @@ mod tests {
         // Options of the other command are left out.
         let import = read(&["milepost", "import", "x"], &environment).unwrap();
         assert_eq!(import, ["milepost", "import", "x"]);
-        // Other commands take nothing from elsewhere.
+        // Other commands have options of their own.
         let line = ["milepost", "status", "--timeout"];
         assert_eq!(read(&line, &environment).unwrap(), line);
+    }
+
+    #[test]
+    fn options_of_other_commands_have_the_command_in_their_name() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("milepost.toml");
+        let file = "log = 'warn'\n[status]\nurl = 'http://a'\n[archive.backfill]\njobs = 0x3\n\
+                    follow = ['mainnet', 'testnet']\n";
+        fs::write(&path, file).unwrap();
+        let environment = [
+            ("MILEPOST_SETTINGS", path.to_str().unwrap()),
+            ("MILEPOST_URL", "http://of.no.command"),
+            ("MILEPOST_ARCHIVE_BACKFILL_JOBS", "2"),
+            ("MILEPOST_ARCHIVE_STATS_JSON", "true"),
+            ("MILEPOST_LOG_FORMAT", "json"),
+        ];
+        for (line, at, expected) in [
+            (
+                &["milepost", "archive", "backfill", "x"][..],
+                3,
+                &[
+                    "--follow=mainnet",
+                    "--follow=testnet",
+                    "--jobs=2",
+                    "--log-format=json",
+                    "--log=warn",
+                ][..],
+            ),
+            (
+                &["milepost", "archive", "stats", "x"],
+                3,
+                &["--json", "--log-format=json", "--log=warn"],
+            ),
+            (
+                &["milepost", "status", "x"],
+                2,
+                &["--log-format=json", "--log=warn", "--url=http://a"],
+            ),
+            (&["milepost", "status", "--url", "y", "x"], 2, &["--log-format=json", "--log=warn"]),
+            (&["milepost", "config", "check", "x"], 3, &["--log-format=json", "--log=warn"]),
+            (&["milepost", "teleport"], 2, &[]),
+            (&["milepost", "help", "serve"], 3, &[]),
+        ] {
+            let mut all = read(line, &environment).unwrap();
+            let rest = all.split_off(at + expected.len());
+            assert_eq!(rest, line[at..], "{line:?}");
+            let mut added = all.split_off(at);
+            added.sort_unstable();
+            assert_eq!(added, expected, "{line:?}");
+            assert_eq!(all, line[..at]);
+        }
+    }
+
+    #[test]
+    fn a_variable_is_of_one_option() {
+        let all = all_commands();
+        let (mut names, mut stack) = (BTreeSet::new(), vec![(Vec::new(), &all)]);
+        while let Some((path, command)) = stack.pop() {
+            for argument in command.get_arguments().filter(|argument| is_setting(argument)) {
+                let is_own = !argument.is_global_set() || path.is_empty();
+                // Both commands have such an option, with one meaning.
+                let is_shared = path == ["serve"] || path == ["import"];
+                if is_own && !is_shared {
+                    let words = [table_of(&path, argument), &[argument.get_id().to_string()]];
+                    let name = variable_name(&words.concat().join("-"));
+                    assert!(names.insert(name.clone()), "{name}");
+                }
+            }
+            let commands = command.get_subcommands().filter(|it| it.get_name() != "help");
+            stack.extend(
+                commands.map(|command| {
+                    ([&path[..], &[command.get_name().to_owned()]].concat(), command)
+                }),
+            );
+        }
+        assert!(names.contains("MILEPOST_ARCHIVE_BACKFILL_JOBS"), "{names:?}");
     }
 
     #[test]
     fn what_is_not_an_option_is_refused_with_its_place() {
         for (text, expected) in [
             ("\n\ntimeuot = '1s'", "f.toml:3: no setting is called `timeuot`"),
-            ("timeout = '1s'\n[http]\n", "f.toml:2: no setting is called `http`"),
+            ("timeout = '1s'\n[http]\n", "f.toml:2: no table is called `http`"),
+            ("[import]\nfrom = 3\n", "f.toml:1: no table is called `import`"),
+            ("[archive.sing]\n", "f.toml:1: no table is called `archive.sing`"),
+            (
+                "[status]\ntimeout = '1s'\n",
+                "f.toml:2: no setting is called `timeout`; they are the options of `status`",
+            ),
+            ("[status]\nlog = 'warn'\n", "f.toml:2: no setting is called `log`"),
             ("settings = 'other.toml'", "f.toml:1: no setting is called `settings`"),
             ("max_wait = '1s'", "f.toml:1: no setting is called `max_wait`"),
             ("timeout = 1.5", "f.toml:1: timeout: expected a text or a whole number"),
@@ -316,7 +495,7 @@ mod tests {
             ("\ntimeout = \n", "f.toml:2: "),
             ("timeout = '1s'\ntimeout = '2s'", "f.toml:2: duplicate key"),
         ] {
-            let error = parse(text, "f.toml").unwrap_err();
+            let error = parse(&all_commands(), text, "f.toml").unwrap_err();
             assert!(error.starts_with(expected), "{text}: {error}");
         }
         let environment = [("MILEPOST_TIMEOUT_CAUSE", "1")];
@@ -335,13 +514,14 @@ mod tests {
 
     #[test]
     fn every_option_of_serve_can_stand_in_a_file() {
-        let serve = command("serve");
+        let all = all_commands();
+        let serve = all.find_subcommand("serve").unwrap();
         for argument in serve.get_arguments() {
             let Some(name) = argument.get_long() else { continue };
             let is_flag = matches!(argument.get_action(), ArgAction::SetTrue);
             let text = format!("{name} = {}", if is_flag { "true" } else { "'x'" });
             let is_setting = name != FILE && name != "help";
-            assert_eq!(parse(&text, "").is_ok(), is_setting, "{name}");
+            assert_eq!(parse(&all, &text, "").is_ok(), is_setting, "{name}");
         }
     }
 }
