@@ -19,6 +19,7 @@ use milepost::waiting::RequestHandle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{self, Instant};
 
+use crate::archive::Read;
 use crate::metrics::{MethodLabel, WaitEnd};
 use crate::query_error::panic_response;
 use crate::service::{Responded, Service, Wakeup};
@@ -104,15 +105,26 @@ pub(crate) async fn complete(
     state: RequestState<ResponseBody>,
     options: WaitOptions,
 ) -> Answer {
-    let (body, unreached) = match state {
-        RequestState::Ready(body) => (body, Vec::new()),
+    match state {
+        RequestState::Ready(body) => Answer::new(label, body, Vec::new()),
         // Boxed, so that requests which do not wait have a smaller future.
         RequestState::Pending(pending) => {
-            let (response, unreached) = Box::pin(wait(service, pending, options)).await;
-            (ResponseBody::Contiguous(response), unreached)
+            let waited = Box::pin(wait(service, pending, options)).await;
+            let Waited { response, unreached, retry_after } = waited;
+            let body = ResponseBody::Contiguous(response);
+            Answer { retry_after, ..Answer::new(label, body, unreached) }
         }
-    };
-    Answer::new(label, body, unreached)
+    }
+}
+
+/// How a wait ended
+pub(crate) struct Waited {
+    pub(crate) response: Response,
+    /// The transactions that were pending to its end, if it ended before they reached their
+    /// milestones
+    pub(crate) unreached: Vec<CryptoHash>,
+    /// When to try again, if the archive failed
+    pub(crate) retry_after: Option<Duration>,
 }
 
 /// Whether this is the error that a transaction is unknown
@@ -149,22 +161,22 @@ pub(crate) fn unavailable(
     Answer::error(label, &id, &RpcError::Unavailable { message })
 }
 
-/// Waits until a pending request has a response; also returns the transactions that were pending to
-/// its end, if it ended before they reached their milestones
+/// Waits until a pending request has a response
 pub(crate) async fn wait(
     service: &Arc<Service>,
     pending: PendingRequest,
     options: WaitOptions,
-) -> (Response, Vec<CryptoHash>) {
+) -> Waited {
     let mut unreached: Vec<CryptoHash> = pending.transactions().collect();
     let (mut entry, mut woken) = Entry::new(service, pending, options);
     loop {
         // The sender is dropped unused only with the entry, which is still there.
         let Ok(Wakeup { evaluation, commit }) = woken.await else {
-            return (panic_response(), unreached);
+            return Waited { response: panic_response(), unreached, retry_after: None };
         };
         let end_reason = evaluation.end_reason();
-        match service.evaluate(evaluation).await {
+        let Read { output, retry_after } = service.evaluate(evaluation).await;
+        match output {
             RequestState::Ready(response) => {
                 entry.end = WaitEnd::of(end_reason);
                 if let Some(commit) = commit {
@@ -177,7 +189,7 @@ pub(crate) async fn wait(
                 if is_reached {
                     unreached.clear();
                 }
-                return (response, unreached);
+                return Waited { response, unreached, retry_after };
             }
             RequestState::Pending(pending) => {
                 unreached.clear();

@@ -23,22 +23,28 @@ pub(crate) struct Read<T> {
 
 impl Service {
     /// Evaluates a pending request again
-    pub(crate) async fn evaluate(self: &Arc<Self>, evaluation: Evaluation) -> RequestState {
+    pub(crate) async fn evaluate(self: &Arc<Self>, evaluation: Evaluation) -> Read<RequestState> {
         let query = evaluation.into_query();
         let held =
             move |service: &Self| access::run_request(query, &access::held(service.store()), false);
-        let state = match self.run(false, held).await {
-            Some(Ok(state)) => Some(state),
+        let read = match self.run(false, held).await {
+            Some(Ok(output)) => Some(Read { output, retry_after: None }),
             // It goes on where it was suspended.
             Some(Err(query)) => {
                 let blocking = |_: &Self, snapshot: &ServiceSnapshot<'_>| {
                     access::run_request(*query, snapshot, true).ok()
                 };
-                self.run_with_archive(blocking).await.and_then(|read| read.output)
+                let read = self.run_with_archive(blocking).await;
+                read.and_then(|Read { output, retry_after }| {
+                    output.map(|output| Read { output, retry_after })
+                })
             }
             None => None,
         };
-        state.unwrap_or_else(|| RequestState::Ready(panic_response()))
+        read.unwrap_or_else(|| Read {
+            output: RequestState::Ready(panic_response()),
+            retry_after: None,
+        })
     }
 
     /// Runs a query over the store and, if it needs that, once more with the archive; `None` if it

@@ -34,6 +34,7 @@ use crate::archive::{ArchiveOptions, ArchivedHeights, Exporter, Lookups, SharedA
 use crate::service::Service;
 use crate::store::Store;
 use crate::value_parsers::StoreLocation;
+use crate::waiting;
 
 /// Reads of the archive by requests
 fn lookups(archive: &Arc<TestArchive>, max_misses: u32) -> Lookups {
@@ -442,6 +443,28 @@ async fn blocks_that_are_forgotten_without_being_archived_are_warned_of_once_a_m
         assert_eq!(warnings(), expected);
         time::advance(Duration::from_secs(60)).await;
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wait_whose_last_read_of_the_archive_fails_says_when_to_retry() {
+    let archive = TestArchive::new();
+    let (service, exporter) = service(&archive, 1_000_000);
+    import(&service, &exporter, &chain(40).0);
+    let address = start(&service).await;
+    tokio::spawn(waiting::run_timeouts(Arc::clone(&service)));
+    let request = Request::post("/").header("content-type", "application/json");
+    let request = request.header("host", &address).header("prefer", "wait=3");
+    let waiting = body(CryptoHash::digest(b"unknown")).replace("NONE", "FINAL");
+    let request = request.body(Full::new(Bytes::from(waiting))).unwrap();
+    let stream = TcpStream::connect(&address).await.unwrap();
+    let response = tokio::spawn(response_on(stream, request));
+    until(|| service.metrics.pending_count() == 1).await;
+    archive.is_down.store(true, SeqCst);
+    // What was missing is remembered for a second, and until the next export.
+    service.archive().unwrap().lookups.forget_misses();
+    let (status, retry_after, body) = parts(response.await.unwrap());
+    assert_eq!((status, retry_after.as_deref()), (500, Some("1")), "{body}");
+    assert!(body.contains("the archive cannot be read: no replica is alive"), "{body}");
 }
 
 #[tokio::test]

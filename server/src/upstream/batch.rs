@@ -55,13 +55,13 @@ pub(super) async fn respond(
         .collect();
     let own_body = (!own.is_empty()).then(|| Bytes::from(format!("[{}]", own.join(","))));
     let of_engine = async {
-        let Some(body) = own_body else { return (Vec::new(), Vec::new()) };
+        let Some(body) = own_body else { return (Vec::new(), Vec::new(), None) };
         let answer = waiting::respond(service, body, url_method, options).await;
         let body = match answer.body {
             ResponseBody::Contiguous(response) => response.body,
             ResponseBody::Chunks(chunks) => chunks.concat(),
         };
-        (body, answer.unreached)
+        (body, answer.unreached, answer.retry_after)
     };
     // What is in memory until the last response is there is not more than one response can be.
     let budget = &AtomicUsize::new(MAX_RESPONSE);
@@ -69,14 +69,18 @@ pub(super) async fn respond(
     let others = stream::iter(others).map(|call| async move {
         let id = call.id.clone();
         let answer = upstreams.answer(service, call, options).await;
-        read(answer, budget).await.unwrap_or_else(|error| {
+        let retry_after = answer.retry_after;
+        let (body, unreached) = read(answer, budget).await.unwrap_or_else(|error| {
             let mut body = Vec::new();
             RpcError::Unavailable { message: error.to_string() }.write(&id, &mut body);
             (body, Vec::new())
-        })
+        });
+        (body, unreached, retry_after)
     });
     let others = others.buffered(CONCURRENCY).collect::<Vec<_>>();
-    let ((own_body, mut unreached), others) = future::join(of_engine, others).await;
+    // After the longest pause all of them may succeed.
+    let ((own_body, mut unreached, mut retry_after), others) =
+        future::join(of_engine, others).await;
     // An error of the whole batch is that of each of its calls.
     let own: Vec<&RawValue> = serde_json::from_slice(&own_body).unwrap_or_default();
     let mut own = own.into_iter().map(|item| item.get().as_bytes());
@@ -87,7 +91,8 @@ pub(super) async fn respond(
         match call {
             None => joined.extend_from_slice(own.next().unwrap_or(&own_body)),
             Some(_) => {
-                let (body, of_call) = others.next().unwrap_or_default();
+                let (body, of_call, pause) = others.next().unwrap_or_default();
+                retry_after = retry_after.max(pause);
                 joined.extend_from_slice(&body);
                 unreached.extend(of_call);
             }
@@ -96,7 +101,8 @@ pub(super) async fn respond(
     joined.push(b']');
     let response = Response { body: joined, kind: ResponseKind::Result };
     let label = MethodLabel::of_request(&request, None);
-    Answer::new(label, ResponseBody::Contiguous(response), unreached)
+    let body = ResponseBody::Contiguous(response);
+    Answer { retry_after, ..Answer::new(label, body, unreached) }
 }
 
 /// The whole body of an answer, within what the batch may keep, and the transactions that it waited

@@ -36,7 +36,7 @@ use super::pool::{Envelope, UpstreamError};
 use crate::http::{CURRENT, RequestContext};
 use crate::metrics::{MethodLabel, family, sample};
 use crate::service::Service;
-use crate::waiting::{self, Answer, WaitOptions};
+use crate::waiting::{self, Answer, WaitOptions, Waited};
 
 /// Upstreams that a transaction is sent to at a time
 const MAX_UPSTREAMS: usize = 3;
@@ -173,7 +173,7 @@ impl Upstreams {
                 None => core::future::pending().await,
             }
         };
-        let (response, unreached) = tokio::select! {
+        let Waited { response, unreached, retry_after } = tokio::select! {
             biased;
             waited = waiting::wait(service, pending, options) => waited,
             error = verdict => {
@@ -193,8 +193,10 @@ impl Upstreams {
             }
             _ => None,
         };
-        let answer = answer
-            .unwrap_or_else(|| Answer::new(label, ResponseBody::Contiguous(response), Vec::new()));
+        let answer = answer.unwrap_or_else(|| {
+            let body = ResponseBody::Contiguous(response);
+            Answer { retry_after, ..Answer::new(label, body, Vec::new()) }
+        });
         Answer { unreached, ..answer }
     }
 
@@ -410,7 +412,7 @@ async fn wait(service: &Arc<Service>, signed: EncodedTransaction) -> End {
         RequestState::Pending(pending) => {
             let options =
                 WaitOptions { since: Instant::now(), timeout: Some(MAX_TIME), is_request: false };
-            waiting::wait(service, pending, options).await.0
+            waiting::wait(service, pending, options).await.response
         }
     };
     match response.kind {

@@ -266,6 +266,9 @@ fn the_next_upstream_is_asked_where_one_fails() {
     assert_eq!((first.status, first.header("retry-after")), (503, Some("7")));
     let second = server.post("/", &block_call());
     assert!(second.header("retry-after").is_some(), "{}", second.text());
+    let own = request("EXPERIMENTAL_protocol_config", &json!({"finality": "final"}));
+    let batch = server.post("/", &format!("[{own},{}]", block_call()));
+    assert!(batch.header("retry-after").is_some(), "{}", batch.text());
     assert_eq!(detail(&second), "upstream 1: not asked after it failed");
     assert_eq!(alone.calls("block").len(), 1);
 }
