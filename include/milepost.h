@@ -275,7 +275,21 @@ typedef int32_t (*milepost_archive_create_fn)(void *context,
                                               struct milepost_sink *sink);
 
 /**
- * Members of a state of an archive; bytes belong to it
+ * Heights from `first` to `last`, both included
+ */
+typedef struct milepost_height_range {
+    /**
+     * The lowest height
+     */
+    uint64_t first;
+    /**
+     * The highest height, not below `first`
+     */
+    uint64_t last;
+} milepost_height_range;
+
+/**
+ * Members of a state of an archive; bytes and ranges belong to it
  *
  * Heights and open transactions are those that the engine has archived; those of all writers if it
  * only reads the archive, as they were read last.
@@ -322,6 +336,15 @@ typedef struct milepost_archive_status_view {
      * had more than `MILEPOST_SETTING_ARCHIVE_BACKLOG`
      */
     uint64_t shed_blocks;
+    /**
+     * The heights at which every transaction is in the archive, ascending, with gaps between two
+     * ranges; NULL if there are none
+     */
+    const struct milepost_height_range *complete;
+    /**
+     * Number of ranges
+     */
+    size_t complete_count;
 } milepost_archive_status_view;
 
 /**

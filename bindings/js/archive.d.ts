@@ -56,6 +56,8 @@ export interface ArchiveStatus {
   isWritten: boolean;
   /** Height of the newest block that is archived */
   archivedHeight: bigint | null;
+  /** Heights at which every transaction is in the archive: ranges with both ends, ascending */
+  complete: readonly (readonly [first: bigint, last: bigint])[];
   /** Number of transactions in archived blocks that are not finalized, and so not archived */
   openTransactions: number;
   /** The storage keeps the blocks of this height and above, until more is archived */

@@ -2,6 +2,8 @@
 //!
 //! A state is a copy, so it never changes; any number of threads may read it.
 
+use core::ptr;
+
 use crate::boundary::ffi_function;
 use crate::boundary::handle::{Handle, Immutable};
 use crate::boundary::parameter::sized_outputs;
@@ -32,9 +34,20 @@ pub struct ArchiveStatus {
     pub(crate) failures: u64,
     pub(crate) failure: String,
     pub(crate) shed_blocks: u64,
+    pub(crate) complete: Vec<milepost_height_range>,
 }
 
-/// Members of a state of an archive; bytes belong to it
+/// Heights from `first` to `last`, both included
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub struct milepost_height_range {
+    /// The lowest height
+    pub first: u64,
+    /// The highest height, not below `first`
+    pub last: u64,
+}
+
+/// Members of a state of an archive; bytes and ranges belong to it
 ///
 /// Heights and open transactions are those that the engine has archived; those of all writers if it
 /// only reads the archive, as they were read last.
@@ -62,6 +75,11 @@ pub struct milepost_archive_status_view {
     /// Number of blocks that the storage has forgotten although they are not archived, because it
     /// had more than `MILEPOST_SETTING_ARCHIVE_BACKLOG`
     pub shed_blocks: u64,
+    /// The heights at which every transaction is in the archive, ascending, with gaps between two
+    /// ranges; NULL if there are none
+    pub complete: *const milepost_height_range,
+    /// Number of ranges
+    pub complete_count: usize,
 }
 
 sized_outputs! { milepost_archive_status_view }
@@ -99,6 +117,11 @@ ffi_function! {
             failures: archive_status.failures,
             failure: milepost_bytes::new(archive_status.failure.as_bytes()),
             shed_blocks: archive_status.shed_blocks,
+            complete: match archive_status.complete.as_slice() {
+                [] => ptr::null(),
+                ranges => ranges.as_ptr(),
+            },
+            complete_count: archive_status.complete.len(),
         });
         Ok(())
     }

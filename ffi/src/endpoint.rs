@@ -86,7 +86,7 @@ ffi_function! {
     ) -> milepost_status_t {
         let settings = HostSettings::or_default(settings);
         let (responder, rows) = match engine {
-            Some(engine) => (engine.engine, RowSource::Engine(engine.to_shared_value())),
+            Some(engine) => (engine.engine(), RowSource::Engine(engine.to_shared_value())),
             None => (Engine::new(settings.engine), RowSource::Host(settings.import)),
         };
         endpoint.write(EndpointState {
@@ -134,7 +134,7 @@ ffi_function! {
             return Ok(());
         };
         let snapshot = engine.snapshot()?;
-        match engine.engine.respond(request, &snapshot) {
+        match engine.engine().respond(request, &snapshot) {
             RequestState::Ready(ready) => response.write(ParsedResponse::new(ready)),
             RequestState::Pending(pending) if timeout == 0 => {
                 response.write(ParsedResponse::new(pending.expire(&snapshot)));

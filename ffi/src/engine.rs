@@ -33,7 +33,7 @@ pub struct milepost_engine {
 
 /// An engine with its settings and its storage
 pub struct EngineState {
-    pub(crate) engine: Engine,
+    engine: Engine,
     import_settings: ImportSettings,
     /// `None` if blocks are not checked
     verifier: Option<Mutex<BlockVerifier>>,
@@ -60,14 +60,17 @@ impl EngineState {
             let retention = import_settings.retention;
             EngineArchive::new(Arc::clone(archive), settings.archive_backlog, retention)
         });
-        let lookup = match archive {
-            Some(_) => ArchiveLookup::Unknown,
-            None => ArchiveLookup::Never,
-        };
-        let engine = Engine::new(engine.with_archive(lookup));
+        let engine = Engine::new(engine);
         let is_off = settings.verify_mode == VerifyMode::Off;
         let verifier = (!is_off).then(|| Mutex::new(BlockVerifier::new(settings.verify_mode)));
         Self { engine, import_settings, verifier, storage: EngineStorage::new(storage), archive }
+    }
+
+    /// The engine as it answers now: whether it asks the archive about unfinished transactions
+    /// depends on how far the storage is
+    pub(crate) fn engine(&self) -> Engine {
+        let lookup = self.archive.as_ref().map_or(ArchiveLookup::Never, EngineArchive::lookup);
+        Engine::new(self.engine.settings().with_archive(lookup))
     }
 
     /// The newest rows
@@ -232,7 +235,7 @@ ffi_function! {
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         let (body, url_method) = (body.bytes(body_len)?, url_method.url_method(url_method_len)?);
-        let answered = respond(&engine.engine, body, url_method, &engine.snapshot()?);
+        let answered = respond(&engine.engine(), body, url_method, &engine.snapshot()?);
         response.write(ParsedResponse::new(answered));
         Ok(())
     }
@@ -245,7 +248,7 @@ ffi_function! {
         chain_status: *mut *mut milepost_chain_status,
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
-        chain_status.write(engine.engine.chain_status(&engine.snapshot()?)?);
+        chain_status.write(engine.engine().chain_status(&engine.snapshot()?)?);
         Ok(())
     }
 }

@@ -7,18 +7,18 @@
 
 use core::cell::RefCell;
 use core::hash::BuildHasher as _;
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::hash::RandomState;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use milepost::archive::{ArchiveWriter, WithArchive, WriterId, WriterProgress};
+use milepost::archive::{ArchiveLookup, ArchiveWriter, WithArchive, WriterId, WriterProgress};
 use milepost::endpoint::Engine;
 use milepost::import::{ArchiveFloor, ImportSettings, Retention};
 use milepost::storage::{Batch, Isolation, Key, Row, Snapshot, run};
 use milepost::{Error, ErrorKind};
 
 use crate::archive::HostArchive;
-use crate::archive_status::ArchiveStatus;
+use crate::archive_status::{ArchiveStatus, milepost_height_range};
 use crate::engine_storage::{EngineSnapshot, EngineStorage};
 use crate::status::CallError;
 
@@ -36,6 +36,8 @@ pub(crate) struct EngineArchive {
     status: Mutex<ArchiveStatus>,
     /// The height from which on the storage keeps its blocks
     floor: AtomicU64,
+    /// Whether the archive has blocks above the head of the storage
+    lags: AtomicBool,
 }
 
 /// What was exported
@@ -43,7 +45,8 @@ pub(crate) struct EngineArchive {
 struct Exports {
     /// `None` until the archive could be read, and for an archive that is only read
     writer: Option<ArchiveWriter>,
-    /// The progress of all writers, as it was read last, of an archive that is only read
+    /// The progress of all writers, as it was read last: once by a writer, and by an engine that
+    /// only reads when it can forget nothing otherwise
     union: WriterProgress,
     transactions: u64,
 }
@@ -58,6 +61,15 @@ impl EngineArchive {
             exports: Mutex::default(),
             status: Mutex::new(status),
             floor: AtomicU64::default(),
+            lags: AtomicBool::default(),
+        }
+    }
+
+    /// When requests ask the archive
+    pub(crate) fn lookup(&self) -> ArchiveLookup {
+        match self.lags.load(Relaxed) {
+            true => ArchiveLookup::Unfinished,
+            false => ArchiveLookup::Unknown,
         }
     }
 
@@ -80,6 +92,11 @@ impl EngineArchive {
         status.kept_from = self.floor.load(Relaxed);
         status.exported_transactions = exports.transactions;
         status.shed_blocks += shed_blocks;
+        let complete = progress.complete_heights();
+        status.complete = complete
+            .iter()
+            .map(|range| milepost_height_range { first: *range.start(), last: *range.end() })
+            .collect();
         status.failures += u64::from(exported.is_err());
         status.failure = exported.err().map_or_else(String::new, |error| error.text());
     }
@@ -97,7 +114,12 @@ impl EngineArchive {
         if self.archive.is_written() {
             let writer = match &mut exports.writer {
                 Some(writer) => writer,
-                none => none.insert(ArchiveWriter::open(writer_id(storage)?, &*self.archive)?),
+                none => {
+                    let opened = ArchiveWriter::open(writer_id(storage)?, &*self.archive)?;
+                    // Others may have archived what this storage does not have yet.
+                    exports.union = WriterProgress::read_union(&*self.archive)?;
+                    none.insert(opened)
+                }
             };
             loop {
                 // The snapshot is dropped before the archive is called.
@@ -117,6 +139,8 @@ impl EngineArchive {
             floor = exports.progress().floor(earliest);
         }
         self.floor.store(floor, Relaxed);
+        let lookup = exports.union.lookup(chain.head.map_or(0, |head| head.height));
+        self.lags.store(lookup == ArchiveLookup::Unfinished, Relaxed);
         Ok(())
     }
 

@@ -42,7 +42,7 @@ ffi_function! {
         #[optional] error: *mut *mut milepost_error,
     ) -> milepost_status_t {
         let end = proof_end(block.text(block_len)?)?;
-        let found = engine.engine.prove(transaction.bytes.into(), end, &engine.snapshot()?)?;
+        let found = engine.engine().prove(transaction.bytes.into(), end, &engine.snapshot()?)?;
         if let Some(found) = found {
             proof.write(found.to_json());
         }

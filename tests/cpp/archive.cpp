@@ -92,6 +92,9 @@ void forgotten_transactions_are_in_the_archive(const std::vector<std::string> &b
     EXPECT(writer.archive_status()->archived_height == writer.chain_status()->last_final->height);
     EXPECT(writer.archive_status()->failures == 20 && writer.archive_status()->shed_blocks == 0);
     EXPECT(writer.archive_status()->exported_transactions > 10);
+    EXPECT(!writer.archive_status()->complete.empty());
+    EXPECT(writer.archive_status()->complete.back().last <=
+           writer.archive_status()->archived_height);
     EXPECT(!reader.archive_status()->is_written);
     for (const std::string &hash : hashes) {
         std::string request = request_for(hash);

@@ -12,7 +12,7 @@ use milepost::archive::{
     Archive, ArchiveLookup, ArchiveWriter, Export, WriterId, WriterProgress, served_version,
 };
 use milepost::import::{ArchiveFloor, ImportSettings, Retention};
-use milepost::storage::{Key, Row, Table};
+use milepost::storage::{BlockPoint, Key, Row, Table};
 use milepost::{Error, ErrorKind};
 use wasm_bindgen::prelude::wasm_bindgen;
 
@@ -37,8 +37,9 @@ pub(crate) struct EndpointArchive {
     /// Rows of progress that are handed in next
     progress_rows: Vec<(Key, Row)>,
     is_forgetting: bool,
-    /// The oldest height of the storage
+    /// The oldest height of the storage, and its head
     earliest: u64,
+    head: u64,
     /// The height from which on the storage keeps its blocks
     kept_from: u64,
     /// Number of blocks that were forgotten although they are not archived
@@ -60,6 +61,7 @@ impl EndpointArchive {
             progress_rows: Vec::new(),
             is_forgetting: retention != Retention::Everything,
             earliest: 0,
+            head: 0,
             writer: None,
             next_writer: None,
             calls: VecDeque::new(),
@@ -132,19 +134,24 @@ impl EndpointArchive {
     pub(crate) fn handle_progress(&mut self) -> Result<(), Error> {
         let rows = HostRows::new(core::mem::take(&mut self.progress_rows));
         self.union = WriterProgress::read_union(&rows)?;
-        self.handle_earliest(self.earliest);
+        self.kept_from = self.progress().floor(self.earliest);
         Ok(())
     }
 
-    /// Takes in the oldest height of the storage
-    pub(crate) fn handle_earliest(&mut self, earliest: u64) {
-        self.earliest = earliest;
+    /// Takes in the oldest height and the head of the storage
+    pub(crate) fn handle_chain(&mut self, earliest: u64, head: Option<BlockPoint>) {
+        (self.earliest, self.head) = (earliest, head.map_or(0, |head| head.height));
         self.kept_from = self.progress().floor(earliest);
     }
 
     /// Whether the storage cannot forget its oldest block by what is known of other writers
     pub(crate) fn needs_progress(&self) -> bool {
         self.writer.is_none() && self.is_forgetting && self.kept_from <= self.earliest
+    }
+
+    /// When requests ask the archive
+    pub(crate) fn lookup(&self) -> ArchiveLookup {
+        self.union.lookup(self.head)
     }
 
     /// What this endpoint has archived or, if it only reads, what all writers have
@@ -158,8 +165,14 @@ impl EndpointArchive {
         let archived = progress.heights.iter().last();
         let archived = archived.map_or("null".to_owned(), |range| range.end().to_string());
         let (open, kept_from) = (progress.open.len(), self.kept_from);
+        let complete: Vec<String> = progress
+            .complete_heights()
+            .iter()
+            .map(|range| format!("[{},{}]", range.start(), range.end()))
+            .collect();
         format!(
-            r#"{{"archivedHeight":{archived},"openTransactions":{open},"keptFrom":{kept_from},"shedBlocks":{}}}"#,
+            r#"{{"archivedHeight":{archived},"complete":[{}],"openTransactions":{open},"keptFrom":{kept_from},"shedBlocks":{}}}"#,
+            complete.join(","),
             self.shed_blocks
         )
     }
@@ -288,7 +301,11 @@ impl Endpoint {
     ///
     /// A row is corrupt.
     pub fn handle_progress(&mut self) -> Result<(), EngineError> {
-        Ok(self.archive()?.handle_progress()?)
+        let archive = self.archive()?;
+        archive.handle_progress()?;
+        let lookup = archive.lookup();
+        self.inner.set_archive_lookup(lookup);
+        Ok(())
     }
 
     /// The status of the archive, as JSON text

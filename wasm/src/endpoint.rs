@@ -302,7 +302,8 @@ impl Endpoint {
                 Completion::Chain(chain) => {
                     #[cfg(feature = "archive")]
                     if let (Some(archive), Some(earliest)) = (&mut self.archive, chain.earliest) {
-                        archive.handle_earliest(earliest.height);
+                        archive.handle_chain(earliest.height, chain.head);
+                        self.inner.set_archive_lookup(archive.lookup());
                     }
                     json::chain_status(&chain)
                 }

@@ -143,7 +143,7 @@ for (const [storageName, openStorage] of Object.entries(storages)) {
       assert.equal((await endpoint.chainStatus()).blocks, LEFT);
       assert.equal((await endpoint.respond(FINAL)).text, await expectedAnswer());
       assert.equal(milestone(await endpoint.respond(UNKNOWN)), "UNKNOWN_TRANSACTION");
-      const { keptFrom, archivedHeight, ...status } = endpoint.archiveStatus;
+      const { keptFrom, archivedHeight, complete, ...status } = endpoint.archiveStatus;
       assert.deepEqual(status, {
         isWritten: true,
         openTransactions: 0,
@@ -153,6 +153,7 @@ for (const [storageName, openStorage] of Object.entries(storages)) {
         shedBlocks: 0,
       });
       assert.ok(archivedHeight >= keptFrom && keptFrom > 104n, `${archivedHeight} ${keptFrom}`);
+      assert.deepEqual(complete, [[100n, archivedHeight]]);
       endpoint.dispose();
 
       // Another endpoint over both goes on after what is archived.
@@ -266,6 +267,35 @@ test("an endpoint that only reads forgets what others have archived", async () =
   assert.equal((await reader.respond(FINAL)).text, await expectedAnswer());
   assert.equal(reader.archiveStatus.exportedTransactions, 0);
   for (const endpoint of [reader, writer]) endpoint.dispose();
+});
+
+/** The message with five times as many heights between blocks */
+function spread(message) {
+  const names = ["height", "prev_height", "height_included", "height_created"];
+  const next = parseJson(message.toString(), { bigint: true });
+  const visit = (value) => {
+    if (typeof value !== "object" || value === null) return;
+    for (const [name, member] of Object.entries(value)) {
+      if (names.includes(name) && typeof member === "bigint") value[name] = 100n + (member - 100n) * 5n;
+      else visit(member);
+    }
+  };
+  visit(next);
+  return writeJson(next);
+}
+
+test("an endpoint whose head lags asks the archive about what it has not seen finished", async () => {
+  const archive = new MemoryArchive();
+  const messages = MESSAGES.map(spread);
+  const writer = await importAll(await Endpoint.create({ archive, settings }), messages);
+  const { getMany, scan } = MemoryArchive.prototype;
+  const rows = { getMany: getMany.bind(archive), scan: scan.bind(archive) };
+  const late = await importAll(await Endpoint.create({ archive: rows, settings }), messages.slice(0, 2));
+  const alone = await importAll(await Endpoint.create({ settings }), messages.slice(0, 2));
+  const unfinished = request("NONE");
+  assert.notEqual((await alone.respond(unfinished)).text, await expectedAnswer());
+  assert.equal((await late.respond(unfinished)).text, await expectedAnswer());
+  for (const endpoint of [writer, late, alone]) endpoint.dispose();
 });
 
 test("a storage that fails before the first import fails it, and the next one goes on", async () => {

@@ -8,7 +8,7 @@
 use alloc::vec::Vec;
 
 use super::envelope::plain_row;
-use super::{Archive, Envelope, FORMAT_VERSION, HeightRanges, Origin, WriterId};
+use super::{Archive, ArchiveLookup, Envelope, FORMAT_VERSION, HeightRanges, Origin, WriterId};
 use crate::Error;
 use crate::primitives::{BlockHeight, CryptoHash};
 use crate::storage::rows::cursor::{RowWriter, decode_part};
@@ -124,8 +124,29 @@ impl WriterProgress {
         union.open.dedup();
         union
     }
+
+    /// The heights at which every transaction is in the archive: those that are archived, without
+    /// those of open transactions
+    pub fn complete_heights(&self) -> HeightRanges {
+        let mut complete = self.heights.clone();
+        self.open.iter().for_each(|open| complete.remove(open.height..=open.height));
+        complete
+    }
+
+    /// When queries over a storage with this head ask the archive of this progress: also about
+    /// unfinished transactions if it has blocks more than 10 heights above the head
+    pub fn lookup(&self, head: BlockHeight) -> ArchiveLookup {
+        let newest = self.heights.iter().last().map_or(0, |range| *range.end());
+        match newest > head.saturating_add(LAG) {
+            true => ArchiveLookup::Unfinished,
+            false => ArchiveLookup::Unknown,
+        }
+    }
 }
 
+/// The head of a storage lags if an archive has blocks this far above it: writers that follow one
+/// chain are some blocks apart
+const LAG: u64 = 10;
 /// Number of rows that a page of a scan has
 const PAGE: usize = 256;
 
@@ -204,5 +225,17 @@ mod tests {
         let union = WriterProgress::read_union(&archive).unwrap();
         assert_eq!(union.heights.iter().collect::<Vec<_>>(), [1..=19, 30..=39]);
         assert_eq!(union.open, [open(9, b"b"), open(39, b"c")]);
+        let complete: Vec<_> = union.complete_heights().iter().collect();
+        assert_eq!(complete, [1..=8, 10..=19, 30..=38]);
+    }
+
+    #[test]
+    fn an_archive_is_asked_about_unfinished_transactions_while_the_head_lags() {
+        let progress = WriterProgress { heights: [5..=100].into_iter().collect(), open: [].into() };
+        assert_eq!(progress.lookup(0), ArchiveLookup::Unfinished);
+        assert_eq!(progress.lookup(100 - LAG - 1), ArchiveLookup::Unfinished);
+        assert_eq!(progress.lookup(100 - LAG), ArchiveLookup::Unknown);
+        assert_eq!(progress.lookup(u64::MAX), ArchiveLookup::Unknown);
+        assert_eq!(WriterProgress::default().lookup(0), ArchiveLookup::Unknown);
     }
 }

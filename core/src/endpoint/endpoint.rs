@@ -21,10 +21,8 @@ use super::{
 use crate::Error;
 #[cfg(feature = "watch")]
 use crate::ErrorKind;
-#[cfg(all(feature = "archive", feature = "observe"))]
-use crate::archive::ArchiveLookup;
 #[cfg(feature = "archive")]
-use crate::archive::ArchiveWriter;
+use crate::archive::{ArchiveLookup, ArchiveWriter};
 use crate::config::ConfigImport;
 use crate::import::{BlockImport, ChainUpdate, ImportSettings};
 #[cfg(feature = "verify")]
@@ -320,6 +318,13 @@ impl<T> Endpoint<T> {
         let isolation = self.engine.settings().isolation;
         let query = OptimisticQuery::new(ChainQuery::new(), isolation);
         self.start(OperationKind::Chain(Box::new(query)))
+    }
+
+    /// When requests that are handed in from now on ask the archive, as
+    /// [`WriterProgress::lookup`](crate::archive::WriterProgress::lookup) says
+    #[cfg(feature = "archive")]
+    pub fn set_archive_lookup(&mut self, lookup: ArchiveLookup) {
+        self.engine = Engine::new(self.engine.settings().with_archive(lookup));
     }
 
     /// Asks what is final and not archived by this writer, with rows that the host supplies; ends

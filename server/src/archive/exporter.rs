@@ -35,9 +35,6 @@ const MIN_PAUSE: Duration = Duration::from_secs(1);
 const MAX_PAUSE: Duration = Duration::from_secs(30);
 /// Minimum time between two warnings that blocks are forgotten
 const SHED_WARNING_INTERVAL: Duration = Duration::from_secs(60);
-/// The head lags if the archive has blocks this far above it
-const LAG: u64 = 10;
-
 /// The fraction of the heights that are kept after which those before them are removed: each time
 /// the whole archive is read
 const REMOVAL_FRACTION: u64 = 8;
@@ -82,9 +79,7 @@ pub(crate) struct ArchivedHeights {
 
 impl ArchivedHeights {
     fn new(progress: &WriterProgress) -> Self {
-        let (archived, mut complete) = (progress.heights.clone(), progress.heights.clone());
-        progress.open.iter().for_each(|open| complete.remove(open.height..=open.height));
-        Self { archived, complete }
+        Self { archived: progress.heights.clone(), complete: progress.complete_heights() }
     }
 }
 
@@ -236,9 +231,8 @@ impl Exporter {
             self.lookups.forget_misses();
             *self.heights.lock().unwrap_or_else(PoisonError::into_inner) = Arc::new(heights);
         }
-        let newest = union.0.heights.iter().last().map_or(0, |range| *range.end());
-        let head = chain.head.map_or(0, |head| head.height);
-        self.lags.store(newest > head.saturating_add(LAG), Relaxed);
+        let lookup = union.0.lookup(chain.head.map_or(0, |head| head.height));
+        self.lags.store(lookup == ArchiveLookup::Unfinished, Relaxed);
         let progress = writer.as_ref().map_or(&union.0, ArchiveWriter::progress);
         self.open_transactions.store(progress.open.len() as u64, Relaxed);
         let last_final = chain.last_final.map_or(0, |block| block.height);

@@ -7,6 +7,7 @@
 #define MILEPOST_ARCHIVE_HPP
 
 #include <string>
+#include <vector>
 
 #include "storage.hpp"
 
@@ -174,6 +175,12 @@ Result<void> check_archive(Create &&create) noexcept {
     return to_result(status, error);
 }
 
+/// Heights from `first` to `last`, both included
+struct HeightRange {
+    std::uint64_t first = 0;  ///< the lowest height
+    std::uint64_t last = 0;   ///< the highest height, not below `first`
+};
+
 /// What an engine has put into its archive, and whether that fails
 ///
 /// Heights and open transactions are those that the engine has archived; those of all writers if it
@@ -195,6 +202,9 @@ struct ArchiveStatus {
         read.failures = raw.failures;
         read.failure = view(raw.failure);
         read.shed_blocks = raw.shed_blocks;
+        for (std::size_t i = 0; i < raw.complete_count; ++i) {
+            read.complete.push_back({raw.complete[i].first, raw.complete[i].last});
+        }
         return read;
     }
 
@@ -206,6 +216,8 @@ struct ArchiveStatus {
     std::uint64_t failures = 0;               ///< times that the archive failed after an import
     std::string failure;                      ///< why the last time failed; empty if it did not
     std::uint64_t shed_blocks = 0;            ///< forgotten although they are not archived
+    /// Heights at which every transaction is in the archive, ascending
+    std::vector<HeightRange> complete;
 };
 
 }  // namespace MILEPOST_ABI_TAG
