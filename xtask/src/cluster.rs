@@ -28,12 +28,15 @@ pub(crate) fn test() -> Result<(), String> {
 
 /// Three nodes, which are killed and paused under load; prints figures
 pub(crate) fn faults() -> Result<(), String> {
-    run(&mut fault_test()?)
+    fault_tests()?.iter_mut().try_for_each(run)
 }
 
-/// The test of faults, whose output has the figures
-pub(crate) fn fault_test() -> Result<Command, String> {
-    nodes("test -p milepost-cassandra --test faults -- --nocapture")
+/// The tests of faults, of the archive alone and of servers over it, whose output has the figures
+pub(crate) fn fault_tests() -> Result<[Command; 2], String> {
+    Ok([
+        nodes("test -p milepost-cassandra --test faults -- --nocapture")?,
+        nodes(&format!("test {SERVER} cluster_faults:: -- --nocapture"))?,
+    ])
 }
 
 /// One node with a million transactions, which are read; its output has the figures

@@ -161,7 +161,9 @@ fn power_loss() -> Result<(), String> {
 
 fn cluster() -> Result<(), String> {
     setup::run(&["cassandra", "strace"])?;
-    write("cluster", "", &show(&mut cluster::fault_test()?)?)
+    let outputs: Result<Vec<String>, String> =
+        cluster::fault_tests()?.iter_mut().map(show).collect();
+    write("cluster", "", &outputs?.concat())
 }
 
 fn cluster_growth() -> Result<(), String> {

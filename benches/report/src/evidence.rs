@@ -98,8 +98,11 @@ const SECTIONS: &[(&str, &str)] = &[
     (
         "cluster",
         "An archive in three nodes of Cassandra with three copies of each row is written by 4 threads, 10 rows of 2 kB in a\n\
-         call, and read by 4, one row in a call, while nodes are killed by SIGKILL and paused. A row that was acknowledged\n\
-         and is missing or different fails the run. Nodes, writers and readers share one machine and one disk.",
+         call, and read by 4, one row in a call, while nodes are killed by SIGKILL, paused, and have a slow disk. A row that\n\
+         was acknowledged and is missing or different fails the run. Then one server follows a feed and archives into three\n\
+         nodes, and three servers that have nothing else are asked over HTTP, one client each; an answer that is neither\n\
+         right nor an error with `Retry-After` fails the run, and so does a transaction that is not archived at the end.\n\
+         Nodes, servers and clients share one machine and one disk; the servers are built for debugging.",
     ),
     (
         "cluster-growth",

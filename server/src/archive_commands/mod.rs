@@ -34,10 +34,10 @@ pub(crate) enum ArchiveCommand {
     /// Reads every row, and prints what is wrong; exit code 1 if anything is
     Check(PlaceArgs),
     /// Fills heights of the archive that are not complete, from blocks; exit code 1 if some stay so
-    Backfill(backfill::BackfillArgs),
+    Backfill(Box<backfill::BackfillArgs>),
     /// Replaces the rows of some heights that differ from those of blocks; exit code 1 if some stay
     /// open
-    Repair(backfill::BackfillArgs),
+    Repair(Box<backfill::BackfillArgs>),
     /// Copies all rows into another archive, which is made if it does not exist; can be repeated
     Copy(CopyArgs),
     /// Makes a dictionary from the transactions of the archive, for new rows from then on

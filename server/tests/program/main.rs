@@ -11,6 +11,8 @@ mod backfill;
 mod cli;
 #[cfg(feature = "cassandra")]
 mod cluster;
+#[cfg(feature = "cassandra")]
+mod cluster_faults;
 mod connections;
 mod dashboard;
 mod discovery;

@@ -5,7 +5,7 @@
 //! figure and no verdict, since it depends on the machine. `cargo xtask cluster-faults` runs this.
 //! Leaves out the loss of a disk and of the network between nodes.
 
-use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use core::time::Duration;
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -17,7 +17,7 @@ use milepost::archive::{Archive, Envelope, Origin, WriterId};
 use milepost::primitives::CryptoHash;
 use milepost::storage::{Key, Row, Table};
 use milepost_cassandra::{Address, CassandraArchive};
-use milepost_test_cluster::{Cluster, DATA_CENTER, Node, Security};
+use milepost_test_cluster::{Calls, Cluster, DATA_CENTER, Node, Security};
 use {futures_util as _, rustls as _, scylla as _, tempfile as _, tokio as _};
 
 const WRITERS: u64 = 4;
@@ -143,43 +143,6 @@ struct Load {
     wrong: Mutex<Vec<String>>,
 }
 
-/// Calls of one phase
-#[derive(Default)]
-struct Calls {
-    answered: AtomicUsize,
-    failed: AtomicUsize,
-    /// Of those that were answered, in microseconds
-    times: Mutex<Vec<u64>>,
-}
-
-impl Calls {
-    fn add(&self, begin: Instant, is_answered: bool) {
-        if is_answered {
-            self.answered.fetch_add(1, Ordering::AcqRel);
-            self.times.lock().unwrap().push(begin.elapsed().as_micros() as u64);
-        } else {
-            self.failed.fetch_add(1, Ordering::AcqRel);
-        }
-    }
-
-    /// What there was since the last report
-    fn report(&self) -> String {
-        let mut times = core::mem::take(&mut *self.times.lock().unwrap());
-        times.sort_unstable();
-        let at = |part: usize| times.get(times.len() * part / 100).or(times.last());
-        let milliseconds =
-            |part| at(part).map_or("-".to_owned(), |time| format!("{:.1}", *time as f64 / 1000.0));
-        format!(
-            "{} answered, {} failed, p50 {} ms, p99 {} ms, slowest {} ms",
-            self.answered.swap(0, Ordering::AcqRel),
-            self.failed.swap(0, Ordering::AcqRel),
-            milliseconds(50),
-            milliseconds(99),
-            milliseconds(100)
-        )
-    }
-}
-
 impl Load {
     fn write(&self, writer: u64, archive: &impl Archive) {
         let acknowledged = &self.acknowledged[writer as usize];
@@ -260,7 +223,7 @@ impl Load {
         self.reads.report();
         loop {
             let goes_on = self.acknowledged().iter().zip(&before).all(|(now, then)| now > then);
-            if goes_on && self.reads.answered.load(Ordering::Acquire) > 0 {
+            if goes_on && self.reads.answered() > 0 {
                 break;
             }
             assert!(begin.elapsed() < RECOVERY, "{name}: the load does not go on");

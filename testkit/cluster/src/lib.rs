@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+mod calls;
 mod node;
 
 use core::net::Ipv4Addr;
@@ -15,6 +16,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+pub use calls::Calls;
 pub use node::{Node, SlowDisk};
 use tempfile::TempDir;
 
