@@ -3,15 +3,15 @@
 //! Inputs are the shared vectors and what `fuzz/examples/seeds.rs` writes, which also reads
 //! `fuzz/corpus`. New ones stay in the target directory until `--keep` writes those that reach
 //! other code to `fuzz/corpus`. A target that fails names the file with the input, which becomes a
-//! vector or a line of the corpus. What needs the node's crates is compared in `interop`, over the
-//! same corpus.
+//! vector or a line of the corpus. The target beside the node's crates is in `interop/fuzz`. It
+//! takes minutes to build, so only campaigns and its name run it; the tests of `interop` run over
+//! the same corpus.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::shell::{self, cargo, output, root, run as run_command, show};
-use crate::workspace::interop_cargo;
+use crate::shell::{self, cargo, output, root, run as run_command};
 
 /// Seconds for which each target runs in every run of the tests
 const SECONDS_OF_A_TEST: u64 = 3;
@@ -38,6 +38,9 @@ const TARGETS: [(&str, &[&str]); 14] = [
     ("signed_transaction", &[]),
 ];
 
+/// The target beside the node's crates, and the one whose inputs it has
+const NODE_TARGET: (&str, &str) = ("node_transaction", "signed_transaction");
+
 /// Where things are
 struct Places {
     /// Where all of this is built
@@ -62,10 +65,11 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
                 minutes = number.filter(|it| *it > 0).ok_or("--minutes takes a number above 0")?;
             }
             "--keep" => keep = true,
+            name if name == NODE_TARGET.0 => names.push(name),
             name if TARGETS.iter().any(|(target, _)| *target == name) => names.push(name),
             unknown => {
-                let targets = TARGETS.map(|(name, _)| name).join(", ");
-                return Err(format!("`{unknown}` is no fuzz target; there are {targets}"));
+                let (targets, last) = (TARGETS.map(|(name, _)| name).join(", "), NODE_TARGET.0);
+                return Err(format!("`{unknown}` is no fuzz target; there are {targets}, {last}"));
             }
         }
     }
@@ -77,6 +81,10 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
                 places.keep(target)?;
             }
         }
+    }
+    if names.contains(&NODE_TARGET.0) {
+        let places = build_node()?;
+        places.fuzz(NODE_TARGET.0, &[], minutes * 60)?;
     }
     Ok(())
 }
@@ -93,12 +101,13 @@ pub(crate) fn test() -> Result<(), String> {
 ///
 /// When a target fails, with the place of its output, which names the input.
 pub(crate) fn campaign(minutes: u64) -> Result<String, String> {
-    let places = build()?;
+    let (places, node) = (build()?, build_node()?);
     let mut table = format!(
         "{:<20}{:>12}{:>10}{:>8}{:>8}\n",
         "target", "executions", "a second", "edges", "inputs"
     );
-    for (target, vectors) in TARGETS {
+    let own = TARGETS.map(|(target, vectors)| (&places, target, vectors));
+    for (places, target, vectors) in own.into_iter().chain([(&node, NODE_TARGET.0, &[][..])]) {
         let path = places.target.join(format!("{target}.log"));
         let at = |error: std::io::Error| format!("{}: {error}", path.display());
         let log = File::create(&path).map_err(at)?;
@@ -111,8 +120,7 @@ pub(crate) fn campaign(minutes: u64) -> Result<String, String> {
         table.push_str(&line);
         table.push('\n');
     }
-    let compared = places.compare_transactions()?;
-    Ok(format!("{table}signed transactions beside the node's decoder: {compared}\n"))
+    Ok(table)
 }
 
 /// The line of a target, from the output of libFuzzer
@@ -132,17 +140,38 @@ fn figures(target: &str, log: &str) -> Option<String> {
 }
 
 fn build() -> Result<Places, String> {
-    let target = shell::target()?.join("fuzz");
-    let mut command = cargo("fuzz build --target-dir");
+    let places = build_in("fuzz", "fuzz")?;
+    places.seeds("write", "seeds", None)?;
+    Ok(places)
+}
+
+/// The target beside the node's crates, with the inputs that were found for ours
+fn build_node() -> Result<Places, String> {
+    let (own, node) = (shell::target()?.join("fuzz"), build_in("interop/fuzz", "fuzz-node")?);
+    let (target, of) = NODE_TARGET;
+    let seeds = node.target.join("seeds").join(target);
+    make(&seeds)?;
+    for inputs in ["seeds", "found"].map(|name| own.join(name).join(of)) {
+        make(&inputs)?;
+        run_command(Command::new("cp").arg("-r").arg(inputs.join(".")).arg(&seeds))?;
+    }
+    Ok(node)
+}
+
+/// Builds the targets of a folder of the repository into one of the target directory
+fn build_in(folder: &str, target: &str) -> Result<Places, String> {
+    let target = shell::target()?.join(target);
+    let mut command = cargo("fuzz build --fuzz-dir");
+    command.arg(folder).arg("--target-dir").arg(&target);
+    // As in the workspace of the other targets; it takes long with the node's crates.
+    command.env("CARGO_PROFILE_RELEASE_LTO", "off");
     // The sanitizer and the coverage are options of the compiler that are not stable.
-    run_command(command.arg(&target).env("RUSTC_BOOTSTRAP", "1"))?;
+    run_command(command.env("RUSTC_BOOTSTRAP", "1"))?;
     let version = output(Command::new("rustc").arg("-vV"))?;
     let host = version.lines().find_map(|line| line.strip_prefix("host: "));
     let host = host.ok_or("`rustc -vV` names no host")?;
     let programs = target.join(host).join("release");
-    let places = Places { target, programs };
-    places.seeds("write", "seeds", None)?;
-    Ok(places)
+    Ok(Places { target, programs })
 }
 
 impl Places {
@@ -174,19 +203,6 @@ impl Places {
         inputs.extend(vectors.iter().map(|folder| root().join("tests/vectors").join(folder)));
         command.args(inputs.iter().filter(|folder| folder.is_dir()));
         Ok(command)
-    }
-
-    /// Decodes what runs of `signed_transaction` found beside the node's crates, with each bit
-    /// changed; returns how many inputs there were
-    fn compare_transactions(&self) -> Result<String, String> {
-        let test = "both_sides_accept_the_same_inputs_of_the_fuzz_target";
-        let mut command =
-            interop_cargo(&format!("test --release -p milepost-oracle --test transaction {test}"))?;
-        command.args(["--", "--nocapture"]);
-        command.env("MILEPOST_FUZZ_INPUTS", self.new_inputs("signed_transaction")?);
-        let text = show(&mut command)?;
-        let line = text.lines().find(|line| line.contains(" inputs: "));
-        line.map(str::to_owned).ok_or_else(|| format!("{test} printed no counts"))
     }
 
     /// Writes the inputs that reach other code to the corpus

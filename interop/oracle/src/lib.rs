@@ -9,5 +9,6 @@
 #![forbid(unsafe_code)]
 
 mod network;
+pub mod transactions;
 
 pub use network::{NETWORKS, NEWEST, Network, OLDEST, rewritten, sorted};
