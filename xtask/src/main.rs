@@ -97,9 +97,7 @@ fn main() -> ExitCode {
         ["api", rest @ ..] => done(setup::run(&["api"]).and_then(|()| api::run(rest))),
         ["format"] => done(setup::run(&["text"]).and_then(|()| text::format())),
         ["gate", rest @ ..] => done(setup::run(&["gate"]).and_then(|()| gate::run(rest))),
-        ["npm"] => done(
-            setup::run(&["npm", "page"]).and_then(|()| npm::build()).and_then(|()| page::build()),
-        ),
+        ["npm"] => done(page::build_all()),
         ["install", rest @ ..] => done(install::run_with(rest)),
         ["simulate", rest @ ..] => done(simulate::replay(rest)),
         ["soak", rest @ ..] => done(evidence::run(&[&["soak"], rest].concat())),

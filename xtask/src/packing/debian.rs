@@ -11,9 +11,9 @@ use std::process::Command;
 
 use super::server::Server;
 use super::{empty_directory, failed, read, write};
-use crate::setup::{self, is_root};
+use crate::page;
+use crate::setup::is_root;
 use crate::shell::{self, cargo, output, program_at_root, run};
-use crate::{npm, page};
 
 /// The user of the unit
 const USER: &str = "milepost";
@@ -71,9 +71,7 @@ pub(super) fn test() -> Result<(), String> {
 /// Builds the program and the package, and returns the package's path
 fn build() -> Result<PathBuf, String> {
     // The program embeds the page.
-    setup::run(&["npm", "page"])?;
-    npm::build()?;
-    page::build()?;
+    page::build_all()?;
     run(&mut cargo("build --release --locked -p milepost-server"))?;
     let directory = empty_directory("debian")?;
     let tree = directory.join("tree");
