@@ -26,13 +26,21 @@ pub(super) struct Server {
 impl Server {
     /// Starts it by this command line, to which the address is added by its variable
     pub(super) fn start(command: &mut Command) -> Result<Self, String> {
-        // A port that is free now; nothing else on the machine is given it so soon.
-        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|it| it.local_addr());
-        let address = free.map_err(|error| format!("a free port: {error}"))?;
+        let address = Self::free_address()?;
+        Self::start_at(address, command.env("MILEPOST_LISTEN", address.to_string()))
+    }
+
+    /// Starts it by this command line, which has the address
+    pub(super) fn start_at(address: SocketAddr, command: &mut Command) -> Result<Self, String> {
         println!("starts {command:?} on {address}");
-        let child = command.env("MILEPOST_LISTEN", address.to_string()).spawn();
-        let child = child.map_err(|error| format!("{command:?}: {error}"))?;
+        let child = command.spawn().map_err(|error| format!("{command:?}: {error}"))?;
         Ok(Self { child, address })
+    }
+
+    /// A port that is free now; nothing else on the machine is given it so soon
+    pub(super) fn free_address() -> Result<SocketAddr, String> {
+        let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).and_then(|it| it.local_addr());
+        free.map_err(|error| format!("a free port: {error}"))
     }
 
     /// Sends one request, again until the server has a block, and reads its page
@@ -96,7 +104,16 @@ fn script_of(page: &str) -> Option<&str> {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended; then there is nothing to do.
+        // It may have ended; then there is nothing to do. SIGTERM, because a program around it
+        // ends it then, and would leave it behind after SIGKILL.
+        let terminate = format!("kill {}", self.child.id());
+        let _ = Command::new("sh").args(["-c", &terminate]).status();
+        let start = Instant::now();
+        while let Ok(None) = self.child.try_wait()
+            && start.elapsed() < TIMEOUT
+        {
+            thread::sleep(Duration::from_millis(50));
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
