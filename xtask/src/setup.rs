@@ -50,7 +50,7 @@ const MUSL: Need = Need::Package("musl-tools", "musl-gcc --version");
 /// Compiles an empty program under a sanitizer, which needs both packages
 const CLANG: &str = "clang-22 -fsanitize=address -xc /dev/null -shared -o /dev/null";
 
-const PARTS: [Part; 15] = [
+const PARTS: [Part; 16] = [
     Part {
         name: "no_std",
         about: "a target without std, for the crates that need none",
@@ -130,6 +130,14 @@ const PARTS: [Part; 15] = [
         needs: &[
             Need::Toolchain(Wanted::Nightly),
             Need::Crate("cargo-public-api", "^0.52", "cargo public-api --version"),
+        ],
+    },
+    Part {
+        name: "supply",
+        about: "cargo-deny and the newest cargo, for what dependencies may be",
+        needs: &[
+            Need::Toolchain(Wanted::Nightly),
+            Need::Crate("cargo-deny", "^0.20", "cargo deny --version"),
         ],
     },
     Part {
