@@ -1,8 +1,8 @@
 //! Embeds the files that the server sends for `GET /`.
 //!
-//! `cargo xtask npm` builds the page into `bindings/js/page/dist/site`. Where that is missing, on a
-//! machine without Node.js or in a packaged crate, a small page without scripts is embedded
-//! instead, so the program builds everywhere. The output is a table of files that
+//! `cargo xtask npm` builds the page into `bindings/js/page/dist/site`; a packed crate has it in
+//! `page`. Where both are missing, on a machine without Node.js, a small page without scripts is
+//! embedded instead, so the program builds everywhere. The output is a table of files that
 //! `src/http/page.rs` includes.
 
 use core::fmt::Write as _;
@@ -15,20 +15,23 @@ use std::{env, fs, io};
 /// The output directory of the page's build; every checkout has it, because cargo cannot watch a
 /// directory that is missing
 const BUILT: &str = "../bindings/js/page/dist";
+/// The page as it was built when the crate was packed; in the repository only while it is packed
+const PACKED: &str = "page";
 /// The page that needs no build
 const PLAIN: &str = "src/http/page";
 
 fn main() -> io::Result<()> {
     let built = Path::new(BUILT);
-    for watched in [built, Path::new(PLAIN)].into_iter().filter(|path| path.exists()) {
+    let (packed, plain) = (Path::new(PACKED), Path::new(PLAIN));
+    for watched in [built, packed, plain].into_iter().filter(|path| path.exists()) {
         println!("cargo::rerun-if-changed={}", watched.display());
     }
     println!("cargo::rerun-if-changed=build.rs");
     let site = built.join("site");
-    let is_built = site.join("index.html").is_file();
-    let directory = if is_built { site } else { PLAIN.into() };
+    let site = [&site, packed].into_iter().find(|site| site.join("index.html").is_file());
+    let is_built = site.is_some();
     let mut table = String::from("&[\n");
-    for (url_path, file) in files(&directory)? {
+    for (url_path, file) in files(site.unwrap_or(plain))? {
         let file = fs::canonicalize(file)?;
         let bytes = fs::read(&file)?;
         let (media_type, etag) = (media_type(&url_path)?, etag(&bytes));

@@ -26,6 +26,7 @@ mod runner;
 mod setup;
 mod shell;
 mod simulate;
+mod supply;
 mod tally;
 mod test;
 mod text;
@@ -56,6 +57,9 @@ cargo xtask <command>
   format                                   lay out all files: Rust, JavaScript, TypeScript, CSS, HTML, C and C++
   api [--accept]                           compare the public interfaces of the library crates with their records
                                            in docs/api, or write these
+  supply [advisories]                      check licences and sources of dependencies, build with their lowest
+                                           versions, and compare the public interfaces; or download the
+                                           advisories and compare the dependencies with them
   gate [--accept]                          count the instructions of ten hot paths and fail when a count is
                                            not within 3 % of benches/gate.toml, or write that file
   npm                                      install what is missing of the parts npm and page, naming it, and
@@ -95,11 +99,10 @@ fn main() -> ExitCode {
         ["header", rest @ ..] => done(generate::run("milepost-header", rest)),
         ["types", rest @ ..] => done(generate::run("xtask-types", rest)),
         ["api", rest @ ..] => done(setup::run(&["api"]).and_then(|()| api::run(rest))),
+        ["supply", rest @ ..] => done(supply::run(rest)),
         ["format"] => done(setup::run(&["text"]).and_then(|()| text::format())),
         ["gate", rest @ ..] => done(setup::run(&["gate"]).and_then(|()| gate::run(rest))),
-        ["npm"] => done(
-            setup::run(&["npm", "page"]).and_then(|()| npm::build()).and_then(|()| page::build()),
-        ),
+        ["npm"] => done(page::build_all()),
         ["install", rest @ ..] => done(install::run_with(rest)),
         ["simulate", rest @ ..] => done(simulate::replay(rest)),
         ["soak", rest @ ..] => done(evidence::run(&[&["soak"], rest].concat())),

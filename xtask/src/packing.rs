@@ -1,23 +1,24 @@
 //! The packages that a release publishes, each built, used as it is packed and asked one request.
 //!
-//! The crates and the Debian package are here. The npm package is tested from its packed file in
-//! the step `npm`, and the installed C library in the step `c`, so they are left out, as is the
-//! image where nothing can build it.
+//! The crates, the Debian package and the image are here. The npm package is tested from its packed
+//! file in the step `npm`, and the installed C library in the step `c`, so they are left out.
 
 mod crates;
 mod debian;
+mod image;
 mod server;
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
-use std::{env, fs, io};
+use std::{fs, io};
 
-use crate::shell::{self, program_at_root, root, run as run_command};
+use crate::shell::{self, root};
 
 /// The packages, one line each, for the help
 pub(crate) const LIST: &str =
     "      crates     every published crate, packed, and a program that has nothing else
       debian     the Debian package, installed, run as its user and removed (as root)
-      image      the image, where podman or buildah is there";
+      image      the image, of a static program alone, where buildah is there";
 
 /// Makes and tests what the arguments name, or everything
 ///
@@ -29,25 +30,9 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
         [] => ["crates", "debian", "image"].iter().try_for_each(|name| run(&[name])),
         ["crates"] => crates::test(),
         ["debian"] => debian::test(),
-        ["image"] => image(),
+        ["image"] => image::test(),
         _ => Err(format!("`packages` takes one of these, or nothing:\n{LIST}")),
     }
-}
-
-/// Builds the image and asks its program for its version
-fn image() -> Result<(), String> {
-    let paths = env::var_os("PATH").unwrap_or_default();
-    let is_there = |name: &str| env::split_paths(&paths).any(|path| path.join(name).is_file());
-    let Some(builder) = ["podman", "buildah"].into_iter().find(|name| is_there(name)) else {
-        println!("packages: neither podman nor buildah is here, the image is not built");
-        return Ok(());
-    };
-    let file = "packaging/Containerfile";
-    run_command(program_at_root(builder).args(["build", "-f", file, "-t", "milepost", "."]))?;
-    if builder == "podman" {
-        run_command(program_at_root("podman").args(["run", "--rm", "milepost", "--version"]))?;
-    }
-    Ok(())
 }
 
 /// An empty directory for the work on a package, in the target directory
@@ -66,10 +51,15 @@ fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<(), String> {
     written.and_then(|()| fs::write(path, bytes)).map_err(|error| failed(path, &error))
 }
 
-/// Reads a file of the repository
+/// Reads a file of the repository, or of the machine by its whole path
 fn read(path: &str) -> Result<Vec<u8>, String> {
     let path = root().join(path);
     fs::read(&path).map_err(|error| failed(&path, &error))
+}
+
+fn make_executable(path: &Path) -> Result<(), String> {
+    let done = fs::set_permissions(path, fs::Permissions::from_mode(0o755));
+    done.map_err(|error| failed(path, &error))
 }
 
 fn failed(path: &Path, error: &io::Error) -> String {

@@ -6,12 +6,22 @@
 
 use std::process::Command;
 
-use crate::npm::feed_server;
+use crate::npm::{self, feed_server};
+use crate::setup;
 use crate::shell::{self, program_at_root, run};
 use crate::workspace::build_server;
 
 /// The folder of the page
 pub(crate) const PAGE: &str = "bindings/js/page";
+/// Where it is built
+pub(crate) const SITE: &str = "bindings/js/page/dist/site";
+
+/// Installs what is missing, and builds the npm package and with it the page
+pub(crate) fn build_all() -> Result<(), String> {
+    setup::run(&["npm", "page"])?;
+    npm::build()?;
+    build()
+}
 
 /// Builds the page into the folder from which the next build of the server embeds it
 pub(crate) fn build() -> Result<(), String> {

@@ -7,6 +7,7 @@
 //! systems, which need a machine that runs them.
 
 use std::fs;
+use std::path::PathBuf;
 use std::process::Command;
 
 use crate::packages::Packages;
@@ -45,7 +46,7 @@ const S390X: Platform = Platform {
 };
 
 /// For one static program, with the C library inside
-const STATIC: &str = "x86_64-unknown-linux-musl";
+pub(crate) const STATIC: &str = "x86_64-unknown-linux-musl";
 /// Microcontrollers with compare-and-swap, which `alloc::sync` needs
 const BARE: &str = "thumbv7em-none-eabi";
 
@@ -80,7 +81,7 @@ pub(crate) fn run_all() -> Result<String, String> {
     lines.push(format!("{:<27} {version}, {}", AARCH64.target, size(AARCH64.target)?));
     let mut tests = static_cargo(STATIC_TESTS);
     lines.push(format!("{STATIC:<27} {} tests of the server passed", count(&mut tests)?));
-    run(&mut static_cargo("build --release -p milepost-server"))?;
+    static_server()?;
     lines.push(format!("{STATIC:<27} one static program, {}", size(STATIC)?));
     let packages = Packages::read()?.no_std_arguments()?;
     run(&mut cargo(&format!("build {packages} --target {BARE}")))?;
@@ -131,12 +132,22 @@ impl Platform {
     /// The version that the server prints on this target
     fn server(&self) -> Result<String, String> {
         run(&mut self.cargo("build --release -p milepost-server"))?;
-        let program = target()?.join(self.target).join("release/milepost");
+        let program = program(self.target)?;
         let words = [self.emulation(), vec![program.display().to_string()]].concat();
         let mut command = Command::new(words.first().ok_or("no program")?);
         let command = command.args(words.get(1..).unwrap_or_default()).arg("--version");
         Ok(output(command)?.trim().to_owned())
     }
+}
+
+/// Builds the server as one static program; its path
+///
+/// # Errors
+///
+/// When it does not build.
+pub(crate) fn static_server() -> Result<PathBuf, String> {
+    run(&mut static_cargo("build --release --locked -p milepost-server"))?;
+    program(STATIC)
 }
 
 fn static_cargo(arguments: &str) -> Command {
@@ -162,9 +173,14 @@ fn count(tests: &mut Command) -> Result<u64, String> {
     if tally.passed == 0 { Err("no test ran".to_owned()) } else { Ok(tally.passed) }
 }
 
+/// The path of the server for a target
+fn program(platform: &str) -> Result<PathBuf, String> {
+    Ok(target()?.join(platform).join("release/milepost"))
+}
+
 /// The size of the server for a target, in words
 fn size(platform: &str) -> Result<String, String> {
-    let program = target()?.join(platform).join("release/milepost");
+    let program = program(platform)?;
     let metadata = fs::metadata(&program);
     let bytes = metadata.map_err(|error| format!("{}: {error}", program.display()))?.len();
     Ok(format!("{:.1} MB", bytes as f64 / 1e6))

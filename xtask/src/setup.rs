@@ -46,10 +46,11 @@ enum Need {
 const NODE: Need = Need::Package("nodejs", "node --version");
 const NPM: Need = Need::Package("npm", "npm --version");
 const VALGRIND: Need = Need::Package("valgrind", "valgrind --version");
+const MUSL: Need = Need::Package("musl-tools", "musl-gcc --version");
 /// Compiles an empty program under a sanitizer, which needs both packages
 const CLANG: &str = "clang-22 -fsanitize=address -xc /dev/null -shared -o /dev/null";
 
-const PARTS: [Part; 14] = [
+const PARTS: [Part; 16] = [
     Part {
         name: "no_std",
         about: "a target without std, for the crates that need none",
@@ -132,6 +133,14 @@ const PARTS: [Part; 14] = [
         ],
     },
     Part {
+        name: "supply",
+        about: "cargo-deny and the newest cargo, for what dependencies may be",
+        needs: &[
+            Need::Toolchain(Wanted::Nightly),
+            Need::Crate("cargo-deny", "^0.20", "cargo deny --version"),
+        ],
+    },
+    Part {
         name: "platforms",
         about: "compilers and emulators of other processors",
         needs: &[
@@ -142,7 +151,7 @@ const PARTS: [Part; 14] = [
             Need::Package("libc6-i386", "ls /lib/ld-linux.so.2"),
             Need::Package("gcc-s390x-linux-gnu", "s390x-linux-gnu-gcc --version"),
             Need::Package("libc6-dev-s390x-cross", "ls /usr/s390x-linux-gnu/include/stdio.h"),
-            Need::Package("musl-tools", "musl-gcc --version"),
+            MUSL,
             Need::Package("qemu-user", "qemu-s390x --version"),
             Need::Toolchain(Wanted::Library(platforms::TARGETS[0])),
             Need::Toolchain(Wanted::Library(platforms::TARGETS[1])),
@@ -150,6 +159,16 @@ const PARTS: [Part; 14] = [
             Need::Toolchain(Wanted::Library(platforms::TARGETS[3])),
             Need::Toolchain(Wanted::Library(platforms::TARGETS[4])),
             Need::Toolchain(Wanted::Nightly),
+        ],
+    },
+    Part {
+        name: "image",
+        about: "buildah, and a compiler for static programs",
+        needs: &[
+            Need::Package("buildah", "buildah --version"),
+            Need::Package("ca-certificates", "ls /etc/ssl/certs/ca-certificates.crt"),
+            MUSL,
+            Need::Toolchain(Wanted::Library(platforms::STATIC)),
         ],
     },
     Part {

@@ -2,34 +2,51 @@
 //! program outside of the workspace.
 //!
 //! Cargo packs all crates in one go and puts them into a registry of its own, so that crates which
-//! need each other are found there and nowhere else. Then a small program is built against the
-//! packed files without a network, and run. Leaves out the program of the server, which the Debian
-//! package has, and publishing.
+//! need each other are found there and nowhere else. Then, without a network, a small program is
+//! built against the packed files and run, and the server is installed and asked. The built page is
+//! in the folder of the server only while that is packed. Leaves out publishing, and calls of the
+//! crates for C and for JavaScript, which have packages of their own.
 
 use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Command;
-use std::{env, fs, process};
+use std::{env, fs, io, process};
 
+use super::server::Server;
 use super::{failed, read, write};
 use crate::packages::Packages;
-use crate::shell::{self, cargo, program_at_root, run};
+use crate::page;
+use crate::shell::{self, cargo, program_at_root, root, run};
 
 const VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// What the program outside of the workspace depends on
-const USED: [&str; 3] = ["milepost", "milepost-practice", "milepost-redb"];
+const USED: [&str; 7] = [
+    "milepost",
+    "milepost-archive",
+    "milepost-cassandra",
+    "milepost-feeds",
+    "milepost-practice",
+    "milepost-protocol",
+    "milepost-redb",
+];
 
-/// Packs the crates, and runs a program that uses them
+/// Where the packed server has the built page; git ignores it
+const PAGE: &str = "server/page";
+
+/// Packs the crates, and runs a program that uses them, and the server
 pub(super) fn test() -> Result<(), String> {
     let packages = Packages::read()?;
     let names = packages.published();
     let target = shell::target()?.join("packages");
+    page::build_all()?;
     run(&mut cargo("fetch --locked"))?;
     // A change that is not committed yet can be tried too.
     let mut pack = cargo("package --locked --offline --allow-dirty --target-dir");
-    pack.arg(&target);
-    run(pack.args(names.iter().flat_map(|name| ["--package", name])))?;
+    pack.arg(&target).args(names.iter().flat_map(|name| ["--package", name]));
+    // A run that was killed may have left another page.
+    let packed = remove_page().and_then(|()| copy_page()).and_then(|()| run(&mut pack));
+    remove_page().and(packed)?;
 
     // Not below the repository, whose workspace cargo would find.
     let work = env::temp_dir().join(format!("milepost-packages-{}", process::id()));
@@ -39,7 +56,19 @@ pub(super) fn test() -> Result<(), String> {
     used.and(removed)
 }
 
-/// Unpacks the crates into `work`, and builds and runs the program there
+fn copy_page() -> Result<(), String> {
+    run(program_at_root("cp").args(["-R", page::SITE, PAGE]))
+}
+
+fn remove_page() -> Result<(), String> {
+    let path = root().join(PAGE);
+    match fs::remove_dir_all(&path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(failed(&path, &error)),
+        _ => Ok(()),
+    }
+}
+
+/// Unpacks the crates into `work`, and builds and runs the program and the server there
 fn use_packed(names: &BTreeSet<&str>, target: &Path, work: &Path) -> Result<(), String> {
     for name in names {
         let file = target.join("package").join(format!("{name}-{VERSION}.crate"));
@@ -48,6 +77,8 @@ fn use_packed(names: &BTreeSet<&str>, target: &Path, work: &Path) -> Result<(), 
     let outside = |directory: &Path, arguments: &str| {
         let mut command = cargo(arguments);
         command.current_dir(directory).arg("--target-dir").arg(target);
+        // The same profile as while the crates were packed, so their dependencies are built once.
+        command.arg("--config").arg(root().join(".cargo/config.toml"));
         for name in names {
             let path = work.join(format!("{name}-{VERSION}"));
             let patch = format!("patch.crates-io.{name}.path='{}'", path.display());
@@ -68,5 +99,14 @@ fn use_packed(names: &BTreeSet<&str>, target: &Path, work: &Path) -> Result<(), 
     write(&consumer.join("Cargo.lock"), read("Cargo.lock")?)?;
     run(&mut outside(&consumer, "build --offline"))?;
     let program = target.join("debug").join("consumer");
-    run(Command::new(program).arg(consumer.join("chain.milepost")))
+    run(Command::new(program).arg(&consumer))?;
+
+    let installed = work.join("installed");
+    let server = format!("milepost-server-{VERSION}");
+    // The optimised program is in the other packages.
+    let mut install = outside(work, "install --offline --debug --no-track");
+    run(install.args(["--path", &server, "--root"]).arg(&installed))?;
+    // Unoptimised as it is, it would take a minute to write its first blocks into a file.
+    let mut server = Command::new(installed.join("bin/milepost"));
+    Server::start(server.args(["serve", "--store", "memory"]))?.ask()
 }

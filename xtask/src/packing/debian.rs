@@ -5,15 +5,14 @@
 //! already is left alone. Leaves out the start by systemd, which does not run in containers.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::server::Server;
-use super::{empty_directory, failed, read, write};
-use crate::setup::{self, is_root};
+use super::{empty_directory, failed, make_executable, read, write};
+use crate::page;
+use crate::setup::is_root;
 use crate::shell::{self, cargo, output, program_at_root, run};
-use crate::{npm, page};
 
 /// The user of the unit
 const USER: &str = "milepost";
@@ -70,10 +69,7 @@ pub(super) fn test() -> Result<(), String> {
 
 /// Builds the program and the package, and returns the package's path
 fn build() -> Result<PathBuf, String> {
-    // The program embeds the page.
-    setup::run(&["npm", "page"])?;
-    npm::build()?;
-    page::build()?;
+    page::build_all()?;
     run(&mut cargo("build --release --locked -p milepost-server"))?;
     let directory = empty_directory("debian")?;
     let tree = directory.join("tree");
@@ -126,11 +122,6 @@ fn newest_glibc(symbols: &str) -> Option<String> {
         version.split('.').map(|number| number.parse().unwrap_or(0)).collect()
     };
     versions.max_by_key(|version| numbers(version)).map(str::to_owned)
-}
-
-fn make_executable(path: &Path) -> Result<(), String> {
-    let done = fs::set_permissions(path, fs::Permissions::from_mode(0o755));
-    done.map_err(|error| failed(path, &error))
 }
 
 fn has_user() -> bool {
