@@ -23,8 +23,8 @@
 //! | `signatures` | verifying the signature of a submitted transaction, of each scheme |
 //!
 //! The program `gate` runs ten hot paths for `cargo xtask gate`, which counts their instructions;
-//! `disk` prints the size of a finalized transaction on disk; `native` is the native side of the
-//! bench of the npm package (`bindings/js/bench`).
+//! `disk` prints the size of a finalized transaction on disk, in a store and in an archive; and
+//! `native` is the native side of the bench of the npm package (`bindings/js/bench`).
 //!
 //! `waiters` has these groups, each with a figure for each number of open requests:
 //!
@@ -60,6 +60,6 @@ pub use cpu::Cpu;
 pub use feed::Feed;
 pub use measure::{copying, group, round_group, rounds, with_input};
 pub use open_requests::{Block, NewRequest, OpenRequest, OpenRequests};
-pub use practice::practice_block;
+pub use practice::{Answers, StoredChain, practice_block};
 pub use random::random_hash;
 pub use workload::{Workload, import_all, stored};

@@ -5,6 +5,8 @@
 
 use core::fmt::Write as _;
 
+/// Distance of the labels of curves that end in one place
+const LABEL_HEIGHT: f64 = 15.0;
 const WIDTH: f64 = 720.0;
 const HEIGHT: f64 = 460.0;
 /// Left, right, top, bottom
@@ -130,6 +132,7 @@ pub(crate) fn plot(labels: Labels, curves: &[Curve]) -> Result<String, String> {
         top - 16.0,
         labels.up
     );
+    let mut label_heights: Vec<f64> = Vec::new();
     for Curve { label, colour, points } in curves {
         let points: Vec<(f64, f64)> = points
             .iter()
@@ -146,11 +149,15 @@ pub(crate) fn plot(labels: Labels, curves: &[Curve]) -> Result<String, String> {
             let _ =
                 writeln!(svg, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\" fill=\"{colour}\"/>");
         }
+        // Curves that end in one place have their labels below each other.
+        let height = label_heights.iter().fold(end_y + 4.0, |height, other: &f64| {
+            if (height - other).abs() < LABEL_HEIGHT { other + LABEL_HEIGHT } else { height }
+        });
+        label_heights.push(height);
         let _ = writeln!(
             svg,
-            "<text x=\"{:.1}\" y=\"{:.1}\" fill=\"{colour}\">{label}</text>",
+            "<text x=\"{:.1}\" y=\"{height:.1}\" fill=\"{colour}\">{label}</text>",
             end_x + 8.0,
-            end_y + 4.0
         );
     }
     svg.push_str("</svg>\n");

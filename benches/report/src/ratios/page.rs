@@ -186,12 +186,18 @@ const BUSY: &str = ", busy";
 const DISK: &str = "\
 ## Bytes on disk
 
-The size of the file of the durable storage, divided by the number of finalized transactions: 1,200 blocks of a
-practice chain without pruning, committed one by one and several at a time. *Responses* are the bytes that clients
-receive. *Rows* are all tables with their keys: the texts of responses, the positions of outcomes in them, blocks. *For
-proofs* is what of them each block has so that it proves outcomes: its light header and the root of each shard. *Used
-pages* are those that redb allocates: 4 KiB, or that times a power of two for a longer row, and half empty where rows
-became short. The file grows in steps.
+1,200 blocks of one practice chain in each storage. All sizes are divided by the number of finalized transactions, and in the
+last column by the bytes that clients receive about them; each storage of ours gives these same bytes.
+
+- **redb with all blocks** is a store without pruning. *Rows* are all tables with their keys: the texts of responses, the
+  positions of outcomes in them, blocks. *Used pages* are those that redb allocates: 4 KiB, or that times a power of two
+  for a longer row, and half empty where rows became short. The file grows in steps, and keeps what is free in it.
+- **The hot store** forgets blocks that the archive has, as a server does at the head of its chain (`--retention`). Its size
+  depends on the blocks that it keeps, and not on the length of the chain.
+- **The archive** is what finalized transactions are moved to; together with the hot store it answers all requests. Its files
+  have the index of receipts, and the proofs of blocks. *As written* is with the dictionary that comes with the program,
+  which is of practice data too; then `milepost archive train --recompress` was run. [Evidence](EVIDENCE.md#archive) has
+  the figures of real transactions. The journal beside the files is left out: it does not grow with them.
 
 ";
 
