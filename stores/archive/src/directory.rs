@@ -33,6 +33,12 @@ const CONFLICTS: &str = "conflicts";
 /// The least that fjall recommends. Its default of 64 MiB let a server that archives 2 MB a minute
 /// grow for half an hour, by as much for each table.
 const MAX_MEMTABLE: u64 = 8 << 20;
+/// Bytes of all journals above which tables with few rows are written to their files as well, so
+/// that the oldest journal can go
+///
+/// The least that fjall takes; one journal has as many. With its default of 512 MiB that much is on
+/// the disk, and is read when the archive is opened, however few rows there are.
+const MAX_JOURNALS: u64 = 64 << 20;
 /// How often it is looked whether new rows are in a file
 const FLUSH_INTERVAL: Duration = Duration::from_millis(10);
 
@@ -79,7 +85,8 @@ impl DirectoryArchive {
 
     fn open_or_create(path: &Path) -> Result<Self, Error> {
         let at = |error: fjall::Error| failed(error).at(path.display());
-        let database = Database::builder(path).open().map_err(at)?;
+        let database = Database::builder(path).max_journaling_size(MAX_JOURNALS);
+        let database = database.open().map_err(at)?;
         let options = || KeyspaceCreateOptions::default().max_memtable_size(MAX_MEMTABLE);
         let keyspace = |name: &str| database.keyspace(name, options);
         let tables = Table::ARCHIVE.iter().map(|table| keyspace(table.name()));

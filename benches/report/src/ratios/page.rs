@@ -197,7 +197,7 @@ last column by the bytes that clients receive about them; each storage of ours g
 - **The archive** is what finalized transactions are moved to; together with the hot store it answers all requests. Its files
   have the index of receipts, and the proofs of blocks. *As written* is with the dictionary that comes with the program,
   which is of practice data too; then `milepost archive train --recompress` was run. [Evidence](EVIDENCE.md#archive) has
-  the figures of real transactions. The journal beside the files is left out: it does not grow with them.
+  the figures of real transactions. The journals beside the files, of at most 128 MiB, are left out.
 
 ";
 
