@@ -29,8 +29,13 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
 
 /// Runs all benches and writes their page
 pub(crate) fn write_ratios(with_rocksdb: bool) -> Result<(), String> {
-    let disk = output(&mut cargo("run --release -p milepost-benches --bin disk"))?;
-    let start = measure(if with_rocksdb { WITH_ROCKSDB } else { FEATURES }, None)?;
+    let mut disk = output(&mut cargo("run --release -p milepost-benches --bin disk"))?;
+    let features = if with_rocksdb { WITH_ROCKSDB } else { FEATURES };
+    if with_rocksdb {
+        let mut peer = interop_cargo("run --release -p milepost-peer-benches --bin disk")?;
+        disk.push_str(&output(peer.args(["--features", features]))?);
+    }
+    let start = measure(features, None)?;
     let mut report = report("ratios");
     feed(report.arg("--since").arg(start).arg("--criterion").arg(folder()?), &disk)
 }

@@ -33,6 +33,23 @@ impl Store {
         Self::RocksDb(RocksDbStore::new())
     }
 
+    #[cfg(feature = "rocksdb")]
+    pub(super) fn compressed_rocksdb() -> Self {
+        Self::RocksDb(RocksDbStore::compressed())
+    }
+
+    /// Bytes of keys and rows, and of their files after compaction; `None` in memory
+    #[cfg(feature = "rocksdb")]
+    pub(super) fn compacted_sizes(&self) -> Option<[u64; 2]> {
+        match self {
+            Self::Memory(_) => None,
+            Self::RocksDb(store) => {
+                store.compact();
+                Some(store.sizes())
+            }
+        }
+    }
+
     /// Writes buffered rows to disk
     #[cfg(feature = "rocksdb")]
     pub(super) fn flush(&self) {

@@ -198,6 +198,10 @@ last column by the bytes that clients receive about them; each storage of ours g
   have the index of receipts, and the proofs of blocks. *As written* is with the dictionary that comes with the program,
   which is of practice data too; then `milepost archive train --recompress` was run. [Evidence](EVIDENCE.md#archive) has
   the figures of real transactions. The journals beside the files, of at most 128 MiB, are left out.
+- **RocksDB**, which `--rocksdb` builds, has the rows of which a node makes these answers: signed transactions, receipts and
+  outcomes in Borsh, in blocks of 16 KiB that zstd compresses with a dictionary of 32 KiB, as in a node, after
+  compaction. A node also stores blocks, chunks with these transactions and receipts once more, and state; none of it is
+  counted.
 
 ";
 
