@@ -162,7 +162,7 @@ impl Follow {
         {
             start = *heights.start();
         }
-        // Nobody asks for the age of the newest block.
+        // No request asks for the age of the newest block.
         let status = Arc::new(FeedStatus::new(sources.clone(), Duration::MAX, None));
         Ok(Self {
             sources,

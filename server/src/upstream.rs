@@ -132,7 +132,7 @@ pub(crate) async fn fetch_configs(
                     None => warn!("block {}: storing its configuration panicked", block.height),
                 }
             }
-            // Whoever waits for it goes on, whatever came of it.
+            // The import that waits for it goes on, with a configuration or without.
             drop(fetched);
         }
     };
