@@ -187,7 +187,7 @@ impl Follow {
         let chain = service.chain_status().await.map_err(|error| error.to_string())?;
         let stored = stored_chain(&chain);
         let Self { sources, start, start_margin, until, upstream, status, .. } = self;
-        let waits_for_configs = self.waits_for_configs && upstream.is_some();
+        let waits_for_configs = self.waits_for_configs;
         let urls: Vec<String> = sources.iter().map(|source| source.url.clone()).collect();
         let chain_ids = sources.iter().filter_map(|source| source.chain_id);
         if let Some(stored) = &chain.chain_id
@@ -287,9 +287,13 @@ impl Follow {
                 service.spawn_blocking(import).await
             })
         };
-        if let Some(node) = upstream {
-            let (service, status) = (Arc::clone(&service), Arc::clone(&status));
-            tokio::spawn(fetch_configs(node, service, status, epoch_starts).instrument(span));
+        match upstream {
+            Some(node) => {
+                let (service, status) = (Arc::clone(&service), Arc::clone(&status));
+                tokio::spawn(fetch_configs(node, service, status, epoch_starts).instrument(span));
+            }
+            // Without a receiver, no import waits for a configuration.
+            None => drop(epoch_starts),
         }
         let is_reached = take_in(&service, follower, until, sender, &stopped, importing).await?;
         if is_reached {
