@@ -38,12 +38,13 @@ const TARGETS: [(&str, &[&str]); 14] = [
     ("signed_transaction", &[]),
 ];
 
-/// The target beside the node's crates, and the one whose inputs it has
+/// The target beside the node's crates, and the one with which it shares its inputs: what either
+/// finds is an input of the other
 const NODE_TARGET: (&str, &str) = ("node_transaction", "signed_transaction");
 
 /// Where things are
 struct Places {
-    /// Where all of this is built
+    /// Where inputs and outputs are
     target: PathBuf,
     /// The programs
     programs: PathBuf,
@@ -83,8 +84,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
         }
     }
     if names.contains(&NODE_TARGET.0) {
-        let places = build_node()?;
-        places.fuzz(NODE_TARGET.0, &[], minutes * 60)?;
+        places.beside_node()?.fuzz(NODE_TARGET.0, &[], minutes * 60)?;
     }
     Ok(())
 }
@@ -101,7 +101,8 @@ pub(crate) fn test() -> Result<(), String> {
 ///
 /// When a target fails, with the place of its output, which names the input.
 pub(crate) fn campaign(minutes: u64) -> Result<String, String> {
-    let (places, node) = (build()?, build_node()?);
+    let places = build()?;
+    let node = places.beside_node()?;
     let mut table = format!(
         "{:<20}{:>12}{:>10}{:>8}{:>8}\n",
         "target", "executions", "a second", "edges", "inputs"
@@ -140,26 +141,15 @@ fn figures(target: &str, log: &str) -> Option<String> {
 }
 
 fn build() -> Result<Places, String> {
-    let places = build_in("fuzz", "fuzz")?;
+    let (programs, target) = (build_in("fuzz", "fuzz")?, shell::target()?.join("fuzz"));
+    let places = Places { target, programs };
     places.seeds("write", "seeds", None)?;
     Ok(places)
 }
 
-/// The target beside the node's crates, with the inputs that were found for ours
-fn build_node() -> Result<Places, String> {
-    let (own, node) = (shell::target()?.join("fuzz"), build_in("interop/fuzz", "fuzz-node")?);
-    let (target, of) = NODE_TARGET;
-    let seeds = node.target.join("seeds").join(target);
-    make(&seeds)?;
-    for inputs in ["seeds", "found"].map(|name| own.join(name).join(of)) {
-        make(&inputs)?;
-        run_command(Command::new("cp").arg("-r").arg(inputs.join(".")).arg(&seeds))?;
-    }
-    Ok(node)
-}
-
-/// Builds the targets of a folder of the repository into one of the target directory
-fn build_in(folder: &str, target: &str) -> Result<Places, String> {
+/// Builds the targets of a folder of the repository into one of the target directory; returns where
+/// the programs are
+fn build_in(folder: &str, target: &str) -> Result<PathBuf, String> {
     let target = shell::target()?.join(target);
     let mut command = cargo("fuzz build --fuzz-dir");
     command.arg(folder).arg("--target-dir").arg(&target);
@@ -170,11 +160,16 @@ fn build_in(folder: &str, target: &str) -> Result<Places, String> {
     let version = output(Command::new("rustc").arg("-vV"))?;
     let host = version.lines().find_map(|line| line.strip_prefix("host: "));
     let host = host.ok_or("`rustc -vV` names no host")?;
-    let programs = target.join(host).join("release");
-    Ok(Places { target, programs })
+    Ok(target.join(host).join("release"))
 }
 
 impl Places {
+    /// The same inputs for the target beside the node's crates, which is built
+    fn beside_node(&self) -> Result<Self, String> {
+        let programs = build_in("interop/fuzz", "fuzz-node")?;
+        Ok(Self { target: self.target.clone(), programs })
+    }
+
     /// Runs a target over all its inputs, then for some seconds
     fn fuzz(&self, target: &str, vectors: &[&str], seconds: u64) -> Result<(), String> {
         let mut command = self.fuzz_command(target, vectors, seconds)?;
@@ -189,7 +184,8 @@ impl Places {
         vectors: &[&str],
         seconds: u64,
     ) -> Result<Command, String> {
-        let found = self.new_inputs(target)?;
+        let inputs_of = if target == NODE_TARGET.0 { NODE_TARGET.1 } else { target };
+        let found = self.new_inputs(inputs_of)?;
         let mut command = self.program(target);
         command.args([
             format!("-max_total_time={seconds}"),
@@ -199,7 +195,7 @@ impl Places {
             "-print_final_stats=1".to_owned(),
         ]);
         command.arg(&found);
-        let mut inputs = vec![self.target.join("seeds").join(target)];
+        let mut inputs = vec![self.target.join("seeds").join(inputs_of)];
         inputs.extend(vectors.iter().map(|folder| root().join("tests/vectors").join(folder)));
         command.args(inputs.iter().filter(|folder| folder.is_dir()));
         Ok(command)
