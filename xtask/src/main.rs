@@ -74,7 +74,8 @@ cargo xtask <command>
   soak [--minutes N]                       run a server under load for an hour, or for N minutes, and write
                                            its memory, open files and times into docs/EVIDENCE.md
   cluster-faults                           kill and pause nodes of a cluster of Cassandra while an archive in it
-                                           is written and read, and print figures (ten minutes)
+                                           is written and read, also by servers that are asked over HTTP, and
+                                           print figures (a quarter of an hour)
   packages [NAME]                          build what a release publishes, install it and ask it one request:
 {packages}
   bench [--rocksdb] NAME                   run the benches with this in their names beside the node's path and
