@@ -23,7 +23,10 @@ const NAMES: &[(&str, &str)] = &[
         "seventeen attacks with 10,000 connections on a release build (three minutes)",
     ),
     ("soak", "an hour of load and restarts; `--minutes N` takes another time"),
-    ("fuzz", "every fuzz target (ten minutes each); `--minutes N` takes another time"),
+    (
+        "fuzz",
+        "every fuzz target, or those named (ten minutes each); `--minutes N` takes another time",
+    ),
     ("follow", "follows a day of a chain with faults, and kills a server 200 times (four minutes)"),
     ("catch-up", "imports 10,000 blocks (two minutes); `--blocks DIR` also messages of mainnet"),
     ("archive", "sizes and reads of archived rows (a minute); `--blocks DIR` takes real blocks"),
@@ -62,8 +65,8 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
         ["hostile-http"] => hostile_http(),
         ["soak"] => soak("60"),
         ["soak", "--minutes", minutes] if minutes.parse::<u64>().is_ok() => soak(minutes),
-        ["fuzz"] => fuzz("10"),
-        ["fuzz", "--minutes", minutes] => fuzz(minutes),
+        ["fuzz", "--minutes", minutes, targets @ ..] => fuzz(minutes, targets),
+        ["fuzz", targets @ ..] => fuzz("10", targets),
         ["follow"] => follow(),
         ["catch-up"] => catch_up(None),
         ["catch-up", "--blocks", directory] => catch_up(Some(directory)),
@@ -116,11 +119,12 @@ fn soak(minutes: &str) -> Result<(), String> {
     write("soak", &format!("--minutes {minutes}"), &show(test.env("MILEPOST_SOAK", minutes))?)
 }
 
-fn fuzz(minutes: &str) -> Result<(), String> {
+fn fuzz(minutes: &str, targets: &[&str]) -> Result<(), String> {
     let number = minutes.parse().ok().filter(|it| *it > 0);
     let number = number.ok_or("--minutes takes a number above 0")?;
     setup::run(&["fuzz"])?;
-    write("fuzz", &format!("--minutes {minutes}"), &fuzz::campaign(number)?)
+    let arguments = [&["--minutes", minutes], targets].concat().join(" ");
+    write("fuzz", &arguments, &fuzz::campaign(number, targets)?)
 }
 
 /// A day of blocks, which are produced each 0.6 s

@@ -66,12 +66,7 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
                 minutes = number.filter(|it| *it > 0).ok_or("--minutes takes a number above 0")?;
             }
             "--keep" => keep = true,
-            name if name == NODE_TARGET.0 => names.push(name),
-            name if TARGETS.iter().any(|(target, _)| *target == name) => names.push(name),
-            unknown => {
-                let (targets, last) = (TARGETS.map(|(name, _)| name).join(", "), NODE_TARGET.0);
-                return Err(format!("`{unknown}` is no fuzz target; there are {targets}, {last}"));
-            }
+            name => names.push(known(name)?),
         }
     }
     let places = build()?;
@@ -95,20 +90,35 @@ pub(crate) fn test() -> Result<(), String> {
     TARGETS.iter().try_for_each(|(target, vectors)| places.fuzz(target, vectors, SECONDS_OF_A_TEST))
 }
 
-/// Runs every target for a time, and returns a table of what was done
+/// The name, if a target has it
+fn known(name: &str) -> Result<&str, String> {
+    if name == NODE_TARGET.0 || TARGETS.iter().any(|(target, _)| *target == name) {
+        return Ok(name);
+    }
+    let (targets, last) = (TARGETS.map(|(name, _)| name).join(", "), NODE_TARGET.0);
+    Err(format!("`{name}` is no fuzz target; there are {targets}, {last}"))
+}
+
+/// Runs these targets, or every one, for a time, and returns a table of what was done
 ///
 /// # Errors
 ///
-/// When a target fails, with the place of its output, which names the input.
-pub(crate) fn campaign(minutes: u64) -> Result<String, String> {
+/// When there is no such target, and when one fails, with the place of its output, which names the
+/// input.
+pub(crate) fn campaign(minutes: u64, names: &[&str]) -> Result<String, String> {
+    names.iter().try_for_each(|name| known(name).map(drop))?;
+    let is_run = |target: &str| names.is_empty() || names.contains(&target);
     let places = build()?;
-    let node = places.beside_node()?;
     let mut table = format!(
         "{:<20}{:>12}{:>10}{:>8}{:>8}\n",
         "target", "executions", "a second", "edges", "inputs"
     );
-    let own = TARGETS.map(|(target, vectors)| (&places, target, vectors));
-    for (places, target, vectors) in own.into_iter().chain([(&node, NODE_TARGET.0, &[][..])]) {
+    let mut targets: Vec<(&Places, &str, &[&str])> =
+        TARGETS.iter().map(|&(target, vectors)| (&places, target, vectors)).collect();
+    targets.retain(|(_, target, _)| is_run(target));
+    let node = is_run(NODE_TARGET.0).then(|| places.beside_node()).transpose()?;
+    targets.extend(node.as_ref().map(|node| (node, NODE_TARGET.0, &[][..])));
+    for (places, target, vectors) in targets {
         let path = places.target.join(format!("{target}.log"));
         let at = |error: std::io::Error| format!("{}: {error}", path.display());
         let log = File::create(&path).map_err(at)?;

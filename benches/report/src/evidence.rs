@@ -4,6 +4,7 @@
 //! and machine. The order of sections is fixed.
 
 use core::fmt::Write as _;
+use std::collections::BTreeMap;
 use std::fs;
 
 use crate::machine::{Machine, today};
@@ -63,7 +64,7 @@ const SECTIONS: &[(&str, &str)] = &[
         "fuzz",
         "Each fuzz target runs with AddressSanitizer on one processor, from the shared vectors, the committed corpus and\n\
          what its runs before have found. A finding fails the run, so there is none here. Edges are those of the program\n\
-         that were reached, and inputs those that reach them.",
+         that were reached, and inputs those that reach them. Each line is of the last run of its target.",
     ),
     (
         "follow",
@@ -129,9 +130,14 @@ const SECTIONS: &[(&str, &str)] = &[
 
 /// Writes the output of a run into its section
 pub(crate) fn write_output(name: &str, arguments: &[&str], output: &str) -> Result<(), String> {
-    let figures = figures(output);
+    let mut figures = figures(output);
     if figures.is_empty() {
         return Err(format!("the output of {name} has no figures"));
+    }
+    if name == "fuzz" {
+        let page = fs::read_to_string(root().join(PAGE)).unwrap_or_default();
+        figures =
+            with_older_targets(section_of(&page, name).unwrap_or_default(), &figures, &today());
     }
     let mut body = format!("\n```text\n{figures}```\n");
     if let Some(picture) = PICTURES.iter().find(|picture| picture.section == name) {
@@ -140,6 +146,27 @@ pub(crate) fn write_output(name: &str, arguments: &[&str], output: &str) -> Resu
         let _ = write!(body, "\n![{title}]({name}.svg)\n");
     }
     write_section(name, arguments, &body)
+}
+
+/// The table of a run of some fuzz targets with the lines of the other targets, each with its date
+///
+/// A campaign of all targets takes hours, so a new target is run by itself.
+fn with_older_targets(section: &str, table: &str, date: &str) -> String {
+    let target = |line: &str| line.split_whitespace().next().unwrap_or_default().to_owned();
+    let mut lines = table.lines();
+    let head = lines.next().unwrap_or_default();
+    let new: BTreeMap<String, String> =
+        lines.map(|line| (target(line), format!("{line}  {date}"))).collect();
+    let (_, old) = section.split_once("```text\n").unwrap_or_default();
+    let old = old.lines().skip(1).take_while(|line| *line != "```");
+    let mut all: BTreeMap<_, _> = old.map(|line| (target(line), line.to_owned())).collect();
+    all.extend(new);
+    let mut text = format!("{head}  date\n");
+    for line in all.values() {
+        text.push_str(line);
+        text.push('\n');
+    }
+    text
 }
 
 /// A picture of the table that a run prints
@@ -315,6 +342,18 @@ mod tests {
         assert_eq!(svg.matches("<polyline").count(), 4, "{svg}");
         // A part without requests has no times.
         assert_eq!(svg.matches("<circle").count(), 6, "{svg}");
+    }
+
+    #[test]
+    fn fuzz_targets_that_did_not_run_keep_their_lines() {
+        let section = "\nabout\n\n```text\ntarget  edges  date\nrows  7  2026-01-01\n\
+             base64  5  2026-01-01\n```";
+        let table = with_older_targets(section, "target  edges\nproof  9\nrows  8\n", "2026-02-02");
+        let expected = "target  edges  date\nbase64  5  2026-01-01\nproof  9  2026-02-02\n\
+             rows  8  2026-02-02\n";
+        assert_eq!(table, expected);
+        let first = with_older_targets("", "target  edges\nrows  8\n", "2026-02-02");
+        assert_eq!(first, "target  edges  date\nrows  8  2026-02-02\n");
     }
 
     #[test]
