@@ -33,6 +33,11 @@ const CONFLICTS: &str = "conflicts";
 /// The least that fjall recommends. Its default of 64 MiB let a server that archives 2 MB a minute
 /// grow for half an hour, by as much for each table.
 const MAX_MEMTABLE: u64 = 8 << 20;
+/// Bytes of all tables that are in memory before those of each are written to its files
+///
+/// Two of the tables that are full: tables with few rows would otherwise keep theirs in memory for
+/// hours, until their journal is the oldest one.
+const MAX_MEMTABLES: u64 = 2 * MAX_MEMTABLE;
 /// Bytes of all journals above which tables with few rows are written to their files as well, so
 /// that the oldest journal can go
 ///
@@ -183,7 +188,24 @@ impl DirectoryArchive {
         puts.last = number;
         // The put is durable; if this fails, an earlier number remains, which is true as well.
         let _ = puts.acknowledged.write(number);
+        self.limit_memtables();
         Ok(())
+    }
+
+    /// Has the new rows of all tables written to files if they take too much memory
+    ///
+    /// fjall has such an option and does not look at it. What fails here fails in the next put.
+    fn limit_memtables(&self) {
+        if self.database.write_buffer_size() <= MAX_MEMTABLES {
+            return;
+        }
+        let keyspaces = || self.tables.iter().chain([&self.conflicts]);
+        // Bytes count until they are in a file.
+        if keyspaces().all(|keyspace| keyspace.sealed_memtable_count() == 0) {
+            for keyspace in keyspaces() {
+                let _ = keyspace.rotate_memtable();
+            }
+        }
     }
 }
 

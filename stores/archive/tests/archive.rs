@@ -8,6 +8,7 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
+use std::time::Instant;
 use std::{env, fs, thread};
 
 use milepost::ErrorKind;
@@ -221,6 +222,27 @@ fn a_directory_is_open_once() {
     assert!(error.detail().contains("Locked"), "{error}");
     drop(archive);
     DirectoryArchive::open(directory.path()).unwrap();
+}
+
+#[test]
+fn a_table_with_few_rows_is_written_to_a_file_with_the_others() {
+    let directory = tempfile::tempdir().unwrap();
+    let archive = DirectoryArchive::open(directory.path()).unwrap();
+    archive.put_many(&[numbered(0)]).unwrap();
+    // Less than makes any of these tables full, and more than all may have.
+    let content = Row::from(Envelope::plain(ORIGIN, &[7; 100_000]).encode());
+    let large = [Table::ArchivedTransactions, Table::ArchivedReceipts, Table::ArchivedProofs];
+    for number in 0..65_u8 {
+        let rows =
+            large.map(|table| (Key::hash(table, CryptoHash::digest(&[number])), content.clone()));
+        archive.put_many(&rows).unwrap();
+    }
+    let end = Instant::now() + Duration::from_secs(60);
+    while archive.table_bytes(Table::ArchivedConfigs) == 0 {
+        assert!(Instant::now() < end, "the row is in memory only");
+        thread::sleep(Duration::from_millis(10));
+    }
+    assert_eq!(all(&archive, Table::ArchivedConfigs), [numbered(0)]);
 }
 
 /// The directory of the process that is killed
