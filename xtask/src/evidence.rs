@@ -4,7 +4,7 @@
 //! that fails writes nothing. `cargo xtask test` runs a small version of each.
 
 use crate::shell::{cargo, feed, show, target};
-use crate::{bench, cluster, fuzz, platforms, setup, simulate};
+use crate::{bench, cluster, fuzz, platforms, setup, simulate, upgrade};
 
 /// What there is: name, about
 const NAMES: &[(&str, &str)] = &[
@@ -32,6 +32,10 @@ const NAMES: &[(&str, &str)] = &[
     ("archive", "sizes and reads of archived rows (a minute); `--blocks DIR` takes real blocks"),
     ("archive-growth", "reads of archives up to 5,000,000 transactions (seven minutes)"),
     ("power-loss", "cuts the power under a store and its archive, and fails calls (ten minutes)"),
+    (
+        "upgrade",
+        "a server of another release and back: `upgrade [REVISION]` (two minutes, and a build)",
+    ),
     ("cluster", "kills and pauses nodes of a cluster under load (a quarter of an hour)"),
     ("cluster-growth", "reads of an archive of 1,000,000 transactions in a cluster (ten minutes)"),
     ("platforms", "builds and tests for other processors, under QEMU (an hour)"),
@@ -74,6 +78,8 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
         ["archive", "--blocks", directory] => archive(Some(directory)),
         ["archive-growth"] => archive_growth(),
         ["power-loss"] => power_loss(),
+        ["upgrade"] => upgrade(None),
+        ["upgrade", revision] => upgrade(Some(revision)),
         ["cluster"] => cluster(),
         ["cluster-growth"] => cluster_growth(),
         ["platforms"] => platforms(),
@@ -161,6 +167,10 @@ fn archive_growth() -> Result<(), String> {
 fn power_loss() -> Result<(), String> {
     setup::run(&["strace"])?;
     write("power-loss", "", &show(&mut cargo("run --release -p milepost-power-loss"))?)
+}
+
+fn upgrade(revision: Option<&str>) -> Result<(), String> {
+    write("upgrade", revision.unwrap_or_default(), &upgrade::run_with(revision)?)
 }
 
 fn cluster() -> Result<(), String> {

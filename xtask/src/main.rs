@@ -31,6 +31,7 @@ mod tally;
 mod test;
 mod text;
 mod toolchain;
+mod upgrade;
 mod workspace;
 
 use std::process::ExitCode;

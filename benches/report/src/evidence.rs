@@ -100,6 +100,12 @@ const SECTIONS: &[(&str, &str)] = &[
          ENOSPC, once or from some call on, and what is left is checked in the same way.",
     ),
     (
+        "upgrade",
+        "Servers of this release and of another one go on in turns with one store, each a stop after the other. A request\n\
+         that waits is answered at each stop with how to go on, and a transaction is watched up to its last event; an event\n\
+         that is lost or sent twice fails the run. Before the first tagged release the other one is an earlier revision.",
+    ),
+    (
         "cluster",
         "An archive in three nodes of Cassandra with three copies of each row is written by 4 threads, 10 rows of 2 kB in a\n\
          call, and read by 4, one row in a call, while nodes are killed by SIGKILL, paused, and have a slow disk. A row that\n\

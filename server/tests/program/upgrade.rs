@@ -1,9 +1,9 @@
 //! An upgrade and the way back, with a request that waits and a transaction that is watched.
 //!
-//! Each release goes on with the store that the other left. The other release is a program that
-//! `MILEPOST_OTHER_RELEASE` names, and this one without it. Nothing is lost: the response to a
-//! request that waited names its transaction, and a watch goes on after the last event, which is
-//! not sent again.
+//! Each release goes on with the store that the other left. The other one is this one too, unless
+//! `MILEPOST_OTHER_RELEASE` names a program, as `cargo xtask evidence upgrade` does. Nothing is
+//! lost: the response to a request that waited names its transaction, and a watch goes on after the
+//! last event, which is not sent again.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -91,6 +91,9 @@ fn a_wait_and_a_watch_go_on_at_the_other_release_and_back() {
             // After the last event there is none.
             let end = watch(&server, transaction, seen.last().expect("an event")).rest();
             assert!(end.starts_with("HTTP/1.1 204"), "{end}");
+            println!("servers that went on with one store: {}", STAGES.len());
+            println!("waits that were told how to go on: {}", STAGES.len() - 1);
+            println!("events up to FINAL, each once: {}", seen.len());
         } else {
             assert_eq!(server.ended().code(), Some(0));
         }
