@@ -35,6 +35,7 @@ use crate::archive::{Exporter, Read, ServiceSnapshot};
 use crate::block_importer::BlockImporter;
 use crate::block_verifier::BlockVerifier;
 use crate::compact_status::{Include, compact_with};
+use crate::failed_requests::FailedRequests;
 use crate::large_buffers::BUFFERS;
 use crate::logged_kinds::LoggedKinds;
 use crate::metrics::{BlockStep, Commit, MethodLabel, Metrics};
@@ -77,6 +78,8 @@ pub(crate) struct Service {
     archive: Option<Arc<Exporter>>,
     recent: RecentTransactions,
     logged_deviations: LoggedKinds,
+    /// The requests that failed
+    pub(crate) failed: FailedRequests,
     verifier: BlockVerifier,
     commits: watch::Sender<u64>,
     /// The height of the head; 0 before the first block
@@ -108,6 +111,7 @@ impl Service {
             archive: None,
             recent: RecentTransactions::default(),
             logged_deviations: LoggedKinds::default(),
+            failed: FailedRequests::default(),
             verifier: BlockVerifier::default(),
             commits: watch::Sender::new(0),
             head: watch::Sender::new(head.map_or(0, |head| head.height)),
@@ -223,7 +227,7 @@ impl Service {
     /// The state of the chain in the store
     pub(crate) async fn chain_status(self: &Arc<Self>) -> Result<ChainStatus, QueryError> {
         let status = self.run(false, Self::chain_status_blocking).await;
-        QueryError::result_of(status)
+        self.noted(QueryError::result_of(status))
     }
 
     /// The state of the chain in the store; may block the thread on I/O
@@ -249,14 +253,14 @@ impl Service {
     ) -> Result<Vec<Option<u64>>, QueryError> {
         let query =
             move |service: &Self| service.engine.block_times(&hashes, &service.store.snapshot());
-        QueryError::result_of(self.run(false, query).await)
+        self.noted(QueryError::result_of(self.run(false, query).await))
     }
 
     /// The newest transactions in blocks as JSON, newest first
     pub(crate) async fn recent_transactions(self: &Arc<Self>) -> Result<Value, QueryError> {
         let query =
             |service: &Self| service.recent.read(&service.engine, &service.store.snapshot());
-        QueryError::result_of(self.run(true, query).await)
+        self.noted(QueryError::result_of(self.run(true, query).await))
     }
 
     /// The compact status of a transaction with these parts, and its JSON; `None` if it is in no
@@ -313,9 +317,12 @@ impl Service {
         match self.run(false, query).await {
             Some(observed) => observed
                 .into_iter()
-                .map(|(hash, observed)| (hash, observed.map_err(QueryError::Failed)))
+                .map(|(hash, observed)| (hash, self.noted(observed.map_err(QueryError::Failed))))
                 .collect(),
-            None => hashes.into_iter().map(|hash| (hash, Err(QueryError::Panicked))).collect(),
+            None => {
+                self.failed.note_error(&QueryError::Panicked);
+                hashes.into_iter().map(|hash| (hash, Err(QueryError::Panicked))).collect()
+            }
         }
     }
 
@@ -446,9 +453,13 @@ impl Service {
         };
         match self.read(is_long, query).await {
             Some(Read { output: (label, state), retry_after }) => {
+                if let RequestState::Ready(ResponseBody::Contiguous(response)) = &state {
+                    self.failed.note_response(response);
+                }
                 Responded { label, state, retry_after }
             }
             None => {
+                self.failed.note_error(&QueryError::Panicked);
                 let body = ResponseBody::Contiguous(panic_response());
                 let (label, state) = (MethodLabel::OTHER, RequestState::Ready(body));
                 Responded { label, state, retry_after: None }
@@ -464,7 +475,11 @@ impl Service {
             Engine::new(settings).respond(Request::Single(Ok(call.clone())), snapshot)
         };
         let state = self.read(false, query).await.map(|read| read.output);
-        state.unwrap_or_else(|| RequestState::Ready(panic_response()))
+        let state = state.unwrap_or_else(|| RequestState::Ready(panic_response()));
+        if let RequestState::Ready(response) = &state {
+            self.failed.note_response(response);
+        }
+        state
     }
 
     /// Answers a request without waiting for its milestone; may block the thread on I/O
@@ -475,6 +490,11 @@ impl Service {
             RequestState::Ready(response) => response,
             RequestState::Pending(pending) => pending.expire(&snapshot),
         }
+    }
+
+    /// This result, which is noted if the query failed
+    pub(crate) fn noted<T>(&self, result: Result<T, QueryError>) -> Result<T, QueryError> {
+        result.inspect_err(|error| self.failed.note_error(error))
     }
 
     /// Runs a long query on the blocking thread pool; `None` if it panicked

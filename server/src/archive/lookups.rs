@@ -25,6 +25,7 @@ use tracing::debug;
 
 use super::conflicts::Conflicts;
 use super::{SharedArchive, read_each};
+use crate::failed_requests::ARCHIVE_FAILED;
 use crate::metrics::{family, sample};
 
 /// Maximum number of threads that wait for the archive; further reads wait without a thread
@@ -266,7 +267,7 @@ impl Lookups {
         for ((key, flight), result) in flights.iter().zip(read) {
             let result = result.map_err(|error| {
                 self.conflicts.note(&error);
-                let detail = format!("the archive cannot be read: {}", error.detail());
+                let detail = format!("{ARCHIVE_FAILED}: {}", error.detail());
                 Error::new(error.kind(), detail).at(error.path()).with_source(error)
             });
             match &result {

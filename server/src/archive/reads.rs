@@ -6,7 +6,7 @@
 use alloc::sync::Arc;
 use core::time::Duration;
 
-use milepost::endpoint::{Evaluation, RequestState};
+use milepost::endpoint::{EndReason, Evaluation, RequestState};
 
 use super::RETRY_AFTER;
 use super::access::{self, AccessState, ServiceSnapshot};
@@ -24,6 +24,8 @@ pub(crate) struct Read<T> {
 impl Service {
     /// Evaluates a pending request again
     pub(crate) async fn evaluate(self: &Arc<Self>, evaluation: Evaluation) -> Read<RequestState> {
+        // A request over the limit, or one that is woken because the service stops, has not failed.
+        let may_fail = matches!(evaluation.end_reason(), None | Some(EndReason::Timeout));
         let query = evaluation.into_query();
         let held =
             move |service: &Self| access::run_request(query, &access::held(service.store()), false);
@@ -41,10 +43,14 @@ impl Service {
             }
             None => None,
         };
-        read.unwrap_or_else(|| Read {
+        let read = read.unwrap_or_else(|| Read {
             output: RequestState::Ready(panic_response()),
             retry_after: None,
-        })
+        });
+        if let (true, RequestState::Ready(response)) = (may_fail, &read.output) {
+            self.failed.note_response(response);
+        }
+        read
     }
 
     /// Runs a query over the store and, if it needs that, once more with the archive; `None` if it
@@ -75,8 +81,12 @@ impl Service {
         is_long: bool,
         query: impl Fn(&Self, &ServiceSnapshot<'_>) -> Result<T, E> + Send + 'static,
     ) -> Result<T, QueryError> {
-        let Some(read) = self.read(is_long, query).await else { return Err(QueryError::Panicked) };
-        read.output.map_err(|error| error.into().with_retry_after(read.retry_after))
+        self.noted(match self.read(is_long, query).await {
+            Some(Read { output, retry_after }) => {
+                output.map_err(|error| error.into().with_retry_after(retry_after))
+            }
+            None => Err(QueryError::Panicked),
+        })
     }
 
     /// Runs a query that needs the archive, on a thread that may block; `None` if it panicked

@@ -414,6 +414,7 @@ fn health(context: &HttpContext, chain: &ChainStatus) -> HttpResponse {
 
 fn metrics(context: &HttpContext, chain: &ChainStatus) -> HttpResponse {
     let mut text = context.service.metrics.text(chain);
+    context.service.failed.text(&mut text);
     context.service.watching.text(&mut text);
     if let Some(archive) = context.service.archive() {
         archive.text(&mut text);

@@ -2,9 +2,13 @@
 
 use std::fs::{self, File};
 
+use milepost::primitives::CryptoHash;
+use milepost::storage::{Batch, Key, Storage as _, Table};
+use milepost_redb::{Options, RedbStorage};
 use serde_json::{Value, json};
 
-use crate::fixture::text;
+use crate::fixture::{message_files, text, transactions};
+use crate::follow::status_of;
 use crate::forward::{echo, forward};
 use crate::support::{Server, command, errors, request, run};
 
@@ -70,6 +74,39 @@ fn an_upstream_gets_the_id_and_the_trace_of_the_response() {
     let head = &received[0].head;
     assert!(head.contains("x-request-id: order-9\r\n"), "{head}");
     assert!(head.contains(&format!("traceparent: {own}\r\n")), "{head}");
+}
+
+#[test]
+fn what_a_request_failed_by_is_counted_and_logged_once_with_its_id() {
+    let (directory, files) = (tempfile::tempdir().unwrap(), message_files());
+    let (store, log) = (directory.path().join("chain.milepost"), directory.path().join("log"));
+    assert!(run(&["import", "--store", text(&store), text(files.path())]).status.success());
+    let transaction = transactions().next().unwrap();
+    let mut storage = RedbStorage::open(&store, &Options::default()).unwrap();
+    let mut batch = Batch::default();
+    let hash = CryptoHash::new(*transaction.hash.as_bytes());
+    batch.put(Key::hash(Table::Transactions, hash), &[9_u8, 9, 9][..]);
+    storage.commit(batch).unwrap();
+    drop(storage);
+
+    let args = ["--store", text(&store), "--log-format", "json"];
+    let server = Server::start_logging(&args, File::create(&log).unwrap());
+    let body = status_of(transaction, "NONE");
+    for id in ["order-10", "order-11"] {
+        let response = server.post_with(&body, &format!("x-request-id: {id}"));
+        assert_eq!((response.status, response.cause().as_str()), (500, "INTERNAL_ERROR"));
+    }
+    let response = server.post("/", &format!("[{body},{body}]"));
+    assert_eq!((response.status, response.text().matches("INTERNAL_ERROR").count()), (200, 4));
+    assert_eq!(server.get(&format!("/tx/{}", transaction.hash)).status, 503);
+    assert_eq!(server.metric("milepost_requests_failed_total"), Some(5));
+    let log = fs::read_to_string(&log).unwrap();
+    let lines = log.lines().map(|line| serde_json::from_str::<Value>(line).expect(line));
+    let of_failures = lines.filter(|line| line["level"] == "ERROR").collect::<Vec<_>>();
+    assert_eq!(of_failures.len(), 1, "{of_failures:?}");
+    assert_eq!(of_failures[0]["span"]["request_id"], "order-10", "{of_failures:?}");
+    let message = of_failures[0]["message"].as_str().unwrap();
+    assert!(message.starts_with("a request failed: "), "{message}");
 }
 
 #[test]
