@@ -51,7 +51,7 @@ pub(crate) enum Command {
     Import(ImportArgs),
     /// Shows the status of a transaction as a tree of receipts
     Status(StatusArgs),
-    /// Shows a protocol configuration; `config check` checks a file of settings
+    /// Shows a protocol configuration; `config check` checks settings
     Config(ConfigArgs),
     /// Looks after the file of a store: sizes, a check of all of it, compaction, backup
     #[command(subcommand)]
@@ -462,11 +462,12 @@ pub(crate) struct ConfigArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Says whether a file is valid for `--settings`, and what is wrong in which line
+    /// Says whether variables of the environment and a file are valid settings, and what is wrong in
+    /// which line
     Check {
-        /// The file
+        /// The file [default: that of `MILEPOST_SETTINGS`, or none]
         #[arg(value_name = "FILE")]
-        file: PathBuf,
+        file: Option<PathBuf>,
     },
 }
 

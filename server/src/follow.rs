@@ -37,7 +37,7 @@ use crate::service::Service;
 use crate::upstream::{self, EpochStart, Upstreams, fetch_configs};
 
 /// The variable that holds the token of a feed
-const TOKEN_VARIABLE: &str = "MILEPOST_FEED_TOKEN";
+pub(crate) const TOKEN_VARIABLE: &str = "MILEPOST_FEED_TOKEN";
 
 /// The feeds of a command line, and the nodes that belong to them
 pub(crate) struct FeedSources {

@@ -68,6 +68,8 @@ use {
     tempfile as _,
 };
 
+use tracing::warn;
+
 use cli::{Cli, Command, ConfigArgs, ConfigCommand};
 use settings::Arguments;
 
@@ -76,7 +78,8 @@ use settings::Arguments;
 /// Exit codes: 0 success or found; 1 not found, or the server failed, or a store or an archive is
 /// not sound; 2 invalid command line, or the query or another command failed.
 pub fn main() -> ExitCode {
-    let arguments = Arguments::read(env::args_os().collect(), &|name| env::var_os(name));
+    let variable = |name: &str| env::var_os(name);
+    let arguments = Arguments::read(env::args_os().collect(), &variable);
     let arguments = match arguments {
         Ok(arguments) => arguments,
         Err(text) => return fail(&text, 2),
@@ -95,11 +98,18 @@ pub fn main() -> ExitCode {
     };
     log::init(&cli.common.log, cli.common.log_format);
     let result = match cli.command.unwrap_or(Command::Serve(Box::new(cli.serve))) {
-        Command::Serve(args) => serve::serve(*args).map_err(|text| (text, 1)),
+        Command::Serve(args) => {
+            for name in settings::unknown_variables(env::vars_os().map(|(name, _)| name)) {
+                // Not an error, so that an old variable stops no server.
+                warn!("{name}: no setting has such a variable, and it is ignored");
+            }
+            serve::serve(*args).map_err(|text| (text, 1))
+        }
         Command::Import(args) => serve::import(&args).map_err(|text| (text, 1)),
         Command::Status(args) => query_commands::status(&args).map_err(|text| (text, 2)),
         Command::Config(ConfigArgs { command: Some(ConfigCommand::Check { file }), .. }) => {
-            settings::check(&file).map_err(|text| (text, 2))
+            let names = env::vars_os().map(|(name, _)| name);
+            settings::check(file.as_deref(), &variable, names).map_err(|text| (text, 2))
         }
         Command::Config(args) => query_commands::config(&args).map_err(|text| (text, 2)),
         Command::Man => generated::manual_page(),

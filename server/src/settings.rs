@@ -19,6 +19,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::cli::{self, Cli};
+use crate::follow::TOKEN_VARIABLE;
 use crate::log::print_line;
 use crate::serve;
 
@@ -26,6 +27,12 @@ use crate::serve;
 const UNNAMED: [&str; 2] = ["serve", "import"];
 /// The option that names the file
 const FILE: &str = "settings";
+/// What the names of variables begin with
+const PREFIX: &str = "MILEPOST_";
+/// Variables that are no options: secrets, which stand neither on a command line nor in the file
+const SECRETS: [&str; 2] = [TOKEN_VARIABLE, "MILEPOST_CASSANDRA_PASSWORD"];
+/// Kubernetes gives such variables to the containers beside a service of the name `milepost`
+const OF_ORCHESTRATORS: [&str; 2] = ["MILEPOST_SERVICE_", "MILEPOST_PORT"];
 
 /// Arguments of one option, and where they come from
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -66,15 +73,10 @@ impl Arguments {
             .take_while(|argument| *argument != "--")
             .filter_map(|argument| option_name(argument.to_str()?))
             .collect();
-        let mut settings = from_environment(&path, command, variable)?;
         let named = value_of(&arguments, FILE).map(PathBuf::from);
         let file = named.or_else(|| variable(&variable_name(FILE)).map(PathBuf::from));
-        for setting in file.map(|path| from_file(&all, &path)).transpose()?.unwrap_or_default() {
-            let is_set = settings.iter().any(|other| other.option == setting.option);
-            if !is_set && setting.is_of(&path, command) {
-                settings.push(setting);
-            }
-        }
+        let file = file.map(|path| from_file(&all, &path)).transpose()?.unwrap_or_default();
+        let mut settings = settings_of(&path, command, variable, &file)?;
         settings.retain(|setting| !given.contains(&setting.option));
         let added = |setting: &Setting| (setting.option.clone(), setting.origin.clone());
         let (mut arguments, added) = (arguments, settings.iter().map(added).collect());
@@ -114,41 +116,98 @@ impl Setting {
     }
 }
 
-/// `milepost config check`: whether the commands take the settings of a file
-pub(crate) fn check(path: &Path) -> Result<ExitCode, String> {
+/// `milepost config check`: whether the commands take the settings of the environment and of a
+/// file, by default that of the environment
+///
+/// `names` are those of all variables.
+pub(crate) fn check(
+    path: Option<&Path>,
+    variable: &dyn Fn(&str) -> Option<OsString>,
+    names: impl Iterator<Item = OsString>,
+) -> Result<ExitCode, String> {
     let all = all_commands();
-    let settings = from_file(&all, path)?;
-    let unnamed = UNNAMED.map(|name| vec![name.to_owned()]);
-    let tables = settings.iter().map(|setting| setting.command.clone());
-    let commands: BTreeSet<Vec<String>> =
-        tables.filter(|path| !path.is_empty()).chain(unnamed).collect();
-    for path in commands {
-        let Some(command) = find_command(&all, path.iter().map(String::as_str)) else { continue };
-        let known = settings.iter().filter(|setting| setting.is_of(&path, command));
-        let known: Vec<&Setting> = known.collect();
-        let arguments = known.iter().flat_map(|setting| setting.arguments());
-        let line = iter::once("milepost".to_owned()).chain(path).chain(arguments);
-        let checked = match Cli::try_parse_from(line) {
-            Ok(Cli { command: Some(cli::Command::Serve(args)), .. }) => serve::check(&args),
-            Ok(_) => Ok(()),
-            // What a command requires besides, which no file has.
-            Err(error)
-                if error.kind() == ErrorKind::MissingRequiredArgument
-                    && command.get_name() != "serve" =>
-            {
-                Ok(())
-            }
-            Err(error) => Err(error.to_string()),
-        };
-        checked.map_err(|text| {
-            let added = known.iter().map(|it| (it.option.clone(), it.origin.clone())).collect();
-            let origins = Arguments { arguments: Vec::new(), added }.origins(&text);
-            let first = text.lines().next().unwrap_or_default();
-            format!("{}{origins}", first.trim_start_matches("error: "))
-        })?;
+    let unknown = unknown_variables(names);
+    if !unknown.is_empty() {
+        return Err(format!("{}: no setting has such a variable", unknown.join(", ")));
     }
-    print_line(format_args!("{}: {} settings, all valid", path.display(), settings.len()));
+    let path = path.map(PathBuf::from).or_else(|| variable(&variable_name(FILE)).map(Into::into));
+    let file = path.as_deref().map(|path| from_file(&all, path)).transpose()?.unwrap_or_default();
+    let mut variables = BTreeSet::new();
+    for (path, command) in commands(&all) {
+        let known = settings_of(&path, command, variable, &file)?;
+        let is_unnamed = matches!(&path[..], [name] if UNNAMED.contains(&name.as_str()));
+        if !is_unnamed && known.iter().all(|setting| setting.command.is_empty()) {
+            continue;
+        }
+        check_command(&path, command, &known)?;
+        let origins = known.into_iter().map(|setting| setting.origin);
+        variables.extend(origins.filter(|origin| origin.starts_with(PREFIX)));
+    }
+    if let Some(path) = path {
+        print_line(format_args!("{}: {} settings, all valid", path.display(), file.len()));
+    }
+    print_line(format_args!("environment: {} settings, all valid", variables.len()));
     Ok(ExitCode::SUCCESS)
+}
+
+/// Checks whether a command takes these settings
+fn check_command(path: &[String], command: &Command, known: &[Setting]) -> Result<(), String> {
+    let arguments = known.iter().flat_map(Setting::arguments);
+    let line = iter::once("milepost".to_owned()).chain(path.iter().cloned()).chain(arguments);
+    let checked = match Cli::try_parse_from(line) {
+        Ok(Cli { command: Some(cli::Command::Serve(args)), .. }) => serve::check(&args),
+        Ok(_) => Ok(()),
+        // What a command requires besides, which neither a variable nor a file has.
+        Err(error)
+            if error.kind() == ErrorKind::MissingRequiredArgument
+                && command.get_name() != "serve" =>
+        {
+            Ok(())
+        }
+        Err(error) => Err(error.to_string()),
+    };
+    checked.map_err(|text| {
+        let added = known.iter().map(|it| (it.option.clone(), it.origin.clone())).collect();
+        let origins = Arguments { arguments: Vec::new(), added }.origins(&text);
+        let first = text.lines().next().unwrap_or_default();
+        format!("{}{origins}", first.trim_start_matches("error: "))
+    })
+}
+
+/// The variables among these that are named like a setting, and are none; in their order
+pub(crate) fn unknown_variables(names: impl Iterator<Item = OsString>) -> Vec<String> {
+    let all = all_commands();
+    let mut known = BTreeSet::from(SECRETS.map(str::to_owned));
+    known.insert(variable_name(FILE));
+    for (path, command) in commands(&all) {
+        let settings = command.get_arguments().filter(|argument| is_setting(argument));
+        known.extend(settings.filter_map(|argument| variable_of(&path, argument)));
+    }
+    let is_unknown = |name: &String| {
+        let is_foreign = OF_ORCHESTRATORS.iter().any(|prefix| name.starts_with(prefix));
+        name.starts_with(PREFIX) && !is_foreign && !known.contains(name)
+    };
+    let mut unknown: Vec<String> =
+        names.filter_map(|name| name.into_string().ok()).filter(is_unknown).collect();
+    unknown.sort_unstable();
+    unknown
+}
+
+/// The settings of a command: those of the environment, and those of a file that are not there
+fn settings_of(
+    path: &[String],
+    command: &Command,
+    variable: &dyn Fn(&str) -> Option<OsString>,
+    file: &[Setting],
+) -> Result<Vec<Setting>, String> {
+    let mut settings = from_environment(path, command, variable)?;
+    for setting in file {
+        let is_set = settings.iter().any(|other| other.option == setting.option);
+        if !is_set && setting.is_of(path, command) {
+            settings.push(setting.clone());
+        }
+    }
+    Ok(settings)
 }
 
 /// All commands, which have the options of every command as well
@@ -156,6 +215,17 @@ fn all_commands() -> Command {
     let mut all = Cli::command();
     all.build();
     all
+}
+
+/// All commands with their paths, also those that are words before others
+fn commands(all: &Command) -> Vec<(Vec<String>, &Command)> {
+    let (mut found, mut next) = (vec![(Vec::new(), all)], 0);
+    while let Some((path, command)) = found.get(next).cloned() {
+        let inner = command.get_subcommands().filter(|it| it.get_name() != "help");
+        found.extend(inner.map(|it| ([&path[..], &[it.get_name().to_owned()]].concat(), it)));
+        next += 1;
+    }
+    found
 }
 
 /// The command that a command line runs, with its path, and the index at which its options may
@@ -230,7 +300,14 @@ fn value_of(arguments: &[OsString], name: &str) -> Option<OsString> {
 
 /// The variable of an option: `MILEPOST_MAX_WAIT` of `max-wait`
 fn variable_name(option: &str) -> String {
-    format!("MILEPOST_{}", option.replace('-', "_").to_uppercase())
+    format!("{PREFIX}{}", option.replace('-', "_").to_uppercase())
+}
+
+/// The variable of an option of a command
+fn variable_of(path: &[String], argument: &Arg) -> Option<String> {
+    let table = table_of(path, argument).iter().map(String::as_str);
+    let words: Vec<&str> = table.chain([argument.get_long()?]).collect();
+    Some(variable_name(&words.join("-")))
 }
 
 fn from_environment(
@@ -240,10 +317,10 @@ fn from_environment(
 ) -> Result<Vec<Setting>, String> {
     let mut settings = Vec::new();
     for argument in command.get_arguments().filter(|argument| is_setting(argument)) {
-        let Some(option) = argument.get_long() else { continue };
-        let table = table_of(path, argument);
-        let words: Vec<&str> = table.iter().map(String::as_str).chain([option]).collect();
-        let origin = variable_name(&words.join("-"));
+        let (Some(option), Some(origin)) = (argument.get_long(), variable_of(path, argument))
+        else {
+            continue;
+        };
         let Some(value) = variable(&origin) else { continue };
         let value = value.into_string().map_err(|_| format!("{origin}: not UTF-8"))?;
         let values = match argument.get_action() {
@@ -252,13 +329,32 @@ fn from_environment(
                 "false" => Values::Flag(false),
                 _ => return Err(format!("{origin}: `{value}` is neither true nor false")),
             },
-            ArgAction::Append => Values::List(value.split(',').map(str::to_owned).collect()),
+            ArgAction::Append => Values::List(split(&value)),
             _ => Values::List(vec![value]),
         };
-        let (command, option) = (table.to_vec(), option.to_owned());
+        let (command, option) = (table_of(path, argument).to_vec(), option.to_owned());
         settings.push(Setting { command, option, values, origin });
     }
     Ok(settings)
+}
+
+/// The values in a variable, with commas between them; those between the hosts of an archive in a
+/// cluster are part of its address
+fn split(text: &str) -> Vec<String> {
+    let mut values: Vec<String> = Vec::new();
+    for part in text.split(',') {
+        let is_in_hosts = |value: &String| {
+            value.strip_prefix("cassandra://").is_some_and(|hosts| !hosts.contains('/'))
+        };
+        match values.last_mut().filter(|value| is_in_hosts(value)) {
+            Some(address) => {
+                address.push(',');
+                address.push_str(part);
+            }
+            None => values.push(part.to_owned()),
+        }
+    }
+    values
 }
 
 /// The settings of a file, in the order of their names
@@ -347,181 +443,4 @@ fn values_of(argument: &Arg, value: DeValue<'_>) -> Result<Values, &'static str>
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn read(arguments: &[&str], variables: &[(&str, &str)]) -> Result<Vec<String>, String> {
-        let arguments = arguments.iter().map(OsString::from).collect();
-        let variable = |name: &str| {
-            let found = variables.iter().find(|(variable, _)| *variable == name);
-            found.map(|(_, value)| OsString::from(value))
-        };
-        let read = Arguments::read(arguments, &variable)?;
-        Ok(read.arguments.into_iter().map(|it| it.into_string().unwrap()).collect())
-    }
-
-    #[test]
-    fn the_command_line_comes_before_the_environment_and_that_before_the_file() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("milepost.toml");
-        let file = "max-wait = '3s'\ntimeout = '3s'\nmax-batch = 3\ntimeout-cause = true\n";
-        fs::write(&path, file).unwrap();
-        let path = path.to_str().unwrap();
-        let environment = [
-            ("MILEPOST_SETTINGS", path),
-            ("MILEPOST_TIMEOUT", "2s"),
-            ("MILEPOST_MAX_WAIT", "2s"),
-            ("MILEPOST_FOLLOW", "mainnet,testnet"),
-            ("MILEPOST_STRICT_TYPES", "false"),
-        ];
-        let expected = ["--timeout=2s", "--follow=mainnet", "--follow=testnet"];
-        let from_file = ["--max-batch=3", "--timeout-cause"];
-        for start in [&["milepost", "serve"][..], &["milepost"]] {
-            let line = read(&[start, &["--max-wait", "1s"]].concat(), &environment).unwrap();
-            let mut added = line[start.len()..line.len() - 2].to_vec();
-            let mut all = [&expected[..], &from_file].concat();
-            added.sort_unstable();
-            all.sort_unstable();
-            assert_eq!(added, all);
-            assert_eq!(line[line.len() - 2..], ["--max-wait", "1s"]);
-        }
-        // The file of the command line comes first as well.
-        let by_option = read(&["milepost", "serve", "--settings", path], &environment[1..]);
-        assert!(by_option.unwrap().contains(&"--max-batch=3".to_owned()));
-        let error = read(&["milepost", "--settings=missing.toml"], &environment).unwrap_err();
-        assert!(error.starts_with("missing.toml: "), "{error}");
-        // Options of the other command are left out.
-        let import = read(&["milepost", "import", "x"], &environment).unwrap();
-        assert_eq!(import, ["milepost", "import", "x"]);
-        // Other commands have options of their own.
-        let line = ["milepost", "status", "--timeout"];
-        assert_eq!(read(&line, &environment).unwrap(), line);
-    }
-
-    #[test]
-    fn options_of_other_commands_have_the_command_in_their_name() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("milepost.toml");
-        let file = "log = 'warn'\n[status]\nurl = 'http://a'\n[archive.backfill]\njobs = 0x3\n\
-                    follow = ['mainnet', 'testnet']\n";
-        fs::write(&path, file).unwrap();
-        let environment = [
-            ("MILEPOST_SETTINGS", path.to_str().unwrap()),
-            ("MILEPOST_URL", "http://of.no.command"),
-            ("MILEPOST_ARCHIVE_BACKFILL_JOBS", "2"),
-            ("MILEPOST_ARCHIVE_STATS_JSON", "true"),
-            ("MILEPOST_LOG_FORMAT", "json"),
-        ];
-        for (line, at, expected) in [
-            (
-                &["milepost", "archive", "backfill", "x"][..],
-                3,
-                &[
-                    "--follow=mainnet",
-                    "--follow=testnet",
-                    "--jobs=2",
-                    "--log-format=json",
-                    "--log=warn",
-                ][..],
-            ),
-            (
-                &["milepost", "archive", "stats", "x"],
-                3,
-                &["--json", "--log-format=json", "--log=warn"],
-            ),
-            (
-                &["milepost", "status", "x"],
-                2,
-                &["--log-format=json", "--log=warn", "--url=http://a"],
-            ),
-            (&["milepost", "status", "--url", "y", "x"], 2, &["--log-format=json", "--log=warn"]),
-            (&["milepost", "config", "check", "x"], 3, &["--log-format=json", "--log=warn"]),
-            (&["milepost", "teleport"], 2, &[]),
-            (&["milepost", "help", "serve"], 3, &[]),
-        ] {
-            let mut all = read(line, &environment).unwrap();
-            let rest = all.split_off(at + expected.len());
-            assert_eq!(rest, line[at..], "{line:?}");
-            let mut added = all.split_off(at);
-            added.sort_unstable();
-            assert_eq!(added, expected, "{line:?}");
-            assert_eq!(all, line[..at]);
-        }
-    }
-
-    #[test]
-    fn a_variable_is_of_one_option() {
-        let all = all_commands();
-        let (mut names, mut stack) = (BTreeSet::new(), vec![(Vec::new(), &all)]);
-        while let Some((path, command)) = stack.pop() {
-            for argument in command.get_arguments().filter(|argument| is_setting(argument)) {
-                let is_own = !argument.is_global_set() || path.is_empty();
-                // Both commands have such an option, with one meaning.
-                let is_shared = path == ["serve"] || path == ["import"];
-                if is_own && !is_shared {
-                    let words = [table_of(&path, argument), &[argument.get_id().to_string()]];
-                    let name = variable_name(&words.concat().join("-"));
-                    assert!(names.insert(name.clone()), "{name}");
-                }
-            }
-            let commands = command.get_subcommands().filter(|it| it.get_name() != "help");
-            stack.extend(
-                commands.map(|command| {
-                    ([&path[..], &[command.get_name().to_owned()]].concat(), command)
-                }),
-            );
-        }
-        assert!(names.contains("MILEPOST_ARCHIVE_BACKFILL_JOBS"), "{names:?}");
-    }
-
-    #[test]
-    fn what_is_not_an_option_is_refused_with_its_place() {
-        for (text, expected) in [
-            ("\n\ntimeuot = '1s'", "f.toml:3: no setting is called `timeuot`"),
-            ("timeout = '1s'\n[http]\n", "f.toml:2: no table is called `http`"),
-            ("[import]\nfrom = 3\n", "f.toml:1: no table is called `import`"),
-            ("[archive.sing]\n", "f.toml:1: no table is called `archive.sing`"),
-            (
-                "[status]\ntimeout = '1s'\n",
-                "f.toml:2: no setting is called `timeout`; they are the options of `status`",
-            ),
-            ("[status]\nlog = 'warn'\n", "f.toml:2: no setting is called `log`"),
-            ("settings = 'other.toml'", "f.toml:1: no setting is called `settings`"),
-            ("max_wait = '1s'", "f.toml:1: no setting is called `max_wait`"),
-            ("timeout = 1.5", "f.toml:1: timeout: expected a text or a whole number"),
-            ("timeout = ['1s']", "f.toml:1: timeout: expected a text or a whole number"),
-            ("timeout-cause = 'yes'", "f.toml:1: timeout-cause: expected true or false"),
-            ("follow = [true]", "f.toml:1: follow: expected a list of texts"),
-            ("\ntimeout = \n", "f.toml:2: "),
-            ("timeout = '1s'\ntimeout = '2s'", "f.toml:2: duplicate key"),
-        ] {
-            let error = parse(&all_commands(), text, "f.toml").unwrap_err();
-            assert!(error.starts_with(expected), "{text}: {error}");
-        }
-        let environment = [("MILEPOST_TIMEOUT_CAUSE", "1")];
-        let error = read(&["milepost"], &environment).unwrap_err();
-        assert_eq!(error, "MILEPOST_TIMEOUT_CAUSE: `1` is neither true nor false");
-    }
-
-    #[test]
-    fn an_error_says_where_an_option_comes_from() {
-        let environment = |name: &str| (name == "MILEPOST_MAX_WAIT").then(|| "x".into());
-        let arguments = Arguments::read(vec!["milepost".into()], &environment).unwrap();
-        let origin = "\nnote: --max-wait is set by MILEPOST_MAX_WAIT";
-        assert_eq!(arguments.origins("invalid value for '--max-wait <TIME>'"), origin);
-        assert_eq!(arguments.origins("invalid value for '--max-waiting <NUMBER>'"), "");
-    }
-
-    #[test]
-    fn every_option_of_serve_can_stand_in_a_file() {
-        let all = all_commands();
-        let serve = all.find_subcommand("serve").unwrap();
-        for argument in serve.get_arguments() {
-            let Some(name) = argument.get_long() else { continue };
-            let is_flag = matches!(argument.get_action(), ArgAction::SetTrue);
-            let text = format!("{name} = {}", if is_flag { "true" } else { "'x'" });
-            let is_setting = name != FILE && name != "help";
-            assert_eq!(parse(&all, &text, "").is_ok(), is_setting, "{name}");
-        }
-    }
-}
+mod tests;

@@ -1,6 +1,6 @@
 //! Options from the environment and from a file, and `milepost config check`.
 
-use std::fs;
+use std::fs::{self, File};
 
 use crate::fixture::text;
 use crate::support::{Server, command, errors, run};
@@ -52,6 +52,18 @@ fn a_wrong_value_is_an_error_that_says_where_it_stands() {
 }
 
 #[test]
+fn a_variable_without_a_setting_is_logged_by_its_name_alone() {
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("log");
+    let mut serve = command(&["serve", "--listen", "127.0.0.1:0"]);
+    serve.env("MILEPOST_TIMOUT", "secret").stderr(File::create(&log).unwrap());
+    drop(Server::spawn(serve));
+    let log = fs::read_to_string(&log).unwrap();
+    assert!(log.contains("MILEPOST_TIMOUT: no setting has such a variable"), "{log}");
+    assert!(!log.contains("secret"), "{log}");
+}
+
+#[test]
 fn a_file_of_settings_is_checked_without_a_server() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("milepost.toml");
@@ -87,6 +99,33 @@ fn a_file_of_settings_is_checked_without_a_server() {
         let output = run(&["config", "check", text(&path)]);
         assert_eq!(output.status.code(), Some(2), "{file}");
         assert!(errors(&output).contains(refused), "{file}: {}", errors(&output));
+    }
+    fs::write(&path, "max-wait = '1s'\narchive-backlog = 7\n").unwrap();
+    for (variables, printed) in [
+        (&[("MILEPOST_ARCHIVE", "memory")][..], Ok("environment: 2 settings, all valid")),
+        (&[("MILEPOST_ARCHIVE", "memory"), ("MILEPOST_FEED_TOKEN", "x")], Ok("all valid")),
+        (&[("MILEPOST_MAX_WAIT", "long")], Err("note: --max-wait is set by MILEPOST_MAX_WAIT")),
+        (
+            &[("MILEPOST_TIMOUT", "1s"), ("MILEPOST_ARCHIVE", "memory")],
+            Err("MILEPOST_TIMOUT: no setting has such a variable"),
+        ),
+        (&[("MILEPOST_ARCHIVE_BACKFILL_JOBS", "x"), ("MILEPOST_ARCHIVE", "memory")], Err("--jobs")),
+        (&[], Err("--archive-backlog: there is no archive")),
+    ] {
+        for by_variable in [false, true] {
+            let mut check = command(&["config", "check"]);
+            match by_variable {
+                false => check.arg(&path),
+                true => check.env("MILEPOST_SETTINGS", &path),
+            };
+            let output = check.envs(variables.iter().copied()).output().unwrap();
+            let (status, text) = match printed {
+                Ok(_) => (0, String::from_utf8_lossy(&output.stdout).into_owned()),
+                Err(_) => (2, errors(&output)),
+            };
+            assert_eq!(output.status.code(), Some(status), "{variables:?}: {text}");
+            assert!(text.contains(printed.unwrap_or_else(|text| text)), "{variables:?}: {text}");
+        }
     }
     let output = run(&["config", "check", "missing.toml"]);
     assert!(errors(&output).contains("missing.toml: "), "{}", errors(&output));
