@@ -82,7 +82,10 @@ pub fn main() -> ExitCode {
     let arguments = Arguments::read(env::args_os().collect(), &variable);
     let arguments = match arguments {
         Ok(arguments) => arguments,
-        Err(text) => return fail(&text, 2),
+        Err(text) => {
+            log::print_error(&text);
+            return ExitCode::from(2);
+        }
     };
     let cli = match Cli::try_parse_from(&arguments.arguments) {
         Ok(cli) => cli,
@@ -120,11 +123,9 @@ pub fn main() -> ExitCode {
     };
     match result {
         Ok(code) => code,
-        Err((text, code)) => fail(&text, code),
+        Err((text, code)) => {
+            log::print_error(&text);
+            ExitCode::from(code)
+        }
     }
-}
-
-fn fail(text: &str, code: u8) -> ExitCode {
-    eprintln!("milepost: {text}");
-    ExitCode::from(code)
 }

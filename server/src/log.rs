@@ -13,6 +13,7 @@ use std::panic;
 
 use tracing::error;
 use tracing::level_filters::LevelFilter;
+use tracing::subscriber::with_default;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::ParseError;
 
@@ -96,6 +97,16 @@ pub(crate) fn init(filter: &LogFilter, format: LogFormat) {
             error!("backtrace of the panic:\n{backtrace}");
         }
     }));
+}
+
+/// Prints the error that a command ends with on standard error, whatever is logged
+pub(crate) fn print_error(text: &str) {
+    if is_json() {
+        let all = tracing_subscriber::fmt().with_writer(io::stderr).json().flatten_event(true);
+        with_default(all.finish(), || error!("{text}"));
+    } else {
+        eprintln!("milepost: {text}");
+    }
 }
 
 fn describe_panic(payload: &dyn Any, location: Option<&Location<'_>>) -> String {

@@ -1,6 +1,7 @@
 //! Logs as JSON, and the ids of requests and traces in logs, responses and requests to upstreams.
 
 use std::fs::{self, File};
+use std::net::TcpListener;
 
 use milepost::primitives::CryptoHash;
 use milepost::storage::{Batch, Key, Storage as _, Table};
@@ -107,6 +108,23 @@ fn what_a_request_failed_by_is_counted_and_logged_once_with_its_id() {
     assert_eq!(of_failures[0]["span"]["request_id"], "order-10", "{of_failures:?}");
     let message = of_failures[0]["message"].as_str().unwrap();
     assert!(message.starts_with("a request failed: "), "{message}");
+}
+
+#[test]
+fn the_error_that_a_command_ends_with_is_an_object_as_well() {
+    let used = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = used.local_addr().unwrap().to_string();
+    for log in ["info", "off"] {
+        let args = ["serve", "--listen", &address, "--log-format", "json", "--log", log];
+        let output = run(&args);
+        assert_eq!(output.status.code(), Some(1));
+        let printed = errors(&output);
+        let lines = printed.lines().map(|line| serde_json::from_str::<Value>(line).expect(line));
+        let last = lines.last().expect("an error");
+        let expected = format!("cannot listen on {address}: ");
+        assert!(last["message"].as_str().unwrap().starts_with(&expected), "{last}");
+        assert!(last["level"] == "ERROR" && last["timestamp"].is_string(), "{last}");
+    }
 }
 
 #[test]
