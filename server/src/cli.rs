@@ -462,8 +462,8 @@ pub(crate) struct ConfigArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum ConfigCommand {
-    /// Says whether variables of the environment and a file are valid settings, and what is wrong in
-    /// which line
+    /// Says whether variables of the environment and a file are valid settings, and what is wrong
+    /// in which line
     Check {
         /// The file [default: that of `MILEPOST_SETTINGS`, or none]
         #[arg(value_name = "FILE")]

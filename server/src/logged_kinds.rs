@@ -1,8 +1,8 @@
 //! Which kinds of findings in blocks and rows were logged: each is logged once.
 //!
 //! A kind is the place of a member without the indices of arrays, a key of the archive, or why a
-//! request failed. What is read chooses the names in it, so the number of kinds is limited; beyond the limit they are only
-//! counted.
+//! request failed. What is read chooses the names in it, so the number of kinds is limited; beyond
+//! the limit they are only counted.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};

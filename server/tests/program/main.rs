@@ -32,6 +32,7 @@ mod mistakes;
 mod page;
 mod pending_requests;
 mod query_commands;
+mod rejections;
 mod settings;
 mod shutdown;
 mod store_commands;
