@@ -36,6 +36,7 @@ mod large_buffers;
 mod log;
 mod logged_kinds;
 mod metrics;
+mod process_metrics;
 mod query_commands;
 mod query_error;
 mod receipt_tree;
@@ -78,6 +79,7 @@ use settings::Arguments;
 /// Exit codes: 0 success or found; 1 not found, or the server failed, or a store or an archive is
 /// not sound; 2 invalid command line, or the query or another command failed.
 pub fn main() -> ExitCode {
+    process_metrics::note_start();
     let variable = |name: &str| env::var_os(name);
     let arguments = Arguments::read(env::args_os().collect(), &variable);
     let arguments = match arguments {

@@ -25,6 +25,8 @@ const LARGE: usize = 16 << 10;
 pub(super) struct MemoryBudget {
     /// Permits for [`UNIT`] bytes each
     free: Arc<Semaphore>,
+    /// All permits
+    units: usize,
     /// Permits that large ones leave
     reserve: usize,
     limit: usize,
@@ -34,7 +36,12 @@ impl MemoryBudget {
     /// A budget of so many bytes
     pub(super) fn new(limit: usize) -> Self {
         let units = (limit / UNIT).min(Semaphore::MAX_PERMITS);
-        Self { free: Arc::new(Semaphore::new(units)), reserve: units / 4, limit }
+        Self { free: Arc::new(Semaphore::new(units)), units, reserve: units / 4, limit }
+    }
+
+    /// Bytes that count now
+    pub(super) fn used(&self) -> usize {
+        (self.units - self.free.available_permits()) * UNIT
     }
 
     /// A permit for nothing yet
@@ -124,7 +131,7 @@ mod tests {
         for length in [1, UNIT, UNIT + 1, 4 * UNIT] {
             body.grow_to(length).unwrap();
         }
-        assert_eq!(budget.free.available_permits(), 6);
+        assert_eq!((budget.free.available_permits(), budget.used()), (6, 4 * UNIT));
         let response = budget.acquire(6 * UNIT).unwrap();
         let error = body.grow_to(4 * UNIT + 1).unwrap_err();
         assert_eq!(error.status, StatusCode::SERVICE_UNAVAILABLE);
@@ -134,7 +141,7 @@ mod tests {
         drop(response);
         body.grow_to(10 * UNIT).unwrap();
         drop(body);
-        assert_eq!(budget.free.available_permits(), 10);
+        assert_eq!((budget.free.available_permits(), budget.used()), (10, 0));
         assert!(budget.acquire(usize::MAX).is_err());
     }
 }

@@ -25,6 +25,7 @@ use milepost::primitives::BlockHeight;
 use milepost::status::Milestone;
 use milepost::storage::BlockPoint;
 use serde_json::{Value, json};
+use tokio::task;
 use tracing::{Instrument as _, debug};
 
 use super::base_path::BasePath;
@@ -41,7 +42,8 @@ use super::rpc::{self, RpcRequest, StatusMode};
 use super::{blocks, events, head, transaction, websocket};
 use crate::demo_index::DemoIndex;
 use crate::feed_status::FeedStatus;
-use crate::metrics::MethodLabel;
+use crate::metrics::{MethodLabel, family, sample};
+use crate::process_metrics;
 use crate::query_error::QueryError;
 use crate::service::Service;
 use crate::upstream::Upstreams;
@@ -247,7 +249,12 @@ async fn route(context: &HttpContext, request: &RequestHead, path: &str) -> Http
         // Without a feed, a server that serves is ready.
         "/health" | "/ready" => health,
         "/status" => status,
-        "/metrics" => metrics,
+        "/metrics" => {
+            return match is_read(verb) {
+                true => metrics(context).await,
+                false => method_not_allowed(context, "GET,HEAD"),
+            };
+        }
         "/events" => return events(context, request, None).await,
         _ => match (&context.demo_index, path.strip_prefix("/practice/")) {
             (Some(demo_index), Some(name)) => {
@@ -412,8 +419,14 @@ fn health(context: &HttpContext, chain: &ChainStatus) -> HttpResponse {
     json_value(status, &json!({ "status": word, "head": head, "age_seconds": age }))
 }
 
-fn metrics(context: &HttpContext, chain: &ChainStatus) -> HttpResponse {
-    let mut text = context.service.metrics.text(chain);
+async fn metrics(context: &HttpContext) -> HttpResponse {
+    let chain = match context.service.chain_status().await {
+        Ok(chain) => chain,
+        Err(error) => return query_failed(&error),
+    };
+    let mut text = context.service.metrics.text(&chain);
+    family(&mut text, "buffered_bytes", "gauge", "Bytes that count towards --max-buffered");
+    sample(&mut text, "buffered_bytes", "", context.memory.used());
     context.service.failed.text(&mut text);
     context.service.watching.text(&mut text);
     if let Some(archive) = context.service.archive() {
@@ -425,6 +438,8 @@ fn metrics(context: &HttpContext, chain: &ChainStatus) -> HttpResponse {
     if let Some(upstreams) = &context.upstreams {
         upstreams.text(&mut text);
     }
+    // Empty if it panicked, which is logged.
+    text += &task::spawn_blocking(process_metrics::text).await.unwrap_or_default();
     with_type(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", text.into())
 }
 

@@ -14,7 +14,10 @@ use crate::support::Server;
 fn metrics(text: &str) -> BTreeSet<String> {
     let is_part = |symbol: char| symbol.is_ascii_alphanumeric() || symbol == '_';
     let words = text.split(|symbol: char| !is_part(symbol));
-    words.filter(|word| word.starts_with("milepost_")).map(str::to_owned).collect()
+    words
+        .filter(|word| word.starts_with("milepost_") || word.starts_with("process_"))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// The names without what a histogram adds to them
@@ -67,6 +70,15 @@ fn the_dashboard_and_the_alerts_name_metrics_that_exist() {
     let exported_families = families(&exported);
     let unexplained: Vec<_> = exported_families.iter().filter(is_missing).collect();
     assert!(unexplained.is_empty(), "the table of docs/OPERATING.md leaves out {unexplained:?}");
+
+    // Where there is a `/proc`, all of them are there.
+    #[cfg(target_os = "linux")]
+    for name in ["start_time_seconds", "resident_memory_bytes", "open_fds"] {
+        let value = server.get("/metrics").text();
+        let name = format!("\nprocess_{name} ");
+        let value = value.split(&name).nth(1).and_then(|rest| rest.lines().next()).expect(&name);
+        assert!(value.parse::<f64>().unwrap() > 1.0, "{name}{value}");
+    }
 
     let dashboard: Value = serde_json::from_str(&document("grafana.json")).unwrap();
     let panels = dashboard["panels"].as_array().unwrap();
