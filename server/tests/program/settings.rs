@@ -100,6 +100,15 @@ fn a_file_of_settings_is_checked_without_a_server() {
         assert_eq!(output.status.code(), Some(2), "{file}");
         assert!(errors(&output).contains(refused), "{file}: {}", errors(&output));
     }
+    let packaged = concat!(env!("CARGO_MANIFEST_DIR"), "/../packaging/milepost.toml");
+    let output = run(&["config", "check", packaged]);
+    assert!(output.status.success(), "{}", errors(&output));
+    // What is a comment in it is valid as well.
+    let text_of_packaged = fs::read_to_string(packaged).unwrap();
+    fs::write(&path, text_of_packaged.replace("# follow", "follow")).unwrap();
+    let output = run(&["config", "check", text(&path)]);
+    assert!(output.status.success(), "{}", errors(&output));
+    assert!(String::from_utf8_lossy(&output.stdout).contains(": 5 settings"), "{output:?}");
     fs::write(&path, "max-wait = '1s'\narchive-backlog = 7\n").unwrap();
     for (variables, printed) in [
         (&[("MILEPOST_ARCHIVE", "memory")][..], Ok("environment: 2 settings, all valid")),
