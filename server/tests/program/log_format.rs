@@ -120,6 +120,7 @@ fn the_error_that_a_command_ends_with_is_an_object_as_well() {
         assert_eq!(output.status.code(), Some(1));
         let printed = errors(&output);
         let lines = printed.lines().map(|line| serde_json::from_str::<Value>(line).expect(line));
+        let lines: Vec<Value> = lines.collect();
         let last = lines.last().expect("an error");
         let expected = format!("cannot listen on {address}: ");
         assert!(last["message"].as_str().unwrap().starts_with(&expected), "{last}");
