@@ -1,23 +1,26 @@
 //! Opens and creates the file.
 //!
-//! A file is a redb database with one table per [`Table`] and a table `milepost`, whose one row
-//! identifies it and names its format version. An existing file is first opened for reading, and
-//! for writing only after its header is checked. A new file is complete before it gets its name.
+//! A file is a redb database with one table per [`Table`] and a table `milepost`, in which a row
+//! identifies it and names its format version, and another numbers its commits. An existing file is
+//! first opened without being changed, and to be written only after both are checked. A new file is
+//! complete before it gets its name.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 use std::ffi::OsString;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, ErrorKind as IoErrorKind, Read};
 use std::path::{Path, PathBuf};
 use std::process;
 
 use milepost::storage::Table;
 use redb::{
-    Builder, Database, DatabaseError, Durability, ReadableDatabase, StorageError, TableDefinition,
-    TableError, WriteTransaction,
+    Builder, Database, DatabaseError, Durability, ReadableDatabase, ReadableTable as _,
+    StorageError, TableDefinition, TableError, WriteTransaction,
 };
 
-use crate::panic_guard;
+use crate::acknowledged::{self, Commit};
+use crate::copy_on_write::CopyOnWrite;
+use crate::panic_guard::{self, PanicGuard};
 use crate::{OpenError, OpenErrorKind, Options};
 
 /// The format version: names of the tables, checksums of the rows, and this header
@@ -27,6 +30,8 @@ pub const FORMAT_VERSION: u32 = 3;
 /// The table that distinguishes a storage from other redb databases
 const HEADER: TableDefinition<'static, &str, &[u8]> = TableDefinition::new("milepost");
 const HEADER_KEY: &str = "format";
+/// The row with the number of the last commit, which files of earlier releases have not
+const COMMIT_KEY: &str = "commit";
 /// The start of the header row; the version follows, four bytes, little endian
 const MAGIC: &[u8; 16] = b"milepost storage";
 /// The start of every redb file
@@ -61,43 +66,75 @@ pub(crate) fn begin(database: &Database) -> Result<WriteTransaction, redb::Error
     Ok(transaction)
 }
 
+/// Gives a transaction the number after that of the last commit
+pub(crate) fn number(transaction: &WriteTransaction) -> Result<Commit, redb::Error> {
+    let mut table = transaction.open_table(HEADER)?;
+    let last = match table.get(COMMIT_KEY)? {
+        Some(row) => Some(decode_commit(row.value())?),
+        None => None,
+    };
+    let commit = last.unwrap_or_else(Commit::first).next();
+    table.insert(COMMIT_KEY, commit.encode().as_slice())?;
+    Ok(commit)
+}
+
+fn decode_commit(row: &[u8]) -> Result<Commit, redb::Error> {
+    Commit::decode(row).ok_or_else(|| {
+        redb::Error::Corrupted("the number of the last commit does not match its checksum".into())
+    })
+}
+
 /// Opens the database at this path, creates it if there is no file; with whether it is verified
 pub(crate) fn open(path: &Path, options: &Options) -> Result<(Database, bool), OpenError> {
     match fs::metadata(path) {
         Err(error) if error.kind() == IoErrorKind::NotFound => create(path, options),
+        metadata => {
+            check_is_file(path, metadata)?;
+            open_existing(path, options)
+        }
+    }
+}
+
+/// Opens a database whose header is checked, and which keeps in memory what redb writes
+fn open_copy_on_write(path: &Path, options: &Options) -> Result<Database, OpenError> {
+    let open = || builder_for(options).create_with_backend(CopyOnWrite::open(path)?);
+    let database = try_redb(path, open)?;
+    check_header(path, &database)?;
+    Ok(database)
+}
+
+fn check_is_file(path: &Path, metadata: io::Result<Metadata>) -> Result<(), OpenError> {
+    match metadata {
         Err(error) => Err(OpenError::caused_by(OpenErrorKind::Io, path, "", error)),
         Ok(metadata) if !metadata.is_file() => {
             Err(OpenError::new(OpenErrorKind::NotAStorage, path, "is not a file"))
         }
-        Ok(_) => open_existing(path, options),
+        Ok(_) => Ok(()),
     }
 }
 
 fn open_existing(path: &Path, options: &Options) -> Result<(Database, bool), OpenError> {
     check_magic(path)?;
-    let mut builder = Builder::new();
-    builder.set_cache_size(HEADER_CACHE_BYTES);
-    match try_redb(path, || builder.open_read_only(path)) {
-        Ok(database) => check_header(path, &database)?,
-        // Only after a panic within redb: a read-only database cannot be repaired, so the header is
-        // checked below.
-        Err(RedbError::NeedsRepair) => {}
-        Err(RedbError::Other(error)) => return Err(error),
-    }
+    let for_header = Options { cache_bytes: HEADER_CACHE_BYTES, ..options.clone() };
+    drop(PanicGuard::new(open_copy_on_write(path, &for_header)?));
 
-    let mut database = try_redb(path, || builder_for(options).open(path))
-        .map_err(|error| error.into_open_error(path, "the file needs a repair that was aborted"))?;
+    let mut database = try_redb(path, || builder_for(options).open(path))?;
     check_header(path, &database)?;
+    let is_verified = verify(path, &mut database, options)?;
+    Ok((database, is_verified))
+}
+
+/// Verifies a file page by page if it is small enough; returns whether it is
+fn verify(path: &Path, database: &mut Database, options: &Options) -> Result<bool, OpenError> {
     let length = fs::metadata(path)
         .map_err(|error| OpenError::caused_by(OpenErrorKind::Io, path, "", error))?
         .len();
-    let is_verified = length <= options.verify_bytes;
-    if is_verified {
+    let is_small = length <= options.verify_bytes;
+    if is_small {
         // `Ok(false)`: allocator state was rebuilt, which is not damage; every row was verified.
-        try_redb(path, || database.check_integrity())
-            .map_err(|error| error.into_open_error(path, "the file cannot be verified"))?;
+        try_redb(path, || database.check_integrity())?;
     }
-    Ok((database, is_verified))
+    Ok(is_small)
 }
 
 fn builder_for(options: &Options) -> Builder {
@@ -120,7 +157,8 @@ fn check_magic(path: &Path) -> Result<(), OpenError> {
     Err(OpenError::new(OpenErrorKind::NotAStorage, path, detail))
 }
 
-/// Checks that the header identifies a storage of this format version
+/// Checks that the header identifies a storage of this format version, and that the file has the
+/// last commit that was acknowledged
 fn check_header(path: &Path, database: &impl ReadableDatabase) -> Result<(), OpenError> {
     let header = panic_guard::catch_panic(|| read_header(database));
     let header = match header {
@@ -135,11 +173,12 @@ fn check_header(path: &Path, database: &impl ReadableDatabase) -> Result<(), Ope
         Err(text) => return Err(panicked(path, &text)),
     };
 
+    let Header { format, commit } = header;
     let not_a_storage = |detail| Err(OpenError::new(OpenErrorKind::NotAStorage, path, detail));
-    let Some(header) = header else {
+    let Some(format) = format else {
         return not_a_storage("the file is a redb database of another program");
     };
-    let version = header.strip_prefix(MAGIC).and_then(|version| <[u8; 4]>::try_from(version).ok());
+    let version = format.strip_prefix(MAGIC).and_then(|version| <[u8; 4]>::try_from(version).ok());
     let Some(version) = version.map(u32::from_le_bytes) else {
         return not_a_storage("the file is a redb database whose header is not milepost's");
     };
@@ -149,19 +188,29 @@ fn check_header(path: &Path, database: &impl ReadableDatabase) -> Result<(), Ope
         );
         return Err(OpenError::new(OpenErrorKind::Version, path, detail));
     }
-    Ok(())
+    acknowledged::check(path, commit)
 }
 
-/// The header row; `None` if the database has no such table or row
-fn read_header(database: &impl ReadableDatabase) -> Result<Option<Vec<u8>>, redb::Error> {
+/// The rows of the header
+#[derive(Default)]
+struct Header {
+    /// `None` if the database has no such table or row
+    format: Option<Vec<u8>>,
+    /// The last commit, if it has a number
+    commit: Option<Commit>,
+}
+
+fn read_header(database: &impl ReadableDatabase) -> Result<Header, redb::Error> {
     let transaction = database.begin_read()?;
     let table = match transaction.open_table(HEADER) {
         Ok(table) => table,
         Err(TableError::Storage(error)) => return Err(error.into()),
         // No such table, or one of another type.
-        Err(_) => return Ok(None),
+        Err(_) => return Ok(Header::default()),
     };
-    Ok(table.get(HEADER_KEY)?.map(|header| header.value().to_vec()))
+    let format = table.get(HEADER_KEY)?.map(|row| row.value().to_vec());
+    let commit = table.get(COMMIT_KEY)?.map(|row| decode_commit(row.value())).transpose()?;
+    Ok(Header { format, commit })
 }
 
 /// Creates the database under a temporary name, then renames it
@@ -175,7 +224,10 @@ fn create(path: &Path, options: &Options) -> Result<(Database, bool), OpenError>
         let database = builder_for(options).create_file(file)?;
         let transaction = begin(&database)?;
         let header = [&MAGIC[..], &FORMAT_VERSION.to_le_bytes()].concat();
-        transaction.open_table(HEADER)?.insert(HEADER_KEY, header.as_slice())?;
+        let mut table = transaction.open_table(HEADER)?;
+        table.insert(HEADER_KEY, header.as_slice())?;
+        table.insert(COMMIT_KEY, Commit::first().encode().as_slice())?;
+        drop(table);
         for table in Table::ALL {
             transaction.open_table(definition(table))?;
         }
@@ -247,36 +299,19 @@ pub(crate) fn sync_directory(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Why redb did not open or verify a file
-enum RedbError {
-    /// The file needs a repair, which was not done
-    NeedsRepair,
-    Other(OpenError),
-}
-
-impl RedbError {
-    fn into_open_error(self, path: &Path, needs_repair: &str) -> OpenError {
-        match self {
-            Self::NeedsRepair => OpenError::new(OpenErrorKind::Damaged, path, needs_repair),
-            Self::Other(error) => error,
-        }
-    }
-}
-
 fn try_redb<T>(
     path: &Path,
     work: impl FnOnce() -> Result<T, DatabaseError>,
-) -> Result<T, RedbError> {
+) -> Result<T, OpenError> {
     let error = match panic_guard::catch_panic(work) {
         Ok(Ok(value)) => return Ok(value),
         Ok(Err(error)) => error,
-        Err(text) => return Err(RedbError::Other(panicked(path, &text))),
+        Err(text) => return Err(panicked(path, &text)),
     };
     let kind = match &error {
-        DatabaseError::RepairAborted => return Err(RedbError::NeedsRepair),
         DatabaseError::DatabaseAlreadyOpen => {
             let detail = "the file is open already, in this process or another";
-            return Err(RedbError::Other(OpenError::new(OpenErrorKind::Locked, path, detail)));
+            return Err(OpenError::new(OpenErrorKind::Locked, path, detail));
         }
         DatabaseError::UpgradeRequired(_) => OpenErrorKind::Version,
         DatabaseError::Storage(StorageError::Corrupted(_)) => OpenErrorKind::Damaged,
@@ -288,7 +323,7 @@ fn try_redb<T>(
         }
         _ => OpenErrorKind::Io,
     };
-    Err(RedbError::Other(OpenError::caused_by(kind, path, "redb: ", error)))
+    Err(OpenError::caused_by(kind, path, "redb: ", error))
 }
 
 fn panicked(path: &Path, text: &str) -> OpenError {

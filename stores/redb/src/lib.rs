@@ -26,9 +26,10 @@
 //! |                                        | otherwise by [`RedbSnapshot::verify_table`], until |
 //! |                                        | which a row may be missing                         |
 //!
-//! One bit is not covered, and only in a file that was not closed: the flag that selects the newer
-//! of the last two states. If it is damaged after a crash, the state before the last commit is
-//! read, complete, as if that commit had not finished.
+//! One bit selects the newer of the last two states. A storage at `FILE` notes the last
+//! acknowledged commit in `FILE.acknowledged`, and a file with an older state is damaged. Without
+//! that file, as after a copy or a move, nothing is compared: then the state before the last commit
+//! may be read after a crash, complete, as if that commit had not finished.
 //!
 //! redb has a checksum for every page but compares it only when it verifies a file or repairs one
 //! after a crash, never when it reads; hence the checksums of rows. A rejected file is never
@@ -38,7 +39,9 @@
 
 extern crate alloc;
 
+mod acknowledged;
 mod checksum;
+mod copy_on_write;
 mod file;
 mod maintenance;
 mod open_error;

@@ -203,7 +203,7 @@ impl FileCopy {
         if fs::symlink_metadata(&temporary).is_ok() {
             return Err(exists(&temporary));
         }
-        let storage = Some(RedbStorage::open(&temporary, &Options::default())?);
+        let storage = Some(RedbStorage::open_alone(&temporary, &Options::default())?);
         let (batch, path) = (Batch::new(), path.to_owned());
         Ok(Self { storage, batch, batch_bytes: 0, temporary, path })
     }

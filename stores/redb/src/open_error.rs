@@ -66,7 +66,7 @@ impl OpenError {
     pub(crate) fn caused_by(
         kind: OpenErrorKind,
         path: &Path,
-        prefix: &str,
+        prefix: impl fmt::Display,
         source: impl error::Error + Send + Sync + 'static,
     ) -> Self {
         let error = Error::new(kind.error_kind(), format_args!("{prefix}{source}"));

@@ -11,6 +11,7 @@ use milepost::Error;
 use milepost::storage::{Batch, Storage, Table};
 use redb::{Database, WriteTransaction};
 
+use crate::acknowledged::Acknowledged;
 use crate::panic_guard::{self, PanicGuard};
 use crate::{OpenError, Options, RedbSnapshot, checksum, file};
 
@@ -41,6 +42,8 @@ use crate::{OpenError, Options, RedbSnapshot, checksum, file};
 #[derive(Clone)]
 pub struct RedbStorage {
     pub(crate) database: Arc<PanicGuard<Database>>,
+    /// `None` for a file that has not its name yet
+    acknowledged: Option<Arc<Acknowledged>>,
     path: Arc<PathBuf>,
     is_verified: bool,
 }
@@ -50,16 +53,24 @@ impl RedbStorage {
     ///
     /// An empty file is rejected: this crate never leaves one, so it belongs to another program or
     /// lost its content. Opening after a crash is fast, because every commit stores what a repair
-    /// would compute.
+    /// would compute. A file beside it, `FILE.acknowledged`, gets the number of each commit; it
+    /// moves with the storage, or is left behind.
     ///
     /// # Errors
     ///
     /// An [`OpenError`] with the reason and what to do; the rows in the file are unchanged.
     pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Self, OpenError> {
         let path = path.as_ref();
+        let mut storage = Self::open_alone(path, options)?;
+        storage.acknowledged = Some(Arc::new(Acknowledged::open(path)?));
+        Ok(storage)
+    }
+
+    /// Opens or creates a file of which no commit is noted beside it
+    pub(crate) fn open_alone(path: &Path, options: &Options) -> Result<Self, OpenError> {
         let (database, is_verified) = file::open(path, options)?;
         let database = Arc::new(PanicGuard::new(database));
-        Ok(Self { database, path: Arc::new(path.to_owned()), is_verified })
+        Ok(Self { database, acknowledged: None, path: Arc::new(path.to_owned()), is_verified })
     }
 
     /// Whether the file was verified page by page when it was opened, or is new
@@ -93,11 +104,17 @@ impl Storage for RedbStorage {
             return Ok(());
         }
         let database = self.database.value()?;
-        panic_guard::call(|| {
+        let commit = panic_guard::call(|| {
             let transaction = file::begin(database)?;
             write(&transaction, &batch)?;
-            Ok(transaction.commit()?)
-        })
+            let commit = file::number(&transaction)?;
+            transaction.commit()?;
+            Ok(commit)
+        })?;
+        if let Some(acknowledged) = &self.acknowledged {
+            acknowledged.note(commit);
+        }
+        Ok(())
     }
 }
 

@@ -4,15 +4,13 @@
 //! verification returns every row; without it, a row may be an error or missing, never wrong.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use milepost::storage::{Snapshot, Storage};
+use milepost::storage::{Batch, Snapshot, Storage};
 use milepost::{Error, ErrorKind};
 use milepost_redb::{OpenErrorKind, RedbStorage};
 
-use crate::{
-    ROWS_PER_COMMIT, assert_sample_rows, sample_rows, sample_storage, unverified, verified,
-};
+use crate::{assert_sample_rows, sample_rows, sample_storage, unverified, verified};
 
 /// The bytes of a file with the sample rows: closed, and as a crash leaves it
 fn sample_files() -> [Vec<u8>; 2] {
@@ -165,29 +163,96 @@ fn a_file_opens_after_a_crash_with_every_row() {
 /// Byte 9 of the file selects the newer of two states, and no checksum covers it; after a crash the
 /// older state looks like one whose next commit did not finish
 #[test]
-fn damaged_flags_select_a_complete_state() {
+fn a_file_with_damaged_flags_is_not_older_than_what_was_acknowledged() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("damaged.milepost");
-    let [mut closed, mut crashed] = sample_files();
-    let rows = sample_rows();
-    let (before, last) = rows.split_at(rows.len() / ROWS_PER_COMMIT * ROWS_PER_COMMIT);
-    let mut older = 0;
-    for mask in 1..8 {
-        closed[9] ^= mask;
-        try_verified(&path, &closed, &mut Counts::default(), &format!("flags ^ {mask:#04x}"));
-        closed[9] ^= mask;
-
-        crashed[9] ^= mask;
-        fs::write(&path, &crashed).unwrap();
-        crashed[9] ^= mask;
-        let Ok(storage) = RedbStorage::open(&path, &verified()) else { continue };
-        let snapshot = storage.snapshot().unwrap();
-        let present =
-            |(key, row): &(_, Vec<u8>)| snapshot.get(key).unwrap().as_deref() == Some(row);
-        let missing = |(key, _): &(_, Vec<u8>)| snapshot.get(key).unwrap().is_none();
-        assert!(before.iter().all(present), "flags ^ {mask:#04x}");
-        assert!(last.iter().all(present) || last.iter().all(missing), "flags ^ {mask:#04x}");
-        older += usize::from(last.iter().all(missing));
+    let storage = sample_storage(&path);
+    let note = fs::read(acknowledged(&path)).unwrap();
+    let crashed = fs::read(&path).unwrap();
+    drop(storage);
+    let closed = fs::read(&path).unwrap();
+    let (mut opened, mut older) = (0, 0);
+    for (state, mut file) in [("closed", closed), ("crashed", crashed)] {
+        for mask in (1..8).chain([8, 16, 32, 64, 128]) {
+            let what = format!("{state} file, flags ^ {mask:#04x}");
+            file[9] ^= mask;
+            for attempt in [try_verified, try_unverified] {
+                let mut counts = Counts::default();
+                fs::write(acknowledged(&path), &note).unwrap();
+                attempt(&path, &file, &mut counts, &what);
+                assert_eq!((counts.row_errors, counts.rows_missing), (0, 0), "{what}: {counts:?}");
+                opened += counts.opened;
+            }
+            file[9] ^= mask;
+            if let Err(error) = RedbStorage::open(&path, &verified())
+                && error.detail().contains(" was acknowledged, and ")
+            {
+                assert_eq!(error.kind(), OpenErrorKind::Damaged);
+                older += 1;
+            }
+        }
     }
-    assert!(older < 7);
+    assert!(opened > 10 && older > 0, "{opened} opened, {older} were older");
+}
+
+#[test]
+fn an_older_copy_is_refused_until_the_note_about_the_newer_one_is_deleted() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("chain.milepost");
+    let mut storage = RedbStorage::open(&path, &unverified()).unwrap();
+    let mut commit = || {
+        let mut batch = Batch::new();
+        sample_rows().into_iter().for_each(|(key, row)| batch.put(key, row));
+        storage.commit(batch).unwrap();
+        fs::read(&path).unwrap()
+    };
+    let (older, newer) = (commit(), commit());
+    drop(storage);
+    fs::write(&path, &older).unwrap();
+    let error = RedbStorage::open(&path, &unverified()).unwrap_err();
+    assert_eq!(error.kind(), OpenErrorKind::Damaged);
+    let text = error.to_string();
+    assert!(text.contains("commit 2 was acknowledged, and 1 is the last one"), "{text}");
+    let note = acknowledged(&path);
+    assert!(text.contains(&format!("delete {}", note.display())), "{text}");
+    assert_eq!(fs::read(&path).unwrap(), older, "a refused file is not changed");
+
+    // A damaged note says nothing.
+    let whole = fs::read(&note).unwrap();
+    for at in 0..whole.len() {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 0x10;
+        fs::write(&note, damaged).unwrap();
+        assert_sample_rows(&RedbStorage::open(&path, &unverified()).unwrap().snapshot().unwrap());
+        fs::write(&path, &older).unwrap();
+    }
+    fs::remove_file(&note).unwrap();
+    drop(RedbStorage::open(&path, &unverified()).unwrap());
+
+    fs::write(&path, newer).unwrap();
+    fs::write(&note, whole).unwrap();
+    drop(RedbStorage::open(&path, &unverified()).unwrap());
+}
+
+#[test]
+fn a_note_about_another_file_at_the_path_says_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("chain.milepost");
+    drop(sample_storage(&path));
+    let note = fs::read(acknowledged(&path)).unwrap();
+    fs::remove_file(&path).unwrap();
+    let mut storage = RedbStorage::open(&path, &unverified()).unwrap();
+    assert_eq!(fs::read(acknowledged(&path)).unwrap(), note);
+    let mut batch = Batch::new();
+    let (key, row) = sample_rows().swap_remove(0);
+    batch.put(key, row);
+    storage.commit(batch).unwrap();
+    assert_ne!(fs::read(acknowledged(&path)).unwrap(), note);
+    drop(storage);
+    drop(RedbStorage::open(&path, &unverified()).unwrap());
+}
+
+/// The file beside a storage with the number of its last commit
+fn acknowledged(path: &Path) -> PathBuf {
+    path.with_extension("milepost.acknowledged")
 }

@@ -128,9 +128,9 @@ fn a_copy_gets_its_name_when_it_is_complete() {
     assert_eq!(abandoned, 0, "a copy that was abandoned leaves nothing");
 
     copy().finish().unwrap();
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
     let storage = RedbStorage::open(&to, &Options::default()).unwrap();
     assert_eq!(rows_of(&storage.snapshot().unwrap()).0.len(), sample_rows().len());
-    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
     let error = FileCopy::create(&to).unwrap_err();
     assert!(error.to_string().contains("there is a file already"), "{error}");
 }

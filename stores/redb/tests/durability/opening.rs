@@ -34,15 +34,16 @@ fn set_header(path: &Path, header: &[u8]) {
 }
 
 #[test]
-fn opening_a_missing_file_creates_only_that_file() {
+fn opening_a_missing_file_creates_it_and_the_file_of_its_commits() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("chain.milepost");
     let storage = RedbStorage::open(&path, &Options::default()).unwrap();
     assert_eq!(storage.path(), path);
     drop(storage);
-    let files: Vec<_> =
+    let mut files: Vec<_> =
         fs::read_dir(&directory).unwrap().map(|file| file.unwrap().path()).collect();
-    assert_eq!(files, [path]);
+    files.sort();
+    assert_eq!(files, [path.clone(), path.with_extension("milepost.acknowledged")]);
 }
 
 #[test]
