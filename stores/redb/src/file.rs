@@ -95,6 +95,15 @@ pub(crate) fn open(path: &Path, options: &Options) -> Result<(Database, bool), O
     }
 }
 
+/// Opens the database at this path without changing the file
+pub(crate) fn open_unchanged(path: &Path, options: &Options) -> Result<Database, OpenError> {
+    check_is_file(path, fs::metadata(path))?;
+    check_magic(path)?;
+    let mut database = open_copy_on_write(path, options)?;
+    verify(path, &mut database, options)?;
+    Ok(database)
+}
+
 /// Opens a database whose header is checked, and which keeps in memory what redb writes
 fn open_copy_on_write(path: &Path, options: &Options) -> Result<Database, OpenError> {
     let open = || builder_for(options).create_with_backend(CopyOnWrite::open(path)?);

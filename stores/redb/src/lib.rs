@@ -34,6 +34,7 @@
 //! redb has a checksum for every page but compares it only when it verifies a file or repairs one
 //! after a crash, never when it reads; hence the checksums of rows. A rejected file is never
 //! written to, except that a verification that finds damage may have marked it as open.
+//! [`RedbSnapshot::open`] changes no file.
 
 #![forbid(unsafe_code)]
 

@@ -5,6 +5,7 @@
 
 use alloc::sync::Arc;
 use core::fmt;
+use std::path::Path;
 use std::sync::OnceLock;
 
 use milepost::storage::{Key, Row, Snapshot, Table};
@@ -14,6 +15,7 @@ use redb::{Database, ReadOnlyTable, ReadTransaction, ReadableDatabase};
 use crate::checksum;
 use crate::file;
 use crate::panic_guard::{self, PanicGuard};
+use crate::{OpenError, OpenErrorKind, Options};
 
 type OpenTable = ReadOnlyTable<&'static [u8], &'static [u8]>;
 
@@ -29,6 +31,21 @@ pub struct RedbSnapshot {
 }
 
 impl RedbSnapshot {
+    /// The newest state of an existing file, which is not changed
+    ///
+    /// What opening a storage would write, after a crash too, stays in memory, so the disk may be
+    /// read-only. No storage can open the file meanwhile; other snapshots can.
+    ///
+    /// # Errors
+    ///
+    /// An [`OpenError`] with the reason and what to do.
+    pub fn open(path: impl AsRef<Path>, options: &Options) -> Result<Self, OpenError> {
+        let path = path.as_ref();
+        let database = file::open_unchanged(path, options)?;
+        Self::new(&Arc::new(PanicGuard::new(database)))
+            .map_err(|error| OpenError::caused_by(OpenErrorKind::Io, path, "", error))
+    }
+
     pub(crate) fn new(database: &Arc<PanicGuard<Database>>) -> Result<Self, Error> {
         let redb_database = database.value()?;
         let transaction = panic_guard::call(|| Ok(redb_database.begin_read()?))?;

@@ -6,10 +6,10 @@ use std::{fs, io};
 
 use milepost::storage::{Batch, Key, Snapshot, Storage, Table};
 use milepost::{Error, ErrorKind};
-use milepost_redb::{OpenError, OpenErrorKind, Options, RedbStorage};
+use milepost_redb::{OpenError, OpenErrorKind, Options, RedbSnapshot, RedbStorage};
 use redb::{Database, ReadableDatabase, ReadableTable, TableDefinition};
 
-use crate::{assert_sample_rows, sample_storage};
+use crate::{assert_sample_rows, sample_storage, unverified, verified};
 
 const HEADER: TableDefinition<'static, &str, &[u8]> = TableDefinition::new("milepost");
 
@@ -190,4 +190,36 @@ fn a_row_under_the_key_of_another_is_corrupt() {
     let short = Key::new(Table::Heights, &[7]).unwrap();
     assert_eq!(snapshot.get(&short).unwrap_err().kind(), ErrorKind::Corrupt);
     assert!(snapshot.get_many(&[first, second], &mut Vec::new()).is_err());
+}
+
+/// Closed, and as a crash leaves it
+#[test]
+fn a_snapshot_of_a_file_does_not_change_it() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("chain.milepost");
+    let storage = sample_storage(&path);
+    let crashed = fs::read(&path).unwrap();
+    let error = RedbSnapshot::open(&path, &verified()).unwrap_err();
+    assert_eq!(error.kind(), OpenErrorKind::Locked, "{error}");
+    drop(storage);
+    let closed = fs::read(&path).unwrap();
+    assert_ne!(closed, crashed);
+    for file in [closed, crashed] {
+        fs::write(&path, &file).unwrap();
+        let mut permissions = fs::metadata(&path).unwrap().permissions();
+        permissions.set_readonly(true);
+        fs::set_permissions(&path, permissions).unwrap();
+        for options in [verified(), unverified()] {
+            let first = RedbSnapshot::open(&path, &options).unwrap();
+            let second = RedbSnapshot::open(&path, &options).unwrap();
+            assert_sample_rows(&first);
+            assert_sample_rows(&second);
+            drop(first);
+            assert_sample_rows(&second);
+        }
+        assert!(fs::read(&path).unwrap() == file, "the file has changed");
+        fs::remove_file(&path).unwrap();
+    }
+    let error = RedbSnapshot::open(&path, &verified()).unwrap_err();
+    assert_eq!(error.kind(), OpenErrorKind::Io, "{error}");
 }
