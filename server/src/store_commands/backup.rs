@@ -9,21 +9,19 @@ use std::path::Path;
 #[cfg(unix)]
 use std::path::PathBuf;
 
-use milepost::storage::Storage as _;
 use milepost_redb::{FileCopy, OpenErrorKind};
 
-use super::{OpenFailure, open, row_stream};
+use super::row_stream;
 
 /// Copies a store; returns the number of rows
 pub(super) fn backup(from: &Path, to: &Path) -> Result<u64, String> {
-    let storage = match open(from, false) {
-        Ok(storage) => storage,
-        Err(OpenFailure::Open(error)) if error.kind() == OpenErrorKind::Locked => {
+    let snapshot = match super::read(from, false) {
+        Ok(snapshot) => snapshot,
+        Err(error) if error.kind() == OpenErrorKind::Locked => {
             return backup_open_file(from, to, &error.to_string());
         }
-        Err(failure) => return Err(failure.into()),
+        Err(error) => return Err(error.to_string()),
     };
-    let snapshot = storage.snapshot().map_err(|error| error.to_string())?;
     let mut copy = FileCopy::create(to).map_err(|error| error.to_string())?;
     let rows = row_stream::for_each_row(&snapshot, &mut |key, row| copy.put(key, row))
         .map_err(|error| format!("{}: {error}", from.display()))?;
@@ -140,6 +138,8 @@ fn send(
     stream: tokio::net::UnixStream,
     is_cancelled: &dyn Fn() -> bool,
 ) -> Result<u64, String> {
+    use milepost::storage::Storage as _;
+
     let stream = stream.into_std().map_err(|error| error.to_string())?;
     stream
         .set_nonblocking(false)

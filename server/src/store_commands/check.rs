@@ -2,7 +2,7 @@
 //!
 //! Rows come first, because their errors name what is damaged; pages last, because a damaged one
 //! says only that something is. A file whose header or version is refused is reported by that
-//! alone. Nothing is repaired.
+//! alone. Nothing is repaired, and nothing is written.
 
 use std::path::Path;
 
@@ -11,11 +11,10 @@ use milepost::storage::rows::{
     BlockRecord, ChainRecord, ConfigIndex, ConfigRecord, FinalizedTransaction, ForkBlock,
     OutcomeRow, ReceiptParent, decode_block_hash,
 };
-use milepost::storage::{Key, Storage as _, Table, TransactionRecord};
+use milepost::storage::{Key, Table, TransactionRecord};
 use milepost_redb::{OpenErrorKind, RedbSnapshot};
 
 use super::links;
-use super::{OpenFailure, open};
 
 /// Problems that are printed; further ones are counted
 const MAX_PRINTED: usize = 100;
@@ -58,15 +57,14 @@ impl Problems {
 /// The report and the number of problems
 pub(super) fn check(path: &Path) -> Result<(String, u64), String> {
     let mut problems = Problems::default();
-    let storage = match open(path, false) {
-        Ok(storage) => storage,
-        Err(OpenFailure::Open(error)) if error.kind() == OpenErrorKind::Damaged => {
+    let snapshot = match super::read(path, false) {
+        Ok(snapshot) => snapshot,
+        Err(error) if error.kind() == OpenErrorKind::Damaged => {
             problems.add(error);
             return Ok((problems.report(path.display(), None), problems.count));
         }
-        Err(failure) => return Err(failure.into()),
+        Err(error) => return Err(error.to_string()),
     };
-    let snapshot = storage.snapshot().map_err(|error| error.to_string())?;
     let mut row_count = 0;
     for table in Table::ALL {
         let read = snapshot.for_each_row(table, &mut |row| {
@@ -84,9 +82,9 @@ pub(super) fn check(path: &Path) -> Result<(String, u64), String> {
     if problems.count == 0 {
         check_links(&snapshot, &mut problems);
     }
-    drop((snapshot, storage));
-    if let Err(failure) = open(path, true) {
-        problems.add(String::from(failure));
+    drop(snapshot);
+    if let Err(error) = super::read(path, true) {
+        problems.add(error);
     }
     Ok((problems.report(path.display(), Some(row_count)), problems.count))
 }

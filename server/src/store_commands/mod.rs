@@ -1,8 +1,8 @@
 //! `milepost store`: what is in the file of a store, whether it is sound, a smaller file, a copy.
 //!
-//! None of them creates the file or changes a row. A server holds its file alone, so all need a
-//! file that no server has open, except `backup`, which asks the server for a snapshot (Unix). Exit
-//! codes: 0 done, and nothing wrong was found; 1 `check` found something; 2 the command failed.
+//! None of them creates the file or changes a row, and only `compact` writes to it. A server holds
+//! its file alone, so all need a file that no server has open, except `backup`, which asks the
+//! server for a snapshot (Unix). Exit codes: 0 done, and nothing wrong was found; 1 `check` found something; 2 the command failed.
 
 mod backup;
 mod check;
@@ -17,8 +17,8 @@ use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use milepost::endpoint::{ChainStatus, Engine};
-use milepost::storage::{Storage as _, Table, rows};
-use milepost_redb::{OpenError, Options, RedbStorage, TableSize};
+use milepost::storage::{Table, rows};
+use milepost_redb::{OpenError, Options, RedbSnapshot, RedbStorage, TableSize};
 use serde_json::{Map, Value, json};
 
 #[cfg(unix)]
@@ -69,7 +69,15 @@ pub(crate) struct BackupArgs {
 /// Runs a command
 pub(crate) fn run(command: &StoreCommand) -> Result<ExitCode, String> {
     match command {
-        StoreCommand::Info(args) => info(&args.store.file, args.json),
+        StoreCommand::Info(args) => {
+            let info = info(&args.store.file)?;
+            if args.json {
+                print_line(info_json(&info));
+            } else {
+                print_line(info_text(&info).trim_end());
+            }
+            Ok(ExitCode::SUCCESS)
+        }
         StoreCommand::Check(args) => {
             let (text, found) = check::check(&args.file)?;
             print_line(text.trim_end());
@@ -85,53 +93,32 @@ pub(crate) fn run(command: &StoreCommand) -> Result<ExitCode, String> {
     }
 }
 
-/// Opens a file that is there; `verify` reads and compares every page
-fn open(path: &Path, verify: bool) -> Result<RedbStorage, OpenFailure> {
-    // Opening would create an empty store.
-    if !path.exists() {
-        return Err(OpenFailure::Missing(format!("{}: no such store", path.display())));
-    }
+/// The rows of a file, which is not changed; `verify` reads and compares every page
+fn read(path: &Path, verify: bool) -> Result<RedbSnapshot, OpenError> {
     let mut options = Options::default();
     options.verify_bytes = if verify { u64::MAX } else { 0 };
-    RedbStorage::open(path, &options).map_err(OpenFailure::Open)
+    RedbSnapshot::open(path, &options)
 }
 
-/// Why a file was not opened
-#[derive(Debug)]
-enum OpenFailure {
-    Missing(String),
-    Open(OpenError),
+/// The report of `info`
+struct Info {
+    path: PathBuf,
+    bytes: u64,
+    chain: ChainStatus,
+    sizes: Vec<(Table, TableSize)>,
 }
 
-impl From<OpenFailure> for String {
-    fn from(failure: OpenFailure) -> Self {
-        match failure {
-            OpenFailure::Missing(text) => text,
-            OpenFailure::Open(error) => error.to_string(),
-        }
-    }
-}
-
-fn info(path: &Path, as_json: bool) -> Result<ExitCode, String> {
-    let storage = open(path, false)?;
-    let snapshot = storage.snapshot().map_err(|error| error.to_string())?;
+fn info(path: &Path) -> Result<Info, String> {
+    let snapshot = read(path, false).map_err(|error| error.to_string())?;
     let chain = Engine::default().chain_status(&snapshot).map_err(|error| error.to_string())?;
     let size = |table| snapshot.table_size(table).map(|size| (table, size));
     let sizes: Result<Vec<(Table, TableSize)>, _> = Table::ALL.into_iter().map(size).collect();
     let sizes = sizes.map_err(|error| error.to_string())?;
-    // An open file may have pages at its end that are given back when it is closed.
-    drop(snapshot);
-    drop(storage);
-    let bytes = file_bytes(path)?;
-    if as_json {
-        print_line(info_json(&chain, &sizes, bytes));
-    } else {
-        print_line(info_text(path, &chain, &sizes, bytes).trim_end());
-    }
-    Ok(ExitCode::SUCCESS)
+    Ok(Info { path: path.to_owned(), bytes: file_bytes(path)?, chain, sizes })
 }
 
-fn info_json(chain: &ChainStatus, sizes: &[(Table, TableSize)], bytes: u64) -> Value {
+fn info_json(info: &Info) -> Value {
+    let Info { path: _, bytes, chain, sizes } = info;
     let tables: Map<String, Value> = sizes
         .iter()
         .map(|(table, size)| {
@@ -158,7 +145,8 @@ fn info_json(chain: &ChainStatus, sizes: &[(Table, TableSize)], bytes: u64) -> V
     })
 }
 
-fn info_text(path: &Path, chain: &ChainStatus, sizes: &[(Table, TableSize)], bytes: u64) -> String {
+fn info_text(info: &Info) -> String {
+    let Info { path, bytes, chain, sizes } = info;
     let height = |height: Option<u64>| height.map_or("-".to_owned(), |height| height.to_string());
     let mut lines = vec![
         format!("file            {}", path.display()),
@@ -187,8 +175,11 @@ fn info_text(path: &Path, chain: &ChainStatus, sizes: &[(Table, TableSize)], byt
 }
 
 fn compact(path: &Path) -> Result<ExitCode, String> {
-    let mut storage = open(path, false)?;
+    // Opening would create an empty store.
     let before = file_bytes(path)?;
+    let mut options = Options::default();
+    options.verify_bytes = 0;
+    let mut storage = RedbStorage::open(path, &options).map_err(|error| error.to_string())?;
     storage.compact().map_err(|error| format!("{}: {error}", path.display()))?;
     // The end of the file is cut off when it is closed.
     drop(storage);

@@ -252,7 +252,7 @@ fn damaged_bytes_are_found_wherever_they_are() {
 fn a_file_that_is_no_store_or_is_not_there_is_an_error() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("other");
-    assert!(check(&path).unwrap_err().contains("no such store"));
+    assert!(check(&path).unwrap_err().contains("No such file"));
     assert!(!path.exists());
     fs::write(&path, "text").unwrap();
     assert!(check(&path).unwrap_err().contains("not a milepost storage"));
@@ -267,6 +267,32 @@ fn rows_of(path: &Path) -> Vec<(Key, Vec<u8>)> {
     })
     .unwrap();
     rows
+}
+
+/// Closed, and as a crash leaves it
+#[test]
+fn a_file_that_is_looked_at_stays_as_it_is() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = sample(directory.path());
+    let mut storage = RedbStorage::open(&path, &Options::default()).unwrap();
+    let mut batch = Batch::new();
+    batch.put(ChainRecord::key(), chain_of(&storage).encode());
+    storage.commit(batch).unwrap();
+    let crashed = fs::read(&path).unwrap();
+    drop(storage);
+    let closed = fs::read(&path).unwrap();
+    assert_ne!(crashed, closed);
+    for (number, file) in [crashed, closed].into_iter().enumerate() {
+        fs::write(&path, &file).unwrap();
+        let files = fs::read_dir(directory.path()).unwrap().count();
+        assert_sound(&path);
+        super::info(&path).unwrap();
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), files);
+        let to = directory.path().join(format!("copy-{number}.milepost"));
+        backup::backup(&path, &to).unwrap();
+        assert!(fs::read(&path).unwrap() == file, "the file has changed");
+        assert_sound(&to);
+    }
 }
 
 #[test]

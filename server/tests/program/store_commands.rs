@@ -104,7 +104,7 @@ fn commands_on_a_store_that_is_not_there_are_errors() {
     ] {
         let output = run(args);
         assert_eq!(output.status.code(), Some(2), "{args:?}");
-        assert!(errors(&output).contains("no such store"), "{}", errors(&output));
+        assert!(errors(&output).contains("No such file"), "{}", errors(&output));
     }
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
 }
