@@ -6,13 +6,15 @@
 
 use std::path::Path;
 
-use milepost::Error;
 use milepost::storage::rows::{
     BlockRecord, ChainRecord, ConfigIndex, ConfigRecord, FinalizedTransaction, ForkBlock,
     OutcomeRow, ReceiptParent, decode_block_hash,
 };
 use milepost::storage::{Key, Table, TransactionRecord};
+use milepost::{Error, ErrorKind};
 use milepost_redb::{OpenErrorKind, RedbSnapshot};
+
+use serde_json::{Map, Value};
 
 use super::links;
 
@@ -108,12 +110,20 @@ pub(crate) fn check_row(key: &Key, row: &[u8]) -> Result<(), Error> {
         Table::ForkBlocks => ForkBlock::decode(row).and_then(|block| {
             block.rows.iter().try_for_each(|(row_id, row)| check_row(&row_id.key(), row))
         }),
-        Table::Configs => ConfigRecord::decode(row).map(drop),
+        Table::Configs => ConfigRecord::decode(row).and_then(|config| check_config(&config)),
         Table::ReceiptParents => ReceiptParent::decode(row).map(drop),
         // Rows that the engine gives no layout that is public.
         _ => Ok(()),
     };
     decoded.map_err(|error| error.at(format_args!("{key:?}")))
+}
+
+fn check_config(config: &ConfigRecord<'_>) -> Result<(), Error> {
+    let parsed = serde_json::from_slice::<Map<String, Value>>(config.fragment);
+    parsed.map(drop).map_err(|error| {
+        let detail = format_args!("the configuration is not an object of JSON: {error}");
+        Error::new(ErrorKind::Corrupt, detail).with_source(error)
+    })
 }
 
 fn check_transaction(row: &[u8]) -> Result<(), Error> {
