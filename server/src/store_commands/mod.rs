@@ -18,6 +18,7 @@ use std::process::ExitCode;
 use clap::{Args, Subcommand};
 use milepost::endpoint::{ChainStatus, Engine};
 use milepost::storage::{Table, rows};
+use milepost::{Error, ErrorKind};
 use milepost_redb::{OpenError, Options, RedbSnapshot, RedbStorage, TableSize};
 use serde_json::{Map, Value, json};
 
@@ -105,25 +106,47 @@ struct Info {
     path: PathBuf,
     bytes: u64,
     chain: ChainStatus,
-    sizes: Vec<(Table, TableSize)>,
+    tables: Vec<TableInfo>,
+}
+
+struct TableInfo {
+    table: Table,
+    /// That of its first row, which is the first byte of it; `None` if there is no row
+    version: Option<u8>,
+    size: TableSize,
 }
 
 fn info(path: &Path) -> Result<Info, String> {
     let snapshot = read(path, false).map_err(|error| error.to_string())?;
     let chain = Engine::default().chain_status(&snapshot).map_err(|error| error.to_string())?;
-    let size = |table| snapshot.table_size(table).map(|size| (table, size));
-    let sizes: Result<Vec<(Table, TableSize)>, _> = Table::ALL.into_iter().map(size).collect();
-    let sizes = sizes.map_err(|error| error.to_string())?;
-    Ok(Info { path: path.to_owned(), bytes: file_bytes(path)?, chain, sizes })
+    let table = |table| {
+        let (version, size) = (row_version(&snapshot, table)?, snapshot.table_size(table)?);
+        Ok(TableInfo { table, version, size })
+    };
+    let tables: Result<Vec<TableInfo>, Error> = Table::ALL.into_iter().map(table).collect();
+    let tables = tables.map_err(|error| error.to_string())?;
+    Ok(Info { path: path.to_owned(), bytes: file_bytes(path)?, chain, tables })
+}
+
+/// The version of the first row of a table
+fn row_version(snapshot: &RedbSnapshot, table: Table) -> Result<Option<u8>, Error> {
+    let mut version = None;
+    let visited = snapshot.for_each_row(table, &mut |row| {
+        version = row?.1.first().copied();
+        // Not shown: it ends the visit.
+        Err(Error::new(ErrorKind::Usage, "one row is enough"))
+    });
+    if version.is_some() { Ok(version) } else { visited.map(|()| None) }
 }
 
 fn info_json(info: &Info) -> Value {
-    let Info { path: _, bytes, chain, sizes } = info;
-    let tables: Map<String, Value> = sizes
+    let Info { path: _, bytes, chain, tables } = info;
+    let tables: Map<String, Value> = tables
         .iter()
-        .map(|(table, size)| {
+        .map(|TableInfo { table, version, size }| {
             let members = json!({
-                "version": rows::version(*table),
+                "version": version,
+                "version_of_release": rows::version(*table),
                 "rows": size.rows,
                 "stored_bytes": size.stored_bytes,
                 "page_bytes": size.page_bytes,
@@ -146,7 +169,7 @@ fn info_json(info: &Info) -> Value {
 }
 
 fn info_text(info: &Info) -> String {
-    let Info { path, bytes, chain, sizes } = info;
+    let Info { path, bytes, chain, tables } = info;
     let height = |height: Option<u64>| height.map_or("-".to_owned(), |height| height.to_string());
     let mut lines = vec![
         format!("file            {}", path.display()),
@@ -161,11 +184,17 @@ fn info_text(info: &Info) -> String {
         String::new(),
         format!("{:<16}{:>8}{:>14}{:>16}{:>16}", "table", "version", "rows", "bytes", "in pages"),
     ];
-    lines.extend(sizes.iter().map(|(table, size)| {
+    lines.extend(tables.iter().map(|TableInfo { table, version, size }| {
+        let of_release = rows::version(*table);
+        let version = match version {
+            None => "-".to_owned(),
+            Some(version) if *version == of_release => version.to_string(),
+            Some(version) => format!("{version}, not {of_release}"),
+        };
         format!(
             "{:<16}{:>8}{:>14}{:>16}{:>16}",
             table.name(),
-            rows::version(*table),
+            version,
             size.rows,
             size.stored_bytes,
             size.page_bytes,

@@ -7,14 +7,14 @@ use std::sync::OnceLock;
 use milepost::endpoint::Engine;
 use milepost::import::{ImportSettings, Retention};
 use milepost::storage::rows::{BlockRecord, ChainRecord, OutcomeRow, RowId};
-use milepost::storage::{Batch, Key, MemoryStorage, Snapshot as _, Storage as _, Table};
+use milepost::storage::{Batch, Key, MemoryStorage, Snapshot as _, Storage as _, Table, rows};
 use milepost_practice::config::protocol_config;
 use milepost_practice::{Practice, Settings};
 use milepost_redb::{FileCopy, Options, RedbStorage};
 use tempfile::TempDir;
 
 use super::check::check;
-use super::{backup, row_stream};
+use super::{backup, info, info_json, info_text, row_stream};
 
 /// The rows of a practice chain that has forks
 fn chain_rows(retention: Retention) -> MemoryStorage {
@@ -83,7 +83,7 @@ fn block_of(storage: &RedbStorage) -> (Key, BlockRecord) {
     let (snapshot, chain) = (storage.snapshot().unwrap(), chain_of(storage));
     let middle = (chain.first_ordinal + chain.next_ordinal) / 2;
     let row = snapshot.get(&Key::number(Table::Ordinals, middle)).unwrap().unwrap();
-    let hash = milepost::storage::rows::decode_block_hash(Table::Ordinals, &row).unwrap();
+    let hash = rows::decode_block_hash(Table::Ordinals, &row).unwrap();
     let key = Key::hash(Table::Blocks, hash);
     let block = BlockRecord::decode(&snapshot.get(&key).unwrap().unwrap()).unwrap();
     (key, block)
@@ -276,6 +276,38 @@ fn rows_of(path: &Path) -> Vec<(Key, Vec<u8>)> {
     rows
 }
 
+#[test]
+fn info_has_the_row_versions_of_the_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = sample(directory.path());
+    let mut storage = RedbStorage::open(&path, &Options::default()).unwrap();
+    let mut batch = Batch::new();
+    let of_release = rows::version(Table::Receipts);
+    let visit = &mut |row: Result<(Key, &[u8]), _>| {
+        row.map(|(key, row)| batch.put(key, [&[of_release + 1], &row[1..]].concat()))
+    };
+    let snapshot = storage.snapshot().unwrap();
+    snapshot.for_each_row(Table::Receipts, visit).unwrap();
+    let visit = &mut |row: Result<(Key, &[u8]), _>| row.map(|(key, _)| batch.remove(key));
+    snapshot.for_each_row(Table::Configs, visit).unwrap();
+    storage.commit(batch).unwrap();
+    drop((snapshot, storage));
+
+    let info = info(&path).unwrap();
+    let tables = &info_json(&info)["tables"];
+    let blocks = rows::version(Table::Blocks);
+    assert_eq!(tables["blocks"]["version"], blocks);
+    assert_eq!(tables["receipts"]["version"], of_release + 1);
+    assert_eq!(tables["receipts"]["version_of_release"], of_release);
+    assert_eq!(tables["configs"]["version"], serde_json::Value::Null);
+    let text = info_text(&info);
+    let line = |name| text.lines().rfind(|line| line.starts_with(name)).unwrap().to_owned();
+    assert!(line("blocks  ").contains(&format!(" {blocks} ")), "{text}");
+    let expected = format!(" {}, not {of_release} ", of_release + 1);
+    assert!(line("receipts  ").contains(&expected), "{text}");
+    assert!(line("configs  ").contains(" - "), "{text}");
+}
+
 /// Closed, and as a crash leaves it
 #[test]
 fn a_file_that_is_looked_at_stays_as_it_is() {
@@ -293,7 +325,7 @@ fn a_file_that_is_looked_at_stays_as_it_is() {
         fs::write(&path, &file).unwrap();
         let files = fs::read_dir(directory.path()).unwrap().count();
         assert_sound(&path);
-        super::info(&path).unwrap();
+        info(&path).unwrap();
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), files);
         let to = directory.path().join(format!("copy-{number}.milepost"));
         backup::backup(&path, &to).unwrap();
