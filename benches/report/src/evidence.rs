@@ -96,8 +96,10 @@ const SECTIONS: &[(&str, &str)] = &[
         "A process fills a store and its archive; its system calls are recorded with their data. From them disks are made\n\
          as a power failure at each call can leave them: what was written and not synced is there, lost or torn, also names\n\
          of files. Each disk opens, has every block that was acknowledged, and answers about all transactions as a store\n\
-         that has exactly its blocks; one in 50 goes on to the end of the chain. Then calls are made to fail with EIO or\n\
-         ENOSPC, once or from some call on, and what is left is checked in the same way.",
+         that has exactly its blocks; one in 50 goes on to the end of the chain. Half of the stores are verified page by page\n\
+         when they are opened, the others not, as large ones are. Then calls are made to fail with EIO or ENOSPC, once or\n\
+         from some call on, and what is left is checked in the same way. At last reads fail while processes ask about all\n\
+         transactions: each answer is the right one or an error, and nothing is missing afterwards.",
     ),
     (
         "upgrade",

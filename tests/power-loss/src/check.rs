@@ -50,16 +50,18 @@ impl Expected {
         self.states.len() - 1
     }
 
-    /// Checks a disk on which this many messages were acknowledged; returns how many it has
+    /// Checks a disk on which this many messages were acknowledged, and whose store is opened with
+    /// these options; returns how many it has
     ///
     /// With `go_on` the rest of the chain is taken in, and the end is checked, too.
     pub(crate) fn check(
         &self,
         directory: &Path,
+        options: &Options,
         acknowledged: usize,
         go_on: bool,
     ) -> Result<usize, String> {
-        let state = self.state(directory)?;
+        let state = self.state(directory, options)?;
         let possible = acknowledged..=(acknowledged + 1).min(self.messages());
         let messages = possible.clone().rev().find(|messages| self.states[*messages] == state);
         let messages = messages.ok_or_else(|| {
@@ -79,7 +81,7 @@ impl Expected {
             // A message that is there already changes nothing, and one may be there unnoticed.
             workload::fill(directory, acknowledged, &mut std::io::sink())
                 .map_err(|error| format!("it does not go on: {error}"))?;
-            if self.states.last() != Some(&self.state(directory)?) {
+            if self.states.last() != Some(&self.state(directory, options)?) {
                 return Err("after the rest of the chain it differs".to_owned());
             }
         }
@@ -87,8 +89,9 @@ impl Expected {
     }
 
     /// Opens both stores and asks for everything
-    fn state(&self, directory: &Path) -> Result<State, String> {
-        let stores = Stores::open(directory).map_err(|error| format!("not opened: {error}"))?;
+    fn state(&self, directory: &Path, options: &Options) -> Result<State, String> {
+        let stores = Stores::open_with(directory, options)
+            .map_err(|error| format!("not opened: {error}"))?;
         let snapshot = stores.store.snapshot().map_err(|error| error.to_string())?;
         let both = WithArchive { snapshot: &snapshot, archive: &stores.archive };
         State::of(&engine(), &both, &self.transactions)
@@ -204,9 +207,10 @@ mod tests {
         for messages in (1..=expected.messages()).step_by(5) {
             let directory = tempfile::tempdir().unwrap();
             workload::fill(directory.path(), 0, &mut EndAt(messages)).unwrap_err();
-            expected.check(directory.path(), messages, true).unwrap();
+            let options = Options::default();
+            expected.check(directory.path(), &options, messages, true).unwrap();
             // Which of the states it is, is noticed.
-            assert!(messages < 10 || expected.check(directory.path(), 2, false).is_err());
+            assert!(messages < 10 || expected.check(directory.path(), &options, 2, false).is_err());
         }
     }
 }

@@ -51,9 +51,11 @@ fn run(arguments: &[String]) -> Result<(), String> {
     let program = std::env::current_exe().map_err(|error| error.to_string())?;
     let power = faults::power_failures(&program, cuts, seed)?;
     println!("power failures: {} disks, at {} system calls", power.disks, power.points);
+    println!("  whose store was verified when it was opened: {}", power.verified);
     println!("  with a message that was not acknowledged: {}", power.further);
     let failures = faults::errors(&program, errors, seed)?;
     println!("calls that fail: {} disks, {} ended the process", failures.disks, failures.ended);
+    println!("  whose store was verified when it was opened: {}", failures.verified);
     println!("  with a message that was not acknowledged: {}", failures.further);
     let reads = faults::reads(&program, reads, seed)?;
     println!("reads that fail: {} processes, {} ended", reads.processes, reads.ended);

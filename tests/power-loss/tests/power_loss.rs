@@ -17,6 +17,7 @@ fn what_is_acknowledged_survives_a_power_failure() {
     let summary = faults::power_failures(Path::new(PROGRAM), 200, 0).unwrap();
     println!("{summary:?}");
     assert!(summary.disks == 200 && summary.points > 1_000 && summary.further > 5, "{summary:?}");
+    assert!((50..150).contains(&summary.verified), "{summary:?}");
 }
 
 #[test]
