@@ -2,7 +2,8 @@
 //!
 //! None of them creates the file or changes a row, and only `compact` writes to it. A server holds
 //! its file alone, so all need a file that no server has open, except `backup`, which asks the
-//! server for a snapshot (Unix). Exit codes: 0 done, and nothing wrong was found; 1 `check` found something; 2 the command failed.
+//! server for a snapshot (Unix). Exit codes: 0 done, and nothing wrong was found; 1 `check` found
+//! something; 2 the command failed.
 
 mod backup;
 mod check;
