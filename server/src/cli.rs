@@ -22,6 +22,7 @@ use crate::archive_commands::ArchiveCommand;
 use crate::http::{self, BasePath, Cors, StatusMode};
 use crate::log::{LogFilter, LogFormat};
 use crate::store_commands::StoreCommand;
+use crate::store_verification::StoreVerification;
 use crate::upstream::Upstream;
 use crate::value_parsers::{self, KeptHeights, StoreLocation};
 
@@ -81,6 +82,10 @@ pub(crate) struct ServeArgs {
     /// file and an archive beside it, so that nothing is lost by `--retention`
     #[arg(long, value_name = "PATH|memory", default_value = "memory")]
     pub(crate) store: StoreLocation,
+    /// When the rows of a file above 64 MiB are all read once: in the `background`, while requests
+    /// are answered, or `before` the first, as fast as the disk allows
+    #[arg(long, value_name = "WHEN", default_value = "background")]
+    pub(crate) store_verify: StoreVerification,
     /// File with a block message or an array of them, or a directory of such files or of a lake;
     /// can be repeated
     #[arg(long, value_name = "PATH")]

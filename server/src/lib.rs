@@ -72,12 +72,14 @@ use {
 use tracing::warn;
 
 use cli::{Cli, Command, ConfigArgs, ConfigCommand};
+use serve::Failure;
 use settings::Arguments;
 
 /// Runs the program with the arguments and the environment of this process
 ///
 /// Exit codes: 0 success or found; 1 not found, or the server failed, or a store or an archive is
-/// not sound; 2 invalid command line, or the query or another command failed.
+/// not sound; 2 invalid command line, or the query or another command failed; 3 the server failed
+/// because its store is damaged.
 pub fn main() -> ExitCode {
     process_metrics::note_start();
     let variable = |name: &str| env::var_os(name);
@@ -108,7 +110,7 @@ pub fn main() -> ExitCode {
                 // Not an error, so that an old variable stops no server.
                 warn!("{name}: no setting has such a variable, and it is ignored");
             }
-            serve::serve(*args).map_err(|text| (text, 1))
+            serve::serve(*args).map_err(Failure::into_text_and_code)
         }
         Command::Import(args) => serve::import(&args).map_err(|text| (text, 1)),
         Command::Status(args) => query_commands::status(&args).map_err(|text| (text, 2)),

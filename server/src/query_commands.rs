@@ -83,7 +83,7 @@ fn query(target: &TargetArgs, method: &str, params: Value) -> Result<Vec<u8>, St
         // Opening would create an empty store.
         return Err(format!("{}: no such store", path.display()));
     }
-    let store = Store::open(location)?;
+    let store = Store::open(location).map_err(|error| error.to_string())?;
     match location.archive().filter(ArchiveLocation::exists) {
         None => Ok(response(&Engine::default(), &request, &store.snapshot())),
         Some(place) => {

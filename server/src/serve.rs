@@ -18,6 +18,7 @@ use std::process::{self, ExitCode};
 use milepost::endpoint::{ChainStatus, Engine, Settings, WaitConfig};
 use milepost::import::{FinalityRule, Retention, VerifyMode};
 use milepost::primitives::BlockHeight;
+use milepost::{Error, ErrorKind};
 use tokio::net::{TcpListener, TcpSocket, lookup_host};
 use tokio::runtime::{Builder, Runtime};
 use tokio::task;
@@ -36,7 +37,7 @@ use crate::service::Service;
 use crate::store::Store;
 #[cfg(unix)]
 use crate::store_commands::serve_backups;
-use crate::store_verification::verify_store;
+use crate::store_verification::{StoreVerification, verify_store};
 use crate::value_parsers::StoreLocation;
 use crate::{file_limit, finality, http, io_budget, waiting, watching};
 
@@ -94,8 +95,41 @@ impl Checked {
     }
 }
 
+/// Why a server ends
+#[derive(Debug, Eq, PartialEq)]
+pub(crate) enum Failure {
+    /// The store is damaged, which another start does not change
+    Damaged(String),
+    Other(String),
+}
+
+impl Failure {
+    /// The text, and the exit code of the program
+    pub(crate) fn into_text_and_code(self) -> (String, u8) {
+        match self {
+            Self::Damaged(text) => (text, 3),
+            Self::Other(text) => (text, 1),
+        }
+    }
+}
+
+impl From<String> for Failure {
+    fn from(text: String) -> Self {
+        Self::Other(text)
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        match error.kind() {
+            ErrorKind::Corrupt => Self::Damaged(error.to_string()),
+            _ => Self::Other(error.to_string()),
+        }
+    }
+}
+
 /// Serves until a signal arrives
-pub(crate) fn serve(args: ServeArgs) -> Result<ExitCode, String> {
+pub(crate) fn serve(args: ServeArgs) -> Result<ExitCode, Failure> {
     let is_file = args.store != StoreLocation::Memory;
     let runtime = runtime(is_file.then(io_budget::serving_threads))?;
     let served = runtime.block_on(run(args));
@@ -106,7 +140,7 @@ pub(crate) fn serve(args: ServeArgs) -> Result<ExitCode, String> {
 /// Imports blocks into a store
 pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, String> {
     let runtime = runtime(None)?;
-    let store = Store::open(&args.store)?;
+    let store = Store::open(&args.store).map_err(|error| error.to_string())?;
     let archive =
         args.store.archive().map(|location| open_archive_beside(&location)).transpose()?;
     let engine = Engine::default();
@@ -133,7 +167,7 @@ pub(crate) fn import(args: &ImportArgs) -> Result<ExitCode, String> {
     Ok(ExitCode::SUCCESS)
 }
 
-async fn run(args: ServeArgs) -> Result<(), String> {
+async fn run(args: ServeArgs) -> Result<(), Failure> {
     let Checked { archive, archive_options, follow } = Checked::new(&args)?;
     let socket = bind(&args.listen).await?;
     let max_connections = max_connections(args.max_connections);
@@ -172,6 +206,9 @@ async fn run(args: ServeArgs) -> Result<(), String> {
     let service = service.with_verify_mode(verify_mode).with_archive(archive.clone());
     let service = Arc::new(service);
     shutdown_on_signals(&service)?;
+    if args.store_verify == StoreVerification::Before {
+        verify_store(Arc::clone(&service), StoreVerification::Before).await?;
+    }
     if let Some(archive) = archive {
         let begun = Arc::clone(&archive);
         let begun = service.spawn_blocking(move |service| begun.begin(service)).await;
@@ -214,7 +251,8 @@ async fn run(args: ServeArgs) -> Result<(), String> {
     tokio::spawn(watching::run(Arc::clone(&service)));
     #[cfg(unix)]
     let backups = tokio::spawn(serve_backups(Arc::clone(&service)));
-    let verification = tokio::spawn(verify_store(Arc::clone(&service)));
+    let verification =
+        tokio::spawn(verify_store(Arc::clone(&service), StoreVerification::Background));
     let feed_status = follow.as_ref().map(|follow| Arc::clone(&follow.status));
     let upstreams = follow.as_ref().and_then(|follow| follow.upstreams.clone());
     let following = follow.map(|follow| tokio::spawn(run_follow(Arc::clone(&service), follow)));
@@ -233,9 +271,12 @@ async fn run(args: ServeArgs) -> Result<(), String> {
     #[cfg(unix)]
     let _ = backups.await;
     info!("stopped");
-    verification.await.unwrap_or_else(|error| Err(error.to_string()))?;
+    verification.await.unwrap_or_else(|error| Err(error.to_string().into()))?;
     match following {
-        Some(following) => following.await.unwrap_or_else(|error| Err(error.to_string())),
+        Some(following) => {
+            let followed = following.await.unwrap_or_else(|error| Err(error.to_string()));
+            Ok(followed?)
+        }
         None => Ok(()),
     }
 }

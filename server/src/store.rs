@@ -4,11 +4,12 @@
 //! configurations at a time change it. The memory store blocks its readers only while a finished
 //! batch is applied, never while a block is checked. This module does not interpret rows.
 
+use core::sync::atomic::{AtomicBool, Ordering};
 use std::fs;
 use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
 
-use milepost::Error;
 use milepost::storage::{Batch, Key, MemoryStorage, Row, Snapshot, Storage};
+use milepost::{Error, ErrorKind};
 use milepost_redb::{Options, RedbSnapshot, RedbStorage};
 
 use crate::io_budget::{IoBudget, IoPermit};
@@ -21,6 +22,8 @@ pub(crate) struct Store {
     block_writer: Mutex<()>,
     /// Held by the writer of configurations, which shares no row with that of blocks
     config_writer: Mutex<()>,
+    /// Whether all rows were found once, or there were none
+    is_verified: AtomicBool,
 }
 
 enum Backend {
@@ -35,31 +38,53 @@ pub(crate) struct InlineRead<'store> {
 
 impl Store {
     /// Opens the store at this location; creates a file or a directory that does not exist
-    pub(crate) fn open(location: &StoreLocation) -> Result<Self, String> {
+    pub(crate) fn open(location: &StoreLocation) -> Result<Self, Error> {
         Self::open_with(location, &Options::default())
     }
 
     /// Opens the store at this location, a file with these options
-    pub(crate) fn open_with(location: &StoreLocation, options: &Options) -> Result<Self, String> {
+    pub(crate) fn open_with(location: &StoreLocation, options: &Options) -> Result<Self, Error> {
         if let StoreLocation::Directory(path) = location {
             let made = fs::create_dir_all(path);
-            made.map_err(|error| format!("{}: {error}", path.display()))?;
+            made.map_err(|error| {
+                let detail = format_args!("{}: {error}", path.display());
+                Error::new(ErrorKind::Storage, detail).with_source(error)
+            })?;
         }
         let backend = match location.file() {
             None => Backend::Memory(RwLock::new(MemoryStorage::new())),
-            Some(path) => {
-                let storage = RedbStorage::open(path, options);
-                Backend::File(storage.map_err(|error| error.to_string())?, IoBudget::new())
-            }
+            Some(path) => Backend::File(RedbStorage::open(path, options)?, IoBudget::new()),
         };
-        Ok(Self { backend, block_writer: Mutex::new(()), config_writer: Mutex::new(()) })
+        Ok(Self::new(backend))
+    }
+
+    const fn new(backend: Backend) -> Self {
+        let is_verified = match &backend {
+            Backend::Memory(_) => true,
+            Backend::File(storage, _) => storage.is_verified(),
+        };
+        Self {
+            backend,
+            block_writer: Mutex::new(()),
+            config_writer: Mutex::new(()),
+            is_verified: AtomicBool::new(is_verified),
+        }
+    }
+
+    /// Whether all rows that were there when the store was opened are found
+    pub(crate) fn is_verified(&self) -> bool {
+        self.is_verified.load(Ordering::Relaxed)
+    }
+
+    /// Says that all rows are found
+    pub(crate) fn set_verified(&self) {
+        self.is_verified.store(true, Ordering::Relaxed);
     }
 
     /// A store in memory with these rows
     #[cfg(any(test, feature = "fuzz"))]
     pub(crate) fn with_rows(rows: MemoryStorage) -> Self {
-        let backend = Backend::Memory(RwLock::new(rows));
-        Self { backend, block_writer: Mutex::new(()), config_writer: Mutex::new(()) }
+        Self::new(Backend::Memory(RwLock::new(rows)))
     }
 
     /// A copy of the rows, if they are in memory

@@ -1,10 +1,13 @@
 //! Verifies the file of a store that was too large to be verified when it was opened.
 //!
-//! All rows are read once after the start, each by its key as well, at a limited rate: a damaged
-//! page is found that would be a missing row, and so an unknown transaction. Damage ends the
-//! server. Left out: the checksums of pages, which only `milepost store check` compares.
+//! All rows are read once, each by its key as well: a damaged page is found that would be a missing
+//! row, and so an unknown transaction. In the background at a limited rate, or before the first
+//! request as fast as the disk allows. Damage ends the server. Each table is read from a snapshot
+//! of its own, so that pages are used again. Left out: the checksums of pages, which only
+//! `milepost store check` compares.
 
 use alloc::sync::Arc;
+use core::str::FromStr;
 use core::time::Duration;
 use std::thread;
 use std::time::Instant;
@@ -14,32 +17,63 @@ use milepost::{Error, ErrorKind};
 use tokio::task;
 use tracing::{error, info};
 
+use crate::serve::Failure;
 use crate::service::Service;
 
-/// Bytes of rows that are read in a second: 16 s for a GiB, and a fraction of what a disk reads
+/// Bytes of rows that are read in a second in the background: 16 s for a GiB, and a fraction of
+/// what a disk reads
 const BYTES_PER_SECOND: u64 = 64 << 20;
 /// Bytes after which it waits for its time
 const STEP: u64 = 1 << 20;
+/// How often a line says how far it is, before the first request
+const LOG_INTERVAL: Duration = Duration::from_secs(10);
+
+/// When a store is verified
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum StoreVerification {
+    /// While requests are answered
+    Background,
+    /// Before the first request
+    Before,
+}
+
+impl FromStr for StoreVerification {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "background" => Ok(Self::Background),
+            "before" => Ok(Self::Before),
+            _ => Err(format!("`{text}` is neither background nor before")),
+        }
+    }
+}
 
 /// Verifies the store of a service if it is not verified; damage shuts the service down
-pub(crate) async fn verify_store(service: Arc<Service>) -> Result<(), String> {
+pub(crate) async fn verify_store(
+    service: Arc<Service>,
+    when: StoreVerification,
+) -> Result<(), Failure> {
     let verified = {
         let service = Arc::clone(&service);
-        task::spawn_blocking(move || verify(&service)).await
+        task::spawn_blocking(move || verify(&service, when)).await
     };
-    let verified = verified.unwrap_or_else(|error| Err(error.to_string()));
-    if let Err(text) = &verified {
+    let verified = verified.unwrap_or_else(|error| Err(error.to_string().into()));
+    if let Err(Failure::Damaged(text) | Failure::Other(text)) = &verified {
         error!("{text}");
         service.shutdown();
     }
     verified
 }
 
-fn verify(service: &Service) -> Result<(), String> {
-    let Some(storage) = service.store().file().filter(|storage| !storage.is_verified()) else {
+fn verify(service: &Service, when: StoreVerification) -> Result<(), Failure> {
+    let is_verified = service.store().is_verified();
+    let Some(storage) = service.store().file().filter(|_| !is_verified) else {
         return Ok(());
     };
+    let path = storage.path().display();
     let (start, mut bytes, mut step) = (Instant::now(), 0_u64, 0_u64);
+    let mut logged = start;
     let mut progress = |row: u64| {
         (bytes, step) = (bytes.saturating_add(row), step.saturating_add(row));
         service.metrics.store_verified(row);
@@ -47,24 +81,37 @@ fn verify(service: &Service) -> Result<(), String> {
             return Ok(());
         }
         step = 0;
-        let due = Duration::from_secs_f64(bytes as f64 / BYTES_PER_SECOND as f64);
-        thread::sleep(due.saturating_sub(start.elapsed()));
+        match when {
+            StoreVerification::Background => {
+                let due = Duration::from_secs_f64(bytes as f64 / BYTES_PER_SECOND as f64);
+                thread::sleep(due.saturating_sub(start.elapsed()));
+            }
+            StoreVerification::Before if logged.elapsed() >= LOG_INTERVAL => {
+                logged = Instant::now();
+                info!("{path}: {} MiB of rows are verified so far", bytes >> 20);
+            }
+            StoreVerification::Before => {}
+        }
         match service.is_shut_down() {
             // Not shown: the service ends.
             true => Err(Error::new(ErrorKind::Usage, "the service shuts down")),
             false => Ok(()),
         }
     };
-    let verified = storage.snapshot().and_then(|snapshot| {
-        Table::ALL.iter().try_for_each(|table| snapshot.verify_table(*table, &mut progress))
-    });
-    let path = storage.path().display();
+    let verified = Table::ALL
+        .iter()
+        .try_for_each(|table| storage.snapshot()?.verify_table(*table, &mut progress));
     match verified {
-        Ok(()) => info!("{path} is verified: {} MiB of rows", bytes >> 20),
-        Err(_) if service.is_shut_down() => {}
-        Err(error) => {
-            return Err(format!("{path} is damaged, see `milepost store check`: {error}"));
+        Ok(()) => {
+            service.store().set_verified();
+            info!("{path} is verified: {} MiB of rows", bytes >> 20);
         }
+        Err(_) if service.is_shut_down() => {}
+        Err(error) if error.kind() == ErrorKind::Corrupt => {
+            let text = format!("{path} is damaged, see `milepost store check`: {error}");
+            return Err(Failure::Damaged(text));
+        }
+        Err(error) => return Err(Failure::Other(format!("{path} cannot be read: {error}"))),
     }
     Ok(())
 }
@@ -101,7 +148,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_large_file_is_verified_after_the_start_and_damage_ends_the_service() {
+    async fn a_large_file_is_verified_once_and_damage_ends_the_service() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("chain.milepost");
         {
@@ -114,22 +161,30 @@ mod tests {
             }
         }
         let sound = service(&path, u64::MAX);
-        assert_eq!(verify_store(Arc::clone(&sound)).await, Ok(()));
+        assert!(sound.store().is_verified());
+        assert_eq!(verify_store(Arc::clone(&sound), StoreVerification::Background).await, Ok(()));
         assert_eq!(verified_bytes(&sound), 0, "it was verified when it was opened");
         drop(sound);
-        let sound = service(&path, 0);
-        assert_eq!(verify_store(Arc::clone(&sound)).await, Ok(()));
-        assert!(verified_bytes(&sound) > 10_000 && !sound.is_shut_down());
-        drop(sound);
+        for when in [StoreVerification::Background, StoreVerification::Before] {
+            let sound = service(&path, 0);
+            assert!(!sound.store().is_verified());
+            assert_eq!(verify_store(Arc::clone(&sound), when).await, Ok(()));
+            assert!(verified_bytes(&sound) > 10_000 && !sound.is_shut_down());
+            assert!(sound.store().is_verified());
+        }
 
         // A part of a row, which is in the file as it was put.
         let mut file = fs::read(&path).unwrap();
         let place = file.windows(9).position(|bytes| bytes == b"predecess").unwrap();
         file[place] ^= 1;
         fs::write(&path, file).unwrap();
-        let damaged = service(&path, 0);
-        let error = verify_store(Arc::clone(&damaged)).await.unwrap_err();
-        assert!(error.contains("do not match their checksum"), "{error}");
-        assert!(error.contains("`milepost store check`") && damaged.is_shut_down(), "{error}");
+        for when in [StoreVerification::Background, StoreVerification::Before] {
+            let damaged = service(&path, 0);
+            let failure = verify_store(Arc::clone(&damaged), when).await.unwrap_err();
+            let (error, code) = failure.into_text_and_code();
+            assert!(error.contains("do not match their checksum") && code == 3, "{error}");
+            assert!(error.contains("`milepost store check`") && damaged.is_shut_down(), "{error}");
+            assert!(!damaged.store().is_verified());
+        }
     }
 }

@@ -214,7 +214,7 @@ fn fill(
     let (from, to) = (*part.start(), *part.end());
     // In every line of the log about it, because other parts are filled at the same time.
     let _span = error_span!("part", heights = format_args!("{from}-{to}")).entered();
-    let store = Store::open(&StoreLocation::Memory)?;
+    let store = Store::open(&StoreLocation::Memory).map_err(|error| error.to_string())?;
     let finality = args.feed.finality.unwrap_or(FinalityRule::Headers);
     let settings = args.feed.import_settings(finality).with_retention(RETENTION);
     let service = Service::new(Engine::default(), store, settings, WaitConfig::default(), 0);

@@ -457,6 +457,7 @@ fn status(context: &HttpContext, chain: &ChainStatus) -> HttpResponse {
         "complete_from": chain.complete_from,
         "blocks": chain.blocks,
         "waiting": context.service.metrics.pending_count(),
+        "store_verified": context.service.store().is_verified(),
         "feed": feed_state(context),
     });
     if let Some(archive) = context.service.archive() {

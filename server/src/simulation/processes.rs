@@ -197,7 +197,10 @@ impl Host {
     fn open(&self, kept: &StoreContent) -> Result<Store, String> {
         match kept {
             StoreContent::Memory(rows) => Ok(Store::with_rows(rows.clone())),
-            StoreContent::File(number) => Store::open(&StoreLocation::File(self.path(*number))),
+            StoreContent::File(number) => {
+                let location = StoreLocation::File(self.path(*number));
+                Store::open(&location).map_err(|error| error.to_string())
+            }
         }
     }
 

@@ -244,6 +244,7 @@ fn health_status_and_metrics_are_served() {
         "complete_from",
         "blocks",
         "waiting",
+        "store_verified",
     ] {
         assert!(status.get(name).is_some(), "{name} in {status}");
     }

@@ -5,6 +5,8 @@
 use std::fs;
 use std::path::Path;
 
+use milepost::storage::{Batch, Key, Storage as _, Table};
+use milepost_redb::{Options, RedbStorage};
 use serde_json::Value;
 
 use crate::fixture::{configs, head, message_files, text};
@@ -90,6 +92,54 @@ fn a_store_is_copied_while_its_server_runs() {
     let height = || server.get("/status").json()["head"]["height"].as_u64().unwrap();
     let start = height();
     server.until("the chain grows", || height() > start);
+}
+
+/// A store whose file has more than 64 MiB, with two rows of no chain
+///
+/// redb stores the larger one in pages whose number is a power of two.
+fn large(path: &Path) {
+    let mut storage = RedbStorage::open(path, &Options::default()).unwrap();
+    let mut batch = Batch::new();
+    batch.put(Key::number(Table::Heights, 1), vec![33; 3 * 4096]);
+    batch.put(Key::number(Table::Heights, 2), vec![2; 33 << 20]);
+    storage.commit(batch).unwrap();
+    drop(storage);
+    assert!(fs::metadata(path).unwrap().len() > 64 << 20);
+}
+
+#[test]
+fn a_damaged_store_ends_its_server_with_an_exit_code_of_its_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = directory.path().join("chain.milepost");
+    large(&store);
+    let args = ["serve", "--listen", "127.0.0.1:0", "--store", text(&store), "--store-verify"];
+    for (when, listens) in [("background", true), ("before", false)] {
+        let mut file = fs::read(&store).unwrap();
+        let page = file.chunks(4096).position(|page| page == [33; 4096]).unwrap();
+        file[page * 4096] ^= 1;
+        fs::write(&store, &file).unwrap();
+        let output = run(&[&args[..], &[when]].concat());
+        assert_eq!(output.status.code(), Some(3), "{when}: {}", errors(&output));
+        assert!(errors(&output).contains("is damaged"), "{}", errors(&output));
+        let printed = String::from_utf8_lossy(&output.stdout);
+        assert_eq!(printed.contains("milepost listens"), listens, "{when}: {printed}");
+    }
+
+    // Found when it is opened.
+    let file = fs::read(&store).unwrap();
+    fs::write(&store, &file[..file.len() / 2]).unwrap();
+    let output = run(&[&args[..], &["background"]].concat());
+    assert_eq!(output.status.code(), Some(3), "{}", errors(&output));
+}
+
+#[test]
+fn a_server_that_verifies_its_store_before_it_listens_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = directory.path().join("chain.milepost");
+    large(&store);
+    let server = Server::start(&["--store", text(&store), "--store-verify", "before"]);
+    assert_eq!(server.get("/status").json()["store_verified"], true);
+    assert!(server.metric("milepost_store_verified_bytes_total") > Some(33 << 20));
 }
 
 #[test]

@@ -439,7 +439,7 @@ fn own_schemas() -> Map<String, Value> {
     event["properties"]["result"] = reference("RpcTransactionResponse");
     let status = json!({
         "type": "object",
-        "required": ["version", "chain_id", "protocol_version", "head", "final", "earliest", "complete_from", "blocks", "waiting", "feed"],
+        "required": ["version", "chain_id", "protocol_version", "head", "final", "earliest", "complete_from", "blocks", "waiting", "store_verified", "feed"],
         "properties": {
             "version": text(),
             "chain_id": { "type": ["string", "null"] },
@@ -450,10 +450,10 @@ fn own_schemas() -> Map<String, Value> {
             "complete_from": height(),
             "blocks": { "type": "integer", "minimum": 0 },
             "waiting": { "type": "integer", "minimum": 0 },
-            "feed": {
-                "description": "Whether blocks come in, and from where",
-                "enum": ["followed", "behind", "practice", "none"],
+            "store_verified": {
+                "type": "boolean", "description": "Whether all rows that were in the store at the start are found; false while a large file is verified in the background",
             },
+            "feed": { "description": "Whether blocks come in, and from where", "enum": ["followed", "behind", "practice", "none"] },
             "archive": {
                 "description": "What the archive has, if the server has one: the first and the last height of each range without a gap",
                 "type": "object",
