@@ -1,10 +1,10 @@
 //! Writes the first inputs of the targets that are no vectors, or keeps what runs found.
 //!
-//! `seeds write DIRECTORY` writes those that the practice chain gives, those of `fuzz/corpus`, and
-//! the parts of shared vectors that targets take, into a directory for each target. `seeds keep
-//! DIRECTORY TARGET` writes the files of a target's directory to `fuzz/corpus`: a file for each
-//! target with a line of base64 for each input. Longer inputs are left out, since the vectors have
-//! long ones.
+//! `seeds write DIRECTORY` writes those that the practice chain gives, those of `fuzz/corpus` and
+//! `fuzz/findings`, and the parts of shared vectors that targets take, into a directory for each
+//! target. `seeds keep DIRECTORY TARGET` writes the files of a target's directory to `fuzz/corpus`:
+//! a file for each target with a line of base64 for each input. Longer inputs are left out, since
+//! the vectors have long ones. Findings are written by hand, below a comment each, and stay.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -29,6 +29,31 @@ fn corpus() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("corpus")
 }
 
+/// The inputs that have failed before, by target
+fn findings() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("findings")
+}
+
+/// The inputs of a file, one a line; of findings, each is below the comment that says what failed
+fn inputs(path: &Path) -> io::Result<Vec<Vec<u8>>> {
+    let is_finding = path.starts_with(findings());
+    let (mut inputs, mut is_commented) = (Vec::new(), false);
+    for (number, line) in fs::read_to_string(path)?.lines().enumerate() {
+        let wrong = |what| format!("{}:{}: {what}", path.display(), number + 1);
+        if is_finding && line.starts_with("# ") {
+            is_commented = true;
+            continue;
+        }
+        if is_finding && !is_commented {
+            return Err(io::Error::other(wrong("no comment says what failed".to_owned())));
+        }
+        let bytes = BASE64.decode(line.as_bytes());
+        inputs.push(bytes.map_err(|error| io::Error::other(wrong(error.to_string())))?);
+        is_commented = false;
+    }
+    Ok(inputs)
+}
+
 fn write(directory: &Path) -> io::Result<()> {
     let file = |target: &str, name: String, bytes: &[u8]| {
         let directory = directory.join(target);
@@ -41,12 +66,13 @@ fn write(directory: &Path) -> io::Result<()> {
     for (target, number, bytes) in parts_of_vectors()? {
         file(target, format!("vector-{number}"), &bytes)?;
     }
-    for entry in fs::read_dir(corpus())? {
-        let path = entry?.path();
-        let target = path.file_stem().unwrap_or_default().to_string_lossy();
-        for (number, line) in fs::read_to_string(&path)?.lines().enumerate() {
-            let bytes = BASE64.decode(line.as_bytes()).map_err(io::Error::other)?;
-            file(&target, format!("corpus-{number}"), &bytes)?;
+    for (directory, name) in [(corpus(), "corpus"), (findings(), "finding")] {
+        for entry in fs::read_dir(directory)? {
+            let path = entry?.path();
+            let target = path.file_stem().unwrap_or_default().to_string_lossy();
+            for (number, bytes) in inputs(&path)?.iter().enumerate() {
+                file(&target, format!("{name}-{number}"), bytes)?;
+            }
         }
     }
     Ok(())
@@ -81,10 +107,12 @@ fn parts_of_vectors() -> io::Result<Vec<(&'static str, usize, Vec<u8>)>> {
 }
 
 fn keep(directory: &Path, target: &str) -> io::Result<()> {
-    let seeds: BTreeSet<Vec<u8>> = milepost_fuzz::seeds()
-        .filter(|(of, _, _)| *of == target)
-        .map(|(_, _, bytes)| bytes)
-        .collect();
+    let seeds = milepost_fuzz::seeds().filter(|(of, _, _)| *of == target);
+    let mut seeds: BTreeSet<Vec<u8>> = seeds.map(|(_, _, bytes)| bytes).collect();
+    let findings = findings().join(format!("{target}.txt"));
+    if findings.exists() {
+        seeds.extend(inputs(&findings)?);
+    }
     let mut inputs = BTreeSet::new();
     for entry in fs::read_dir(directory)? {
         let bytes = fs::read(entry?.path())?;

@@ -1,11 +1,11 @@
 //! Builds the fuzz targets of `fuzz/` and runs them: over their inputs, then for a time.
 //!
 //! Inputs are the shared vectors and what `fuzz/examples/seeds.rs` writes, which also reads
-//! `fuzz/corpus`. New ones stay in the target directory until `--keep` writes those that reach
-//! other code to `fuzz/corpus`. A target that fails names the file with the input, which becomes a
-//! vector or a line of the corpus. The target beside the node's crates is in `interop/fuzz`. It
-//! takes minutes to build, so only campaigns and its name run it; the tests of `interop` run over
-//! the same corpus.
+//! `fuzz/corpus` and `fuzz/findings`. New ones stay in the target directory until `--keep` writes
+//! those that reach other code to `fuzz/corpus`. A target that fails names the file with the input,
+//! which becomes a line of `fuzz/findings`. The target beside the node's crates is in
+//! `interop/fuzz`. It takes minutes to build, so only campaigns and its name run it; the tests of
+//! `interop` run over the same corpus.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -274,5 +274,17 @@ mod tests {
         let mut names: Vec<&str> = programs.map(|bin| bin.split('"').next().unwrap()).collect();
         names.sort_unstable();
         assert_eq!(names, TARGETS.map(|(name, _)| name));
+    }
+
+    #[test]
+    fn kept_inputs_and_findings_are_those_of_a_target() {
+        for folder in ["fuzz/corpus", "fuzz/findings"] {
+            for entry in std::fs::read_dir(root().join(folder)).unwrap() {
+                let path = entry.unwrap().path();
+                let is_of_target =
+                    TARGETS.iter().any(|(name, _)| path.ends_with(format!("{name}.txt")));
+                assert!(is_of_target, "{}", path.display());
+            }
+        }
     }
 }
