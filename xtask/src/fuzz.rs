@@ -7,18 +7,24 @@
 //! `interop/fuzz`. It takes minutes to build, so only campaigns and its name run it; the tests of
 //! `interop` run over the same corpus.
 
+use core::time::Duration;
 use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::thread;
 
 use crate::shell::{self, cargo, output, root, run as run_command};
 
-/// Seconds for which each target runs in every run of the tests
-const SECONDS_OF_A_TEST: u64 = 3;
+/// For how long each target changes inputs in every run of the tests
+const TIME_OF_A_TEST: Duration = Duration::from_secs(3);
 /// Megabytes of memory that a target may use; AddressSanitizer takes a part of it
 const MEMORY: u32 = 2048;
 /// Seconds that one input may take; with AddressSanitizer all is several times slower
 const SECONDS_OF_AN_INPUT: u32 = 25;
+
+/// What is in the line of libFuzzer after the inputs that it was given
+const INITIALIZED: &str = "INITED";
 
 /// The targets, each with the folders of the shared vectors whose files are inputs of it
 const TARGETS: [(&str, &[&str]); 14] = [
@@ -84,10 +90,14 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
     Ok(())
 }
 
-/// Runs every target over its inputs and for some seconds, as every run of the tests does
+/// Runs every target over its inputs and then for some seconds, as every run of the tests does
 pub(crate) fn test() -> Result<(), String> {
     let places = build()?;
-    TARGETS.iter().try_for_each(|(target, vectors)| places.fuzz(target, vectors, SECONDS_OF_A_TEST))
+    TARGETS.iter().try_for_each(|(target, vectors)| {
+        let line = places.test(target, vectors);
+        println!("{}", line.map_err(|error| format!("fuzz target {target}: {error}"))?);
+        Ok(())
+    })
 }
 
 /// The name, if a target has it
@@ -122,8 +132,8 @@ pub(crate) fn campaign(minutes: u64, names: &[&str]) -> Result<String, String> {
         let path = places.target.join(format!("{target}.log"));
         let at = |error: std::io::Error| format!("{}: {error}", path.display());
         let log = File::create(&path).map_err(at)?;
-        let mut command = places.fuzz_command(target, vectors, minutes * 60)?;
-        run_command(command.arg("-verbosity=1").stderr(log))
+        let mut command = places.fuzz_command(target, vectors)?;
+        run_command(command.arg(format!("-max_total_time={}", minutes * 60)).stderr(log))
             .map_err(|error| format!("fuzz target {target}: {error}; {}", path.display()))?;
         let line = figures(target, &String::from_utf8_lossy(&fs::read(&path).map_err(at)?))
             .ok_or_else(|| format!("{}: no figures", path.display()))?;
@@ -136,18 +146,33 @@ pub(crate) fn campaign(minutes: u64, names: &[&str]) -> Result<String, String> {
 
 /// The line of a target, from the output of libFuzzer
 fn figures(target: &str, log: &str) -> Option<String> {
-    let stat = |name: &str| -> Option<u64> {
-        let line = log.lines().find_map(|line| line.strip_prefix(name))?;
-        line.trim_start_matches(':').trim().parse().ok()
-    };
-    let executions = stat("stat::number_of_executed_units")?;
-    let rate = stat("stat::average_exec_per_sec")?;
+    let executions = statistic("stat::number_of_executed_units", log)?;
+    let rate = statistic("stat::average_exec_per_sec", log)?;
     let mut words = log.lines().rfind(|line| line.contains(" cov: "))?.split_whitespace();
     words.find(|word| *word == "cov:")?;
     let edges = words.next()?;
     words.find(|word| *word == "corp:")?;
     let inputs = words.next()?.split('/').next()?;
     Some(format!("{target:<20}{executions:>12}{rate:>10}{edges:>8}{inputs:>8}"))
+}
+
+/// A number at the end of the output of libFuzzer
+fn statistic(name: &str, log: &str) -> Option<u64> {
+    let line = log.lines().find_map(|line| line.strip_prefix(name))?;
+    line.trim_start_matches(':').trim().parse().ok()
+}
+
+/// How many changed inputs libFuzzer executed, by its output: those after the ones that it was given
+fn changed_inputs(log: &str) -> Option<u64> {
+    let given = log.lines().find(|line| line.contains(INITIALIZED))?;
+    let given: u64 = given.strip_prefix('#')?.split_whitespace().next()?.parse().ok()?;
+    statistic("stat::number_of_executed_units", log)?.checked_sub(given)
+}
+
+/// The output of libFuzzer without the lines of new inputs
+fn without_progress(log: &str) -> String {
+    let lines = log.lines().filter(|line| !line.starts_with('#') && !line.contains("NEW_FUNC"));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 fn build() -> Result<Places, String> {
@@ -180,25 +205,57 @@ impl Places {
         Ok(Self { target: self.target.clone(), programs })
     }
 
-    /// Runs a target over all its inputs, then for some seconds
+    /// Runs a target for a time, in which it first runs over all its inputs
     fn fuzz(&self, target: &str, vectors: &[&str], seconds: u64) -> Result<(), String> {
-        let mut command = self.fuzz_command(target, vectors, seconds)?;
+        let mut command = self.fuzz_command(target, vectors)?;
         // New inputs are not listed.
-        run_command(command.arg("-verbosity=0"))
+        run_command(command.args(["-verbosity=0", &format!("-max_total_time={seconds}")]))
             .map_err(|error| format!("fuzz target {target}: {error}"))
     }
 
-    fn fuzz_command(
-        &self,
-        target: &str,
-        vectors: &[&str],
-        seconds: u64,
-    ) -> Result<Command, String> {
+    /// Runs a target over all its inputs, and then for some seconds; returns what it did
+    ///
+    /// The limit of time of libFuzzer begins with the program, and a slow target would change no
+    /// input before it.
+    fn test(&self, target: &str, vectors: &[&str]) -> Result<String, String> {
+        let stop = self.target.join(format!("{target}.stop"));
+        let at = |error: std::io::Error| format!("{}: {error}", stop.display());
+        // An empty file does not stop it.
+        fs::write(&stop, "").map_err(at)?;
+        let mut command = self.fuzz_command(target, vectors)?;
+        command.arg(format!("-stop_file={}", stop.display())).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| error.to_string())?;
+        let mut log = String::new();
+        let mut end = None;
+        let lines = child.stderr.take().map(|output| BufReader::new(output).split(b'\n'));
+        for line in lines.into_iter().flatten().map_while(Result::ok) {
+            let line = String::from_utf8_lossy(&line);
+            if line.contains(INITIALIZED) {
+                let stop = stop.clone();
+                end = Some(thread::spawn(move || {
+                    thread::sleep(TIME_OF_A_TEST);
+                    fs::write(stop, "stop")
+                }));
+            }
+            log.push_str(&line);
+            log.push('\n');
+        }
+        let status = child.wait().map_err(|error| error.to_string())?;
+        if !status.success() {
+            return Err(format!("{status}\n{}", without_progress(&log)));
+        }
+        end.and_then(|end| end.join().ok()).ok_or("it did not begin")?.map_err(at)?;
+        match changed_inputs(&log) {
+            Some(changed @ 1..) => Ok(format!("{target:<20}{changed:>12} changed inputs")),
+            _ => Err(format!("no input was changed\n{}", without_progress(&log))),
+        }
+    }
+
+    fn fuzz_command(&self, target: &str, vectors: &[&str]) -> Result<Command, String> {
         let inputs_of = if target == NODE_TARGET.0 { NODE_TARGET.1 } else { target };
         let found = self.new_inputs(inputs_of)?;
         let mut command = self.program(target);
         command.args([
-            format!("-max_total_time={seconds}"),
             format!("-rss_limit_mb={MEMORY}"),
             format!("-timeout={SECONDS_OF_AN_INPUT}"),
             format!("-artifact_prefix={}/{target}-", self.target.display()),
@@ -253,7 +310,7 @@ fn make(directory: &Path) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
-    use super::{TARGETS, figures, root};
+    use super::{TARGETS, changed_inputs, figures, root};
 
     #[test]
     fn figures_are_read_from_the_output() {
@@ -265,6 +322,14 @@ mod tests {
             figures("rows", log).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
         assert_eq!(words.as_deref(), Some("rows 9 5 12 3"));
         assert_eq!(figures("rows", "a crash"), None);
+    }
+
+    #[test]
+    fn changed_inputs_are_those_after_the_given_ones() {
+        let log = "#7\tINITED cov: 7 ft: 9\n#8\tNEW    cov: 7\n";
+        assert_eq!(changed_inputs(&format!("{log}stat::number_of_executed_units: 9\n")), Some(2));
+        assert_eq!(changed_inputs(&format!("{log}stat::number_of_executed_units: 7\n")), Some(0));
+        assert_eq!(changed_inputs("stat::number_of_executed_units: 7\n"), None);
     }
 
     #[test]
