@@ -155,15 +155,18 @@ fn both_sides_accept_the_same_changed_bits() {
     );
 }
 
-/// The corpus of the fuzz target `signed_transaction`: each line reaches other code of our decoder
+/// The corpus of the fuzz targets `signed_transaction` and `node_transaction`: each line reaches
+/// other code of our decoder or of the node's
+fn corpus() -> Vec<Vec<u8>> {
+    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/signed_transaction.txt");
+    let corpus = std::fs::read_to_string(corpus).unwrap();
+    corpus.lines().map(|line| base64::decode(line, Padding::Required).unwrap()).collect()
+}
+
 #[test]
 fn both_sides_accept_the_same_inputs_of_the_fuzz_target() {
     let mut tally = Tally::default();
-    let corpus = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/corpus/signed_transaction.txt");
-    let corpus = std::fs::read_to_string(corpus).unwrap();
-    let mut inputs: Vec<Vec<u8>> =
-        corpus.lines().map(|line| base64::decode(line, Padding::Required).unwrap()).collect();
-    for input in &mut inputs {
+    for input in &mut corpus() {
         tally.add(input);
         for bit in 0..input.len().min(512) * 8 {
             input[bit / 8] ^= 1 << (bit % 8);
@@ -178,8 +181,10 @@ fn both_sides_accept_the_same_inputs_of_the_fuzz_target() {
 fn both_sides_accept_the_same_changed_bytes() {
     let mut tally = Tally::default();
     let mut generator = Generator::new(5);
-    let samples = samples();
-    for _ in 0..60_000 {
+    let mut samples = [samples(), corpus()].concat();
+    // Each change may remove a byte.
+    samples.retain(|sample| sample.len() > 3);
+    for _ in 0..120_000 {
         let mut sample = samples[generator.below(samples.len() as u64) as usize].clone();
         for _ in 0..1 + generator.below(3) {
             let index = generator.below(sample.len() as u64) as usize;
