@@ -75,17 +75,27 @@ pub(crate) fn run(arguments: &[&str]) -> Result<(), String> {
             name => names.push(known(name)?),
         }
     }
+    let is_run = |target: &str| names.is_empty() || names.contains(&target);
+    let is_node_run = names.contains(&NODE_TARGET.0);
     let places = build()?;
-    for (target, vectors) in TARGETS {
-        if names.is_empty() || names.contains(&target) {
-            places.fuzz(target, vectors, minutes * 60)?;
-            if keep {
-                places.keep(target)?;
-            }
+    for (target, vectors) in TARGETS.into_iter().filter(|(target, _)| is_run(target)) {
+        places.fuzz(target, vectors, minutes * 60)?;
+        if keep && target != NODE_TARGET.1 {
+            places.keep(target, &[places.program(target)])?;
         }
     }
-    if names.contains(&NODE_TARGET.0) {
-        places.beside_node()?.fuzz(NODE_TARGET.0, &[], minutes * 60)?;
+    let is_shared_kept = keep && (is_node_run || is_run(NODE_TARGET.1));
+    if !is_node_run && !is_shared_kept {
+        return Ok(());
+    }
+    let node = places.beside_node()?;
+    if is_node_run {
+        node.fuzz(NODE_TARGET.0, &[], minutes * 60)?;
+    }
+    if is_shared_kept {
+        // What reaches other code of either decoder, or inputs of the node's would be lost.
+        let programs = [places.program(NODE_TARGET.1), node.program(NODE_TARGET.0)];
+        places.keep(NODE_TARGET.1, &programs)?;
     }
     Ok(())
 }
@@ -254,7 +264,7 @@ impl Places {
     fn fuzz_command(&self, target: &str, vectors: &[&str]) -> Result<Command, String> {
         let inputs_of = if target == NODE_TARGET.0 { NODE_TARGET.1 } else { target };
         let found = self.new_inputs(inputs_of)?;
-        let mut command = self.program(target);
+        let mut command = shell::program_at_root(self.program(target));
         command.args([
             format!("-rss_limit_mb={MEMORY}"),
             format!("-timeout={SECONDS_OF_AN_INPUT}"),
@@ -268,20 +278,21 @@ impl Places {
         Ok(command)
     }
 
-    /// Writes the inputs that reach other code to the corpus
-    fn keep(&self, target: &str) -> Result<(), String> {
+    /// Writes the inputs that reach other code of these programs to the corpus of a target
+    fn keep(&self, target: &str, programs: &[PathBuf]) -> Result<(), String> {
         let kept = self.target.join("kept");
         let directory = kept.join(target);
         // What was kept before is among the seeds.
         let _ = fs::remove_dir_all(&directory);
         make(&directory)?;
-        let mut command = self.program(target);
-        // How often code is reached does not count, or the corpus would be ten times as large.
-        command.args(["-merge=1", "-use_counters=0", "-verbosity=0"]).arg(&directory);
         let seeds = self.target.join("seeds").join(target);
-        run_command(
-            command.arg(self.new_inputs(target)?).args(Some(seeds).filter(|it| it.is_dir())),
-        )?;
+        for program in programs {
+            let mut command = shell::program_at_root(program);
+            // How often code is reached does not count, or the corpus would be ten times as large.
+            command.args(["-merge=1", "-use_counters=0", "-verbosity=0"]).arg(&directory);
+            command.arg(self.new_inputs(target)?).args(Some(&seeds).filter(|it| it.is_dir()));
+            run_command(&mut command)?;
+        }
         self.seeds("keep", "kept", Some(target))
     }
 
@@ -299,8 +310,8 @@ impl Places {
         Ok(found)
     }
 
-    fn program(&self, target: &str) -> Command {
-        shell::program_at_root(self.programs.join(target))
+    fn program(&self, target: &str) -> PathBuf {
+        self.programs.join(target)
     }
 }
 
