@@ -6,6 +6,7 @@
 use core::ffi::c_void;
 use core::ptr;
 
+use milepost_ffi::archive_check::*;
 use milepost_ffi::archive_status::*;
 use milepost_ffi::chain::*;
 use milepost_ffi::endpoint::*;
@@ -17,9 +18,12 @@ use milepost_ffi::proof::*;
 use milepost_ffi::request::*;
 use milepost_ffi::response::*;
 use milepost_ffi::settings::*;
+use milepost_ffi::status::*;
 use milepost_ffi::storage::*;
+use milepost_ffi::storage_check::*;
 use milepost_ffi::transaction::*;
 use milepost_ffi::value::*;
+use milepost_ffi::version::*;
 
 use crate::handles::{Handles, call, check, sized, text};
 use crate::host;
@@ -67,7 +71,7 @@ impl<'bytes> Program<'bytes> {
             if self.input.is_empty() {
                 return;
             }
-            match self.input.below(32) {
+            match self.input.below(36) {
                 0 => self.make_settings(),
                 1 => self.set(),
                 2 => self.set_archive(),
@@ -94,7 +98,11 @@ impl<'bytes> Program<'bytes> {
                 28 => self.parse_hash(),
                 29 => self.validate(),
                 30 => self.archive_status(),
-                _ => self.free(),
+                31 => self.free(),
+                32 => self.open_engine(),
+                33 => self.check_storage(),
+                34 => self.check_archive(),
+                _ => self.read_names(),
             }
         }
     }
@@ -142,6 +150,35 @@ impl<'bytes> Program<'bytes> {
             finalize(storage.finalize, storage.context);
         }
         self.engines.add(engine);
+    }
+
+    fn open_engine(&mut self) {
+        let settings = self.settings.pick(&mut self.input);
+        let path = host::path(self.input.byte());
+        let mut engine = ptr::null_mut();
+        call!(self, milepost_engine_open(path.as_ptr(), path.len(), settings, &mut engine));
+        self.engines.add(engine);
+    }
+
+    fn check_storage(&mut self) {
+        let context = host::Checked::new(self.behaviors(), self.input.byte());
+        let create = (!self.input.is_rare()).then_some(host::create_storage as _);
+        call!(self, milepost_storage_check(create, context.as_pointer()));
+    }
+
+    fn check_archive(&mut self) {
+        let context = host::Checked::new(self.behaviors(), self.input.byte());
+        let create = (!self.input.is_rare()).then_some(host::create_archive as _);
+        call!(self, milepost_archive_check(create, context.as_pointer()));
+    }
+
+    fn read_names(&mut self) {
+        let number = self.input.number() as milepost_status_t;
+        // SAFETY: both texts are constants.
+        let (name, version) =
+            unsafe { (text(milepost_status_name(number)), text(milepost_version_text())) };
+        assert!(!name.is_empty());
+        assert!(version.starts_with(&(milepost_version_number() >> 16).to_string()));
     }
 
     fn import_block(&mut self) {

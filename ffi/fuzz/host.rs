@@ -7,7 +7,9 @@ use core::ffi::c_void;
 use core::ptr;
 use core::slice;
 use std::collections::BTreeMap;
-use std::sync::Mutex;
+use std::path::PathBuf;
+use std::sync::{LazyLock, Mutex};
+use std::{env, fs, process};
 
 use milepost_ffi::archive::{milepost_archive, milepost_archive_row};
 use milepost_ffi::hash::milepost_hash_parse;
@@ -18,11 +20,75 @@ use milepost_ffi::status::MILEPOST_STATUS_REENTRANT;
 use milepost_ffi::storage::{MILEPOST_CHANGE_PUT, milepost_change, milepost_storage};
 use milepost_ffi::value::{milepost_bytes, milepost_hash};
 
+/// The file of the engines that keep their rows in one
+static FILE: LazyLock<PathBuf> =
+    LazyLock::new(|| env::temp_dir().join(format!("milepost-fuzz-{}", process::id())));
+
 /// Rows, and what callbacks do
 pub(crate) struct Host {
     rows: Mutex<BTreeMap<Vec<u8>, Vec<u8>>>,
     /// What the next calls do, the last one first; then all do what they should
     behaviors: Mutex<Vec<u8>>,
+}
+
+/// Removes the file, if there is one: no engine has it open
+pub(crate) fn remove_file() {
+    let _ = fs::remove_file(&*FILE);
+}
+
+/// How the storages and archives of a check behave: as the program says, then correctly for some
+/// calls, then they fail, because a check of correct ones takes seconds
+pub(crate) struct Checked(Vec<u8>);
+
+impl Checked {
+    pub(crate) fn new(behaviors: Vec<u8>, correct: u8) -> Self {
+        // More failures than a check has calls after the first one.
+        Self([vec![1; 1 << 10], vec![0; correct.into()], behaviors].concat())
+    }
+
+    pub(crate) const fn as_pointer(&self) -> *mut c_void {
+        ptr::from_ref(self).cast_mut().cast()
+    }
+}
+
+/// Creates a storage for a check
+///
+/// # Safety
+///
+/// The context is a [`Checked`], and the storage is valid.
+pub(crate) unsafe extern "C" fn create_storage(
+    context: *mut c_void,
+    storage: *mut milepost_storage,
+    _: *mut milepost_sink,
+) -> i32 {
+    // SAFETY: by the caller.
+    unsafe { *storage = self::storage((*context.cast::<Checked>()).0.clone(), true) };
+    0
+}
+
+/// Creates an archive for a check
+///
+/// # Safety
+///
+/// The context is a [`Checked`], and the archive is valid.
+pub(crate) unsafe extern "C" fn create_archive(
+    context: *mut c_void,
+    archive: *mut milepost_archive,
+    _: *mut milepost_sink,
+) -> i32 {
+    // SAFETY: by the caller.
+    unsafe { *archive = self::archive((*context.cast::<Checked>()).0.clone(), true) };
+    0
+}
+
+/// The path of the file, or mostly one that cannot be opened
+pub(crate) fn path(choice: u8) -> Vec<u8> {
+    match choice % 8 {
+        0 => FILE.as_os_str().as_encoded_bytes().to_vec(),
+        1 => b"a path that is no UTF-8 \xff".to_vec(),
+        2 => Vec::new(),
+        _ => b"/dev/null/a file below a file".to_vec(),
+    }
 }
 
 /// What a callback does

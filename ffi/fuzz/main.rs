@@ -16,4 +16,7 @@ mod input;
 
 use calls::Program;
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| Program::new(data).run());
+libfuzzer_sys::fuzz_target!(|data: &[u8]| {
+    Program::new(data).run();
+    host::remove_file();
+});

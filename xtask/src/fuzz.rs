@@ -321,6 +321,8 @@ fn make(directory: &Path) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::{TARGETS, changed_inputs, figures, root};
 
     #[test]
@@ -350,6 +352,33 @@ mod tests {
         let mut names: Vec<&str> = programs.map(|bin| bin.split('"').next().unwrap()).collect();
         names.sort_unstable();
         assert_eq!(names, TARGETS.map(|(name, _)| name));
+    }
+
+    /// The functions of a text, without those in comments
+    fn functions(text: &str) -> BTreeSet<&str> {
+        let lines = text.lines().filter(|line| !line.trim_start().starts_with(['*', '/']));
+        let words = lines.flat_map(|line| {
+            line.split_inclusive(|letter: char| !letter.is_alphanumeric() && letter != '_')
+        });
+        words
+            .filter_map(|word| word.strip_suffix('('))
+            .filter(|word| word.starts_with("milepost_"))
+            .collect()
+    }
+
+    #[test]
+    fn the_target_of_the_c_interface_calls_every_function() {
+        let header = std::fs::read_to_string(root().join("include/milepost.h")).unwrap();
+        let mut calls = String::new();
+        for entry in std::fs::read_dir(root().join("ffi/fuzz")).unwrap() {
+            calls += &std::fs::read_to_string(entry.unwrap().path()).unwrap();
+        }
+        // Lists of handles call what they free by name.
+        let calls = calls.replace("_free)", "_free(");
+        let (declared, called) = (functions(&header), functions(&calls));
+        assert!(declared.len() > 70, "{declared:?}");
+        let missing: Vec<_> = declared.difference(&called).collect();
+        assert!(missing.is_empty(), "{missing:?}");
     }
 
     #[test]
