@@ -6,10 +6,10 @@
 
 use std::sync::LazyLock;
 
-use milepost_server::fuzz::{Received, serve};
+use milepost_server::fuzz::{Feed, Received, serve};
 use serde_json::Value;
 
-use crate::world::WORLD;
+use crate::world::{BLOCKS, WORLD};
 
 /// The start of HTTP/2
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
@@ -17,16 +17,19 @@ const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// A request of another client
 static OTHER: LazyLock<Vec<u8>> = LazyLock::new(|| post(&WORLD.requests().next().expect("one")));
 
+/// The blocks of the chain, as the server serves them
+static FEED: LazyLock<Feed> = LazyLock::new(|| Feed::new(&WORLD.messages));
+
 /// What it gets
 static EXPECTED: LazyLock<Vec<u8>> = LazyLock::new(|| {
-    let mut received = serve(WORLD.engine, &WORLD.storage, &[&OTHER]);
+    let mut received = serve(WORLD.engine, &WORLD.storage, &FEED, &[&OTHER]);
     body_of(received.pop().expect("a client"))
 });
 
 /// The bytes of a client
 pub fn http(data: &[u8]) {
     let expected = &*EXPECTED;
-    let mut received = serve(WORLD.engine, &WORLD.storage, &[data, &OTHER]);
+    let mut received = serve(WORLD.engine, &WORLD.storage, &FEED, &[data, &OTHER]);
     let other = received.pop().expect("two clients");
     assert!(body_of(other) == *expected, "another client got something else");
     let own = received.pop().expect("two clients");
@@ -39,6 +42,7 @@ pub fn http(data: &[u8]) {
 /// First inputs: requests of all kinds
 pub(crate) fn seeds() -> impl Iterator<Item = Vec<u8>> {
     let transaction = &WORLD.transactions.first().expect("a transaction").hash;
+    let (oldest, newest) = (&WORLD.messages[0].1.block, &WORLD.messages[BLOCKS - 1].1.block);
     let gets = [
         "/".to_owned(),
         "/health".to_owned(),
@@ -52,6 +56,12 @@ pub(crate) fn seeds() -> impl Iterator<Item = Vec<u8>> {
         format!("/events?tx={transaction}"),
         "/v0/last_block/final".to_owned(),
         "/v0/block/1".to_owned(),
+        "/v0/first_block".to_owned(),
+        format!("/v0/block/{}", oldest.height),
+        format!("/v0/block_opt/{}", newest.height),
+        format!("/v0/block/{}", newest.height + 1),
+        "/practice/recent".to_owned(),
+        "/practice/FINAL".to_owned(),
     ];
     let gets = gets.into_iter().map(|path| {
         format!("GET {path} HTTP/1.1\r\nhost: a\r\naccept-encoding: gzip\r\n\r\n").into_bytes()

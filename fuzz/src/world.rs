@@ -3,10 +3,11 @@
 //! It is made once per process and never changed: a target that commits does so into a clone, so
 //! that an input does the same in every order. First inputs are taken from it as well.
 
+use core::iter::once;
 use std::sync::LazyLock;
 
 use milepost::endpoint::{Engine, RequestState};
-use milepost::import::ImportSettings;
+use milepost::import::{ImportSettings, ImportSummary};
 use milepost::rpc::Request;
 use milepost::storage::{Key, MemoryStorage, Snapshot};
 use milepost_practice::config::protocol_config;
@@ -17,7 +18,7 @@ use crate::answers::PROVEN;
 use crate::{http, row_kinds};
 
 /// Blocks of the chain: enough for finalized transactions and for others
-const BLOCKS: usize = 6;
+pub(crate) const BLOCKS: usize = 6;
 
 /// Programs of the target `c_interface`: an engine that imports, responds and proves, and an
 /// endpoint over a storage of the host
@@ -38,6 +39,8 @@ pub(crate) struct World {
     pub(crate) storage: MemoryStorage,
     /// All keys of the storage, in order
     pub(crate) keys: Vec<Key>,
+    /// The messages that are imported, each with what came of it
+    pub(crate) messages: Vec<(Vec<u8>, ImportSummary)>,
     /// The next message of the chain, which is not imported
     pub(crate) next: Vec<u8>,
     pub(crate) transactions: Vec<PracticeTransaction>,
@@ -51,16 +54,16 @@ pub(crate) static WORLD: LazyLock<World> = LazyLock::new(|| {
     let first = practice.next_message();
     let config = protocol_config("practice", first.height, 80, &["m"]);
     engine.put_config(first.height, &config, &import, &mut storage).expect("a configuration");
-    engine.import_block(&first.json, &import, &mut storage).expect("a block");
-    for _ in 1..BLOCKS {
-        let message = practice.next_message();
-        engine.import_block(&message.json, &import, &mut storage).expect("a block");
+    let mut messages = Vec::new();
+    for message in once(first).chain((1..BLOCKS).map(|_| practice.next_message())) {
+        let imported = engine.import_block(&message.json, &import, &mut storage);
+        messages.push((message.json, imported.expect("a block")));
     }
     let transactions = practice.recent().cloned().collect();
     let next = practice.next_message().json;
     let mut keys: Vec<Key> = storage.iter().map(|(key, _)| *key).collect();
     keys.sort_unstable_by(|one, other| one.as_bytes().cmp(other.as_bytes()));
-    World { engine, storage, keys, next, transactions }
+    World { engine, storage, keys, messages, next, transactions }
 });
 
 impl World {
@@ -108,8 +111,7 @@ fn check(body: &[u8], is_batch: bool) {
 /// Texts of the chain that a host of the C interface passes: messages, a configuration, requests,
 /// transactions and hashes
 static HOST_TEXTS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
-    let mut practice = Practice::new(Settings::demo(7));
-    let messages: Vec<Vec<u8>> = (0..BLOCKS).map(|_| practice.next_message().json).collect();
+    let messages = WORLD.messages.iter().map(|(message, _)| message.clone());
     let config = protocol_config("practice", 0, 80, &["m"]).into_bytes();
     let requests: Vec<Vec<u8>> = WORLD.requests().map(String::into_bytes).collect();
     let batch = [b"[", &requests.join(&b","[..])[..], b"]"].concat();
@@ -125,7 +127,7 @@ static HOST_TEXTS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
         ]
     });
     let others = [config, batch, PROVEN.answer.clone(), PROVEN.proof.clone().into_bytes()];
-    messages.into_iter().chain(others).chain(requests).chain(signed).collect()
+    messages.chain(others).chain(requests).chain(signed).collect()
 });
 
 /// The texts of the chain that a host of the C interface passes

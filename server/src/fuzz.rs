@@ -8,14 +8,16 @@ use alloc::sync::Arc;
 use core::time::Duration;
 
 use milepost::endpoint::{Engine, WaitConfig};
-use milepost::import::ImportSettings;
+use milepost::import::{ImportSettings, ImportSummary};
 use milepost::storage::MemoryStorage;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, duplex};
 use tokio::runtime::Builder;
 use tokio::sync::mpsc;
 use tokio::{join, time};
 
+use crate::feed_status::FeedStatus;
 use crate::http::{self, Cors, Options, PipeListener, StatusMode};
+use crate::served_feed::ServedFeed;
 use crate::service::Service;
 use crate::store::Store;
 use crate::{waiting, watching};
@@ -27,6 +29,24 @@ const PIPE: usize = 64 << 10;
 const CLIENT_TIME: Duration = Duration::from_secs(100);
 /// Bytes that a client reads at most
 const MAX_READ: u64 = 4 << 20;
+
+/// Bytes of the messages that are served as a feed
+const FEED_BYTES: usize = 1 << 20;
+
+/// The messages that the server serves as a feed
+#[derive(Clone)]
+pub struct Feed(Arc<FeedStatus>);
+
+impl Feed {
+    /// A feed of these messages, which are in the store
+    pub fn new<'a>(messages: impl IntoIterator<Item = &'a (Vec<u8>, ImportSummary)>) -> Self {
+        let served = ServedFeed::new(FEED_BYTES);
+        for (text, imported) in messages {
+            served.add(text, imported);
+        }
+        Self(Arc::new(FeedStatus::new(Vec::new(), CLIENT_TIME, Some(served))))
+    }
+}
 
 /// What a client received
 #[derive(Debug)]
@@ -43,7 +63,12 @@ pub struct Received {
 /// # Panics
 ///
 /// If there is no runtime.
-pub fn serve(engine: Engine, rows: &MemoryStorage, clients: &[&[u8]]) -> Vec<Received> {
+pub fn serve(
+    engine: Engine,
+    rows: &MemoryStorage,
+    feed: &Feed,
+    clients: &[&[u8]],
+) -> Vec<Received> {
     let runtime = Builder::new_current_thread().enable_time().start_paused(true).build();
     runtime.expect("a runtime").block_on(async {
         let store = Store::with_rows(rows.clone());
@@ -54,7 +79,8 @@ pub fn serve(engine: Engine, rows: &MemoryStorage, clients: &[&[u8]]) -> Vec<Rec
         tokio::spawn(watching::run(Arc::clone(&service)));
         let (connections, listener) = mpsc::unbounded_channel();
         let listener = PipeListener(listener);
-        tokio::spawn(http::serve(listener, service, None, None, None, options()));
+        let (index, feed) = (Some(Arc::default()), Some(Arc::clone(&feed.0)));
+        tokio::spawn(http::serve(listener, service, index, feed, None, options()));
         let mut received = Vec::new();
         for bytes in clients {
             let (client, server) = duplex(PIPE);
