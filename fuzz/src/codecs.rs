@@ -50,8 +50,8 @@ pub fn base64(data: &[u8]) {
     assert_eq!(ours64::decode(text, Padding::Optional).ok(), theirs);
 }
 
-/// Canonical JSON, beside `serde_json`: the same texts are JSON, with the same value, but those with
-/// two members of one name, which only we refuse
+/// Canonical JSON, beside `serde_json`: the same texts are JSON, with the same value, but only we
+/// refuse two members of one name
 pub fn canonical_json(data: &[u8]) {
     let Ok(text) = str::from_utf8(data) else { return };
     let mut canonical = String::new();

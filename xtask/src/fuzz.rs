@@ -172,7 +172,7 @@ fn statistic(name: &str, log: &str) -> Option<u64> {
     line.trim_start_matches(':').trim().parse().ok()
 }
 
-/// How many changed inputs libFuzzer executed, by its output: those after the ones that it was given
+/// How many changed inputs libFuzzer executed, by its output: those after the ones that were given
 fn changed_inputs(log: &str) -> Option<u64> {
     let given = log.lines().find(|line| line.contains(INITIALIZED))?;
     let given: u64 = given.strip_prefix('#')?.split_whitespace().next()?.parse().ok()?;
