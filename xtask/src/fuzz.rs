@@ -110,6 +110,12 @@ pub(crate) fn test() -> Result<(), String> {
     })
 }
 
+/// Lints the targets, for which they need no sanitizer
+pub(crate) fn clippy() -> Result<(), String> {
+    let mut command = cargo("clippy --manifest-path fuzz/Cargo.toml --all-targets --target-dir");
+    run_command(command.arg(shell::target()?.join("fuzz")).args(["--", "-D", "warnings"]))
+}
+
 /// The name, if a target has it
 fn known(name: &str) -> Result<&str, String> {
     if name == NODE_TARGET.0 || TARGETS.iter().any(|(target, _)| *target == name) {

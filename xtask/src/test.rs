@@ -190,7 +190,8 @@ fn fmt() -> Result<(), String> {
 fn clippy() -> Result<(), String> {
     run_command(&mut cargo("clippy --workspace --all-targets --keep-going -- -D warnings"))?;
     let mut interop = interop_cargo("clippy --workspace --all-targets --keep-going")?;
-    run_command(interop.args(["--", "-D", "warnings"]))
+    run_command(interop.args(["--", "-D", "warnings"]))?;
+    fuzz::clippy()
 }
 
 fn features() -> Result<(), String> {
