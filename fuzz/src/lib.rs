@@ -12,6 +12,7 @@ mod blocks;
 mod codecs;
 mod http;
 mod requests;
+mod row_files;
 mod row_kinds;
 mod rows;
 mod world;

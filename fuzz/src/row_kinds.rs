@@ -2,7 +2,8 @@
 //!
 //! The first byte chooses the table, the rest is the row with its version. What is decoded is the
 //! same after it was encoded again. A row of an archive is also decompressed, compared with others
-//! of its key, and answered from. How rows work together is for the target `rows`.
+//! of its key, and answered from. Two values of the first byte are for what rows are read from. How
+//! rows work together is for the target `rows`.
 
 use milepost::archive::{
     Archive, ArchiveLookup, ArchiveWriter, ArchivedBlock, ArchivedProof, ArchivedReceipt,
@@ -21,9 +22,13 @@ use milepost::storage::{
 };
 use milepost_archive::CompressedArchive;
 
+use crate::row_files;
 use crate::world::WORLD;
 
 const ORIGIN: Origin = Origin::of(WriterId(1));
+/// First bytes of what is no row: a journal, and pieces of rows
+const JOURNAL: u8 = 255;
+const PIECES: u8 = 254;
 
 /// The tables in the order of their numbers
 fn tables() -> impl Iterator<Item = Table> + Clone {
@@ -55,6 +60,11 @@ macro_rules! round_trip {
 /// One row of any kind
 pub fn row_kinds(data: &[u8]) {
     let Some((number, row)) = data.split_first() else { return };
+    match *number {
+        JOURNAL => return row_files::journal(row),
+        PIECES => return row_files::row_pieces(row),
+        _ => {}
+    }
     let count = tables().count();
     let Some(table) = tables().nth(usize::from(*number) % count) else { return };
     match table {
@@ -176,9 +186,11 @@ pub(crate) fn seeds() -> impl Iterator<Item = Vec<u8>> {
     }
     // Some of each table.
     let mut counts = [0_usize; 32];
-    rows.into_iter().filter_map(move |(table, row)| {
+    let rows = rows.into_iter().filter_map(move |(table, row)| {
         let number = tables().position(|other| other == table)?;
         counts[number] += 1;
         (counts[number] <= 24).then(|| [&[number as u8][..], &row].concat())
-    })
+    });
+    let [journal, pieces] = row_files::seeds();
+    rows.chain([[&[JOURNAL][..], &journal].concat(), [&[PIECES][..], &pieces].concat()])
 }

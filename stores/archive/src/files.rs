@@ -9,7 +9,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, BufRead, BufReader, Read, Seek as _, SeekFrom, Write as _};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
 
 use milepost::{Error, ErrorKind};
@@ -106,7 +106,7 @@ pub(crate) fn missing_puts(database: &Path, last: u64, acknowledged: u64) -> Err
 
 /// What the journals of a database have
 #[derive(Debug, Default)]
-struct Journals {
+pub(crate) struct Journals {
     last_put: Option<u64>,
     last_sequence: Option<u64>,
     keyspaces: BTreeSet<u64>,
@@ -137,23 +137,30 @@ impl Journals {
         let newest = journals.pop();
         for (_, path) in journals {
             // The next one was begun when all of it was durable, and not before there was much.
-            let (end, is_whole) = self.read_journal(&path)?;
+            let (end, is_whole) = self.read_journal_at(&path)?;
             if end == 0 || !is_whole {
                 return Err(damaged(&path, "the journal has no whole batch, or ends within one"));
             }
         }
         // Whether the batch at the end of the newest one was acknowledged, its number says.
         if let Some((_, path)) = newest {
-            let (end, is_whole) = self.read_journal(&path)?;
+            let (end, is_whole) = self.read_journal_at(&path)?;
             self.torn = (!is_whole).then_some((path, end));
         }
         Ok(())
     }
 
+    fn read_journal_at(&mut self, path: &Path) -> Result<(u64, bool), Error> {
+        self.read_journal(path, File::open(path).map_err(|error| io_error(path, error))?)
+    }
+
     /// Reads a journal; the end of its last whole batch, and whether nothing else is after it
-    fn read_journal(&mut self, path: &Path) -> Result<(u64, bool), Error> {
-        let file = File::open(path).map_err(|error| io_error(path, error))?;
-        let mut reader = BufReader::with_capacity(READ_BYTES, file);
+    pub(crate) fn read_journal(
+        &mut self,
+        path: &Path,
+        journal: impl Read + Seek,
+    ) -> Result<(u64, bool), Error> {
+        let mut reader = BufReader::with_capacity(READ_BYTES, journal);
         let mut end = 0;
         loop {
             let batch = match self.read_batch(&mut reader) {
