@@ -4,8 +4,8 @@
 //! `fuzz/corpus` and `fuzz/findings`. New ones stay in the target directory until `--keep` writes
 //! those that reach other code to `fuzz/corpus`. A target that fails names the file with the input,
 //! which becomes a line of `fuzz/findings`. The target beside the node's crates is in
-//! `interop/fuzz`. It takes minutes to build, so only campaigns and its name run it; the tests of
-//! `interop` run over the same corpus.
+//! `interop/fuzz`. It takes minutes to build, so only campaigns, its name, and `--keep` of the
+//! inputs that it shares run it; the tests of `interop` run over the same corpus.
 
 use core::time::Duration;
 use std::fs::{self, File};
